@@ -3,7 +3,7 @@
 //! The formats are RepoCoder's (`{"prompt", "metadata": {the task's}, "choices": [{"text"}, …]}`) and CrossCodeEval's
 //! (`{"task_id", "pred"}`).
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 use serde_json::Value;
@@ -23,6 +23,8 @@ pub struct JoinedPredictions {
     pub missing: Vec<usize>,
     /// Number of samples that are empty texts; they are kept.
     pub empty: usize,
+    /// The cache's file that they were taken from; none where somebody named a file.
+    pub cached: Option<PathBuf>,
 }
 
 impl JoinedPredictions {
@@ -103,6 +105,7 @@ pub fn read(path: &Path, tasks: &TaskSet) -> Result<JoinedPredictions> {
         empty: predictions.iter().flatten().filter(|s: &&String| s.is_empty()).count(),
         predictions,
         problems,
+        cached: None,
     })
 }
 

@@ -10,7 +10,8 @@ use super::completion::{Completion, Predictions, drop_retrieved, record_line};
 use super::experiment::Experiment;
 use super::prompt::{read_prompts, require_prompts};
 use super::remote::{self, Latency, PromptText};
-use super::stage::{StageReport, Step, check_input, check_parameters, require_jsonl};
+use super::stage::{StageReport, Step, check_input, check_parameters, made_again, require_jsonl};
+use super::window::PREDICTIONS_FILE;
 use crate::complete::in_context::{self, Finish, Generation, Limits};
 use crate::error::{Error, Result};
 use crate::prompt::style::Style;
@@ -35,19 +36,14 @@ pub fn complete(
     for &mode in modes {
         let prompts = experiment.layout.prompts(mode);
         let header = require_prompts(experiment, mode)?;
-        let mut identity = Identity::new("predictions")
+        if mode == Mode::Prediction {
+            check_searched_with(experiment, completion)?;
+        }
+        let identity = completion
+            .identity()
             .parameter("benchmark", &experiment.layout.benchmark)
             .parameter("mode", mode)
-            .parameter("model", &completion.model)
-            .parameter("max-tokens", completion.max_tokens)
             .input("prompts", header.checksum);
-        identity = match &completion.server {
-            None => identity.parameter("model-revision", in_context::REVISION),
-            Some(server) => server.in_identity(identity),
-        };
-        if let Some(lines) = completion.max_lines {
-            identity = identity.parameter("max-lines", lines);
-        }
         let path = experiment.layout.predictions(mode, &completion.model);
         refuse_foreign(&path)?;
         let mut latencies = Vec::new();
@@ -209,18 +205,51 @@ fn line(object: Object, generation: &Generation) -> Vec<u8> {
     record_line(object, choices)
 }
 
-/// Whether predictions were asked of a server as these would be; those that somebody brought say nothing of that.
+/// Checks that predictions were completed as these would be; those that somebody brought say nothing of that.
 ///
 /// # Errors
 /// They were not: in which setting they differ.
-pub fn check_asked_alike(path: &Path, completion: &Completion, mode: Mode) -> Result<()> {
-    let (Some(server), true) = (&completion.server, header_path(path).exists()) else {
+pub fn check_completed_alike(path: &Path, completion: &Completion, mode: Mode) -> Result<()> {
+    if !header_path(path).exists() {
         return Ok(());
-    };
+    }
     let step = Step::InMode("complete", mode);
     let header = require_jsonl(path, "predictions", &step)?;
-    let wanted = server.in_identity(Identity::new("predictions"));
-    check_parameters(path, &header, &wanted, &step)
+    check_parameters(path, &header, &completion.identity(), &step)
+}
+
+/// Checks that the cached predictions which the prompts of rg-rg were searched with are there unchanged, and are of this
+/// model with these settings. Predictions that somebody named may be of any.
+fn check_searched_with(experiment: &Experiment, completion: &Completion) -> Result<()> {
+    let (layout, step) = (&experiment.layout, Step::Stage("rg-rg"));
+    for repository in &experiment.repositories {
+        let queries = layout.query_windows(Mode::Prediction, repository);
+        if !queries.exists() {
+            continue; // the prompts were made elsewhere
+        }
+        let header = artifact::read_header(&queries).map_err(|error| made_again(error, &step))?;
+        let Some(file) = header.identity.parameters.get(PREDICTIONS_FILE) else {
+            continue;
+        };
+        let path = layout.cache.join(file);
+        let first = require_jsonl(&path, "predictions that rg-rg searched with", &step)?;
+        if let Some(model) = first.identity.parameters.get("model")
+            && *model != completion.model
+        {
+            return Err(Error::Artifact {
+                path: layout.prompts(Mode::Prediction),
+                reason: format!(
+                    "was searched for with predictions of {model}, and {} is to complete it",
+                    completion.model
+                ),
+                hint: "make it with the stage `rg-rg` and the predictions of the model that completes, or name their file there"
+                    .into(),
+            });
+        }
+        check_completed_alike(&path, completion, Mode::LeftContext)?;
+        check_input(&queries, &header, PREDICTIONS_FILE, &first, &step)?;
+    }
+    Ok(())
 }
 
 /// How many predictions of a mode there are in the cache.

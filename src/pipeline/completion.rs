@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use super::remote::Latency;
+use crate::complete::in_context;
 use crate::complete::server::{CompletionRequest, Sending};
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Result};
@@ -29,6 +30,19 @@ impl Completion {
     /// Whether the model is the embedded one.
     pub fn is_embedded(&self) -> bool {
         self.model == "in-context"
+    }
+
+    /// The settings that completions depend on. One that is not set is a value as well: it differs from one that is.
+    pub(super) fn identity(&self) -> Identity {
+        let identity = Identity::new("predictions")
+            .parameter("model", &self.model)
+            .parameter("max-tokens", self.max_tokens);
+        match &self.server {
+            None => identity
+                .parameter("model-revision", in_context::REVISION)
+                .parameter("max-lines", or_not_set(self.max_lines)),
+            Some(server) => server.in_identity(identity),
+        }
     }
 
     /// # Errors
@@ -91,25 +105,31 @@ impl Server {
             instruction,
             ..
         } = &self.asking;
-        let mut identity = identity
+        let stop = (!stop.is_empty()).then(|| json!(stop));
+        identity
             .parameter("api", api)
             .parameter("temperature", temperature)
             .parameter("samples", samples)
-            .parameter("prompt-end", ending);
-        let optional = [
-            ("top-p", top_p.map(|p| p.to_string())),
-            ("seed", seed.map(|seed| seed.to_string())),
-            ("stop", (!stop.is_empty()).then(|| json!(stop).to_string())),
-            ("instruction", instruction.clone()),
-            ("journal", self.has_own_journal.then(|| self.journal.display().to_string())),
-        ];
-        for (name, value) in optional {
-            if let Some(value) = value {
-                identity = identity.parameter(name, value);
-            }
-        }
-        identity
+            .parameter("prompt-end", ending)
+            .parameter("top-p", or_not_set(top_p.as_ref()))
+            .parameter("seed", or_not_set(seed.as_ref()))
+            .parameter("stop", or_not_set(stop))
+            .parameter("instruction", or_not_set(instruction.as_ref()))
+            .parameter("journal", self.journal_name())
     }
+
+    /// The journal as identities name it: a path where somebody chose one.
+    pub(super) fn journal_name(&self) -> String {
+        match self.has_own_journal {
+            true => self.journal.display().to_string(),
+            false => "the cache's".into(),
+        }
+    }
+}
+
+/// The value of a setting in an identity.
+fn or_not_set(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "not set".into(), |value| value.to_string())
 }
 
 /// Completions of some prompts.

@@ -88,14 +88,18 @@ pub(super) fn open_needed_contexts(
     experiment: &Experiment,
     repository: &str,
 ) -> Result<Option<Unread<RightContexts>>> {
-    let mut of_it = experiment.tasks()?.of_repository(repository);
-    let is_needed = experiment.takes_right_contexts()
-        && !experiment.repos_dir.as_os_str().is_empty()
-        && of_it.any(|task| task.right_context.is_none());
-    match is_needed {
+    match needs_contexts(experiment, repository) {
         true => Ok(Some(open_contexts(experiment, repository)?)),
         false => Ok(None),
     }
+}
+
+/// Whether any task does not carry its own, and there are repositories that they are taken from.
+pub(super) fn needs_contexts(experiment: &Experiment, repository: &str) -> bool {
+    let mut of_it = experiment.tasks.iter().flat_map(|tasks| tasks.of_repository(repository));
+    experiment.takes_right_contexts()
+        && !experiment.repos_dir.as_os_str().is_empty()
+        && of_it.any(|task| task.right_context.is_none())
 }
 
 impl Payload for RightContexts {

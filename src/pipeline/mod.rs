@@ -27,7 +27,7 @@ mod vectorize;
 mod window;
 
 pub use complete::{
-    artifact_text, cached_predictions, check_asked_alike, complete, complete_file,
+    artifact_text, cached_predictions, check_completed_alike, complete, complete_file,
     count_predictions,
 };
 pub use completion::{Asked, Completion, Predictions, Server};

@@ -5,7 +5,7 @@ use std::sync::{Arc, OnceLock};
 use rayon::prelude::*;
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::contexts::{RightContexts, open_needed_contexts};
+use super::contexts::{RightContexts, needs_contexts, open_needed_contexts};
 use super::experiment::{Experiment, PromptLayout};
 use super::fragments::OpenFragments;
 use super::prompt_lines::{Line, Maker};
@@ -37,6 +37,7 @@ pub struct PromptTotals {
 
 const TOKENS: &str = "tokens";
 const TASKS: &str = "tasks";
+const RETRIEVAL: &str = "retrieval";
 const WITH_BLOCKS: &str = "prompts with retrieved blocks";
 
 const WITHOUT_PROMPT: &str = "tasks without a prompt";
@@ -116,9 +117,40 @@ pub(super) fn require_prompts(experiment: &Experiment, mode: Mode) -> Result<Hea
     let header = artifact::jsonl_header(&path).map_err(|error| made_again(error, &step))?;
     check_parameters(&path, &header, &settings(experiment, mode), &step)?;
     if let Some(tasks) = &experiment.tasks {
-        check_digest(&path, &header, "tasks", &tasks.digest(), &step)?;
+        check_digest(&path, &header, TASKS, &tasks.digest(), &step)?;
+        if are_sources_there(experiment, mode) {
+            let sources = Sources::open(experiment, mode, &mut Shared::new(experiment, tasks))?;
+            check_digest(&path, &header, RETRIEVAL, &sources.digest(), &step)?;
+        }
     }
     Ok(header)
+}
+
+/// Whether all that a mode's prompts are made of is in the cache; prompts may be completed where they alone are.
+fn are_sources_there(experiment: &Experiment, mode: Mode) -> bool {
+    let layout = &experiment.layout;
+    let of_repository = |repository: &String| {
+        let retrieved = [
+            layout.repo_windows(repository),
+            layout.query_windows(mode, repository),
+            layout.retrieval(mode, repository),
+        ];
+        let files = match mode.retrieves() {
+            true => &retrieved[..],
+            false if holds_holes(experiment, mode) => &retrieved[..1],
+            false => &[],
+        };
+        let contexts = layout.right_contexts(repository);
+        files.iter().all(|path| path.exists())
+            && (!needs_contexts(experiment, repository) || contexts.exists())
+    };
+    !experiment.repos_dir.as_os_str().is_empty()
+        && experiment.repositories.iter().all(of_repository)
+}
+
+/// Whether the fragments tell where the holes of a mode's prompts are.
+fn holds_holes(experiment: &Experiment, mode: Mode) -> bool {
+    matches!(experiment.prompts.layout, PromptLayout::RepoCoder) && !mode.retrieves()
 }
 
 /// The sums that were kept when a mode's prompts were made.
@@ -233,8 +265,7 @@ struct Wanted<'a> {
 
 impl Sources {
     fn open(experiment: &Experiment, mode: Mode, shared: &mut Shared) -> Result<Self> {
-        let holds_holes =
-            matches!(experiment.prompts.layout, PromptLayout::RepoCoder) && !mode.retrieves();
+        let holds_holes = holds_holes(experiment, mode);
         let repositories = experiment.repositories.iter();
         for (repository, fragments) in repositories.zip(&mut shared.fragments) {
             if fragments.is_none() && (mode.retrieves() || holds_holes) {
@@ -260,8 +291,15 @@ impl Sources {
     }
 
     fn identity(&self, experiment: &Experiment, settings: Identity, tasks: &TaskSet) -> Identity {
-        let identity = settings.input(TASKS, tasks.digest());
-        // A thousand repositories would make a header of their own.
+        let repositories = experiment.repositories.len();
+        settings
+            .input(TASKS, tasks.digest())
+            .input(RETRIEVAL, self.digest())
+            .parameter("repositories", repositories)
+    }
+
+    /// Digest of all sources: a thousand repositories would make a header of their own.
+    fn digest(&self) -> String {
         let mut hasher = blake3::Hasher::new();
         for part in &self.parts {
             hasher.update(part.repository.as_bytes());
@@ -272,10 +310,7 @@ impl Sources {
                 hasher.update(checksum.as_bytes());
             }
         }
-        let repositories = experiment.repositories.len();
-        identity
-            .input("retrieval", hasher.finalize().to_hex().as_str())
-            .parameter("repositories", repositories)
+        hasher.finalize().to_hex().to_string()
     }
 
     /// Makes all lines and hands them over in order; returns the sums over those that could be made.

@@ -13,7 +13,7 @@ use crate::repository::fragment::{FragmentFile, RepoFragments, digest_of_files};
 use crate::repository::parallel;
 use crate::retrieve::query::{Made, fits, hole_lines};
 use crate::retrieve::{Mode, Queries, QueryForm, QuerySettings};
-use crate::store::artifact::{Header, Identity, Payload, digest_parts};
+use crate::store::artifact::{Header, Identity, Payload, digest_parts, header_path, jsonl_header};
 use crate::task::TaskSet;
 
 /// Cuts the repositories.
@@ -141,6 +141,7 @@ impl Sources<'_> {
         let samples = match (mode, self.predictions) {
             (Mode::Prediction, Some(joined)) => {
                 identity = identity.input("predictions", joined.digest(tasks, repository));
+                identity = of_artifact(experiment, joined, identity)?;
                 Some(joined.predictions.as_slice())
             }
             (Mode::Prediction, None) => {
@@ -159,6 +160,23 @@ impl Sources<'_> {
         report.ensure(path, &identity, |_| Ok(queries))?;
         Ok(())
     }
+}
+
+/// Name of the predictions' artifact in the identity of queries that were made of it.
+pub(super) const PREDICTIONS_FILE: &str = "predictions-file";
+
+/// Adds the cached predictions that queries are made of; what somebody brought is no artifact.
+fn of_artifact(
+    experiment: &Experiment,
+    joined: &JoinedPredictions,
+    identity: Identity,
+) -> Result<Identity> {
+    let Some(path) = joined.cached.as_ref().filter(|path| header_path(path).exists()) else {
+        return Ok(identity);
+    };
+    let header = jsonl_header(path)?;
+    let within = experiment.layout.within_cache(path);
+    Ok(identity.parameter(PREDICTIONS_FILE, within).input(PREDICTIONS_FILE, header.checksum))
 }
 
 fn query_identity(experiment: &Experiment, settings: QuerySettings) -> Identity {

@@ -13,6 +13,7 @@ mod cli_complete;
 #[cfg(target_os = "linux")]
 mod cli_exec;
 mod cli_formats;
+mod cli_identity;
 mod cli_languages;
 mod cli_policy;
 mod cli_verbalize;

@@ -133,6 +133,10 @@ pub fn cached_probabilities(
         .parameter("token", &question.text)
         .parameter("after", question.after.as_deref().unwrap_or_default())
         .input("prompts", prompts.checksum);
+    let identity = match &completion.server {
+        Some(server) => identity.parameter("journal", server.journal_name()),
+        None => identity,
+    };
     let mut report = StageReport::default();
     let header = report.ensure_jsonl(path.clone(), &identity, |report, sink| {
         let prompts = PromptText::of_mode(experiment, mode)?;

@@ -7,7 +7,7 @@ use clap::Args;
 use repoformer::evaluate::predictions::{self, JoinedPredictions};
 use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::{
-    self, Completion, Experiment, StageReport, cached_predictions, check_asked_alike,
+    self, Completion, Experiment, StageReport, cached_predictions, check_completed_alike,
 };
 use repoformer::retrieve::Mode;
 
@@ -53,7 +53,7 @@ pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
             if args.predictions.is_none() {
                 let first = Mode::LeftContext;
                 let path = cached_predictions(&experiment, first, &completion)?;
-                check_asked_alike(&path, &completion, first)?;
+                check_completed_alike(&path, &completion, first)?;
                 rows.push(row(&experiment, first, &completion)?);
             }
             iterate(&mut experiment, joined, iterations, &completion, &mut rows)?;
@@ -109,7 +109,10 @@ fn iterate(
         output::report(&label(&name, experiment), &report);
         complete_modes(experiment, &[Mode::Prediction], completion)?;
         let path = cached_predictions(experiment, Mode::Prediction, completion)?;
-        let now = predictions::read(&path, experiment.tasks()?)?;
+        let now = JoinedPredictions {
+            cached: Some(path.clone()),
+            ..predictions::read(&path, experiment.tasks()?)?
+        };
         output::problems(&now.problems);
         let mut row = row(experiment, Mode::Prediction, completion)?;
         row.unchanged = Some(unchanged(&before, &now));

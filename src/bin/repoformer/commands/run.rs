@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::Args;
 use repoformer::evaluate::statistics::Resampling;
-use repoformer::pipeline::{self, Completion, Experiment, Layout, StageReport, cached_predictions};
+use repoformer::pipeline::{self, Completion, Experiment, Layout, StageReport};
 use repoformer::retrieve::{Mode, REPOCODER_MODES};
 use repoformer::store::artifact::write_file;
 
@@ -247,8 +247,7 @@ fn stages(
     if modes.contains(&Mode::Prediction)
         && has_predictions(experiment, Mode::LeftContext, completion)?
     {
-        let path = cached_predictions(experiment, Mode::LeftContext, completion)?;
-        let joined = read_predictions(experiment, settings, Some(&path))?;
+        let joined = read_predictions(experiment, settings, None)?;
         tell("rg-rg", rg_rg::stages(experiment, &joined)?);
         complete_modes(experiment, &[Mode::Prediction], completion)?;
     }

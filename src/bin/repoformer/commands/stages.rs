@@ -119,7 +119,8 @@ pub(super) fn read_predictions(
             &completion(&of_kind(settings, Some(tasks)))?,
         )?,
     };
-    let joined = predictions::read(&path, tasks)?;
+    let mut joined = predictions::read(&path, tasks)?;
+    joined.cached = named.is_none().then(|| path.clone());
     if joined.missing.len() < tasks.tasks.len() {
         return Ok(joined);
     }

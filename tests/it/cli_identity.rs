@@ -1,0 +1,544 @@
+//! Every setting and every input that changes an artifact is in its identity: after a change, a run on the cache of before leaves
+//! what a run from nothing makes, and it writes no more than what depends on the change.
+//!
+//! The tables are the list of what artifacts depend on: each line has the first kind that a change of one setting or input
+//! has written anew, and no kind before it may be. A setting without a line fails the test.
+//!
+//! Two things that a server's completions depend on are not in their identity. Its address: a model is known by its name, and
+//! where two of one name are asked, each has its own `--journal`. The lines of a journal: they are answers to requests that
+//! they name, and whoever edits them changes what the server said.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::path::Path;
+
+use rayon::prelude::*;
+use serde_json::{Value, json};
+
+use crate::support::server::{Request, ok, server};
+use crate::support::{Place, jsonl, task};
+
+/// A run that others are compared with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Base {
+    Windows,
+    Chunks,
+    /// Tasks that carry contexts, which prompts show.
+    Given,
+    Dense,
+    Server,
+}
+
+use Base::{Chunks, Dense, Given, Server, Windows};
+
+impl Base {
+    fn arguments(self, url: &str) -> Vec<String> {
+        let own: &[&str] = match self {
+            Windows => &["--max-prompt-tokens=400"],
+            Chunks => &["--unit=chunks", "--prompt-style=style.toml", "--tokenizer=tokenizer.json"],
+            Given => &["--mode=given", "--prompt-style=starcoder", "--tasks=given.jsonl"],
+            Dense => &[
+                "--unit=chunks",
+                "--ranker=dense",
+                "--vectors=vectors.jsonl",
+                "--vector-texts=texts.jsonl",
+            ],
+            Server => &[
+                "--unit=chunks",
+                "--prompt-style=starcoder",
+                "--policy=self@0.3",
+                "--model=tiny",
+                "--max-tokens=8",
+                "--temperature=0.5",
+                "--max-left-tokens=300",
+            ],
+        };
+        let mut all: Vec<String> = own.iter().map(|&text| text.to_owned()).collect();
+        if self != Given {
+            all.extend(["--repos-dir=repos".into(), "--tasks=tasks.jsonl".into()]);
+            // What rg-rg makes follows from predictions, however files are cut.
+            let modes = if self == Windows { "none,rg1,rg-rg" } else { "none,rg1" };
+            all.push(format!("--mode={modes}"));
+        }
+        if self == Server {
+            all.push(format!("--endpoint={url}"));
+        }
+        all
+    }
+}
+
+/// Kinds of artifacts in the order in which they follow from each other, and how their paths in the cache begin.
+const KINDS: [(&str, &str); 10] = [
+    ("fragments", "window/repos/"),
+    ("vectors", "vector/repos/"),
+    ("right contexts", ""),
+    ("queries", "window/"),
+    ("query vectors", "vector/"),
+    ("retrieval", "retrieval/"),
+    ("prompts", "prompts/"),
+    ("predictions", "predictions/"),
+    ("probabilities", "probabilities/"),
+    ("scores", "scores/"),
+];
+
+/// The number of a file's kind.
+fn kind(path: &str) -> usize {
+    if path.ends_with(".right.bin") {
+        return 2;
+    }
+    let of = |(_, begin): &(&str, &str)| !begin.is_empty() && path.starts_with(begin);
+    KINDS.iter().position(of).unwrap_or_else(|| panic!("{path}: which kind?"))
+}
+
+/// A setting, the run that it changes, its flags, and the first kind that is written; none where nothing is.
+type Change = (&'static str, Base, &'static [&'static str], &'static str);
+
+/// Settings that artifacts depend on, or may be thought to.
+#[rustfmt::skip]
+const SETTINGS: &[Change] = &[
+    ("repo", Windows, &["--repo=yard"], "prompts"),
+    ("tasks", Windows, &["--tasks=more.jsonl"], "queries"),
+    ("benchmark", Windows, &["--benchmark=other"], "queries"),
+    ("mode", Windows, &["--mode=gt"], "queries"),
+    ("unit", Windows, &["--unit=chunks"], "fragments"),
+    ("language", Windows, &["--language=typescript"], "fragments"),
+    ("walk", Windows, &["--walk=rglob"], "fragments"),
+    ("walk", Chunks, &["--walk=rglob"], "fragments"),
+    ("window-size", Windows, &["--window-size=10"], "fragments"),
+    ("slice-size", Windows, &["--slice-size=4"], "fragments"),
+    ("center", Windows, &["--center=step"], "fragments"),
+    ("chunk-size", Chunks, &["--chunk-size=8"], "fragments"),
+    ("chunk-stride", Chunks, &["--chunk-stride=4"], "fragments"),
+    ("hole-guard", Windows, &["--hole-guard=reference"], "retrieval"),
+    ("tokenizer", Windows, &["--tokenizer=words"], "vectors"),
+    ("vectorizer", Chunks, &["--vectorizer=words"], "vectors"),
+    ("ranker", Windows, &["--ranker=bm25"], "vectors"),
+    ("ranker", Chunks, &["--ranker=tf-idf"], "retrieval"),
+    ("top-k", Windows, &["--top-k=2"], "retrieval"),
+    ("query", Windows, &["--query=last-n-lines"], "queries"),
+    ("query", Chunks, &["--query=first-n-lines"], "queries"),
+    ("query-lines", Chunks, &["--query-lines=3"], "queries"),
+    ("ties", Chunks, &["--ties=reference"], "retrieval"),
+    ("max-files", Chunks, &["--max-files=1"], "retrieval"),
+    ("max-chunks", Chunks, &["--max-chunks=2"], "retrieval"),
+    ("vectors", Dense, &["--vectors=other_vectors.jsonl"], "vectors"),
+    ("vector-texts", Dense, &["--vector-texts=other_texts.jsonl"], "vectors"),
+    ("max-blocks", Windows, &["--max-blocks=1"], "prompts"),
+    ("max-prompt-tokens", Windows, &["--max-prompt-tokens=200"], "prompts"),
+    ("max-prompt-tokens", Chunks, &["--max-prompt-tokens=300"], "prompts"),
+    ("align", Windows, &["--align=enclosing"], "prompts"),
+    ("fragment-paths", Chunks, &["--fragment-paths=full"], "prompts"),
+    ("prompt-style", Chunks, &["--prompt-style=codellama"], "prompts"),
+    ("right-context", Chunks, &["--right-context=no"], "prompts"),
+    ("max-left-tokens", Chunks, &["--max-left-tokens=20"], "prompts"),
+    ("max-right-tokens", Chunks, &["--max-right-tokens=20"], "prompts"),
+    ("max-cross-file-tokens", Chunks, &["--max-cross-file-tokens=20"], "prompts"),
+    ("max-cross-file-tokens", Given, &["--max-cross-file-tokens=5"], "prompts"),
+    ("max-tokens", Windows, &["--max-tokens=3"], "predictions"),
+    ("model", Server, &["--model=other"], "predictions"),
+    ("api", Server, &["--api=chat", "--policy=always"], "predictions"),
+    ("samples", Server, &["--samples=2"], "predictions"),
+    ("temperature", Server, &["--temperature=0.7"], "predictions"),
+    ("top-p", Server, &["--top-p=0.5"], "predictions"),
+    ("stop", Server, &["--stop=;"], "predictions"),
+    ("prompt-end", Server, &["--prompt-end=as-is"], "predictions"),
+    ("instruction", Server, &["--api=chat", "--policy=always", "--instruction=Go on"], "predictions"),
+    ("journal", Server, &["--journal=own.jsonl", "--endpoint=URL/other"], "predictions"),
+    ("seed", Server, &["--seed=7"], "predictions"),
+    // What does not change a byte makes nothing stale.
+    ("threads", Windows, &["--threads=1"], ""),
+    ("threads", Chunks, &["--threads=3"], ""),
+    ("top-k", Given, &["--top-k=3"], ""),
+    ("vectors", Windows, &["--vectors=none.jsonl"], ""),
+    ("max-right-tokens", Windows, &["--unit=windows"], ""),
+    ("concurrency", Server, &["--concurrency=1"], ""),
+    ("request-timeout", Server, &["--request-timeout=5"], ""),
+    ("retry-failed", Server, &["--retry-failed"], ""),
+    ("seed", Windows, &["--seed=7"], ""),
+    ("resamples", Windows, &["--resamples=200"], ""),
+    ("policy", Windows, &["--policy=always"], ""),
+    ("policy-model", Windows, &["--policy=always"], ""),
+];
+
+/// Settings without a line, and why.
+const ELSEWHERE: &[(&str, &str)] = &[
+    ("repos-dir", "the folder's files count, whatever its name: see the inputs"),
+    ("cache-dir", "where artifacts lie"),
+    ("profile", "other settings"),
+    ("endpoint", "see above"),
+    ("embedding-model", "the next test"),
+    ("embedding-batch", "the next test"),
+    ("embedding-concurrency", "the next test"),
+    ("embedding-timeout", "the next test"),
+    ("max-lines", "the last test: `run` has no such flag"),
+];
+
+/// An edit of an input, the run that reads it, and the kinds that are written.
+type Edit = (&'static str, Base, fn(&Place), &'static str);
+
+#[rustfmt::skip]
+const INPUTS: &[Edit] = &[
+    ("a line of a file", Windows, |p| edit(p, "repos/depot/app/prices.py", "rounded", "cut"), "fragments"),
+    ("a line of a file", Chunks, |p| edit(p, "repos/depot/app/prices.py", "rounded", "cut"), "fragments"),
+    ("a blank line", Chunks, |p| edit(p, "repos/depot/app/orders.py", "\ndef orders_5", "\n\ndef orders_5"), "right contexts"),
+    ("a file's name", Windows, |p| fs::rename(p.path("repos/depot/app/prices.py"), p.path("repos/depot/app/costs.py")).unwrap(), "fragments"),
+    ("a file less", Chunks, |p| fs::remove_file(p.path("repos/depot/lib/money.py")).unwrap(), "fragments"),
+    ("a file of another repository", Windows, |p| edit(p, "repos/yard/fence.py", "rounded", "cut"), "fragments"),
+    ("a file of another language", Windows, |p| p.write("repos/depot/web/cart.ts", "let a = 1\n"), ""),
+    ("a prompt", Windows, |p| edit_task(p, "tasks.jsonl", |t| t["prompt"] = json!("x = 1\n")), "prompts"),
+    ("a prompt", Chunks, |p| edit_task(p, "tasks.jsonl", |t| t["prompt"] = json!("x = 1\n")), "right contexts"),
+    ("a hole", Windows, |p| edit_task(p, "tasks.jsonl", |t| t["metadata"]["line_no"] = json!(20)), "queries"),
+    ("a target", Windows, |p| edit_task(p, "tasks.jsonl", |t| t["metadata"]["ground_truth"] = json!("y\nz")), "prompts"),
+    ("an id", Windows, |p| edit_task(p, "tasks.jsonl", |t| t["metadata"]["task_id"] = json!("new")), "queries"),
+    ("an unknown field", Windows, |p| edit_task(p, "tasks.jsonl", |t| t["mine"] = json!(1)), "prompts"),
+    ("the order of tasks", Windows, |p| { let mut tasks = p.records("tasks.jsonl"); tasks.reverse(); p.write("tasks.jsonl", jsonl(&tasks)) }, "queries"),
+    ("a fragment's score", Given, |p| edit_task(p, "given.jsonl", |t| t["crossfile_context"]["list"][0]["score"] = json!(0.25)), "prompts"),
+    ("a fragment without a score", Given, |p| edit_task(p, "given.jsonl", |t| { t["crossfile_context"]["list"][0].as_object_mut().unwrap().shift_remove("score"); }), "prompts"),
+    ("a fragment's text", Given, |p| edit_task(p, "given.jsonl", |t| t["crossfile_context"]["list"][0]["retrieved_chunk"] = json!("new = 1")), "prompts"),
+    ("a right context", Given, |p| edit_task(p, "given.jsonl", |t| t["right_context"] = json!("\nc = 3\n")), "prompts"),
+    ("the tokenizer's file", Chunks, |p| fs::rename(p.path("other_tokenizer.json"), p.path("tokenizer.json")).unwrap(), "vectors"),
+    ("the style's file", Chunks, |p| edit(p, "style.toml", "<fim_middle>\"", "<fim_middle># go on\\n\""), "prompts"),
+    ("the vectors' file", Dense, |p| edit(p, "vectors.jsonl", "[1", "[9"), "vectors"),
+    ("the texts' file", Dense, |p| fs::rename(p.path("other_texts.jsonl"), p.path("texts.jsonl")).unwrap(), "vectors"),
+];
+
+fn edit(place: &Place, path: &str, before: &str, now: &str) {
+    let text = place.read(path);
+    assert!(text.contains(before), "{path}: {before}");
+    place.write(path, text.replace(before, now));
+}
+
+fn edit_task(place: &Place, path: &str, change: impl Fn(&mut Value)) {
+    let mut tasks = place.records(path);
+    change(&mut tasks[1]);
+    place.write(path, jsonl(&tasks));
+}
+
+/// Functions that have much in common.
+fn code(name: &str) -> String {
+    let word = name.len();
+    let function = |n: usize| {
+        let (third, half, cost) = (n % 3, n % 2, n * 7 + word);
+        format!(
+            "def {name}_{n}(basket, table):\n    found = table.lookup('{name}', {n})\n    if found is None:\n\
+             \x20       return basket.fallback({n} + {word})\n\n    for item in basket.items_of({third}):\n\
+             \x20       found = found.add(item.price * {cost})\n    return found.rounded({half})\n\n"
+        )
+    };
+    (0..6).map(function).collect()
+}
+
+/// Two repositories, tasks of two formats, and a file for every setting that takes one.
+fn place() -> Place {
+    let place = Place::empty();
+    let names =
+        ["app/orders", "app/prices", "app/stock", "lib/money", "lib/units", ".hidden/secret"];
+    for name in names {
+        let stem = name.rsplit('/').next().unwrap();
+        place.write(&format!("repos/depot/{name}.py"), code(stem));
+    }
+    place.write("repos/depot/web/cart.ts", "export function cart(a: number) {\n  return a\n}\n");
+    for name in ["fence", "gate"] {
+        place.write(&format!("repos/yard/{name}.py"), code(name));
+    }
+    let tasks = [
+        task("depot/0", "depot/app/orders.py", &code("orders"), 0, 24),
+        task("depot/1", "depot/app/prices.py", &code("prices"), 0, 33),
+        task("yard/0", "yard/fence.py", &code("fence"), 9, 25),
+    ];
+    place.write("tasks.jsonl", jsonl(&tasks));
+    place.write("more.jsonl", jsonl(&tasks[1..]));
+    let given = |n: usize| {
+        json!({
+            "prompt": format!("a = {n}\nb ="), "groundtruth": " 2", "right_context": null,
+            "metadata": {"task_id": format!("given/{n}"), "repository": "depot", "file": "app/a.py",
+                "context_start_lineno": 0, "groundtruth_start_lineno": 1, "right_context_start_lineno": 2},
+            "crossfile_context": {
+                "text": "# Here are some relevant code fragments from other files of the repo:\n\n# the below code fragment can be found in:\n# b.py\n# b = 2\n\n",
+                "list": [{"retrieved_chunk": "b = 2", "filename": "b.py", "score": 0.5}],
+            },
+        })
+    };
+    place.write("given.jsonl", jsonl(&[given(0), given(1)]));
+    let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/prompt/style/bundled");
+    place.write("style.toml", fs::read(bundled.join("starcoder.toml")).unwrap());
+    let tokenizers = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizers");
+    place.write("tokenizer.json", fs::read(tokenizers.join("starcoder.json")).unwrap());
+    place.write("other_tokenizer.json", fs::read(tokenizers.join("codellama.json")).unwrap());
+    place
+}
+
+/// Vectors by id, and two files that say which texts the ids stand for.
+fn add_vectors(place: &Place) {
+    let flags = ["--repos-dir=repos", "--tasks=tasks.jsonl", "--cache-dir=texts", "--unit=chunks"];
+    place.run(&[&["window"], &flags[..]].concat()).done();
+    let write = ["vectorize", "--mode=rg1", "--ranker=dense", "--write-texts=texts.jsonl"];
+    place.run(&[&write[..], &flags].concat()).done();
+    let mut texts = place.records("texts.jsonl");
+    let vectors: Vec<Value> = (texts.iter().enumerate())
+        .map(|(n, text)| json!({"_id": text["_id"], "embedding": [1 + n % 5, n % 7, 1]}))
+        .collect();
+    place.write("vectors.jsonl", jsonl(&vectors));
+    let others: Vec<Value> = (vectors.iter().enumerate())
+        .map(|(n, vector)| json!({"_id": vector["_id"], "embedding": [1 + n % 3, 1, n % 4]}))
+        .collect();
+    place.write("other_vectors.jsonl", jsonl(&others));
+    // Each id with the text of another.
+    let ids: Vec<Value> = texts.iter().map(|text| text["_id"].clone()).collect();
+    for (text, id) in texts.iter_mut().zip(ids.iter().rev()) {
+        text["_id"] = id.clone();
+    }
+    place.write("other_texts.jsonl", jsonl(&texts));
+}
+
+/// A server whose answers depend on all of a request, and whose probabilities on its path and prompt.
+fn moody() -> String {
+    let mood =
+        |text: &str| text.bytes().fold(7_u32, |mood, byte| mood.wrapping_mul(31) ^ u32::from(byte));
+    let answer = move |request: &Request| {
+        let Request { path, body } = request;
+        if path.ends_with("/tokenize") {
+            return ok(&json!({"tokens": [7]}));
+        }
+        if body.get("logit_bias").is_some() {
+            let mood = mood(&format!("{path} {}", request.prompt()));
+            let logprob = -1.0 - f64::from(mood % 1000) / 500.0;
+            let token = json!({"id": 7, "token": "", "logprob": logprob});
+            let logprobs = json!({"content": [token]});
+            return ok(&json!({"choices": [{"index": 0, "text": "", "logprobs": logprobs}]}));
+        }
+        let mood = mood(&format!("{path} {body}"));
+        let choice = |n: u64| {
+            let text = format!("\nx_{mood} = {n}");
+            let message = json!({"role": "assistant", "content": text});
+            json!({"index": n, "text": text, "message": message, "finish_reason": "stop"})
+        };
+        let samples = body["n"].as_u64().unwrap_or(1);
+        ok(&json!({"choices": (0..samples).map(choice).collect::<Vec<_>>()}))
+    };
+    server(answer).0
+}
+
+type Files = BTreeMap<String, Vec<u8>>;
+
+fn run(place: &Place, cache: &str, base: Base, url: &str, more: &[&str]) -> Result<Files, String> {
+    let mut flags = base.arguments(url);
+    // A flag of the change takes the place of the base's.
+    let name = |flag: &str| flag.split('=').next().unwrap_or_default().to_owned();
+    flags.retain(|flag| !more.iter().any(|other| name(other) == name(flag)));
+    flags.extend(more.iter().map(|flag| flag.replace("URL", url)));
+    let flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    let cache_dir = format!("--cache-dir={cache}");
+    let ran = place.run(&[&["run", "-q", &cache_dir], &flags[..]].concat());
+    // Tasks that no longer fit are left out with a message.
+    if !matches!(ran.code, Some(0 | 1)) {
+        return Err(ran.stderr);
+    }
+    let mut files = place.files(cache);
+    // Answers come in any order, and choices of policies are no artifacts.
+    files.retain(|path, _| {
+        let name = path.rsplit('/').next().unwrap_or_default();
+        !path.starts_with("journal/") && !name.starts_with("self@") && !name.starts_with("always-")
+    });
+    Ok(files)
+}
+
+/// Makes a change on a cache of the base's run and on an empty one, and compares what it leaves; in words what is wrong.
+fn check(
+    place: &Place,
+    url: &str,
+    base: Base,
+    name: &str,
+    flags: &[&str],
+    first: &str,
+) -> Result<(), String> {
+    let (before, times) = (place.files("warm"), place.times("warm"));
+    let edit = INPUTS.iter().find(|(input, of, ..)| *input == name && *of == base);
+    if let (Some((_, _, edit, _)), true) = (edit, flags.is_empty()) {
+        edit(place);
+    }
+    run(place, "warm", base, url, flags)?;
+    let (warm, now) = (place.files("warm"), place.times("warm"));
+    let cold = run(place, "cold", base, url, flags)?;
+    if let Some((path, _)) = cold.iter().find(|(path, bytes)| warm.get(*path) != Some(*bytes)) {
+        return Err(format!("{path} is not what a run from nothing makes"));
+    }
+    // What mode rg-rg makes follows from predictions.
+    let is_first = |path: &&String| !path.contains("rg-rg");
+    let written = cold.keys().filter(is_first).filter(|path| times.get(*path) != now.get(*path));
+    let written = written.map(|path| kind(path)).min().map_or("", |kind| KINDS[kind].0);
+    // A change that changes no text shows nothing.
+    let is_text = |path: &str| !path.ends_with(".header.json");
+    let differs = cold.iter().any(|(path, bytes)| is_text(path) && before.get(path) != Some(bytes));
+    match (written == first, differs == !first.is_empty()) {
+        (true, true) => Ok(()),
+        (true, false) => Err(format!("whether a text differs: {differs}")),
+        (false, _) => Err(format!("the first kind that is written: {written:?}, not {first:?}")),
+    }
+}
+
+/// A place with the cache of a base's run.
+fn ran(base: Base, url: &str) -> (Base, Place) {
+    let place = place();
+    if base == Dense {
+        add_vectors(&place);
+    }
+    run(&place, "warm", base, url, &[]).unwrap();
+    (base, place)
+}
+
+#[test]
+fn a_change_of_a_setting_or_an_input_is_never_called_current() {
+    let url = moody();
+    let settings = SETTINGS.iter().map(|&(name, base, flags, first)| (name, base, flags, first));
+    let inputs = INPUTS.iter().map(|&(name, base, _, first)| (name, base, &[][..], first));
+    let changes: Vec<Change> = settings.chain(inputs).collect();
+    let before: BTreeMap<Base, Place> = [Windows, Chunks, Given, Dense, Server]
+        .into_par_iter()
+        .map(|base| ran(base, &url))
+        .collect();
+    let wrong = changes.par_iter().filter_map(|&(name, base, flags, first)| {
+        let place = Place::empty();
+        for (path, bytes) in before[&base].files("") {
+            place.write(&path, bytes);
+        }
+        let wrong = check(&place, &url, base, name, flags, first).err();
+        wrong.map(|reason| format!("{name} ({base:?}, {flags:?}): {reason}"))
+    });
+    let wrong: Vec<String> = wrong.collect();
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+#[test]
+fn every_setting_has_a_line() {
+    let shown = Place::empty().run(&["run", "--show-settings", "--repos-dir=r"]).done().stdout;
+    let lines = shown.lines().map(|line| line.trim_start_matches("# "));
+    let keys: BTreeSet<&str> = lines.filter_map(|line| Some(line.split_once(" =")?.0)).collect();
+    let tables = SETTINGS.iter().map(|line| line.0).chain(ELSEWHERE.iter().map(|line| line.0));
+    let tables: BTreeSet<&str> = tables.collect();
+    let others: Vec<_> = tables.symmetric_difference(&keys).collect();
+    assert!(others.is_empty(), "only here, or not here: {others:?}");
+}
+
+/// Vectors that a server makes are known by the name of its model.
+#[test]
+fn vectors_of_another_embedding_model_are_others() {
+    let (url, _) = server(|request| {
+        let scale = request.body["model"].as_str().unwrap().len();
+        let texts = request.body["input"].as_array().unwrap();
+        let vector = |(n, text): (usize, &Value)| {
+            let length = text.as_str().unwrap().len();
+            json!({"index": n, "embedding": [length % 7, scale, 1]})
+        };
+        ok(&json!({"data": texts.iter().enumerate().map(vector).collect::<Vec<_>>()}))
+    });
+    let place = place();
+    let endpoint = format!("--endpoint={url}");
+    let vectors = |cache: &str, more: &[&str]| {
+        let cache = format!("--cache-dir={cache}");
+        let flags = [
+            "--repos-dir=repos", "--tasks=tasks.jsonl", "--mode=rg1", "--unit=chunks",
+            "--ranker=dense", "--embedding-model=one", "-q", &endpoint, &cache,
+        ];
+        let flags: Vec<&str> = (flags.into_iter())
+            .filter(|flag| {
+                !more.iter().any(|other| flag.split('=').next() == other.split('=').next())
+            })
+            .chain(more.iter().copied())
+            .collect();
+        place.run(&[&["window"], &flags[..]].concat()).done();
+        place.run(&[&["vectorize"], &flags[..]].concat()).done();
+    };
+    vectors("warm", &[]);
+    let (before, times) = (place.files("warm"), place.times("warm"));
+    for same in ["--embedding-batch=1", "--embedding-concurrency=1", "--embedding-timeout=9"] {
+        vectors("warm", &[same]);
+    }
+    assert!(place.times("warm") == times, "what changes no vector has none made again");
+    for cache in ["warm", "cold"] {
+        vectors(cache, &["--embedding-model=another"]);
+    }
+    let (warm, cold) = (place.files("warm"), place.files("cold"));
+    let dense = "vector/repos/depot_chunk20_stride10.dense.bin";
+    assert!(warm[dense] == cold[dense] && warm[dense] != before[dense]);
+}
+
+/// The predictions that rg-rg searched with are those of the model that completes, with its settings.
+#[test]
+fn prompts_of_predictions_that_are_others_now_are_not_completed() {
+    let place = place();
+    let stage = |stage: &[&str]| {
+        let data = ["--repos-dir=repos", "--tasks=tasks.jsonl", "--cache-dir=cache", "-q"];
+        place.run(&[stage, &data].concat())
+    };
+    let url = format!("--endpoint={}", moody());
+    let model = |name: &'static str| ["--model", name, "--max-tokens=8"];
+    let complete =
+        |mode, flags: &[&str]| stage(&[&["complete", "--mode", mode, &*url], flags].concat());
+    for name in ["window", "vectorize", "search", "prompt"] {
+        stage(&[name]).done();
+    }
+    for name in ["one", "two"] {
+        complete("rg1", &model(name)).done();
+    }
+    stage(&[&["rg-rg"][..], &model("one")].concat()).done();
+    complete("rg-rg", &model("two")).failed().says(&[
+        "predictions of one, and two is to complete it",
+        "rg-rg",
+        "name their file",
+    ]);
+    // Absent is a value, too.
+    for other in ["--seed=3", "--stop=;", "--top-p=0.5", "--temperature=0.5", "--journal=own.jsonl"]
+    {
+        let key = other.trim_start_matches('-').split('=').next().unwrap();
+        let flags = [&model("one")[..], &[other]].concat();
+        complete("rg-rg", &flags).failed().says(&["stale", key]);
+    }
+    complete("rg-rg", &model("one")).done();
+    // The model's first predictions are others now.
+    complete("rg1", &[&model("one")[..], &["--seed=3"]].concat()).done();
+    complete("rg-rg", &model("one")).failed().says(&["seed was 3, is not set", "--mode rg1"]);
+    complete("rg-rg", &[&model("one")[..], &["--seed=3"]].concat())
+        .failed()
+        .says(&["made from other predictions-file than are there now", "rg-rg"]);
+    // Predictions that somebody names may be of any model.
+    let first = place.named("cache/predictions/tasks", "rg1-one-gram-ws-20-ss-2-one");
+    stage(&["rg-rg", "--predictions", &first]).done();
+    complete("rg-rg", &model("two")).done();
+    // The embedded model's lines count as well.
+    complete("rg1", &[]).failed();
+    stage(&["complete", "--mode=rg1", "--max-lines=2"]).done();
+    stage(&["rg-rg"]).done();
+    stage(&["complete", "--mode=rg-rg"]).failed().says(&["max-lines was 2, is not set"]);
+    stage(&["complete", "--mode=rg-rg", "--max-lines=2"]).done();
+}
+
+/// Prompts are completed and scored only while they are those of what was retrieved.
+#[test]
+fn prompts_of_an_earlier_retrieval_are_not_completed() {
+    let place = place();
+    let stage = |stage: &[&str]| {
+        let data = ["--repos-dir=repos", "--tasks=tasks.jsonl", "--cache-dir=cache", "-q"];
+        place.run(&[stage, &data].concat())
+    };
+    let first = ["window", "vectorize", "search"];
+    first.iter().chain(&["prompt", "complete"]).for_each(|name| drop(stage(&[name]).done()));
+    edit(&place, "repos/depot/app/prices.py", "rounded", "cut");
+    for name in first {
+        stage(&[name]).done();
+        let ran = stage(&["complete", "--mode=rg1"]).failed();
+        ran.says(&[
+            "stale: made from other",
+            if name == "search" { "prompt" } else { "than are there now" },
+        ]);
+    }
+    stage(&["eval", "--mode=rg1"]).failed().says(&["made from other retrieval than are there now"]);
+    stage(&["prompt"]).done();
+    stage(&["complete"]).done();
+    stage(&["eval", "--mode=rg1"]).done();
+    // Prompts alone, without what they were made of.
+    for folder in ["window", "vector", "retrieval"] {
+        fs::remove_dir_all(place.path("cache").join(folder)).unwrap();
+    }
+    stage(&["complete"]).done();
+}
