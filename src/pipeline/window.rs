@@ -11,7 +11,7 @@ use crate::evaluate::predictions::JoinedPredictions;
 use crate::repository::corpus::{Repository, SourceFile};
 use crate::repository::fragment::{FragmentFile, RepoFragments, digest_of_files};
 use crate::repository::parallel;
-use crate::retrieve::query::{Made, fits, hole_lines};
+use crate::retrieve::query::{Made, hole_lines};
 use crate::retrieve::{Mode, Queries, QueryForm, QuerySettings};
 use crate::store::artifact::{Header, Identity, Payload, digest_parts, header_path, jsonl_header};
 use crate::task::TaskSet;
@@ -244,17 +244,13 @@ fn long_line(file: &SourceFile) -> Option<String> {
 /// A warning where tasks do not fit their files.
 fn misfits(tasks: &TaskSet, windows: &RepoFragments) -> Option<String> {
     let of_it = tasks.of_repository(&windows.repository);
-    let mut misfits =
-        of_it.filter(|task| hole_lines(task, windows).is_ok_and(|lines| !fits(task, lines)));
+    let mut misfits = of_it.filter_map(|task| {
+        let lines = hole_lines(task, windows).ok()?;
+        Some(tasks.error(task, task.hole(lines.text()).err()?))
+    });
     let first = misfits.next()?;
     Some(format!(
-        "{}:{}: task {}: its prompt does not end where its hole begins, line {} (from 0) of {}; {} more tasks of {} do not \
-         fit either; if they were made from another version of the repository, what is retrieved may hold their targets",
-        tasks.path.display(),
-        first.line,
-        first.id,
-        first.line_no,
-        first.path,
+        "{first}; {} more tasks of {} do not fit either; what is retrieved for such tasks may hold their targets",
         misfits.count(),
         windows.repository,
     ))

@@ -11,7 +11,7 @@ use crate::repository::fragment::{RepoFragments, WindowShape};
 use crate::store::artifact::{Column, Columns, Payload};
 use crate::task::{Task, TaskSet};
 use crate::text::language::Language;
-use crate::text::lines::{Lines, is_separator, strip, unfinished_line};
+use crate::text::lines::{Lines, strip};
 
 /// The query of one task, or of one sample of its prediction.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -239,21 +239,6 @@ fn around_hole(task: &Task, shape: WindowShape, count: usize) -> Range<usize> {
     start..count.min(task.line_no + shape.window_size - shape.half())
 }
 
-/// Whether a task's prompt ends where its hole begins: with the file's last non-blank line before it. Where it does
-/// not, the task was made from another version of the file, and its hole is not where the task says.
-pub fn fits(task: &Task, lines: &Lines) -> bool {
-    // Only the last lines are looked at: a `\r\n` cut in two adds a blank line, which does not count. What a prompt has of
-    // the hole's own line is no line before it.
-    let begun = unfinished_line(&task.prompt);
-    let is_begun = task.line_no < lines.count() && lines.line(task.line_no).starts_with(begun);
-    let shown = &task.prompt[..task.prompt.len() - if is_begun { begun.len() } else { 0 }];
-    let shown = shown.rsplit(is_separator).map(strip);
-    let before = (task.context_start..task.line_no).rev();
-    let before = before.map(|number| strip(lines.line(number)));
-    let is_text = |line: &&str| !line.is_empty();
-    shown.into_iter().find(is_text) == before.into_iter().find(is_text)
-}
-
 /// The reference's prediction window: the file's lines before the hole followed by the prediction's non-blank
 /// lines; a window around the hole in that, its blank lines dropped. `None` where nothing is left.
 fn with_prediction(
@@ -345,18 +330,5 @@ mod tests {
         let wanted = "t.jsonl:2: task r/1: sample 0: neither the prediction";
         assert!(skipped[0].starts_with(wanted), "{skipped:?}");
         assert!(skipped[1].starts_with("t.jsonl:3: task r/2: has no prediction"), "{skipped:?}");
-    }
-
-    #[test]
-    fn a_prompt_of_another_version_does_not_fit() {
-        let windows = windows();
-        let lines = &windows.files[0].lines;
-        let task = |prompt: &str| Task::new("r/0".into(), "r/a.py", 0, 11, "", prompt);
-        // Line 10 (10 % 7 == 3) is blank.
-        assert!(fits(&task("line 8\nline 9\n\n"), lines));
-        assert!(fits(&task("line 9 "), lines));
-        assert!(!fits(&task("line 8\n"), lines));
-        assert!(!fits(&task(""), lines));
-        assert!(fits(&Task::new("r/0".into(), "r/a.py", 0, 0, "", ""), lines));
     }
 }

@@ -1,7 +1,7 @@
 //! Where a task's hole is in the text of its file, and what the file has around it.
 
 use super::Task;
-use crate::text::lines::{Lines, is_separator, line_starts, strip, unfinished_line};
+use crate::text::lines::{Lines, is_separator, is_space, line_starts, strip, unfinished_line};
 
 /// A hole as a part of its file's text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -16,7 +16,8 @@ const OTHER_VERSION: &str = "is this the version that the task was made from?";
 
 impl Task {
     /// Finds the hole in the text of its file (newlines as text mode reads them). The task's line, the line before it
-    /// and its ground truth must be the file's; lines that RepoCoder joined by `\n` may end otherwise there.
+    /// and its ground truth must be the file's; lines that RepoCoder joined by `\n` may end otherwise there, and a prompt
+    /// may be stripped at its end, as in RepoEval's function-level files.
     ///
     /// ```
     /// use repoformer::task::{Hole, Task};
@@ -34,26 +35,36 @@ impl Task {
         if line == text.len() && !self.ground_truth.is_empty() {
             return Err(self.beyond(text));
         }
+        // The prompt ends within the hole's line, or it was stripped and ends somewhere before that line.
         let begun = unfinished_line(&self.prompt);
-        if !text[line..].starts_with(begun) {
-            return Err(self.differs("before the hole, on its line"));
+        let is_begun = text[line..].starts_with(begun);
+        let within = is_begun.then_some(line + begun.len());
+        let before = (!begun.is_empty()).then_some(line);
+        let starts = [within, before].into_iter().flatten();
+        let mut starts =
+            starts.filter(|start| ends_alike(&self.prompt, &text[..*start])).peekable();
+        if starts.peek().is_none() {
+            let on_line = if is_begun { "" } else { ", on its line" };
+            return Err(self.differs(&format!("before the hole{on_line}")));
         }
-        let start = line + begun.len();
-        if !ends_alike(&self.prompt, &text[..start]) {
-            return Err(self.differs("before the hole"));
-        }
-        match end_of(&self.ground_truth, &text[start..]) {
-            Some(length) => Ok(Hole { start, end: start + length }),
+        let ended = |start: usize| Some((start, end_of(&self.ground_truth, &text[start..])?));
+        match starts.find_map(ended) {
+            Some((start, length)) => Ok(Hole { start, end: start + length }),
             None => Err(self.differs("in the hole")),
         }
     }
 
-    /// Takes the whole contexts from the text of its file, where the task does not have them.
+    /// Takes the whole contexts from the text of its file, where the task does not have them. A prompt that was stripped
+    /// gets the blank text before the hole back.
     ///
     /// # Errors
     /// As [`Task::hole`].
     pub fn fill(&mut self, text: &str) -> Result<(), String> {
         let Hole { start, end } = self.hole(text)?;
+        let blank = &text[text[..start].trim_end_matches(is_space).len()..start];
+        if !self.prompt.is_empty() && !self.prompt.ends_with(is_space) {
+            self.prompt.push_str(blank);
+        }
         self.full_left_context.get_or_insert_with(|| text[..start].to_owned());
         self.full_right_context.get_or_insert_with(|| text[end..].to_owned());
         Ok(())

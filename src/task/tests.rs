@@ -301,6 +301,9 @@ fn a_hole_is_found_or_what_differs_is_named() {
     );
     assert_eq!(at(3, "b = 2\n", "a = 1\n\n\n"), Ok(Hole { start: 8, end: 15 }));
     assert_eq!(at(4, "= 3", "b = 2\nc "), Ok(Hole { start: 17, end: 20 }));
+    for stripped in ["a = 1", "a = 1\n\u{c}"] {
+        assert_eq!(at(3, "b = 2\nc = 3", stripped), Ok(Hole { start: 8, end: 20 }), "{stripped:?}");
+    }
     for (found, wanted) in [
         (at(5, "x", ""), "its hole is at line 5 (from 0) of r/a.py, which has 5 lines; is this"),
         (at(3, "b", "x\n"), "r/a.py has other text before the hole (line 3"),
@@ -311,6 +314,21 @@ fn a_hole_is_found_or_what_differs_is_named() {
         let reason = found.unwrap_err();
         assert!(reason.starts_with(wanted), "{reason}");
     }
+}
+
+#[test]
+fn a_stripped_prompt_gets_its_blank_end_back() {
+    let text = "def f():\n    \"\"\"Do.\"\"\"\n\n    return 1\n";
+    let prompt = "def f():\n    \"\"\"Do.\"\"\"";
+    let mut task = Task::new("r/0".into(), "r/a.py", 0, 3, "    return 1", prompt);
+    task.fill(text).unwrap();
+    assert_eq!(task.prompt, "def f():\n    \"\"\"Do.\"\"\"\n\n");
+    assert_eq!(task.full_left_context.as_ref(), Some(&task.prompt));
+    let record = task.to_format(Format::CrossCodeEval).unwrap().record;
+    assert_eq!(
+        (&record["prompt"], &record["groundtruth"]),
+        (&json!(format!("{}    ", task.prompt)), &json!("return 1"))
+    );
 }
 
 mod there_and_back {

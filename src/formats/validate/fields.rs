@@ -20,6 +20,8 @@ const REPO_EVAL_TASK: &[Field] = &[
     must("context_start_lineno", Count),
     unless("line_no", "lineno", Count),
     may("lineno", Count),
+    // Of function-level files.
+    may("function_name", Text),
 ];
 
 const REPO_EVAL: &[Field] = &[must("prompt", Text), must("metadata", Type::Object(REPO_EVAL_TASK))];

@@ -123,6 +123,7 @@ pub fn validate(path: &Path, repos_dir: Option<&Path>) -> Result<Validation> {
         kinds: Vec::new(),
         seen: FxHashMap::default(),
         unknown: Vec::new(),
+        function_level: tasks::FunctionLevel::default(),
         findings: Vec::new(),
     };
     let mut reader = Reader::open(path)?;
@@ -147,6 +148,7 @@ struct Validator<'a> {
     seen: FxHashMap<(RecordKind, String), usize>,
     /// Unknown fields: kind, name, first line, number of records.
     unknown: Vec<(RecordKind, String, usize, usize)>,
+    function_level: tasks::FunctionLevel,
     findings: Vec<Finding>,
 }
 
@@ -215,6 +217,9 @@ impl Validator<'_> {
                 String::new()
             };
             let reason = format!("unknown field '{name}' of {}; it is kept{more}", kind.name());
+            self.find(line, None, Severity::Note, reason);
+        }
+        if let Some((line, reason)) = self.function_level.note() {
             self.find(line, None, Severity::Note, reason);
         }
         if let [(first, ..), others @ ..] = self.kinds.clone().as_slice() {

@@ -5,7 +5,7 @@ use crate::store::jsonl::{At, Object};
 use crate::task::cross_file::CrossFile;
 use crate::task::kind::RecordKind;
 use crate::task::{Format, Task};
-use crate::text::lines::{line_ends, strip};
+use crate::text::lines::{Lines, is_space, line_ends, strip};
 
 use Severity::{Error, Note};
 
@@ -17,14 +17,16 @@ impl Validator<'_> {
             Err(error) => return self.find(at.line, id, Error, reason(error)),
         };
         let kind = RecordKind::Task(format);
+        let has_released_id = self.function_level.see(&task, at.line);
         if format.is_written()
+            && !has_released_id
             && let Some(first) = self.seen_before(kind, task.id.clone(), at.line)
         {
             let reason =
                 format!("its id equals that of line {first}; tasks are identified by their row");
             self.find(at.line, id.clone(), Note, reason);
         }
-        for (severity, reason) in findings(&task) {
+        for (severity, reason) in findings(&task, has_released_id) {
             self.find(at.line, id.clone(), severity, reason);
         }
         self.beside_file(at.line, task, id);
@@ -48,14 +50,72 @@ impl Validator<'_> {
     }
 }
 
+/// Manner of RepoEval's function-level files, told once for all of a file's tasks that have it.
+#[derive(Default)]
+pub(super) struct FunctionLevel {
+    /// Line of the first such task, and their number.
+    tasks: Option<(usize, usize)>,
+    released_ids: bool,
+    stripped: bool,
+}
+
+impl FunctionLevel {
+    /// Notes a task that names its line as function-level files do; returns whether its id is one that all tasks of its
+    /// repository have there.
+    fn see(&mut self, task: &Task, line: usize) -> bool {
+        if !is_function_level(task) {
+            return false;
+        }
+        self.tasks = Some(self.tasks.map_or((line, 1), |(first, count)| (first, count + 1)));
+        let has_released_id = task.id.ends_with("/idx");
+        self.released_ids |= has_released_id;
+        self.stripped |= is_stripped(task);
+        has_released_id
+    }
+
+    /// The note for the file, with the line of the first such task.
+    pub(super) fn note(&self) -> Option<(usize, String)> {
+        let (first, count) = self.tasks?;
+        let mut reason =
+            "its line is 'metadata.lineno', where other files have 'line_no'".to_owned();
+        if self.released_ids {
+            reason.push_str("; ids are NAME/idx for all tasks of a repository");
+        }
+        if self.stripped {
+            reason.push_str("; prompts are stripped at their end");
+        }
+        if self.released_ids || self.stripped {
+            reason.push_str(", as in RepoEval's function-level files");
+        }
+        if count > 1 {
+            reason.push_str(&format!(" (first here, in {count} records)"));
+        }
+        Some((first, reason))
+    }
+}
+
+fn is_function_level(task: &Task) -> bool {
+    task.metadata.contains_key("lineno") && !task.metadata.contains_key("line_no")
+}
+
+/// Whether a task's prompt was stripped at its end, where the hole's line would begin.
+fn is_stripped(task: &Task) -> bool {
+    let ends_in_text = !task.prompt.is_empty() && !task.prompt.ends_with(is_space);
+    ends_in_text && line_ends(&task.prompt) < task.line_no - task.context_start
+}
+
 /// Compares the text around a hole in its file with the task.
 fn around(task: &Task, before: &str, after: &str) -> Option<(Severity, String)> {
-    let joined = |text: &str| crate::text::lines::Lines::new(text).text().to_owned();
+    let joined = |text: &str| Lines::new(text).text().to_owned();
+    let end = |text: &str| match is_stripped(task) {
+        true => joined(text.trim_end_matches(is_space)),
+        false => joined(text),
+    };
     let prompt = &task.prompt;
     let right = task.right_context.as_ref();
     let (whole_left, whole_right) = (&task.full_left_context, &task.full_right_context);
     let different = [
-        ("prompt", !before.ends_with(prompt) && !joined(before).ends_with(&joined(prompt))),
+        ("prompt", !before.ends_with(prompt) && !end(before).ends_with(&end(prompt))),
         ("full_left_context", whole_left.as_ref().is_some_and(|left| left != before)),
         ("right_context", right.is_some_and(|right| !after.starts_with(right.as_str()))),
         ("full_right_context", whole_right.as_ref().is_some_and(|right| right != after)),
@@ -64,7 +124,7 @@ fn around(task: &Task, before: &str, after: &str) -> Option<(Severity, String)> 
     Some((Note, format!("'{name}' differs from {}", task.path)))
 }
 
-fn findings(task: &Task) -> Vec<(Severity, String)> {
+fn findings(task: &Task, has_released_id: bool) -> Vec<(Severity, String)> {
     let mut found = Vec::new();
     let mut find = |severity, reason: &str| found.push((severity, reason.to_owned()));
     if strip(&task.ground_truth).is_empty() {
@@ -73,12 +133,9 @@ fn findings(task: &Task) -> Vec<(Severity, String)> {
     if task.prompt.is_empty() {
         find(Note, "no left context: its prompt is empty");
     }
-    if task.metadata.contains_key("lineno") && !task.metadata.contains_key("line_no") {
-        find(Note, "its line is 'metadata.lineno', where other files have 'line_no'");
-    }
     let hub_name = |name: &str| name.split('/').next().is_some_and(|name| name.contains("--"));
     for (what, name) in [("id", &task.id), ("repository", &task.repository)] {
-        if hub_name(name) {
+        if hub_name(name) && !(what == "id" && has_released_id) {
             let folder = task.repository.replace("--", "_");
             let reason =
                 format!("its {what} is named as on the hub, {name:?}; the folder is {folder:?}");
@@ -103,7 +160,10 @@ fn findings(task: &Task) -> Vec<(Severity, String)> {
         find(Error, "'full_right_context' does not begin with 'right_context'");
     }
     let (shown, between) = (line_ends(&task.prompt), task.line_no - task.context_start);
-    if matches!(task.format, Format::RepoEval | Format::CrossCodeEval) && shown != between {
+    if matches!(task.format, Format::RepoEval | Format::CrossCodeEval)
+        && shown != between
+        && !(is_function_level(task) && is_stripped(task))
+    {
         let (start, end) = (task.context_start, task.line_no);
         let reason = format!(
             "its prompt ends {shown} lines, but from line {start} to {end} there are {between}"

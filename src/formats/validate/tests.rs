@@ -50,8 +50,8 @@ fn every_problem_of_a_task_file_has_its_line() {
         [
             "1 note the file begins with a byte-order mark, which other programs reject",
             "2 note its id equals that of line 1; tasks are identified by their row",
-            "2 note its line is 'metadata.lineno', where other files have 'line_no'",
             "2 note unknown field 'metadata.new' of repoeval; it is kept (first here, in 2 records)",
+            "2 note its line is 'metadata.lineno', where other files have 'line_no'",
             "3 error not JSON: EOF while parsing an object (column 1)",
             "4 error a JSON object is expected, not a list",
             "5 error field 'metadata.task_id' must be a string, not a number",
@@ -193,6 +193,46 @@ fn beside_the_repositories_other_texts_are_found() {
             "6 note 'prompt' differs from r/a.py",
         ]
     );
+}
+
+/// RepoEval's function-level files as they were released: `lineno`, prompts without the white space at their end, one id for
+/// all tasks of a repository; the checkout may have other line ends, the task's texts too.
+#[test]
+fn function_level_files_have_one_note() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::create_dir(dir.path().join("o_r")).unwrap();
+    let file = "def f(a):\n    \"\"\"Do.\"\"\"\n\n    b = a\n    return b\n\n\ndef g(a):\n    return f(a)\n";
+    let write = |text: &str| std::fs::write(dir.path().join("o_r/a.py"), text).unwrap();
+    let task = |prompt: &str, lineno: usize, target: &str| {
+        json!({"prompt": prompt, "metadata": {"task_id": "o--r/idx", "ground_truth": target, "fpath_tuple": ["o_r", "a.py"],
+            "context_start_lineno": 0, "lineno": lineno, "function_name": "f"}})
+        .to_string()
+    };
+    let whole = "def f(a):\n    \"\"\"Do.\"\"\"\n\n    b = a\n    return b\n\n\ndef g(a):";
+    let mut lines = vec![
+        task("def f(a):\n    \"\"\"Do.\"\"\"", 3, "    b = a\n    return b"),
+        task(whole, 8, "    return f(a)\n"),
+        task(&whole.replace('\n', "\r\n"), 8, "    return f(a)\r\n"),
+    ];
+    let note = "its line is 'metadata.lineno', where other files have 'line_no'; ids are NAME/idx for all tasks of a repository; \
+                prompts are stripped at their end, as in RepoEval's function-level files (first here, in 3 records)";
+    for text in [file.to_owned(), file.replace('\n', "\r\n")] {
+        write(&text);
+        for repos_dir in [None, Some(dir.path())] {
+            assert_eq!(found(&check(&lines, repos_dir)), [format!("1 note {note}")]);
+        }
+    }
+    // Text that is missing is no white space.
+    lines[0] = task("def f(a):", 3, "    b = a\n    return b");
+    lines[1] = task("def f(a):\n    \"\"\"Do.\"\"\"\n\n    b = a", 8, "    return f(a)");
+    let report = check(&lines, Some(dir.path()));
+    let errors = found(&report).into_iter().filter(|f| f.contains("error")).collect::<Vec<_>>();
+    let reason = |line: usize| {
+        format!(
+            "o_r/a.py has other text before the hole, on its line (line {line}, from 0); is this the version that the task was made from?"
+        )
+    };
+    assert_eq!(errors, [format!("1 error {}", reason(3)), format!("2 error {}", reason(8))]);
 }
 
 /// Our own files of tasks and repositories. A packages file does not follow links to folders; and Repoformer's converter
