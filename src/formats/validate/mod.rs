@@ -7,6 +7,7 @@
 //! unknown fields, a byte-order mark.
 
 mod fields;
+mod function_level;
 mod records;
 mod schema;
 mod tasks;
@@ -19,6 +20,7 @@ use std::path::{Path, PathBuf};
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
+use self::function_level::FunctionLevel;
 use crate::error::{Error, Result};
 use crate::formats::convert::TaskFiles;
 use crate::store::jsonl::{self, At, Object, Reader};
@@ -123,7 +125,7 @@ pub fn validate(path: &Path, repos_dir: Option<&Path>) -> Result<Validation> {
         kinds: Vec::new(),
         seen: FxHashMap::default(),
         unknown: Vec::new(),
-        function_level: tasks::FunctionLevel::default(),
+        function_level: FunctionLevel::default(),
         findings: Vec::new(),
     };
     let mut reader = Reader::open(path)?;
@@ -148,7 +150,7 @@ struct Validator<'a> {
     seen: FxHashMap<(RecordKind, String), usize>,
     /// Unknown fields: kind, name, first line, number of records.
     unknown: Vec<(RecordKind, String, usize, usize)>,
-    function_level: tasks::FunctionLevel,
+    function_level: FunctionLevel,
     findings: Vec<Finding>,
 }
 
