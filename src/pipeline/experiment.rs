@@ -222,11 +222,11 @@ impl Experiment {
 
     /// Adds the terms that rankers compare to an identity.
     pub(super) fn vocabulary(&self, identity: Identity) -> Identity {
-        match &self.retrieval.search.vocabulary {
-            Vocabulary::Words => identity.parameter("vectorizer", "words"),
-            Vocabulary::Tokens(tokenizer) => identity
-                .parameter("vectorizer", "one-gram")
-                .parameter("tokenizer", tokenizer.digest()),
+        let vocabulary = &self.retrieval.search.vocabulary;
+        let identity = identity.parameter("vectorizer", vocabulary.name());
+        match vocabulary {
+            Vocabulary::Tokens(tokenizer) => identity.parameter("tokenizer", tokenizer.digest()),
+            _ => identity,
         }
     }
 

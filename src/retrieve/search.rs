@@ -104,17 +104,17 @@ impl SearchSettings {
         self.by_sets() && is_p50k
     }
 
-    /// Name of the vectors that it compares: `one-gram` (sets of `p50k_base` tokens, RepoCoder's), `words`, `p50k`, or `tokens` with the
-    /// beginning of the tokenizer's digest.
+    /// Name of the vectors that it compares: `one-gram` (sets of `p50k_base` tokens, RepoCoder's), `words`, `words-nltk-3.8`, `p50k`, or
+    /// `tokens` with the beginning of the tokenizer's digest.
     pub fn vectors_name(&self) -> String {
         match &self.vocabulary {
             _ if self.by_p50k_sets() => "one-gram".to_owned(),
-            Vocabulary::Words => "words".to_owned(),
             Vocabulary::Tokens(tokenizer) if tokenizer.is_p50k() => "p50k".to_owned(),
             Vocabulary::Tokens(tokenizer) => {
                 let digest = tokenizer.digest();
                 format!("tokens-{}", &digest[..digest.len().min(8)])
             }
+            words => words.name().to_owned(),
         }
     }
 }

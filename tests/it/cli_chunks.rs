@@ -66,7 +66,9 @@ fn compare_with_the_released_program(
     for (mode, query) in [("rg1", "last_n_lines"), ("gt", "groundtruth")] {
         let args = [
             "--repos-dir", repos, "--tasks", tasks, "--cache-dir", "cache", "--profile",
-            "repoformer-release", "--prompt-style", "attach", "--mode", mode,
+            // Recorded with NLTK 3.9.
+            "repoformer-release", "--vectorizer", "words", "--prompt-style", "attach", "--mode",
+            mode,
         ];
         place.run(&[&["window"], &args[..]].concat());
         place.run(&[&["vectorize"], &args[..]].concat()).done();

@@ -20,11 +20,11 @@ use std::path::{Path, PathBuf};
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
-use self::function_level::FunctionLevel;
 use crate::error::{Error, Result};
 use crate::formats::convert::TaskFiles;
 use crate::store::jsonl::{self, At, Object, Reader};
 use crate::task::kind::RecordKind;
+use function_level::FunctionLevel;
 
 /// Severity of a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

@@ -6,25 +6,37 @@ use crate::error::Result;
 use crate::repository::parallel;
 use crate::retrieve::vector::TokenSets;
 use crate::store::artifact::{Column, Columns, Payload, check_offsets};
-use crate::text::tokenize::Dictionary;
 use crate::text::tokenize::model::Tokenizer;
 use crate::text::tokenize::words::cut;
+use crate::text::tokenize::{Dictionary, Nltk};
 
 /// Terms that the lexical rankers compare.
 #[derive(Debug, Clone, Default)]
 pub enum Vocabulary {
-    /// Words ([`each_word`](crate::text::tokenize::each_word)), as Repoformer's program has them.
+    /// Words ([`each_word`](crate::text::tokenize::each_word)), as Repoformer's program has them with a recent NLTK.
     #[default]
     Words,
+    /// Words as it had them when it was released ([`Nltk::Until38`]).
+    WordsNltk38,
     /// Tokens of a tokenizer.
     Tokens(Tokenizer),
 }
 
 impl Vocabulary {
+    /// Name among the values of setting `vectorizer`.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Words => "words",
+            Self::WordsNltk38 => "words-nltk-3.8",
+            Self::Tokens(_) => "one-gram",
+        }
+    }
+
     /// Visits the terms of a text, in order. Returns whether the terms of the text in lower case are its terms in lower case.
     pub(super) fn each(&self, text: &str, mut visit: impl FnMut(&str)) -> bool {
         match self {
-            Self::Words => cut(text, visit),
+            Self::Words => cut(text, Nltk::From39, visit),
+            Self::WordsNltk38 => cut(text, Nltk::Until38, visit),
             Self::Tokens(tokenizer) => {
                 tokenizer.each_term(text, &mut visit);
                 false

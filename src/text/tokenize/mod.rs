@@ -29,7 +29,7 @@ pub use cache::PieceCache;
 pub(crate) use classes::is_word;
 pub use lines::LineTokens;
 pub use set::IdSet;
-pub use words::{Dictionary, each_word};
+pub use words::{Dictionary, Nltk, each_word};
 
 use cache::Ids;
 

@@ -7,19 +7,38 @@
 //! `\w` is Python's: the categories L and N and the underscore. So a combining mark ends a run, as does any connector but
 //! `_`. White space is Python's too: Unicode's White_Space and U+001C to U+001F.
 //!
-//! The NLTK version is 3.9.2; before 3.9 a line's end was not a blank for `n't`, and since 3.9.4 a dash is one.
+//! NLTK's rules changed ([`Nltk`]): until 3.8.1 `n't` is cut off before a space alone, from 3.9 on before any white space, and so
+//! at the end of a line. Here 3.9 stands for 3.9.2; since 3.9.4 a dash is a blank too.
 //!
 //! Only the preceding split into sentences (Punkt, a trained model) is left out: the period that ends a sentence
 //! within the text is an ordinary one here. That matters only for `n't` directly before such a period.
 
 use std::hash::Hasher;
+use std::ops::Range;
 
 use rustc_hash::FxHasher;
 
 use super::classes::{Class, is_word};
 use crate::text::lines::is_space;
 
-/// Calls `visit` with every word token of `text`, in order, repeats included.
+/// The version of NLTK whose rules cut words.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Nltk {
+    /// Until 3.8.1, as the papers' programs ran: only a space is a blank for `n't`, other clitics and `'tis`.
+    Until38,
+    /// From 3.9 on: all white space is one.
+    #[default]
+    From39,
+}
+
+impl Nltk {
+    /// Whether the white space that a text begins with is a blank; at the text's end it always is.
+    fn blanks(self, text: &str) -> bool {
+        self == Self::From39 || text.starts_with(' ') || text.chars().all(is_space)
+    }
+}
+
+/// Calls `visit` with every word token of `text`, in order, repeats included; NLTK is 3.9.
 ///
 /// ```
 /// use repoformer::text::tokenize::each_word;
@@ -28,13 +47,13 @@ use crate::text::lines::is_space;
 /// assert_eq!(words, ["x_1", "do", "n", "t", "can", "not"]);
 /// ```
 pub fn each_word<'a>(text: &'a str, visit: impl FnMut(&'a str)) {
-    cut(text, visit);
+    cut(text, Nltk::From39, visit);
 }
 
 /// Calls `visit` with every word token, and returns whether lowercasing the text would give the same words in lower case:
 /// false if a character is beyond ASCII, or if lower case makes an `n't`.
 #[inline]
-pub(crate) fn cut<'a>(text: &'a str, mut visit: impl FnMut(&'a str)) -> bool {
+pub(crate) fn cut<'a>(text: &'a str, nltk: Nltk, mut visit: impl FnMut(&'a str)) -> bool {
     let bytes = text.as_bytes();
     let (mut at, mut plain) = (0, true);
     while let Some(byte) = bytes.get(at) {
@@ -43,7 +62,7 @@ pub(crate) fn cut<'a>(text: &'a str, mut visit: impl FnMut(&'a str)) -> bool {
             Byte::Word => {
                 let (end, ascii) = end_of_run(text, at + 1);
                 plain &= ascii;
-                plain &= cut_run(text, at, end, &mut visit);
+                plain &= cut_run(text, at..end, nltk, &mut visit);
                 at = end;
             }
             Byte::Wide => {
@@ -54,7 +73,7 @@ pub(crate) fn cut<'a>(text: &'a str, mut visit: impl FnMut(&'a str)) -> bool {
                     continue;
                 }
                 let (end, _) = end_of_run(text, next);
-                cut_run(text, at, end, &mut visit);
+                cut_run(text, at..end, nltk, &mut visit);
                 at = end;
             }
         }
@@ -116,9 +135,14 @@ fn end_of_run(text: &str, mut at: usize) -> (usize, bool) {
     (at, ascii)
 }
 
-/// Visits the words of the run from `start` to `end`; returns whether lower case would leave their positions unchanged.
+/// Visits the words of a run; returns whether lower case would leave their positions unchanged.
 #[inline]
-fn cut_run<'a>(text: &'a str, start: usize, end: usize, visit: &mut impl FnMut(&'a str)) -> bool {
+fn cut_run<'a>(
+    text: &'a str,
+    Range { start, end }: Range<usize>,
+    nltk: Nltk,
+    visit: &mut impl FnMut(&'a str),
+) -> bool {
     let bytes = text.as_bytes();
     let mut plain = true;
     let mut rest = end;
@@ -128,18 +152,18 @@ fn cut_run<'a>(text: &'a str, start: usize, end: usize, visit: &mut impl FnMut(&
     {
         let same_case = last.is_ascii_lowercase() == next.is_ascii_lowercase();
         plain = same_case;
-        if same_case && end - 1 > start && blank_after_clitic(text, end + 2) {
+        if same_case && end - 1 > start && blank_after_clitic(text, end + 2, nltk) {
             rest = end - 1;
         }
     }
     match contraction(&bytes[start..rest]) {
         Some((length, needs_blank))
-            if !needs_blank || rest < end || blank_after_word(text, end) =>
+            if !needs_blank || rest < end || blank_after_word(text, end, nltk) =>
         {
             visit(&text[start..start + length]);
             visit(&text[start + length..rest]);
         }
-        None if is_tis(&bytes[start..rest]) && opens(text, start) => {
+        None if is_tis(&bytes[start..rest]) && opens(text, start, nltk) => {
             visit(&text[start..=start]);
             visit(&text[start + 1..rest]);
         }
@@ -179,11 +203,12 @@ fn is_tis(run: &[u8]) -> bool {
 
 /// Whether a single quote with a blank before it precedes `start`. Two quotes are one token.
 #[inline(never)]
-fn opens(text: &str, start: usize) -> bool {
+fn opens(text: &str, start: usize, nltk: Nltk) -> bool {
     let before = text[..start].trim_end_matches('\'');
     match start - before.len() {
         1 => match before.chars().next_back() {
             None | Some(',' | ':') => true,
+            Some(character) if is_space(character) => nltk == Nltk::From39 || character == ' ',
             Some(character) => {
                 pads(character) || ["--", ".."].iter().any(|end| before.ends_with(end))
             }
@@ -194,22 +219,22 @@ fn opens(text: &str, start: usize) -> bool {
 
 /// Whether NLTK has inserted a blank at `at`, the end of `n't`, when it looks for one.
 #[inline(never)]
-fn blank_after_clitic(text: &str, at: usize) -> bool {
+fn blank_after_clitic(text: &str, at: usize, nltk: Nltk) -> bool {
     // `'` and `'s` are split off in the step before, if a blank follows them.
     let after_quote = match text.as_bytes().get(at..) {
         Some([b'\'', b's' | b'S' | b'm' | b'M' | b'd' | b'D', ..])
-            if blank(text, at + 2) || opens_again(text, at + 2) =>
+            if blank(text, at + 2, nltk) || opens_again(text, at + 2, nltk) =>
         {
             true
         }
-        Some([b'\'', ..]) => blank(text, at + 1) || is_letter_alone(&text[at + 1..]),
+        Some([b'\'', ..]) => blank(text, at + 1, nltk) || is_letter_alone(&text[at + 1..]),
         _ => false,
     };
-    after_quote || blank(text, at)
+    after_quote || blank(text, at, nltk)
 }
 
 /// Whether a quote at `at` gets blanks before NLTK looks for clitics.
-fn opens_again(text: &str, at: usize) -> bool {
+fn opens_again(text: &str, at: usize, nltk: Nltk) -> bool {
     let rest = text.get(at..).and_then(|rest| rest.strip_prefix('\''));
     // Characters that are padded before quotes are.
     let early = |c| {
@@ -219,7 +244,7 @@ fn opens_again(text: &str, at: usize) -> bool {
         )
     };
     rest.is_some_and(|rest| {
-        let point = rest.starts_with([',', ':', '.']) && blank(text, at + 1);
+        let point = rest.starts_with([',', ':', '.']) && blank(text, at + 1, nltk);
         point || rest.starts_with(early) || is_letter_alone(rest)
     })
 }
@@ -232,24 +257,28 @@ fn is_letter_alone(rest: &str) -> bool {
         && !characters.next().is_some_and(is_word)
 }
 
-/// Whether NLTK has a blank at the end of `wanna`, where the longer clitics are split off before too.
+/// Whether NLTK has white space at the end of `wanna`, where the longer clitics are split off before too.
 #[inline(never)]
-fn blank_after_word(text: &str, at: usize) -> bool {
-    let longer = match text.get(at..).and_then(|rest| rest.get(..3)) {
-        Some("'ll" | "'LL" | "'re" | "'RE" | "'ve" | "'VE") => blank_after_clitic(text, at + 3),
+fn blank_after_word(text: &str, at: usize, nltk: Nltk) -> bool {
+    let rest = text.get(at..).unwrap_or_default();
+    let longer = match rest.get(..3) {
+        Some("'ll" | "'LL" | "'re" | "'RE" | "'ve" | "'VE") => {
+            blank_after_clitic(text, at + 3, nltk)
+        }
         _ => false,
     };
-    longer || blank_after_clitic(text, at)
+    longer || rest.starts_with(is_space) || blank_after_clitic(text, at, nltk)
 }
 
-/// Whether there is white space at `at` after NLTK has padded punctuation, or the text ends.
-fn blank(text: &str, at: usize) -> bool {
+/// Whether there is a blank at `at` after NLTK has padded punctuation, or the text ends.
+fn blank(text: &str, at: usize, nltk: Nltk) -> bool {
     let Some(rest) = text.get(at..) else {
         return false;
     };
     let mut characters = rest.chars();
     match characters.next() {
         None => true,
+        Some(character) if is_space(character) => nltk.blanks(rest),
         Some(character) if pads(character) => true,
         Some(',' | ':') => !characters.next().is_some_and(is_digit),
         Some('-') => rest.starts_with("--"),
@@ -259,14 +288,36 @@ fn blank(text: &str, at: usize) -> bool {
     }
 }
 
-/// Whether a character is white space or gets a blank on both sides in any context.
+/// Whether a character gets a blank on both sides in any context.
 fn pads(character: char) -> bool {
-    match character {
-        '`' | '"' | '«' | '»' | '“' | '”' | '„' | '‘' | '’' => true,
-        ';' | '@' | '#' | '$' | '%' | '&' | '?' | '!' | '*' => true,
-        '[' | ']' | '(' | ')' | '{' | '}' | '<' | '>' => true,
-        _ => is_space(character),
-    }
+    matches!(
+        character,
+        '`' | '"'
+            | '«'
+            | '»'
+            | '“'
+            | '”'
+            | '„'
+            | '‘'
+            | '’'
+            | ';'
+            | '@'
+            | '#'
+            | '$'
+            | '%'
+            | '&'
+            | '?'
+            | '!'
+            | '*'
+            | '['
+            | ']'
+            | '('
+            | ')'
+            | '{'
+            | '}'
+            | '<'
+            | '>'
+    )
 }
 
 /// Zeros of Python's `\d` beyond ASCII; the nine characters after each are digits too (the category Nd, by `unicodedata`
@@ -470,25 +521,51 @@ mod tests {
     use proptest::prelude::*;
     use std::collections::HashMap;
 
+    const WORDS: &str = include_str!("../../../tests/fixtures/rank/words.json");
+
     fn words(text: &str) -> Vec<&str> {
         let mut words = Vec::new();
         each_word(text, |word| words.push(word));
         words
     }
 
-    /// Tokens that NLTKWordTokenizer gave; see tests/fixtures/rank/record.py. More of the same from a file: `record.py words N
-    /// SEED > FILE`, REPOFORMER_NLTK_WORDS=FILE.
+    fn recorded(json: &str) -> Vec<(String, Vec<String>)> {
+        serde_json::from_str(json).unwrap()
+    }
+
+    /// Tokens that NLTKWordTokenizer of 3.9.2 gave; see tests/fixtures/rank/record.py. More of the same from a file:
+    /// `record.py words N SEED > FILE`, REPOFORMER_NLTK_WORDS=FILE.
     #[test]
     fn words_are_those_that_nltk_gives() {
         let recorded = match std::env::var_os("REPOFORMER_NLTK_WORDS") {
-            Some(file) => std::fs::read_to_string(file).unwrap(),
-            None => include_str!("../../../tests/fixtures/rank/words.json").to_owned(),
+            Some(file) => recorded(&std::fs::read_to_string(file).unwrap()),
+            None => recorded(WORDS),
         };
-        let recorded: Vec<(String, Vec<String>)> = serde_json::from_str(&recorded).unwrap();
         for (text, wanted) in &recorded {
             assert_eq!(words(text), *wanted, "{text:?}");
         }
         assert!(recorded.len() > 500);
+    }
+
+    /// Its words of 3.8.1, where they are others. Those of more texts come from a file that `record.py words` wrote with
+    /// that version: REPOFORMER_NLTK_38_WORDS=FILE.
+    #[test]
+    fn words_are_those_that_nltk_gave_before() {
+        let mut wanted = match std::env::var_os("REPOFORMER_NLTK_38_WORDS") {
+            Some(file) => recorded(&std::fs::read_to_string(file).unwrap()),
+            None => recorded(WORDS),
+        };
+        let others = recorded(include_str!("../../../tests/fixtures/rank/words-nltk-3.8.json"));
+        for (text, other) in &others {
+            for (_, words) in wanted.iter_mut().filter(|known| known.0 == *text) {
+                words.clone_from(other);
+            }
+        }
+        for (text, wanted) in &wanted {
+            let mut words = Vec::new();
+            cut(text, Nltk::Until38, |word| words.push(word));
+            assert_eq!(words, *wanted, "{text:?}");
+        }
     }
 
     /// The definition without NLTK: the runs of characters that Python's isalnum or the underscore holds.
@@ -511,7 +588,7 @@ mod tests {
         #[test]
         fn where_a_text_is_plain_lower_case_can_come_before_or_after(text in "([a-zNT' .,]|n't|N't|CANNOT|É){0,30}") {
             let mut after = Vec::new();
-            if cut(&text, |word| after.push(word.to_ascii_lowercase())) {
+            if cut(&text, Nltk::From39, |word| after.push(word.to_ascii_lowercase())) {
                 let lower = text.to_lowercase();
                 prop_assert_eq!(words(&lower), after);
             }

@@ -112,10 +112,11 @@ pub(super) fn prompts(settings: &Settings) -> Result<PromptSettings> {
 /// Terms that lexical rankers compare.
 fn vocabulary(settings: &Settings) -> Result<Vocabulary> {
     let is_words = settings.text("tokenizer") == Some("words");
-    if settings.text("vectorizer") == Some("one-gram") && !is_words {
-        return Ok(Vocabulary::Tokens(settings.parsed("tokenizer")?));
-    }
-    Ok(Vocabulary::Words)
+    Ok(match settings.text("vectorizer") {
+        Some("one-gram") if !is_words => Vocabulary::Tokens(settings.parsed("tokenizer")?),
+        Some("words-nltk-3.8") => Vocabulary::WordsNltk38,
+        _ => Vocabulary::Words,
+    })
 }
 
 /// The ranker; dense where dense vectors are asked for and no ranker is.
@@ -130,10 +131,14 @@ fn ranker(settings: &Settings) -> Result<Ranker> {
             "choose --ranker dense, or fuse it: rrf:dense,jaccard",
         ),
         Some("dense") if !is_dense => Ok(Ranker::Dense),
-        Some(other @ ("words" | "one-gram")) if ranker == Ranker::Dense && is_chosen => fail(
-            format!("ranker {ranker} needs --vectorizer dense, and it is {other}"),
-            "leave --vectorizer out: it follows from the ranker",
-        ),
+        Some(other @ ("words" | "words-nltk-3.8" | "one-gram"))
+            if ranker == Ranker::Dense && is_chosen =>
+        {
+            fail(
+                format!("ranker {ranker} needs --vectorizer dense, and it is {other}"),
+                "leave --vectorizer out: it follows from the ranker",
+            )
+        }
         _ => Ok(ranker),
     }
 }

@@ -103,8 +103,9 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             "Tokenizer of one-gram vectors and of budgets: p50k_base, words, or a model's tokenizer.json; prompt style repocoder \
              always counts tokens of p50k_base",
             default: Some("p50k_base");
-        "vectorizer" "NAME" OneOf(|| names(["one-gram", "words", "dense"])) =>
-            "Terms that lexical rankers compare: tokens of --tokenizer (one-gram) or words; dense makes dense vectors instead",
+        "vectorizer" "NAME" OneOf(|| names(["one-gram", "words", "words-nltk-3.8", "dense"])) =>
+            "Terms that lexical rankers compare: tokens of --tokenizer (one-gram), or words as NLTK cuts them (words: 3.9 and later; \
+             words-nltk-3.8: until 3.8.1); dense makes dense vectors instead",
             default_text: Some("one-gram; with chunks, words unless --tokenizer is given");
         "ranker" "NAME" OneOfOr(|| names(Ranker::NAMES), |name| name.starts_with("rrf:"), "several fused, as in rrf:jaccard,bm25") =>
             "Ranker: {names}",

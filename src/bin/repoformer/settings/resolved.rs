@@ -16,9 +16,9 @@ use crate::output::fail;
 const FOUND_BY_ITSELF: &str = "repoformer.toml";
 
 /// Variables that are not settings: the server's key, the mark of test runs, and what the project's own tests read.
-const OTHER_VARIABLES: [&str; 10] = [
+const OTHER_VARIABLES: [&str; 11] = [
     "API_KEY", "POLICY_API_KEY", "RUN", "CORPORA", "CORPUS", "EMBEDDINGS", "EMBEDDINGS_MODEL",
-    "FIXTURES", "LABELS", "NLTK_WORDS",
+    "FIXTURES", "LABELS", "NLTK_WORDS", "NLTK_38_WORDS",
 ];
 
 /// Origin of a value.
