@@ -11,7 +11,7 @@ use super::window::open_queries;
 use crate::endpoint::{ConnectionSettings, Endpoint};
 use crate::error::{Error, Result};
 use crate::retrieve::dense::{
-    Embedder, Matrix, Text, VectorStore, Vectors, digest, import, read_texts,
+    Embedder, EmbeddingTimes, Matrix, Text, VectorStore, Vectors, digest, import, read_texts,
 };
 use crate::retrieve::{Mode, Query};
 use crate::store::artifact::{Header, Identity, Payload};
@@ -66,16 +66,18 @@ impl Source {
         }))
     }
 
-    /// A row for each text.
+    /// A row for each text. Where the texts are queries, the server's time for each is kept.
     pub(super) fn matrix(
         &mut self,
         experiment: &Experiment,
         texts: Vec<Text>,
+        are_queries: bool,
         report: &mut StageReport,
     ) -> Result<Matrix> {
         let wanted = || texts.iter().map(|text| text.text.as_str());
         match self.from.clone() {
             DenseSource::Endpoint { url, model, batch, concurrency, timeout } => {
+                let path = experiment.layout.dense_store(&model);
                 let (embedder, store) = match &mut self.store {
                     Some(opened) => opened,
                     None => {
@@ -84,7 +86,6 @@ impl Source {
                         let notice = self.notice.clone();
                         let endpoint = Endpoint::new(&url, settings)?;
                         let endpoint = endpoint.on_retry(move |text| notice.tell(text));
-                        let path = experiment.layout.dense_store(&model);
                         let store = VectorStore::open(&path, &model)?;
                         let notes = store.notes().iter().map(ToString::to_string);
                         report.warnings.extend(notes);
@@ -93,17 +94,30 @@ impl Source {
                         self.store.insert((embedder, store))
                     }
                 };
-                let missing = wanted().filter(|text| !store.contains(&digest(text))).count();
+                let mut times = match are_queries {
+                    true => Some(EmbeddingTimes::open(&path)?),
+                    false => None,
+                };
+                let is_missing = |text: &&str| {
+                    let digest = digest(text);
+                    let is_timed = times.as_ref().is_none_or(|times| times.contains(&digest));
+                    !(text.is_empty() || store.contains(&digest) && is_timed)
+                };
+                let missing = wanted().filter(is_missing).count();
                 if missing > 0 {
                     self.notice.tell(&format!("asking {url} for the vectors of {missing} texts"));
                 }
                 let mut told = Instant::now();
-                embedder.embed(wanted(), store, &mut |done, all| {
+                let mut progress = |done, all| {
                     if told.elapsed() >= TELL_EVERY {
                         told = Instant::now();
                         self.notice.tell(&format!("embedded {done} of {all} texts"));
                     }
-                })?;
+                };
+                match &mut times {
+                    Some(times) => embedder.embed_timed(wanted(), store, times, &mut progress)?,
+                    None => embedder.embed(wanted(), store, &mut progress)?,
+                };
                 store.matrix(wanted())
             }
             DenseSource::File { vectors, texts: named, .. } => {
@@ -201,6 +215,19 @@ pub(super) fn cosines(fragments: &Matrix, queries: &Matrix) -> impl Fn(usize) ->
         }
         out
     }
+}
+
+/// How long a server took for each query's vector; `None` where a time is not known: of vectors that came from a file.
+pub(super) fn embedding_times(experiment: &Experiment, queries: &[Query]) -> Option<Vec<Duration>> {
+    let Some(DenseSource::Endpoint { model, .. }) = &experiment.retrieval.dense else {
+        return None;
+    };
+    let known = EmbeddingTimes::read(&experiment.layout.dense_store(model));
+    let time = |query: &Query| match query.text.is_empty() {
+        true => Some(Duration::ZERO),
+        false => known.get(&digest(&query.text)).map(|seconds| Duration::from_secs_f64(*seconds)),
+    };
+    queries.iter().map(time).collect()
 }
 
 /// Every different text that dense retrieval needs vectors of, for a user who computes them elsewhere: the fragments of all

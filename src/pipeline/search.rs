@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::embed::{Dense, DenseInputs, cosines};
+use super::embed::{Dense, DenseInputs, cosines, embedding_times};
 use super::experiment::Experiment;
 use super::fragments::OpenFragments;
 use super::stage::{StageReport, Step, Unread, check_input, for_each_repository};
@@ -22,8 +22,19 @@ use crate::text::tokenize::P50k;
 pub struct SearchTime {
     /// Number of queries.
     pub queries: usize,
-    /// Seconds for building the index and searching with all of them.
+    /// Seconds for building the index, for the dense vectors of all of them where known, and for searching.
     pub seconds: f64,
+    /// Whether the time for their dense vectors is known and counted, where they need any.
+    #[serde(default)]
+    pub with_embedding: bool,
+}
+
+/// Time of one query's retrieval.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct QueryTime {
+    pub(super) took: Duration,
+    /// Whether the time for its dense vector is not known and missing here.
+    pub(super) without_embedding: bool,
 }
 
 /// Searches each repository in each mode that retrieves.
@@ -91,11 +102,18 @@ fn search_repository(
             let read = search.read()?;
             let begin = Instant::now();
             let found = read.search(index);
-            took = Some((read.queries.queries.len(), built + begin.elapsed()));
+            let time = built + begin.elapsed();
+            let queries = &read.queries.queries;
+            let embedding = read.dense.as_ref().and_then(|_| embedding_times(experiment, queries));
+            took = Some(SearchTime {
+                queries: queries.len(),
+                seconds: (time + embedding.iter().flatten().sum::<Duration>()).as_secs_f64(),
+                with_embedding: embedding.is_some(),
+            });
             Ok(found)
         })?;
-        if let Some((queries, time)) = took {
-            keep_time(experiment, mode, repository, queries, time)?;
+        if let Some(time) = took {
+            keep_time(experiment, mode, repository, time)?;
         }
     }
     Ok(())
@@ -181,41 +199,47 @@ fn keep_time(
     experiment: &Experiment,
     mode: Mode,
     repository: &str,
-    queries: usize,
-    time: Duration,
+    time: SearchTime,
 ) -> Result<()> {
-    let time = SearchTime { queries, seconds: time.as_secs_f64() };
     let json = serde_json::to_vec(&time).unwrap_or_default();
     write_file(&experiment.layout.search_time(mode, repository), &json)
 }
 
 /// Times each query by itself, in an index that is there, from its text to what is found: what somebody waits for who asks for
-/// one completion. By row and sample; nothing where vectors are asked for elsewhere.
+/// one completion. Its dense vector is there too; the server's time for it is added where that was kept. By row and sample.
 pub(super) fn time_each(
     experiment: &Experiment,
     mode: Mode,
-) -> Result<FxHashMap<(u64, u64), Duration>> {
+) -> Result<FxHashMap<(u64, u64), QueryTime>> {
     let (tokenizer, mut times) = (P50k, FxHashMap::default());
     let search = &experiment.retrieval.search;
-    if experiment.ranks_dense() {
-        return Ok(times);
-    }
     for repository in &experiment.repositories {
         let mut fragments = OpenFragments::open(experiment, repository)?;
-        let mut vectors = UnreadVectors::open(experiment, repository, &fragments.header)?;
-        let queries = open_queries(experiment, mode, repository, &fragments.header);
-        let mut queries = queries?.read(None)?;
+        let header = fragments.header.clone();
+        let mut vectors = UnreadVectors::open(experiment, repository, &header)?;
+        let ReadSearch { mut queries, dense, .. } =
+            ModeSearch::open(experiment, repository, mode, &header)?.read()?;
         let fragments = fragments.searched(experiment)?;
         let vectors = vectors.read(fragments.len())?;
         let index = RepositoryIndex::new(fragments, vectors, search);
-        for query in std::mem::take(&mut queries.queries) {
+        let all = std::mem::take(&mut queries.queries);
+        let embedding = dense.as_ref().and_then(|_| embedding_times(experiment, &all));
+        let cosines = dense.as_ref().map(|(fragments, queries)| cosines(fragments, queries));
+        for (number, query) in all.into_iter().enumerate() {
             let key = (query.row.into(), query.sample.into());
             queries.queries = vec![query];
+            let of_this = cosines.as_ref().map(|cosines| move |_| cosines(number));
             let begin = Instant::now();
             let sets = search.by_p50k_sets().then(|| TokenSets::of_queries(&queries, &tokenizer));
-            let vectors = QueryVectors { sets: sets.as_ref(), cosines: None };
+            let vectors = QueryVectors {
+                sets: sets.as_ref(),
+                cosines: of_this.as_ref().map(|cosines| cosines as _),
+            };
             let found = index.search(&queries, vectors);
-            times.insert(key, begin.elapsed());
+            let mut took = begin.elapsed();
+            took += embedding.as_ref().map_or(Duration::ZERO, |times| times[number]);
+            let without_embedding = dense.is_some() && embedding.is_none();
+            times.insert(key, QueryTime { took, without_embedding });
             std::hint::black_box(found);
         }
     }
@@ -228,11 +252,14 @@ pub fn search_time(experiment: &Experiment, mode: Mode) -> Option<SearchTime> {
         let bytes = std::fs::read(experiment.layout.search_time(mode, repository)).ok()?;
         serde_json::from_slice(&bytes).ok()
     };
-    experiment.repositories.iter().map(of).try_fold(SearchTime::default(), |sum, time| {
+    let none = SearchTime { with_embedding: true, ..SearchTime::default() };
+    experiment.repositories.iter().map(of).try_fold(none, |sum, time| {
         let time = time?;
         Some(SearchTime {
             queries: sum.queries + time.queries,
             seconds: sum.seconds + time.seconds,
+            with_embedding: sum.with_embedding
+                && (time.with_embedding || !experiment.ranks_dense()),
         })
     })
 }

@@ -30,6 +30,8 @@ pub struct Selective {
     pub scores: Vec<[Value; 2]>,
     /// Times of each, where all were measured.
     pub times: Option<Vec<RequestTimes>>,
+    /// Whether any of them lacks the time for a query's dense vector.
+    pub without_embedding: bool,
     /// Records of probabilities that cannot be used.
     pub problems: Vec<Error>,
 }
@@ -72,9 +74,14 @@ pub fn selective(
     }
     let list = |scores: &Value| scores["tasks"].as_array().cloned().unwrap_or_default();
     let row = |score: &Value| score["row"].as_u64();
-    let mut selective =
-        Selective { examples: Vec::new(), scores: Vec::new(), times: None, problems };
     let clock = TaskTimes::measured(experiment, mode, model, sources.decisions)?;
+    let mut selective = Selective {
+        examples: Vec::new(),
+        scores: Vec::new(),
+        times: None,
+        without_embedding: clock.without_embedding,
+        problems,
+    };
     let mut times = Vec::new();
     let augmented = list(&augmented);
     for without in list(&base) {
@@ -125,6 +132,7 @@ struct TaskTimes {
     without: FxHashMap<u64, f64>,
     with: FxHashMap<u64, (f64, f64)>,
     decisions: FxHashMap<u64, f64>,
+    without_embedding: bool,
 }
 
 impl TaskTimes {
@@ -136,6 +144,7 @@ impl TaskTimes {
     ) -> Result<Self> {
         let without = latencies(experiment, Mode::Without, model)?;
         let with = latencies(experiment, mode, model)?;
+        let without_embedding = with.iter().any(|latency| latency.without_embedding);
         let with = with.iter().filter_map(|latency: &Latency| {
             let times = (latency.retrieval(mode)?, latency.generation_ms?);
             Some((latency.row?, times))
@@ -147,6 +156,7 @@ impl TaskTimes {
             without: without.collect(),
             with: with.collect(),
             decisions: decisions.collect(),
+            without_embedding,
         })
     }
 

@@ -142,7 +142,7 @@ fn dense_fragments(
         let named = (0..).zip(fragments.texts());
         let texts = named
             .map(|(fragment, text)| Text { id: fragments.name(fragment), text: text.to_owned() });
-        source.matrix(experiment, texts.collect(), report)
+        source.matrix(experiment, texts.collect(), false, report)
     })?;
     Ok(())
 }
@@ -165,7 +165,7 @@ fn dense_queries(
     let layout = experiment.layout.with_dense_vectors();
     report.ensure(layout.query_vectors(mode, repository), &identity, |report| {
         let queries = queries.read(None)?;
-        source.matrix(experiment, texts_of_queries(&queries).collect(), report)
+        source.matrix(experiment, texts_of_queries(&queries).collect(), true, report)
     })?;
     Ok(())
 }

@@ -5,9 +5,11 @@ use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
+use crate::support::server::{Request, completion, ok, server as answering};
 use crate::support::{Place, Ran, jsonl, parse_jsonl};
 use serde_json::{Value, json};
 use sha2::{Digest, Sha256};
@@ -555,6 +557,77 @@ fn a_server_embeds_each_text_once() {
     std::fs::remove_dir_all(place.path("cache/window")).unwrap();
     searched(&place, &place.args(&args));
     assert_eq!(embedded.load(Ordering::SeqCst), first, "no vector is computed twice");
+}
+
+/// A server that completes and embeds, a vector in no less than 20 milliseconds.
+fn both() -> (String, Arc<Mutex<Vec<Request>>>) {
+    answering(|request| match request.body["input"].as_array() {
+        Some(texts) => {
+            std::thread::sleep(Duration::from_millis(20));
+            let one = |(index, text): (usize, &Value)| json!({"index": index, "embedding": letters(text.as_str().unwrap())});
+            let data: Vec<Value> = texts.iter().enumerate().map(one).collect();
+            ok(&json!({ "data": data }))
+        }
+        None => completion("\nstore_1 = store(1)"),
+    })
+}
+
+#[test]
+fn the_time_of_a_querys_vector_counts_or_is_said_to_lack() {
+    let rows = |ran: Ran| -> Vec<Value> { serde_json::from_str(&ran.done().stdout).unwrap() };
+    let latency = |place: &Place| {
+        let files = std::fs::read_dir(place.path("cache/latency/tasks")).unwrap();
+        let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
+        let name = names.into_iter().find(|name| name.starts_with("rg1")).unwrap();
+        place.records(&format!("cache/latency/tasks/{name}"))
+    };
+    let (url, seen) = both();
+    let model = ["--endpoint", &url, "--model", "tiny", "--max-tokens", "8", "--mode", "none,rg1"];
+    let run = [&["run", "--format", "json"], &DENSE[..], &model[..]].concat();
+    let embeds = [&run[..], &["--embedding-model", "letters"]].concat();
+    for ranker in ["dense", "rrf:dense,jaccard"] {
+        let place = Place::new();
+        let args = place.args(&[&embeds[..], &["--ranker", ranker]].concat());
+        let found = rows(place.run(&args));
+        for name in ["retrieval_ms", "latency_ms"] {
+            assert!(found[1][name].as_f64().unwrap() >= 20.0, "{name} of {}", found[1]);
+        }
+        assert_eq!(found[1]["without_embedding"], Value::Null);
+        for record in latency(&place) {
+            assert!(record["retrieval_ms"].as_f64().unwrap() >= 20.0, "{record}");
+            assert_eq!(record["without_embedding"], Value::Null);
+        }
+        // Nothing is lost in a second run, nor where what was searched is made again.
+        let asked = seen.lock().unwrap().len();
+        assert_eq!(rows(place.run(&args)), found);
+        std::fs::remove_dir_all(place.path("cache/retrieval")).unwrap();
+        std::fs::remove_dir_all(place.path("cache/latency")).unwrap();
+        let again = rows(place.run(&args));
+        assert!(again[1]["retrieval_ms"].as_f64().unwrap() >= 20.0, "{}", again[1]);
+        assert_eq!(seen.lock().unwrap().len(), asked);
+    }
+    let place = Place::new();
+    place.run(&place.args(&[&["window"], &DENSE[..]].concat())).done();
+    let texts = [&["vectorize", "--write-texts", "texts.jsonl"], &DENSE[..]].concat();
+    place.run(&place.args(&texts)).done();
+    let vector = |text: &Value| json!({"text": text["text"], "embedding": letters(text["text"].as_str().unwrap())});
+    let vectors: Vec<Value> = place.records("texts.jsonl").iter().map(vector).collect();
+    place.write("vectors.jsonl", jsonl(&vectors));
+    let run = place.args(&[&run[..], &["--vectors", "vectors.jsonl"]].concat());
+    let found = rows(place.run(&run));
+    assert_eq!(found[1]["without_embedding"], true);
+    assert!(found[1]["latency_ms"].is_number(), "{}", found[1]);
+    for record in latency(&place) {
+        assert!(record["retrieval_ms"].is_number(), "{record}");
+        assert_eq!(record["without_embedding"], true);
+    }
+    let text: Vec<&str> = run.iter().map(|arg| if *arg == "json" { "text" } else { arg }).collect();
+    let text = place.run(&text).done().stdout;
+    assert_eq!(text.matches(" + embedding").count(), 2, "{text}");
+    let eval = ["eval", "--retrieval", "--rankers", "dense,jaccard", "--vectors", "vectors.jsonl"];
+    let eval =
+        place.run(&place.args(&[&eval[..], &DENSE[..2], &DENSE[4..]].concat())).done().stdout;
+    assert_eq!(eval.matches(" + embedding").count(), 1, "{eval}");
 }
 
 #[test]

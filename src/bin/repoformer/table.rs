@@ -63,6 +63,14 @@ pub(crate) fn or_dash(text: Option<String>) -> String {
     text.unwrap_or_else(|| "-".into())
 }
 
+/// Behind a time of retrieval that lacks the time for the query's dense vector.
+pub(crate) const EMBEDDING: &str = " + embedding";
+
+/// A time of retrieval, or the name of such times.
+pub(crate) fn with_embedding(time: String, is_lacking: bool) -> String {
+    if is_lacking { time + EMBEDDING } else { time }
+}
+
 /// Rows of cells. The first row is the head; the first column is text, the others are numbers.
 #[derive(Debug, Default)]
 pub(crate) struct Table {

@@ -24,6 +24,9 @@ pub struct Latency {
     /// From the query's text to what was found for it, alone on one thread, in an index that is there; `None` where the
     /// mode does not retrieve or nobody measured.
     pub retrieval_ms: Option<f64>,
+    /// Whether `retrieval_ms` lacks the time for the query's dense vector, which a file gave.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_embedding: bool,
     /// From the request to the last of its samples, waiting among others included; of the embedded model what one thread took,
     /// others beside it.
     pub generation_ms: Option<f64>,
@@ -58,6 +61,7 @@ impl Latency {
             row: prompt.metadata.row,
             sample: prompt.metadata.sample,
             retrieval_ms: None,
+            without_embedding: false,
             generation_ms: None,
             decision_ms: None,
             at_once: None,
@@ -89,7 +93,9 @@ pub fn latencies(experiment: &Experiment, mode: Mode, model: &str) -> Result<Vec
     let measured = search::time_each(experiment, mode)?;
     for latency in &mut known {
         let key = (latency.row.unwrap_or(u64::MAX), latency.sample);
-        latency.retrieval_ms = measured.get(&key).map(|time| 1e3 * time.as_secs_f64());
+        let time = measured.get(&key);
+        latency.retrieval_ms = time.map(|time| 1e3 * time.took.as_secs_f64());
+        latency.without_embedding = time.is_some_and(|time| time.without_embedding);
     }
     write(&path, &known)?;
     Ok(known)

@@ -91,6 +91,7 @@ impl Record {
             row: self.number("row"),
             sample: self.number("sample").unwrap_or(0),
             retrieval_ms: None,
+            without_embedding: false,
             generation_ms: entry.seconds.map(|seconds| 1e3 * seconds),
             decision_ms: None,
             at_once: entry.at_once,

@@ -2,12 +2,14 @@
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::mpsc;
+use std::time::Duration;
 
 use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
 use super::store::VectorStore;
 use super::text::{Digest, digest, shown};
+use super::times::EmbeddingTimes;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Result};
 
@@ -39,8 +41,8 @@ struct Wanted<'a> {
     text: &'a str,
 }
 
-/// The vectors of a batch of texts.
-type Vectors = Result<Vec<Vec<f32>>>;
+/// The vectors of a batch of texts, and how long the server took.
+type Answer = Result<(Vec<Vec<f32>>, Duration)>;
 
 impl Embedder {
     /// A model by the server's name for it: 64 texts a request, two requests at a time.
@@ -76,13 +78,39 @@ impl Embedder {
         store: &mut VectorStore,
         progress: &mut dyn FnMut(usize, usize),
     ) -> Result<EmbeddingCounts> {
+        self.run(texts, store, None, progress)
+    }
+
+    /// Does the same with one text a request and one request at a time, and keeps the time of each. Texts whose time is not
+    /// known are asked for too.
+    ///
+    /// # Errors
+    /// As for [`embed`](Self::embed), or the times cannot be written.
+    pub fn embed_timed<'a>(
+        &self,
+        texts: impl IntoIterator<Item = &'a str>,
+        store: &mut VectorStore,
+        times: &mut EmbeddingTimes,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<EmbeddingCounts> {
+        let alone = self.clone().batch_size(1).concurrency(1);
+        alone.run(texts, store, Some(times), progress)
+    }
+
+    fn run<'a>(
+        &self,
+        texts: impl IntoIterator<Item = &'a str>,
+        store: &mut VectorStore,
+        times: Option<&mut EmbeddingTimes>,
+        progress: &mut dyn FnMut(usize, usize),
+    ) -> Result<EmbeddingCounts> {
         if store.model != self.model {
             let (path, other) = (store.path.display(), &store.model);
             let reason = format!("the vectors of {path} are those of '{other}'");
             return Err(Error::parameter("model", reason));
         }
-        let (wanted, mut counts) = missing(texts, store);
-        let result = self.compute(&wanted, store, &mut |count| {
+        let (wanted, mut counts) = missing(texts, store, times.as_deref());
+        let result = self.compute(&wanted, store, times, &mut |count| {
             counts.computed += count;
             progress(counts.computed, wanted.len());
         });
@@ -105,13 +133,14 @@ impl Embedder {
         &self,
         wanted: &[Wanted<'_>],
         store: &mut VectorStore,
+        mut times: Option<&mut EmbeddingTimes>,
         done: &mut dyn FnMut(usize),
     ) -> Result<()> {
         let batches: Vec<&[Wanted<'_>]> = wanted.chunks(self.batch_size).collect();
         let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
         let mut failed: Option<(usize, Error)> = None;
         std::thread::scope(|scope| {
-            let (sender, receiver) = mpsc::channel::<(usize, Vectors)>();
+            let (sender, receiver) = mpsc::channel::<(usize, Answer)>();
             for _ in 0..self.concurrency.min(batches.len()) {
                 let (sender, next, stop, batches) = (sender.clone(), &next, &stop, &batches);
                 scope.spawn(move || {
@@ -120,19 +149,25 @@ impl Embedder {
                         let Some(batch) = batches.get(number) else {
                             return;
                         };
-                        let vectors = self.request(batch);
-                        if vectors.is_err() {
+                        let answer = self.request(batch);
+                        if answer.is_err() {
                             stop.store(true, Ordering::SeqCst);
                         }
-                        if sender.send((number, vectors)).is_err() {
+                        if sender.send((number, answer)).is_err() {
                             return;
                         }
                     }
                 });
             }
             drop(sender);
-            for (number, vectors) in receiver {
-                let kept = vectors.and_then(|vectors| self.keep(batches[number], &vectors, store));
+            for (number, answer) in receiver {
+                let kept = answer.and_then(|(vectors, took)| {
+                    self.keep(batches[number], &vectors, store)?;
+                    match (&mut times, batches[number]) {
+                        (Some(times), [alone]) => times.keep(alone.digest, took.as_secs_f64()),
+                        _ => Ok(()),
+                    }
+                });
                 match kept {
                     Ok(()) => done(batches[number].len()),
                     Err(error) => {
@@ -148,11 +183,12 @@ impl Embedder {
     }
 
     /// Requests the vectors of some texts, in their order.
-    fn request(&self, batch: &[Wanted<'_>]) -> Vectors {
+    fn request(&self, batch: &[Wanted<'_>]) -> Answer {
         let input: Vec<&str> = batch.iter().map(|wanted| wanted.text).collect();
         let body = json!({"model": self.model, "input": input, "encoding_format": "float"});
-        let answer = self.endpoint.post_json(PATH, &body)?;
-        vectors(&answer, &input).map_err(|reason| self.wrong(reason))
+        let (answer, took) = self.endpoint.post_json_timed(PATH, &body)?;
+        let vectors = vectors(&answer, &input).map_err(|reason| self.wrong(reason))?;
+        Ok((vectors, took))
     }
 
     /// Stores the vectors of a batch.
@@ -188,10 +224,12 @@ impl Embedder {
     }
 }
 
-/// The different texts whose vectors the store does not contain, in the order of their first occurrence.
+/// The different texts whose vectors the store does not contain, or whose times are wanted and not known, in the order of
+/// their first occurrence.
 fn missing<'a>(
     texts: impl IntoIterator<Item = &'a str>,
     store: &VectorStore,
+    times: Option<&EmbeddingTimes>,
 ) -> (Vec<Wanted<'a>>, EmbeddingCounts) {
     let (mut seen, mut wanted) = (FxHashSet::default(), Vec::new());
     let mut counts = EmbeddingCounts::default();
@@ -201,7 +239,7 @@ fn missing<'a>(
             continue;
         }
         counts.texts += 1;
-        if store.contains(&digest) {
+        if store.contains(&digest) && times.is_none_or(|times| times.contains(&digest)) {
             counts.known += 1;
         } else {
             wanted.push(Wanted { digest, text });

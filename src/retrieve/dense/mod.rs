@@ -7,6 +7,8 @@
 //! A text is identified by the BLAKE3 digest of its UTF-8, so a text in two files, or in a fragment and in a query, has one
 //! vector. An empty text is not sent to a server, because most reject it: it has the vector of zeros, whose cosine with
 //! everything is 0.
+//!
+//! A query's vector is asked for alone and its time kept ([`EmbeddingTimes`]): somebody who searches waits for it.
 
 mod embed;
 mod import;
@@ -14,9 +16,11 @@ mod matrix;
 mod npy;
 mod store;
 mod text;
+mod times;
 
 pub use embed::{Embedder, EmbeddingCounts};
 pub use import::{Vectors, import};
 pub use matrix::Matrix;
 pub use store::{VectorStore, store_file_name};
 pub use text::{Digest, Text, digest, read_texts, write_texts};
+pub use times::EmbeddingTimes;

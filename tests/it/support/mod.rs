@@ -209,6 +209,7 @@ impl Place {
             .into_iter()
             .filter(|path| {
                 let is_measured = path.ends_with(".time.json")
+                    || path.ends_with(".times.jsonl")
                     || path.split('/').any(|folder| folder == "latency");
                 !is_measured
             })

@@ -14,7 +14,7 @@ use super::stages::read_predictions;
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{self, write_data};
 use crate::settings::Settings;
-use crate::table::{Table, or_dash, percent, written};
+use crate::table::{Table, or_dash, percent, with_embedding, written};
 
 /// The measures of the table; JSON gives all.
 const COLUMNS: [(&str, &str); 9] = [
@@ -36,6 +36,8 @@ struct Row {
     align: String,
     quality: RetrievalQuality,
     milliseconds: Option<f64>,
+    /// Whether that lacks the time for the query's dense vector.
+    without_embedding: bool,
 }
 
 pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
@@ -103,6 +105,7 @@ fn measure(experiment: &Experiment, args: &EvalArgs, settings: &Settings) -> Res
         align: experiment.prompts.align.settled(form, mode).to_string(),
         quality: retrieval_quality(experiment, mode)?,
         milliseconds: time.map(|time| 1e3 * time.seconds / time.queries.max(1) as f64),
+        without_embedding: time.is_some_and(|time| !time.with_embedding),
     })
 }
 
@@ -112,6 +115,9 @@ impl Row {
         record["query"] = self.query.name().into();
         record["align"] = self.align.as_str().into();
         record["retrieval_ms"] = json!(self.milliseconds);
+        if self.without_embedding {
+            record["without_embedding"] = true.into();
+        }
         record
     }
 
@@ -146,7 +152,8 @@ fn table(rows: &[Row], per_task: bool) -> Table {
             let mean = |measure| summary.get(measure).and_then(|mean| mean.mean);
             cells.extend(COLUMNS.map(|(_, measure)| cell(mean(measure))));
             let time = row.milliseconds.filter(|_| name == "all");
-            cells.push(time.map_or(String::new(), |ms| format!("{ms:.3}")));
+            let text = |ms| with_embedding(format!("{ms:.3}"), row.without_embedding);
+            cells.push(time.map_or(String::new(), text));
             table.row(cells);
         }
     }

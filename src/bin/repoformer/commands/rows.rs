@@ -15,7 +15,7 @@ use serde_json::{Value, json};
 use super::paper::Measured;
 use super::selective::Selected;
 use crate::output;
-use crate::table::{ScoreFormat, Table, interval, or_dash, percent, written};
+use crate::table::{ScoreFormat, Table, interval, or_dash, percent, with_embedding, written};
 
 /// One row of the table.
 #[derive(Clone)]
@@ -48,6 +48,8 @@ pub(super) struct Row {
     is_always: bool,
     /// Greatest number of requests at once when completions were timed.
     at_once: usize,
+    /// Whether `latency_ms` lacks the time for the queries' dense vectors.
+    without_embedding: bool,
     /// Share of the tasks whose predictions equal those of the previous iteration.
     pub(super) unchanged: Option<f64>,
 }
@@ -69,6 +71,7 @@ impl Row {
             time: None,
             generation_ms: None,
             latency_ms: None,
+            without_embedding: false,
             speedup: None,
             is_always: false,
             at_once: 0,
@@ -123,6 +126,7 @@ impl Row {
         Self {
             rag_rate: Some(selected.retrieved as f64 / count.max(1.0)),
             latency_ms: selected.latency_ms,
+            without_embedding: selected.without_embedding,
             ..Self::new(experiment, name, selected.scores.clone(), resampling)
         }
     }
@@ -152,6 +156,7 @@ impl Row {
             // The second retrieval waits for a completion.
             latency_ms: mean(latencies.iter().map(latency)).filter(|_| mode != Mode::Prediction),
             at_once: latencies.iter().filter_map(|latency| latency.at_once).max().unwrap_or(0),
+            without_embedding: latencies.iter().any(|latency| latency.without_embedding),
             ..self
         })
     }
@@ -326,6 +331,9 @@ impl Row {
             "with_retrieved": self.share_with_blocks(),
             "retrieval_ms": self.milliseconds_per_query(),
         });
+        if self.without_embedding || self.time.is_some_and(|time| !time.with_embedding) {
+            record["without_embedding"] = true.into();
+        }
         for (name, value) in [
             ("ut", self.pass_rate()),
             ("generation_ms", self.generation_ms),
@@ -358,7 +366,9 @@ fn table(rows: &[Row], intervals_inside: bool) -> Table {
             or_dash(row.tokens_per_prompt().map(|tokens| format!("{tokens:.0}")))
         }),
         column("retrieval ms/query", &|row| {
-            or_dash(row.milliseconds_per_query().map(|ms| format!("{ms:.3}")))
+            let lacks = row.time.is_some_and(|time| !time.with_embedding);
+            let text = |ms| with_embedding(format!("{ms:.3}"), lacks);
+            or_dash(row.milliseconds_per_query().map(text))
         }),
     ];
     // Empty columns are left out.
@@ -369,7 +379,9 @@ fn table(rows: &[Row], intervals_inside: bool) -> Table {
     };
     optional("UT", &|row| row.pass_rate().map(percent));
     optional("generation ms/prompt", &|row| row.generation_ms.map(milliseconds));
-    optional("latency ms", &|row| row.latency_ms.map(milliseconds));
+    optional("latency ms", &|row| {
+        row.latency_ms.map(|time| with_embedding(milliseconds(time), row.without_embedding))
+    });
     optional("SU %", &|row| row.speedup.map(|saved| format!("{:.1}", 100.0 * saved + 0.0)));
     optional("unchanged %", &|row| row.unchanged.map(|share| format!("{:.1}", 100.0 * share)));
     for (place, name) in ["EM", "ES"].into_iter().enumerate() {

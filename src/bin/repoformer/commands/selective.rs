@@ -340,6 +340,8 @@ pub(super) struct Selected {
     pub(super) retrieved: usize,
     /// Mean milliseconds per task in the paper's latency model, where its parts were measured.
     pub(super) latency_ms: Option<f64>,
+    /// Whether it lacks the time for the queries' dense vectors.
+    pub(super) without_embedding: bool,
 }
 
 /// Takes for each task the prediction that the policy chooses.
@@ -366,6 +368,8 @@ fn select(
         });
         all[metric.name()] = Value::Object(values.collect());
     }
+    // A trial of retrieval takes its time, whatever it decides.
+    let retrieves_any = retrieves.contains(&true) || chosen.policy == Policy::TrialRetrieval;
     let rows = tasks.iter().zip(&retrieves).filter(|(_, retrieves)| **retrieves);
     let latency = |times: &Vec<RequestTimes>| {
         let costs = times.iter().zip(&retrieves);
@@ -377,6 +381,7 @@ fn select(
     Selected {
         mode,
         latency_ms: found.times.as_ref().and_then(latency),
+        without_embedding: found.without_embedding && retrieves_any,
         scores: json!({"all": all, "tasks": tasks}),
         retrieved: retrieved.len(),
         source: Source {

@@ -228,3 +228,31 @@ fn llama_cpps_own_answer_is_read() {
     let found = vectors(&body, &["def add(a, b): return a + b", "class A: pass"]).unwrap();
     assert_eq!(found[0], [0.002_167_729_7, -0.025_929_289, 0.003_547_196_7]);
 }
+
+#[test]
+fn queries_are_asked_for_alone_and_their_times_are_kept() {
+    let setting = Setting::new(|_, request| {
+        std::thread::sleep(Duration::from_millis(20));
+        ok(&answered(request, 3))
+    });
+    let embed = |texts: &[&str]| {
+        let mut times = EmbeddingTimes::open(&setting.dir.path().join("v")).unwrap();
+        let mut store = setting.store();
+        let texts = texts.iter().copied();
+        setting.embedder().embed_timed(texts, &mut store, &mut times, &mut |_, _| {}).unwrap()
+    };
+    // A text whose vector is there needs its time too.
+    setting.embed(&["a", "b"]).unwrap();
+    assert_eq!(embed(&["a", "c", "", "c"]), EmbeddingCounts { texts: 2, known: 0, computed: 2 });
+    assert_eq!(setting.asked(), ["a", "b", "a", "c"]);
+    let requests = setting.server.requests();
+    assert_eq!(requests[1..].iter().map(|request| request.input().len()).max(), Some(1));
+    let times = EmbeddingTimes::read(&setting.dir.path().join("v"));
+    assert_eq!(times.len(), 2);
+    assert!(times.values().all(|seconds| (0.02..5.0).contains(seconds)), "{times:?}");
+    assert!(times.contains_key(&digest("c")) && !times.contains_key(&digest("b")));
+    // The file grows; nothing that is known is asked for again.
+    assert_eq!(embed(&["a", "b"]), EmbeddingCounts { texts: 2, known: 1, computed: 1 });
+    assert_eq!(embed(&["c", "b", "a"]), EmbeddingCounts { texts: 3, known: 3, computed: 0 });
+    assert_eq!(setting.asked().len(), 5);
+}

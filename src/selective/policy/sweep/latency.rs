@@ -97,12 +97,15 @@ pub struct LatencyModel {
     mean: RequestTimes,
     /// What runs at the same time.
     clock: Clock,
+    /// Whether any measured retrieval lacks the time for its query's dense vector.
+    pub without_embedding: bool,
 }
 
 impl LatencyModel {
     /// Returns a model of equal times for every request.
     pub fn given(times: RequestTimes) -> Self {
-        Self { times: None, base: None, mean: times, clock: Clock::default() }
+        let clock = Clock::default();
+        Self { times: None, base: None, mean: times, without_embedding: false, clock }
     }
 
     /// Reads measured times: JSON lines with `task_id`, `retrieval_ms`, `generation_ms`, of completions with retrieved fragments
@@ -133,6 +136,7 @@ impl LatencyModel {
             times: Some(found.times.iter().map(of_task).collect()),
             mean,
             clock: Clock::default(),
+            without_embedding: found.without_embedding,
             base: base.map(|base| base.times.into_keys().collect()),
         })
     }
@@ -190,11 +194,12 @@ struct Took {
 struct Measured {
     path: PathBuf,
     times: BTreeMap<String, Took>,
+    without_embedding: bool,
 }
 
 impl Measured {
     fn read(path: &Path, generation: Option<f64>) -> Result<Self> {
-        let mut times = BTreeMap::new();
+        let (mut times, mut without_embedding) = (BTreeMap::new(), false);
         let problems = jsonl::for_each(path, |at, object| {
             let number = |name: &str| match object.get(name) {
                 None | Some(Value::Null) => Ok(None),
@@ -215,11 +220,12 @@ impl Measured {
                 decision: number("decision_ms")?,
             };
             times.insert(id.to_owned(), took);
+            without_embedding |= object.get("without_embedding") == Some(&Value::Bool(true));
             Ok(())
         })?;
         match problems.into_iter().next() {
             Some(problem) => Err(problem),
-            None => Ok(Self { path: path.to_owned(), times }),
+            None => Ok(Self { path: path.to_owned(), times, without_embedding }),
         }
     }
 

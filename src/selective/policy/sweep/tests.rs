@@ -116,6 +116,10 @@ fn measured_times_are_read_and_filled_up() {
         ((10.0, 100.0), (30.0, 100.0), (20.0, 100.0))
     );
     assert_eq!(clock.of("t/1").decision, Some(5.0));
+    assert!(!clock.without_embedding);
+    let lacking = lines.replace("\"t/1\",", "\"t/1\", \"without_embedding\": true,");
+    std::fs::write(&path, lacking).unwrap();
+    assert!(LatencyModel::read(&path, None, None).unwrap().without_embedding);
     let base = folder.path().join("base.jsonl");
     std::fs::write(&base, "{\"task_id\": \"t/1\", \"generation_ms\": 40}\n").unwrap();
     let clock = LatencyModel::read(&path, Some(&base), None).unwrap();

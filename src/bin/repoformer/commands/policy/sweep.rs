@@ -16,7 +16,7 @@ use super::scored::{Scored, Trained, lacking, score};
 use super::tables::{self, AllSwept, Swept};
 use crate::output::{self, check_output, fail, group, hinted, write_data};
 use crate::settings::Listed;
-use crate::table::ScoreFormat;
+use crate::table::{ScoreFormat, with_embedding};
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicySweepArgs {
@@ -346,7 +346,6 @@ fn clocks(args: &PolicySweepArgs) -> Result<(Vec<String>, Vec<LatencyModel>)> {
     let by: Clock = args.clock.parse()?;
     for text in &args.latency {
         let (name, file) = named(text, "measured");
-        names.push(name);
         let base = args.base_latency.as_deref();
         let clock = LatencyModel::read(Path::new(file), base, args.generation_ms);
         let clock = clock.map_err(|error| match &error {
@@ -357,6 +356,12 @@ fn clocks(args: &PolicySweepArgs) -> Result<(Vec<String>, Vec<LatencyModel>)> {
             }
             _ => error.into(),
         })?;
+        if clock.without_embedding {
+            output::warning(format!(
+                "{file}: the times of retrieval lack those for the queries' dense vectors, which came from a file"
+            ));
+        }
+        names.push(with_embedding(name, clock.without_embedding));
         clocks.push(clock.deciding(args.decision_ms).by(by));
     }
     if args.latency.is_empty() && args.base_latency.is_some() {

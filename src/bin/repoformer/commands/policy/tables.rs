@@ -6,7 +6,7 @@ use repoformer::selective::policy::{Example, Examples, Measure, Policy};
 use serde_json::{Value, json};
 
 use crate::output::group;
-use crate::table::{ScoreFormat, Table, json_lines, json_text, or_dash, percent};
+use crate::table::{EMBEDDING, ScoreFormat, Table, json_lines, json_text, or_dash, percent};
 
 /// Results of a sweep over one set of labels.
 pub(super) struct Swept {
@@ -104,8 +104,9 @@ impl AllSwept<'_> {
             if let Some(name) = &set.name {
                 record["labels"] = name.as_str().into();
             }
-            if self.retrievers.len() > 1 {
-                let each = self.retrievers.iter().zip(&point.latencies).map(|(name, latency)| {
+            let names = self.retrievers;
+            if names.len() > 1 || names.iter().any(|name| name.ends_with(EMBEDDING)) {
+                let each = names.iter().zip(&point.latencies).map(|(name, latency)| {
                     let times = json!({
                         "latency_ms": latency.map(|one| one.mean_ms), "speedup": latency.map(|one| one.speedup),
                     });
