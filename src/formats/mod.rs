@@ -1,6 +1,7 @@
-//! Record formats of the field: checking files, and converting one format into another.
+//! Record formats of the field: checking files, measuring their tasks, and converting one format into another.
 
 pub mod convert;
 pub mod exchange;
+pub mod lengths;
 pub mod records;
 pub mod validate;

@@ -24,6 +24,7 @@ use commands::rg_rg::RgRgArgs;
 use commands::run::RunArgs;
 use commands::sample::SampleArgs;
 use commands::stages::{PromptArgs, SearchArgs, VectorizeArgs, WindowArgs};
+use commands::stats::StatsArgs;
 use commands::validate::ValidateArgs;
 use output::ScreenFlags;
 
@@ -83,6 +84,8 @@ enum Command {
     Policy(PolicyCommand),
     /// Convert records between formats: tasks, predictions, repositories, batch requests and answers
     Convert(ConvertArgs),
+    /// Count the tasks of files, and the lines and tokens of their contexts and targets
+    Stats(StatsArgs),
     /// Check files of records and list every problem with its line
     Validate(ValidateArgs),
     /// Run one test command in isolation (started by `eval --exec`)
@@ -125,6 +128,7 @@ fn run(command: Command) -> Result<()> {
         Command::Label(args) => commands::label::run(&args),
         Command::Policy(args) => commands::policy::run(&args),
         Command::Convert(args) => commands::convert::run(&args),
+        Command::Stats(args) => commands::stats::run(&args),
         Command::Validate(args) => commands::validate::run(&args),
         #[cfg(target_os = "linux")]
         Command::Guard { stage } => Ok(repoformer::execute::guard::serve(&stage)?),

@@ -24,5 +24,6 @@ mod selective;
 mod server;
 mod session;
 pub(crate) mod stages;
+pub(crate) mod stats;
 mod tests_of_run;
 pub(crate) mod validate;

@@ -1,0 +1,143 @@
+//! `stats`: how many tasks files have, and how long these are.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::Args;
+use repoformer::formats::lengths::{FileLengths, KindLengths, Lengths, Part, Spread, lengths};
+use repoformer::text::tokenize::model::Tokenizer;
+use serde_json::Value;
+
+use crate::output::{self, fail, group, plural, write_data};
+use crate::table::{ScoreFormat, Table, json_lines, json_text, or_dash};
+
+#[derive(Debug, Args)]
+pub(crate) struct StatsArgs {
+    /// Files of tasks or labels: JSONL, plain, gzip or zstd (`-`: standard input); their formats are detected
+    #[arg(required = true)]
+    files: Vec<PathBuf>,
+    /// Count the whole file before and behind each hole, read from this folder, which holds one folder per repository; not the
+    /// contexts that the records carry
+    #[arg(long, value_name = "DIR")]
+    repos_dir: Option<PathBuf>,
+    /// Tokenizer that counts tokens: p50k_base, words, or a model's tokenizer.json
+    #[arg(long, value_name = "NAME|FILE", default_value = "p50k_base")]
+    tokenizer: String,
+    /// Format of the table; in tsv, tokenizer and contexts are columns
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: ScoreFormat,
+}
+
+pub(crate) fn run(args: &StatsArgs) -> Result<()> {
+    let tokenizer: Tokenizer = args.tokenizer.parse()?;
+    let mut measured = Vec::new();
+    for file in &args.files {
+        match lengths(file, args.repos_dir.as_deref(), &tokenizer) {
+            Ok(found) => measured.push(found),
+            // The other files are still counted.
+            Err(error) if args.files.len() > 1 => output::problems(&[error]),
+            Err(error) => return Err(error.into()),
+        }
+    }
+    for file in &measured {
+        output::problems(&file.problems);
+        file.kinds.iter().for_each(|kind| tell_of_some(&file.path, kind));
+    }
+    if measured.iter().all(|file| file.kinds.is_empty()) {
+        return fail("no task could be read", "name files of tasks or labels; see the problems above");
+    }
+    let text = match args.format {
+        ScoreFormat::Text => format!("{}\n{}\n", table(&measured, None).text(), legend(args)),
+        ScoreFormat::Tsv => table(&measured, Some(args)).tsv(),
+        ScoreFormat::Json => json_text(&records(&measured, args).collect()),
+        ScoreFormat::Jsonl => json_lines(records(&measured, args)),
+    };
+    write_data(Path::new("-"), text)
+}
+
+/// What the contexts are, in a word or two.
+fn contexts(args: &StatsArgs) -> &'static str {
+    if args.repos_dir.is_some() { "whole files" } else { "as carried" }
+}
+
+fn legend(args: &StatsArgs) -> String {
+    let contexts = match args.repos_dir {
+        Some(_) => "all of the file before and behind the hole",
+        None => "as the records carry them",
+    };
+    format!(
+        "Lines that are not blank; tokens of {}. Left and right contexts: {contexts}.",
+        args.tokenizer
+    )
+}
+
+/// Says where only some of the tasks have a part: the others do not count in it.
+fn tell_of_some(path: &Path, kind: &KindLengths) {
+    for (part, lengths) in Part::ALL.iter().zip(&kind.parts) {
+        if let Some(lengths) = lengths
+            && lengths.tasks < kind.instances
+        {
+            output::note(format!(
+                "{}: {} of {} {} of {} have the part '{}'; its lengths are over these",
+                path.display(),
+                group(lengths.tasks),
+                group(kind.instances),
+                plural(kind.instances, "task"),
+                kind.kind.name(),
+                part.name(),
+            ));
+        }
+    }
+}
+
+fn records<'a>(
+    measured: &'a [FileLengths],
+    args: &'a StatsArgs,
+) -> impl Iterator<Item = Value> + 'a {
+    measured.iter().flat_map(move |file| {
+        file.kinds.iter().map(move |kind| {
+            let mut record = kind.to_record();
+            record["file"] = file.path.display().to_string().into();
+            record["tokenizer"] = args.tokenizer.as_str().into();
+            record["contexts"] = contexts(args).into();
+            record
+        })
+    })
+}
+
+/// Three rows for each kind of a file: means, medians and maxima. With `args`, tokenizer and contexts are columns.
+fn table(measured: &[FileLengths], args: Option<&StatsArgs>) -> Table {
+    let head = ["file", "kind", "", "repositories", "instances", "files"].map(String::from);
+    let lengths = Part::ALL.iter();
+    let lengths = lengths
+        .flat_map(|part| ["lines", "tokens"].map(|unit| format!("{} {unit}", part.name())));
+    let described = args.map(|args| [args.tokenizer.clone(), contexts(args).to_owned()]);
+    let more = described.iter().flat_map(|_| ["tokenizer", "contexts"]).map(String::from);
+    let mut table = Table::new(head.into_iter().chain(lengths).chain(more));
+    for file in measured {
+        for kind in &file.kinds {
+            for (name, value) in VALUES {
+                let place = [file.path.display().to_string(), kind.kind.name().into(), name.into()];
+                let named = |count: usize| or_dash((count > 0).then(|| count.to_string()));
+                let counts =
+                    [named(kind.repositories), kind.instances.to_string(), named(kind.files)];
+                let of = |lengths: &Option<Lengths>, spread: fn(&Lengths) -> Spread| {
+                    or_dash(lengths.as_ref().map(|lengths| value(spread(lengths))))
+                };
+                let lengths = kind.parts.iter().flat_map(|part| {
+                    [of(part, |lengths| lengths.lines), of(part, |lengths| lengths.tokens)]
+                });
+                let cells = place.into_iter().chain(counts).chain(lengths);
+                table.row(cells.chain(described.iter().flatten().cloned()).collect());
+            }
+        }
+    }
+    table
+}
+
+/// What a row says of lengths.
+const VALUES: [(&str, fn(Spread) -> String); 3] = [
+    ("mean", |spread| format!("{:.1}", spread.mean)),
+    ("median", |spread| format!("{:.1}", spread.median)),
+    ("max", |spread| spread.max.to_string()),
+];
