@@ -215,9 +215,9 @@ pub fn lengths(
         repository: task.repository,
         path: task.path,
     };
-    let kinds = tasks.into_iter().map(|(kind, tasks)| {
-        KindLengths::of(kind, &parallel::map(tasks, counted))
-    });
+    let kinds = tasks
+        .into_iter()
+        .map(|(kind, tasks)| KindLengths::of(kind, &parallel::map(tasks, counted)));
     Ok(FileLengths { path: path.to_owned(), kinds: kinds.collect(), problems })
 }
 
@@ -254,10 +254,15 @@ mod tests {
         assert_eq!(found.problems.len(), 1);
         assert!(found.problems[0].to_string().contains("t.jsonl:4"), "{}", found.problems[0]);
         let [one, other] = found.kinds.as_slice() else { panic!("{found:?}") };
-        assert_eq!((one.kind.name(), one.instances, one.repositories, one.files), ("repoeval", 2, 1, 1));
+        assert_eq!(
+            (one.kind.name(), one.instances, one.repositories, one.files),
+            ("repoeval", 2, 1, 1)
+        );
         assert_eq!((other.kind.name(), other.instances), ("repoformer", 1));
         let means = |kind: &KindLengths| {
-            let of = |part: &Option<Lengths>| part.as_ref().map(|p| (p.tasks, p.lines.mean, p.tokens.mean));
+            let of = |part: &Option<Lengths>| {
+                part.as_ref().map(|p| (p.tasks, p.lines.mean, p.tokens.mean))
+            };
             kind.parts.each_ref().map(of)
         };
         let all = |lines, tokens| Some((2, lines, tokens));
@@ -266,7 +271,10 @@ mod tests {
         assert_eq!(means(other), [some(1.0, 3.0), some(1.0, 1.0), some(1.0, 3.0), some(2.0, 4.0)]);
         let target = one.parts[2].as_ref().unwrap();
         assert_eq!((target.tokens.median, target.tokens.max), (4.5, 6));
-        assert_eq!(one.to_record()["target"]["lines"], json!({"mean": 1.5, "median": 1.5, "max": 2}));
+        assert_eq!(
+            one.to_record()["target"]["lines"],
+            json!({"mean": 1.5, "median": 1.5, "max": 2})
+        );
         assert_eq!(one.to_record()["cross_file"], Value::Null);
     }
 

@@ -44,7 +44,10 @@ pub(crate) fn run(args: &StatsArgs) -> Result<()> {
         file.kinds.iter().for_each(|kind| tell_of_some(&file.path, kind));
     }
     if measured.iter().all(|file| file.kinds.is_empty()) {
-        return fail("no task could be read", "name files of tasks or labels; see the problems above");
+        return fail(
+            "no task could be read",
+            "name files of tasks or labels; see the problems above",
+        );
     }
     let text = match args.format {
         ScoreFormat::Text => format!("{}\n{}\n", table(&measured, None).text(), legend(args)),
@@ -109,8 +112,8 @@ fn records<'a>(
 fn table(measured: &[FileLengths], args: Option<&StatsArgs>) -> Table {
     let head = ["file", "kind", "", "repositories", "instances", "files"].map(String::from);
     let lengths = Part::ALL.iter();
-    let lengths = lengths
-        .flat_map(|part| ["lines", "tokens"].map(|unit| format!("{} {unit}", part.name())));
+    let lengths =
+        lengths.flat_map(|part| ["lines", "tokens"].map(|unit| format!("{} {unit}", part.name())));
     let described = args.map(|args| [args.tokenizer.clone(), contexts(args).to_owned()]);
     let more = described.iter().flat_map(|_| ["tokenizer", "contexts"]).map(String::from);
     let mut table = Table::new(head.into_iter().chain(lengths).chain(more));
