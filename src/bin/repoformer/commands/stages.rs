@@ -1,5 +1,6 @@
 //! `window`, `vectorize`, `search` and `prompt`: a stage each.
 
+use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
@@ -17,7 +18,7 @@ use super::session::{
     FIRST, WITHOUT_PREDICTION, check_not_tasks, check_single, completion, experiments,
     experiments_of, label, modes, of_kind, open,
 };
-use crate::output::{self, fail, write_data, write_json, write_manifest_beside};
+use crate::output::{self, fail, group, write_data, write_json, write_manifest_beside};
 use crate::settings::{SettingFlags, Settings};
 
 #[derive(Debug, Args)]
@@ -132,21 +133,42 @@ pub(super) fn read_predictions(
 }
 
 pub(crate) fn vectorize(args: &VectorizeArgs) -> Result<()> {
+    if let Some(path) = &args.write_texts {
+        return write_dense_texts(&args.settings, path);
+    }
     stage("vectorize", &args.settings, |experiment, settings| {
-        let modes = match experiment.tasks {
-            Some(_) => modes(settings, &FIRST)?,
-            None => Vec::new(),
-        };
-        if let Some(path) = &args.write_texts {
-            write_texts(path, &pipeline::dense_texts(experiment, &modes)?)?;
-            return Ok(StageReport::default());
-        }
         let mut report = pipeline::vectorize_repositories(experiment)?;
         if experiment.tasks.is_some() {
+            let modes = modes(settings, &FIRST)?;
             report.merge(pipeline::vectorize_queries(experiment, &modes)?);
         }
         Ok(report)
     })
+}
+
+/// Writes the texts that need dense vectors, of all task files and sizes, each once.
+fn write_dense_texts(flags: &SettingFlags, path: &Path) -> Result<()> {
+    let settings = open(flags)?;
+    let (mut texts, mut seen, mut ids) = (Vec::new(), HashSet::new(), HashSet::new());
+    for experiment in experiments(&settings)? {
+        let modes = match experiment.tasks {
+            Some(_) => modes(&settings, &FIRST)?,
+            None => Vec::new(),
+        };
+        for mut text in pipeline::dense_texts(&experiment, &modes)? {
+            if !seen.insert(text.text.clone()) {
+                continue;
+            }
+            // Task files may have queries of one name.
+            if !ids.insert(text.id.clone()) {
+                text.id = format!("{}|{}", experiment.name, text.id);
+            }
+            texts.push(text);
+        }
+    }
+    write_texts(path, &texts)?;
+    output::note(format!("vectorize: {} texts to {}", group(texts.len()), path.display()));
+    Ok(())
 }
 
 pub(crate) fn search(args: &SearchArgs) -> Result<()> {
