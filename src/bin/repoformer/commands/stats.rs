@@ -138,8 +138,11 @@ fn table(measured: &[FileLengths], args: Option<&StatsArgs>) -> Table {
     table
 }
 
+/// A value of lengths as a cell.
+type Cell = fn(Spread) -> String;
+
 /// What a row says of lengths.
-const VALUES: [(&str, fn(Spread) -> String); 3] = [
+const VALUES: [(&str, Cell); 3] = [
     ("mean", |spread| format!("{:.1}", spread.mean)),
     ("median", |spread| format!("{:.1}", spread.median)),
     ("max", |spread| spread.max.to_string()),
