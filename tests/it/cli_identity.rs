@@ -145,6 +145,8 @@ const SETTINGS: &[Change] = &[
     ("instruction", Server, &["--api=chat", "--policy=always", "--instruction=Go on"], "predictions"),
     ("journal", Server, &["--journal=own.jsonl", "--endpoint=URL/other"], "predictions"),
     ("seed", Server, &["--seed=7"], "predictions"),
+    ("metrics", Windows, &["--metrics=repoformer"], "scores"),
+    ("postprocess", Windows, &["--postprocess=none"], "scores"),
     // What does not change a byte makes nothing stale.
     ("threads", Windows, &["--threads=1"], ""),
     ("threads", Chunks, &["--threads=3"], ""),
@@ -158,6 +160,10 @@ const SETTINGS: &[Change] = &[
     ("resamples", Windows, &["--resamples=200"], ""),
     ("policy", Windows, &["--policy=always"], ""),
     ("policy-model", Windows, &["--policy=always"], ""),
+    ("clock", Windows, &["--clock=serial"], ""),
+    ("paper", Windows, &["--paper=table-2"], ""),
+    ("paper-model", Windows, &["--paper=table-2", "--paper-model=StarCoderBase-7B"], ""),
+    ("paper-dataset", Windows, &["--paper=table-2", "--paper-dataset=CrossCodeLongEval"], ""),
 ];
 
 /// Settings without a line, and why.
@@ -166,6 +172,9 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("cache-dir", "where artifacts lie"),
     ("profile", "other settings"),
     ("endpoint", "see above"),
+    ("policy-endpoint", "a model is known by its name, as with endpoint"),
+    ("policy-model-name", "its probabilities lie under its name"),
+    ("policy-prompt-style", "its probabilities lie under its style"),
     ("embedding-model", "the next test"),
     ("embedding-batch", "the next test"),
     ("embedding-concurrency", "the next test"),
