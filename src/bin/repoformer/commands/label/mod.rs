@@ -19,7 +19,7 @@ pub(crate) enum LabelCommand {
     Sample(Box<LabelSampleArgs>),
     /// Label instances: does retrieval bring a model's completion closer to the target?
     #[command(visible_alias = "score")]
-    Judge(LabelJudgeArgs),
+    Judge(Box<LabelJudgeArgs>),
     /// Turn labels into training sequences with <eof> and <cc>: token ids and masks as JSONL and Parquet
     Verbalize(Box<LabelVerbalizeArgs>),
     /// Sample, judge and verbalize with one model, from repositories to training sequences; finished work is kept
