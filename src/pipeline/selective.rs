@@ -119,11 +119,12 @@ pub fn selective(
         let retrieved_something = mode == Mode::Given && carries_text();
         let signals = signals[place];
         let example = Example::new(&task.id, request, outcome, signals, retrieved_something);
-        selective.examples.push(example);
+        selective.examples.push(Example { row: Some(task.row), ..example });
         selective.scores.push([without, with]);
         times.push(clock.of(number));
     }
     selective.times = times.into_iter().collect();
+    Example::count_repeats(&mut selective.examples);
     Ok(selective)
 }
 

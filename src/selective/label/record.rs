@@ -122,6 +122,7 @@ impl Label {
         let cross_file = task.cross_file.clone().unwrap_or_default();
         let mut metadata = json!({
             "task_id": task.id, "filename": task.path, "start_i": task.line_no, "end_i": end,
+            "row": task.row,
         });
         for (name, value) in &task.metadata {
             if metadata.get(name).is_none() && name != "ground_truth" {

@@ -18,6 +18,10 @@ use crate::text::language::Language;
 pub struct Example {
     /// Id of the task.
     pub id: String,
+    /// Row of the task file, if known: ids may repeat.
+    pub row: Option<usize>,
+    /// Number of earlier instances with the same id and repository in the same file.
+    pub repeat: usize,
     /// First part of the file's path.
     pub repository: String,
     /// Index of the file it was read from.
@@ -61,6 +65,20 @@ impl Example {
         (self.file, &self.repository)
     }
 
+    /// Numbers instances of one id and repository, and counts those that are not the first.
+    pub fn count_repeats(all: &mut [Self]) -> usize {
+        let mut seen: BTreeMap<(String, String), usize> = BTreeMap::new();
+        let mut repeated = 0;
+        for example in all {
+            let key = (example.repository.clone(), example.id.clone());
+            let count = seen.entry(key).or_default();
+            example.repeat = *count;
+            *count += 1;
+            repeated += usize::from(example.repeat > 0);
+        }
+        repeated
+    }
+
     /// Returns the example of a request with the scores of its completions. Without fragments, `retrieved_something` says that
     /// they are not known; otherwise nothing was retrieved.
     pub fn new(
@@ -78,6 +96,8 @@ impl Example {
         let [em_base, em_rag] = outcome.em;
         Self {
             id: id.to_owned(),
+            row: None,
+            repeat: 0,
             repository: repository.to_owned(),
             file: 0,
             score_base,
@@ -123,13 +143,13 @@ impl Example {
             label: label.helped().filter(|_| Measure::of(label.metric.as_deref()) == measure),
         };
         let retrieved_something = !label.cross_file.is_empty();
-        let has_target = label.record.get("metadata");
-        let has_target = has_target.and_then(|metadata| metadata.get("query_has_target"));
+        let metadata = |name: &str| label.record.get("metadata")?.get(name);
         let passes = label.pass_infile.filter(|_| measure == Measure::Pass);
         let exact = label.em_infile.filter(|_| measure == Measure::Similarity);
         Ok(Self {
             is_right: passes.or(exact).map(|value| value >= 1.0),
-            query_has_target: has_target.and_then(Value::as_bool) == Some(true),
+            row: metadata("row").and_then(Value::as_u64).map(|row| row as usize),
+            query_has_target: metadata("query_has_target").and_then(Value::as_bool) == Some(true),
             ..Self::new(&label.id, request, outcome, label.signals, retrieved_something)
         })
     }
@@ -224,6 +244,7 @@ impl Examples {
             // The released program writes percentages.
             let of_file = &mut examples.all[first..];
             of_file.iter_mut().for_each(|example| example.file = number);
+            examples.repeated += Example::count_repeats(of_file);
             if of_file.iter().any(|e| e.score_base > 1.0 || e.score_rag > 1.0) {
                 for example in of_file {
                     let scores = [&mut example.score_base, &mut example.score_rag];

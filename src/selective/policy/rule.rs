@@ -154,7 +154,7 @@ pub enum DecisionCost {
     Generation,
 }
 
-/// Number between 0 and 1, determined by an instance and a seed.
+/// Number between 0 and 1, determined by an instance and a seed: instances of one id have each their own.
 fn chance(example: &Example, seed: u64) -> f64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(b"repoformer random policy 1\0");
@@ -162,6 +162,10 @@ fn chance(example: &Example, seed: u64) -> f64 {
     hasher.update(example.repository.as_bytes());
     hasher.update(b"\0");
     hasher.update(example.id.as_bytes());
+    if example.repeat > 0 {
+        hasher.update(b"\0");
+        hasher.update(&(example.repeat as u64).to_le_bytes());
+    }
     let mut bytes = [0; 8];
     bytes.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
     (u64::from_le_bytes(bytes) >> 11) as f64 / (1u64 << 53) as f64

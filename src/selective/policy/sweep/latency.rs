@@ -4,12 +4,13 @@
 //! start together ([`Clock::Parallel`]). A request without retrieval takes the longer of T_d and T_g, one with retrieval the longer of T_d and T_r + T_g.
 //! The paper has one T_g; prompts with retrieved fragments are longer, so both are used if both were measured.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
 use crate::error::{Error, Result, named};
+use crate::selective::policy::Example;
 use crate::selective::policy::rule::{DecisionCost, Policy};
 use crate::store::jsonl;
 
@@ -86,13 +87,41 @@ impl RequestTimes {
     }
 }
 
+/// Values by task: by id and, since ids may repeat, by row of the task file where it is known.
+#[derive(Debug, Clone, PartialEq)]
+struct ByTask<T> {
+    rows: BTreeMap<(String, usize), T>,
+    /// `None` where records of several rows have the id.
+    ids: BTreeMap<String, Option<T>>,
+}
+
+impl<T: Clone> ByTask<T> {
+    fn of(all: impl IntoIterator<Item = (String, Option<usize>, T)>) -> Self {
+        let (mut rows, mut ids) = (BTreeMap::new(), BTreeMap::new());
+        for (id, row, value) in all {
+            let of_id = ids.entry(id.clone()).and_modify(|one| *one = None);
+            of_id.or_insert_with(|| Some(value.clone()));
+            if let Some(row) = row {
+                rows.insert((id, row), value);
+            }
+        }
+        Self { rows, ids }
+    }
+
+    /// The value of an instance; `None` if there is none, or if it may be another's of the same id.
+    fn get(&self, example: &Example) -> Option<&T> {
+        let of_row = example.row.and_then(|row| self.rows.get(&(example.id.clone(), row)));
+        of_row.or_else(|| self.ids.get(&example.id)?.as_ref())
+    }
+}
+
 /// Times of requests by task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatencyModel {
-    /// Measured times by task id; `None` if the times of every request are given.
-    times: Option<BTreeMap<String, RequestTimes>>,
+    /// Measured times; `None` if the times of every request are given.
+    times: Option<ByTask<RequestTimes>>,
     /// Tasks whose completions without retrieval were measured, if these were measured separately.
-    base: Option<BTreeSet<String>>,
+    base: Option<ByTask<()>>,
     /// Given times, or mean times for tasks that were not measured.
     mean: RequestTimes,
     /// What runs at the same time.
@@ -122,28 +151,44 @@ impl LatencyModel {
             mean.base = base.mean(|time| time.generation, "base generation")?;
             mean.decision = base.mean(|time| time.decision, "decision").ok();
         }
-        let of_task = |(id, time): (&String, &Took)| {
+        let of_task = |(id, row, time): &Record| {
             let retrieval = time.retrieval.unwrap_or(mean.retrieval);
             let mut times = RequestTimes::new(retrieval, time.generation.unwrap_or(with));
             if let Some(base) = &base {
-                let measured = base.times.get(id);
+                let same = |(other, at, _): &&Record| (other, at) == (id, row);
+                let place = base.times.partition_point(|(other, at, _)| (other, at) < (id, row));
+                let measured = base.times.get(place).filter(same).map(|(.., time)| time);
                 times.base = measured.and_then(|time| time.generation).unwrap_or(mean.base);
                 times.decision = measured.and_then(|time| time.decision).or(mean.decision);
             }
-            (id.clone(), times)
+            (id.clone(), *row, times)
+        };
+        let known = |base: &Measured| {
+            ByTask::of(base.times.iter().map(|(id, row, _)| (id.clone(), *row, ())))
         };
         Ok(Self {
-            times: Some(found.times.iter().map(of_task).collect()),
+            times: Some(ByTask::of(found.times.iter().map(of_task))),
             mean,
             clock: Clock::default(),
             without_embedding: found.without_embedding,
-            base: base.map(|base| base.times.into_keys().collect()),
+            base: base.as_ref().map(known),
         })
     }
 
+    /// Returns a model of times that were measured for each of these instances.
+    pub fn of_each<'e>(
+        each: impl IntoIterator<Item = (&'e Example, RequestTimes)>,
+        without_embedding: bool,
+    ) -> Self {
+        let each =
+            each.into_iter().map(|(example, times)| (example.id.clone(), example.row, times));
+        let times = Some(ByTask::of(each));
+        Self { times, without_embedding, ..Self::given(RequestTimes::default()) }
+    }
+
     /// Whether a task's times were measured or given.
-    pub fn knows(&self, id: &str) -> bool {
-        self.times.as_ref().is_none_or(|times| times.contains_key(id))
+    pub fn knows(&self, example: &Example) -> bool {
+        self.times.as_ref().is_none_or(|times| times.get(example).is_some())
     }
 
     /// Whether completions without retrieval were measured separately.
@@ -152,13 +197,16 @@ impl LatencyModel {
     }
 
     /// Whether a task's completion without retrieval was measured.
-    pub fn knows_base(&self, id: &str) -> bool {
-        self.base.as_ref().is_some_and(|base| base.contains(id))
+    pub fn knows_base(&self, example: &Example) -> bool {
+        self.base.as_ref().is_some_and(|base| base.get(example).is_some())
     }
 
     /// Sets the time that a model takes to decide, if it is given.
     pub fn deciding(mut self, decision: Option<f64>) -> Self {
-        let measured = self.times.iter_mut().flat_map(BTreeMap::values_mut);
+        let measured = self
+            .times
+            .iter_mut()
+            .flat_map(|times| times.rows.values_mut().chain(times.ids.values_mut().flatten()));
         for times in measured.chain([&mut self.mean]) {
             times.decision = decision.or(times.decision);
         }
@@ -172,13 +220,13 @@ impl LatencyModel {
     }
 
     /// Returns the latency of a task's request; `None` if a part of it was not measured.
-    pub fn cost(&self, id: &str, policy: Policy, retrieves: bool) -> Option<f64> {
-        self.of(id).cost(policy, retrieves, self.clock)
+    pub fn cost(&self, example: &Example, policy: Policy, retrieves: bool) -> Option<f64> {
+        self.of(example).cost(policy, retrieves, self.clock)
     }
 
     /// Times of a task.
-    pub(super) fn of(&self, id: &str) -> RequestTimes {
-        let measured = self.times.as_ref().and_then(|times| times.get(id));
+    pub(super) fn of(&self, example: &Example) -> RequestTimes {
+        let measured = self.times.as_ref().and_then(|times| times.get(example));
         *measured.unwrap_or(&self.mean)
     }
 }
@@ -190,16 +238,19 @@ struct Took {
     decision: Option<f64>,
 }
 
-/// A file of measured times.
+/// Id, row in the task file where it is known, and times of a task.
+type Record = (String, Option<usize>, Took);
+
+/// A file of measured times, in the order of ids and rows.
 struct Measured {
     path: PathBuf,
-    times: BTreeMap<String, Took>,
+    times: Vec<Record>,
     without_embedding: bool,
 }
 
 impl Measured {
     fn read(path: &Path, generation: Option<f64>) -> Result<Self> {
-        let (mut times, mut without_embedding) = (BTreeMap::new(), false);
+        let (mut times, mut without_embedding) = (Vec::<Record>::new(), false);
         let problems = jsonl::for_each(path, |at, object| {
             let number = |name: &str| match object.get(name) {
                 None | Some(Value::Null) => Ok(None),
@@ -219,10 +270,12 @@ impl Measured {
                 generation: number("generation_ms")?.or(generation),
                 decision: number("decision_ms")?,
             };
-            times.insert(id.to_owned(), took);
+            let row = object.get("row").and_then(Value::as_u64);
+            times.push((id.to_owned(), row.map(|row| row as usize), took));
             without_embedding |= object.get("without_embedding") == Some(&Value::Bool(true));
             Ok(())
         })?;
+        times.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
         match problems.into_iter().next() {
             Some(problem) => Err(problem),
             None => Ok(Self { path: path.to_owned(), times, without_embedding }),
@@ -231,7 +284,7 @@ impl Measured {
 
     /// Mean of a time over the tasks that have it.
     fn mean(&self, time: impl Fn(&Took) -> Option<f64>, name: &str) -> Result<f64> {
-        let times: Vec<f64> = self.times.values().filter_map(time).collect();
+        let times: Vec<f64> = self.times.iter().filter_map(|(.., took)| time(took)).collect();
         match times.len() {
             0 => {
                 let (field, hint) = match name {

@@ -252,7 +252,7 @@ impl Sums {
         for clock in clocks {
             // A time that is missing spoils the sum, as it should.
             let time = |example: &Example, policy, retrieves| {
-                clock.cost(&example.id, policy, retrieves).unwrap_or(f64::NAN)
+                clock.cost(example, policy, retrieves).unwrap_or(f64::NAN)
             };
             let cost = |example: &Example, retrieves| time(example, policy, retrieves);
             costs.push(running(total(&|e| cost(e, false)), &|e| cost(e, true) - cost(e, false)));

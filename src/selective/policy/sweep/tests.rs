@@ -110,12 +110,13 @@ fn measured_times_are_read_and_filled_up() {
                  {\"task_id\": \"t/1\", \"retrieval_ms\": 30, \"generation_ms\": null}\n";
     std::fs::write(&path, lines).unwrap();
     let clock = LatencyModel::read(&path, None, None).unwrap().deciding(Some(5.0));
-    let times = |id: &str| (clock.of(id).retrieval, clock.of(id).generation);
+    let named = |id: &str| Example { id: id.into(), ..examples(&FOUR[..1]).remove(0) };
+    let times = |id: &str| (clock.of(&named(id)).retrieval, clock.of(&named(id)).generation);
     assert_eq!(
         (times("t/0"), times("t/1"), times("t/9")),
         ((10.0, 100.0), (30.0, 100.0), (20.0, 100.0))
     );
-    assert_eq!(clock.of("t/1").decision, Some(5.0));
+    assert_eq!(clock.of(&named("t/1")).decision, Some(5.0));
     assert!(!clock.without_embedding);
     let lacking = lines.replace("\"t/1\",", "\"t/1\", \"without_embedding\": true,");
     std::fs::write(&path, lacking).unwrap();
@@ -123,11 +124,46 @@ fn measured_times_are_read_and_filled_up() {
     let base = folder.path().join("base.jsonl");
     std::fs::write(&base, "{\"task_id\": \"t/1\", \"generation_ms\": 40}\n").unwrap();
     let clock = LatencyModel::read(&path, Some(&base), None).unwrap();
-    let of = |id: &str| (clock.of(id).base, clock.of(id).generation);
+    let of = |id: &str| (clock.of(&named(id)).base, clock.of(&named(id)).generation);
     assert_eq!((of("t/0"), of("t/1")), ((40.0, 100.0), (40.0, 100.0)));
     std::fs::write(&path, "{\"task_id\": \"t/0\", \"generation_ms\": 100}\n").unwrap();
     let error = LatencyModel::read(&path, None, None).unwrap_err().to_string();
     assert!(error.contains("retrieval_ms"), "{error}");
     std::fs::write(&path, "{\"task_id\": \"t/0\", \"retrieval_ms\": \"x\"}\n").unwrap();
     assert!(LatencyModel::read(&path, None, None).unwrap_err().to_string().contains("l.jsonl:1"));
+}
+
+#[test]
+fn tasks_of_one_id_have_each_their_own_times() {
+    let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("l.jsonl");
+    let line = |row: usize, ms: usize| {
+        format!(
+            "{{\"task_id\": \"r/idx\", \"row\": {row}, \"retrieval_ms\": {ms}, \"generation_ms\": 100}}\n"
+        )
+    };
+    std::fs::write(&path, [line(0, 10), line(1, 30), line(4, 50)].concat()).unwrap();
+    let clock = LatencyModel::read(&path, None, None).unwrap();
+    let at = |row: Option<usize>| {
+        let one = examples(&FOUR[..1]).remove(0);
+        let example = Example { id: "r/idx".into(), row, ..one };
+        (clock.of(&example).retrieval, clock.knows(&example))
+    };
+    assert_eq!([Some(0), Some(1), Some(4)].map(at), [(10.0, true), (30.0, true), (50.0, true)]);
+    assert_eq!([Some(2), None].map(at), [(30.0, false); 2], "the mean, not another task's");
+}
+
+#[test]
+fn chance_decides_each_task_of_one_id() {
+    let mut all = examples(&[[0.0, 1.0]; 64]);
+    all.iter_mut().for_each(|example| example.id = "r/idx".into());
+    assert_eq!(Example::count_repeats(&mut all), 63);
+    let retrieves = |example: &&Example| Policy::Random.score(example, 0) > Some(0.5);
+    let count = all.iter().filter(retrieves).count();
+    assert!((16..48).contains(&count), "{count} of 64");
+    assert_eq!(Policy::Random.score(&all[0], 0), {
+        let mut alone = all[..1].to_vec();
+        assert_eq!(Example::count_repeats(&mut alone), 0);
+        Policy::Random.score(&alone[0], 0)
+    });
 }

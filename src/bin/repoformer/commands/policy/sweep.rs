@@ -8,7 +8,7 @@ use repoformer::error::Error;
 use repoformer::selective::label::PASS;
 use repoformer::selective::policy::model::CalibrationMethod;
 use repoformer::selective::policy::sweep::{Clock, LatencyModel, RequestTimes, SweepCurve};
-use repoformer::selective::policy::{Examples, Measure, Policy};
+use repoformer::selective::policy::{Example, Examples, Measure, Policy};
 
 use super::labels::{LabelFlags, read_labels};
 use super::page;
@@ -282,13 +282,13 @@ fn curves(
 fn check_clocks(examples: &Examples, retrievers: &[String], clocks: &[LatencyModel]) -> Result<()> {
     for (name, clock) in retrievers.iter().zip(clocks) {
         let all = examples.all.len();
-        let count = |knows: &dyn Fn(&str) -> bool| {
-            examples.all.iter().filter(|example| knows(&example.id)).count()
+        let count = |knows: &dyn Fn(&Example) -> bool| {
+            examples.all.iter().filter(|example| knows(example)).count()
         };
-        let mut found = vec![(name.clone(), count(&|id| clock.knows(id)))];
+        let mut found = vec![(name.clone(), count(&|example| clock.knows(example)))];
         if clock.has_base() {
             let name = format!("{name} without retrieval");
-            found.push((name, count(&|id| clock.knows_base(id))));
+            found.push((name, count(&|example| clock.knows_base(example))));
         }
         for (name, known) in found {
             if known == 0 {
