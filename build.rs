@@ -42,7 +42,9 @@ fn demo_files() -> Outcome<String> {
         println!("cargo::rerun-if-changed={}", folder.display());
         for entry in fs::read_dir(&folder)? {
             let path = entry?.path();
-            let wanted = path.extension().is_some_and(|end| end == "py" || end == "jsonl");
+            // The demonstration has no chunks.
+            let wanted = path.extension().is_some_and(|end| end == "py" || end == "jsonl")
+                && !path.ends_with("chunk.jsonl");
             if path.is_dir() {
                 folders.push(path);
             } else if wanted {

@@ -50,7 +50,7 @@ mod text;
 
 pub use crate::prompt::shown::Fragment;
 pub use chart::ChartPage;
-pub use figures::chart::{Chart, Line};
+pub use figures::chart::{Chart, ChartForm, Line};
 pub use model::{BaselineComparison, Report, ReportMeasure, ReportTask, System, TaskOutcome};
 
 impl Report {

@@ -172,6 +172,7 @@ const ELSEWHERE: &[(&str, &str)] = &[
     ("cache-dir", "where artifacts lie"),
     ("profile", "other settings"),
     ("endpoint", "see above"),
+    ("beside", "predictions of an earlier run, which a figure reads"),
     ("policy-endpoint", "a model is known by its name, as with endpoint"),
     ("policy-model-name", "its probabilities lie under its name"),
     ("policy-prompt-style", "its probabilities lie under its style"),

@@ -15,6 +15,7 @@ mod cli_exec;
 mod cli_formats;
 mod cli_identity;
 mod cli_languages;
+mod cli_paper;
 mod cli_policy;
 mod cli_verbalize;
 mod endpoint;

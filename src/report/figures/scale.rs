@@ -4,6 +4,11 @@ use super::svg::Anchor::{End, Middle};
 use super::svg::{FAINT, Paint, Svg, ticks};
 use crate::evaluate::statistics::{Estimate, Interval};
 
+/// A value at a grid line, without what multiplying left in the last digits.
+fn label(value: f64) -> String {
+    ((value * 1e9).round() / 1e9).to_string()
+}
+
 /// A linear scale that maps values × 100 from `low` to `high` to places between `from` and `to`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Scale {
@@ -51,7 +56,7 @@ impl Scale {
         for value in ticks(self.low, self.high, 5) {
             let x = self.at(value);
             svg.line((x, top), (x, bottom), 1.0, Paint::Rule);
-            svg.text((x, bottom + 13.0), Middle, FAINT, &value.to_string());
+            svg.text((x, bottom + 13.0), Middle, FAINT, &label(value));
         }
     }
 
@@ -60,7 +65,7 @@ impl Scale {
         for value in ticks(self.low, self.high, 5) {
             let y = self.at(value);
             svg.line((left, y), (right, y), 1.0, Paint::Rule);
-            svg.text((left - 6.0, y + 3.5), End, FAINT, &value.to_string());
+            svg.text((left - 6.0, y + 3.5), End, FAINT, &label(value));
         }
     }
 

@@ -4,6 +4,7 @@ pub(crate) mod compare;
 mod comparison_text;
 pub(crate) mod complete;
 pub(crate) mod convert;
+mod curve_charts;
 pub(crate) mod eval;
 pub(crate) mod eval_args;
 #[cfg(target_os = "linux")]

@@ -9,10 +9,9 @@ use repoformer::pipeline::{
     self, Completion, Experiment, Latency, PromptTotals, SearchTime, prompt_totals,
 };
 use repoformer::retrieve::Mode;
-use repoformer::text::language::Language;
 use serde_json::{Value, json};
 
-use super::paper::Measured;
+use super::paper::{Measured, Tasks};
 use super::selective::Selected;
 use crate::output;
 use crate::table::{ScoreFormat, Table, interval, or_dash, percent, with_embedding, written};
@@ -168,17 +167,11 @@ fn mean(times: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
 }
 
-/// The numbers of rows for a table of the paper: those of the first metric of each.
-pub(super) fn measured(
-    rows: &[Row],
-    model: &str,
-    language: Language,
-    dataset: &str,
-) -> Vec<Measured> {
+/// The numbers of a benchmark's rows for a table of the paper: those of the first metric of each.
+pub(super) fn measured(rows: &[Row], model: &str, tasks: &Tasks) -> Vec<Measured> {
     let mut all: Vec<Measured> = Vec::new();
     for row in rows {
-        let is_same = |one: &&Measured| one.benchmark == row.benchmark && one.mode == row.mode;
-        if all.iter().any(|one| is_same(&one)) {
+        if all.iter().any(|one| one.mode == row.mode) {
             continue;
         }
         let mut values = BTreeMap::from([
@@ -200,9 +193,8 @@ pub(super) fn measured(
             let counts = row.changes(without);
             values.extend(names.into_iter().zip(counts.map(|count| count as f64)));
         }
-        let (benchmark, mode) = (row.benchmark.clone(), row.mode.clone());
-        let (model, dataset) = (model.to_owned(), dataset.to_owned());
-        all.push(Measured { benchmark, language, dataset, model, mode, values });
+        let (model, mode) = (model.to_owned(), row.mode.clone());
+        all.push(Measured { tasks: tasks.clone(), model, mode, values });
     }
     all
 }

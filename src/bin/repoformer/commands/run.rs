@@ -5,23 +5,24 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::Args;
 use repoformer::evaluate::statistics::Resampling;
-use repoformer::pipeline::{self, Completion, Experiment, Layout, StageReport};
+use repoformer::pipeline::{self, Completion, Experiment, Layout, SignalSources, StageReport};
 use repoformer::retrieve::{Mode, REPOCODER_MODES};
+use repoformer::selective::policy::{Example, Measure};
 use repoformer::store::artifact::write_file;
 
 use super::complete::complete_modes;
-use super::paper::PaperTable;
+use super::paper::{self, Panel, Paper, Tasks};
 use super::report::{self, Making};
 use super::rows::{self, Row};
 use super::selective::{Policies, Selected};
 use super::session::{
-    are_functions, begin, check_completable, completion_of, experiments_of, label, modes, of_kind,
-    resampling, seed,
+    are_functions, begin, check_completable, completion_of, experiment_like, experiments_of, label,
+    modes, resampling, seed,
 };
 use super::stages::read_predictions;
 use super::tests_of_run::TestResults;
 use super::{rg_rg, server};
-use crate::output::{self, write_data};
+use crate::output::{self, fail, write_data};
 use crate::settings::{Given, SettingFlags, Settings};
 use crate::table::ScoreFormat;
 
@@ -71,23 +72,26 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     // Before the hours of completing.
     policies(&settings, false)?.greet(&settings)?;
     policies(&settings.of_functions(), true)?;
-    let paper = settings.text("paper");
-    let paper =
-        paper.map(|name| PaperTable::open(name, settings.text("paper-model"))).transpose()?;
+    let paper = Paper::of(&settings)?;
+    if settings.text("paper") == Some(paper::SIZES) {
+        return write_data(Path::new("-"), paper::sizes(&settings, args.format)?);
+    }
     let mut tests = TestResults::of(&args.exec)?;
-    let (mut rows, mut places, mut measured) = (Vec::new(), Vec::new(), Vec::new());
+    let (mut rows, mut places) = (Vec::new(), Vec::new());
+    let (mut measured, mut panels) = (Vec::new(), Vec::new());
+    let mut walked = None;
     let resampling = resampling(&settings)?;
-    for experiment in experiments_of(&settings, &modes)? {
+    for (experiment, settings) in experiments_of(&settings, &modes)? {
         if experiment.tasks.is_none() {
             bail!("--tasks is not set, so there is nothing to complete");
         }
         check_completable(&experiment)?;
-        let settings = of_kind(&settings, experiment.tasks.as_ref());
         let completion = completion_of(completion.clone(), &settings, &experiment)?;
         let policies = policies(&settings, are_functions(experiment.tasks.as_ref()))?;
         stages(&experiment, &settings, &modes, &completion)?;
         places.push(place(&experiment));
-        measured.push((experiment.name.clone(), experiment.layout.language));
+        let tasks = tasks_of(&experiment, &settings)?;
+        measured.push((experiment.name.clone(), tasks.clone()));
         for &mode in &modes {
             if mode == Mode::Prediction
                 && !has_predictions(&experiment, Mode::LeftContext, &completion)?
@@ -102,7 +106,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
             let row = Row::of(&experiment, mode, &completion, &resampling)?;
             let row = row.tested(tests.of_mode(&experiment, mode, &completion)?);
             // What policies trade is seen beside what each mode takes.
-            if policies.is_empty() {
+            if policies.is_empty() && paper.is_none() {
                 rows.extend(row.by_metric(&experiment, &resampling));
             } else {
                 let row = row.timed(&experiment, mode, &completion.model)?;
@@ -110,11 +114,39 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
                 rows.extend(row.by_metric(&experiment, &resampling));
             }
         }
-        let selected = policies.choose(&experiment, &modes, &completion, &settings)?;
+        let (selected, judged) = policies.choose(&experiment, &modes, &completion, &settings)?;
         for selected in &selected {
             let row = Row::selective(&experiment, selected, &resampling);
             let row = row.tested(tests.of_policy(&experiment, selected)?);
             rows.extend(row.by_metric(&experiment, &resampling));
+        }
+        if let Some(Paper::Figure(figure)) = &paper {
+            let Some(judged) = judged else { continue };
+            if figure.is_walk() {
+                if walked.is_none() {
+                    walked =
+                        Some(paper::walk(&experiment, &completion.model, &judged, args.format)?);
+                }
+                continue;
+            }
+            let passed =
+                [Mode::Without, judged.mode].map(|mode| tests.passed(&experiment, mode).cloned());
+            let panel = Panel {
+                tasks,
+                ranker: experiment.retrieval.search.ranker.to_string(),
+                has_right: settings.text("right-context") == Some("yes"),
+                model: completion.model.clone(),
+                beside: beside(&experiment, judged.mode, &settings)?,
+                judged,
+                measure: Measure::default(),
+            };
+            let tested = match passed {
+                [Some(without), Some(with)] => panel.tested(&without, &with),
+                _ => None,
+            };
+            panels.push(panel);
+            panels.extend(tested);
+            continue;
         }
         if let Some(folder) = &args.report {
             let folder = folder.clone().unwrap_or_else(|| experiment.layout.cache.join("report"));
@@ -125,15 +157,22 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     tests.check_used()?;
     rows::compare_with_always(&mut rows);
     let text = match &paper {
-        Some(table) => {
+        Some(Paper::Table(table)) => {
             let mut numbers = Vec::new();
-            for (benchmark, language) in &measured {
+            for (benchmark, tasks) in &measured {
                 let of =
                     rows.iter().filter(|row| row.is_of(benchmark)).cloned().collect::<Vec<_>>();
-                let (model, dataset) = (&completion.model, settings.text("paper-dataset"));
-                numbers.extend(rows::measured(&of, model, *language, dataset.unwrap_or_default()));
+                numbers.extend(rows::measured(&of, &completion.model, tasks));
             }
             table.text(&numbers, args.format)
+        }
+        Some(Paper::Figure(_)) if walked.is_some() => walked.unwrap_or_default(),
+        Some(Paper::Figure(figure)) => {
+            let cache: PathBuf = settings.parsed("cache-dir")?;
+            let folder = args.report.clone().flatten().unwrap_or_else(|| cache.join("report"));
+            let folder = folder.join(figure.name());
+            places.push(format!("figure: {}", folder.join("index.html").display()));
+            figure.draw(&panels, &folder, args.format)?
         }
         None => rows::text(&rows, args.format),
     };
@@ -142,6 +181,44 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     rows::warn_of_gaps(&rows);
     places.iter().for_each(output::note);
     Ok(())
+}
+
+/// The paper's tasks that an experiment's are, or stand for.
+fn tasks_of(experiment: &Experiment, settings: &Settings) -> Result<Tasks> {
+    let file = experiment.tasks()?.path.clone();
+    Ok(Tasks::of(&file, experiment.layout.language, settings.text("paper-dataset")))
+}
+
+/// The tasks as other models completed them in earlier runs, `MODEL` or `MODEL@STYLE`.
+fn beside(
+    experiment: &Experiment,
+    mode: Mode,
+    settings: &Settings,
+) -> Result<Vec<(String, Vec<Example>)>> {
+    let mut all = Vec::new();
+    for text in settings.list("beside") {
+        let (model, style) = match text.rsplit_once('@') {
+            Some((model, style)) => (model, Some(style)),
+            None => (text.as_str(), None),
+        };
+        let style = style.map(|style| settings.only("prompt-style", style));
+        let other = experiment_like(experiment, style.as_ref().unwrap_or(settings))?;
+        for mode in [Mode::Without, mode] {
+            let path = other.layout.predictions(mode, model);
+            if !path.exists() {
+                return fail(
+                    format!("{}: no predictions of {model} ({mode})", path.display()),
+                    format!(
+                        "run it first with --model {model}, in this cache; --beside {model}@STYLE names its prompt style"
+                    ),
+                );
+            }
+        }
+        let found = pipeline::selective(&other, mode, model, &SignalSources::default())?;
+        output::problems(&found.problems);
+        all.push((model.to_owned(), found.examples));
+    }
+    Ok(all)
 }
 
 /// Reports completions without times: they are not made again only to be measured.

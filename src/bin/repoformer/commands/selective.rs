@@ -12,7 +12,7 @@ use repoformer::pipeline::{
 use repoformer::prompt::style::DecisionFrame;
 use repoformer::retrieve::Mode;
 use repoformer::selective::policy::model::CalibrationMethod;
-use repoformer::selective::policy::sweep::{Clock, RequestTimes};
+use repoformer::selective::policy::sweep::{Clock, LatencyModel, RequestTimes};
 use repoformer::selective::policy::{Example, Policy};
 use serde_json::{Value, json};
 
@@ -92,27 +92,29 @@ impl Policies {
         self.chosen.is_empty()
     }
 
-    /// The choices of each policy, where both sets of predictions exist.
+    /// The choices of each policy, where both sets of predictions exist, and the tasks as they were judged.
     pub(super) fn choose(
         &self,
         experiment: &Experiment,
         modes: &[Mode],
         completion: &Completion,
         settings: &Settings,
-    ) -> Result<Vec<Selected>> {
+    ) -> Result<(Vec<Selected>, Option<Judged>)> {
         let (seed, clock) = (seed(settings)?, settings.parsed("clock")?);
         let retrieves = [Mode::LeftContext, Mode::Given];
         for mode in retrieves {
             forget_chosen(experiment, mode, &completion.model)?;
         }
-        if self.is_empty() {
-            return Ok(Vec::new());
+        if self.is_empty() && settings.text("paper").is_none() {
+            return Ok((Vec::new(), None));
         }
         let mode = retrieves.into_iter().find(|mode| modes.contains(mode));
         let (Some(mode), true) = (mode, modes.contains(&Mode::Without)) else {
             let reason = "policies choose between none and rg1, and are left out";
-            self.left_out(&format!("{}: {reason}", experiment.name));
-            return Ok(Vec::new());
+            if !self.is_empty() {
+                self.left_out(&format!("{}: {reason}", experiment.name));
+            }
+            return Ok((Vec::new(), None));
         };
         let mut probabilities = self.probabilities.clone();
         let mut decisions = Vec::new();
@@ -137,7 +139,7 @@ impl Policies {
         output::problems(&found.problems);
         let generator = Some(completion.model.as_str());
         self.trained.warn(&found.examples, generator);
-        let mut all = Vec::new();
+        let (mut all, mut policies) = (Vec::new(), Vec::new());
         for chosen in &self.chosen {
             if asks(chosen.policy) && probabilities.is_empty() {
                 self.left_out(&format!(
@@ -147,10 +149,12 @@ impl Policies {
                 ));
                 continue;
             }
-            match self.scores(chosen.policy, &found.examples, seed) {
-                Ok(scores) => {
+            match self.scores(chosen, &found.examples, seed) {
+                Ok(judged) => {
                     let model = &completion.model;
-                    all.push(select(chosen, &found, &scores, experiment, mode, model, clock));
+                    let retrieves = &judged.retrieves;
+                    all.push(select(chosen, &found, retrieves, experiment, mode, model, clock));
+                    policies.push(judged);
                 }
                 Err(reason) => self.left_out(&format!(
                     "{} {}: left out: {reason:#}",
@@ -162,7 +166,11 @@ impl Policies {
             Some((source.predictions.as_path(), source.retrieved.as_ref()?))
         });
         write_chosen(experiment, mode, &completion.model, &chosen.collect::<Vec<_>>())?;
-        Ok(all)
+        let clock = found.times.map(|times| {
+            let each = found.examples.iter().zip(times);
+            LatencyModel::of_each(each, found.without_embedding).by(clock)
+        });
+        Ok((all, Some(Judged { mode, examples: found.examples, clock, policies })))
     }
 
     /// Whether a policy asks a model.
@@ -193,15 +201,90 @@ impl Policies {
     }
 
     /// The policy's score of each task.
-    fn scores(&self, policy: Policy, examples: &[Example], seed: u64) -> Result<Vec<f64>> {
-        let method = CalibrationMethod::default();
+    fn scores(&self, chosen: &Chosen, examples: &[Example], seed: u64) -> Result<JudgedPolicy> {
+        let (policy, method) = (chosen.policy, CalibrationMethod::default());
         let scored = score(policy, examples, &[], &self.trained, method, seed)?;
-        let scores = scored.probabilities.unwrap_or(scored.ordered);
-        match scores.iter().filter(|score| score.is_none()).count() {
-            0 => Ok(scores.into_iter().flatten().collect()),
-            n => bail!("{n} of {} tasks lack {}", examples.len(), lacking(policy)),
+        let known = |scores: Vec<Option<f64>>| -> Result<Vec<f64>> {
+            match scores.iter().filter(|score| score.is_none()).count() {
+                0 => Ok(scores.into_iter().flatten().collect()),
+                n => bail!("{n} of {} tasks lack {}", examples.len(), lacking(policy)),
+            }
+        };
+        let probabilities = scored.probabilities.map(known).transpose()?;
+        let ordered = known(scored.ordered)?;
+        let decided = probabilities.as_ref().unwrap_or(&ordered);
+        Ok(JudgedPolicy {
+            policy,
+            name: chosen.name.clone(),
+            threshold: chosen.threshold,
+            retrieves: decided.iter().map(|&score| score > chosen.threshold).collect(),
+            ordered,
+            probabilities,
+        })
+    }
+}
+
+/// Tasks of a benchmark with what retrieval did for them, and what policies made of it.
+#[derive(Debug)]
+pub(super) struct Judged {
+    /// The mode that retrieves.
+    pub(super) mode: Mode,
+    pub(super) examples: Vec<Example>,
+    /// Times of each, where all were measured.
+    pub(super) clock: Option<LatencyModel>,
+    pub(super) policies: Vec<JudgedPolicy>,
+}
+
+/// Scores and decisions of a policy, in the order of the examples.
+#[derive(Debug)]
+pub(super) struct JudgedPolicy {
+    pub(super) policy: Policy,
+    /// With its threshold, as `learned@0.2`.
+    pub(super) name: String,
+    pub(super) threshold: f64,
+    /// Scores that order the tasks.
+    pub(super) ordered: Vec<f64>,
+    /// Probabilities that thresholds are compared with, for policies that have them.
+    pub(super) probabilities: Option<Vec<f64>>,
+    pub(super) retrieves: Vec<bool>,
+}
+
+impl JudgedPolicy {
+    /// The score that is compared with the threshold.
+    pub(super) fn score(&self, place: usize) -> f64 {
+        self.probabilities.as_ref().unwrap_or(&self.ordered)[place]
+    }
+}
+
+impl Judged {
+    /// The first policy that decides by a probability, or else the first.
+    pub(super) fn deciding(&self) -> Option<&JudgedPolicy> {
+        let probable = self.policies.iter().find(|policy| policy.probabilities.is_some());
+        probable.or(self.policies.first())
+    }
+
+    /// Those of the tasks that are kept.
+    pub(super) fn only(&self, kept: &[bool]) -> Self {
+        let policy = |policy: &JudgedPolicy| JudgedPolicy {
+            policy: policy.policy,
+            name: policy.name.clone(),
+            threshold: policy.threshold,
+            ordered: only(&policy.ordered, kept),
+            probabilities: policy.probabilities.as_ref().map(|all| only(all, kept)),
+            retrieves: only(&policy.retrieves, kept),
+        };
+        Self {
+            mode: self.mode,
+            examples: only(&self.examples, kept),
+            clock: self.clock.clone(),
+            policies: self.policies.iter().map(policy).collect(),
         }
     }
+}
+
+/// The values that are kept.
+fn only<T: Clone>(all: &[T], kept: &[bool]) -> Vec<T> {
+    all.iter().zip(kept).filter(|(_, kept)| **kept).map(|(one, _)| one.clone()).collect()
 }
 
 /// Whether a policy asks a model for its decision.
@@ -348,15 +431,14 @@ pub(super) struct Selected {
 fn select(
     chosen: &Chosen,
     found: &Selective,
-    scores: &[f64],
+    retrieves: &[bool],
     experiment: &Experiment,
     mode: Mode,
     model: &str,
     clock: Clock,
 ) -> Selected {
     let (layout, metrics) = (&experiment.layout, &experiment.scoring.metrics);
-    let retrieves: Vec<bool> = scores.iter().map(|&score| score > chosen.threshold).collect();
-    let pairs = found.scores.iter().zip(&retrieves);
+    let pairs = found.scores.iter().zip(retrieves);
     let tasks: Vec<Value> =
         pairs.map(|(scores, &retrieves)| scores[usize::from(retrieves)].clone()).collect();
     let count = tasks.len().max(1) as f64;
@@ -370,9 +452,9 @@ fn select(
     }
     // A trial of retrieval takes its time, whatever it decides.
     let retrieves_any = retrieves.contains(&true) || chosen.policy == Policy::TrialRetrieval;
-    let rows = tasks.iter().zip(&retrieves).filter(|(_, retrieves)| **retrieves);
+    let rows = tasks.iter().zip(retrieves).filter(|(_, retrieves)| **retrieves);
     let latency = |times: &Vec<RequestTimes>| {
-        let costs = times.iter().zip(&retrieves);
+        let costs = times.iter().zip(retrieves);
         let costs = costs.map(|(times, &retrieves)| times.cost(chosen.policy, retrieves, clock));
         Some(costs.sum::<Option<f64>>()? / count)
     };

@@ -9,9 +9,11 @@ use repoformer::evaluate::postprocess::{Postprocess, are_function_bodies};
 use repoformer::evaluate::score::Scoring;
 use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::{Completion, Experiment, Layout, PromptLayout};
+use repoformer::report::ChartPage;
 use repoformer::repository::corpus::{is_folder_name, repository_names};
 use repoformer::repository::fragment::Cut;
 use repoformer::retrieve::{Mode, QueryForm};
+use repoformer::store::artifact::write_file;
 use repoformer::task::{Task, TaskSet};
 use repoformer::text::language::Language;
 
@@ -66,12 +68,15 @@ pub(super) fn repositories_in(dir: &Path, named: &[String]) -> Result<Vec<String
 /// One experiment per task file; one without tasks where there is no file.
 pub(super) fn experiments(settings: &Settings) -> Result<Vec<Experiment>> {
     repos_dir(settings)?;
-    open_experiments(settings)
+    Ok(open_experiments(settings)?.into_iter().map(|(experiment, _)| experiment).collect())
 }
 
-/// Experiments for these modes: no repositories are needed where nothing is retrieved, but by RepoCoder's prompts, whose
+/// Experiments for these modes, each with its settings: no repositories are needed where nothing is retrieved, but by RepoCoder's prompts, whose
 /// holes lie in them.
-pub(super) fn experiments_of(settings: &Settings, modes: &[Mode]) -> Result<Vec<Experiment>> {
+pub(super) fn experiments_of(
+    settings: &Settings,
+    modes: &[Mode],
+) -> Result<Vec<(Experiment, Settings)>> {
     let is_repocoder = settings.text("prompt-style") == Some("repocoder");
     if is_repocoder || modes.iter().any(|mode| mode.retrieves()) {
         repos_dir(settings)?;
@@ -79,7 +84,7 @@ pub(super) fn experiments_of(settings: &Settings, modes: &[Mode]) -> Result<Vec<
     open_experiments(settings)
 }
 
-fn open_experiments(settings: &Settings) -> Result<Vec<Experiment>> {
+fn open_experiments(settings: &Settings) -> Result<Vec<(Experiment, Settings)>> {
     let files = settings.list("tasks");
     if files.len() > 1 && settings.text("benchmark").is_some() {
         bail!("--benchmark names the folders of one task file, but there are {}", files.len());
@@ -89,17 +94,44 @@ fn open_experiments(settings: &Settings) -> Result<Vec<Experiment>> {
     let named = files.iter().map(|file| Some(Path::new(file)));
     for file in named.chain(files.is_empty().then_some(None)) {
         let tasks = file.map(read_tasks).transpose()?;
-        let settings = &of_kind(settings, tasks.as_ref());
-        let cuts = cuts(settings)?;
-        for &cut in &cuts {
-            let mut experiment = experiment(settings, file, tasks.clone(), cut)?;
-            if cuts.len() > 1 {
-                experiment.name = format!("{}_{cut}", experiment.name);
+        for (settings, varied) in variations(&of_kind(settings, tasks.as_ref())) {
+            let cuts = cuts(&settings)?;
+            for &cut in &cuts {
+                let mut experiment = experiment(&settings, file, tasks.clone(), cut)?;
+                experiment.name += &varied;
+                if cuts.len() > 1 {
+                    experiment.name = format!("{}_{cut}", experiment.name);
+                }
+                experiments.push((experiment, settings.clone()));
             }
-            experiments.push(experiment);
         }
     }
     Ok(experiments)
+}
+
+/// The settings with each ranker and right context that was asked for, and what an experiment's name says of them where there
+/// are several.
+fn variations(settings: &Settings) -> Vec<(Settings, String)> {
+    let mut all = vec![(settings.clone(), String::new())];
+    for key in ["ranker", "right-context"] {
+        let values = settings.list(key);
+        if values.len() < 2 {
+            continue;
+        }
+        let with = |(settings, varied): (Settings, String)| {
+            let one = move |value: &String| {
+                let name = match (key, value.as_str()) {
+                    ("right-context", "no") => "left",
+                    ("right-context", _) => "left-right",
+                    (_, name) => name,
+                };
+                (settings.only(key, value), format!("{varied}_{name}"))
+            };
+            values.iter().map(one).collect::<Vec<_>>()
+        };
+        all = all.into_iter().flat_map(with).collect();
+    }
+    all
 }
 
 /// Two task files of one name would overwrite each other's artifacts.
@@ -128,8 +160,10 @@ pub(super) fn without_repositories(settings: &Settings) -> Result<Experiment> {
     check_single(settings)?;
     let mut experiments = open_experiments(settings)?;
     match experiments.len() {
-        1 => Ok(experiments.remove(0)),
-        n => bail!("this works on one window size and slice size, and there are {n} pairs"),
+        1 => Ok(experiments.remove(0).0),
+        n => bail!(
+            "this works on one window size, slice size, ranker and right context, and there are {n} combinations"
+        ),
     }
 }
 
@@ -361,6 +395,15 @@ pub(super) fn completion_of(
 ) -> Result<Completion> {
     let max_tokens = of_kind(settings, experiment.tasks.as_ref()).parsed("max-tokens")?;
     Ok(Completion { max_tokens, ..completion })
+}
+
+/// Writes `index.html` and the figures of a page into a folder.
+pub(super) fn write_page(folder: &Path, page: &ChartPage) -> Result<()> {
+    write_file(&folder.join("index.html"), page.html().as_bytes())?;
+    for (name, svg) in page.figures() {
+        write_file(&folder.join(name), svg.as_bytes())?;
+    }
+    Ok(())
 }
 
 /// Resampling of intervals.

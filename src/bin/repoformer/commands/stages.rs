@@ -238,7 +238,7 @@ pub(crate) fn prompt(args: &PromptArgs) -> Result<()> {
     if let Some(output) = &args.output {
         check_one_output(&settings, output, &modes)?;
     }
-    for experiment in experiments_of(&settings, &modes)? {
+    for (experiment, _) in experiments_of(&settings, &modes)? {
         let report = pipeline::prompt(&experiment, &modes)?;
         if let Some(output) = &args.output {
             copy_prompts(&experiment, modes[0], output)?;

@@ -67,13 +67,22 @@ impl TestResults {
         Ok(BTreeMap::new())
     }
 
+    /// Pass rates of a mode that were found before.
+    pub(super) fn passed(
+        &self,
+        experiment: &Experiment,
+        mode: Mode,
+    ) -> Option<&BTreeMap<usize, f64>> {
+        self.passed.get(&(experiment.name.clone(), mode))
+    }
+
     /// Pass rates of what a policy chose, by row.
     pub(super) fn of_policy(
         &self,
         experiment: &Experiment,
         selected: &Selected,
     ) -> Result<BTreeMap<usize, f64>> {
-        let of = |mode| self.passed.get(&(experiment.name.clone(), mode));
+        let of = |mode| self.passed(experiment, mode);
         let (Some(without), Some(with)) = (of(Mode::Without), of(selected.mode)) else {
             return Ok(BTreeMap::new());
         };

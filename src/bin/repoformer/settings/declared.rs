@@ -15,7 +15,7 @@ use repoformer::selective::policy::Policy;
 use repoformer::selective::policy::sweep::Clock;
 use repoformer::text::language::Language;
 
-use crate::commands::paper;
+use crate::commands::paper::names as paper;
 
 use super::declaration::Arity::{Names, Paths, Texts};
 use super::declaration::Values::{Number, OneOf, OneOfOr, Switch, Text, Whole};
@@ -109,7 +109,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             default_text: Some("one-gram; with chunks, words unless --tokenizer is given");
         "ranker" "NAME" OneOfOr(|| names(Ranker::NAMES), |name| name.starts_with("rrf:"), "several fused, as in rrf:jaccard,bm25") =>
             "Ranker: {names}",
-            default: Some("jaccard");
+            default: Some("jaccard"), arity: Texts;
         "top-k" "N" Whole(1..=u32::MAX as u64) => "Number of fragments kept per query", default: Some("20");
         "query" "NAME" OneOf(|| names(QueryForm::ALL)) =>
             "Text to search for; window is RepoCoder's, and each other kind belongs to one mode",
@@ -152,7 +152,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
         ) => "Layout of prompts: {names}; attach writes the tasks with their cross-file context",
             default_text: Some("repocoder with windows, plain with chunks");
         "right-context" "yes|no" OneOf(|| names(["yes", "no"])) => "Whether prompts hold the right context",
-            default: Some("yes");
+            default: Some("yes"), arity: Names;
         "max-left-tokens" "N" LIMIT => "Maximum tokens of the left context in a prompt",
             default_text: Some("all that the budget leaves");
         "max-right-tokens" "N" LIMIT => "Maximum tokens of the right context in a prompt",
@@ -200,12 +200,18 @@ pub(super) static SETTINGS: &[Setting] = settings! {
     }
     Scores {
         "paper" "TABLE" OneOf(paper::names) =>
-            "Print a table of the Repoformer paper instead, with this run's numbers and the paper's",
+            "Print a table or the numbers of a figure of the Repoformer paper instead, with this run's numbers and the paper's; figures are \
+             drawn in the report's folder",
             commands: &["run"];
         "paper-model" "NAME" Text => "Model of the paper whose numbers stand beside this run's",
             commands: &["run"], default_text: Some("the first of the table");
         "paper-dataset" "NAME" OneOf(|| names(paper::DATASETS)) =>
-            "Data set of the paper that the tasks are of, or stand for", commands: &["run"], default: Some("RepoEval");
+            "Data set of the paper that the tasks are of, or stand for", commands: &["run"],
+            default_text: Some("the one that their path names, or RepoEval; chunks are of CrossCodeLongEval");
+        "beside" "MODEL[@STYLE]" Text =>
+            "Another model of figures 3, 6, 7 and 10, whose predictions an earlier run left in this cache, with its prompt style where it \
+             has another",
+            commands: &["run"], arity: Texts;
         "metrics" "NAME" OneOf(|| names(Metric::ALL).into_iter().chain(["all".into()]).collect()) =>
             "Metric; policies and gains go by the first",
             arity: Names, commands: SCORING,

@@ -152,6 +152,15 @@ impl Settings {
         self.set(key, values, Source::Subcommand(subcommand));
     }
 
+    /// The same settings with one of a key's values, which comes from where they came from.
+    pub(crate) fn only(&self, key: &'static str, value: &str) -> Self {
+        let mut one = self.clone();
+        if let Some(setting) = one.values.get_mut(key) {
+            setting.values = vec![value.to_owned()];
+        }
+        one
+    }
+
     /// Puts a folder before the relative paths of a configuration, for data that lies in another folder.
     pub(crate) fn move_paths(&mut self, root: &Path) {
         for key in ["repos-dir", "tasks"] {
@@ -301,7 +310,9 @@ fn toml_value(setting: &Setting, values: &[String]) -> String {
         if is_number { value.clone() } else { toml::Value::from(value.as_str()).to_string() }
     };
     let all = values.iter().map(written).collect::<Vec<_>>().join(", ");
-    if setting.is_list() && !(is_number && values.len() == 1) { format!("[{all}]") } else { all }
+    // One value of what mostly has one.
+    let is_one = values.len() == 1 && setting.default.is_some();
+    if setting.is_list() && !is_one { format!("[{all}]") } else { all }
 }
 
 /// The settings that the environment holds.

@@ -1,33 +1,15 @@
-//! Tables in the layout of the Repoformer paper: each cell of a run with the paper's number beside it.
+//! Tables in the layout of the paper: each cell of a run with the paper's number beside it.
 
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
-use repoformer::text::language::Language;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
+use super::names::TABLES;
+use super::tasks::Tasks;
 use crate::output::fail;
 use crate::table::{ScoreFormat, Table, or_dash, written};
-
-/// The tables that a run can fill, with the paper's numbers.
-const TABLES: [(&str, &str); 7] = [
-    ("table-1", include_str!("../../../../data/paper/table-1.toml")),
-    ("table-2", include_str!("../../../../data/paper/table-2.toml")),
-    ("table-3", include_str!("../../../../data/paper/table-3.toml")),
-    ("table-4", include_str!("../../../../data/paper/table-4.toml")),
-    ("table-5", include_str!("../../../../data/paper/table-5.toml")),
-    ("table-7", include_str!("../../../../data/paper/table-7.toml")),
-    ("table-8", include_str!("../../../../data/paper/table-8.toml")),
-];
-
-/// Names of the tables.
-pub(crate) fn names() -> Vec<String> {
-    TABLES.iter().map(|(name, _)| (*name).to_owned()).collect()
-}
-
-/// Data sets of the paper.
-pub(crate) const DATASETS: [&str; 3] = ["RepoEval", "CrossCodeLongEval", "CrossCodeEval"];
 
 /// Values in the order of a table's columns: key, head and number of digits.
 const VALUES: [(&str, &str, usize); 9] = [
@@ -44,7 +26,7 @@ const VALUES: [(&str, &str, usize); 9] = [
 
 /// A table of the paper.
 #[derive(Debug, Deserialize)]
-pub(super) struct PaperTable {
+pub(crate) struct PaperTable {
     title: String,
     paper: String,
     #[serde(rename = "row")]
@@ -66,44 +48,16 @@ struct PaperRow {
     values: BTreeMap<String, toml::Value>,
 }
 
-/// Tasks of a column.
-#[derive(Debug, Clone, PartialEq, Eq)]
-struct Tasks {
-    dataset: String,
-    task: String,
-    language: Option<String>,
-}
-
-impl Tasks {
-    /// The tasks of a benchmark of a data set, by the name of its file: chunks, functions, calls, and lines otherwise.
-    fn of(benchmark: &str, language: Language, dataset: &str) -> Self {
-        let name = benchmark.to_lowercase();
-        let task = ["chunk", "function", "api"].into_iter().find(|task| name.contains(task));
-        Self {
-            dataset: dataset.into(),
-            task: task.unwrap_or("line").into(),
-            language: (dataset == "CrossCodeEval").then(|| language.name().to_owned()),
-        }
-    }
-
-    fn head(&self) -> String {
-        let language = self.language.as_ref().map_or(String::new(), |name| format!(" {name}"));
-        format!("{} {}{language}", self.dataset, self.task)
-    }
-}
-
 /// Numbers of a run for one benchmark and one mode or policy.
 #[derive(Debug)]
-pub(super) struct Measured {
-    pub(super) benchmark: String,
-    pub(super) language: Language,
-    /// Data set of the paper that the tasks are of, or stand for.
-    pub(super) dataset: String,
-    pub(super) model: String,
+pub(crate) struct Measured {
+    /// The paper's tasks that these are, or stand for.
+    pub(crate) tasks: Tasks,
+    pub(crate) model: String,
     /// Mode or policy, as in the table of a run.
-    pub(super) mode: String,
+    pub(crate) mode: String,
     /// Numbers × 100, or counts, by key.
-    pub(super) values: BTreeMap<&'static str, f64>,
+    pub(crate) values: BTreeMap<&'static str, f64>,
 }
 
 /// The paper's word for a mode or policy; others keep their name.
@@ -119,7 +73,7 @@ fn policy(mode: &str) -> &str {
 
 impl PaperTable {
     /// The table of a name, beside whose cells stand the numbers of a model: the first of the table unless it is named.
-    pub(super) fn open(name: &str, model: Option<&str>) -> Result<Self> {
+    pub(crate) fn open(name: &str, model: Option<&str>) -> Result<Self> {
         let found = TABLES.iter().find(|(known, _)| *known == name);
         let (_, text) = found.with_context(|| format!("unknown table '{name}'"))?;
         let mut table: Self = toml::from_str(text).with_context(|| format!("data of {name}"))?;
@@ -173,19 +127,18 @@ impl PaperTable {
     }
 
     /// The table with the numbers of a run.
-    pub(super) fn text(&self, measured: &[Measured], format: ScoreFormat) -> String {
+    pub(crate) fn text(&self, measured: &[Measured], format: ScoreFormat) -> String {
         let text = written(format, || self.table(measured), self.records(measured));
         if format != ScoreFormat::Text {
             return text;
         }
         let Self { title, paper, model, .. } = self;
         let has = |key: &str| measured.iter().any(|one| one.values.contains_key(key));
-        let wants_tests = self
-            .tasks()
-            .iter()
-            .any(|tasks| self.values(tasks).iter().any(|(key, ..)| *key == "ut"));
-        let note = match wants_tests && !has("ut") {
-            true if has("increased") => {
+        let wants = |key: &str| {
+            self.tasks().iter().any(|tasks| self.values(tasks).iter().any(|value| value.0 == key))
+        };
+        let note = match wants("ut") && !has("ut") {
+            true if wants("increased") => {
                 "\nNo unit tests were given (--exec MODE=FILE): the changes are those of edit similarity.\n"
             }
             true => "\nNo unit tests were given (--exec MODE=FILE), so UT is not known.\n",
@@ -215,11 +168,9 @@ impl PaperTable {
         (model, of): (&str, &str),
         tasks: &Tasks,
     ) -> Option<&'m Measured> {
-        measured.iter().find(|one| {
-            one.model == model
-                && policy(&one.mode) == of
-                && Tasks::of(&one.benchmark, one.language, &one.dataset) == *tasks
-        })
+        measured
+            .iter()
+            .find(|one| one.model == model && policy(&one.mode) == of && one.tasks == *tasks)
     }
 
     fn table(&self, measured: &[Measured]) -> Table {
@@ -271,12 +222,14 @@ impl PaperTable {
 
 #[cfg(test)]
 mod tests {
+    use repoformer::text::language::Language;
+
     use super::*;
 
     #[test]
     fn every_table_can_be_opened() {
-        for name in names() {
-            let table = PaperTable::open(&name, None).unwrap();
+        for (name, _) in TABLES {
+            let table = PaperTable::open(name, None).unwrap();
             assert!(!table.tasks().is_empty() && !table.values(&table.tasks()[0]).is_empty());
         }
         let error = PaperTable::open("table-2", Some("GPT")).unwrap_err().to_string();
@@ -284,25 +237,10 @@ mod tests {
     }
 
     #[test]
-    fn names_of_files_tell_the_tasks() {
-        for (name, dataset, head) in [
-            ("line", "RepoEval", "RepoEval line"),
-            ("api_level_completion_2k_context_codex.test", "RepoEval", "RepoEval api"),
-            ("cceval_function", "CrossCodeLongEval", "CrossCodeLongEval function"),
-            ("chunks", "CrossCodeLongEval", "CrossCodeLongEval chunk"),
-            ("line_completion", "CrossCodeEval", "CrossCodeEval line python"),
-        ] {
-            assert_eq!(Tasks::of(name, Language::Python, dataset).head(), head, "{name}");
-        }
-    }
-
-    #[test]
     fn the_papers_numbers_stand_beside_the_runs() {
         let table = PaperTable::open("table-2", Some("Repoformer-3B")).unwrap();
         let measured = [Measured {
-            benchmark: "line".into(),
-            language: Language::Python,
-            dataset: "RepoEval".into(),
+            tasks: Tasks::of("line.jsonl".as_ref(), Language::Python, None),
             model: "mine".into(),
             mode: "self@0.2".into(),
             values: [("es", 12.5)].into(),

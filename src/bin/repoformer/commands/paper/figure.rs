@@ -1,0 +1,622 @@
+//! Figures of the paper, drawn from a run's results.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use repoformer::evaluate::statistics::{Buckets, Changes};
+use repoformer::report::{Chart, ChartForm, ChartPage, Line};
+use repoformer::retrieve::Mode;
+use repoformer::selective::policy::sweep::{LatencyModel, SweepCurve, SweepPoint};
+use repoformer::selective::policy::{Example, Measure, Policy};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::names::FIGURES;
+use super::tasks::Tasks;
+use crate::commands::curve_charts::{ABSTENTIONS, Curves, abstentions, bucket_names, gains};
+use crate::commands::selective::{Judged, JudgedPolicy};
+use crate::commands::session::{modes, write_page};
+use crate::output::fail;
+use crate::settings::Settings;
+use crate::table::{ScoreFormat, Table, or_dash, written};
+
+/// A figure of the paper.
+#[derive(Debug)]
+pub(crate) struct Figure {
+    number: u8,
+    title: &'static str,
+    facts: Vec<Fact>,
+}
+
+/// A number that the paper gives on a figure.
+#[derive(Debug, Deserialize)]
+struct Fact {
+    figure: u8,
+    claim: String,
+    unit: String,
+    #[serde(rename = "where")]
+    place: String,
+    #[serde(flatten)]
+    rest: BTreeMap<String, toml::Value>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Facts {
+    #[serde(rename = "fact")]
+    facts: Vec<Fact>,
+}
+
+impl Fact {
+    /// The fact as a line.
+    fn words(&self) -> String {
+        let text = |value: &toml::Value| match value {
+            toml::Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        let about = ["model", "policy", "threshold", "dataset", "task"].iter();
+        let about = about.filter_map(|key| self.rest.get(*key).map(text)).collect::<Vec<_>>();
+        let about =
+            if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
+        let bound = [
+            ("value", ""),
+            ("about", "about "),
+            ("at_least", "at least "),
+            ("at_most", "at most "),
+        ];
+        let number = bound
+            .iter()
+            .find_map(|(key, words)| Some(format!("{words}{}", text(self.rest.get(*key)?))));
+        let (claim, unit, place) = (&self.claim, &self.unit, &self.place);
+        format!("- {claim}{about}: {} {unit} [{place}]", number.unwrap_or_default())
+    }
+
+    fn record(&self) -> Value {
+        let mut record = json!({
+            "figure": format!("figure-{}", self.figure), "paper": self.claim, "unit": self.unit, "where": self.place,
+        });
+        for (key, value) in &self.rest {
+            record[key] = json!(value);
+        }
+        record
+    }
+}
+
+/// Judged tasks of one file, by one model, ranker and right context.
+pub(crate) struct Panel {
+    pub(crate) tasks: Tasks,
+    pub(crate) ranker: String,
+    /// Whether prompts hold the right context.
+    pub(crate) has_right: bool,
+    pub(crate) model: String,
+    pub(crate) judged: Judged,
+    /// The same tasks completed by other models.
+    pub(crate) beside: Vec<(String, Vec<Example>)>,
+    pub(crate) measure: Measure,
+}
+
+impl Panel {
+    fn head(&self) -> String {
+        match self.measure {
+            Measure::Similarity => self.tasks.head(),
+            Measure::Pass => format!("{} UT", self.tasks.head()),
+        }
+    }
+
+    /// The same tasks judged by their unit tests, given pass rates by row without and with retrieval; those without results, or
+    /// whose tests are not conclusive, take no part.
+    pub(crate) fn tested(
+        &self,
+        without: &BTreeMap<usize, f64>,
+        with: &BTreeMap<usize, f64>,
+    ) -> Option<Self> {
+        let rates =
+            |example: &Example| Some((*without.get(&example.row?)?, *with.get(&example.row?)?));
+        let kept: Vec<bool> = self.judged.examples.iter().map(|one| rates(one).is_some()).collect();
+        let mut judged = self.judged.only(&kept);
+        for example in &mut judged.examples {
+            let (base, augmented) = rates(example)?;
+            (example.score_base, example.score_rag) = (base, augmented);
+            example.label = augmented > base;
+            example.is_right = Some(base >= 1.0);
+        }
+        (!judged.examples.is_empty()).then(|| Self {
+            tasks: self.tasks.clone(),
+            ranker: self.ranker.clone(),
+            has_right: self.has_right,
+            model: self.model.clone(),
+            judged,
+            beside: Vec::new(),
+            measure: Measure::Pass,
+        })
+    }
+
+    /// The curve of a policy, at these thresholds or all.
+    fn curve(&self, policy: &JudgedPolicy, thresholds: &[f64]) -> SweepCurve {
+        let scores = match (&policy.probabilities, thresholds) {
+            (Some(probabilities), [_, ..]) => probabilities,
+            _ => &policy.ordered,
+        };
+        let clocks: &[LatencyModel] = self.judged.clock.as_slice();
+        SweepCurve::of(
+            policy.policy,
+            &self.judged.examples,
+            scores,
+            policy.probabilities.as_deref(),
+            thresholds,
+            clocks,
+        )
+    }
+}
+
+/// Numbers of a figure: columns, and rows of tasks and series.
+#[derive(Default)]
+struct Drawing {
+    columns: Vec<String>,
+    rows: Vec<(String, String, Vec<Option<f64>>)>,
+    charts: Vec<Chart>,
+}
+
+impl Figure {
+    /// The figure of a name; none if it is not a figure's.
+    pub(super) fn of(name: &str) -> Result<Option<Self>> {
+        let found = FIGURES.iter().find(|(number, _)| name == format!("figure-{number}"));
+        let Some((number, title)) = found else { return Ok(None) };
+        let text = include_str!("../../../../../data/paper/figures.toml");
+        let facts: Facts = toml::from_str(text).context("data of the figures")?;
+        let facts = facts.facts.into_iter().filter(|fact| fact.figure == *number).collect();
+        Ok(Some(Self { number: *number, title, facts }))
+    }
+
+    /// Checks that a run with these settings makes what the figure shows.
+    pub(super) fn checked(self, settings: &Settings) -> Result<Self> {
+        let name = self.name();
+        let modes = modes(settings, &[])?;
+        let retrieves = modes.contains(&Mode::LeftContext) || modes.contains(&Mode::Given);
+        if !(modes.contains(&Mode::Without) && retrieves) {
+            return fail(
+                format!("{name} compares completions without and with retrieval"),
+                "add --mode none,rg1, or none,given for tasks that carry their contexts",
+            );
+        }
+        if !settings.list("beside").is_empty() && !matches!(self.number, 3 | 6 | 7 | 10) {
+            return fail(
+                format!("{name} shows one model"),
+                "leave --beside out; figures 3, 6, 7 and 10 show several",
+            );
+        }
+        Ok(self)
+    }
+
+    pub(crate) fn name(&self) -> String {
+        format!("figure-{}", self.number)
+    }
+
+    /// Whether it shows two requests of the first tasks rather than numbers.
+    pub(crate) fn is_walk(&self) -> bool {
+        self.number == 1
+    }
+
+    /// Draws the figure into a folder, and returns its numbers.
+    pub(crate) fn draw(
+        &self,
+        panels: &[Panel],
+        folder: &Path,
+        format: ScoreFormat,
+    ) -> Result<String> {
+        let drawing = match self.number {
+            4 => self.thresholds(panels)?,
+            5 => self.abstentions(panels)?,
+            7 => contexts(panels)?,
+            8 | 9 => self.budgets(panels)?,
+            11 => self.calibration(panels)?,
+            _ => self.gains(panels)?,
+        };
+        let table = || drawing.table();
+        let name = self.name();
+        let records = drawing.records(&name);
+        let text = written(format, table, records.chain(self.facts.iter().map(Fact::record)));
+        let facts: Vec<String> = self.facts.iter().map(Fact::words).collect();
+        let facts = match facts.is_empty() {
+            true => "The paper gives no numbers on this figure.".to_owned(),
+            false => format!("The paper says:\n{}", facts.join("\n")),
+        };
+        let page = ChartPage {
+            title: format!("{} (Repoformer, Figure {})", self.title, self.number),
+            finding: String::new(),
+            table: drawing.table().into_rows(),
+            note: facts.clone(),
+            charts: drawing.charts,
+        };
+        write_page(folder, &page)?;
+        let (title, number) = (self.title, self.number);
+        Ok(match format {
+            ScoreFormat::Text => {
+                format!(
+                    "{title} (Repoformer (Wu et al., ICML 2024), Figure {number})\n\n{text}\n{facts}\n"
+                )
+            }
+            _ => text,
+        })
+    }
+
+    /// Refuses a figure for which no policy has scores.
+    fn decided<T>(&self, found: Vec<T>, hint: &str) -> Result<Vec<T>> {
+        if found.is_empty() {
+            return fail(
+                format!("{} shows decisions, and no policy could decide", self.name()),
+                hint.to_owned(),
+            );
+        }
+        Ok(found)
+    }
+
+    /// Name of a chart of these tasks.
+    fn chart(&self, mut chart: Chart, tasks: &str, suffix: &str) -> Chart {
+        let place = tasks.to_lowercase().replace(' ', "-");
+        chart.name = format!("{}-{place}{suffix}", self.name());
+        chart.title = format!("{tasks}: {}", chart.title);
+        chart.caption = format!("{tasks}. {}", chart.caption);
+        chart
+    }
+
+    /// Figures 3, 6 and 10: counts of gains, of all instances or of those retrieved for.
+    fn gains(&self, panels: &[Panel]) -> Result<Drawing> {
+        let (mut drawing, mut of_tasks) = (Drawing::default(), Vec::new());
+        let only_retrieved = self.number == 6;
+        for panel in panels {
+            let deciding = panel.judged.deciding().filter(|_| only_retrieved);
+            if only_retrieved && deciding.is_none() {
+                continue;
+            }
+            let is_shown = |place: usize| deciding.is_none_or(|policy| policy.retrieves[place]);
+            let shown =
+                panel.judged.examples.iter().enumerate().filter(|(place, _)| is_shown(*place));
+            let rows: Vec<Option<usize>> = shown.clone().map(|(_, example)| example.row).collect();
+            let own: Vec<f64> = shown.map(|(_, example)| example.gain()).collect();
+            let by = deciding.map_or(String::new(), |policy| format!(" ({})", policy.name));
+            of_tasks.push((panel, series(panels, panel), by.clone(), own));
+            for (model, examples) in &panel.beside {
+                let same = examples.iter().filter(|example| rows.contains(&example.row));
+                of_tasks.push((
+                    panel,
+                    model.clone(),
+                    by.clone(),
+                    same.map(Example::gain).collect(),
+                ));
+            }
+        }
+        let of_tasks = self.decided(of_tasks, DECIDE)?;
+        drawing.columns = ["n", "worse %", "same %", "better %"].map(String::from).to_vec();
+        drawing.columns.extend(bucket_names());
+        for (panel, name, by, gained) in &of_tasks {
+            let changes = Changes::of(gained.iter().copied());
+            let all = changes.total();
+            let share = |count: usize| Some(100.0 * count as f64 / all as f64).filter(|_| all > 0);
+            let mut values = vec![Some(all as f64)];
+            values.extend([changes.worse, changes.same, changes.better].map(share));
+            let buckets = Buckets::of(gained.iter().copied());
+            values.extend(buckets.counts.map(|count| Some(count as f64)));
+            drawing.rows.push((panel.head(), format!("{name}{by}"), values));
+        }
+        for head in heads(panels) {
+            let of_it = of_tasks.iter().filter(|(panel, ..)| panel.head() == head);
+            let each: Vec<(String, &[f64])> =
+                of_it.map(|(_, name, _, gained)| (name.clone(), &gained[..])).collect();
+            if !each.is_empty() {
+                let chart = gains(
+                    &each,
+                    panels
+                        .iter()
+                        .find(|one| one.head() == head)
+                        .map_or(Measure::default(), |one| one.measure),
+                );
+                drawing.charts.push(self.chart(chart, &head, ""));
+            }
+        }
+        Ok(drawing)
+    }
+
+    /// Figure 4: quality, retrievals and latency by threshold.
+    fn thresholds(&self, panels: &[Panel]) -> Result<Drawing> {
+        const THRESHOLDS: [f64; 11] = [0.0, 0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0];
+        let mut drawing = Drawing {
+            columns: ["always".to_owned()]
+                .into_iter()
+                .chain(THRESHOLDS.map(|at| format!("{at:.1}")))
+                .chain(["never".to_owned()])
+                .collect(),
+            ..Drawing::default()
+        };
+        let decided = panels.iter().filter_map(|panel| {
+            let policy = panel.judged.deciding()?;
+            policy.probabilities.is_some().then_some((panel, policy))
+        });
+        for (panel, policy) in self.decided(decided.collect(), DECIDE)? {
+            let curve = panel.curve(policy, &THRESHOLDS);
+            let mut points: Vec<&SweepPoint> = curve.points.iter().collect();
+            points.sort_by(|a, b| a.threshold.total_cmp(&b.threshold));
+            let ends = [Policy::Always, Policy::Never].map(|policy| {
+                let flat = vec![0.0; panel.judged.examples.len()];
+                SweepCurve::of(
+                    policy,
+                    &panel.judged.examples,
+                    &flat,
+                    None,
+                    &[],
+                    panel.judged.clock.as_slice(),
+                )
+            });
+            let all = || ends[0].points.iter().chain(points.iter().copied()).chain(&ends[1].points);
+            let latency = |point: &SweepPoint| Some(point.latencies.first()?.as_ref()?.mean_ms);
+            let name = format!("{}{}", series_of_policy(panels, panel), policy.policy);
+            let score = panel.measure.name();
+            for (what, value) in [
+                (
+                    score,
+                    &(|point: &SweepPoint| Some(100.0 * point.score))
+                        as &dyn Fn(&SweepPoint) -> Option<f64>,
+                ),
+                ("%RAG", &|point| Some(100.0 * point.rag_rate)),
+                ("latency ms", &latency),
+            ] {
+                let values: Vec<Option<f64>> = all().map(value).collect();
+                if values.iter().any(Option::is_some) {
+                    drawing.rows.push((panel.head(), format!("{name} {what}"), values));
+                }
+            }
+            let always = |value: Option<f64>| {
+                let points = value.map_or(Vec::new(), |value| vec![(0.0, value), (1.0, value)]);
+                Line { name: "always".into(), points }
+            };
+            let curves = Curves { named: vec![(name, &curve)], measure: panel.measure };
+            let mut quality = curves.threshold();
+            quality.lines.push(always(ends[0].points.first().map(|point| 100.0 * point.score)));
+            let mut time = curves.threshold_latency(0, &panel.ranker);
+            time.lines.push(always(ends[0].points.first().and_then(latency)));
+            time.lines.retain(|line| !line.points.is_empty());
+            let head = panel.head();
+            drawing.charts.push(self.chart(quality, &head, ""));
+            drawing.charts.push(self.chart(time, &head, "-latency"));
+        }
+        Ok(drawing)
+    }
+
+    /// Figure 5: what the instances are that are not retrieved for.
+    fn abstentions(&self, panels: &[Panel]) -> Result<Drawing> {
+        let columns =
+            ["n", "%RAG", "abstentions"].into_iter().chain(ABSTENTIONS).chain(["precision"]);
+        let mut drawing =
+            Drawing { columns: columns.map(String::from).collect(), ..Drawing::default() };
+        let decided = panels.iter().filter_map(|panel| Some((panel, panel.judged.deciding()?)));
+        let mut bars = Vec::new();
+        for (panel, policy) in self.decided(decided.collect(), DECIDE)? {
+            let all = panel.judged.examples.len();
+            let abstained = panel.judged.examples.iter().zip(&policy.retrieves);
+            let abstained: Vec<&Example> = abstained
+                .filter(|(_, retrieves)| !**retrieves)
+                .map(|(example, _)| example)
+                .collect();
+            let count = |is_it: &dyn Fn(&Example) -> bool| {
+                abstained.iter().filter(|one| is_it(one)).count()
+            };
+            let counts = [
+                count(&|one| !one.label && one.is_right == Some(true)),
+                count(&|one| !one.label && one.is_right != Some(true)),
+                count(&|one| one.label),
+            ];
+            let shares = counts.map(|count| 100.0 * count as f64 / abstained.len().max(1) as f64);
+            let known = |share: f64| Some(share).filter(|_| !abstained.is_empty());
+            let rate = 100.0 * (all - abstained.len()) as f64 / all.max(1) as f64;
+            let mut values = vec![Some(all as f64), Some(rate), Some(abstained.len() as f64)];
+            values.extend(shares.map(known));
+            values.push(known((shares[0] + shares[1]) / 100.0));
+            let name = format!("{}{}", series_of_policy(panels, panel), policy.name);
+            if !abstained.is_empty() {
+                bars.push((format!("{}{}", series_of_policy(panels, panel), panel.head()), shares));
+            }
+            drawing.rows.push((panel.head(), name, values));
+        }
+        drawing.charts.push(Chart { name: self.name(), ..abstentions(bars) });
+        Ok(drawing)
+    }
+
+    /// Figures 8 and 9: quality by the share of instances retrieved for.
+    fn budgets(&self, panels: &[Panel]) -> Result<Drawing> {
+        let is_shown = |policy: Policy| match self.number {
+            8 => policy == Policy::TrialRetrieval,
+            _ => matches!(policy, Policy::Entropy | Policy::TrialGeneration),
+        };
+        let hint = match self.number {
+            8 => "add --policy trial-retrieval@0.3, and retrieve with a ranker (--mode none,rg1)",
+            _ => "add --policy trial-generation@0.5, and entropy@1 with --samples-from",
+        };
+        let mut found = Vec::new();
+        for panel in panels {
+            for policy in panel.judged.policies.iter().filter(|one| is_shown(one.policy)) {
+                let name = match (policy.policy, self.number) {
+                    (_, 8) => panel.ranker.clone(),
+                    // The paper's name.
+                    (Policy::TrialGeneration, _) => "token uncertainty".into(),
+                    (other, _) => other.to_string(),
+                };
+                found.push((panel, name, panel.curve(policy, &[])));
+            }
+        }
+        let found = self.decided(found, hint)?;
+        let shares = (0..=10).map(|tenth| f64::from(tenth) / 10.0);
+        let mut drawing = Drawing {
+            columns: shares
+                .clone()
+                .map(|share| format!("{:.0} %", 100.0 * share))
+                .chain(["as always at %".into()])
+                .collect(),
+            ..Drawing::default()
+        };
+        for (panel, name, curve) in &found {
+            let mut values: Vec<Option<f64>> =
+                shares.clone().map(|share| Some(100.0 * curve.at_rate(share)?.score)).collect();
+            values.push(curve.reaches_always.as_ref().map(|point| 100.0 * point.rag_rate));
+            drawing.rows.push((
+                panel.head(),
+                format!("{}{name}", series_of_policy(panels, panel)),
+                values,
+            ));
+        }
+        for head in heads(panels) {
+            let of_it = found.iter().filter(|(panel, ..)| panel.head() == head);
+            let named = of_it.map(|(_, name, curve)| (name.clone(), curve)).collect();
+            let measure = panels
+                .iter()
+                .find(|one| one.head() == head)
+                .map_or(Measure::default(), |one| one.measure);
+            drawing.charts.push(self.chart(Curves { named, measure }.budget(), &head, ""));
+        }
+        Ok(drawing)
+    }
+
+    /// Figure 11: how often retrieval helps, by the probability that it does.
+    fn calibration(&self, panels: &[Panel]) -> Result<Drawing> {
+        let bins = (0..10).map(|bin| format!("{}-{} %", 10 * bin, 10 * bin + 10));
+        let mut drawing =
+            Drawing { columns: bins.chain(["error".into()]).collect(), ..Drawing::default() };
+        let decided = panels.iter().filter_map(|panel| {
+            let policy = panel.judged.deciding()?;
+            policy.probabilities.as_ref()?;
+            Some((panel, panel.curve(policy, &[])))
+        });
+        let decided: Vec<(&Panel, SweepCurve)> = self.decided(decided.collect(), DECIDE)?;
+        for (panel, curve) in &decided {
+            let Some(reliability) = &curve.calibration else { continue };
+            let name = format!("{}{}", series_of_policy(panels, panel), curve.policy);
+            for (what, value) in [
+                (
+                    "probability %",
+                    &(|bin: usize| Some(100.0 * reliability.bins[bin].probability))
+                        as &dyn Fn(usize) -> Option<f64>,
+                ),
+                ("helped %", &|bin| Some(100.0 * reliability.bins[bin].positive)),
+                ("n", &|bin| Some(reliability.bins[bin].count as f64)),
+            ] {
+                let mut values = vec![None; 10];
+                for (at, bin) in reliability.bins.iter().enumerate() {
+                    let place = ((bin.probability * 10.0) as usize).min(9);
+                    values[place] = value(at);
+                }
+                values.push(Some(reliability.error).filter(|_| what == "helped %"));
+                drawing.rows.push((panel.head(), format!("{name} {what}"), values));
+            }
+        }
+        let named = decided.iter().map(|(panel, curve)| {
+            (format!("{}{}", series_of_policy(panels, panel), panel.head()), curve)
+        });
+        let chart = Curves { named: named.collect(), measure: Measure::default() }.calibration();
+        drawing.charts.push(Chart { name: self.name(), ..chart });
+        Ok(drawing)
+    }
+}
+
+/// Hint where no policy could decide.
+const DECIDE: &str = "add --policy learned, or self with a model that was trained to decide (--endpoint, --model, --prompt-style)";
+
+/// Figure 7: edit similarity with and without right and cross-file contexts.
+fn contexts(panels: &[Panel]) -> Result<Drawing> {
+    const COLUMNS: [&str; 4] = ["L", "L+R", "L+CC", "L+R+CC"];
+    let mut drawing = Drawing { columns: COLUMNS.map(String::from).to_vec(), ..Drawing::default() };
+    let mean = |examples: &[Example], of: fn(&Example) -> f64| {
+        Some(100.0 * examples.iter().map(of).sum::<f64>() / examples.len() as f64)
+            .filter(|_| !examples.is_empty())
+    };
+    for panel in panels {
+        let own = [(panel.model.clone(), &panel.judged.examples[..])];
+        let beside = panel.beside.iter().map(|(model, examples)| (model.clone(), &examples[..]));
+        for (model, examples) in own.into_iter().chain(beside) {
+            let head = panel.head();
+            let place = drawing.rows.iter().position(|row| (&row.0, &row.1) == (&head, &model));
+            let place = place.unwrap_or_else(|| {
+                drawing.rows.push((head, model, vec![None; COLUMNS.len()]));
+                drawing.rows.len() - 1
+            });
+            let at = usize::from(panel.has_right);
+            let values = &mut drawing.rows[place].2;
+            values[at] = mean(examples, |example| example.score_base);
+            values[2 + at] = mean(examples, |example| example.score_rag);
+        }
+    }
+    let names: Vec<String> =
+        drawing.rows.iter().map(|(tasks, model, _)| format!("{tasks} {model}")).collect();
+    let line = |(at, name): (usize, &&str)| {
+        let points = drawing.rows.iter().enumerate();
+        let points = points.filter_map(|(place, row)| Some((place as f64, row.2[at]?)));
+        Line { name: (*name).to_owned(), points: points.collect() }
+    };
+    let chart = Chart {
+        name: "figure-7".into(),
+        title: "Edit similarity by contexts".into(),
+        caption: "Edit similarity with the left context alone, with the right one, with cross-file context, and with both.".into(),
+        x: String::new(),
+        y: "edit similarity × 100".into(),
+        lines: COLUMNS.iter().enumerate().map(line).collect(),
+        form: ChartForm::Bars(names),
+    };
+    drawing.charts.push(chart);
+    Ok(drawing)
+}
+
+/// Heads of the panels, each once, in their order.
+fn heads(panels: &[Panel]) -> Vec<String> {
+    let mut heads: Vec<String> = Vec::new();
+    for head in panels.iter().map(Panel::head) {
+        if !heads.contains(&head) {
+            heads.push(head);
+        }
+    }
+    heads
+}
+
+/// Name of a panel among those of the same tasks: the model, and the ranker and contexts where there are several.
+fn series(panels: &[Panel], panel: &Panel) -> String {
+    let mut name = panel.model.clone();
+    if panels.iter().any(|other| other.ranker != panel.ranker) {
+        name = format!("{name} {}", panel.ranker);
+    }
+    if panels.iter().any(|other| other.has_right != panel.has_right) {
+        name += if panel.has_right { " L+R" } else { " L" };
+    }
+    name
+}
+
+/// Start of the name of a policy's series, where there are several contexts.
+fn series_of_policy(panels: &[Panel], panel: &Panel) -> String {
+    let several = panels.iter().any(|other| other.has_right != panel.has_right);
+    match (several, panel.has_right) {
+        (false, _) => String::new(),
+        (true, true) => "L+R ".into(),
+        (true, false) => "L ".into(),
+    }
+}
+
+impl Drawing {
+    fn table(&self) -> Table {
+        let head = ["tasks", "series"].map(String::from).into_iter().chain(self.columns.clone());
+        let mut table = Table::new(head);
+        for (tasks, series, values) in &self.rows {
+            let cells = values.iter().map(|value| or_dash(value.map(number)));
+            table.row([tasks.clone(), series.clone()].into_iter().chain(cells).collect());
+        }
+        table
+    }
+
+    fn records<'d>(&'d self, figure: &'d str) -> impl Iterator<Item = Value> + 'd {
+        self.rows.iter().map(move |(tasks, series, values)| {
+            let values: Map<String, Value> =
+                self.columns.iter().cloned().zip(values.iter().map(|value| json!(value))).collect();
+            json!({"figure": figure, "tasks": tasks, "series": series, "values": values})
+        })
+    }
+}
+
+/// A number of the table: counts whole, others with two digits.
+fn number(value: f64) -> String {
+    if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.2}") }
+}

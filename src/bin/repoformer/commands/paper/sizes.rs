@@ -1,0 +1,122 @@
+//! Table 6: sizes of the benchmarks.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use anyhow::{Context, Result};
+use repoformer::formats::lengths::{KindLengths, Lengths, lengths};
+use repoformer::text::language::Language;
+use repoformer::text::tokenize::model::Tokenizer;
+use serde::Deserialize;
+use serde_json::{Value, json};
+
+use super::tasks::Tasks;
+use crate::output::{self, fail};
+use crate::settings::Settings;
+use crate::table::{ScoreFormat, Table, or_dash, written};
+
+/// Numbers of the paper.
+#[derive(Debug, Deserialize)]
+struct Numbers {
+    title: String,
+    paper: String,
+    #[serde(rename = "row")]
+    rows: Vec<Row>,
+}
+
+#[derive(Debug, Deserialize)]
+struct Row {
+    dataset: String,
+    task: String,
+    #[serde(flatten)]
+    values: BTreeMap<String, f64>,
+}
+
+/// Keys of the values, their names and digits.
+const VALUES: [(&str, &str, usize); 8] = [
+    ("repositories", "repositories", 0),
+    ("instances", "instances", 0),
+    ("x_left_lines", "left lines", 1),
+    ("x_left_tokens", "left tokens", 1),
+    ("x_right_lines", "right lines", 1),
+    ("x_right_tokens", "right tokens", 1),
+    ("y_lines", "target lines", 1),
+    ("y_tokens", "target tokens", 1),
+];
+
+/// The table of these settings' task files, each number with the paper's in brackets.
+pub(crate) fn sizes(settings: &Settings, format: ScoreFormat) -> Result<String> {
+    let text = include_str!("../../../../../data/paper/table-6.toml");
+    let numbers: Numbers = toml::from_str(text).context("data of table-6")?;
+    let tokenizer: Tokenizer = settings.parsed("tokenizer")?;
+    let repos_dir = settings.text("repos-dir").map(Path::new);
+    let mut measured = Vec::new();
+    for file in settings.list("tasks").iter().map(Path::new) {
+        let found = lengths(file, repos_dir, &tokenizer)?;
+        output::problems(&found.problems);
+        let tasks = Tasks::of(file, Language::default(), settings.text("paper-dataset"));
+        measured.extend(found.kinds.iter().map(|kind| (tasks.clone(), values(kind))));
+    }
+    if measured.is_empty() {
+        return fail("no task could be read", "name files of tasks with --tasks");
+    }
+    let paper = |tasks: &Tasks, key: &str| {
+        let row = numbers
+            .rows
+            .iter()
+            .find(|row| (&row.dataset, &row.task) == (&tasks.dataset, &tasks.task));
+        row?.values.get(key).copied()
+    };
+    let table = || {
+        let mut table = Table::new(["tasks"].into_iter().chain(VALUES.map(|(_, name, _)| name)));
+        for (tasks, values) in &measured {
+            let mut cells = vec![tasks.head()];
+            for (key, _, digits) in VALUES {
+                let text = |number: f64| format!("{number:.digits$}");
+                let beside = paper(tasks, key).map(|number| format!(" ({})", text(number)));
+                cells.push(
+                    or_dash(values.get(key).copied().map(text)) + &beside.unwrap_or_default(),
+                );
+            }
+            table.row(cells);
+        }
+        table
+    };
+    let records = measured.iter().map(|(tasks, values)| {
+        let mut record = json!({
+            "table": numbers.paper, "dataset": tasks.dataset, "task": tasks.task, "tokenizer": settings.text("tokenizer"),
+        });
+        for (key, ..) in VALUES {
+            record[key] = json!({"measured": values.get(key), "paper": paper(tasks, key)});
+        }
+        record
+    });
+    let text = written(format, table, records.collect::<Vec<Value>>().into_iter());
+    Ok(match format {
+        ScoreFormat::Text => format!(
+            "{} ({}); in brackets the paper's\n\n{text}\nMeans; lines that are not blank, tokens of {} (the paper: StarCoder's).\n",
+            numbers.title,
+            numbers.paper,
+            settings.text("tokenizer").unwrap_or_default()
+        ),
+        _ => text,
+    })
+}
+
+fn values(kind: &KindLengths) -> BTreeMap<&'static str, f64> {
+    let mut values = BTreeMap::from([
+        ("repositories", kind.repositories as f64),
+        ("instances", kind.instances as f64),
+    ]);
+    let keys = [
+        ("x_left_lines", "x_left_tokens"),
+        ("x_right_lines", "x_right_tokens"),
+        ("y_lines", "y_tokens"),
+    ];
+    for ((lines, tokens), part) in keys.into_iter().zip(&kind.parts) {
+        if let Some(Lengths { lines: of_lines, tokens: of_tokens, .. }) = part {
+            values.extend([(lines, of_lines.mean), (tokens, of_tokens.mean)]);
+        }
+    }
+    values
+}
