@@ -17,7 +17,7 @@ use super::rows::{self, Row};
 use super::selective::{Policies, Selected};
 use super::session::{
     are_functions, begin, check_completable, completion_of, experiment_like, experiments_of, label,
-    modes, resampling, seed,
+    modes, possible_modes, resampling, seed,
 };
 use super::stages::read_predictions;
 use super::tests_of_run::TestResults;
@@ -81,11 +81,18 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let (mut measured, mut panels) = (Vec::new(), Vec::new());
     let mut walked = None;
     let resampling = resampling(&settings)?;
-    for (experiment, settings) in experiments_of(&settings, &modes)? {
+    let experiments = experiments_of(&settings, &modes)?;
+    let is_mixed = experiments.len() > 1;
+    for (experiment, settings) in experiments {
         if experiment.tasks.is_none() {
             bail!("--tasks is not set, so there is nothing to complete");
         }
         check_completable(&experiment)?;
+        let (modes, reasons) = possible_modes(&experiment, &modes);
+        for reason in reasons {
+            // Of several benchmarks, each has its modes.
+            if is_mixed { output::note(reason) } else { output::failed(reason) }
+        }
         let completion = completion_of(completion.clone(), &settings, &experiment)?;
         let policies = policies(&settings, are_functions(experiment.tasks.as_ref()))?;
         stages(&experiment, &settings, &modes, &completion)?;

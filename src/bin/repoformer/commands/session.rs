@@ -207,7 +207,7 @@ fn experiment(
     mut tasks: Option<TaskSet>,
     cut: Cut,
 ) -> Result<Experiment> {
-    let repos_dir: PathBuf = settings.text("repos-dir").unwrap_or_default().into();
+    let repos_dir = repos_dir_of(settings, tasks.as_ref()).map(Path::to_owned).unwrap_or_default();
     let repositories = repositories(settings, tasks.as_mut())?;
     let language = language(settings, tasks.as_ref())?;
     let (retrieval, prompts) = (retrieval(settings)?, prompts(settings)?);
@@ -272,11 +272,38 @@ fn language(settings: &Settings, tasks: Option<&TaskSet>) -> Result<Language> {
     Ok(most.unwrap_or_default())
 }
 
+/// The folder of repositories; none for tasks that name no repository, as those of CrossCodeLongEval.
+fn repos_dir_of<'s>(settings: &'s Settings, tasks: Option<&TaskSet>) -> Option<&'s Path> {
+    let tasks = tasks.map_or(&[][..], |set| &set.tasks);
+    let name_none = !tasks.is_empty() && tasks.iter().all(|task| task.repository.is_empty());
+    settings.text("repos-dir").map(Path::new).filter(|_| !name_none)
+}
+
+/// Those of the modes that can be run for an experiment's tasks, and why others cannot.
+pub(super) fn possible_modes(experiment: &Experiment, modes: &[Mode]) -> (Vec<Mode>, Vec<String>) {
+    let has_repositories = !experiment.repos_dir.as_os_str().is_empty();
+    let tasks = experiment.tasks.as_ref().map_or(&[][..], |set| &set.tasks);
+    let has_context = tasks.iter().any(|task| task.cross_file.is_some());
+    let (mut possible, mut reasons) = (Vec::new(), Vec::new());
+    for &mode in modes {
+        let name = &experiment.name;
+        if mode.retrieves() && !has_repositories {
+            reasons.push(format!("{name}: {mode} is left out: its tasks name no repository"));
+        } else if mode == Mode::Given && !has_context {
+            reasons
+                .push(format!("{name}: {mode} is left out: its tasks carry no cross-file context"));
+        } else {
+            possible.push(mode);
+        }
+    }
+    (possible, reasons)
+}
+
 /// The repositories that take part, sorted.
 fn repositories(settings: &Settings, tasks: Option<&mut TaskSet>) -> Result<Vec<String>> {
     let named = settings.list("repo");
-    if let Some(dir) = settings.text("repos-dir") {
-        let (found, problems) = Experiment::settle_repositories(Path::new(dir), named, tasks)?;
+    if let Some(dir) = repos_dir_of(settings, tasks.as_deref()) {
+        let (found, problems) = Experiment::settle_repositories(dir, named, tasks)?;
         output::problems(&problems);
         return Ok(found);
     }
