@@ -20,8 +20,8 @@ pub(crate) static GO: LanguageSpec = LanguageSpec {
     has_hash_lines: false,
     needs_last_newline: false,
     keywords: Keywords::sorted(KEYWORDS),
-    codebleu_keywords: "break case chan const continue default defer else fallthrough for func go goto if import \
-        interface map package range return select struct switch type var",
+    codebleu_keywords: "break case chan const continue default defer else fallthrough false for func go goto if \
+        import interface map package range return select struct switch true type var",
     layout: Layout::Braces,
     statement_list: Some("statement_list"),
     prose: &[Prose::Long("raw_string_literal")],
