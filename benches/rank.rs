@@ -13,13 +13,14 @@ use repoformer::text::language::Language;
 const TOP_K: usize = 10;
 
 /// The rankers, and a fusion of two.
-const RANKERS: [&str; 8] = [
+const RANKERS: [&str; 9] = [
     "jaccard",
     "bm25",
     "bm25-by-line",
     "bm25-by-line-exponential",
     "tf-idf",
     "weighted-ngram",
+    "codebleu",
     "rrf:jaccard,bm25",
     "rrf:jaccard,bm25,tf-idf,weighted-ngram",
 ];
@@ -41,7 +42,7 @@ fn words(bencher: Bencher<'_, '_>, chunks: usize) {
     bencher.counter(BytesCount::new(bytes)).bench(|| Words::of(&texts));
 }
 
-#[divan::bench(args = ["jaccard", "tf-idf", "weighted-ngram"])]
+#[divan::bench(args = ["jaccard", "tf-idf", "weighted-ngram", "codebleu"])]
 fn build(bencher: Bencher<'_, '_>, ranker: &str) {
     let ranker: Ranker = ranker.parse().unwrap();
     let size = sizes()[0];

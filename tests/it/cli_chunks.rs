@@ -147,7 +147,9 @@ fn rankers_and_queries_are_compared_without_a_model() {
         "bm25-by-line-exponential",
         "tf-idf",
         "weighted-ngram",
+        "codebleu",
         "rrf:jaccard,bm25",
+        "rrf:codebleu,jaccard",
     ];
     let mut flags: Vec<&str> = rankers.iter().flat_map(|ranker| ["--rankers", ranker]).collect();
     flags.extend(["--queries", "last-n-lines,first-n-lines,left-right,ground-truth,surrounding"]);
@@ -421,6 +423,7 @@ fn windows_take_every_ranker_query_and_alignment_and_never_show_the_hole() {
         ["--ranker", "bm25-by-line-exponential"],
         ["--ranker", "tf-idf"],
         ["--ranker", "weighted-ngram"],
+        ["--ranker", "codebleu"],
         ["--ranker", "rrf:jaccard,bm25"],
         ["--vectorizer", "words"],
         ["--vectorizer", "one-gram"],

@@ -19,6 +19,7 @@
 //! assert_eq!((hits[1].document, hits[1].score), (0, 1.0 / 8.0));
 //! ```
 
+mod codebleu;
 mod inverted;
 mod ngrams;
 mod okapi;
@@ -37,6 +38,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 
 use crate::text::language::Language;
 use crate::text::tokenize::Dictionary;
+use codebleu::{Code, Common};
 use inverted::Inverted;
 use ngrams::Ngrams;
 use okapi::{Okapi, Parts};
@@ -84,6 +86,7 @@ pub struct Index {
     words: Inverted,
     lowered: Option<Inverted>,
     ngrams: Option<Ngrams>,
+    code: Option<Code>,
     /// ln(n + 0.5) and ln(n + 1) for n up to the number of documents.
     logs: [Vec<f64>; 2],
 }
@@ -99,7 +102,7 @@ pub struct Scratch {
     line: Vec<f64>,
     fused: Vec<f64>,
     overlaps: Vec<u32>,
-    counts: Vec<[u32; 3]>,
+    common: Common,
     words: Vec<u32>,
     parts: Parts,
     keys: Vec<Key>,
@@ -110,7 +113,8 @@ const FUSION: f64 = 60.0;
 
 impl Index {
     /// An index of documents: their terms, those of this vocabulary, and their texts in the same order. What only other
-    /// rankers than these need is left out; the language says which keywords [`Ranker::WeightedNgram`] counts fully.
+    /// rankers than these need is left out; the language says which keywords [`Ranker::WeightedNgram`] counts fully, and how
+    /// [`Ranker::CodeBleu`] parses.
     ///
     /// # Panics
     /// Where there are not as many texts as documents.
@@ -126,7 +130,10 @@ impl Index {
         let needs = |ranker: &Ranker| rankers.iter().any(|one| one.parts().contains(ranker));
         let lowered =
             needs(&Ranker::TfIdf).then(|| Inverted::new(words.lowered(texts, &vocabulary)));
-        let ngrams = needs(&Ranker::WeightedNgram).then(|| Ngrams::new(texts, language));
+        let needs_code = needs(&Ranker::CodeBleu);
+        let needs_ngrams = needs_code || needs(&Ranker::WeightedNgram);
+        let ngrams = needs_ngrams.then(|| Ngrams::new(texts, language));
+        let code = needs_code.then(|| Code::new(texts, language));
         let logs = [0.5, 1.0].map(|offset| logarithms(offset, texts.len()));
         Self {
             number: NUMBER.fetch_add(1, Ordering::Relaxed),
@@ -134,6 +141,7 @@ impl Index {
             words: Inverted::new(words),
             lowered,
             ngrams,
+            code,
             logs,
         }
     }
@@ -192,7 +200,12 @@ impl Index {
             Ranker::WeightedNgram => {
                 let ngrams = self.ngrams.as_ref();
                 let ngrams = ngrams.expect("an index that was made for the weighted n-gram match");
-                ngrams.score(&query.text(), &mut scratch.counts, &mut scratch.scores);
+                ngrams.score(&query.text(), &mut scratch.common.ngrams, &mut scratch.scores);
+            }
+            Ranker::CodeBleu => {
+                let made = self.code.as_ref().zip(self.ngrams.as_ref());
+                let (code, ngrams) = made.expect("an index that was made for CodeBLEU");
+                code.score(ngrams, &query.text(), &mut scratch.scores, &mut scratch.common);
             }
             Ranker::Dense => {
                 let cosines = query.dense.as_ref();

@@ -81,25 +81,47 @@ impl Ngrams {
         &pairs[start..start + count]
     }
 
-    /// The score of every document.
-    pub(super) fn score(&self, query: &str, counts: &mut Vec<[u32; 3]>, scores: &mut [f64]) {
+    /// The score of every document, and how many n-grams it has in common with the query. Returns the number of the query's
+    /// tokens.
+    pub(super) fn score(
+        &self,
+        query: &str,
+        counts: &mut Vec<[u32; 4]>,
+        scores: &mut [f64],
+    ) -> usize {
         let mut query = Query::new(self, query);
-        let total = query.unigrams(self, scores);
         counts.clear();
-        counts.resize(scores.len(), [0; 3]);
+        counts.resize(scores.len(), [0; 4]);
+        let total = query.unigrams(self, counts, scores);
         query.longer(self, counts);
         let length = query.tokens.len();
         let shares = [2, 3, 4].map(|n| shares(length, n));
         let penalty = (1.0 - 2.0_f64).exp();
         for (document, (score, counts)) in scores.iter_mut().zip(counts).enumerate() {
             if *score > 0.0 {
-                let share = |n: usize| shares[n][counts[n] as usize];
+                let share = |n: usize| shares[n][counts[n + 1] as usize];
                 let one = UNIFORM * (*score / total).ln();
                 let sum = exact_sum([one, share(0), share(1), share(2)]);
                 let is_short = self.inverted.words.length(document) == 1;
                 *score = if is_short { penalty } else { 1.0 } * sum.exp();
             }
         }
+        length
+    }
+
+    /// BLEU of a document as the translation of a query of so many tokens, with the n-grams that they have in common.
+    pub(super) fn bleu(&self, document: usize, query: usize, common: [u32; 4]) -> f64 {
+        if common[0] == 0 {
+            return 0.0;
+        }
+        let length = self.inverted.words.length(document) as usize;
+        let share = |n: usize| {
+            let count = if common[n] == 0 { NONE } else { f64::from(common[n]) };
+            count / length.saturating_sub(n).max(1) as f64
+        };
+        let is_short = length <= query;
+        let penalty = if is_short { (1.0 - query as f64 / length as f64).exp() } else { 1.0 };
+        penalty * (share(0) * share(1) * share(2) * share(3)).sqrt().sqrt()
     }
 }
 
@@ -211,12 +233,12 @@ impl<'a> Query<'a> {
         }
     }
 
-    /// Adds the weights of the common tokens to each document's score; what all of the query weigh, 1 at least.
-    fn unigrams(&self, ngrams: &Ngrams, scores: &mut [f64]) -> f64 {
-        let mut counts: FxHashMap<&str, usize> = FxHashMap::default();
+    /// Counts the common tokens of each document and adds their weights to its score; what all of the query weigh, 1 at least.
+    fn unigrams(&self, ngrams: &Ngrams, counts: &mut [[u32; 4]], scores: &mut [f64]) -> f64 {
+        let mut place_of: FxHashMap<&str, usize> = FxHashMap::default();
         let mut distinct: Vec<(&str, u32, u32)> = Vec::new();
         for (text, token) in self.texts.iter().zip(&self.tokens) {
-            let place = *counts.entry(text).or_insert(distinct.len());
+            let place = *place_of.entry(text).or_insert(distinct.len());
             if place == distinct.len() {
                 distinct.push((text, *token, 0));
             }
@@ -228,7 +250,9 @@ impl<'a> Query<'a> {
             total += f64::from(wanted) * weight;
             if token != UNKNOWN {
                 for (document, count) in ngrams.inverted.postings(token) {
-                    scores[document as usize] += f64::from(count.min(wanted)) * weight;
+                    let common = count.min(wanted);
+                    counts[document as usize][0] += common;
+                    scores[document as usize] += f64::from(common) * weight;
                 }
             }
         }
@@ -236,15 +260,15 @@ impl<'a> Query<'a> {
     }
 
     /// Counts the common runs of two, three and four tokens of each document.
-    fn longer(&mut self, ngrams: &Ngrams, counts: &mut [[u32; 3]]) {
+    fn longer(&mut self, ngrams: &Ngrams, counts: &mut [[u32; 4]]) {
         for (one, node) in std::mem::take(&mut self.pairs) {
             let two = self.nodes[node as usize].token;
             for (place, document) in ngrams.pairs_of(one, two) {
                 let counts = &mut counts[*document as usize];
-                self.count(node, *document, &mut counts[0]);
+                self.count(node, *document, &mut counts[1]);
                 let mut parent = node;
                 let behind = &ngrams.tokens[*place as usize + 2..];
-                for (token, count) in behind.iter().zip(&mut counts[1..]) {
+                for (token, count) in behind.iter().zip(&mut counts[2..]) {
                     let Some(node) = self.child(parent, *token) else {
                         break;
                     };

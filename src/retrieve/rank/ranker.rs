@@ -4,6 +4,9 @@ use std::fmt;
 use std::slice;
 use std::str::FromStr;
 
+use super::codebleu;
+use crate::text::language::Language;
+
 /// How documents are ranked by a query. Reads and prints as [`Ranker::NAMES`] and `rrf:NAME,NAME,…`.
 ///
 /// ```
@@ -26,6 +29,8 @@ pub enum Ranker {
     TfIdf,
     /// CodeBLEU's weighted n-gram match, with the query as the reference.
     WeightedNgram,
+    /// The whole of CodeBLEU, with the query as the reference; for some languages ([`Ranker::refusal`]).
+    CodeBleu,
     /// The cosine of dense vectors, which the caller brings along.
     Dense,
     /// Reciprocal rank fusion: the sum of 1/(60 + rank) over the rankers (Cormack, Clarke and Büttcher 2009).
@@ -62,7 +67,7 @@ impl LineWeights {
 }
 
 /// Every ranker with a name of its own.
-const NAMED: [(&str, Ranker); 8] = [
+const NAMED: [(&str, Ranker); 9] = [
     ("jaccard", Ranker::Jaccard),
     ("bm25", Ranker::Bm25),
     ("bm25-by-line", Ranker::Bm25ByLine(LineWeights::Equal)),
@@ -70,6 +75,7 @@ const NAMED: [(&str, Ranker); 8] = [
     ("bm25-by-line-exponential", Ranker::Bm25ByLine(LineWeights::Exponential)),
     ("tf-idf", Ranker::TfIdf),
     ("weighted-ngram", Ranker::WeightedNgram),
+    ("codebleu", Ranker::CodeBleu),
     ("dense", Ranker::Dense),
 ];
 
@@ -78,10 +84,10 @@ const FUSION: &str = "rrf:";
 
 impl Ranker {
     /// The names of all rankers but fusions.
-    pub const NAMES: [&str; 8] = {
-        let mut names = [""; 8];
+    pub const NAMES: [&str; 9] = {
+        let mut names = [""; 9];
         let mut ranker = 0;
-        while ranker < 8 {
+        while ranker < 9 {
             names[ranker] = NAMED[ranker].0;
             ranker += 1;
         }
@@ -101,6 +107,26 @@ impl Ranker {
             Self::Fusion(rankers) => rankers,
             _ => slice::from_ref(self),
         }
+    }
+
+    /// Says why a language cannot be ranked so, if it cannot.
+    ///
+    /// ```
+    /// use repoformer::retrieve::rank::Ranker;
+    /// use repoformer::text::language::Language;
+    /// let fusion: Ranker = "rrf:codebleu,bm25".parse().unwrap();
+    /// assert_eq!(fusion.refusal(Language::Go), None);
+    /// let refusal = "ranker codebleu is defined for python, java, csharp, go, and the language is typescript";
+    /// assert_eq!(fusion.refusal(Language::TypeScript).as_deref(), Some(refusal));
+    /// ```
+    pub fn refusal(&self, language: Language) -> Option<String> {
+        if !self.parts().contains(&Self::CodeBleu) || codebleu::is_defined_for(language) {
+            return None;
+        }
+        let known = Language::ALL.into_iter().filter(|known| codebleu::is_defined_for(*known));
+        let names = known.map(Language::name).collect::<Vec<_>>().join(", ");
+        let name = Self::CodeBleu;
+        Some(format!("ranker {name} is defined for {names}, and the language is {language}"))
     }
 
     fn named(name: &str) -> Option<Self> {

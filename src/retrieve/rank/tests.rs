@@ -49,6 +49,10 @@ mod twin {
             Ranker::WeightedNgram => {
                 documents.iter().map(|document| weighted_ngram(&text, document, language)).collect()
             }
+            Ranker::CodeBleu => {
+                let of = |document: &&str| codebleu(&text, document, language);
+                documents.iter().map(of).collect()
+            }
             Ranker::Dense | Ranker::Fusion(_) => unreachable!("not of texts alone"),
         }
     }
@@ -105,43 +109,65 @@ mod twin {
         documents.iter().map(cosine).collect()
     }
 
-    fn weighted_ngram(query: &str, document: &str, language: Language) -> f64 {
-        let tokens = |text: &str| {
-            text.split(crate::text::lines::is_space)
-                .filter(|t| !t.is_empty())
-                .map(str::to_owned)
-                .collect::<Vec<_>>()
-        };
-        let (query, document) = (tokens(query), tokens(document));
+    /// The tokens of white space.
+    fn tokens(text: &str) -> Vec<String> {
+        let tokens = text.split(crate::text::lines::is_space).filter(|token| !token.is_empty());
+        tokens.map(str::to_owned).collect()
+    }
+
+    fn grams(tokens: &[String], n: usize) -> Vec<Vec<String>> {
+        tokens.windows(n).map(<[String]>::to_vec).collect()
+    }
+
+    /// The geometric mean of the shares of n-grams of `of` that are in `also`; 0 without a common token.
+    fn shares(of: &[String], also: &[String], weight: impl Fn(&[String]) -> f64) -> f64 {
         let mut logarithms = 0.0;
         for n in 1..=4 {
-            let grams =
-                |tokens: &[String]| tokens.windows(n).map(<[String]>::to_vec).collect::<Vec<_>>();
-            let (query, document) = (grams(&query), grams(&document));
-            let weight = |gram: &[String]| match n {
-                1 if !language.codebleu_keywords().any(|keyword| keyword == gram[0]) => 0.2,
-                _ => 1.0,
+            let (of, also) = (grams(of, n), grams(also, n));
+            let distinct: BTreeSet<_> = of.iter().collect();
+            let sum = |times: &dyn Fn(&Vec<String>) -> usize| {
+                distinct.iter().map(|gram| times(gram) as f64 * weight(gram)).sum::<f64>()
             };
-            let distinct: BTreeSet<_> = query.iter().collect();
-            let sum = |of: &dyn Fn(&Vec<String>) -> usize| {
-                distinct.iter().map(|gram| of(gram) as f64 * weight(gram)).sum::<f64>()
-            };
-            let common = sum(&|gram| count(gram, &query).min(count(gram, &document)));
+            let common = sum(&|gram| count(gram, &of).min(count(gram, &also)));
             if n == 1 && common == 0.0 {
                 return 0.0;
             }
             let common = if common == 0.0 { 0.1 } else { common };
-            logarithms += 0.25 * (common / sum(&|gram| count(gram, &query)).max(1.0)).ln();
+            logarithms += 0.25 * (common / sum(&|gram| count(gram, &of)).max(1.0)).ln();
         }
+        logarithms.exp()
+    }
+
+    fn weighted_ngram(query: &str, document: &str, language: Language) -> f64 {
+        let (query, document) = (tokens(query), tokens(document));
+        let is_keyword = |token: &String| language.codebleu_keywords().any(|one| one == token);
+        let weight = |gram: &[String]| match gram {
+            [token] if !is_keyword(token) => 0.2,
+            _ => 1.0,
+        };
         let penalty =
             if document.len() > 2 { 1.0 } else { (1.0 - 2.0 / document.len() as f64).exp() };
-        penalty * logarithms.exp()
+        penalty * shares(&query, &document, weight)
+    }
+
+    fn codebleu(query: &str, document: &str, language: Language) -> f64 {
+        let weighted = weighted_ngram(query, document, language);
+        let [syntax, flow] = codebleu::twin::shares(query, document, language);
+        let (query, document) = (tokens(query), tokens(document));
+        let ratio = query.len() as f64 / document.len() as f64;
+        let penalty = if document.len() > query.len() { 1.0 } else { (1.0 - ratio).exp() };
+        let bleu = shares(&document, &query, |_| 1.0);
+        // No length divides by zero where there is something in common.
+        let bleu = if bleu == 0.0 { 0.0 } else { penalty * bleu };
+        0.25 * bleu + 0.25 * weighted + 0.25 * syntax + 0.25 * flow
     }
 }
 
-fn lexical() -> Vec<Ranker> {
-    let names = Ranker::NAMES.into_iter().filter(|name| *name != "dense");
-    names.map(|name| name.parse().unwrap()).collect()
+fn lexical(language: Language) -> Vec<Ranker> {
+    let rankers = Ranker::NAMES.into_iter().map(|name| name.parse().unwrap());
+    let is_lexical =
+        |ranker: &Ranker| *ranker != Ranker::Dense && ranker.refusal(language).is_none();
+    rankers.filter(is_lexical).collect()
 }
 
 fn index<T: AsRef<str> + Sync>(texts: &[T], rankers: &[Ranker], language: Language) -> Index {
@@ -181,7 +207,7 @@ proptest! {
         language in prop::sample::select(&Language::ALL[..]),
     ) {
         let (texts, classes): (Vec<String>, Vec<u32>) = documents.into_iter().unzip();
-        let index = index(&texts, &lexical(), language);
+        let index = index(&texts, &lexical(language), language);
         let mut scratch = Scratch::default();
         for (number, (text, hole, few)) in queries.iter().enumerate() {
             // Candidates are most or few of the documents, in an order of their own.
@@ -191,7 +217,7 @@ proptest! {
             let kept: Vec<usize> = (0..texts.len()).filter(|d| priority[*d] != u32::MAX).collect();
             let alone: Vec<&str> = kept.iter().map(|d| texts[*d].as_str()).collect();
             let query = Query { lines: text.split('\n').collect(), hole: *hole, dense: None };
-            for ranker in lexical() {
+            for ranker in lexical(language) {
                 let found = ranked(&index, &ranker, &query, &priority, &mut scratch);
                 prop_assert_eq!(found.len(), kept.len());
                 let wanted = twin::scores(&ranker, &query, &alone, language);
@@ -208,7 +234,7 @@ proptest! {
     fn a_fusion_adds_reciprocal_ranks(
         texts in prop::collection::vec(DOCUMENT, 1..9), dense in prop::collection::vec(-1.0..1.0, 9), text in DOCUMENT, k in 0_usize..10,
     ) {
-        let index = index(&texts, &lexical(), Language::Python);
+        let index = index(&texts, &lexical(Language::Python), Language::Python);
         let priority: Vec<u32> = (0..texts.len() as u32).map(|d| if d == 2 { u32::MAX } else { 100 - d }).collect();
         let query = Query { lines: text.split('\n').collect(), hole: 1, dense: Some(dense[..texts.len()].to_vec()) };
         let mut scratch = Scratch::default();
@@ -249,7 +275,7 @@ fn scores_are_those_of_other_programs() {
     let mut scratch = Scratch::default();
     let mut compared = 0;
     for language in Language::ALL {
-        let index = index(&documents, &lexical(), language);
+        let index = index(&documents, &lexical(language), language);
         for (number, case) in cases.iter().enumerate() {
             let priority = |d| {
                 case.candidates.iter().position(|c| *c == d).map_or(u32::MAX, |place| place as u32)
@@ -281,7 +307,9 @@ fn scores_are_those_of_other_programs() {
 #[test]
 fn all_candidates_are_ranked_and_nothing_else() {
     let texts = ["a", "b", "a b", ""];
-    let rankers = lexical();
+    let mut rankers = lexical(Language::Python);
+    // Its scores differ: any two texts have something in common.
+    rankers.retain(|ranker| *ranker != Ranker::CodeBleu);
     let index = index(&texts, &rankers, Language::Python);
     let query = Query { lines: vec!["zz"], hole: 1, dense: Some(vec![0.0, -0.0, f64::NAN, -1.0]) };
     let mut scratch = Scratch::default();
@@ -301,10 +329,11 @@ fn all_candidates_are_ranked_and_nothing_else() {
 #[test]
 fn statistics_of_another_index_or_other_candidates_are_not_used() {
     let (one, two) = (["a b", "b c", "c d d"], ["a a", "a b", "q"]);
-    let [one, two] = [one, two].map(|texts| index(&texts, &lexical(), Language::Python));
+    let [one, two] =
+        [one, two].map(|texts| index(&texts, &lexical(Language::Python), Language::Python));
     let query = Query { lines: vec!["a b d q"], hole: 0, dense: None };
     let mut scratch = Scratch::default();
-    for ranker in lexical() {
+    for ranker in lexical(Language::Python) {
         let (all, some) = ([0, 1, 2], [0, u32::MAX, 2]);
         for (index, priority) in [(&one, all), (&two, all), (&two, some), (&one, some)] {
             let again = ranked(index, &ranker, &query, &priority, &mut scratch);
@@ -337,4 +366,61 @@ fn the_best_of_many_are_the_first_of_all() {
     for top_k in [0, 1, 10, 127, 128, 129, 600, 2_399, 2_400] {
         assert_eq!(documents(top_k), all[..top_k], "top {top_k}");
     }
+}
+
+#[derive(Deserialize)]
+struct OfCodeBleu {
+    language: Language,
+    texts: Vec<String>,
+    /// Of each text as the query, with each as the document.
+    scores: Vec<Vec<f64>>,
+}
+
+/// Scores that codebleu gave; see tests/fixtures/rank/record.py.
+#[test]
+fn the_whole_of_codebleu_is_what_its_package_gives() {
+    let file = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/rank/codebleu.json");
+    let recorded = std::fs::read_to_string(file).unwrap();
+    let recorded: Vec<OfCodeBleu> = serde_json::from_str(&recorded).unwrap();
+    let mut compared = 0;
+    for OfCodeBleu { language, texts, scores } in recorded {
+        let index = index(&texts, &[Ranker::CodeBleu], language);
+        let priority: Vec<u32> = (0..texts.len() as u32).collect();
+        let mut scratch = Scratch::default();
+        for (number, (text, wanted)) in texts.iter().zip(scores).enumerate() {
+            let query = Query { lines: text.split('\n').collect(), hole: 0, dense: None };
+            let found = ranked(&index, &Ranker::CodeBleu, &query, &priority, &mut scratch);
+            for (document, wanted) in (0..).zip(wanted) {
+                let found = found[&document];
+                assert!(
+                    near(found, wanted),
+                    "{language}, {number} and {document}: {found} is not {wanted}"
+                );
+                compared += 1;
+            }
+        }
+    }
+    assert!(compared > 1_500);
+}
+
+/// Where Python's stack is full, codebleu goes on without data flow. The scores are codebleu's.
+#[test]
+fn a_deep_tree_has_no_data_flow() {
+    let query = Query { lines: vec!["y = x", "z = y, x"], hole: 0, dense: None };
+    for (terms, wanted) in [(500, 0.280_020_355_044_855), (2_000, 0.379_833_439_295_502_95)] {
+        let texts = [format!("y = x\nx = {}", vec!["x"; terms].join(" + "))];
+        let index = index(&texts, &[Ranker::CodeBleu], Language::Python);
+        let found = ranked(&index, &Ranker::CodeBleu, &query, &[0], &mut Scratch::default());
+        assert!(near(found[&0], wanted), "{terms}: {} is not {wanted}", found[&0]);
+    }
+}
+
+/// Each loop is read twice, so that these would take 2^60 times as long as one.
+#[test]
+fn loops_without_end_in_loops_have_no_data_flow() {
+    let texts = [format!("x = y; {}", "while (x) ".repeat(60))];
+    let index = index(&texts, &[Ranker::CodeBleu], Language::Java);
+    let query = Query { lines: vec![&texts[0]], hole: 0, dense: None };
+    let found = ranked(&index, &Ranker::CodeBleu, &query, &[0], &mut Scratch::default());
+    assert!(near(found[&0], 1.0), "{}", found[&0]);
 }

@@ -9,7 +9,7 @@ use repoformer::retrieve::rank::Ranker;
 use repoformer::retrieve::{Mode, QueryForm};
 use serde_json::{Value, json};
 
-use super::session::single;
+use super::session::{check_ranker, single};
 use super::stages::read_predictions;
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{self, write_data};
@@ -52,6 +52,9 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     let mut forms: Vec<QueryForm> = parse_all(&args.queries)?;
     if forms.is_empty() {
         forms.push(experiment.retrieval.form);
+    }
+    for ranker in &rankers {
+        check_ranker(ranker, experiment.layout.language)?;
     }
     output::report("window", &pipeline::window_repositories(&experiment)?);
     let (mut rows, mut vectors) = (Vec::new(), StageReport::default());

@@ -12,6 +12,7 @@ use repoformer::pipeline::{Completion, Experiment, Layout, PromptLayout};
 use repoformer::report::ChartPage;
 use repoformer::repository::corpus::{is_folder_name, repository_names};
 use repoformer::repository::fragment::Cut;
+use repoformer::retrieve::rank::Ranker;
 use repoformer::retrieve::{Mode, QueryForm};
 use repoformer::store::artifact::write_file;
 use repoformer::task::{Task, TaskSet};
@@ -211,6 +212,7 @@ fn experiment(
     let repositories = repositories(settings, tasks.as_mut())?;
     let language = language(settings, tasks.as_ref())?;
     let (retrieval, prompts) = (retrieval(settings)?, prompts(settings)?);
+    check_ranker(&retrieval.search.ranker, language)?;
     let scoring = asked_scoring(settings, tasks.as_ref().map_or(&[], |set| &set.tasks))?;
     let layout = Layout {
         cache: settings.parsed("cache-dir")?,
@@ -237,6 +239,14 @@ fn experiment(
         prompts,
         scoring,
     })
+}
+
+/// Refuses a ranker that is not defined for the language.
+pub(super) fn check_ranker(ranker: &Ranker, language: Language) -> Result<()> {
+    match ranker.refusal(language) {
+        Some(refusal) => fail(refusal, "choose another --ranker"),
+        None => Ok(()),
+    }
 }
 
 /// The scoring that was asked for, and what is usual for these tasks where it was not.
