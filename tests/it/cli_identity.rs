@@ -380,7 +380,7 @@ fn check(
     // A change that changes no text shows nothing.
     let is_text = |path: &str| !path.ends_with(".header.json");
     let differs = cold.iter().any(|(path, bytes)| is_text(path) && before.get(path) != Some(bytes));
-    match (written == first, differs == !first.is_empty()) {
+    match (written == first, differs != first.is_empty()) {
         (true, true) => Ok(()),
         (true, false) => Err(format!("whether a text differs: {differs}")),
         (false, _) => Err(format!("the first kind that is written: {written:?}, not {first:?}")),
