@@ -4,10 +4,14 @@
 //! centroids that have each of its terms. The distance to a centroid without any of them is |x|² + |c|², so of these only the
 //! shortest can be nearest. All sums are in the order of the documents, so nothing depends on scheduling.
 
+use rayon::prelude::*;
+
 use super::Vectors;
 
 /// Greatest number of rounds; clusters of a repository's chunks settle in about ten.
 const ROUNDS: usize = 100;
+/// Least number of documents that one thread takes at a time.
+const AT_ONCE: usize = 256;
 
 /// Returns the cluster of each document, numbered from 0 in the order of their first documents; at most `k`, and no more than there
 /// are distinct documents. `draw(n)` returns a number below n and is the only source of randomness.
@@ -30,13 +34,14 @@ pub fn k_means(vectors: &Vectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) ->
         clusters[*seed] = cluster;
     }
     let mut centroids = Centroids::means(vectors, &clusters, seeds.len());
-    let mut scratch = Scratch::default();
-    let mut nearest = Vec::new();
     for _ in 0..ROUNDS {
-        let rows = (0..vectors.len()).map(|document| vectors.row(document));
-        nearest.clear();
-        nearest.extend(rows.map(|row| centroids.nearest(row, &mut scratch)));
-        let found = nearest.iter().map(|nearest: &Nearest| nearest.cluster);
+        let documents = (0..vectors.len()).into_par_iter().with_min_len(AT_ONCE);
+        let mut nearest: Vec<Nearest> = documents
+            .map_init(Scratch::default, |scratch, document| {
+                centroids.nearest(vectors.row(document), scratch)
+            })
+            .collect();
+        let found = nearest.iter().map(|nearest| nearest.cluster);
         if found.clone().eq(clusters.iter().copied()) {
             break;
         }
