@@ -232,9 +232,9 @@ impl CollectSettings<'_> {
         match self.instances(repository, said) {
             Ok(instances) => {
                 let record =
-                    |instance: &Instance| instance.to_record(self.format, self.drawing.kind);
+                    |instance: Instance| instance.to_record(self.format, self.drawing.kind);
                 drawn.lines = instances.iter().map(|instance| instance.lines.len()).sum();
-                drawn.records = instances.iter().map(record).collect();
+                drawn.records = instances.into_iter().map(record).collect();
             }
             Err(reason) => drawn.rejected = Some(reason),
         }
