@@ -1,7 +1,7 @@
 //! Draws instances from a repository: algorithms 1 (chunks) and 2 (functions) of Repoformer's appendix D.
 
 use std::collections::BTreeMap;
-use std::ops::Range;
+use std::ops::{Range, RangeInclusive};
 
 use super::code::{Code, CodeFile};
 use super::nearest::{Hit, Question, nearest};
@@ -11,16 +11,16 @@ use crate::repository::fragment::ChunkShape;
 use crate::retrieve::rank::Words;
 use crate::selective::cluster::{Vectors, k_means};
 use crate::task::cross_file::{CrossFile, Fragment};
-use crate::task::sample::{Stream, function_bodies};
+use crate::task::sample::{BODY_LINES, POISSON_MEAN, Stream, function_bodies};
 use crate::text::language::Language;
 
 /// Kind of code that is cut out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum InstanceKind {
-    /// A run of non-blank lines, with a length of about Poisson(3).
+    /// A run of non-blank lines, with a length of about Poisson(3), or another mean.
     #[default]
     Chunk,
-    /// A function's body of 3 to 30 lines.
+    /// A function's body of 3 to 30 lines, or other limits.
     Function,
 }
 
@@ -41,10 +41,16 @@ pub struct Drawing {
     pub seed: u64,
     /// Number of clusters, and so of instances, per chunk or function of a repository.
     pub ratio: f64,
-    /// Greatest number of chunks or functions of a repository that are clustered; a random sample if there are more.
-    pub most: usize,
-    /// Whether contexts are without blank lines and the query of a function of k lines has 3k lines before and k after it, as in
-    /// the released program.
+    /// Greatest number of chunks or functions of a repository that are clustered, a random sample if there are more; `None`: all.
+    pub max_candidates: Option<usize>,
+    /// Mean of the Poisson distribution of a chunk's lines, more than 0 and at most [`CHUNK_LINES`]; a length of 0 counts as 1.
+    pub poisson_mean: f64,
+    /// Lines of a function's body, blank ones between its first and its last included.
+    pub function_lines: RangeInclusive<usize>,
+    /// Number of fragments in an instance's cross-file context, at least 1.
+    pub fragments: usize,
+    /// Whether the released program is followed. It leaves out blank lines of contexts, its query of a function of k lines has 3k
+    /// lines before and k after it, and its fragments have 11k lines where the query has the target.
     pub is_release: bool,
     /// Whether to retrieve fragments.
     pub retrieves: bool,
@@ -58,7 +64,10 @@ impl Drawing {
             language: Language::Python,
             seed: 0,
             ratio: 0.2,
-            most: 1000,
+            max_candidates: None,
+            poisson_mean: POISSON_MEAN,
+            function_lines: BODY_LINES,
+            fragments: 3,
             is_release: false,
             retrieves: true,
         }
@@ -66,7 +75,7 @@ impl Drawing {
 
     /// Settings of the released program.
     pub fn release(kind: InstanceKind) -> Self {
-        Self { ratio: 0.1, is_release: true, ..Self::paper(kind) }
+        Self { ratio: 0.1, max_candidates: Some(1000), is_release: true, ..Self::paper(kind) }
     }
 }
 
@@ -89,18 +98,18 @@ pub struct Instance {
     pub query_has_target: bool,
 }
 
-/// Lines of the chunks that are clustered.
-const CHUNK: usize = 10;
+/// Lines of the chunks that are clustered, and so the most lines that a chunk's hole can have.
+pub const CHUNK_LINES: usize = 10;
 /// Least number of chunks that a compared term is in.
 const MIN_DF: u32 = 5;
-/// Number of fragments in an instance's cross-file context.
-const FRAGMENTS: usize = 3;
 
 /// Draws the instances of a repository, in the order of its files. They depend on its name, its files and the settings alone.
 pub fn draw(repository: Repository, drawing: &Drawing) -> Vec<Instance> {
     let mut stream = Stream::for_labels(drawing.seed, drawing.kind.name(), &repository.name);
     let bodies = match drawing.kind {
-        InstanceKind::Function => function_bodies(&repository, drawing.language),
+        InstanceKind::Function => {
+            function_bodies(&repository, drawing.language, &drawing.function_lines)
+        }
         InstanceKind::Chunk => Vec::new(),
     };
     let code = Code::of(repository);
@@ -108,12 +117,12 @@ pub fn draw(repository: Repository, drawing: &Drawing) -> Vec<Instance> {
         InstanceKind::Chunk => chunks(&code),
         InstanceKind::Function => functions(&code, &bodies),
     };
-    let candidates = sample(candidates, drawing.most, &mut stream);
+    let candidates = sample(candidates, drawing.max_candidates, &mut stream);
     let mut holes: Vec<Hole> = clusters(&code, &candidates, drawing.ratio, &mut stream)
         .into_iter()
         .map(|members| {
             let place = &candidates[members[stream.below(members.len())]];
-            hole(place, drawing.kind, &mut stream)
+            hole(place, drawing, &mut stream)
         })
         .collect();
     holes.sort_by_key(|hole| (hole.file, hole.lines.start));
@@ -144,16 +153,18 @@ struct Hole {
 fn chunks(code: &Code) -> Vec<Place> {
     let mut places = Vec::new();
     for (number, file) in own_files(code) {
-        let starts = (0..file.count()).step_by(CHUNK);
-        let lines = starts.map(|start| start..file.count().min(start + CHUNK));
+        let starts = (0..file.count()).step_by(CHUNK_LINES);
+        let lines = starts.map(|start| start..file.count().min(start + CHUNK_LINES));
         places.extend(lines.map(|lines| Place { file: number, lines }));
     }
     places
 }
 
 /// Draws at most `most` places, in the order of the repository.
-fn sample(mut places: Vec<Place>, most: usize, stream: &mut Stream) -> Vec<Place> {
-    if places.len() > most {
+fn sample(mut places: Vec<Place>, most: Option<usize>, stream: &mut Stream) -> Vec<Place> {
+    if let Some(most) = most
+        && places.len() > most
+    {
         for place in 0..most {
             let other = place + stream.below(places.len() - place);
             places.swap(place, other);
@@ -200,11 +211,11 @@ fn clusters(code: &Code, places: &[Place], ratio: f64, stream: &mut Stream) -> V
 }
 
 /// Draws the hole of a place: all of a body, a run of lines of a chunk.
-fn hole(place: &Place, kind: InstanceKind, stream: &mut Stream) -> Hole {
-    let lines = match kind {
+fn hole(place: &Place, drawing: &Drawing, stream: &mut Stream) -> Hole {
+    let lines = match drawing.kind {
         InstanceKind::Function => place.lines.clone(),
         InstanceKind::Chunk => {
-            let length = stream.length().min(place.lines.len());
+            let length = stream.length(drawing.poisson_mean).min(place.lines.len());
             let start = place.lines.start + stream.below(place.lines.len() - length + 1);
             start..start + length
         }
@@ -216,7 +227,7 @@ fn hole(place: &Place, kind: InstanceKind, stream: &mut Stream) -> Hole {
 fn retrieve(code: &Code, holes: &[Hole], drawing: &Drawing) -> Vec<Vec<Hit>> {
     let mut by_size: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (number, hole) in holes.iter().enumerate() {
-        let factor = if hole.query_has_target { 11 } else { 10 };
+        let factor = if drawing.is_release && hole.query_has_target { 11 } else { 10 };
         by_size.entry(factor * hole.lines.len()).or_default().push(number);
     }
     let mut found = vec![Vec::new(); holes.len()];
@@ -224,7 +235,7 @@ fn retrieve(code: &Code, holes: &[Hole], drawing: &Drawing) -> Vec<Vec<Hit>> {
         let shape = ChunkShape { size, stride: (size / 2).max(1) };
         let question = |number: &usize| question(code, &holes[*number], drawing);
         let questions: Vec<Question> = numbers.iter().map(question).collect();
-        let hits = nearest(code, shape, &questions, FRAGMENTS);
+        let hits = nearest(code, shape, &questions, drawing.fragments);
         for (number, hits) in numbers.into_iter().zip(hits) {
             found[number] = hits;
         }

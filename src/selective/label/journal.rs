@@ -21,7 +21,7 @@ const LOG: LogKind = LogKind {
 };
 
 /// Revision, raised whenever the same repositories give other instances.
-const REVISION: u32 = 1;
+const REVISION: u32 = 2;
 
 /// Result of drawing from a repository.
 #[derive(Debug, Default, Serialize, Deserialize)]

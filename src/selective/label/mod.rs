@@ -23,7 +23,7 @@ pub mod verbalize;
 mod written;
 
 pub use collect::{CollectSettings, CollectSummary, Repositories, Shard, collect, fingerprint};
-pub use draw::{Drawing, Instance, InstanceKind, draw};
+pub use draw::{CHUNK_LINES, Drawing, Instance, InstanceKind, draw};
 pub use filter::{Facts, Filter, Rejection};
 pub use judge::{
     JudgeSettings, JudgeSummary, JudgedBy, LengthCounts, MissingCompletion, PASS, judge,

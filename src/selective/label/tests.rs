@@ -133,6 +133,46 @@ fn instances_are_cut_out_of_their_files() {
     }
 }
 
+/// Fragments have 10 lines for each line of the target, and 11 in the released program where the query has it.
+#[test]
+fn fragments_have_ten_lines_for_each_of_the_target() {
+    for kind in [InstanceKind::Chunk, InstanceKind::Function] {
+        for (drawing, of_a_line) in [(Drawing::paper(kind), 10), (Drawing::release(kind), 11)] {
+            let drawing = Drawing { ratio: 1.0, ..drawing };
+            let mut longest = [0; 2];
+            for instance in draw(sample_repository("parcelflow"), &drawing) {
+                let factor = if instance.query_has_target { of_a_line } else { 10 };
+                let most = factor * instance.lines.len();
+                for fragment in &instance.cross_file.fragments {
+                    let lines = fragment.text.lines().count();
+                    assert!(lines <= most, "{lines} of {most}");
+                    // A file's end cuts many off.
+                    longest[usize::from(instance.query_has_target)] += usize::from(lines == most);
+                }
+            }
+            assert!(longest.iter().all(|number| *number > 0), "{longest:?}");
+        }
+    }
+}
+
+#[test]
+fn limits_are_kept() {
+    let drawn = |drawing: &Drawing| draw(sample_repository("parcelflow"), drawing);
+    let chunks = Drawing { ratio: 1.0, ..Drawing::paper(InstanceKind::Chunk) };
+    let few = Drawing { max_candidates: Some(20), ..chunks.clone() };
+    assert!(drawn(&chunks).len() > 20 && drawn(&few).len() <= 20);
+    let one = Drawing { fragments: 1, ..chunks.clone() };
+    assert!(drawn(&one).iter().all(|instance| instance.cross_file.fragments.len() == 1));
+    let short = Drawing { poisson_mean: 1e-9, ..chunks };
+    assert!(drawn(&short).iter().all(|instance| instance.lines.len() == 1));
+    let functions = Drawing { ratio: 1.0, ..Drawing::paper(InstanceKind::Function) };
+    let short = Drawing { function_lines: 1..=2, ..functions };
+    let targets: Vec<usize> =
+        drawn(&short).iter().map(|instance| instance.target.lines().count()).collect();
+    assert!(targets.contains(&1) && targets.contains(&2), "{targets:?}");
+    assert!(targets.iter().all(|lines| *lines <= 2), "{targets:?}");
+}
+
 #[test]
 fn the_released_program_shows_no_blank_lines() {
     let repository = sample_repository("quillpad");
@@ -279,9 +319,29 @@ fn a_drawing_goes_on_where_it_was_broken_off() {
     assert!(again == whole);
     std::fs::write(repos.join(&names[0]).join("new.py"), "import os\n").unwrap();
     assert_eq!(run(&collecting, usize::MAX).0.unwrap().known, names.len() - 1);
-    let other = Drawing { seed: 1, ..drawing };
-    let other = CollectSettings { drawing: &other, ..collecting };
-    assert_eq!(run(&other, usize::MAX).0.unwrap().known, 0);
+    let paper = || drawing.clone();
+    for other in [
+        Drawing { seed: 1, ..paper() },
+        Drawing { max_candidates: Some(1000), ..paper() },
+        Drawing { poisson_mean: 2.5, ..paper() },
+        Drawing { function_lines: 3..=29, ..paper() },
+        Drawing { fragments: 2, ..paper() },
+        Drawing { is_release: true, ..paper() },
+    ] {
+        let other = CollectSettings { drawing: &other, ..collecting };
+        assert_eq!(run(&other, usize::MAX).0.unwrap().known, 0);
+        assert_ne!(fingerprint(&other).unwrap().0, fingerprint(&collecting).unwrap().0);
+    }
+    for other in [
+        Filter { files: 1, ..Filter::none() },
+        Filter { lines: 1, ..Filter::none() },
+        Filter { imports: 0.5, ..Filter::none() },
+        Filter { local_imports: 0.1, ..Filter::none() },
+    ] {
+        let other = CollectSettings { filter: &other, ..collecting };
+        assert_eq!(run(&other, usize::MAX).0.unwrap().known, 0);
+        assert_ne!(fingerprint(&other).unwrap().0, fingerprint(&collecting).unwrap().0);
+    }
     // A file of something else is left as it is.
     std::fs::write(&journal, "mine\n").unwrap();
     assert!(run(&collecting, usize::MAX).0.is_err());

@@ -10,8 +10,8 @@ use super::context;
 use super::kind::{Hole, Kind, Sampling};
 use super::source::{LineClass, Source};
 
-/// e⁻³, the probability of 0 in a Poisson distribution of mean 3. As a literal: `exp` may differ from platform to platform.
-const POISSON_3_ZERO: f64 = 0.049_787_068_367_863_944;
+/// The mean number of lines of a chunk (algorithm 1).
+pub(crate) const POISSON_MEAN: f64 = 3.0;
 
 /// The longest run, as long as the chunks that algorithm 1 cuts from.
 const LONGEST: usize = 10;
@@ -54,18 +54,23 @@ impl Stream {
         }
     }
 
-    /// Poisson(3) by inversion, clipped to 1..=[`LONGEST`].
-    pub(crate) fn length(&mut self) -> usize {
+    /// A Poisson number of this mean, which is [`LONGEST`] at most, by inversion, clipped to 1..=[`LONGEST`].
+    pub(crate) fn length(&mut self, mean: f64) -> usize {
         let uniform = (self.0.next_u64() >> 11) as f64 / (1u64 << 53) as f64;
-        let (mut number, mut probability) = (0, POISSON_3_ZERO);
+        let (mut number, mut probability) = (0, probability_of_zero(mean));
         let mut cumulated = probability;
         while cumulated <= uniform && number < LONGEST {
             number += 1;
-            probability *= 3.0 / number as f64;
+            probability *= mean / number as f64;
             cumulated += probability;
         }
         number.max(1)
     }
+}
+
+/// The probability e⁻ᵐ of 0 in a Poisson distribution of mean m, by the series of eᵐ: `exp` may differ from platform to platform.
+fn probability_of_zero(mean: f64) -> f64 {
+    1.0 / (1..=60).rev().fold(1.0, |sum, n| 1.0 + mean / f64::from(n) * sum)
 }
 
 /// Decides whether a hole may be drawn.
@@ -100,7 +105,7 @@ pub(super) fn draw(
             continue;
         };
         if sampling.kind == Kind::Chunk {
-            hole.end = end_of_chunk(source, hole.start, stream.length());
+            hole.end = end_of_chunk(source, hole.start, stream.length(POISSON_MEAN));
         }
         if draw.accepts(source, hole) {
             holes.push(hole);
@@ -179,6 +184,19 @@ mod tests {
     }
 
     #[test]
+    fn lengths_have_the_mean_that_is_asked_for() {
+        assert_eq!(probability_of_zero(3.0), 0.049_787_068_367_863_944);
+        // A length of 0 counts as 1, so e⁻ᵐ is added to the mean m; 10 at most takes less than 0.001 away. Of mean 10, half
+        // of the lengths are cut to 10: 10 + e⁻¹⁰ - 10¹¹e⁻¹⁰/10! = 8.749.
+        for (mean, wanted) in [(0.5, 1.1065), (1.0, 1.3679), (3.0, 3.0494), (10.0, 8.749)] {
+            let mut stream = Stream::new(0, Kind::Chunk, "r");
+            let total: usize = (0..100_000).map(|_| stream.length(mean)).sum();
+            let drawn = total as f64 / 100_000.0;
+            assert!((drawn - wanted).abs() < 0.02, "{mean}: {drawn}");
+        }
+    }
+
+    #[test]
     fn numbers_are_even_and_lengths_are_poisson() {
         let mut stream = Stream::new(0, Kind::Chunk, "r");
         let mut counts = [0u32; 7];
@@ -187,7 +205,7 @@ mod tests {
         assert!(counts.iter().all(|n| n.abs_diff(10_000) < 500), "{counts:?}");
 
         let mut lengths = [0u32; 11];
-        (0..100_000).for_each(|_| lengths[stream.length()] += 1);
+        (0..100_000).for_each(|_| lengths[stream.length(POISSON_MEAN)] += 1);
         // Poisson(3): P(0) + P(1) = 4e⁻³ = 0.19915, P(2) = P(3) = 4.5e⁻³ = 0.22404, P(4) = 0.16803, P(≥ 10) = 0.00110.
         for (length, wanted) in
             [(0, 0), (1, 19_915), (2, 22_404), (3, 22_404), (4, 16_803), (10, 110)]

@@ -3,23 +3,30 @@
 
 use std::ops::{Range, RangeInclusive};
 
-use super::source::{LineClass, Source};
-use crate::repository::corpus::SourceFile;
-use crate::text::language::Layout;
-use crate::text::language::syntax::{Body, Syntax};
+use super::source::{self, LineClass, Source};
+use crate::repository::corpus::Repository;
+use crate::text::language::syntax::Body;
+use crate::text::language::{Language, Layout};
 
 /// Lines of a body, blank ones between its first and its last included.
-const BODY_LINES: RangeInclusive<usize> = 3..=30;
+pub(crate) const BODY_LINES: RangeInclusive<usize> = 3..=30;
 
-/// The bodies in the order of their signatures; a nested function's body lies within another.
-pub(super) fn holes(_: &SourceFile, source: &Source, syntax: &Syntax<'_>) -> Vec<Range<usize>> {
-    let functions = syntax.functions().into_iter();
-    let bodies =
-        functions.filter(|function| !function.is_broken).filter_map(|function| function.body);
-    bodies
-        .filter_map(|body| lines(source, syntax.spec().layout, body))
-        .filter(|hole| BODY_LINES.contains(&hole.len()))
-        .collect()
+/// Reads a repository's files and their functions' bodies of so many lines, in the order of the signatures; a nested function's
+/// body lies within another.
+pub(super) fn read_all(
+    repository: &Repository,
+    language: Language,
+    wanted: &RangeInclusive<usize>,
+) -> (Vec<Option<Source>>, Vec<Vec<Range<usize>>>) {
+    source::read_all(repository, language, |_, source, syntax| {
+        let functions = syntax.functions().into_iter();
+        let bodies =
+            functions.filter(|function| !function.is_broken).filter_map(|function| function.body);
+        bodies
+            .filter_map(|body| lines(source, syntax.spec().layout, body))
+            .filter(|hole| wanted.contains(&hole.len()))
+            .collect()
+    })
 }
 
 /// The lines of a body that has something to complete. Its docstring tells what to write and stays in the prompt.

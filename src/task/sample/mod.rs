@@ -23,11 +23,14 @@ mod resolve;
 mod source;
 mod typed;
 
+use std::ops::{Range, RangeInclusive};
+
 use crate::repository::corpus::Repository;
 use crate::repository::parallel;
 use crate::task::Task;
 use crate::text::language::Language;
-pub(crate) use draw::Stream;
+pub(crate) use draw::{POISSON_MEAN, Stream};
+pub(crate) use functions::BODY_LINES;
 use kind::Hole;
 pub use kind::{Kind, Sampling};
 use source::Source;
@@ -77,13 +80,14 @@ pub fn sample(
     parallel::map(drawn.into_iter().enumerate(), task).into_iter().flatten().collect()
 }
 
-/// The rows of every function's body that can be cut out, by file: none of generated files, nor of those with other line ends than
+/// The rows of every function's body of so many lines that can be cut out, by file: none of generated files, nor of those with other line ends than
 /// `\n`, whose rows are not lines.
 pub(crate) fn function_bodies(
     repository: &Repository,
     language: Language,
-) -> Vec<Vec<std::ops::Range<usize>>> {
-    let (sources, bodies) = source::read_all(repository, language, functions::holes);
+    lines: &RangeInclusive<usize>,
+) -> Vec<Vec<Range<usize>>> {
+    let (sources, bodies) = functions::read_all(repository, language, lines);
     let is_plain = |file: &crate::repository::corpus::SourceFile, source: &Source| {
         let ends = memchr::memchr_iter(b'\n', file.text.as_bytes()).count();
         let lines = ends + usize::from(!file.text.is_empty() && !file.text.ends_with('\n'));
@@ -108,7 +112,7 @@ fn candidates(
         Kind::Line | Kind::Chunk => {
             source::read_all(repository, language, |_, source, _| source.lines_of_code())
         }
-        Kind::Function => source::read_all(repository, language, functions::holes),
+        Kind::Function => functions::read_all(repository, language, &BODY_LINES),
         Kind::Api => calls::read_all(repository, language),
     };
     let holes = holes.into_iter().enumerate().flat_map(|(file, spans)| {
