@@ -308,7 +308,10 @@ fn all_of_it_in_one_command() {
     let again = place.run(&[&all[..], &["--ratio", "0.3"]].concat());
     again.says(&["instances.jsonl is current", "complete instances: ", "(current)"]);
     crate::support::assert_same(&first, &place.files("out"));
-    // Other files, other instances; unless they were there before.
+    // Other limits, other instances.
+    let ran = place.run(&[&all[..], &["--ratio", "0.3", "--fragments", "2"]].concat());
+    ran.says(&[" function instances of "]).silent_on("instances.jsonl is current");
+    // Other files too; unless they were there before.
     let new = "def new(x):\n    y = x\n    y += 1\n    return y\n";
     place.write("repos/quillpad/new.py", new);
     place.run(&[&all[..], &["--ratio", "0.3"]].concat()).silent_on("instances.jsonl is current");

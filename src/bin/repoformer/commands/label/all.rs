@@ -24,8 +24,6 @@ use crate::settings::{Given, SettingFlags, Settings};
 pub(crate) struct LabelAllArgs {
     #[command(flatten)]
     settings: SettingFlags,
-    #[command(flatten)]
-    drawing: DrawingFlags,
     /// Retrieval helps where it raises the edit similarity (0 to 1) by more than this
     #[arg(long, value_name = "T", default_value_t = 0.0, allow_negative_numbers = true)]
     threshold: f64,
@@ -35,6 +33,8 @@ pub(crate) struct LabelAllArgs {
     /// Folder for instances.jsonl, labels.jsonl, the output of `label verbalize`, and the cache
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
+    #[command(flatten)]
+    drawing: DrawingFlags,
     #[command(flatten)]
     sequences: SequenceFlags,
 }

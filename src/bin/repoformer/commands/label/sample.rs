@@ -1,13 +1,14 @@
 //! `label sample`: instances drawn from repositories.
 
+use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
 use repoformer::error::Error;
 use repoformer::selective::label::{
-    CollectSettings, Drawing, Filter, InstanceKind, RecordFormat, Repositories, Shard, collect,
-    fingerprint,
+    CHUNK_LINES, CollectSettings, Drawing, Filter, InstanceKind, RecordFormat, Repositories, Shard,
+    collect, fingerprint,
 };
 use repoformer::text::language::Language;
 
@@ -23,22 +24,23 @@ pub(crate) struct LabelSampleArgs {
     /// Read repositories from records instead of folders: JSONL, plain, gzip or zstd
     #[arg(long, value_name = "FILE")]
     pub(crate) raw: Option<PathBuf>,
-    #[command(flatten)]
-    pub(crate) drawing: DrawingFlags,
     /// Part of the repositories: 2/8 is the second of eight
     #[arg(long, value_name = "I/N")]
     pub(crate) shard: Option<String>,
     /// Write tasks of a benchmark, without retrieved fragments, as in CrossCodeLongEval
-    #[arg(long)]
+    #[arg(long, conflicts_with = "fragments")]
     pub(crate) as_benchmark: bool,
     /// File for the instances (`-`: standard output; compressed if the name ends in .gz or .zst). Until all are drawn,
     /// FILE.drawn holds them: the same command resumes there
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) drawing: DrawingFlags,
 }
 
 /// Instances to draw, and repositories to draw from.
 #[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Sampling")]
 pub(crate) struct DrawingFlags {
     /// Kind of the holes: chunk (about three lines), function (a body of 3 to 30 lines)
     #[arg(long, value_name = "KIND", default_value = "chunk",
@@ -48,9 +50,117 @@ pub(crate) struct DrawingFlags {
     /// with --profile repoformer-release]
     #[arg(long, value_name = "R")]
     pub(crate) ratio: Option<f64>,
+    /// Maximum number of chunks or functions of a repository that are clustered, a random sample of more [default: all; 1000
+    /// with --profile repoformer-release]
+    #[arg(long, value_name = "N")]
+    max_candidates: Option<usize>,
+    /// Mean of the Poisson distribution of a chunk's lines, before it is clipped to 1 to 10 [default: 3]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    poisson_mean: Option<f64>,
+    /// Minimum and maximum lines of a function's body [default: 3-30]
+    #[arg(long, value_name = "N-N")]
+    function_lines: Option<String>,
+    /// Number of fragments in the cross-file context of an instance [default: 3]
+    #[arg(long, value_name = "N")]
+    fragments: Option<usize>,
     /// Use every repository, not only those whose files import one another
-    #[arg(long)]
-    pub(crate) no_filter: bool,
+    #[arg(long, conflicts_with_all = ["min_files", "min_lines", "min_imports", "min_local_imports"])]
+    no_filter: bool,
+    /// Minimum number of files of a repository [default: 5; 20 for other languages than Python]
+    #[arg(long, value_name = "N")]
+    min_files: Option<usize>,
+    /// Minimum number of lines of a repository [default: 0; 20000 for other languages than Python]
+    #[arg(long, value_name = "N")]
+    min_lines: Option<usize>,
+    /// Minimum number of modules that a file imports, on average over a repository [default: 3; 0 for other languages than
+    /// Python]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    min_imports: Option<f64>,
+    /// Minimum number of these modules that are the repository's own [default: 2; 0 for other languages than Python]
+    #[arg(long, value_name = "X", allow_negative_numbers = true)]
+    min_local_imports: Option<f64>,
+}
+
+impl DrawingFlags {
+    /// The settings of the paper or the released program, and in their place what flags say.
+    fn drawing(&self, is_release: bool) -> Result<Drawing> {
+        let kind: InstanceKind = self.kind.parse()?;
+        let (flag, is_given, other) = match kind {
+            InstanceKind::Chunk => {
+                ("function-lines", self.function_lines.is_some(), InstanceKind::Function)
+            }
+            InstanceKind::Function => {
+                ("poisson-mean", self.poisson_mean.is_some(), InstanceKind::Chunk)
+            }
+        };
+        if is_given {
+            let other = other.name();
+            return fail(
+                format!("--{flag} belongs to instances of kind {other}"),
+                format!("leave it out, or draw these (--kind {other})"),
+            );
+        }
+        let usual = if is_release { Drawing::release(kind) } else { Drawing::paper(kind) };
+        let drawing = Drawing {
+            ratio: self.ratio.unwrap_or(usual.ratio),
+            max_candidates: self.max_candidates.or(usual.max_candidates),
+            poisson_mean: self.poisson_mean.unwrap_or(usual.poisson_mean),
+            function_lines: match &self.function_lines {
+                Some(text) => lines(text)?,
+                None => usual.function_lines,
+            },
+            fragments: self.fragments.unwrap_or(usual.fragments),
+            ..usual
+        };
+        if !(drawing.ratio > 0.0 && drawing.ratio <= 1.0) {
+            return fail("--ratio must be more than 0 and at most 1", "the paper's is 0.2");
+        }
+        if drawing.max_candidates == Some(0) {
+            return fail("--max-candidates must be at least 1", "without it, all are clustered");
+        }
+        if !(drawing.poisson_mean > 0.0 && drawing.poisson_mean <= CHUNK_LINES as f64) {
+            return fail(
+                format!("--poisson-mean must be more than 0 and at most {CHUNK_LINES}"),
+                format!("a chunk has {CHUNK_LINES} lines; the paper's mean is 3"),
+            );
+        }
+        if drawing.fragments == 0 {
+            return fail("--fragments must be at least 1", "the paper's number is 3");
+        }
+        Ok(drawing)
+    }
+
+    /// The paper's limits, and in their place what flags say.
+    fn filter(&self, language: Language, from: &Repositories) -> Result<Filter> {
+        if self.no_filter {
+            return Ok(Filter::none());
+        }
+        let (usual, imports) =
+            (Filter::paper(language), [self.min_imports, self.min_local_imports]);
+        // Raw records may say what files of any language import.
+        if language != Language::Python
+            && matches!(from, Repositories::Folders(..))
+            && imports.iter().any(Option::is_some)
+        {
+            return fail(
+                format!("imports are counted in Python, not in {language}"),
+                "leave out --min-imports and --min-local-imports; --min-files and --min-lines serve all languages",
+            );
+        }
+        let is_number = |least: &f64| *least >= 0.0 && least.is_finite();
+        if !imports.iter().flatten().all(is_number) {
+            return fail(
+                "--min-imports and --min-local-imports must be at least 0",
+                "the paper's are 3 and 2",
+            );
+        }
+        Ok(Filter {
+            files: self.min_files.unwrap_or(usual.files),
+            lines: self.min_lines.unwrap_or(usual.lines),
+            imports: self.min_imports.unwrap_or(usual.imports),
+            local_imports: self.min_local_imports.unwrap_or(usual.local_imports),
+        })
+    }
 }
 
 pub(super) fn run(args: &LabelSampleArgs) -> Result<()> {
@@ -85,16 +195,9 @@ struct Wanted {
 
 impl Wanted {
     fn of(args: &LabelSampleArgs, settings: &Settings) -> Result<Self> {
-        let kind: InstanceKind = args.drawing.kind.parse()?;
-        let paper = match settings.text("profile") {
-            Some("repoformer-release") => Drawing::release(kind),
-            _ => Drawing::paper(kind),
-        };
+        let is_release = settings.text("profile") == Some("repoformer-release");
+        let drawing = args.drawing.drawing(is_release)?;
         let language: Language = settings.parsed_option("language")?.unwrap_or_default();
-        let ratio = args.drawing.ratio.unwrap_or(paper.ratio);
-        if !(ratio > 0.0 && ratio <= 1.0) {
-            return fail("--ratio must be more than 0 and at most 1", "the paper's is 0.2");
-        }
         let (from, total) = match &args.raw {
             Some(file) => {
                 check_output(Some(&args.output), [file])?;
@@ -108,16 +211,15 @@ impl Wanted {
             }
         };
         Ok(Self {
+            filter: args.drawing.filter(language, &from)?,
             from,
             total,
             shard: args.shard.as_deref().map_or(Ok(Shard::WHOLE), shard)?,
-            filter: if args.drawing.no_filter { Filter::none() } else { Filter::paper(language) },
             drawing: Drawing {
                 language,
-                ratio,
                 seed: seed(settings)?,
                 retrieves: !args.as_benchmark,
-                ..paper
+                ..drawing
             },
             format: if args.as_benchmark { RecordFormat::Tasks } else { RecordFormat::Labels },
         })
@@ -211,5 +313,15 @@ fn shard(text: &str) -> Result<Shard> {
     match numbers {
         Some((index @ 1.., count)) if index <= count => Ok(Shard { index: index - 1, count }),
         _ => fail(format!("invalid --shard '{text}'"), "the second of eight parts is 2/8"),
+    }
+}
+
+/// Parses `3-30`, from 3 to 30 lines.
+fn lines(text: &str) -> Result<RangeInclusive<usize>> {
+    let ends = text.split_once('-');
+    let numbers = ends.and_then(|(least, most)| Some((least.parse().ok()?, most.parse().ok()?)));
+    match numbers {
+        Some((least @ 1.., most)) if least <= most => Ok(least..=most),
+        _ => fail(format!("invalid --function-lines '{text}'"), "from 3 to 30 lines is 3-30"),
     }
 }
