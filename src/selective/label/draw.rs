@@ -50,7 +50,7 @@ pub struct Drawing {
     /// Number of fragments in an instance's cross-file context, at least 1.
     pub fragments: usize,
     /// Whether the released program is followed. It leaves out blank lines of contexts, its query of a function of k lines has 3k
-    /// lines before and k after it, and its fragments have 11k lines where the query has the target.
+    /// lines before and k after it, and a chunk's fragments have 11k lines where the query has the target.
     pub is_release: bool,
     /// Whether to retrieve fragments.
     pub retrieves: bool,
@@ -227,7 +227,8 @@ fn hole(place: &Place, drawing: &Drawing, stream: &mut Stream) -> Hole {
 fn retrieve(code: &Code, holes: &[Hole], drawing: &Drawing) -> Vec<Vec<Hit>> {
     let mut by_size: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (number, hole) in holes.iter().enumerate() {
-        let factor = if drawing.is_release && hole.query_has_target { 11 } else { 10 };
+        let is_longer = drawing.is_release && drawing.kind == InstanceKind::Chunk;
+        let factor = if is_longer && hole.query_has_target { 11 } else { 10 };
         by_size.entry(factor * hole.lines.len()).or_default().push(number);
     }
     let mut found = vec![Vec::new(); holes.len()];
