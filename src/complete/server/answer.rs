@@ -28,8 +28,14 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// Returns the log-probabilities of the tokens in a part of the text, given in bytes; of all tokens, if they do not make up
-    /// the text (special tokens have no text, and a character may consist of several).
+    /// A completion of elsewhere, with the log-probabilities beside it.
+    pub(crate) fn of(text: &str, logprobs: Option<&Value>) -> Self {
+        let tokens = logprobs.map(tokens).unwrap_or_default();
+        Self { text: text.to_owned(), finish_reason: None, tokens }
+    }
+
+    /// Returns the log-probabilities of the tokens in a part of the text, given in bytes: not those of a text that ended it, which
+    /// some servers list as well. If the tokens do not begin with the text, of all of them (a character may consist of several).
     ///
     /// ```
     /// use repoformer::complete::server::{Sample, TokenProbability};
@@ -38,10 +44,12 @@ impl Sample {
     /// let sample = Sample { text: "\n  x\ny".into(), finish_reason: None, tokens };
     /// assert_eq!(sample.logprobs(3..4), [-0.5]);
     /// assert_eq!(sample.logprobs(1..4), [-3.0, -0.5]);
+    /// let ended = Sample { text: "\n  x".into(), ..sample };
+    /// assert_eq!(ended.logprobs(0..4), [-3.0, -0.5]);
     /// ```
     pub fn logprobs(&self, part: Range<usize>) -> Vec<f64> {
         let whole: String = self.tokens.iter().map(|token| token.text.as_str()).collect();
-        if whole != self.text {
+        if !whole.starts_with(&self.text) {
             return self.tokens.iter().map(|token| token.logprob).collect();
         }
         let (mut found, mut at) = (Vec::new(), 0);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::complete::server::Confidence;
+use crate::complete::server::{Confidence, Sample};
 use crate::error::Result;
 use crate::store::jsonl::{self, Fields, Object};
 use crate::task::cross_file::CrossFile;
@@ -82,7 +82,14 @@ impl Signals {
         let logprobs =
             choice.and_then(|choice| choice.get("logprobs")?.get("token_logprobs")?.as_array());
         let least = || {
-            let known: Vec<f64> = logprobs?.iter().filter_map(Value::as_f64).collect();
+            let choice = choice?;
+            let text = choice.get("text").and_then(Value::as_str).unwrap_or_default();
+            let sample = Sample::of(text, choice.get("logprobs"));
+            let known = match sample.tokens.is_empty() {
+                // Tokens without texts.
+                true => logprobs?.iter().filter_map(Value::as_f64).collect(),
+                false => sample.logprobs(0..text.len()),
+            };
             Some(Confidence::of(&known)?.min_logprob)
         };
         let given = number(choice.and_then(|choice| choice.get("min_logprob")));
@@ -281,6 +288,23 @@ mod tests {
     fn read(record: Value) -> Result<Label> {
         let Value::Object(record) = record else { panic!() };
         Label::read(Path::new("l.jsonl"), 3, record)
+    }
+
+    /// vLLM lists the token of the text that ended a completion.
+    #[test]
+    fn a_completion_is_as_doubtful_as_its_own_tokens() {
+        let logprobs = json!({
+            "tokens": ["\n    x", " =", " 16", "\n"], "token_logprobs": [-0.1, -0.2, -0.3, -7.0],
+        });
+        let least = |text: &str, logprobs: &Value| {
+            let record = json!({"choices": [{"text": text, "logprobs": logprobs}]});
+            Signals::of_prediction(record.as_object().unwrap()).min_logprob
+        };
+        assert_eq!(least("\n    x = 16", &logprobs), Some(-0.3));
+        assert_eq!(least("", &logprobs), None);
+        // Texts that do not make up the completion, or none: nobody knows which are its own.
+        assert_eq!(least("y", &logprobs), Some(-7.0));
+        assert_eq!(least("y", &json!({"token_logprobs": [-0.5]})), Some(-0.5));
     }
 
     #[test]
