@@ -153,12 +153,12 @@ impl Predictions {
     }
 }
 
-/// The retrieved windows stay with the prompt; they are most of a record.
+/// Retrieved windows and contexts stay with the prompt; they are most of a record.
 pub(super) fn drop_retrieved(record: &mut Object) {
     if let Some(Value::Object(metadata)) = record.get_mut("metadata") {
-        metadata.remove("query_window");
-        metadata.remove("top_k_context");
-        metadata.remove("query");
+        for field in ["query_window", "top_k_context", "shown_context", "right_context", "query"] {
+            metadata.remove(field);
+        }
     }
 }
 

@@ -93,6 +93,14 @@ impl PromptLayout {
             Self::Attach => "attach",
         }
     }
+
+    /// The model's style, where prompts are for one.
+    pub fn style(&self) -> Option<&Style> {
+        match self {
+            Self::Style(style) => Some(style),
+            Self::RepoCoder | Self::Attach => None,
+        }
+    }
 }
 
 impl PromptSettings {

@@ -42,10 +42,14 @@ const WITH_BLOCKS: &str = "prompts with retrieved blocks";
 
 const WITHOUT_PROMPT: &str = "tasks without a prompt";
 
+/// Revision of the records; raised with every change of what they say, so that cached prompts are made again.
+const RECORDS: u32 = 2;
+
 /// The settings that shape a mode's prompts.
 fn settings(experiment: &Experiment, mode: Mode) -> Identity {
     let prompts = &experiment.prompts;
     let mut identity = Identity::new("prompts")
+        .parameter("records", RECORDS)
         .parameter("benchmark", &experiment.layout.benchmark)
         .parameter("mode", mode)
         .parameter("prompt-style", prompts.layout.name());

@@ -107,7 +107,14 @@ impl Maker<'_> {
         let filled = style
             .fill(&parts, &self.prompts.budget, &self.prompts.tokenizer)
             .map_err(|reason| self.tasks.error(task, reason.to_string()))?;
-        let record = self.record(task, &filled, cross_file, query);
+        let mut record = self.record(task, &filled, cross_file, query);
+        let metadata = &mut record["metadata"];
+        metadata["prompt_style_digest"] = style.file_digest().into();
+        // Whole, where the task carries another than the prompt was made with, or none.
+        let right = right.filter(|_| style.shows_right()).unwrap_or_default();
+        if right != task.right_context.as_deref().unwrap_or_default() {
+            metadata["right_context"] = right.into();
+        }
         Ok(Line {
             json: json_line(&record),
             tokens: filled.tokens as u64,
@@ -136,6 +143,10 @@ impl Maker<'_> {
             Some(Value::Object(metadata)) => metadata,
             _ => Object::new(),
         };
+        // The task may have been a prompt once.
+        for field in ["query", "sample", "top_k_context", "shown_context", "right_context"] {
+            metadata.shift_remove(field);
+        }
         if let Some(query) = query {
             metadata.insert("query".into(), json!({ "text": query.text, "hole": query.hole }));
             metadata.insert("sample".into(), query.sample.into());
@@ -149,6 +160,11 @@ impl Maker<'_> {
             let shown = cross_file.fragments.iter().take(most);
             let fragment = |f: &crate::task::cross_file::Fragment| json!({ "retrieved_chunk": f.text, "filename": f.path, "score": f.score });
             let list: Vec<Value> = shown.map(fragment).collect();
+            if let Some(cut) = filled.cut.as_ref().filter(|_| self.mode != Mode::Given) {
+                let mut shown = vec![Value::Null; list.len().saturating_sub(1)];
+                shown.push(json!({ "retrieved_chunk": cut }));
+                metadata.insert("shown_context".into(), shown.into());
+            }
             metadata.insert("top_k_context".into(), list.into());
         }
         let numbers = [

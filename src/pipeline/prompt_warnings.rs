@@ -34,10 +34,7 @@ pub(super) fn warn_of_others(experiment: &Experiment, tasks: &TaskSet, report: &
 
 /// Warns where without repositories there is nowhere to take a right context from.
 pub(super) fn warn_of_contexts(experiment: &Experiment, report: &mut StageReport) -> Result<()> {
-    let shown = match &experiment.prompts.layout {
-        PromptLayout::Style(style) => style.shows_right() && style.include().right,
-        PromptLayout::RepoCoder | PromptLayout::Attach => false,
-    };
+    let shown = experiment.prompts.layout.style().is_some_and(|style| style.shows_right());
     if !shown || !experiment.repos_dir.as_os_str().is_empty() {
         return Ok(());
     }

@@ -10,7 +10,7 @@ use super::eval::scores;
 use super::experiment::Experiment;
 use super::remote::{Latency, latencies};
 use crate::error::{Error, Result};
-use crate::prompt::shown::read_fragments;
+use crate::prompt::shown::read_shown;
 use crate::repository::parallel;
 use crate::retrieve::Mode;
 use crate::selective::label::{self, signals};
@@ -60,7 +60,7 @@ pub fn selective(
     let tasks = experiment.tasks()?;
     let (base, _) = scores(experiment, Mode::Without, model, None)?;
     let (augmented, _) = scores(experiment, mode, model, None)?;
-    let fragments = read_fragments(&experiment.layout.prompts(mode))?;
+    let mut shown = read_shown(&experiment.layout.prompts(mode))?;
     let mut signals = signals(&experiment.layout.predictions(Mode::Without, model), tasks)?;
     // An entropy over samples that are also the base would change what is compared.
     signals.iter_mut().for_each(|signals| signals.entropy = None);
@@ -96,13 +96,12 @@ pub fn selective(
             continue;
         };
         let task = &tasks.tasks[place];
-        let retrieved: Vec<Fragment> = fragments
-            .get(&task.row)
-            .map(|found| found.iter().map(|fragment| fragment.to_cross_file()).collect())
-            .unwrap_or_default();
+        let shown = shown.remove(&task.row).unwrap_or_default();
+        let retrieved: Vec<Fragment> =
+            shown.fragments.iter().map(|fragment| fragment.to_cross_file()).collect();
         let request = Request {
             left: &task.prompt,
-            right: task.right_context.as_deref().unwrap_or(""),
+            right: shown.right.as_deref().or(task.right_context.as_deref()).unwrap_or(""),
             path: &task.path,
             language: task.language(),
             fragments: &retrieved,

@@ -62,6 +62,11 @@ impl Block {
         }
     }
 
+    /// The lines of code that it shows.
+    pub(super) fn text<'f>(&self, fragments: &'f RepoFragments) -> &'f str {
+        fragments.files[self.file as usize].text(self.start, self.end)
+    }
+
     /// Appends the block's text: every line a comment, a newline at the end.
     pub(super) fn render(&self, frame: &Frame, fragments: &RepoFragments, out: &mut String) {
         let Frame { comment, found_in, separator, .. } = frame;

@@ -51,6 +51,8 @@ pub struct Prompt {
     pub tokens: usize,
     /// The fragments in it, best first.
     pub chosen: Vec<Hit>,
+    /// The lines that it shows for each of them.
+    pub blocks: Vec<Block>,
 }
 
 /// Builds the prompts of one repository's tasks.
@@ -132,6 +134,7 @@ impl<'a> Builder<'a> {
                 text: task.prompt.clone(),
                 tokens: self.tokenizer.count_with(&task.prompt, &mut scratch.cache),
                 chosen: Vec::new(),
+                blocks: Vec::new(),
             };
         };
         let chosen = self.choose(task, &found.hits, scratch);
@@ -140,6 +143,7 @@ impl<'a> Builder<'a> {
             text: self.text(task, &chosen),
             tokens: chosen.tokens + own_tokens.get_or_init(own),
             chosen: chosen.hits,
+            blocks: chosen.blocks,
         }
     }
 
@@ -186,8 +190,12 @@ impl<'a> Builder<'a> {
     pub fn line(&self, task: &Task, query: Option<&Query>, prompt: &Prompt) -> Vec<u8> {
         let mut line = Vec::with_capacity(2 * prompt.text.len());
         let record = Record { fragments: self.fragments, mode: self.mode, form: self.form };
-        let retrieved =
-            query.map(|query| Retrieved { query, chosen: &prompt.chosen, hole: self.hole(task) });
+        let retrieved = query.map(|query| Retrieved {
+            query,
+            chosen: &prompt.chosen,
+            blocks: &prompt.blocks,
+            hole: self.hole(task),
+        });
         record.write(task, retrieved, &prompt.text, prompt.tokens, &mut line);
         line.push(b'\n');
         line

@@ -3,6 +3,7 @@
 //! Written by hand, since its few long strings are nearly all of it and `serde_json` goes through them byte by byte;
 //! the tests hold it against the same record by way of `serde` and [`crate::formats::records`].
 
+use super::block::Block;
 use super::json;
 use crate::repository::fragment::{Place, RepoFragments};
 use crate::retrieve::{Hit, Hole, Mode, Query, QueryForm, Score};
@@ -10,9 +11,9 @@ use crate::store::jsonl::Object;
 use crate::task::{Format, Task};
 
 /// Fields of a task's metadata that a prompt writes itself: the task may have been a prompt once.
-pub(super) const WRITTEN_ANEW: [&str; 8] = [
-    "query_window", "top_k_context", "window_size", "slice_size", "sample", "row", "mode",
-    "prompt_tokens",
+pub(super) const WRITTEN_ANEW: [&str; 9] = [
+    "query_window", "top_k_context", "shown_context", "window_size", "slice_size", "sample", "row",
+    "mode", "prompt_tokens",
 ];
 
 /// Parts that the records of one repository's prompts share.
@@ -28,6 +29,8 @@ pub(super) struct Record<'a> {
 pub(super) struct Retrieved<'a> {
     pub(super) query: &'a Query,
     pub(super) chosen: &'a [Hit],
+    /// The lines that it shows for each.
+    pub(super) blocks: &'a [Block],
     pub(super) hole: Hole<'a>,
 }
 
@@ -75,13 +78,15 @@ impl Record<'_> {
         }
     }
 
-    fn retrieved(&self, Retrieved { query, chosen, hole }: Retrieved<'_>, out: &mut Vec<u8>) {
+    fn retrieved(&self, retrieved: Retrieved<'_>, out: &mut Vec<u8>) {
+        let Retrieved { query, chosen, blocks, hole } = retrieved;
         self.query(query, out);
         list("top_k_context", out);
         for hit in chosen {
             self.hit(hit, &hole, out);
         }
         out.push(b']');
+        self.shown(chosen, blocks, &hole, out);
         let [size, overlap] = self.fragments.cut.fields();
         number(size.0, size.1, out);
         name(overlap.0, out);
@@ -129,6 +134,33 @@ impl Record<'_> {
             number("union", union, out);
         }
         out.push(b'}');
+    }
+
+    /// The lines that stand in the prompt, where any are others than were found: in the order of the fragments, `null`
+    /// for one that is shown as it is.
+    fn shown(&self, chosen: &[Hit], blocks: &[Block], hole: &Hole<'_>, out: &mut Vec<u8>) {
+        let is_itself = |(hit, block): (&Hit, &Block)| {
+            let place = hole.first_named_place(hit.fragment);
+            (block.start, block.end) == (place.start, place.end)
+        };
+        if chosen.iter().zip(blocks).all(is_itself) {
+            return;
+        }
+        list("shown_context", out);
+        for pair in chosen.iter().zip(blocks) {
+            if is_itself(pair) {
+                comma(out);
+                out.extend_from_slice(b"null");
+                continue;
+            }
+            let block = pair.1;
+            open(out);
+            text("context", block.text(self.fragments), out);
+            number("start_line_no", block.start, out);
+            number("end_line_no", block.end, out);
+            out.push(b'}');
+        }
+        out.push(b']');
     }
 
     fn place(&self, place: Place, out: &mut Vec<u8>) {

@@ -1,4 +1,4 @@
-//! Fragments that prompts show, read from the prompts' records.
+//! Contexts that prompts show, read from the prompts' records.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -34,29 +34,58 @@ impl Fragment {
     }
 }
 
+/// Contexts of a prompt.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ShownContexts {
+    /// The fragments, best first, as they stand in the prompt.
+    pub fragments: Vec<Fragment>,
+    /// The right context that it was made with, whole, where the task carries another or none.
+    pub right: Option<String>,
+}
+
 /// Reads the fragments that each row's prompt shows, best first.
+///
+/// # Errors
+/// The file cannot be read.
 pub fn read_fragments(path: &Path) -> Result<FxHashMap<usize, Vec<Fragment>>> {
+    let shown = read_shown(path)?.into_iter();
+    Ok(shown.map(|(row, shown)| (row, shown.fragments)).collect())
+}
+
+/// Reads the contexts that each row's prompt shows.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn read_shown(path: &Path) -> Result<FxHashMap<usize, ShownContexts>> {
     let mut texts: FxHashSet<Arc<str>> = FxHashSet::default();
     let mut found = FxHashMap::default();
     jsonl::for_each(path, |_, object| {
         let metadata = object.get("metadata").and_then(Value::as_object);
         let row = metadata.and_then(|metadata| metadata.get("row")?.as_u64());
-        let list = metadata.and_then(|metadata| metadata.get("top_k_context")?.as_array());
-        if let (Some(row), Some(list)) = (row, list) {
-            let fragments = list.iter().filter_map(Value::as_object);
-            let fragments: Vec<Fragment> = fragments.map(|hit| fragment(hit, &mut texts)).collect();
-            // Of several samples' prompts the first is shown.
-            found.entry(row as usize).or_insert(fragments);
-        }
+        let (Some(metadata), Some(row)) = (metadata, row) else {
+            return Ok(());
+        };
+        let list = |name: &str| metadata.get(name).and_then(Value::as_array);
+        let lines = list("shown_context");
+        let hits = list("top_k_context").into_iter().flatten();
+        let fragments = hits.enumerate().filter_map(|(place, hit)| {
+            let lines = lines.and_then(|lines| lines.get(place)?.as_object());
+            Some(fragment(hit.as_object()?, lines, &mut texts))
+        });
+        let right = metadata.get("right_context").and_then(Value::as_str).map(str::to_owned);
+        let shown = ShownContexts { fragments: fragments.collect(), right };
+        // Of several samples' prompts the first is shown.
+        found.entry(row as usize).or_insert(shown);
         Ok(())
     })?;
     Ok(found)
 }
 
-/// A hit as windows (`context`, `metadata[0]`) or chunks (`retrieved_chunk`, `filename`) write it.
-fn fragment(hit: &Object, texts: &mut FxHashSet<Arc<str>>) -> Fragment {
-    let text = |names: [&str; 2]| {
-        let found = names.iter().find_map(|name| hit.get(*name)?.as_str());
+/// A hit as windows (`context`, `metadata[0]`) or chunks (`retrieved_chunk`, `filename`) write it, with the `lines` that are
+/// shown for it, where those are others.
+fn fragment(hit: &Object, lines: Option<&Object>, texts: &mut FxHashSet<Arc<str>>) -> Fragment {
+    let text_of = |object: &Object, names: [&str; 2]| {
+        let found = names.iter().find_map(|name| object.get(*name)?.as_str());
         found.unwrap_or_default().to_owned()
     };
     let mut shared = |text: String| match texts.get(text.as_str()) {
@@ -75,13 +104,17 @@ fn fragment(hit: &Object, texts: &mut FxHashSet<Arc<str>>) -> Fragment {
             let names = names.iter().skip(1).filter_map(Value::as_str);
             names.collect::<Vec<_>>().join("/")
         }
-        None => text(["filename", "path"]),
+        None => text_of(hit, ["filename", "path"]),
     };
+    let place = lines
+        .filter(|lines| lines.contains_key("start_line_no"))
+        .or(place.and_then(Value::as_object));
+    let first_line = place.and_then(|place| Some(place.get("start_line_no")?.as_u64()? as usize));
     let score = hit.get("sim_score").or_else(|| hit.get("score"));
     Fragment {
         path: shared(path),
-        first_line: place.and_then(|place| Some(place["start_line_no"].as_u64()? as usize)),
+        first_line,
         score: score.and_then(Value::as_f64),
-        text: shared(text(["context", "retrieved_chunk"])),
+        text: shared(text_of(lines.unwrap_or(hit), ["context", "retrieved_chunk"])),
     }
 }

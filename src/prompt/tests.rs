@@ -172,6 +172,18 @@ fn plain_line(
     if let Some(query) = query {
         add("query_window", records::query(queries, query, true));
         add("top_k_context", prompt.chosen.iter().map(hit).collect());
+        let shown = prompt.chosen.iter().zip(&prompt.blocks).map(|(hit, block)| {
+            let lines = &windows.files[block.file as usize].lines;
+            let text = lines.range(block.start as usize, block.end as usize);
+            let record =
+                json!({"context": text, "start_line_no": block.start, "end_line_no": block.end});
+            let place = hole.first_named_place(hit.fragment);
+            ((block.start, block.end) != (place.start, place.end)).then_some(record)
+        });
+        let shown: Vec<Option<Value>> = shown.collect();
+        if shown.iter().any(Option::is_some) {
+            add("shown_context", json!(shown));
+        }
         add("window_size", json!(shape.window_size));
         add("slice_size", json!((!prompt.chosen.is_empty()).then_some(shape.slice_size)));
         add("sample", json!(query.sample));

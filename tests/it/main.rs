@@ -17,6 +17,7 @@ mod cli_identity;
 mod cli_languages;
 mod cli_paper;
 mod cli_policy;
+mod cli_shown;
 mod cli_verbalize;
 mod endpoint;
 mod readme;

@@ -124,6 +124,7 @@ const PROMPT_METADATA: &[Field] = &[
     may("context_start_lineno line_no lineno", Count),
     may("query_window", Type::Object(QUERY_WINDOW)),
     may("top_k_context", HITS),
+    may("shown_context", Anything),
     may("window_size slice_size sample row", Count),
     may("mode", Text),
     may("prompt_tokens", Count),

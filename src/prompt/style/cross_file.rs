@@ -6,6 +6,7 @@ use super::template::{Piece, Presence, Slot, Template};
 use crate::error::{Error, Result};
 use crate::task::cross_file::{self, CrossFile, FOUND_IN, Fragment, HEAD};
 use crate::text::language::Language;
+use crate::text::lines::Lines;
 use crate::text::tokenize::model::{Part, Tokenizer};
 
 /// The part of a cross-file context that a prompt shows.
@@ -15,6 +16,8 @@ pub(super) struct Shown<'p> {
     pub(super) tokens: usize,
     /// Fragments of which at least some code is shown.
     pub(super) fragments: usize,
+    /// Code of the last of them that is shown, where it was cut.
+    pub(super) cut: Option<String>,
 }
 
 /// The text as comments, after `lead`; `None` where there is nothing to show.
@@ -52,8 +55,18 @@ pub(super) fn cut_comments<'p>(
         return Shown::default();
     }
     let shown = kept.get(lead.len()..).unwrap_or_default();
+    let mut cut = None;
     let fragments = match Block::at_start(shown, language.comment()) {
-        Some(block) => block.fragments.len(),
+        Some(mut block) => {
+            let count = block.fragments.len();
+            let whole = count.checked_sub(1).and_then(|last| context.fragments.get(last));
+            let last = block.fragments.pop();
+            cut = last.zip(whole).and_then(|(last, whole)| {
+                let lines = Lines::new(whole.text.trim_matches('\n'));
+                (!lines.iter().eq(last.text.split('\n'))).then_some(last.text)
+            });
+            count
+        }
         // Not the usual text: what is known is which paths are there.
         None => {
             let fragments = context.fragments.iter();
@@ -61,7 +74,7 @@ pub(super) fn cut_comments<'p>(
             fragments.filter(is_named).count()
         }
     };
-    Shown { parts: vec![Part::Plain(kept)], tokens, fragments }
+    Shown { parts: vec![Part::Plain(kept)], tokens, fragments, cut }
 }
 
 /// The fragments of a context, read from its text where it has that alone.
@@ -131,6 +144,7 @@ fn push_cut<'p>(
         if tokens <= budget {
             shown.tokens = tokens;
             shown.fragments += 1;
+            shown.cut = Some(text.to_owned());
             return;
         }
         room = text_tokens.saturating_sub(tokens - budget);

@@ -22,7 +22,7 @@ impl Style {
         budget: &Budget,
         tokenizer: &Tokenizer,
     ) -> Result<Filled> {
-        let right_shown = self.include.right && self.shows_right();
+        let right_shown = self.shows_right();
         let (right, right_tokens) = match budget.right {
             _ if !right_shown => ("", 0),
             Some(budget) => tokenizer.start_of(parts.right, budget),
@@ -71,6 +71,7 @@ impl Style {
             right_tokens,
             cross_file_tokens: shown.tokens,
             fragments: shown.fragments,
+            cut: shown.cut,
             stop: self.stop.clone(),
         })
     }

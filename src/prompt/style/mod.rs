@@ -136,6 +136,8 @@ pub struct Filled {
     pub cross_file_tokens: usize,
     /// Fragments of which at least some code is shown.
     pub fragments: usize,
+    /// Code of the last of them that is shown, where it was cut.
+    pub cut: Option<String>,
     /// Strings at which the completion ends, the most usual first.
     pub stop: Vec<String>,
 }
@@ -177,9 +179,9 @@ impl Style {
         self.include
     }
 
-    /// Whether a right context has a place in it.
+    /// Whether its prompts show a right context: it has a place there, and is asked for.
     pub fn shows_right(&self) -> bool {
-        self.template.shows(Slot::Right)
+        self.include.right && self.template.shows(Slot::Right)
     }
 
     /// Whether a cross-file context has a place in it.
@@ -190,6 +192,11 @@ impl Style {
     /// Strings at which the completion ends: the model's end of text and the tokens that begin another file.
     pub fn stop(&self) -> &[String] {
         &self.stop
+    }
+
+    /// Digest of its file: two styles of one digest are the same, whatever they are called.
+    pub fn file_digest(&self) -> &str {
+        &self.digest
     }
 
     /// Digest for an artifact's identity: of its file, and of which contexts it shows.

@@ -17,7 +17,7 @@ use crate::evaluate::postprocess::{
 use crate::evaluate::predictions;
 use crate::evaluate::score::{Missing, Scoring, score_tasks};
 use crate::evaluate::statistics::Buckets;
-use crate::prompt::shown::{self, read_fragments};
+use crate::prompt::shown::{Fragment, ShownContexts, read_shown};
 use crate::repository::parallel;
 use crate::store::artifact;
 use crate::store::jsonl::{self, At, Object, Reader};
@@ -120,7 +120,7 @@ pub struct JudgeSettings<'a> {
     pub base: &'a Path,
     /// Predictions with retrieval.
     pub augmented: &'a Path,
-    /// Prompts of the predictions with retrieval, if the instances lack the retrieved fragments.
+    /// Prompts of the predictions with retrieval, if the instances lack the contexts that these show.
     pub prompts: Option<&'a Path>,
     /// Probabilities of the token that requests retrieval, if they are in a separate file.
     pub probabilities: Option<&'a Path>,
@@ -191,8 +191,8 @@ struct JudgeInputs<'a> {
     /// Predictions of each task without and with retrieval.
     predictions: [Vec<Vec<String>>; 2],
     signals: Vec<Signals>,
-    /// Fragments in each row's prompt, if the instances lack them.
-    shown: Option<FxHashMap<usize, Vec<shown::Fragment>>>,
+    /// Contexts of each row's prompt, if the instances lack them.
+    shown: Option<FxHashMap<usize, ShownContexts>>,
 }
 
 impl<'a> JudgeInputs<'a> {
@@ -254,7 +254,7 @@ impl<'a> JudgeInputs<'a> {
             model,
             predictions,
             signals,
-            shown: judging.prompts.map(read_fragments).transpose()?,
+            shown: judging.prompts.map(read_shown).transpose()?,
             tasks,
         })
     }
@@ -300,9 +300,10 @@ impl<'a> JudgeInputs<'a> {
         let places = first..first + batch.tasks.len();
         if let Some(shown) = &self.shown {
             for (task, label) in batch.tasks.iter().zip(&mut batch.labels) {
-                let found = shown.get(&task.row).map_or(&[][..], Vec::as_slice);
-                let found = found.iter().map(shown::Fragment::to_cross_file).collect();
-                label.show(CrossFile::of(found, task.language()));
+                let found = shown.get(&task.row).cloned().unwrap_or_default();
+                let fragments = found.fragments.iter().map(Fragment::to_cross_file).collect();
+                let cross_file = CrossFile::of(fragments, task.language());
+                label.show(cross_file, found.right);
             }
         }
         let path = self.tasks.path.clone();

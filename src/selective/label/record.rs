@@ -163,8 +163,12 @@ impl Label {
         self.label.or_else(|| Some(self.es_rg1? > self.es_infile?))
     }
 
-    /// Replaces the cross-file context.
-    pub(super) fn show(&mut self, cross_file: CrossFile) {
+    /// Replaces the cross-file context, and the right context where it is another.
+    pub(super) fn show(&mut self, cross_file: CrossFile, right: Option<String>) {
+        if let Some(right) = right {
+            self.record.insert("right_context".into(), right.as_str().into());
+            self.right_context = right;
+        }
         let shown = write_cross_file(&cross_file, Format::CrossCodeEval);
         self.record.insert("crossfile_context".into(), shown);
         self.cross_file = cross_file;

@@ -1,0 +1,107 @@
+//! What prompts show: the embedded model, policies and labels read it as it stands there.
+
+use serde_json::{Value, json};
+
+use crate::support::{Place, jsonl, judge, parse_jsonl};
+
+const PROJECT: &str = env!("CARGO_MANIFEST_DIR");
+
+/// The rows of `run` on the sample repositories.
+fn rows(place: &Place, tasks: &str, cache: &str, more: &[&str]) -> Vec<Value> {
+    let repos = format!("{PROJECT}/data/repos");
+    let run = [
+        "run", "--repos-dir", &repos, "--tasks", tasks, "--cache-dir", cache, "--format", "jsonl",
+        "--resamples", "100",
+    ];
+    parse_jsonl(&place.run(&[&run[..], more].concat()).done().stdout)
+}
+
+fn row<'a>(rows: &'a [Value], mode: &str) -> &'a Value {
+    rows.iter().find(|row| row["mode"] == mode).unwrap()
+}
+
+/// Scores and rate of a row.
+fn result(rows: &[Value], mode: &str) -> [Value; 3] {
+    ["em", "es", "with_retrieved"].map(|name| row(rows, mode)[name].clone())
+}
+
+fn line_tasks() -> String {
+    format!("{PROJECT}/data/tasks/line.jsonl")
+}
+
+/// Tasks that carry a right context, and those of the labels, which carry the same as their prompts showed.
+fn with_right(labels: &[Value], right: impl Fn(&Value) -> Value) -> String {
+    let task = |label: &Value| {
+        let metadata = &label["metadata"];
+        json!({
+            "prompt": label["prompt"], "groundtruth": label["groundtruth"], "right_context": right(label),
+            "crossfile_context": "",
+            "metadata": {"task_id": metadata["task_id"], "filepath": metadata["filename"]},
+        })
+    };
+    jsonl(&labels.iter().map(task).collect::<Vec<_>>())
+}
+
+#[test]
+fn policies_and_labels_see_what_stands_in_the_prompts() {
+    let place = Place::empty();
+    let tasks = line_tasks();
+    let paper = [
+        "--profile",
+        "repoformer-paper",
+        "--mode",
+        "none,rg1",
+        "--policy",
+        "learned@0.2,learned-scored@0.2",
+    ];
+    let first = rows(&place, &tasks, "paper", &paper);
+    rows(&place, &tasks, "repocoder", &["--mode", "none,rg1"]);
+    let mut labels = Vec::new();
+    for cache in ["paper", "repocoder"] {
+        let file = |kind: &str, mode: &str| place.named(&format!("{cache}/{kind}/line"), mode);
+        let (base, rag) = (file("predictions", "none"), file("predictions", "rg1"));
+        let prompts = file("prompts", "rg1");
+        let more = ["--prompts", &prompts, "-o", "labels.jsonl"];
+        place.run(&[&judge(&tasks, &base, &rag)[..], &more].concat()).done();
+        labels = place.records("labels.jsonl");
+        assert_eq!(labels.len(), 180);
+        let mut count = 0;
+        for (label, prompt) in labels.iter().zip(place.records(&prompts)) {
+            let prompt = prompt["prompt"].as_str().unwrap();
+            for fragment in label["crossfile_context"]["list"].as_array().unwrap() {
+                let text = fragment["retrieved_chunk"].as_str().unwrap().trim_matches('\n');
+                let commented: Vec<String> =
+                    text.split('\n').map(|line| format!("# {line}")).collect();
+                assert!(
+                    prompt.contains(&commented.join("\n")),
+                    "{cache} {}: {text}",
+                    label["metadata"]
+                );
+                count += 1;
+            }
+        }
+        assert!(count > 180, "{cache}: {count}");
+        if cache == "paper" {
+            assert!(labels.iter().all(|label| label["right_context"] != ""));
+            place.write(
+                "carried.jsonl",
+                with_right(&labels, |label| label["right_context"].clone()),
+            );
+            place.write("empty.jsonl", with_right(&labels, |_| json!("")));
+        }
+    }
+    // RepoCoder's prompts show none.
+    assert!(labels.iter().all(|label| label["right_context"] == ""));
+    for policy in ["learned@0.2", "learned-scored@0.2"] {
+        let of = |tasks: &str, cache: &str, more: &[&str]| {
+            result(&rows(&place, tasks, cache, &[&paper[..], more].concat()), policy)
+        };
+        assert_eq!(of("carried.jsonl", "carried", &[]), result(&first, policy), "{policy}");
+        let left = ["--right-context", "no"];
+        assert_eq!(
+            of("carried.jsonl", "left", &left),
+            of("empty.jsonl", "left", &left),
+            "{policy}"
+        );
+    }
+}
