@@ -33,6 +33,7 @@ pub fn complete(
 ) -> Result<StageReport> {
     completion.check()?;
     let mut report = StageReport::default();
+    let style = experiment.prompts.layout.style();
     for &mode in modes {
         let prompts = experiment.layout.prompts(mode);
         let header = require_prompts(experiment, mode)?;
@@ -55,7 +56,7 @@ pub fn complete(
         let header = report.ensure_jsonl(path.clone(), &identity, |report, sink| {
             let text = read_prompts(experiment, mode)?;
             let predictions = match &completion.server {
-                None => complete_text(&prompts, &text, completion, tick),
+                None => complete_text(&prompts, &text, completion, style, tick),
                 Some(server) => server.complete(&prompts, text, completion, tick)?,
             };
             sink.write(&predictions.text)?;
@@ -104,13 +105,15 @@ fn refuse_foreign(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Completes every prompt of a JSONL file; `total` is told how many there are.
+/// Completes every prompt of a JSONL file; `total` is told how many there are. Prompts of a style that is not bundled need
+/// it to be completed by the embedded model.
 ///
 /// # Errors
 /// The file cannot be read.
 pub fn complete_file(
     prompts: &Path,
     completion: &Completion,
+    style: Option<&Style>,
     total: &dyn Fn(usize),
     tick: &(dyn Fn() + Sync),
 ) -> Result<Predictions> {
@@ -118,7 +121,7 @@ pub fn complete_file(
     let text = jsonl::read(prompts)?;
     total(jsonl::records(&text).count());
     match &completion.server {
-        None => Ok(complete_text(prompts, &text, completion, tick)),
+        None => Ok(complete_text(prompts, &text, completion, style, tick)),
         Some(server) => server.complete(prompts, text, completion, tick),
     }
 }
@@ -128,12 +131,13 @@ fn complete_text(
     path: &Path,
     text: &[u8],
     completion: &Completion,
+    style: Option<&Style>,
     tick: &(dyn Fn() + Sync),
 ) -> Predictions {
     let made = parallel::map(jsonl::records(text), |(at, bytes)| {
         let mut latency = Latency::of_prompt(bytes);
         let begin = Instant::now();
-        let line = complete_record(path, at, bytes, completion)?;
+        let line = complete_record(path, at, bytes, completion, style)?;
         latency.generation_ms = Some(1e3 * begin.elapsed().as_secs_f64());
         latency.at_once = Some(rayon::current_num_threads());
         tick();
@@ -152,7 +156,13 @@ fn complete_text(
     predictions
 }
 
-fn complete_record(path: &Path, at: At, bytes: &[u8], completion: &Completion) -> Result<Vec<u8>> {
+fn complete_record(
+    path: &Path,
+    at: At,
+    bytes: &[u8],
+    completion: &Completion,
+    style: Option<&Style>,
+) -> Result<Vec<u8>> {
     let mut object = jsonl::parse(path, at.line, bytes)?;
     let fields = Fields::new(path, at.line, "", &object);
     let limits = Limits {
@@ -162,7 +172,8 @@ fn complete_record(path: &Path, at: At, bytes: &[u8], completion: &Completion) -
         },
         max_tokens: completion.max_tokens,
     };
-    let prompt = left_to_right(fields.string("prompt")?, &object);
+    let own = own_style(&object, style).map_err(|reason| fields.error(reason))?;
+    let prompt = left_to_right(fields.string("prompt")?, own);
     let generation = in_context::complete(&prompt, &limits);
     drop_retrieved(&mut object);
     Ok(line(object, &generation))
@@ -170,13 +181,35 @@ fn complete_record(path: &Path, at: At, bytes: &[u8], completion: &Completion) -
 
 /// A prompt for a model that knows no special tokens: of one that was made for infilling, the right context, the
 /// cross-file context and the left context in this order, so that what is to be completed stands at the end.
-fn left_to_right<'p>(prompt: &'p str, record: &Object) -> Cow<'p, str> {
-    let metadata = record.get("metadata").and_then(Value::as_object);
-    let style = metadata.and_then(|m| m.get("prompt_style")?.as_str());
-    let slots = style.and_then(|name| Style::bundled(name)?.split(prompt));
-    match slots {
+fn left_to_right<'p>(prompt: &'p str, style: Option<&Style>) -> Cow<'p, str> {
+    match style.and_then(|style| style.split(prompt)) {
         Some(slots) => Cow::Owned([slots.right, "\n", slots.cross_file, slots.left].concat()),
         None => Cow::Borrowed(prompt),
+    }
+}
+
+/// The style that a prompt's record says it is of: `known`, or a bundled one. `None` where it names none.
+fn own_style<'s>(record: &Object, known: Option<&'s Style>) -> Result<Option<&'s Style>, String> {
+    let metadata = record.get("metadata").and_then(Value::as_object);
+    let said = |field: &str| metadata.and_then(|m| m.get(field)?.as_str());
+    let Some(name) = said("prompt_style") else {
+        return Ok(None);
+    };
+    let digest = said("prompt_style_digest");
+    let is_it = |style: &&Style| match digest {
+        Some(digest) => style.file_digest() == digest,
+        // Somebody wrote the prompt by hand.
+        None => style.name() == name,
+    };
+    let bundled = Style::names().filter_map(|name| -> Option<&'s Style> { Style::bundled(name) });
+    match known.into_iter().chain(bundled).find(is_it) {
+        Some(style) => Ok(Some(style)),
+        None if digest.is_some() && Style::bundled(name).is_some() => Err(format!(
+            "the prompt is of another style '{name}' than the bundled one, so where its contexts are is not known; name the file of its style"
+        )),
+        None => Err(format!(
+            "unknown prompt style '{name}', so where the prompt's contexts are is not known; name the file of its style"
+        )),
     }
 }
 

@@ -43,6 +43,54 @@ fn with_right(labels: &[Value], right: impl Fn(&Value) -> Value) -> String {
 }
 
 #[test]
+fn the_embedded_model_knows_a_prompt_by_its_own_style() {
+    let place = Place::empty();
+    let bundled = |name: &str| {
+        std::fs::read_to_string(format!("{PROJECT}/src/prompt/style/bundled/{name}.toml")).unwrap()
+    };
+    place.write("copy.toml", bundled("starcoder"));
+    place.write("mine.toml", format!("# mine\n{}", bundled("starcoder")));
+    place.write("sub/starcoder.toml", bundled("codellama"));
+    let run = |style: &str, cache: &str| {
+        let more = [
+            "--profile", "repoformer-paper", "--mode", "none,rg1", "--policy", "never",
+            "--prompt-style", style,
+        ];
+        let rows = rows(&place, &line_tasks(), cache, &more);
+        [result(&rows, "none"), result(&rows, "rg1")]
+    };
+    let starcoder = run("starcoder", "starcoder");
+    assert_eq!(run("copy.toml", "copy"), starcoder);
+    assert_eq!(run("mine.toml", "mine"), starcoder);
+    assert_eq!(run("sub/starcoder.toml", "sub"), run("codellama", "codellama"));
+    // A file of prompts says which style it is of.
+    let prompts = place.named("mine/prompts/line", "none");
+    let complete = ["complete", "--prompts", &prompts];
+    place
+        .run(&complete)
+        .partly()
+        .says(&["unknown prompt style 'mine'", "name the file of its style"]);
+    let named = place
+        .run(
+            &[&complete[..], &["--profile", "repoformer-paper", "--prompt-style", "mine.toml"]]
+                .concat(),
+        )
+        .done();
+    assert_eq!(named.stdout, place.read(&place.named("mine/predictions/line", "none")));
+    let prompts = place.named("sub/prompts/line", "none");
+    place.run(&["complete", "--prompts", &prompts]).done();
+    let copied = place.read(&place.named("mine/prompts/line", "none"));
+    place.write(
+        "other.jsonl",
+        copied.replace("\"prompt_style\":\"mine\"", "\"prompt_style\":\"starcoder\""),
+    );
+    place
+        .run(&["complete", "--prompts", "other.jsonl"])
+        .partly()
+        .says(&["another style 'starcoder' than the bundled one"]);
+}
+
+#[test]
 fn policies_and_labels_see_what_stands_in_the_prompts() {
     let place = Place::empty();
     let tasks = line_tasks();

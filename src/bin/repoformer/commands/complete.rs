@@ -7,8 +7,10 @@ use clap::Args;
 use repoformer::pipeline::{
     self, Completion, Experiment, PromptText, TokenQuestion, artifact_text, complete_file,
 };
+use repoformer::prompt::style::Style;
 use repoformer::retrieve::Mode;
 
+use super::experiment_settings::layout;
 use super::server::{self, resumable};
 use super::session::{
     WITHOUT_PREDICTION, check_completable, check_not_tasks, completion_of, label, modes, open,
@@ -97,7 +99,9 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
         read_batch(&args.read_batch, &data.prompts()?, &completion)?;
     }
     match &data {
-        Data::File(prompts) => complete_one(prompts, &completion, place),
+        Data::File(prompts) => {
+            complete_one(prompts, &completion, layout(&settings)?.style(), place)
+        }
         Data::Cache(experiment, modes) => {
             complete_modes(experiment, modes, &completion)?;
             let Some(output) = &args.output else {
@@ -149,10 +153,15 @@ impl Data {
     }
 }
 
-fn complete_one(prompts: &Path, completion: &Completion, place: &Path) -> Result<()> {
+fn complete_one(
+    prompts: &Path,
+    completion: &Completion,
+    style: Option<&Style>,
+    place: &Path,
+) -> Result<()> {
     let predictions = with_bar("complete", 0, |bar| {
         let total = |total: usize| bar.set_length(total as u64);
-        resumable(completion, || complete_file(prompts, completion, &total, &|| bar.inc(1)))
+        resumable(completion, || complete_file(prompts, completion, style, &total, &|| bar.inc(1)))
     })?;
     write_data(place, &predictions.text)?;
     output::problems(&predictions.problems);

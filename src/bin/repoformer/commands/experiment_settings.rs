@@ -176,7 +176,8 @@ fn dense(settings: &Settings) -> Result<Option<DenseSource>> {
     })
 }
 
-fn layout(settings: &Settings) -> Result<PromptLayout> {
+/// The style of prompts.
+pub(super) fn layout(settings: &Settings) -> Result<PromptLayout> {
     let name = settings.text("prompt-style").unwrap_or_default();
     let (layout, unused) = match name {
         "repocoder" => (PromptLayout::RepoCoder, "fragment-paths"),
