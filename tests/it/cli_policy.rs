@@ -690,3 +690,42 @@ fn empty_completions_have_a_score() {
     let ran = place.run(&[&sweep[..], &["trial-generation"]].concat()).done();
     assert!(ran.stdout.starts_with("3 instances"), "{}", ran.stdout);
 }
+
+/// Labels by two metrics are refused, in whatever order they come and whoever reads them.
+#[test]
+fn labels_of_two_metrics_do_not_mix() {
+    let place = Place::empty();
+    let by = |metric: &str, range: std::ops::Range<usize>| {
+        let mut all = labels(range);
+        for label in &mut all {
+            label["metric"] = json!(metric);
+            if metric == "pass" {
+                (label["pass_infile"], label["pass_rg1"]) = (json!(0.0), json!(1.0));
+            }
+        }
+        all
+    };
+    let (pass, es) = (by("pass", 0..1), by("repocoder", 1..3));
+    for mixed in [[pass.clone(), es.clone()].concat(), [es.clone(), pass].concat()] {
+        place.write("labels.jsonl", jsonl(&mixed));
+        place
+            .run(&["policy", "sweep", "--labels", "labels.jsonl", "--policy", "never"])
+            .failed()
+            .says(&["is judged by metric ", "gains of two metrics cannot be compared"])
+            .silent_on("left out");
+    }
+    place.write("labels.jsonl", jsonl(&es));
+    place.run(&["policy", "train", "--labels", "labels.jsonl", "-o", "m.json"]).done();
+    place.write("other.jsonl", jsonl(&by("repoformer", 3..5)));
+    let swept = |labels: &'static str| {
+        place
+            .run(&[
+                "policy", "sweep", "--labels", labels, "--model", "m.json", "--policy", "learned",
+            ])
+            .done()
+    };
+    swept("other.jsonl").says(&[
+        "policy learned was trained on gains by metric repocoder, but these are by repoformer",
+    ]);
+    swept("labels.jsonl").silent_on("trained on gains");
+}

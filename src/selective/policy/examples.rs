@@ -210,7 +210,7 @@ pub struct Examples {
     pub problems: Vec<Error>,
 }
 
-/// Line of a record, its model and metric, and the example or the missing field.
+/// Line of a record, its model and metric, and the example or the field that is missing.
 type Read = (usize, [Option<String>; 2], Result<Example, &'static str>);
 
 /// First place of each value of a field that all labels share; `None` is a label without it.
@@ -294,7 +294,13 @@ impl Examples {
                     metrics.entry(metric).or_insert_with(|| (path.to_owned(), line));
                     self.all.push(example);
                 }
-                Ok((_, _, Err(missing))) => *self.unjudged.entry(missing).or_default() += 1,
+                Ok((line, [_, metric], Err(missing))) => {
+                    *self.unjudged.entry(missing).or_default() += 1;
+                    // What was judged by another metric lacks this one's scores.
+                    if metric.is_some() {
+                        metrics.entry(metric).or_insert_with(|| (path.to_owned(), line));
+                    }
+                }
                 Err(problem) => self.problems.push(problem),
             }
         }

@@ -138,7 +138,7 @@ impl Policies {
         let found = selective(experiment, mode, &completion.model, &sources)?;
         output::problems(&found.problems);
         let generator = Some(completion.model.as_str());
-        self.trained.warn(&found.examples, generator);
+        self.trained.warn(&found.examples, generator, Some(experiment.scoring.first().name()));
         let (mut all, mut policies) = (Vec::new(), Vec::new());
         for chosen in &self.chosen {
             if asks(chosen.policy) && probabilities.is_empty() {

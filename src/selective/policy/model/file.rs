@@ -21,6 +21,9 @@ const VERSION: u32 = 1;
 pub struct Training {
     /// Model whose completions were judged.
     pub generation_model: Option<String>,
+    /// Metric that they were judged by, if the labels name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<String>,
     /// Repositories of the instances.
     pub repositories: Vec<String>,
     /// Number of instances.

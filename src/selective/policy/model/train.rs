@@ -120,6 +120,7 @@ pub fn train(
     let positive = labels.iter().filter(|label| **label).count();
     let training = Training {
         generation_model: examples.model.clone(),
+        metric: examples.metric.clone(),
         repositories: examples.repositories().into_iter().map(str::to_owned).collect(),
         instances: all.len(),
         positive,

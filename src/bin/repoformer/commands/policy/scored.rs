@@ -30,8 +30,8 @@ impl Trained {
         Ok(Self(models))
     }
 
-    /// Warns of policies applied to their training data, or to another model's completions.
-    pub(crate) fn warn(&self, examples: &[Example], generator: Option<&str>) {
+    /// Warns of policies applied to their training data, to another model's completions, or to gains by another metric.
+    pub(crate) fn warn(&self, examples: &[Example], generator: Option<&str>, metric: Option<&str>) {
         for model in self.0.values() {
             let is_known = |name: &&String| examples.iter().any(|e| e.repository == **name);
             let both: Vec<&str> =
@@ -49,6 +49,14 @@ impl Trained {
             {
                 output::warning(format!(
                     "policy {} was trained on completions of {trained}, but these are of {here}",
+                    model.policy
+                ));
+            }
+            if let (Some(trained), Some(here)) = (&model.training.metric, metric)
+                && trained != here
+            {
+                output::warning(format!(
+                    "policy {} was trained on gains by metric {trained}, but these are by {here}",
                     model.policy
                 ));
             }

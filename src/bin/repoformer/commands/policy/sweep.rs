@@ -187,7 +187,7 @@ impl Sweeping<'_> {
             read_labels(&more, &args.output, &policies, measure)?.behind(&examples)
         };
         same_making(&examples, &more)?;
-        trained.warn(&examples.all, examples.model.as_deref());
+        trained.warn(&examples.all, examples.model.as_deref(), examples.metric.as_deref());
         let mut scored = Vec::new();
         for policy in policies {
             let found = score(policy, &examples.all, &more.all, trained, self.method, args.seed);
