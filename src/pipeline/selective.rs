@@ -118,7 +118,11 @@ pub fn selective(
         let retrieved_something = mode == Mode::Given && carries_text();
         let signals = signals[place];
         let example = Example::new(&task.id, request, outcome, signals, retrieved_something);
-        selective.examples.push(Example { row: Some(task.row), ..example });
+        // Another mode asks anew.
+        let knows = mode == Mode::Given
+            && task.metadata.get("query_has_target").and_then(Value::as_bool) == Some(true);
+        let (row, query_has_target) = (Some(task.row), knows);
+        selective.examples.push(Example { row, query_has_target, ..example });
         selective.scores.push([without, with]);
         times.push(clock.of(number));
     }

@@ -153,3 +153,55 @@ fn policies_and_labels_see_what_stands_in_the_prompts() {
         );
     }
 }
+
+/// The queries of half of the instances from `label sample` contain the target.
+#[test]
+fn a_run_says_whose_fragments_give_the_target_away() {
+    let place = Place::empty();
+    place
+        .run(&[
+            "label",
+            "sample",
+            "--repos-dir",
+            &format!("{PROJECT}/data/repos"),
+            "--no-filter",
+            "-o",
+            "inst.jsonl",
+        ])
+        .done();
+    let instances = place.records("inst.jsonl");
+    let knowing =
+        instances.iter().filter(|one| one["metadata"]["query_has_target"] == true).count();
+    assert!(knowing > 0 && knowing < instances.len());
+    let repos = format!("{PROJECT}/data/repos");
+    let run = |mode: &str| {
+        place.run(&[
+            "run",
+            "--tasks",
+            "inst.jsonl",
+            "--repos-dir",
+            &repos,
+            "--profile",
+            "repoformer-paper",
+            "--mode",
+            mode,
+            "--policy",
+            "learned-scored@0.2,trial-retrieval@0.3,random@0.5",
+            "--cache-dir",
+            "cache",
+        ])
+    };
+    let count = instances.len();
+    run("none,given").done().says(&[&format!(
+        "the queries of {knowing} of {count} tasks contained the target, so their fragments give it away to learned-scored@0.2, \
+         trial-retrieval@0.3"
+    )]);
+    // Another mode asks with queries of its own.
+    run("none,rg1").done().silent_on("contained the target");
+    let file = |mode: &str| place.named("cache/predictions/inst", mode);
+    let (base, rag) = (file("none"), file("given"));
+    place.run(&[&judge("inst.jsonl", &base, &rag)[..], &["-o", "labels.jsonl"]].concat()).done();
+    let features = place.run(&["policy", "features", "--labels", "labels.jsonl"]).done().stdout;
+    let features = parse_jsonl(&features);
+    assert_eq!(features.iter().filter(|one| one["query_has_target"] == true).count(), knowing);
+}

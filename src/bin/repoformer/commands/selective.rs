@@ -139,6 +139,7 @@ impl Policies {
         output::problems(&found.problems);
         let generator = Some(completion.model.as_str());
         self.trained.warn(&found.examples, generator, Some(experiment.scoring.first().name()));
+        self.warn_of_targets(experiment, &found.examples);
         let (mut all, mut policies) = (Vec::new(), Vec::new());
         for chosen in &self.chosen {
             if asks(chosen.policy) && probabilities.is_empty() {
@@ -171,6 +172,22 @@ impl Policies {
             LatencyModel::of_each(each, found.without_embedding).by(clock)
         });
         Ok((all, Some(Judged { mode, examples: found.examples, clock, policies })))
+    }
+
+    /// Warns of tasks whose fragments give the target away to policies that look at them.
+    fn warn_of_targets(&self, experiment: &Experiment, examples: &[Example]) {
+        let knowing = examples.iter().filter(|example| example.query_has_target).count();
+        let looking = self.chosen.iter().filter(|chosen| chosen.policy.looks_at_fragments());
+        let names: Vec<&str> = looking.map(|chosen| &*chosen.name).collect();
+        if knowing > 0 && !names.is_empty() {
+            output::warning(format!(
+                "{}: the queries of {knowing} of {} tasks contained the target, so their fragments give it away to {}; no policy learns from \
+                 these tasks' fragments",
+                experiment.name,
+                examples.len(),
+                names.join(", ")
+            ));
+        }
     }
 
     /// Whether a policy asks a model.

@@ -51,7 +51,8 @@ pub struct HeldOut {
     pub calibration: Calibration,
 }
 
-/// Scores each example by a model trained on the other repositories, and on `more` examples of other repositories.
+/// Scores each example by a model trained on the other repositories, and on `more` examples of other repositories. A model that looks
+/// at fragments does not learn from those that a query with the target found.
 ///
 /// # Errors
 /// The labels of a training set are all equal.
@@ -64,8 +65,9 @@ pub fn hold_out(
     let all: Vec<&Example> = examples.iter().chain(more).collect();
     let folds = folds(&all);
     let count = folds.iter().max().map_or(0, |last| last + 1);
+    let teaches = |example: &Example| kind == LearnedPolicy::Learned || !example.query_has_target;
     let models = parallel::map(0..count, |part| {
-        let others = all.iter().zip(&folds).filter(|(_, of)| **of != part);
+        let others = all.iter().zip(&folds).filter(|(one, of)| **of != part && teaches(one));
         let others: Vec<&Example> = others.map(|(example, _)| *example).collect();
         let own = all.iter().zip(&folds).find(|(_, of)| **of == part);
         fit(&others, kind).map_err(|error| match own {
@@ -84,16 +86,15 @@ pub fn hold_out(
         models[*part].log_odds(values(kind, example), &example.hashed)
     };
     let scores: Vec<f64> = all.iter().copied().zip(&folds).map(score).collect();
-    let labels: Vec<bool> = all.iter().map(|example| example.label).collect();
-    let pooled = Calibration::fit(method, &scores, &labels);
-    let without: Vec<Calibration> = (0..count)
-        .map(|part| {
-            let others = (0..scores.len()).filter(|&place| folds[place] != part);
-            let (scores, labels): (Vec<f64>, Vec<bool>) =
-                others.map(|place| (scores[place], labels[place])).unzip();
-            Calibration::fit(method, &scores, &labels)
-        })
-        .collect();
+    // `part` is left out.
+    let calibration = |part: Option<usize>| {
+        let others = (0..scores.len()).filter(|&at| Some(folds[at]) != part && teaches(all[at]));
+        let (scores, labels): (Vec<f64>, Vec<bool>) =
+            others.map(|place| (scores[place], all[place].label)).unzip();
+        Calibration::fit(method, &scores, &labels)
+    };
+    let pooled = calibration(None);
+    let without: Vec<Calibration> = (0..count).map(|part| calibration(Some(part))).collect();
     let scores = &scores[..examples.len()];
     let calibrated = scores.iter().zip(&folds);
     Ok(HeldOut {

@@ -80,7 +80,11 @@ pub(super) fn read_labels(
             ),
         };
         output::note(format!("{count} instances whose query contained the target are {done}"));
-        examples.all.retain(|example| flags.target_queries || !example.query_has_target);
+        match flags.target_queries {
+            // They count as any other.
+            true => examples.all.iter_mut().for_each(|example| example.query_has_target = false),
+            false => examples.all.retain(|example| !example.query_has_target),
+        }
     }
     if examples.all.is_empty() && knowing > 0 {
         return fail(
@@ -144,6 +148,7 @@ pub(super) fn run_features(args: &PolicyFeaturesArgs) -> Result<()> {
             "task_id": example.id,
             "repository": example.repository,
             "label": example.label,
+            "query_has_target": example.query_has_target,
             "es_infile": example.score_base,
             "es_rg1": example.score_rag,
             "em_infile": example.em_base,
