@@ -691,6 +691,28 @@ fn empty_completions_have_a_score() {
     assert!(ran.stdout.starts_with("3 instances"), "{}", ran.stdout);
 }
 
+/// Signals that never occur together leave no instance to sweep.
+#[test]
+fn policies_without_a_common_instance_are_refused() {
+    let place = Place::empty();
+    let mut all = labels(0..3);
+    for label in all.iter_mut().step_by(2) {
+        label.as_object_mut().unwrap().remove("min_logprob");
+        label["entropy"] = json!(1.0);
+    }
+    place.write("labels.jsonl", jsonl(&all));
+    let sweep = ["policy", "sweep", "--labels", "labels.jsonl", "--policy"];
+    place
+        .run(&[&sweep[..], &["trial-generation,entropy,random"]].concat())
+        .failed()
+        .says(&[
+            "no instance can be scored by all of these policies: trial-generation needs min_logprob",
+            "; entropy needs entropy: ",
+            "sweep them one by one",
+        ])
+        .silent_on("left out");
+}
+
 /// Labels by two metrics are refused, in whatever order they come and whoever reads them.
 #[test]
 fn labels_of_two_metrics_do_not_mix() {

@@ -204,7 +204,7 @@ impl Sweeping<'_> {
                 Err(reason) => output::note(format!("policy sweep: left out: {reason:#}")),
             }
         }
-        let curves = curves(&mut examples, &scored, &args.threshold, self.clocks);
+        let curves = curves(&mut examples, &scored, &args.threshold, self.clocks)?;
         check_clocks(&examples, self.retrievers, self.clocks)?;
         Ok(Swept {
             name,
@@ -238,22 +238,33 @@ fn known(scored: Scored) -> Result<Scored> {
     )
 }
 
-/// Curves of the policies over the instances that all of them can score; the others are reported.
+/// Curves of the policies over the instances that all of them can score, of which there must be some; the others are reported.
 fn curves(
     examples: &mut Examples,
     scored: &[Scored],
     thresholds: &[f64],
     clocks: &[LatencyModel],
-) -> Vec<SweepCurve> {
-    for scored in scored.iter().filter(|scored| scored.lacking() > 0) {
+) -> Result<Vec<SweepCurve>> {
+    let is_kept = |place: usize| scored.iter().all(|scored| scored.ordered[place].is_some());
+    let kept: Vec<bool> = (0..examples.all.len()).map(is_kept).collect();
+    let lack = scored.iter().filter(|scored| scored.lacking() > 0);
+    if !kept.contains(&true) {
+        let needs = lack.map(|one| format!("{} needs {}", one.policy, lacking(one.policy)));
+        return fail(
+            format!(
+                "no instance can be scored by all of these policies: {}",
+                needs.collect::<Vec<_>>().join("; ")
+            ),
+            "sweep them one by one, or label the instances again with the signals of all",
+        );
+    }
+    for scored in lack {
         let (count, policy) = (group(scored.lacking()), scored.policy);
         let signal = lacking(policy);
         output::failed(format!(
             "{count} instances are left out of every curve: policy {policy} lacks {signal}"
         ));
     }
-    let is_kept = |place: usize| scored.iter().all(|scored| scored.ordered[place].is_some());
-    let kept: Vec<bool> = (0..examples.all.len()).map(is_kept).collect();
     let mut each = kept.iter();
     examples.all.retain(|_| each.next() == Some(&true));
     let of_kept = |scores: &[Option<f64>]| -> Vec<f64> {
@@ -275,7 +286,7 @@ fn curves(
         let probabilities = probabilities.as_deref();
         SweepCurve::of(scored.policy, &examples.all, scores, probabilities, thresholds, clocks)
     };
-    scored.iter().map(curve).collect()
+    Ok(scored.iter().map(curve).collect())
 }
 
 /// Checks that measured times belong to these instances.
