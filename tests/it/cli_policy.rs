@@ -713,6 +713,18 @@ fn policies_without_a_common_instance_are_refused() {
         .silent_on("left out");
 }
 
+/// A share that no whole number of instances has is named.
+#[test]
+fn columns_name_their_true_share() {
+    let place = place();
+    let sweep = ["policy", "sweep", "--labels", "labels.jsonl", "--policy", "random"];
+    let whole = place.run(&sweep).done().stdout;
+    assert!(!whole.contains(" %)"), "{whole}");
+    place.write("labels.jsonl", jsonl(&labels(0..3)[..82]));
+    let text = place.run(&sweep).done().stdout;
+    assert!(text.contains(" (19.5 %)"), "{text}");
+}
+
 /// Labels by two metrics are refused, in whatever order they come and whoever reads them.
 #[test]
 fn labels_of_two_metrics_do_not_mix() {

@@ -72,9 +72,9 @@ pub struct Reliability {
 const STEPS: usize = 40;
 
 impl SweepCurve {
-    /// Sweeps a policy's scores over judged instances: a point at every fortieth of the retrieval rate, as far as equal scores
-    /// allow, both ends, and the point with the best score; or points at the given thresholds alone. The calibration
-    /// of `probabilities` is measured.
+    /// Sweeps a policy's scores over judged instances: a point at every fortieth of the retrieval rate or the nearest below that
+    /// whole instances and equal scores allow, both ends, and the point with the best score; or points at the given thresholds
+    /// alone. The calibration of `probabilities` is measured.
     pub fn of(
         policy: Policy,
         examples: &[Example],
@@ -105,7 +105,7 @@ impl SweepCurve {
                     .filter(is_possible)
                     .max_by(|&a, &b| sums.score[a].total_cmp(&sums.score[b]).then(b.cmp(&a)));
                 let mut wanted: Vec<usize> = (0..=STEPS)
-                    .map(|step| above(threshold((step * count).div_ceil(STEPS))))
+                    .map(|step| above(threshold(step * count / STEPS)))
                     .chain(best)
                     .chain([0, count])
                     .collect();

@@ -167,3 +167,12 @@ fn chance_decides_each_task_of_one_id() {
         Policy::Random.score(&alone[0], 0)
     });
 }
+
+#[test]
+fn a_rate_that_no_whole_number_has_is_the_nearest_below() {
+    let all = examples(&[[0.0, 1.0]; 164]);
+    let scores: Vec<f64> = (0..164).map(f64::from).collect();
+    let curve = SweepCurve::of(Policy::Random, &all, &scores, None, &[], &[]);
+    let at = |rate: f64| (curve.at_rate(rate).unwrap().rag_rate * 164.0).round();
+    assert_eq!((at(0.2), at(0.5)), (32.0, 82.0), "of 164");
+}

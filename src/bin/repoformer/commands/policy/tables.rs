@@ -210,7 +210,7 @@ pub(super) fn finding(examples: &Examples) -> String {
 }
 
 /// Legend of the columns.
-pub(super) const NOTE: &str = "Chosen elsewhere: each repository at the threshold that is best for the others. SU: saved of always retrieving's latency, in per cent.\n\
+pub(super) const NOTE: &str = "At 20 %, at 50 %: retrieving for so many of the instances, or for as many as its scores allow below. Chosen elsewhere: each repository at the threshold that is best for the others. SU: saved of always retrieving's latency, in per cent.\n\
     Abstains rightly: of the instances not retrieved for, those that retrieval would not have helped; already right: those that are right \
     without it.\n\
     AUC: how well scores tell instances that retrieval helps from others (0.5 is chance). ECE: expected calibration error.";
@@ -220,11 +220,15 @@ type Cell<'a> = &'a dyn Fn(&SweepPoint) -> Option<String>;
 
 fn row(curve: &SweepCurve, clocks: usize) -> Vec<String> {
     let is_chosen = !matches!(curve.policy, Policy::Never | Policy::Always);
+    let share_of = |rate: f64| format!("{:.1}", 100.0 * rate);
     let at = |rate: f64| {
         let point = curve.at_rate(rate).filter(|_| is_chosen);
-        or_dash(point.map(|point| percent(point.score)))
+        or_dash(point.map(|point| match share_of(point.rag_rate) {
+            share if share == share_of(rate) => percent(point.score),
+            share => format!("{} ({share} %)", percent(point.score)),
+        }))
     };
-    let share = |point: &SweepPoint| Some(format!("{:.1}", 100.0 * point.rag_rate));
+    let share = |point: &SweepPoint| Some(share_of(point.rag_rate));
     let mut row = vec![
         curve.policy.to_string(),
         or_dash(is_chosen.then(|| format!("{:.3}", curve.auc))),
