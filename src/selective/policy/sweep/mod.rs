@@ -200,10 +200,9 @@ fn elsewhere(
 }
 
 /// Returns the threshold with the best sum of gains over instances by decreasing score; of equal ones, the one with the least
-/// retrieval.
+/// retrieval: no score is above that of never retrieving.
 fn best_threshold(examples: &[Example], scores: &[f64], order: &[usize]) -> f64 {
-    let (mut sum, mut best) = (0.0, 0.0);
-    let mut threshold = order.first().map_or(0.0, |&place| scores[place]);
+    let (mut sum, mut best, mut threshold) = (0.0, 0.0, f64::INFINITY);
     for (at, &place) in order.iter().enumerate() {
         sum += examples[place].gain();
         let next = order.get(at + 1).map_or(f64::NEG_INFINITY, |&next| scores[next]);

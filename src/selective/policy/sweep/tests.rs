@@ -176,3 +176,13 @@ fn a_rate_that_no_whole_number_has_is_the_nearest_below() {
     let at = |rate: f64| (curve.at_rate(rate).unwrap().rag_rate * 164.0).round();
     assert_eq!((at(0.2), at(0.5)), (32.0, 82.0), "of 164");
 }
+
+#[test]
+fn where_never_is_best_nothing_is_retrieved() {
+    let mut all = examples(&[[0.9, 0.1]; 90]);
+    let places = all.iter_mut().enumerate();
+    places.for_each(|(place, example)| example.repository = format!("r{}", place % 3));
+    let scores: Vec<f64> = (0..90).map(|place| f64::from(place) / 90.0).collect();
+    let curve = SweepCurve::of(Policy::Random, &all, &scores, None, &[], &[]);
+    assert_eq!(curve.elsewhere.unwrap().rag_rate, 0.0);
+}
