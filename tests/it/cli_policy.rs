@@ -713,6 +713,25 @@ fn policies_without_a_common_instance_are_refused() {
         .silent_on("left out");
 }
 
+/// ES in per cent and EM as a share, as some programs write them, are each read on its own scale.
+#[test]
+fn each_score_has_its_own_scale() {
+    let place = place();
+    let shares = points(&place, &["--policy", "never,always"]);
+    let mut all = labels(0..3);
+    let to_percent = |label: &mut Value, names: &[&str]| {
+        for name in names {
+            label[*name] = json!(100.0 * label[*name].as_f64().unwrap());
+        }
+    };
+    all.iter_mut().for_each(|label| to_percent(label, &["es_infile", "es_rg1"]));
+    place.write("labels.jsonl", jsonl(&all));
+    assert_eq!(points(&place, &["--policy", "never,always"]), shares);
+    all.iter_mut().for_each(|label| to_percent(label, &["em_infile", "em_rg1"]));
+    place.write("labels.jsonl", jsonl(&all));
+    assert_eq!(points(&place, &["--policy", "never,always"]), shares);
+}
+
 /// A share that no whole number of instances has is named.
 #[test]
 fn columns_name_their_true_share() {
@@ -723,6 +742,31 @@ fn columns_name_their_true_share() {
     place.write("labels.jsonl", jsonl(&labels(0..3)[..82]));
     let text = place.run(&sweep).done().stdout;
     assert!(text.contains(" (19.5 %)"), "{text}");
+}
+
+/// The same instance twice is told, and so is one with two labels.
+#[test]
+fn instances_that_come_twice_are_named() {
+    let place = Place::empty();
+    let all = labels(0..3);
+    let mut twice = [all.clone(), all.clone()].concat();
+    place.write("labels.jsonl", jsonl(&twice));
+    let first = all[0]["metadata"]["task_id"].as_str().unwrap();
+    let repeats =
+        format!("90 instances repeat an id of their repository (first {first}); each counts");
+    for command in [&["sweep", "--policy", "never"][..], &["train", "-o", "m.json"], &["features"]]
+    {
+        let run = [&["policy"], command, &["--labels", "labels.jsonl"]].concat();
+        place.run(&run).done().says(&[&repeats]).silent_on("another label");
+    }
+    for label in &mut twice[..3] {
+        label["label"] = json!(!label["label"].as_bool().unwrap());
+    }
+    place.write("labels.jsonl", jsonl(&twice));
+    place.run(&["policy", "features", "--labels", "labels.jsonl"]).done().says(&[
+        &repeats,
+        &format!("3 instances are there again with another label (first {first})"),
+    ]);
 }
 
 /// Labels by two metrics are refused, in whatever order they come and whoever reads them.

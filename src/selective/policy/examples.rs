@@ -65,18 +65,26 @@ impl Example {
         (self.file, &self.repository)
     }
 
-    /// Numbers instances of one id and repository, and counts those that are not the first.
-    pub fn count_repeats(all: &mut [Self]) -> usize {
+    /// Numbers instances of one id and repository. Returns the ids of those that are not the first, and of those that contradict an
+    /// earlier one of their row.
+    pub fn count_repeats(all: &mut [Self]) -> [Vec<String>; 2] {
         let mut seen: BTreeMap<(String, String), usize> = BTreeMap::new();
-        let mut repeated = 0;
+        let mut labels = BTreeMap::new();
+        let (mut repeated, mut contradicting) = (Vec::new(), Vec::new());
         for example in all {
             let key = (example.repository.clone(), example.id.clone());
+            let label = labels.entry((key.clone(), example.row)).or_insert(example.label);
+            if *label != example.label {
+                contradicting.push(example.id.clone());
+            }
             let count = seen.entry(key).or_default();
             example.repeat = *count;
             *count += 1;
-            repeated += usize::from(example.repeat > 0);
+            if example.repeat > 0 {
+                repeated.push(example.id.clone());
+            }
         }
-        repeated
+        [repeated, contradicting]
     }
 
     /// Returns the example of a request with the scores of its completions. Without fragments, `retrieved_something` says that
@@ -204,8 +212,10 @@ pub struct Examples {
     pub measure: Measure,
     /// Number of instances that lack a similarity, by field name.
     pub unjudged: BTreeMap<&'static str, usize>,
-    /// Number of instances with the id and repository of an earlier one in their file.
-    pub repeated: usize,
+    /// Ids of the instances with the id and repository of an earlier one in their file.
+    pub repeated: Vec<String>,
+    /// Ids of those that have its row as well, and another label.
+    pub contradicting: Vec<String>,
     /// Records that cannot be used.
     pub problems: Vec<Error>,
 }
@@ -241,18 +251,13 @@ impl Examples {
             })?;
             examples.take(path, &mut batch, &mut asked, [&mut models, &mut metrics]);
             examples.problems.append(&mut problems);
-            // The released program writes percentages.
             let of_file = &mut examples.all[first..];
             of_file.iter_mut().for_each(|example| example.file = number);
-            examples.repeated += Example::count_repeats(of_file);
-            if of_file.iter().any(|e| e.score_base > 1.0 || e.score_rag > 1.0) {
-                for example in of_file {
-                    let scores = [&mut example.score_base, &mut example.score_rag];
-                    let exact = [&mut example.em_base, &mut example.em_rag];
-                    let all = scores.into_iter().chain(exact.into_iter().flatten());
-                    all.for_each(|score| *score /= 100.0);
-                }
-            }
+            let [repeated, contradicting] = Example::count_repeats(of_file);
+            examples.repeated.extend(repeated);
+            examples.contradicting.extend(contradicting);
+            as_shares(of_file, |e| [Some(&mut e.score_base), Some(&mut e.score_rag)]);
+            as_shares(of_file, |e| [e.em_base.as_mut(), e.em_rag.as_mut()]);
         }
         // A label of elsewhere need not name its model.
         models.remove(&None);
@@ -318,6 +323,14 @@ impl Examples {
     /// Returns the distinct repositories.
     pub fn repositories(&self) -> BTreeSet<&str> {
         self.all.iter().map(|e| e.repository.as_str()).collect()
+    }
+}
+
+/// Divides values by 100 where any is more than 1: the released program writes percentages.
+fn as_shares(of_file: &mut [Example], values: fn(&mut Example) -> [Option<&mut f64>; 2]) {
+    let mut all: Vec<&mut f64> = of_file.iter_mut().flat_map(values).flatten().collect();
+    if all.iter().any(|value| **value > 1.0) {
+        all.iter_mut().for_each(|value| **value /= 100.0);
     }
 }
 

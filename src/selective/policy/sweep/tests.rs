@@ -151,21 +151,14 @@ fn tasks_of_one_id_have_each_their_own_times() {
     };
     assert_eq!([Some(0), Some(1), Some(4)].map(at), [(10.0, true), (30.0, true), (50.0, true)]);
     assert_eq!([Some(2), None].map(at), [(30.0, false); 2], "the mean, not another task's");
-}
-
-#[test]
-fn chance_decides_each_task_of_one_id() {
-    let mut all = examples(&[[0.0, 1.0]; 64]);
-    all.iter_mut().for_each(|example| example.id = "r/idx".into());
-    assert_eq!(Example::count_repeats(&mut all), 63);
-    let retrieves = |example: &&Example| Policy::Random.score(example, 0) > Some(0.5);
-    let count = all.iter().filter(retrieves).count();
-    assert!((16..48).contains(&count), "{count} of 64");
-    assert_eq!(Policy::Random.score(&all[0], 0), {
-        let mut alone = all[..1].to_vec();
-        assert_eq!(Example::count_repeats(&mut alone), 0);
-        Policy::Random.score(&alone[0], 0)
-    });
+    // One record of this id, of another row, is of another file of tasks.
+    std::fs::write(&path, line(0, 10)).unwrap();
+    let clock = LatencyModel::read(&path, None, None).unwrap();
+    let knows = |row: Option<usize>| {
+        let one = examples(&FOUR[..1]).remove(0);
+        clock.knows(&Example { id: "r/idx".into(), row, ..one })
+    };
+    assert_eq!([Some(0), Some(3), None].map(knows), [true, false, true]);
 }
 
 #[test]
@@ -185,4 +178,30 @@ fn where_never_is_best_nothing_is_retrieved() {
     let scores: Vec<f64> = (0..90).map(|place| f64::from(place) / 90.0).collect();
     let curve = SweepCurve::of(Policy::Random, &all, &scores, None, &[], &[]);
     assert_eq!(curve.elsewhere.unwrap().rag_rate, 0.0);
+}
+
+#[test]
+fn a_task_with_two_labels_contradicts_itself() {
+    let mut all = examples(&[FOUR[0], FOUR[0], FOUR[1], FOUR[1]]);
+    for (example, row) in all.iter_mut().zip([0, 0, 0, 1]) {
+        (example.id, example.row) = ("r/idx".into(), Some(row));
+    }
+    let [repeated, contradicting] = Example::count_repeats(&mut all);
+    assert_eq!((repeated.len(), contradicting.len()), (3, 1));
+}
+
+#[test]
+fn chance_decides_each_task_of_one_id() {
+    let mut all = examples(&[[0.0, 1.0]; 64]);
+    all.iter_mut().for_each(|example| example.id = "r/idx".into());
+    let [repeated, contradicting] = Example::count_repeats(&mut all);
+    assert_eq!((repeated.len(), contradicting.len()), (63, 0));
+    let retrieves = |example: &&Example| Policy::Random.score(example, 0) > Some(0.5);
+    let count = all.iter().filter(retrieves).count();
+    assert!((16..48).contains(&count), "{count} of 64");
+    assert_eq!(Policy::Random.score(&all[0], 0), {
+        let mut alone = all[..1].to_vec();
+        assert!(Example::count_repeats(&mut alone).iter().all(Vec::is_empty));
+        Policy::Random.score(&alone[0], 0)
+    });
 }

@@ -64,9 +64,14 @@ pub(super) fn read_labels(
         let count = group(*count);
         output::failed(format!("{count} instances are left out: not labelled (no {missing})"));
     }
-    if examples.repeated > 0 {
-        let count = group(examples.repeated);
-        output::warning(format!("{count} instances repeat an id of their repository; each counts"));
+    for (repeats, what) in [
+        (&examples.repeated, "repeat an id of their repository"),
+        (&examples.contradicting, "are there again with another label"),
+    ] {
+        if let Some(first) = repeats.first() {
+            let count = group(repeats.len());
+            output::warning(format!("{count} instances {what} (first {first}); each counts"));
+        }
     }
     let knowing = examples.all.iter().filter(|e| e.query_has_target).count();
     let looking: Vec<&str> =
