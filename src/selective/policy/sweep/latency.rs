@@ -91,8 +91,8 @@ impl RequestTimes {
 #[derive(Debug, Clone, PartialEq)]
 struct ByTask<T> {
     rows: BTreeMap<(String, usize), T>,
-    /// `None` where records of several rows have the id.
-    ids: BTreeMap<String, Option<T>>,
+    /// With the row, where it is known; `None` where several records have the id.
+    ids: BTreeMap<String, Option<(Option<usize>, T)>>,
 }
 
 impl<T: Clone> ByTask<T> {
@@ -100,7 +100,7 @@ impl<T: Clone> ByTask<T> {
         let (mut rows, mut ids) = (BTreeMap::new(), BTreeMap::new());
         for (id, row, value) in all {
             let of_id = ids.entry(id.clone()).and_modify(|one| *one = None);
-            of_id.or_insert_with(|| Some(value.clone()));
+            of_id.or_insert_with(|| Some((row, value.clone())));
             if let Some(row) = row {
                 rows.insert((id, row), value);
             }
@@ -111,7 +111,11 @@ impl<T: Clone> ByTask<T> {
     /// The value of an instance; `None` if there is none, or if it may be another's of the same id.
     fn get(&self, example: &Example) -> Option<&T> {
         let of_row = example.row.and_then(|row| self.rows.get(&(example.id.clone(), row)));
-        of_row.or_else(|| self.ids.get(&example.id)?.as_ref())
+        of_row.or_else(|| {
+            let (row, value) = self.ids.get(&example.id)?.as_ref()?;
+            // Two rows are two tasks.
+            (row.is_none() || example.row.is_none()).then_some(value)
+        })
     }
 }
 
@@ -203,10 +207,10 @@ impl LatencyModel {
 
     /// Sets the time that a model takes to decide, if it is given.
     pub fn deciding(mut self, decision: Option<f64>) -> Self {
-        let measured = self
-            .times
-            .iter_mut()
-            .flat_map(|times| times.rows.values_mut().chain(times.ids.values_mut().flatten()));
+        let measured = self.times.iter_mut().flat_map(|times| {
+            let of_ids = times.ids.values_mut().flatten().map(|(_, times)| times);
+            times.rows.values_mut().chain(of_ids)
+        });
         for times in measured.chain([&mut self.mean]) {
             times.decision = decision.or(times.decision);
         }
