@@ -369,3 +369,24 @@ fn all_of_it_in_one_command() {
     place.run(&without).failed().says(&["--tokenizer must be the file of a model"]);
     assert!(!place.path("none").exists());
 }
+
+/// What helps by one metric need not help by another; an instance that comes twice is told.
+#[test]
+fn labels_of_two_metrics_or_twice_are_told() {
+    let place = place();
+    let mut all = labels();
+    all.iter_mut().for_each(|label| label["metric"] = json!("repocoder"));
+    all[29]["metric"] = json!("repoformer");
+    place.write("labels.jsonl", jsonl(&all));
+    place.run(&VERBALIZE).failed().says(&[
+        "line 30 was judged by model m and metric repoformer with threshold 0, and lines before it by model m and metric repocoder",
+    ]);
+    all.pop();
+    place.write("labels.jsonl", jsonl(&all));
+    place.run(&VERBALIZE).done().silent_on("are there again");
+    place.write("labels.jsonl", jsonl(&[&all[..], &all[..4]].concat()));
+    place
+        .run(&VERBALIZE)
+        .done()
+        .says(&["4 instances are there again, with the same target and contexts; each counts"]);
+}

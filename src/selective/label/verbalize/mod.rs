@@ -42,7 +42,7 @@ const BATCH: usize = 8 << 20;
 /// each part with the number of its records.
 ///
 /// # Errors
-/// A file cannot be read or written, the labels are of several models, no instance can be a sequence, or there are too few
+/// A file cannot be read or written, the labels are of several models or metrics, no instance can be a sequence, or there are too few
 /// repositories for the splits.
 pub fn verbalize(
     labels: &Path,
@@ -52,7 +52,7 @@ pub fn verbalize(
     progress: &dyn Fn(usize),
 ) -> Result<VerbalizeSummary> {
     let plan = plan(labels, settings)?;
-    let mut verbalized = VerbalizeSummary::default();
+    let mut verbalized = VerbalizeSummary { repeated: plan.repeated, ..Default::default() };
     let mut files = BTreeMap::new();
     for split in Split::ALL {
         if settings.held_out.wants(split) {
@@ -131,7 +131,7 @@ fn read(path: &Path, record: &Record) -> Result<Label> {
     Label::read(path, record.line, object)
 }
 
-/// First reading: finds the repositories, and checks that all instances were judged by one model and threshold.
+/// First reading: finds the repositories, and checks that all instances were judged by one model, metric and threshold.
 fn plan(path: &Path, settings: &VerbalizeSettings) -> Result<Plan> {
     let mut found = Occurrences::default();
     let (mut judgements, mut unread) = (BTreeMap::new(), Vec::<Error>::new());
@@ -163,8 +163,7 @@ fn plan(path: &Path, settings: &VerbalizeSettings) -> Result<Plan> {
     by_line.sort_unstable();
     if let [(_, first), (line, other), ..] = by_line[..] {
         let reason = format!("line {line} was judged {other}, and lines before it {first}");
-        let hint =
-            "what helps one model need not help another: verbalize the labels of each separately";
+        let hint = "what helps one model, or by one metric, need not help another: verbalize the labels of each separately";
         return Err(Error::artifact(path, reason, hint));
     }
     if found.is_empty() {
@@ -185,11 +184,15 @@ fn plan(path: &Path, settings: &VerbalizeSettings) -> Result<Plan> {
     })
 }
 
-/// Describes model and threshold of a judgement.
+/// Describes model, metric and threshold of a judgement.
 fn judgement(label: &Label) -> String {
     let model = match &label.generation_model {
         Some(model) => format!("by model {model}"),
         None => "by an unnamed model".into(),
+    };
+    let model = match &label.metric {
+        Some(metric) => format!("{model} and metric {metric}"),
+        None => model,
     };
     match label.threshold {
         Some(threshold) => format!("{model} with threshold {threshold}"),

@@ -117,6 +117,8 @@ pub(super) struct Plan {
     repositories: FxHashMap<String, Split>,
     /// Split in which an instance of several splits stays: the last of train, validation and test.
     shared: FxHashMap<[u8; 16], Split>,
+    /// Number of instances that their repository has already.
+    pub(super) repeated: usize,
 }
 
 impl Plan {
@@ -147,8 +149,11 @@ impl Plan {
                 shared.insert(same[0].0, furthest);
             }
         }
+        let all = instances.len();
+        instances.dedup();
         let repositories = names.into_iter().map(|(name, number)| (name, splits[number as usize]));
-        Ok(Self { repositories: repositories.collect(), shared })
+        let repeated = all - instances.len();
+        Ok(Self { repositories: repositories.collect(), shared, repeated })
     }
 
     /// Number of repositories in a split.

@@ -31,6 +31,8 @@ pub struct VerbalizeSummary {
     pub splits: BTreeMap<Split, SplitSummary>,
     /// Number of instances left out, by reason.
     pub left_out: BTreeMap<LeftOut, usize>,
+    /// Number of instances whose repository has the same target and contexts before.
+    pub repeated: usize,
     /// Number of sequences whose tokens do not decode to their text, because the tokenizer normalizes it.
     pub inexact: usize,
     /// Records that cannot be used.

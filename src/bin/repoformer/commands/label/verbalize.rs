@@ -119,6 +119,12 @@ pub(super) fn verbalize_labels(
     for (reason, count) in &verbalized.left_out {
         output::failed(format!("{} instances are left out: {reason}", group(*count)));
     }
+    if verbalized.repeated > 0 {
+        output::warning(format!(
+            "{} instances are there again, with the same target and contexts; each counts",
+            group(verbalized.repeated)
+        ));
+    }
     report(&verbalized, settings, encoder);
     output::note(format!("written to {}", folder.display()));
     Ok(())
