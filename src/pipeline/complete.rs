@@ -77,6 +77,8 @@ pub fn complete(
         if report.built > built {
             let path = experiment.layout.latency(mode, &completion.model);
             remote::keep_latencies(&path, &latencies)?;
+            // A measurement: where what was searched is no longer there, queries have no time.
+            let _ = remote::latencies(experiment, mode, &completion.model);
         }
     }
     Ok(report)

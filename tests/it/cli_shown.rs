@@ -205,3 +205,15 @@ fn a_run_says_whose_fragments_give_the_target_away() {
     let features = parse_jsonl(&features);
     assert_eq!(features.iter().filter(|one| one["query_has_target"] == true).count(), knowing);
 }
+
+/// Times of the queries are kept with those of the completions, whoever asks for them.
+#[test]
+fn latencies_have_the_time_of_their_query() {
+    let place = Place::new();
+    place.stage(&["run", "--mode", "none,rg1,gt"]).done();
+    for mode in ["rg1", "gt"] {
+        for one in place.records(&place.named("cache/latency/tasks", mode)) {
+            assert!(one["retrieval_ms"].as_f64().is_some_and(|time| time > 0.0), "{one}");
+        }
+    }
+}
