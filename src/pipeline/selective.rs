@@ -11,9 +11,10 @@ use super::experiment::Experiment;
 use super::remote::{Latency, latencies};
 use crate::error::{Error, Result};
 use crate::prompt::shown::read_shown;
+use crate::prompt::style::Style;
 use crate::repository::parallel;
 use crate::retrieve::Mode;
-use crate::selective::label::{self, signals};
+use crate::selective::label::{self, Making, signals};
 use crate::selective::policy::features::Request;
 use crate::selective::policy::sweep::RequestTimes;
 use crate::selective::policy::{CompletionScores, Example, Policy};
@@ -41,6 +42,8 @@ pub struct Selective {
 pub struct SignalSources<'a> {
     /// Probabilities of the token that asks for retrieval; records of other tasks say nothing.
     pub probabilities: &'a [PathBuf],
+    /// Style of the model that decides, where it may be another than the one that completes.
+    pub deciding: Option<&'a Style>,
     /// Samples without retrieval, for their entropy.
     pub samples: Option<&'a Path>,
     /// What the decisions took that the probabilities are of.
@@ -65,11 +68,23 @@ pub fn selective(
     // An entropy over samples that are also the base would change what is compared.
     signals.iter_mut().for_each(|signals| signals.entropy = None);
     let mut problems = Vec::new();
+    let made = Making::read(&experiment.layout.predictions(Mode::Without, model))?;
     for path in sources.probabilities {
+        let making = Making::read(path)?;
+        making.check_without()?;
+        making.check_token()?;
+        match sources.deciding {
+            Some(style) if making.is_of_style(style) => {}
+            _ => making.check_style_of(&made)?,
+        }
         // A file may hold those of other benchmarks, too.
         problems.extend(label::probabilities(path, tasks, &mut signals)?.problems);
     }
     if let Some(path) = sources.samples {
+        let making = Making::read(path)?;
+        making.check_model_of(&made)?;
+        making.check_without()?;
+        making.check_style_of(&made)?;
         problems.extend(label::entropies(path, tasks, &mut signals)?);
     }
     let list = |scores: &Value| scores["tasks"].as_array().cloned().unwrap_or_default();

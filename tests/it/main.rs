@@ -14,6 +14,7 @@ mod cli_complete;
 mod cli_exec;
 mod cli_formats;
 mod cli_identity;
+mod cli_joins;
 mod cli_languages;
 mod cli_paper;
 mod cli_policy;

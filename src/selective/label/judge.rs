@@ -1,13 +1,13 @@
 //! Labels instances by comparing a model's completions without and with retrieval.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use super::signals::{entropies, probabilities, signals};
-use super::{Label, Signals};
+use super::{Label, Making, Signals};
 use crate::error::{Error, Result};
 use crate::evaluate::executed::{self, Executed};
 use crate::evaluate::metrics::Metric;
@@ -19,7 +19,6 @@ use crate::evaluate::score::{Missing, Scoring, score_tasks};
 use crate::evaluate::statistics::Buckets;
 use crate::prompt::shown::{Fragment, ShownContexts, read_shown};
 use crate::repository::parallel;
-use crate::store::artifact;
 use crate::store::jsonl::{self, At, Object, Reader};
 use crate::task::cross_file::CrossFile;
 use crate::task::kind::RecordKind;
@@ -137,12 +136,13 @@ pub struct JudgeSettings<'a> {
 }
 
 /// Judges instances by predictions without (`base`) and with (`augmented`) their cross-file context: retrieval helps if the edit
-/// similarity, or the pass rate, rises by more than `threshold` (0 in the paper). Both files must be of the same model, if they name it. Instances may
+/// similarity, or the pass rate, rises by more than `threshold` (0 in the paper). Both files must be of the same model, prompt style and
+/// settings, as far as they name them. Instances may
 /// be tasks of any benchmark. `emit` receives a record in the label format for each instance with both completions, in their
 /// order. Only a few hundred instances are in memory at a time.
 ///
 /// # Errors
-/// A file cannot be read, the two are of different models, or `emit` fails.
+/// A file cannot be read, one was not made as another, or `emit` fails.
 pub fn judge(
     judging: &JudgeSettings<'_>,
     emit: &mut dyn FnMut(&Value) -> Result<()>,
@@ -210,7 +210,7 @@ impl<'a> JudgeInputs<'a> {
         })?);
         let path = path.to_owned();
         let tasks = TaskSet { path, tasks };
-        let model = one_model(judging.model, judging.base, judging.augmented)?;
+        let model = check_making(judging)?;
         let mut of_file = |path: &Path| -> Result<_> {
             let joined = predictions::read(path, &tasks)?;
             problems.extend(joined.problems);
@@ -232,7 +232,6 @@ impl<'a> JudgeInputs<'a> {
         }
         let mut signals = signals(judging.base, &tasks)?;
         if let Some(path) = judging.samples {
-            one_model(judging.model, judging.base, path)?;
             problems.extend(entropies(path, &tasks, &mut signals)?);
         }
         if let Some(path) = judging.probabilities {
@@ -465,22 +464,21 @@ struct CompletionScore {
 }
 
 /// Returns the model of both files; `None` if it is unknown.
-fn one_model(named: Option<&str>, base: &Path, augmented: &Path) -> Result<Option<String>> {
+fn one_model(named: Option<&str>, base: &Making, augmented: &Making) -> Result<Option<String>> {
     let hint = "a label compares completions of one model: make both with the same, or name the model if a file does not";
-    let wrong = |path: &Path, reason: String| Error::artifact(path, reason, hint);
+    let wrong = |of: &Making, reason: String| Error::artifact(of.path(), reason, hint);
     let mut named_models = Vec::new();
-    for path in [base, augmented] {
-        let models = models_of(path)?;
-        let mut known = models.iter().map(String::as_str).chain(named);
+    for of in [base, augmented] {
+        let mut known = of.models().chain(named);
         if let Some(first) = known.next()
             && let Some(other) = known.find(|other| *other != first)
         {
             return Err(wrong(
-                path,
+                of,
                 format!("holds completions of model {first}, and others are of {other}"),
             ));
         }
-        named_models.push(models.into_iter().next().or(named.map(str::to_owned)));
+        named_models.push(of.models().next().or(named).map(str::to_owned));
     }
     match (&named_models[0], &named_models[1]) {
         (one, other) if one == other => Ok(named_models.swap_remove(0)),
@@ -495,18 +493,30 @@ fn one_model(named: Option<&str>, base: &Path, augmented: &Path) -> Result<Optio
 
 const UNNAMED: &str = "does not name the model of its predictions";
 
-/// Returns the models named by a file of predictions: in its header file, or in its records.
-fn models_of(path: &Path) -> Result<BTreeSet<String>> {
-    let mut models = BTreeSet::new();
-    if let Ok(header) = artifact::read_jsonl_header(path) {
-        models.extend(header.identity.parameters.get("model").cloned());
+/// Checks that the files were made in a way that lets them be compared, and returns their model; `None` if it is unknown.
+fn check_making(judging: &JudgeSettings<'_>) -> Result<Option<String>> {
+    let (base, augmented) = (Making::read(judging.base)?, Making::read(judging.augmented)?);
+    let model = one_model(judging.model, &base, &augmented)?;
+    base.check_without()?;
+    augmented.check_with()?;
+    augmented.check_style_of(&base)?;
+    augmented.check_settings_of(&base)?;
+    if let Some(path) = judging.prompts {
+        let prompts = Making::read(path)?;
+        prompts.check_mode_of(&augmented)?;
+        prompts.check_style_of(&augmented)?;
     }
-    let mut reader = jsonl::Reader::open(path)?;
-    while let Some((at, bytes)) = reader.next_record()? {
-        if let Ok(object) = jsonl::parse(path, at.line, bytes) {
-            let model = object.get("asked").and_then(|asked| asked.get("model")?.as_str());
-            models.extend(model.map(str::to_owned));
-        }
+    if let Some(path) = judging.samples {
+        let samples = Making::read(path)?;
+        one_model(judging.model, &base, &samples)?;
+        samples.check_without()?;
+        samples.check_style_of(&base)?;
     }
-    Ok(models)
+    if let Some(path) = judging.probabilities {
+        let probabilities = Making::read(path)?;
+        probabilities.check_without()?;
+        probabilities.check_style_of(&base)?;
+        probabilities.check_token()?;
+    }
+    Ok(model)
 }

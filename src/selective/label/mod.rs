@@ -14,6 +14,7 @@ mod draw;
 mod filter;
 mod journal;
 mod judge;
+mod making;
 mod nearest;
 mod record;
 mod signals;
@@ -28,6 +29,7 @@ pub use filter::{Facts, Filter, Rejection};
 pub use judge::{
     JudgeSettings, JudgeSummary, JudgedBy, LengthCounts, MissingCompletion, PASS, judge,
 };
+pub(crate) use making::Making;
 pub use record::{Label, Signals};
 pub use signals::{Probabilities, entropies, probabilities, signals};
 pub use written::RecordFormat;

@@ -9,7 +9,7 @@ use repoformer::pipeline::{
     cached_probabilities, decision_latencies, forget_chosen, prompt_totals, selective,
     write_chosen,
 };
-use repoformer::prompt::style::DecisionFrame;
+use repoformer::prompt::style::{DecisionFrame, Style};
 use repoformer::retrieve::Mode;
 use repoformer::selective::policy::model::CalibrationMethod;
 use repoformer::selective::policy::sweep::{Clock, LatencyModel, RequestTimes};
@@ -130,8 +130,11 @@ impl Policies {
                 }
             }
         }
+        let style = || settings.parsed::<Style>("policy-prompt-style");
+        let deciding = self.asks().then(style).transpose()?;
         let sources = SignalSources {
             probabilities: &probabilities,
+            deciding: deciding.as_ref(),
             samples: self.samples.as_deref(),
             decisions: &decisions,
         };

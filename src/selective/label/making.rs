@@ -1,0 +1,222 @@
+//! How predictions, prompts and probabilities were made, as far as their files say.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use serde::Deserialize;
+
+use crate::error::{Error, Result};
+use crate::prompt::style::{DecisionFrame, Style};
+use crate::retrieve::Mode;
+use crate::store::artifact;
+use crate::store::jsonl::{self, Object};
+
+/// Values that a file names for each setting. A file of elsewhere may name none.
+#[derive(Debug)]
+pub(crate) struct Making {
+    path: PathBuf,
+    said: BTreeMap<String, BTreeSet<String>>,
+}
+
+const MODEL: &str = "model";
+const MODE: &str = "mode";
+const STYLE: &str = "prompt style";
+const STYLE_DIGEST: &str = "prompt style's digest";
+const TOKEN: &str = "token";
+
+/// Settings that a header says and a record need not.
+const OF_HEADER: [&str; 4] = ["max-tokens", "max-lines", "model-revision", MODEL];
+/// Settings that a record of a server's answer names only where they are set.
+const OPTIONAL: [&str; 5] = ["instruction", "samples", "seed", "stop", "top-p"];
+
+/// The part of a record that says how it was made.
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Record {
+    asked: Option<Object>,
+    metadata: Metadata,
+    next_token: Token,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Metadata {
+    mode: Option<String>,
+    prompt_style: Option<String>,
+    prompt_style_digest: Option<String>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(default)]
+struct Token {
+    text: Option<String>,
+}
+
+impl Making {
+    /// Reads a file's header and records.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn read(path: &Path) -> Result<Self> {
+        let mut making = Self { path: path.to_owned(), said: BTreeMap::new() };
+        if let Ok(header) = artifact::read_jsonl_header(path) {
+            for name in OF_HEADER {
+                making.add(name, header.identity.parameters.get(name).cloned());
+            }
+        }
+        let mut reader = jsonl::Reader::open(path)?;
+        while let Some((_, bytes)) = reader.next_record()? {
+            // What cannot be read is told where it is used.
+            let Record { asked, metadata, next_token } =
+                serde_json::from_slice(bytes).unwrap_or_default();
+            making.add(MODE, metadata.mode);
+            making.add(STYLE, metadata.prompt_style);
+            making.add(STYLE_DIGEST, metadata.prompt_style_digest);
+            making.add(TOKEN, next_token.text);
+            let Some(asked) = asked else { continue };
+            for (name, value) in &asked {
+                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+                making.add(&name.replace('_', "-"), Some(value));
+            }
+            for name in OPTIONAL.iter().filter(|name| !asked.contains_key(&name.replace('-', "_")))
+            {
+                making.add(name, Some("not set".into()));
+            }
+        }
+        Ok(making)
+    }
+
+    fn add(&mut self, setting: &str, value: Option<String>) {
+        if let Some(value) = value {
+            match self.said.get_mut(setting) {
+                Some(values) if values.contains(&value) => {}
+                Some(values) => drop(values.insert(value)),
+                None => drop(self.said.insert(setting.to_owned(), BTreeSet::from([value]))),
+            }
+        }
+    }
+
+    fn of(&self, setting: &str) -> impl Iterator<Item = &str> {
+        self.said.get(setting).into_iter().flatten().map(String::as_str)
+    }
+
+    /// The file.
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The models.
+    pub(super) fn models(&self) -> impl Iterator<Item = &str> {
+        self.of(MODEL)
+    }
+
+    fn wrong(&self, reason: String, hint: &str) -> Error {
+        Error::artifact(&self.path, reason, hint)
+    }
+
+    /// Checks that its prompts show nothing that was retrieved.
+    pub(crate) fn check_without(&self) -> Result<()> {
+        match self.of(MODE).find(|mode| *mode != Mode::Without.name()) {
+            None => Ok(()),
+            Some(mode) => Err(self.wrong(
+                format!("is of mode {mode}, and mode {} belongs here", Mode::Without),
+                "give what was made without retrieval",
+            )),
+        }
+    }
+
+    /// Checks that its prompts show what was retrieved.
+    pub(super) fn check_with(&self) -> Result<()> {
+        match self.of(MODE).any(|mode| mode == Mode::Without.name()) {
+            false => Ok(()),
+            true => Err(self.wrong(
+                format!("is of mode {}, and a mode that retrieves belongs here", Mode::Without),
+                "give what was made with retrieval",
+            )),
+        }
+    }
+
+    /// Checks that it was made of another file's mode.
+    pub(super) fn check_mode_of(&self, other: &Self) -> Result<()> {
+        self.check(other, MODE)
+    }
+
+    /// Checks that it was made by another file's model.
+    pub(crate) fn check_model_of(&self, other: &Self) -> Result<()> {
+        self.check(other, MODEL)
+    }
+
+    /// Checks that its prompts are of another file's style.
+    pub(crate) fn check_style_of(&self, other: &Self) -> Result<()> {
+        let has_digest = |one: &Self| one.said.contains_key(STYLE_DIGEST);
+        let by_digest = has_digest(self) && has_digest(other);
+        match self.check(other, STYLE) {
+            // A style may be called by several names.
+            Err(_) if by_digest && self.said[STYLE_DIGEST] == other.said[STYLE_DIGEST] => Ok(()),
+            Ok(()) if by_digest => self.check(other, STYLE_DIGEST),
+            checked => checked,
+        }
+    }
+
+    /// Whether its prompts are of this style, as far as they say.
+    pub(crate) fn is_of_style(&self, style: &Style) -> bool {
+        match self.of(STYLE_DIGEST).next() {
+            Some(_) => self.of(STYLE_DIGEST).all(|digest| digest == style.file_digest()),
+            None => self.of(STYLE).all(|name| name == style.name()),
+        }
+    }
+
+    /// Checks that it was made with another file's settings; which model, mode and style they were is checked apart.
+    pub(super) fn check_settings_of(&self, other: &Self) -> Result<()> {
+        let apart = [MODEL, MODE, STYLE, STYLE_DIGEST, TOKEN];
+        let settings = self.said.keys().filter(|setting| !apart.contains(&&***setting));
+        settings.into_iter().try_for_each(|setting| self.check(other, setting))
+    }
+
+    fn check(&self, other: &Self, setting: &str) -> Result<()> {
+        let (Some(here), Some(there)) = (self.said.get(setting), other.said.get(setting)) else {
+            return Ok(());
+        };
+        if here == there && here.len() == 1 {
+            return Ok(());
+        }
+        let named = |values: &BTreeSet<String>| {
+            values.iter().map(String::as_str).collect::<Vec<_>>().join(" and ")
+        };
+        Err(self.wrong(
+            format!(
+                "was made with {setting} {}, and {} with {}",
+                named(here),
+                other.path.display(),
+                named(there)
+            ),
+            "make both with the same settings",
+        ))
+    }
+
+    /// Checks that probabilities are of one token, and of the one that asks for retrieval in their style, where that is known.
+    pub(crate) fn check_token(&self) -> Result<()> {
+        let tokens: Vec<&str> = self.of(TOKEN).collect();
+        if let [one, other, ..] = tokens[..] {
+            let reason = format!("has probabilities of token '{one}', and others of '{other}'");
+            return Err(self.wrong(reason, "give those of the token that asks for retrieval"));
+        }
+        let bundled = |name: &str| {
+            let style = Style::bundled(name)?;
+            let is_other = self.of(STYLE_DIGEST).any(|digest| digest != style.file_digest());
+            DecisionFrame::of(style, None, None).ok().filter(|_| !is_other)
+        };
+        let styles: Vec<&str> = self.of(STYLE).collect();
+        if let ([token], [style]) = (&tokens[..], &styles[..])
+            && let Some(frame) = bundled(style)
+            && frame.cc() != *token
+        {
+            let reason = format!(
+                "has probabilities of token '{token}', and prompt style {style} asks for retrieval with '{}'",
+                frame.cc()
+            );
+            return Err(self.wrong(reason, "ask the model for the probability of that token"));
+        }
+        Ok(())
+    }
+}
