@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::store::jsonl::{self, At, Fields, Object};
+use crate::store::manifest;
 
 /// How one task's tests went.
 #[derive(Debug, Clone, PartialEq)]
@@ -62,9 +63,7 @@ pub fn read_executed(path: &Path, name: &str) -> Result<BTreeMap<usize, Executed
 pub fn is_of(results: &Path, predictions: &Path) -> Result<Option<bool>> {
     let read =
         |path: &Path| std::fs::read(path).map_err(|e| Error::reading(path, "read this file", e));
-    let mut beside = results.as_os_str().to_owned();
-    beside.push(".manifest.json");
-    let text = match std::fs::read(&beside) {
+    let text = match std::fs::read(manifest::beside(results)) {
         Ok(text) => text,
         Err(_) => read(results)?,
     };

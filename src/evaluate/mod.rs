@@ -1,6 +1,7 @@
 //! Predictions beside their tasks: scores, their statistics, and comparisons of systems.
 
 pub mod comparison;
+pub mod conditions;
 pub mod executed;
 pub mod metrics;
 pub mod pairs;

@@ -13,6 +13,7 @@ use crate::evaluate::pairs::Pair;
 use crate::evaluate::postprocess::{Hole, Postprocess, Processed, Recipe, are_function_bodies};
 use crate::evaluate::statistics::{Groups, Interval, Resampling, Unit};
 use crate::repository::parallel;
+use crate::store::jsonl::Object;
 use crate::task::{Task, TaskSet};
 use crate::text::language::Language;
 
@@ -48,13 +49,16 @@ impl Scoring {
         self.metrics.iter().map(|&metric| (metric, self.postprocess.recipe(metric)))
     }
 
-    /// Names a metric in a table, with its cut where that is not the usual one of lines: `repoformer (function-body)`.
-    pub fn name(&self, metric: Metric) -> String {
+    /// Names a metric in a table, with its cut where that is not the usual one of lines, and with what it makes of several samples
+    /// of a task: `repoformer (function-body, mean of 3)`.
+    pub fn name(&self, metric: Metric, samples: usize) -> String {
         let recipe = self.postprocess.recipe(metric);
         let usual = Postprocess::Own { function_bodies: false };
-        match recipe == usual.recipe(metric) {
+        let cut = (recipe != usual.recipe(metric)).then(|| recipe.to_string());
+        let details: Vec<String> = cut.into_iter().chain(metric.of_several([samples])).collect();
+        match details.is_empty() {
             true => metric.to_string(),
-            false => format!("{metric} ({recipe})"),
+            false => format!("{metric} ({})", details.join(", ")),
         }
     }
 }
@@ -113,14 +117,33 @@ pub struct TaskScore {
     pub repository: Option<String>,
     /// Scores by each requested metric, in that order.
     pub scores: Vec<MetricScore>,
+    /// First 8 bytes of the BLAKE3 of its target, which tell whether others' scores are of the same.
+    pub target: u64,
+    /// Number of samples.
+    pub samples: usize,
     /// Samples as they were predicted.
     pub raw: Vec<String>,
     /// Samples as they were compared, in the order of [`Cuts::recipes`].
     pub cut: Vec<Vec<String>>,
 }
 
+fn target_digest(target: &str) -> u64 {
+    let mut first = [0; 8];
+    first.copy_from_slice(&blake3::hash(target.as_bytes()).as_bytes()[..8]);
+    u64::from_be_bytes(first)
+}
+
+/// Number of samples of a task's record: 0 where it does not show them.
+pub fn samples_of(record: &Object) -> usize {
+    match record.get("pred_raw") {
+        Some(Value::Array(samples)) => samples.len(),
+        shown => usize::from(shown.is_some()),
+    }
+}
+
 impl TaskScore {
-    /// Returns `{"task_id": …, "row": …, "repository": …, "repocoder": {"em": …, "es": …}, …}`, every value between 0 and 1.
+    /// Returns `{"task_id": …, "row": …, "repository": …, "repocoder": {"em": …, "es": …}, …, "target_digest": …}`, every value
+    /// between 0 and 1.
     ///
     /// The texts follow if they are kept: `pred_raw` as predicted, `pred` as the first metric compared it, and under
     /// `pred_by` the texts that other metrics compared; a list if a task has several samples.
@@ -130,6 +153,7 @@ impl TaskScore {
             record["repository"] = repository.as_str().into();
         }
         add_metrics(&mut record, &self.scores);
+        record["target_digest"] = format!("{:016x}", self.target).into();
         if cuts.are_shown {
             let text = |samples: &[String]| match samples {
                 [one] => Value::from(one.as_str()),
@@ -310,6 +334,11 @@ impl Scores {
         record
     }
 
+    /// Returns the greatest number of samples of a task.
+    pub fn samples(&self) -> usize {
+        self.tasks.iter().map(|task| task.samples).max().unwrap_or(0)
+    }
+
     /// Recipes that are not empty, by metric.
     pub fn cuts_by_metric(&self) -> Vec<(Metric, &Recipe)> {
         let metrics = self.metrics().into_iter().zip(&self.cuts.of_metric);
@@ -444,6 +473,8 @@ pub fn score_tasks(
             task_id: task.id.clone(),
             repository: Some(task.repository.clone()),
             scores,
+            target: target_digest(&task.ground_truth),
+            samples: samples.len(),
             raw: (*samples).clone(),
             cut,
         }
@@ -472,6 +503,8 @@ pub fn score_pairs(
             task_id: pair.task_id.clone(),
             repository: None,
             scores,
+            target: target_digest(&pair.target),
+            samples: pair.samples.len(),
             raw: pair.samples.iter().filter(|_| cuts.are_shown).cloned().collect(),
             cut,
         }
@@ -511,7 +544,7 @@ mod tests {
         let scores = score(&tasks(), &given, Missing::Error).unwrap();
         assert_eq!(
             scores.tasks[1].to_record(&scores.cuts).to_string(),
-            r#"{"task_id":"id1","row":1,"repository":"a","repocoder":{"em":0.0,"es":0.75},"pred_raw":"xbcd","pred":"xbcd"}"#
+            r#"{"task_id":"id1","row":1,"repository":"a","repocoder":{"em":0.0,"es":0.75},"target_digest":"DIGEST","pred_raw":"xbcd","pred":"xbcd"}"#
         );
         let third = 1.0 - 1.0 / 3.0;
         let [(_, a), (_, b)] = &scores.repositories[..] else { panic!("{scores:?}") };

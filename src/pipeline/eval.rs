@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::evaluate::predictions::{self, JoinedPredictions};
@@ -79,7 +79,7 @@ pub fn scores(
     let path = experiment.layout.scores(mode, model);
     let mut report = StageReport::default();
     report.ensure_jsonl(path.clone(), &identity, |report, sink| {
-        let record = match known {
+        let mut record = match known {
             Some(scores) => scores.to_record(mode.name(), true),
             None => {
                 let evaluation = evaluate(experiment, &predictions, scoring, Missing::Skip)?;
@@ -87,6 +87,7 @@ pub fn scores(
                 evaluation.scores?.to_record(mode.name(), true)
             }
         };
+        record["made_with"] = json!(header.identity.parameters);
         let mut text = serde_json::to_vec_pretty(&record).unwrap_or_default();
         text.push(b'\n');
         sink.write(&text)?;

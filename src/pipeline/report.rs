@@ -61,6 +61,9 @@ pub fn gather(about: About, contenders: Vec<Contender>) -> Result<Report> {
     };
     let tasks = first.evaluation.tasks.clone();
     let metrics = first.evaluation.scores.as_ref().map_or(Vec::new(), Scores::metrics);
+    let samples =
+        contenders.iter().filter_map(|one| Some(one.evaluation.scores.as_ref().ok()?.samples()));
+    let samples: Vec<usize> = samples.collect();
     let mut measures = measures(&metrics);
     let is_executed = contenders.iter().any(|contender| !contender.executed.is_empty());
     let main = measures.iter().position(|measure| measure.value == "es").unwrap_or(0);
@@ -102,6 +105,12 @@ pub fn gather(about: About, contenders: Vec<Contender>) -> Result<Report> {
             if number != baseline {
                 system.comparison = compare(&sides[baseline], &sides[number], &settings);
             }
+        }
+    }
+    for (measure, metric) in measures.iter_mut().zip(of_metrics(&metrics)) {
+        if let Some(several) = metric.of_several(samples.iter().copied()) {
+            measure.metric += &format!(", {several}");
+            measure.title += &format!(", {several}");
         }
     }
     Ok(Report {

@@ -1,6 +1,6 @@
 //! Manifest: the record of settings and inputs that is written in, or beside, every output file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
 
@@ -76,6 +76,19 @@ impl Manifest {
             "counts": self.counts,
         })
     }
+}
+
+/// Path of the manifest that lies beside a file: `FILE.manifest.json`.
+pub fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".manifest.json");
+    name.into()
+}
+
+/// Reads the manifest beside a file; it is empty where none can be read.
+pub fn read_beside(path: &Path) -> Map<String, Value> {
+    let text = std::fs::read(beside(path)).unwrap_or_default();
+    serde_json::from_slice(&text).unwrap_or_default()
 }
 
 #[cfg(test)]

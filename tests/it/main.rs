@@ -6,6 +6,7 @@
 
 mod architecture;
 mod benchmarks;
+mod cli_alike;
 mod cli_bad_cache;
 mod cli_bad_input;
 mod cli_chunks;

@@ -14,6 +14,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use repoformer::error::Error;
 use repoformer::pipeline::StageReport;
 use repoformer::store::artifact::write_file;
+use repoformer::store::manifest;
 
 /// Flags that say how much is printed, and how.
 #[derive(Debug, Clone, Args)]
@@ -436,9 +437,7 @@ pub(crate) fn write_manifest_beside(path: &Path, manifest: &serde_json::Value) -
     if path == Path::new("-") || path.exists() && !path.is_file() {
         return Ok(());
     }
-    let mut name = path.as_os_str().to_owned();
-    name.push(".manifest.json");
-    write_json(Path::new(&name), manifest)
+    write_json(&manifest::beside(path), manifest)
 }
 
 /// Writes a JSON value to a file, indented.

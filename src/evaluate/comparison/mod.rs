@@ -37,6 +37,8 @@ pub use per_task::{PerTask, TaskValues};
 pub use read::{ReadScores, read, split};
 
 use crate::error::{Error, Result};
+use crate::evaluate::conditions;
+use crate::evaluate::metrics::Metric;
 use crate::evaluate::statistics::{Groups, Resampling, SignFlips, Unit};
 use join::TaskPair;
 use measure::Column;
@@ -50,6 +52,8 @@ pub struct Side {
     pub tasks: usize,
     /// Ids of the tasks that the other lacks, by row and id; they are left out.
     pub alone: Vec<String>,
+    /// Greatest number of samples of a task; 0 where it is not known.
+    pub samples: usize,
 }
 
 /// A task of both systems.
@@ -82,6 +86,8 @@ pub struct Comparison {
     pub all: Vec<Difference>,
     /// Each measure within each repository, by name, if requested. Their intervals resample tasks.
     pub repositories: Vec<(String, Vec<Difference>)>,
+    /// Conditions in which the systems differ, so that their numbers say little; none where all that is known is the same.
+    pub mixed: Vec<String>,
     /// Measures that are not compared, with the reason.
     pub left_out: Vec<(String, String)>,
     /// Number of ids that both have at different rows, which are not joined.
@@ -125,10 +131,15 @@ impl Comparison {
         } else {
             Vec::new()
         };
+        let conditions = [a, b].map(PerTask::all_conditions);
+        let mut mixed =
+            conditions::differences(&[(&a.name, &conditions[0]), (&b.name, &conditions[1])]);
+        mixed.extend(other_targets(a, b, &joined.pairs));
         let alone = |side: &PerTask, places: &[usize]| Side {
             name: side.name.clone(),
             tasks: side.tasks.len(),
             alone: places.iter().map(|place| side.tasks[*place].task_id.clone()).collect(),
+            samples: side.samples,
         };
         Ok(Self {
             a: alone(a, &joined.only_a),
@@ -143,6 +154,7 @@ impl Comparison {
             ),
             tasks,
             repositories,
+            mixed,
             left_out,
             moved: joined.moved,
             problems,
@@ -150,6 +162,27 @@ impl Comparison {
             flips: settings.flips,
         })
     }
+}
+
+impl Comparison {
+    /// Names a measure, with what its metric makes of several samples of a task: `repocoder.es (best of 3)`.
+    pub fn title(&self, measure: &str) -> String {
+        let metric = measure.split('.').next().and_then(|name| name.parse::<Metric>().ok());
+        let several = metric.and_then(|metric| metric.of_several([self.a.samples, self.b.samples]));
+        several.map_or_else(|| measure.to_owned(), |several| format!("{measure} ({several})"))
+    }
+}
+
+/// Says how many tasks have other targets in B than in A, where both know theirs.
+fn other_targets(a: &PerTask, b: &PerTask, pairs: &[TaskPair]) -> Option<String> {
+    let differ = |pair: &&TaskPair| {
+        let targets = (&a.tasks[pair.a].target, &b.tasks[pair.b].target);
+        matches!(targets, (Some(of_a), Some(of_b)) if of_a != of_b)
+    };
+    let mut others = pairs.iter().filter(differ);
+    let first = others.next()?;
+    let (count, id) = (1 + others.count(), &a.tasks[first.a].task_id);
+    Some(format!("targets: others in {count} of {} tasks (the first is {id})", pairs.len()))
 }
 
 /// Whether both sides have the same repository for a task.

@@ -3,6 +3,8 @@
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
+use crate::evaluate::conditions::Conditions;
+use crate::evaluate::score::samples_of;
 use crate::store::jsonl::Object;
 
 /// Scores of one system by task.
@@ -14,6 +16,10 @@ pub struct PerTask {
     pub measures: Vec<String>,
     /// The tasks, in any order.
     pub tasks: Vec<TaskValues>,
+    /// Conditions that they came about under, as far as they are known.
+    pub conditions: Conditions,
+    /// Greatest number of samples of a task; 0 where it is not known.
+    pub samples: usize,
     places: FxHashMap<String, usize>,
 }
 
@@ -26,6 +32,8 @@ pub struct TaskValues {
     pub row: Option<usize>,
     /// The task's repository, if known.
     pub repository: Option<String>,
+    /// Digest of its target, if known.
+    pub target: Option<String>,
     /// Values in the order of [`PerTask::measures`], as many as were known when the task was added.
     values: Vec<Option<f64>>,
 }
@@ -85,8 +93,17 @@ impl PerTask {
         if values.iter().all(Option::is_none) {
             return Err("has no scores: no field is an object of numbers, as 'repocoder' is".into());
         }
-        self.tasks.push(TaskValues { task_id, row, repository, values });
+        let target = record.get("target_digest").and_then(Value::as_str).map(str::to_owned);
+        self.samples = self.samples.max(samples_of(record));
+        self.tasks.push(TaskValues { task_id, row, repository, target, values });
         Ok(())
+    }
+
+    /// Returns the conditions, with the number of samples.
+    pub(super) fn all_conditions(&self) -> Conditions {
+        let mut conditions = self.conditions.clone();
+        conditions.set_samples(self.samples);
+        conditions
     }
 
     /// Returns a task's value of a measure, if it has one.

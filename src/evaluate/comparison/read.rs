@@ -1,12 +1,15 @@
 //! Reads files of scores: JSON and JSON lines with the scores of each task, and the scores in the cache.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use serde_json::Value;
 
 use super::PerTask;
 use crate::error::{Error, Result};
+use crate::evaluate::conditions::Conditions;
 use crate::store::jsonl::{self, Object};
+use crate::store::manifest;
 use crate::task::kind::RecordKind;
 
 /// Hint for files without such scores.
@@ -36,12 +39,18 @@ pub fn read(given: &str) -> Result<ReadScores> {
     for (place, object) in objects(path, &text, &mut sets.problems)? {
         sets.add(path, place, object);
     }
-    let Sets { named, problems, refused } = sets;
+    let Sets { named, problems, refused, mut conditions } = sets;
     if let (true, Some(refused)) = (named.is_empty(), refused) {
         return Err(Error::artifact(path, refused.0, refused.1));
     }
-    let chosen = choose(path, named, wanted)?;
+    let (name, chosen) = choose(path, named, wanted)?;
     let mut reading = ReadScores { scores: PerTask::new(given), problems, excluded: 0 };
+    let known = conditions.iter().position(|(of, _)| *of == name);
+    reading.scores.conditions = match known {
+        Some(known) => conditions.swap_remove(known).1,
+        // Lines have no place for them.
+        None => conditions_of(&manifest::read_beside(path), name.as_deref()),
+    };
     for (place, record) in &chosen {
         if record.contains_key("excluded") {
             reading.excluded += 1;
@@ -141,6 +150,34 @@ fn objects(path: &Path, text: &[u8], problems: &mut Vec<Error>) -> Result<Vec<(P
     Ok(found)
 }
 
+/// Returns the conditions of some scores, from the object or the manifest that describes them.
+fn conditions_of(about: &Object, name: Option<&str>) -> Conditions {
+    let inner = |of: &Object, name: &str| of.get(name).and_then(Value::as_object).cloned();
+    let manifest = inner(about, "manifest").unwrap_or_else(|| about.clone());
+    let settings = inner(&manifest, "settings").unwrap_or_default();
+    let is_of = |key: &str| match (key.strip_prefix("predictions."), name) {
+        (Some(of), Some(name)) => of == name,
+        (of, _) => of.is_some(),
+    };
+    let made_with = inner(about, "made_with").or_else(|| {
+        let found = settings.iter().find(|(key, _)| is_of(key));
+        found.and_then(|(_, value)| value.as_object().cloned())
+    });
+    let texts = |object: Object| {
+        let text = |(name, value): (String, Value)| Some((name, value.as_str()?.to_owned()));
+        object.into_iter().filter_map(text).collect::<BTreeMap<String, String>>()
+    };
+    let mut conditions = Conditions::of_predictions(&texts(made_with.unwrap_or_default()));
+    let prefixed = settings.iter().filter_map(|(key, recipe)| {
+        Some((key.strip_prefix("postprocess.")?.to_owned(), recipe.clone()))
+    });
+    let cuts = inner(about, "postprocess").unwrap_or_else(|| prefixed.collect());
+    for (metric, recipe) in texts(cuts) {
+        conditions.set_cut(&metric, recipe);
+    }
+    conditions
+}
+
 fn not_an_object(found: &Value) -> String {
     format!("a JSON object is expected, not {}", jsonl::kind(found))
 }
@@ -153,6 +190,8 @@ struct Sets {
     /// Sets in the order of the file; few.
     named: Vec<(Option<String>, Records)>,
     problems: Vec<Error>,
+    /// Conditions of the sets that say them.
+    conditions: Vec<(Option<String>, Conditions)>,
     /// Contents of the first object that lacks a task's scores, and the hint for it.
     refused: Option<(String, &'static str)>,
 }
@@ -164,6 +203,7 @@ impl Sets {
             _ => None,
         };
         if let Some(Value::Array(tasks)) = object.remove("tasks") {
+            self.conditions.push((name.clone(), conditions_of(&object, name.as_deref())));
             for (number, task) in tasks.into_iter().enumerate() {
                 let place = place.task(number);
                 match task {
@@ -207,14 +247,14 @@ fn refused(object: &Object) -> Option<(String, &'static str)> {
     Some((format!("holds {}, and no task's scores", kind.record()), hint))
 }
 
-/// Chooses the records of a set.
+/// Chooses a set.
 fn choose(
     path: &Path,
     mut named: Vec<(Option<String>, Records)>,
     wanted: Option<&str>,
-) -> Result<Records> {
+) -> Result<(Option<String>, Records)> {
     if named.is_empty() {
-        return Ok(Vec::new());
+        return Ok((None, Vec::new()));
     }
     let names: Vec<&str> =
         named.iter().map(|(name, _)| name.as_deref().unwrap_or("(without a name)")).collect();
@@ -232,5 +272,5 @@ fn choose(
             hint: format!("name one of them: {file}#{}", names[0]),
         }
     })?;
-    Ok(named.swap_remove(place).1)
+    Ok(named.swap_remove(place))
 }

@@ -30,6 +30,7 @@ impl Comparison {
             let named = |(name, here): &(String, Vec<_>)| (name.clone(), differences(here));
             record["repositories"] = self.repositories.iter().map(named).collect::<Object>().into();
         }
+        self.add_mixed(&mut record);
         let left_out = self.left_out.iter();
         let left_out = left_out.map(|(measure, reason)| (measure.clone(), reason.as_str().into()));
         record["left_out"] = left_out.collect::<Object>().into();
@@ -37,6 +38,12 @@ impl Comparison {
             record["tasks"] = self.task_records().into();
         }
         record
+    }
+
+    fn add_mixed(&self, record: &mut Value) {
+        if !self.mixed.is_empty() {
+            record["mixed"] = self.mixed.clone().into();
+        }
     }
 
     /// Returns a record for each measure, within each repository first if requested: the lines of JSONL.
@@ -54,6 +61,12 @@ impl Comparison {
             {
                 record.extend(values);
             }
+            for (name, side) in [("a", &self.a), ("b", &self.b)] {
+                if side.samples > 1 {
+                    record[name]["samples"] = side.samples.into();
+                }
+            }
+            self.add_mixed(&mut record);
             record
         };
         all.map(record).collect()
@@ -76,7 +89,11 @@ impl Comparison {
 
 impl Side {
     fn to_record(&self) -> Value {
-        json!({"name": self.name, "tasks": self.tasks, "alone": self.alone})
+        let mut record = json!({"name": self.name, "tasks": self.tasks, "alone": self.alone});
+        if self.samples > 1 {
+            record["samples"] = self.samples.into();
+        }
+        record
     }
 }
 

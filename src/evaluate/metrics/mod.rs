@@ -16,6 +16,8 @@
 //!
 //! Post-processing of predictions ([`crate::evaluate::postprocess`]) matters as much as the formulas.
 
+use std::collections::BTreeSet;
+
 use crate::error::named;
 use crate::text::language::{Language, identifiers, without_comment_signs, without_strings};
 use repoformer::Fuzz;
@@ -98,6 +100,23 @@ impl Metric {
             }
         };
         (0..self.values().len()).map(of).collect()
+    }
+
+    /// Says how the samples of a task make one value, where some tasks have several: `best of 3`, `mean of 1 or 3`. The numbers are
+    /// those of each system.
+    ///
+    /// ```
+    /// use repoformer::evaluate::metrics::Metric;
+    /// assert_eq!(Metric::RepoCoder.of_several([3, 1, 3]).as_deref(), Some("best of 1 or 3"));
+    /// assert_eq!(Metric::Chars.of_several([3]).as_deref(), Some("mean of 3"));
+    /// assert_eq!(Metric::RepoCoder.of_several([1, 1]), None);
+    /// ```
+    pub fn of_several(self, samples: impl IntoIterator<Item = usize>) -> Option<String> {
+        let counts: BTreeSet<usize> = samples.into_iter().filter(|count| *count > 0).collect();
+        let how = if self == Self::RepoCoder { "best" } else { "mean" };
+        let names: Vec<String> = counts.iter().map(usize::to_string).collect();
+        counts.last().filter(|most| **most > 1)?;
+        Some(format!("{how} of {}", names.join(" or ")))
     }
 
     fn score_one(self, target: &str, sample: &str, language: Language) -> Vec<f64> {

@@ -8,6 +8,7 @@ use repoformer::error::Error;
 use repoformer::evaluate::comparison::{
     self, Comparison, ComparisonSettings, PerTask, ReadScores, Side,
 };
+use repoformer::evaluate::conditions::{Conditions, made_with};
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::score::Missing;
 use repoformer::evaluate::statistics::{SignFlips, Unit};
@@ -17,6 +18,7 @@ use serde_json::Value;
 
 use super::comparison_text::{self, listed};
 use super::eval::scoring;
+use super::mixed;
 use super::session::{completion, of_kind, open, resampling, seed, without_repositories};
 use crate::output::{self, check_output, fail, hinted, write_data};
 use crate::settings::{SettingFlags, Settings};
@@ -44,6 +46,9 @@ pub(crate) struct CompareArgs {
     /// Also write the values of each task (with tsv and jsonl, only these)
     #[arg(long)]
     per_task: bool,
+    /// Compare predictions made or scored under different conditions (sampling, limits, cuts, targets); the differences are named
+    #[arg(long)]
+    allow_mixed: bool,
     /// Format of the comparison; tsv and jsonl have a line per measure
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: ScoreFormat,
@@ -72,6 +77,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     let (a, b) = (scorer.load(&args.a)?, scorer.load(&args.b)?);
     let comparison =
         Comparison::of(&a, &b, &comparing(args, &scorer.settings)?).map_err(with_flags)?;
+    mixed::check(&comparison.mixed, args.allow_mixed)?;
     output::problems(&comparison.problems);
     warn(&comparison);
     write_data(&args.output, written(&comparison, args))
@@ -116,6 +122,10 @@ impl Scorer {
         output::problems(&evaluation.problems);
         let scores = evaluation.scores?;
         let mut side = PerTask::new(given);
+        side.conditions = Conditions::of_predictions(&made_with(&path));
+        for (metric, recipe) in scoring.recipes() {
+            side.conditions.set_cut(metric.name(), recipe);
+        }
         for task in &scores.tasks {
             if let Value::Object(record) = task.to_record(&scores.cuts) {
                 side.add(&record).map_err(|reason| anyhow::anyhow!("{given}: {reason}"))?;

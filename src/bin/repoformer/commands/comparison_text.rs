@@ -5,6 +5,7 @@ use std::fmt::Write;
 use repoformer::evaluate::comparison::{Comparison, Difference};
 use repoformer::evaluate::statistics::{Bucket, Buckets, Estimate, Resampling, SignFlips, Unit};
 
+use super::mixed;
 use crate::output::{group, plural};
 use crate::table::Table;
 
@@ -22,6 +23,7 @@ pub(super) fn text(comparison: &Comparison, per_task: bool) -> String {
     for difference in &comparison.all {
         if let Some(buckets) = &difference.buckets {
             let Difference { measure, n, .. } = difference;
+            let measure = comparison.title(measure);
             let _ = write!(text, "\n{measure}: gain × 100 of {}\n", tasks(*n));
             text += &histogram(buckets);
         }
@@ -56,7 +58,7 @@ fn table(comparison: &Comparison) -> Table {
     head.extend(["better", "same", "worse"]);
     let mut table = Table::new(head);
     for (repository, d) in rows(comparison) {
-        let mut cells = vec![d.measure.clone()];
+        let mut cells = vec![comparison.title(&d.measure)];
         cells.extend(by_repository.then(|| repository.to_owned()));
         cells.extend([
             d.n.to_string(),
@@ -89,9 +91,10 @@ pub(super) fn columns(comparison: &Comparison) -> Table {
     let counts = ["p_tasks", "p_repositories", "better", "same", "worse"];
     head.extend(counts.map(Into::into));
     head.extend(Bucket::all().map(|bucket| format!("gain {}", label(bucket))));
+    head.extend((!comparison.mixed.is_empty()).then(|| "mixed".to_owned()));
     let mut table = Table::new(head);
     for (repository, d) in rows(comparison) {
-        let mut cells = vec![d.measure.clone(), repository.to_owned(), d.n.to_string()];
+        let mut cells = vec![comparison.title(&d.measure), repository.to_owned(), d.n.to_string()];
         for Estimate { mean, interval } in [d.a, d.b, d.difference] {
             let ends = [interval.map(|i| i.low), interval.map(|i| i.high)];
             cells.push(percent(mean));
@@ -104,6 +107,7 @@ pub(super) fn columns(comparison: &Comparison) -> Table {
             Some(buckets) => cells.extend(buckets.counts.map(|count| count.to_string())),
             None => cells.extend(Bucket::all().map(|_| String::new())),
         }
+        cells.extend((!comparison.mixed.is_empty()).then(|| comparison.mixed.join("; ")));
         table.row(cells);
     }
     table
@@ -113,6 +117,7 @@ pub(super) fn columns(comparison: &Comparison) -> Table {
 pub(super) fn task_table(comparison: &Comparison) -> Table {
     let mut head: Vec<String> = ["task_id", "row", "repository"].map(Into::into).into();
     for Difference { measure, .. } in &comparison.all {
+        let measure = comparison.title(measure);
         head.extend(["A", "B", "B - A"].map(|side| format!("{measure} {side}")));
     }
     let mut table = Table::new(head);
@@ -178,6 +183,9 @@ fn notes(comparison: &Comparison) -> Vec<String> {
         if !side.alone.is_empty() {
             notes.push(format!("left out: {} in {name} alone", listed(&side.alone)));
         }
+    }
+    if !comparison.mixed.is_empty() {
+        notes.push(mixed::told(&comparison.mixed));
     }
     let left_out = comparison.left_out.iter();
     notes.extend(left_out.map(|(measure, reason)| format!("left out: {measure} {reason}")));

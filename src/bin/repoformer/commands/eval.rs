@@ -3,24 +3,25 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
+use repoformer::evaluate::conditions::{Conditions, differences, made_with};
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::pairs;
 use repoformer::evaluate::postprocess::{Hole, Postprocess, Step};
 use repoformer::evaluate::score::{Missing, Scores, Scoring, score_pairs, score_tasks};
 use repoformer::pipeline::{self, Evaluation, Experiment, cached_predictions, evaluate};
 use repoformer::retrieve::Mode;
-use repoformer::store::artifact::{header_path, parameters};
+use repoformer::store::artifact::header_path;
 use repoformer::store::manifest::Manifest;
 use repoformer::task::TaskSet;
 use repoformer::text::language::Language;
 use serde_json::json;
 
 use super::eval_output::{Named, Results, write_results};
-use super::eval_retrieval;
 use super::session::{
     asked_scoring, check_not_tasks, completed_modes, completion, of_kind, open, resampling,
     without_repositories,
 };
+use super::{eval_retrieval, mixed};
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{self, check_output, fail, hinted};
 use crate::settings::Settings;
@@ -59,20 +60,29 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     };
     let mut manifest = judging.manifest();
     manifest.input("tasks", &tasks.path)?;
-    let named = if args.check_references {
-        vec![references(tasks, &judging.scoring)?]
+    let (named, mixed) = if args.check_references {
+        (vec![references(tasks, &judging.scoring)?], Vec::new())
     } else {
-        let named = of_predictions(args, &experiment, &settings, &judging, &mut manifest)?;
+        let scored = of_predictions(args, &experiment, &settings, &judging, &mut manifest)?;
         warn_of_ceilings(tasks, &judging.scoring)?;
-        named
+        scored
     };
+    if !mixed.is_empty() {
+        manifest.setting("mixed", mixed.clone());
+    }
     manifest.count("tasks", tasks.tasks.len());
-    write(args, &settings, &named, &manifest)
+    write(args, &settings, &named, mixed, &manifest)
 }
 
-fn write(args: &EvalArgs, settings: &Settings, named: &[Named], manifest: &Manifest) -> Result<()> {
+fn write(
+    args: &EvalArgs,
+    settings: &Settings,
+    named: &[Named],
+    mixed: Vec<String>,
+    manifest: &Manifest,
+) -> Result<()> {
     let (per_task, resampling) = (args.per_task, resampling(settings)?);
-    Results { named, per_task, resampling, manifest: manifest.to_record() }.write(args)
+    Results { named, per_task, resampling, mixed, manifest: manifest.to_record() }.write(args)
 }
 
 impl Judging {
@@ -124,7 +134,7 @@ fn of_pairs(args: &EvalArgs, path: &Path, settings: &Settings) -> Result<()> {
     let language = language.unwrap_or_default();
     let scores = score_pairs(&reading.pairs, &scoring.metrics, &scoring.postprocess, language);
     let named = [("pairs".into(), scores)];
-    write(args, settings, &named, &manifest)?;
+    write(args, settings, &named, Vec::new(), &manifest)?;
     // The program ends: freeing hundreds of thousands of small texts would take a tenth of its time.
     std::mem::forget((reading, named));
     Ok(())
@@ -180,17 +190,17 @@ fn references(tasks: &TaskSet, scoring: &Scoring) -> Result<Named> {
     Ok(("references".into(), scores))
 }
 
-/// Scores the predictions of a file, or those of the cache, mode by mode.
+/// Scores the predictions of a file, or those of the cache, mode by mode; says in which conditions they differ, where they may.
 fn of_predictions(
     args: &EvalArgs,
     experiment: &Experiment,
     settings: &Settings,
     judging: &Judging,
     manifest: &mut Manifest,
-) -> Result<Vec<Named>> {
+) -> Result<(Vec<Named>, Vec<String>)> {
     let mut of_file = |name: String, path: &Path, folder: Option<PathBuf>| {
         manifest.input(&format!("predictions.{name}"), path)?;
-        let made_with = parameters(path);
+        let made_with = made_with(path);
         if !made_with.is_empty() {
             manifest.setting(&format!("predictions.{name}"), json!(made_with));
         }
@@ -213,11 +223,11 @@ fn of_predictions(
     if let Some(path) = &args.predictions {
         let stem = path.file_stem().unwrap_or("predictions".as_ref());
         let name = stem.to_string_lossy().into_owned();
-        return Ok(vec![of_file(name, path, args.results.clone())?]);
+        return Ok((vec![of_file(name, path, args.results.clone())?], Vec::new()));
     }
     let completion = completion(settings)?;
     let (modes, mut left_out) = completed_modes(settings, experiment, &completion)?;
-    let mut named = Vec::new();
+    let (mut named, mut conditions) = (Vec::new(), Vec::new());
     for mode in modes {
         let path = cached_predictions(experiment, mode, &completion)?;
         let folder = args.results.as_ref().map(|folder| folder.join(mode.name()));
@@ -230,6 +240,9 @@ fn of_predictions(
                 output::problems(&[error]);
             }
         }
+        let mut known = Conditions::of_predictions(&made_with(&path));
+        known.set_samples(one.1.samples());
+        conditions.push(known);
         named.push(one);
     }
     if named.is_empty() {
@@ -243,7 +256,10 @@ fn of_predictions(
         let names: Vec<&str> = left_out.iter().map(|mode| mode.name()).collect();
         output::note(format!("eval: not completed yet: {}", names.join(", ")));
     }
-    Ok(named)
+    let names = named.iter().map(|(name, _)| name.as_str());
+    let mixed = differences(&names.zip(&conditions).collect::<Vec<_>>());
+    mixed::check(&mixed, args.allow_mixed)?;
+    Ok((named, mixed))
 }
 
 /// Warns of uneven numbers of samples, as a file appended to itself may have them.

@@ -44,6 +44,9 @@ pub(crate) struct EvalArgs {
     /// exact_match_idx.jsonl to this folder, with a manifest; several modes get a folder each
     #[arg(long, value_name = "DIR", conflicts_with_all = ["check_references", "exec", "pairs"])]
     pub(crate) results: Option<PathBuf>,
+    /// Compare predictions made or scored under different conditions (sampling, limits, cuts, targets); the differences are named
+    #[arg(long)]
+    pub(crate) allow_mixed: bool,
     /// Also write the scores of each task
     #[arg(long)]
     pub(crate) per_task: bool,

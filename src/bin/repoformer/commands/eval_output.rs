@@ -13,6 +13,7 @@ use repoformer::store::artifact::{digest, write_file};
 use repoformer::store::manifest::Manifest;
 use serde_json::Value;
 
+use super::mixed;
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{write_data, write_json, write_manifest_beside};
 use crate::table::{ScoreFormat, Table, interval, json_lines, json_text, percent};
@@ -42,6 +43,8 @@ pub(super) struct Results<'a> {
     pub(super) named: &'a [Named],
     pub(super) per_task: bool,
     pub(super) resampling: Resampling,
+    /// Conditions in which the predictions differ.
+    pub(super) mixed: Vec<String>,
     pub(super) manifest: Value,
 }
 
@@ -76,6 +79,9 @@ impl Results<'_> {
         for (metric, recipe) in self.named[0].1.cuts_by_metric() {
             text += &format!("{metric}: predictions cut by {recipe}\n");
         }
+        if !self.mixed.is_empty() {
+            text += &(mixed::told(&self.mixed) + "\n");
+        }
         text
     }
 
@@ -85,7 +91,9 @@ impl Results<'_> {
         let mut head = ["predictions", "repository", "n"].map(String::from).to_vec();
         head.extend(["row", "task_id"].map(String::from).into_iter().take(ids));
         for metric in metrics {
-            head.extend(metric.values().iter().map(|value| format!("{metric}.{value}")));
+            let several = metric.of_several(self.named.iter().map(|(_, scores)| scores.samples()));
+            let several = several.map_or_else(String::new, |several| format!(" ({several})"));
+            head.extend(metric.values().iter().map(|value| format!("{metric}.{value}{several}")));
         }
         let mut table = Table::new(head);
         let mut row = |start: [&str; 3], task: [String; 2], values: Vec<String>| {
@@ -130,6 +138,12 @@ impl Results<'_> {
             let mut record = scores.to_record(name, false);
             let intervals = scores.intervals(&self.resampling);
             record["intervals"] = intervals.to_record(&scores.metrics(), &self.resampling);
+            if scores.samples() > 1 {
+                record["samples"] = scores.samples().into();
+            }
+            if !self.mixed.is_empty() {
+                record["mixed"] = self.mixed.clone().into();
+            }
             record["manifest"] = self.manifest.clone();
             if self.per_task {
                 let tasks = scores.tasks.iter().map(|task| task.to_record(&scores.cuts));

@@ -14,6 +14,7 @@ mod eval_retrieval;
 mod experiment_settings;
 pub(crate) mod inspect;
 pub(crate) mod label;
+mod mixed;
 pub(crate) mod paper;
 pub(crate) mod policy;
 pub(crate) mod report;

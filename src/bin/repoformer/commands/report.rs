@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::Args;
+use repoformer::evaluate::conditions::{Conditions, differences, made_with};
 use repoformer::evaluate::executed::{Executed, read_executed};
 use repoformer::evaluate::metrics::Metric;
-use repoformer::evaluate::score::Missing;
-use repoformer::evaluate::score::Scoring;
+use repoformer::evaluate::score::{Missing, Scores, Scoring};
 use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::report::{About, Contender, gather};
 use repoformer::pipeline::{Experiment, cached_predictions, evaluate};
@@ -18,6 +18,7 @@ use repoformer::store::manifest::Manifest;
 use serde_json::Value;
 
 use super::eval::scoring;
+use super::mixed;
 use super::session::{
     completed_modes, completion, of_kind, open, resampling, without_repositories,
 };
@@ -37,6 +38,9 @@ pub(crate) struct ReportArgs {
     /// System that the others are compared with [default: the first]
     #[arg(long, value_name = "NAME")]
     baseline: Option<String>,
+    /// Compare predictions made or scored under different conditions (sampling, limits, cuts, targets); the differences are named
+    #[arg(long)]
+    allow_mixed: bool,
     /// Headline of the page [default: the benchmark's name]
     #[arg(long, value_name = "TEXT")]
     title: Option<String>,
@@ -71,12 +75,15 @@ pub(super) struct Making {
     pub(super) title: Option<String>,
     pub(super) baseline: Option<String>,
     pub(super) resampling: Resampling,
+    /// Whether systems may have answered under different conditions.
+    pub(super) allow_mixed: bool,
 }
 
 impl Making {
-    /// A report of what scores and intervals say alone.
+    /// A report of what scores and intervals say alone, whatever the systems are.
     pub(super) fn of(scoring: Scoring, resampling: Resampling) -> Self {
-        Self { exec: Vec::new(), scoring, title: None, baseline: None, resampling }
+        let (exec, title, baseline) = (Vec::new(), None, None);
+        Self { exec, scoring, title, baseline, resampling, allow_mixed: true }
     }
 }
 
@@ -94,6 +101,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         title: args.title.clone(),
         baseline: args.baseline.clone(),
         resampling: resampling(&settings)?,
+        allow_mixed: args.allow_mixed,
     };
     let place = make(&experiment, sources, &making, &args.output)?;
     output::note(format!("report: {}", place.display()));
@@ -153,7 +161,7 @@ pub(super) fn make(
     }
     manifest.setting("resamples", making.resampling.resamples);
     manifest.setting("seed", making.resampling.seed);
-    let (mut contenders, mut notes) = (Vec::new(), Vec::new());
+    let (mut contenders, mut notes, mut conditions) = (Vec::new(), Vec::new(), Vec::new());
     for source in sources {
         let path = &source.predictions;
         manifest.input(&format!("predictions.{}", source.name), path)?;
@@ -170,6 +178,9 @@ pub(super) fn make(
             ));
         }
         let made_as = source.made_as.as_ref().unwrap_or(&source.predictions);
+        let mut known = Conditions::of_predictions(&made_with(made_as));
+        known.set_samples(evaluation.scores.as_ref().map_or(0, Scores::samples));
+        conditions.push((source.name.clone(), known));
         let mut settings = settings_of(made_as, source.prompts.as_deref());
         if let Some(rows) = &source.retrieved {
             settings.insert(0, ("policy".into(), source.name.clone()));
@@ -183,6 +194,14 @@ pub(super) fn make(
             prompts: source.prompts,
             retrieved: source.retrieved,
         });
+    }
+    let conditions: Vec<_> =
+        conditions.iter().map(|(name, known)| (name.as_str(), known)).collect();
+    let differences = differences(&conditions);
+    mixed::check(&differences, making.allow_mixed)?;
+    if !differences.is_empty() {
+        notes.push(mixed::told(&differences));
+        manifest.setting("mixed", differences);
     }
     manifest.count("tasks", contenders[0].evaluation.tasks.tasks.len());
     manifest.count("systems", contenders.len());

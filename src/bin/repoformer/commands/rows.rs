@@ -61,7 +61,7 @@ impl Row {
             benchmark: experiment.name.clone(),
             mode,
             metric,
-            metric_name: experiment.scoring.name(metric),
+            metric_name: experiment.scoring.name(metric, samples(&scores)),
             intervals: intervals(&scores, metric, resampling),
             scores,
             passed: BTreeMap::new(),
@@ -82,7 +82,7 @@ impl Row {
     pub(super) fn by_metric(self, experiment: &Experiment, resampling: &Resampling) -> Vec<Row> {
         let others = experiment.scoring.metrics.iter().skip(1).map(|&metric| Self {
             metric,
-            metric_name: experiment.scoring.name(metric),
+            metric_name: experiment.scoring.name(metric, samples(&self.scores)),
             intervals: intervals(&self.scores, metric, resampling),
             ..self.clone()
         });

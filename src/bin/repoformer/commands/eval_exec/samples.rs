@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use repoformer::evaluate::conditions::{Conditions, differences, made_with};
 use repoformer::evaluate::postprocess::{Hole, Recipe, Step};
 use repoformer::evaluate::predictions;
 use repoformer::pipeline::{Experiment, cached_predictions};
@@ -10,6 +11,7 @@ use repoformer::store::manifest::Manifest;
 use repoformer::task::{Task, TaskSet};
 
 use crate::commands::eval_args::EvalArgs;
+use crate::commands::mixed;
 use crate::commands::session::{completed_modes, completion, of_kind};
 use crate::output::{self, fail};
 use crate::settings::Settings;
@@ -69,10 +71,18 @@ pub(super) fn samples(
         return Ok(vec![(name, samples)]);
     }
     let completion = completion(&of_kind(settings, Some(tasks)))?;
-    let mut named = Vec::new();
+    let (mut named, mut conditions) = (Vec::new(), Vec::new());
     for mode in completed_modes(settings, experiment, &completion)?.0 {
         let path = cached_predictions(experiment, mode, &completion)?;
         named.push((mode.to_string(), read(mode.name(), &path)?));
+        // Pass rates are over all samples, however many.
+        conditions.push((mode.name(), Conditions::of_predictions(&made_with(&path))));
+    }
+    let conditions: Vec<_> = conditions.iter().map(|(name, known)| (*name, known)).collect();
+    let differences = differences(&conditions);
+    mixed::check(&differences, args.allow_mixed)?;
+    if !differences.is_empty() {
+        manifest.setting("mixed", differences);
     }
     if named.is_empty() {
         return fail(

@@ -1,0 +1,112 @@
+//! Conditions under which systems answered and were scored: numbers are compared fairly where these are the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::io::BufRead;
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::store::artifact::parameters;
+use crate::store::jsonl;
+
+/// Settings of completions that a comparison holds fixed, as headers name them. The model is none of them: models are what is
+/// compared.
+const FIXED: [&str; 6] = ["instruction", "max-lines", "max-tokens", "stop", "temperature", "top-p"];
+
+/// Settings that the records of a server's predictions repeat, as these name them.
+const REPEATED: [(&str, &str); 4] = [
+    ("instruction", "instruction"),
+    ("max-tokens", "max_tokens"),
+    ("temperature", "temperature"),
+    ("top-p", "top_p"),
+];
+
+/// Reads with which parameters predictions were made: from their header, else from the first record; empty where neither says.
+pub fn made_with(path: &Path) -> BTreeMap<String, String> {
+    let recorded = parameters(path);
+    if !recorded.is_empty() || !path.is_file() {
+        return recorded;
+    }
+    asked_first(path).unwrap_or_default()
+}
+
+fn asked_first(path: &Path) -> Option<BTreeMap<String, String>> {
+    let mut line = Vec::new();
+    jsonl::open(path).ok()?.read_until(b'\n', &mut line).ok()?;
+    let record: Value = serde_json::from_slice(&line).ok()?;
+    let asked = record.get("asked")?.as_object()?;
+    let text = |value: &Value| match value {
+        Value::String(text) => Some(text.clone()),
+        number => Some(number.as_f64()?.to_string()),
+    };
+    let known = REPEATED
+        .iter()
+        .filter_map(|(name, field)| Some(((*name).to_owned(), text(asked.get(*field)?)?)));
+    Some(known.collect())
+}
+
+/// Conditions of one system, as far as they are known, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Conditions(BTreeMap<String, String>);
+
+impl Conditions {
+    /// Takes the conditions from the parameters that predictions were made with; without any, nothing is known.
+    pub fn of_predictions(parameters: &BTreeMap<String, String>) -> Self {
+        let mut conditions = Self::default();
+        for name in FIXED {
+            match parameters.get(name) {
+                Some(value) => conditions.set(name, value),
+                // The embedded model is always greedy, and does not say so.
+                None if name == "temperature" && !parameters.is_empty() => conditions.set(name, 0),
+                None => {}
+            }
+        }
+        conditions
+    }
+
+    /// Adds a condition.
+    pub fn set(&mut self, name: &str, value: impl ToString) {
+        self.0.insert(name.to_owned(), value.to_string());
+    }
+
+    /// Adds how predictions are cut before a metric.
+    pub fn set_cut(&mut self, metric: &str, recipe: impl ToString) {
+        self.set(&format!("cut for {metric}"), recipe);
+    }
+
+    /// Adds the greatest number of samples of a task, where it is known.
+    pub fn set_samples(&mut self, samples: usize) {
+        if samples > 0 {
+            self.set("samples", samples);
+        }
+    }
+}
+
+/// Says in which known conditions systems differ, a text a condition.
+///
+/// ```
+/// use repoformer::evaluate::conditions::{Conditions, differences};
+/// let header = |temperature: &str| [("temperature".to_owned(), temperature.to_owned())].into();
+/// let [warm, cold] = ["0.8", "0"].map(|value| Conditions::of_predictions(&header(value)));
+/// let systems = [("none", &warm), ("rg1", &cold), ("gt", &cold), ("theirs", &Conditions::default())];
+/// assert_eq!(differences(&systems), ["temperature: 0.8 (none), 0 (rg1, gt)"]);
+/// ```
+pub fn differences(systems: &[(&str, &Conditions)]) -> Vec<String> {
+    let names: BTreeSet<&String> = systems.iter().flat_map(|(_, known)| known.0.keys()).collect();
+    let mut differences = Vec::new();
+    for name in names {
+        let mut values: Vec<(&str, Vec<&str>)> = Vec::new();
+        for (system, known) in systems {
+            let Some(value) = known.0.get(name) else { continue };
+            match values.iter_mut().find(|(other, _)| other == value) {
+                Some((_, of)) => of.push(system),
+                None => values.push((value, vec![system])),
+            }
+        }
+        if values.len() > 1 {
+            let values = values.iter().map(|(value, of)| format!("{value} ({})", of.join(", ")));
+            differences.push(format!("{name}: {}", values.collect::<Vec<_>>().join(", ")));
+        }
+    }
+    differences
+}

@@ -1,0 +1,134 @@
+//! What is set side by side was made alike, and where it was not, that is refused or named.
+
+use serde_json::json;
+
+use crate::support::server::{Request, ok, server};
+use crate::support::{Place, jsonl, parse_jsonl};
+
+/// A server of model `m` whose samples are numbered.
+fn numbering() -> String {
+    let answer = |request: &Request| {
+        let choice =
+            |n: u64| json!({"index": n, "text": format!("x = {n}"), "finish_reason": "stop"});
+        let samples = request.body["n"].as_u64().unwrap_or(1);
+        ok(&json!({"choices": (0..samples).map(choice).collect::<Vec<_>>()}))
+    };
+    server(answer).0
+}
+
+/// Three samples of none and one greedy answer of rg1, of the same model.
+fn sampled() -> Place {
+    let (place, url) = (Place::new(), numbering());
+    let model = ["--endpoint", &url, "--model", "m"];
+    let three = ["run", "--samples", "3", "--temperature", "0.8", "--metrics"];
+    let of_both = ["repocoder,repoformer", "--mode", "none,rg1", "--policy", "never,oracle"];
+    let rows = place.stage(&[&three[..], &of_both, &["--format", "jsonl"], &model].concat()).done();
+    for row in parse_jsonl(&rows.stdout) {
+        let named = ["repocoder (best of 3)", "repoformer (mean of 3)"];
+        assert!(named.iter().any(|name| row["metric"] == *name), "{row}");
+    }
+    let table = place.stage(&[&["run", "--mode", "rg1"], &model[..]].concat()).done().stdout;
+    assert!(!table.contains("best of"), "{table}");
+    place
+}
+
+const DIFFERENCES: [&str; 3] =
+    ["samples: 3 (none), 1 (rg1)", "temperature: 0.8 (none), 0 (rg1)", "--allow-mixed"];
+
+#[test]
+fn systems_sampled_differently_are_compared_only_by_request() {
+    let place = sampled();
+    let of_cache = |command: &[&'static str]| [command, &["--model", "m"]].concat();
+    let allowed = |command: &[&'static str]| [&of_cache(command)[..], &["--allow-mixed"]].concat();
+    for command in [&["eval"][..], &["compare", "none", "rg1"], &["report"]] {
+        place.stage(&of_cache(command)).failed().says(&DIFFERENCES);
+        let said = place.stage(&allowed(command)).done().says(&DIFFERENCES[..2]);
+        assert!(command[0] == "report" || said.stdout.contains(DIFFERENCES[0]), "{}", said.stdout);
+        if command[0] != "report" {
+            assert!(said.stdout.contains("repocoder.es (best of 1 or 3)"), "{}", said.stdout);
+        }
+    }
+    let page = place.read("report/index.html");
+    assert!(page.contains("mixed conditions: samples: 3 (none), 1 (rg1)"));
+    assert!(page.contains("repocoder, best of 1 or 3"));
+    for format in ["json", "jsonl"] {
+        for command in [&["eval"][..], &["compare", "none", "rg1"]] {
+            let text = place.stage(&[&allowed(command)[..], &["--format", format]].concat()).done();
+            assert!(text.stdout.contains("\"mixed\""), "{}", text.stdout);
+        }
+    }
+    let tsv =
+        place.stage(&[&allowed(&["compare", "none", "rg1"])[..], &["--format", "tsv"]].concat());
+    let tsv = tsv.done().stdout;
+    assert!(tsv.lines().nth(1).unwrap().ends_with(&DIFFERENCES[..2].join("; ")), "{tsv}");
+
+    // One system alone is compared with nobody.
+    let alone = place.stage(&of_cache(&["eval", "--mode", "none"])).done().stdout;
+    assert!(alone.contains("repocoder.es (best of 3)"), "{alone}");
+    // Files of scores say it as well: those of eval, with the manifest within or beside, and those of the cache.
+    for (mode, format, file) in [("none", "json", "none.json"), ("rg1", "jsonl", "rg1.jsonl")] {
+        let eval =
+            ["eval", "--model", "m", "--mode", mode, "--per-task", "--format", format, "-o", file];
+        place.stage(&eval).done();
+    }
+    let cached = place.files("cache/scores/tasks");
+    let cached = |mode: &str| {
+        let name = cached.keys().find(|name| name.starts_with(mode) && name.ends_with("-m.json"));
+        format!("cache/scores/tasks/{}", name.unwrap())
+    };
+    for [a, b] in [["none.json".into(), "rg1.jsonl".into()], ["none", "rg1"].map(cached)] {
+        let said = place.run(&["compare", &a, &b]).failed();
+        let both =
+            [format!("samples: 3 ({a}), 1 ({b})"), format!("temperature: 0.8 ({a}), 0 ({b})")];
+        let said = said.says(&[&both[0], &both[1]]);
+        assert!(said.stderr.contains("--allow-mixed"));
+        place.run(&["compare", &a, &b, "--allow-mixed"]).done();
+    }
+}
+
+/// Copies of the cache's predictions have no header, and their records say how they were asked for.
+#[test]
+fn records_say_how_they_were_asked_for() {
+    let place = sampled();
+    for (mode, copy) in [("none-", "a.jsonl"), ("rg1-", "b.jsonl")] {
+        let names = place.files("cache/predictions/tasks");
+        let name = names.keys().find(|name| name.starts_with(mode) && name.ends_with("-m.jsonl"));
+        place.write(copy, &names[name.unwrap()]);
+    }
+    let wanted = ["temperature: 0.8 (a.jsonl), 0 (b.jsonl)", "samples: 3 (a.jsonl), 1 (b.jsonl)"];
+    place.stage(&["compare", "a.jsonl", "b.jsonl"]).failed().says(&wanted);
+    let report = ["report", "--predictions", "a.jsonl", "--predictions", "b.jsonl"];
+    place.stage(&report).failed().says(&["temperature: 0.8 (a), 0 (b)"]);
+}
+
+/// Predictions of three tasks in CrossCodeEval's format.
+fn predictions(place: &Place, name: &str, texts: [&str; 3]) {
+    let ids = ["alpha/0", "alpha/1", "beta/0"];
+    let records = ids.into_iter().zip(texts).map(|(id, text)| json!({"task_id": id, "pred": text}));
+    place.write(name, jsonl(&records.collect::<Vec<_>>()));
+}
+
+#[test]
+fn scores_of_other_cuts_and_other_targets_are_refused() {
+    let place = Place::new();
+    predictions(&place, "p.jsonl", ["store_12 = store(12)\nmore", "view_20", "main_30"]);
+    let eval = ["eval", "--tasks", "tasks.jsonl", "--predictions", "p.jsonl", "--per-task"];
+    let score = |more: &[&str]| place.run(&[&eval[..], more].concat()).done();
+    score(&["--format", "json", "-o", "own.json"]);
+    score(&["--format", "jsonl", "-o", "own.jsonl"]);
+    score(&["--format", "jsonl", "-o", "none.jsonl", "--postprocess", "none"]);
+    place.run(&["compare", "own.json", "own.jsonl"]).done();
+    let cuts = ["cut for repocoder: stripped-lines (own.json), none (none.jsonl)", "--allow-mixed"];
+    place.run(&["compare", "own.json", "none.jsonl"]).failed().says(&cuts);
+    let both = ["compare", "own.json", "none.jsonl", "--allow-mixed"];
+    assert!(place.run(&both).done().stdout.contains(cuts[0]));
+
+    // The same ids, and another line to complete.
+    let others =
+        place.read("tasks.jsonl").replace("store_12 = store(12)\"", "store_12 = other(12)\"");
+    place.write("others.jsonl", others);
+    let eval = ["eval", "--tasks", "others.jsonl", "--predictions", "p.jsonl", "--per-task"];
+    place.run(&[&eval[..], &["--format", "json", "-o", "others.json"]].concat()).done();
+    let targets = ["targets: others in 1 of 3 tasks (the first is alpha/0)"];
+    place.run(&["compare", "own.json", "others.json"]).failed().says(&targets);
+}
