@@ -38,7 +38,7 @@ pub fn complete(
         let prompts = experiment.layout.prompts(mode);
         let header = require_prompts(experiment, mode)?;
         if mode == Mode::Prediction {
-            check_searched_with(experiment, completion)?;
+            check_searched_with(experiment, Some(completion))?;
         }
         let identity = completion
             .identity()
@@ -253,9 +253,9 @@ pub fn check_completed_alike(path: &Path, completion: &Completion, mode: Mode) -
     check_parameters(path, &header, &completion.identity(), &step)
 }
 
-/// Checks that the cached predictions which the prompts of rg-rg were searched with are there unchanged, and are of this
-/// model with these settings. Predictions that somebody named may be of any.
-fn check_searched_with(experiment: &Experiment, completion: &Completion) -> Result<()> {
+/// Checks that the cached predictions which the prompts of rg-rg were searched with are unchanged, and where these prompts
+/// are to be completed, that they are there, of this model and with these settings. Predictions that somebody named may be of any.
+fn check_searched_with(experiment: &Experiment, completes: Option<&Completion>) -> Result<()> {
     let (layout, step) = (&experiment.layout, Step::Stage("rg-rg"));
     for repository in &experiment.repositories {
         let queries = layout.query_windows(Mode::Prediction, repository);
@@ -267,8 +267,11 @@ fn check_searched_with(experiment: &Experiment, completion: &Completion) -> Resu
             continue;
         };
         let path = layout.cache.join(file);
+        if completes.is_none() && !path.exists() {
+            continue; // nothing says that they were others
+        }
         let first = require_jsonl(&path, "predictions that rg-rg searched with", &step)?;
-        if let Some(model) = first.identity.parameters.get("model")
+        if let (Some(completion), Some(model)) = (completes, first.identity.parameters.get("model"))
             && *model != completion.model
         {
             return Err(Error::Artifact {
@@ -281,7 +284,9 @@ fn check_searched_with(experiment: &Experiment, completion: &Completion) -> Resu
                     .into(),
             });
         }
-        check_completed_alike(&path, completion, Mode::LeftContext)?;
+        if let Some(completion) = completes {
+            check_completed_alike(&path, completion, Mode::LeftContext)?;
+        }
         check_input(&queries, &header, PREDICTIONS_FILE, &first, &step)?;
     }
     Ok(())
@@ -335,6 +340,9 @@ pub fn cached_predictions(
     check_parameters(&path, &header, &wanted, &step)?;
     if experiment.layout.prompts(mode).exists() {
         check_input(&path, &header, "prompts", &require_prompts(experiment, mode)?, &step)?;
+    }
+    if mode == Mode::Prediction {
+        check_searched_with(experiment, None)?;
     }
     Ok(path)
 }

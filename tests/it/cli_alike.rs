@@ -132,3 +132,16 @@ fn scores_of_other_cuts_and_other_targets_are_refused() {
     let targets = ["targets: others in 1 of 3 tasks (the first is alpha/0)"];
     place.run(&["compare", "own.json", "others.json"]).failed().says(&targets);
 }
+
+#[test]
+fn rg_rg_is_not_scored_once_its_first_predictions_are_others() {
+    let place = Place::new();
+    place.all_stages(&[]);
+    place.stage(&["eval", "--mode", "rg-rg"]).done();
+    place.stage(&["complete", "--mode", "rg1", "--max-lines", "2"]).done();
+    let stale = ["stale: made from other predictions-file than are there now", "repoformer rg-rg"];
+    place.stage(&["eval", "--mode", "rg-rg"]).failed().says(&stale);
+    place.stage(&["compare", "none", "rg-rg"]).failed().says(&stale);
+    place.stage(&["report"]).failed().says(&stale);
+    place.stage(&["eval", "--mode", "none,gt"]).done();
+}
