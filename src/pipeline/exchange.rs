@@ -20,7 +20,7 @@ use crate::store::jsonl::Object;
 ///
 /// # Errors
 /// Rankings are missing or stale.
-pub fn trec_run(experiment: &Experiment, mode: Mode) -> Result<String> {
+pub fn trec_run(experiment: &Experiment, mode: Mode, scores: trec::Scores) -> Result<String> {
     let (mut parts, ids) = (open(experiment, mode)?, ids(experiment)?);
     let names = Names::of(&mut parts)?;
     let mut rankings = Vec::new();
@@ -37,7 +37,7 @@ pub fn trec_run(experiment: &Experiment, mode: Mode) -> Result<String> {
     let rankings =
         rankings.into_iter().map(|(row, hits)| trec::Ranking { query: &ids[&row], hits });
     let tag = experiment.retrieval.search.ranker.to_string();
-    trec::run(rankings, &tag)
+    trec::run(rankings, scores, &tag)
 }
 
 /// The fragments of all repositories, a mode's queries, and as judgements the fragments that the ground truth finds first:

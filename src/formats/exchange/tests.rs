@@ -3,7 +3,7 @@ use std::path::Path;
 use proptest::prelude::*;
 
 use super::beir::{Judgement, Record, judgements, records};
-use super::trec::{RankedDocument, Ranking, run};
+use super::trec::{RankedDocument, Ranking, Scores, run};
 use super::*;
 use crate::store::jsonl::{self, Fields, Object};
 
@@ -31,7 +31,7 @@ fn decoded(id: &str) -> String {
 
 #[test]
 fn a_ranking_must_be_one() {
-    let one = |hits: &[(&str, f64)]| run([ranking("q", hits)], "t");
+    let one = |hits: &[(&str, f64)]| run([ranking("q", hits)], Scores::Own, "t");
     assert_eq!(one(&[]).unwrap(), "");
     // Equal scores are in order; so are scores below zero.
     let ties = one(&[("a", 1.0), ("b", 1.0), ("c", -1e-7)]).unwrap();
@@ -47,9 +47,10 @@ fn a_ranking_must_be_one() {
     ] {
         assert_eq!(one(hits).unwrap_err().to_string(), wanted);
     }
-    let twice = run([ranking("q", &[]), ranking("q", &[])], "t").unwrap_err().to_string();
+    let twice =
+        run([ranking("q", &[]), ranking("q", &[])], Scores::Own, "t").unwrap_err().to_string();
     assert_eq!(twice, "queries: the id 'q' is repeated");
-    assert_eq!(run([], "").unwrap_err().to_string(), "tag: an id is empty");
+    assert_eq!(run([], Scores::Own, "").unwrap_err().to_string(), "tag: an id is empty");
 }
 
 #[test]
@@ -105,7 +106,7 @@ proptest! {
         let mut scores: Vec<f64> = scores.into_iter().filter(|score| score.is_finite()).collect();
         scores.sort_by(|a, b| b.total_cmp(a));
         let hits: Vec<(&str, f64)> = documents.iter().map(String::as_str).zip(scores).collect();
-        let text = run(queries.iter().map(|query| ranking(query, &hits)), "a tag").unwrap();
+        let text = run(queries.iter().map(|query| ranking(query, &hits)), Scores::Own, "a tag").unwrap();
         let mut wanted = Vec::new();
         for query in &queries {
             for (rank, (document, score)) in (1..).zip(&hits) {

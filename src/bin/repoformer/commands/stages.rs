@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
 use repoformer::evaluate::predictions::{self, JoinedPredictions};
+use repoformer::formats::exchange::trec;
 use repoformer::pipeline::{
     self, Experiment, StageReport, artifact_text, cached_predictions, trec_run, write_beir,
 };
@@ -19,7 +20,7 @@ use super::session::{
     experiments_of, label, modes, of_kind, open,
 };
 use crate::output::{self, fail, group, write_data, write_json, write_manifest_beside};
-use crate::settings::{SettingFlags, Settings};
+use crate::settings::{Listed, SettingFlags, Settings};
 
 #[derive(Debug, Args)]
 pub(crate) struct WindowArgs {
@@ -47,6 +48,11 @@ pub(crate) struct SearchArgs {
     /// Also write the rankings of one mode in an information-retrieval format
     #[arg(long, value_name = "FORMAT", requires = "output")]
     export: Option<ExportFormat>,
+    /// Scores of a TREC run: numbers that keep the ranks where programs sort by score, or the ranker's own, of which equal ones
+    /// are reordered [default: by-rank]
+    #[arg(long, value_name = "NAME", requires = "export",
+        value_parser = Listed::of([trec::Scores::ByRank, trec::Scores::Own]))]
+    scores: Option<String>,
     /// Destination of the export: for trec a file (`-`: standard output), for beir a folder
     #[arg(short, long, value_name = "PATH", requires = "export")]
     output: Option<PathBuf>,
@@ -172,6 +178,13 @@ fn write_dense_texts(flags: &SettingFlags, path: &Path) -> Result<()> {
 }
 
 pub(crate) fn search(args: &SearchArgs) -> Result<()> {
+    if args.scores.is_some() && args.export == Some(ExportFormat::Beir) {
+        return fail(
+            "--scores is for --export trec; a BEIR collection has no scores",
+            "leave it out",
+        );
+    }
+    let scores = args.scores.as_deref().map_or(Ok(trec::Scores::default()), str::parse)?;
     stage("search", &args.settings, |experiment, settings| {
         let modes = modes(settings, &FIRST)?;
         let export = args.export.zip(args.output.as_deref());
@@ -180,7 +193,7 @@ pub(crate) fn search(args: &SearchArgs) -> Result<()> {
         }
         let report = pipeline::search(experiment, &modes)?;
         if let Some((format, output)) = export {
-            write_search(experiment, modes[0], format, output)?;
+            write_search(experiment, modes[0], format, scores, output)?;
         }
         Ok(report)
     })
@@ -190,14 +203,16 @@ fn write_search(
     experiment: &Experiment,
     mode: Mode,
     format: ExportFormat,
+    scores: trec::Scores,
     output: &Path,
 ) -> Result<()> {
     match format {
         ExportFormat::Trec => {
-            let run = trec_run(experiment, mode)?.into_bytes();
+            let run = trec_run(experiment, mode, scores)?.into_bytes();
             write_data(output, &run)?;
             // A run has no place for it, so that it lies beside.
             let mut manifest = search_manifest("trec-run", experiment, mode)?;
+            manifest.setting("scores", scores.to_string());
             manifest.count("lines", run.iter().filter(|&&byte| byte == b'\n').count());
             manifest.digest("run", &digest(&run));
             write_manifest_beside(output, &manifest.to_record())
