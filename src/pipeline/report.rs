@@ -124,7 +124,19 @@ pub fn gather(about: About, contenders: Vec<Contender>) -> Result<Report> {
         tasks: tasks.tasks.iter().map(shown).collect(),
         systems,
         baseline,
+        few: few_repositories(&tasks),
     })
+}
+
+/// Number of repositories, where these are too few for intervals.
+fn few_repositories(tasks: &TaskSet) -> Option<usize> {
+    let groups = Groups::of(tasks.tasks.iter().map(|task| Some(&*task.repository)));
+    groups.unit().gives_range(groups.len()).then(|| groups.len())
+}
+
+/// The metric of each of their values.
+fn of_metrics(metrics: &[Metric]) -> impl Iterator<Item = Metric> {
+    metrics.iter().flat_map(|&metric| metric.values().iter().map(move |_| metric))
 }
 
 fn measures(metrics: &[Metric]) -> Vec<ReportMeasure> {
@@ -173,7 +185,8 @@ fn compare(
     Some(BaselineComparison {
         mean_difference: difference.difference.mean,
         interval: difference.difference.interval,
-        p_value: Some(difference.by_task.p),
+        p_tasks: Some(difference.by_task.p),
+        p_repositories: difference.by_repository.map(|test| test.p),
     })
 }
 

@@ -1,6 +1,6 @@
 //! Input of a report: tasks, systems, and the outcome of each system on each task.
 
-use super::text::file_name;
+use super::text::{bounds, file_name, hundredths, with_interval};
 use crate::evaluate::statistics::{Estimate, Interval};
 use crate::prompt::shown::Fragment;
 
@@ -29,6 +29,8 @@ pub struct Report {
     pub systems: Vec<System>,
     /// Index of the system that the others are compared with, if any.
     pub baseline: Option<usize>,
+    /// Number of repositories, where they are so few that the systems' intervals are no more than ranges over them.
+    pub few: Option<usize>,
 }
 
 /// A measure, with values between 0 and 1, shown × 100.
@@ -91,8 +93,10 @@ pub struct BaselineComparison {
     pub mean_difference: f64,
     /// 95 % interval of the mean difference.
     pub interval: Option<Interval>,
-    /// p-value of the hypothesis that there is no difference.
-    pub p_value: Option<f64>,
+    /// p-value of the hypothesis that there is no difference, by flipping the signs of tasks.
+    pub p_tasks: Option<f64>,
+    /// The p-value by flipping the signs of repositories, each with its tasks.
+    pub p_repositories: Option<f64>,
 }
 
 /// Outcome of one task for one system.
@@ -123,6 +127,16 @@ impl Report {
     /// Returns the outcome of a task, if the system has a prediction.
     pub fn outcome(&self, system: usize, task: usize) -> Option<&TaskOutcome> {
         self.systems.get(system)?.outcomes.get(task)?.as_ref()
+    }
+
+    /// Formats a mean with its interval, or with its range where repositories are few.
+    pub(super) fn with_interval(&self, mean: Estimate) -> String {
+        match (self.few, mean.interval) {
+            (Some(_), Some(range)) => {
+                format!("{}, range {}", hundredths(mean.mean), bounds(range, hundredths))
+            }
+            _ => with_interval(mean),
+        }
     }
 
     /// Returns the index of the baseline and the baseline, if there is one.

@@ -12,7 +12,24 @@ pub enum Unit {
     Tasks,
 }
 
+/// Number of repositories below which intervals over them are noticeably too short: at 20 a 95 % interval holds the mean 93 times
+/// in 100.
+pub const FEW_REPOSITORIES: usize = 20;
+
+/// Number of repositories below which an interval over them is no more than the range between the lowest and the highest.
+const LEAST_REPOSITORIES: usize = 6;
+
 impl Unit {
+    /// Whether what resampling so many units gives is a range, and no interval of the mean.
+    pub fn gives_range(self, units: usize) -> bool {
+        self == Self::Repositories && units < LEAST_REPOSITORIES
+    }
+
+    /// Head of what resampling so many units gives: `95 %`, or `range`.
+    pub fn interval_name(self, units: usize) -> &'static str {
+        if self.gives_range(units) { "range" } else { "95 %" }
+    }
+
     /// Name in JSON and in notes: `repositories` or `tasks`.
     pub fn name(self) -> &'static str {
         match self {

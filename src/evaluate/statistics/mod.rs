@@ -32,7 +32,7 @@ mod stream;
 
 pub use bootstrap::Resampling;
 pub use gain::{Bucket, Buckets, Change, Changes, SAME};
-pub use groups::{Groups, Unit};
+pub use groups::{FEW_REPOSITORIES, Groups, Unit};
 pub use interval::{Estimate, Interval};
 pub use permutation::{PermutationTest, SignFlips};
 

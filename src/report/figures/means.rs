@@ -1,7 +1,7 @@
 //! Mean of every measure and system with its interval: a panel per measure, a row per system.
 
 use super::super::Report;
-use super::super::text::{hundredths, with_interval};
+use super::super::text::hundredths;
 use super::legend::series;
 use super::scale::Scale;
 use super::svg::Anchor::{End, Start};
@@ -35,7 +35,16 @@ pub(in crate::report) fn draw(report: &Report, medium: Medium) -> Option<Figure>
         }
         descriptions.push(rows(report, at, &mut svg, top + HEAD));
     }
-    Some(svg.finish("means", "Means with their 95 % intervals", &descriptions.join(" ")))
+    let title = format!("Means with their {}", intervals(report));
+    Some(svg.finish("means", &title, &descriptions.join(" ")))
+}
+
+/// Says what the lines through the means are.
+pub(in crate::report) fn intervals(report: &Report) -> String {
+    match report.few {
+        Some(few) => format!("ranges over {few} repositories"),
+        None => "95 % intervals".into(),
+    }
 }
 
 fn rows(report: &Report, measure: usize, svg: &mut Svg, top: f64) -> String {
@@ -53,14 +62,14 @@ fn rows(report: &Report, measure: usize, svg: &mut Svg, top: f64) -> String {
         svg.text((0.0, y + 4.0), Start, PLAIN, &shown);
         let Some(mean) = mean else { continue };
         let (paint, form) = series(report, system);
-        svg.group(&format!("{name}: {title} {}", with_interval(mean)), None, |svg| {
+        svg.group(&format!("{name}: {title} {}", report.with_interval(mean)), None, |svg| {
             svg.area(LEFT, y - ROW / 2.0, Svg::WIDTH - LEFT, ROW);
             scale.whisker(svg, mean, y, paint);
             svg.mark(scale.at(mean.mean * 100.0), y, form, paint);
             let (at, value) = ((Svg::WIDTH - 4.0, y + 4.0), hundredths(mean.mean));
             svg.text(at, End, PLAIN, &value);
         });
-        description += &format!(" {name} {},", with_interval(mean));
+        description += &format!(" {name} {},", report.with_interval(mean));
     }
     description.pop();
     description.push('.');

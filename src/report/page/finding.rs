@@ -1,6 +1,6 @@
 //! Main result of the report, in a sentence.
 
-use super::super::text::{bounds, escape, grouped, tasks, with_interval};
+use super::super::text::{bounds, escape, grouped, tasks};
 use super::super::{BaselineComparison, Report};
 use crate::evaluate::statistics::Interval;
 
@@ -16,8 +16,8 @@ pub(super) fn html(report: &Report) -> String {
     let name = format!("<b>{}</b>", escape(&system.name));
     let Some((_, other)) = report.baseline().filter(|(at, _)| *at != chosen) else {
         let mean = system.means.get(report.main).copied();
-        let mean =
-            mean.map_or_else(String::new, |mean| format!(": {measure} {}", with_interval(mean)));
+        let mean = mean
+            .map_or_else(String::new, |mean| format!(": {measure} {}", report.with_interval(mean)));
         return format!("{name} on {} of {}{mean}.", grouped(system.n), tasks(report.tasks.len()));
     };
     let changes = report.changes(chosen);
@@ -32,17 +32,23 @@ pub(super) fn html(report: &Report) -> String {
         grouped(changes.worse),
     );
     match system.comparison {
-        Some(comparison) => format!("{counts}: {measure} {}.", difference(comparison)),
+        Some(comparison) => {
+            format!("{counts}: {measure} {}.", difference(comparison, report.few))
+        }
         None => format!("{counts}."),
     }
 }
 
 /// Formats `+5.41 [4.10, 6.80]`, and whether it may be chance.
-fn difference(comparison: BaselineComparison) -> String {
+fn difference(comparison: BaselineComparison, few: Option<usize>) -> String {
     let mean = signed(comparison.mean_difference);
-    match comparison.interval {
-        None => mean,
-        Some(interval @ Interval { low, high }) => {
+    match (comparison.interval, few) {
+        (None, _) => mean,
+        (Some(range), Some(few)) => format!(
+            "<span class=\"nowrap\">{mean}, range {}</span> over {few} repositories, too few to tell it from chance",
+            bounds(range, signed)
+        ),
+        (Some(interval @ Interval { low, high }), None) => {
             let chance = if low <= 0.0 && high >= 0.0 { ", which may be chance" } else { "" };
             format!("<span class=\"nowrap\">{mean} {}</span>{chance}", bounds(interval, signed))
         }

@@ -96,7 +96,7 @@ fn plates(report: &Report, lengths: &Lengths) -> String {
         (
             length::draw(report, lengths, Medium::Page).map(|(_, svg)| svg),
             format!(
-                "{measure} by the length of the target in {unit}. Bands are 95 % intervals of the mean."
+                "{measure} by the length of the target in {unit}. Bands are 95 % intervals of the mean, as if tasks were independent."
             ),
         ),
         (
@@ -107,7 +107,7 @@ fn plates(report: &Report, lengths: &Lengths) -> String {
         ),
         (
             means::draw(report, Medium::Page).map(|(_, svg)| svg),
-            "Means of every measure, with 95 % intervals.".into(),
+            format!("Means of every measure, with {}.", means::intervals(report)),
         ),
     ];
     let drawn = plates.into_iter().filter_map(|(drawn, caption)| Some((drawn?, caption)));

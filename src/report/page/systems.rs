@@ -59,7 +59,7 @@ fn row(report: &Report, at: usize, system: &System, ranges: &[Interval], html: &
     );
     for (measure, range) in ranges.iter().enumerate() {
         match system.means.get(measure) {
-            Some(mean) => mean_cell(*mean, *range, html),
+            Some(mean) => mean_cell(*mean, *range, range_word(report), html),
             None => *html += "<td class=\"none\">–</td>",
         }
     }
@@ -69,7 +69,7 @@ fn row(report: &Report, at: usize, system: &System, ranges: &[Interval], html: &
             *html += "<td class=\"none\">baseline</td><td></td>";
         }
         Some(_) => {
-            comparison_cell(system.comparison, html);
+            comparison_cell(system.comparison, report, html);
             changes_cell(report, at, html);
         }
     }
@@ -99,10 +99,20 @@ fn ends(Estimate { mean, interval }: Estimate) -> Interval {
     interval.unwrap_or(Interval { low: mean, high: mean })
 }
 
-fn mean_cell(mean: Estimate, Interval { low, high }: Interval, html: &mut String) {
+/// Stands before what is no interval.
+fn range_word(report: &Report) -> &'static str {
+    if report.few.is_some() { "range " } else { "" }
+}
+
+fn mean_cell(
+    mean: Estimate,
+    Interval { low, high }: Interval,
+    word: &'static str,
+    html: &mut String,
+) {
     let place = |value: f64| ((value * 100.0 - low) / (high - low) * 100.0).clamp(0.0, 100.0);
     let ends = ends(mean);
-    let shown = |interval| format!("<small>{}</small>", bounds(interval, hundredths));
+    let shown = |interval| format!("<small>{word}{}</small>", bounds(interval, hundredths));
     let interval = mean.interval.map(shown);
     let _ = write!(
         html,
@@ -116,30 +126,36 @@ fn mean_cell(mean: Estimate, Interval { low, high }: Interval, html: &mut String
     );
 }
 
-fn comparison_cell(comparison: Option<BaselineComparison>, html: &mut String) {
+fn comparison_cell(comparison: Option<BaselineComparison>, report: &Report, html: &mut String) {
     let Some(comparison) = comparison else {
         *html += "<td class=\"none\">–</td>";
         return;
     };
     let class = match comparison.interval {
+        _ if report.few.is_some() => "same",
         Some(interval) if interval.low > 0.0 => "better",
         Some(interval) if interval.high < 0.0 => "worse",
         _ => "same",
     };
-    let interval = comparison.interval.map(|ends| bounds(ends, signed));
+    let interval =
+        comparison.interval.map(|ends| range_word(report).to_owned() + &bounds(ends, signed));
+    let tests = [("tasks", comparison.p_tasks), ("repositories", comparison.p_repositories)];
+    let tests = tests.into_iter().filter_map(|(unit, p)| Some(chance(unit, p?)));
     let _ = write!(
         html,
-        "<td><span class=\"value {class}\">{}</span> <small>{}</small><small class=\"chance\">{}</small></td>",
+        "<td><span class=\"value {class}\">{}</span> <small>{}</small><small class=\"chance\" title=\"signs of the differences flipped, \
+         two-sided\">{}</small></td>",
         signed(comparison.mean_difference),
         interval.unwrap_or_default(),
-        comparison.p_value.map(chance).unwrap_or_default(),
+        tests.collect::<Vec<_>>().join("<br>"),
     );
 }
 
-fn chance(p: f64) -> String {
+/// Formats the p-value of a test that flips signs of these units.
+fn chance(unit: &str, p: f64) -> String {
     match p {
-        p if p < 0.001 => "p &lt; 0.001".into(),
-        p => format!("p = {p:.3}"),
+        p if p < 0.001 => format!("p ({unit}) &lt; 0.001"),
+        p => format!("p ({unit}) = {p:.3}"),
     }
 }
 

@@ -67,7 +67,8 @@ fn the_finding_is_a_sentence() {
     report.systems[1].comparison = Some(BaselineComparison {
         mean_difference: -0.1333,
         interval: Some(Interval { low: -0.5, high: 0.1 }),
-        p_value: Some(0.4),
+        p_tasks: Some(0.4),
+        p_repositories: Some(1.0),
     });
     assert_eq!(
         html(&report),
@@ -75,6 +76,20 @@ fn the_finding_is_a_sentence() {
             "{counts}: ES <span class=\"nowrap\">\u{2212}13.33 [\u{2212}50.00, +10.00]</span>, which may be chance."
         )
     );
+    let few = Report { few: Some(3), ..report.clone() };
+    assert_eq!(
+        html(&few),
+        format!(
+            "{counts}: ES <span class=\"nowrap\">\u{2212}13.33, range [\u{2212}50.00, +10.00]</span> over 3 repositories, too few to \
+             tell it from chance."
+        )
+    );
+    let table = systems::table(&few);
+    assert!(
+        table.contains("<span class=\"value same\">\u{2212}13.33</span> <small>range ["),
+        "{table}"
+    );
+    assert!(table.contains("p (tasks) = 0.400<br>p (repositories) = 1.000"), "{table}");
     assert_eq!(html(&alone()), "<b>rg1</b> on 3 of 4 tasks: ES 60.00 [50.00, 70.00].");
     assert_eq!(html(&Report::default()), "No system was measured.");
 }

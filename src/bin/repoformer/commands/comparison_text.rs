@@ -3,7 +3,9 @@
 use std::fmt::Write;
 
 use repoformer::evaluate::comparison::{Comparison, Difference};
-use repoformer::evaluate::statistics::{Bucket, Buckets, Estimate, Resampling, SignFlips, Unit};
+use repoformer::evaluate::statistics::{
+    Bucket, Buckets, Estimate, FEW_REPOSITORIES, Resampling, SignFlips, Unit,
+};
 
 use super::mixed;
 use crate::output::{group, plural};
@@ -13,8 +15,6 @@ use crate::table::Table;
 const BAR: usize = 40;
 /// Maximum number of ids shown of tasks that are left out.
 const SHOWN: usize = 3;
-/// With fewer repositories intervals are noticeably too short: at 20 a 95 % interval holds the mean 93 times in 100.
-const FEW: usize = 20;
 
 /// The text that `compare` prints.
 pub(super) fn text(comparison: &Comparison, per_task: bool) -> String {
@@ -52,7 +52,11 @@ fn table(comparison: &Comparison) -> Table {
     let p_by_repository = comparison.all.iter().any(|d| d.by_repository.is_some());
     let mut head = vec!["measure"];
     head.extend(by_repository.then_some("repository"));
-    let interval = format!("B - A [{:.0} %]", 100.0 * comparison.resampling.level);
+    let is_range = comparison.unit.gives_range(comparison.units);
+    let interval = match is_range {
+        true => "B - A [range]".to_owned(),
+        false => format!("B - A [{:.0} %]", 100.0 * comparison.resampling.level),
+    };
     head.extend(["n", "A", "B", &interval, "p (tasks)"]);
     head.extend(p_by_repository.then_some("p (repositories)"));
     head.extend(["better", "same", "worse"]);
@@ -170,13 +174,17 @@ fn label(bucket: Bucket) -> String {
 fn notes(comparison: &Comparison) -> Vec<String> {
     let mut notes = vec![resampled(comparison)];
     let (by_repository, units) = (comparison.unit == Unit::Repositories, comparison.units);
-    if by_repository && units < FEW {
+    if comparison.unit.gives_range(units) {
         notes.push(format!(
-            "  {units} repositories are few: intervals of fewer than {FEW} are too short"
+            "  {units} repositories are few: these are ranges, and no intervals of the mean"
+        ));
+    } else if by_repository && units < FEW_REPOSITORIES {
+        notes.push(format!(
+            "  {units} repositories are few: intervals of fewer than {FEW_REPOSITORIES} are too short"
         ));
     }
     if by_repository && !comparison.repositories.is_empty() {
-        notes.push("  within a repository its tasks are drawn".into());
+        notes.push("  within a repository its tasks are drawn, which gives 95 % intervals".into());
     }
     notes.push(flipped(comparison));
     for (side, name) in [(&comparison.a, "A"), (&comparison.b, "B")] {

@@ -74,7 +74,8 @@ impl Results<'_> {
         let Intervals { units, unit, of_values } = &intervals[0];
         if of_values.iter().any(Option::is_some) {
             let Resampling { resamples, seed, .. } = self.resampling;
-            text += &format!("95 %: {resamples} resamples of the {units} {unit}, seed {seed}\n");
+            let name = unit.interval_name(*units);
+            text += &format!("{name}: {resamples} resamples of the {units} {unit}, seed {seed}\n");
         }
         for (metric, recipe) in self.named[0].1.cuts_by_metric() {
             text += &format!("{metric}: predictions cut by {recipe}\n");
@@ -125,7 +126,8 @@ impl Results<'_> {
                     cells.extend(of_metric.into_iter().filter(|_| metrics.contains(&metric)));
                 }
                 if cells.iter().any(|cell| !cell.is_empty()) {
-                    row(["", "95 %", ""], Default::default(), cells);
+                    let name = intervals.unit.interval_name(intervals.units);
+                    row(["", name, ""], Default::default(), cells);
                 }
             }
         }

@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use anyhow::Result;
 use repoformer::evaluate::metrics::Metric;
-use repoformer::evaluate::statistics::{Groups, Interval, Resampling};
+use repoformer::evaluate::score::samples_of;
+use repoformer::evaluate::statistics::{Groups, Interval, Resampling, Unit};
 use repoformer::pipeline::{
     self, Completion, Experiment, Latency, PromptTotals, SearchTime, prompt_totals,
 };
@@ -30,6 +31,8 @@ pub(super) struct Row {
     scores: Value,
     /// Intervals of exact match and edit similarity.
     intervals: [Option<Interval>; 2],
+    /// What the intervals resample, and how many there are.
+    units: (Unit, usize),
     /// Unit-test pass rate of each row, for those whose tests are conclusive.
     passed: BTreeMap<usize, f64>,
     /// Totals of the mode's prompts; a policy chooses among those of two modes.
@@ -63,6 +66,7 @@ impl Row {
             metric,
             metric_name: experiment.scoring.name(metric, samples(&scores)),
             intervals: intervals(&scores, metric, resampling),
+            units: units(&scores),
             scores,
             passed: BTreeMap::new(),
             prompts: None,
@@ -243,10 +247,25 @@ pub(super) fn text(rows: &[Row], format: ScoreFormat) -> String {
     written(format, table, rows.iter().map(Row::record))
 }
 
+/// Greatest number of samples of a task.
+fn samples(scores: &Value) -> usize {
+    let tasks = scores["tasks"].as_array().into_iter().flatten();
+    tasks.filter_map(|task| Some(samples_of(task.as_object()?))).max().unwrap_or(0)
+}
+
+fn groups(tasks: &[Value]) -> Groups {
+    Groups::of(tasks.iter().map(|task| task["repository"].as_str()))
+}
+
+fn units(scores: &Value) -> (Unit, usize) {
+    let groups = groups(scores["tasks"].as_array().map_or(&[], Vec::as_slice));
+    (groups.unit(), groups.len())
+}
+
 /// Intervals of a mode's means, from the scores of its tasks.
 fn intervals(scores: &Value, metric: Metric, resampling: &Resampling) -> [Option<Interval>; 2] {
     let tasks = scores["tasks"].as_array().map_or(&[][..], Vec::as_slice);
-    let groups = Groups::of(tasks.iter().map(|task| task["repository"].as_str()));
+    let groups = groups(tasks);
     let column = |name: &str| -> Vec<Option<f64>> {
         tasks.iter().map(|task| task[metric.name()][name].as_f64()).collect()
     };
@@ -318,6 +337,8 @@ impl Row {
             "em": self.value("em"),
             "es": self.value("es"),
             "em_interval": self.intervals[0].map(|interval| [interval.low, interval.high]),
+            "unit": self.units.0.name(),
+            "units": self.units.1,
             "es_interval": self.intervals[1].map(|interval| [interval.low, interval.high]),
             "prompt_tokens": self.tokens_per_prompt(),
             "with_retrieved": self.share_with_blocks(),
@@ -376,9 +397,15 @@ fn table(rows: &[Row], intervals_inside: bool) -> Table {
     });
     optional("SU %", &|row| row.speedup.map(|saved| format!("{:.1}", 100.0 * saved + 0.0)));
     optional("unchanged %", &|row| row.unchanged.map(|share| format!("{:.1}", 100.0 * share)));
+    let is_range = |row: &Row| row.units.0.gives_range(row.units.1);
+    let head = if rows.iter().all(is_range) { "range" } else { "95 %" };
+    let shown = |row: &Row, place: usize| match interval(&row.intervals[place]) {
+        ends if is_range(row) && head != "range" && !ends.is_empty() => format!("range {ends}"),
+        ends => ends,
+    };
     for (place, name) in ["EM", "ES"].into_iter().enumerate() {
         if intervals_inside {
-            columns.insert(5 + 2 * place, column("95 %", &|row| interval(&row.intervals[place])));
+            columns.insert(5 + 2 * place, column(head, &|row| shown(row, place)));
             continue;
         }
         let end = |of: fn(Interval) -> f64| {

@@ -68,7 +68,8 @@ impl Results<'_> {
                 table.row(cells);
             }
             if with_intervals && summaries.intervals.iter().any(Option::is_some) {
-                let mut cells = vec![String::new(), "95 %".into()];
+                let (unit, units) = summaries.drawn;
+                let mut cells = vec![String::new(), unit.interval_name(units).into()];
                 cells.extend(vec![String::new(); 4 + ids]);
                 cells.extend(summaries.intervals.iter().map(interval));
                 cells.extend(Status::ALL.map(|_| String::new()));
@@ -83,7 +84,8 @@ impl Results<'_> {
         let Resampling { resamples, seed, .. } = self.resampling;
         match self.summaries.iter().find(with) {
             Some(Summaries { drawn: (unit, units), .. }) => {
-                format!("\n95 %: {resamples} resamples of the {units} {unit}, seed {seed}\n")
+                let name = unit.interval_name(*units);
+                format!("\n{name}: {resamples} resamples of the {units} {unit}, seed {seed}\n")
             }
             None => String::new(),
         }
