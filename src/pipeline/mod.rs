@@ -45,7 +45,7 @@ pub use remote::{
     decision_latencies, latencies, probabilities, read_batch, write_batch,
 };
 pub use search::{SearchTime, search, search_time};
-pub use selective::{Selective, SignalSources, forget_chosen, selective, write_chosen};
+pub use selective::{Selective, SignalSources, forget_outdated, selective, write_chosen};
 pub use stage::StageReport;
 pub use vectorize::{vectorize_queries, vectorize_repositories};
 pub use window::{window_queries, window_repositories};

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
 use super::eval::scores;
@@ -189,28 +189,45 @@ impl TaskTimes {
     }
 }
 
-/// Removes what policies of earlier runs chose between the predictions of `mode` and those without retrieval, which may be others
-/// now.
+/// Removes what policies of earlier runs chose between other predictions of `mode` or without retrieval than are there now;
+/// returns the files that it removed. What was chosen between these is kept.
 ///
 /// # Errors
-/// A file cannot be removed.
-pub fn forget_chosen(experiment: &Experiment, mode: Mode, model: &str) -> Result<()> {
-    let of_nobody = experiment.layout.chosen_predictions("", mode, model);
+/// A file cannot be read or removed.
+pub fn forget_outdated(experiment: &Experiment, mode: Mode, model: &str) -> Result<Vec<PathBuf>> {
+    let layout = &experiment.layout;
+    let of_nobody = layout.chosen_predictions("", mode, model);
     let (Some(folder), Some(end)) = (of_nobody.parent(), of_nobody.file_name()) else {
-        return Ok(());
+        return Ok(Vec::new());
     };
     let end = end.to_string_lossy();
+    let read = |path: &Path| if path.exists() { jsonl::read(path) } else { Ok(Vec::new()) };
+    let bases = [Mode::Without, mode].map(|mode| read(&layout.predictions(mode, model)));
+    let [without, with] = bases;
+    let (without, with) = (without?, with?);
+    let both = jsonl::records(&without).chain(jsonl::records(&with));
+    let known: FxHashSet<&[u8]> = both.map(|(_, line)| line).collect();
+    let with = by_row(&with);
+    let count = by_row(&without).keys().filter(|row| with.contains_key(row)).count();
+    let mut removed = Vec::new();
     for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let policy = name.to_str().and_then(|name| name.strip_suffix(&*end));
         let name = policy.map(|policy| policy.split('@').next().unwrap_or(policy));
         if name.is_some_and(|name| name.parse::<Policy>().is_ok()) {
             let path = entry.path();
+            let text = jsonl::read(&path)?;
+            let is_known = |(_, line): (_, &[u8])| known.contains(line);
+            if jsonl::records(&text).count() == count && jsonl::records(&text).all(is_known) {
+                continue;
+            }
             std::fs::remove_file(&path)
                 .map_err(|e| Error::writing(&path, "remove this file", e))?;
+            removed.push(path);
         }
     }
-    Ok(())
+    removed.sort();
+    Ok(removed)
 }
 
 /// Writes the predictions that policies chose, each into its file, as their artifacts have them: of a policy's rows those with

@@ -145,3 +145,23 @@ fn rg_rg_is_not_scored_once_its_first_predictions_are_others() {
     place.stage(&["report"]).failed().says(&stale);
     place.stage(&["eval", "--mode", "none,gt"]).done();
 }
+
+/// What other policies chose is kept while the predictions that they chose between are there, and removed with a word after.
+#[test]
+fn chosen_predictions_are_kept_while_they_are_current() {
+    let place = Place::new();
+    let run = |policy: &str, more: &[&str]| {
+        place.stage(&[&["run", "--mode", "none,rg1", "--policy", policy], more].concat()).done()
+    };
+    run("never,always", &[]);
+    run("oracle", &[]);
+    let chosen = |name: &str| {
+        place.files("cache/predictions/tasks").keys().any(|file| file.starts_with(name))
+    };
+    assert!(chosen("never-") && chosen("always-") && chosen("oracle-"));
+    run("oracle", &["--max-tokens", "3"]).says(&[
+        "never-rg1-",
+        "removed: a policy chose these between other predictions than are there now",
+    ]);
+    assert!(!chosen("never-") && !chosen("always-") && chosen("oracle-"));
+}

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use repoformer::pipeline::{
     self, Completion, Experiment, Latency, PromptLayout, Selective, SignalSources, TokenQuestion,
-    cached_probabilities, decision_latencies, forget_chosen, prompt_totals, selective,
+    cached_probabilities, decision_latencies, forget_outdated, prompt_totals, selective,
     write_chosen,
 };
 use repoformer::prompt::style::{DecisionFrame, Style};
@@ -103,7 +103,12 @@ impl Policies {
         let (seed, clock) = (seed(settings)?, settings.parsed("clock")?);
         let retrieves = [Mode::LeftContext, Mode::Given];
         for mode in retrieves {
-            forget_chosen(experiment, mode, &completion.model)?;
+            for path in forget_outdated(experiment, mode, &completion.model)? {
+                output::note(format!(
+                    "{}: removed: a policy chose these between other predictions than are there now",
+                    path.display()
+                ));
+            }
         }
         if self.is_empty() && settings.text("paper").is_none() {
             return Ok((Vec::new(), None));
