@@ -21,6 +21,6 @@ mod times;
 pub use embed::{Embedder, EmbeddingCounts};
 pub use import::{Vectors, import};
 pub use matrix::Matrix;
-pub use store::{VectorStore, store_file_name};
+pub use store::{StoredVectors, VectorStore, read_stored, store_file_name};
 pub use text::{Digest, Text, digest, read_texts, write_texts};
 pub use times::EmbeddingTimes;

@@ -61,6 +61,12 @@ impl Shape {
         DIGEST + 4 * self.dim + CHECKSUM
     }
 
+    /// Vector of a record.
+    fn numbers(self, record: &[u8]) -> Vec<f32> {
+        let (numbers, _) = record[DIGEST..][..4 * self.dim].as_chunks::<4>();
+        numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
+    }
+
     /// Offset of a record.
     fn at(self, record: u64) -> u64 {
         self.begin + record * self.record() as u64
@@ -81,6 +87,38 @@ pub fn store_file_name(model: &str) -> String {
     };
     let name: String = model.chars().take(80).map(kept).collect();
     format!("{}-{}.vectors", name.trim_start_matches(['.', '-']), &digest(model).to_hex()[..8])
+}
+
+/// Contents of a store, to be shown.
+#[derive(Debug)]
+pub struct StoredVectors {
+    /// The model.
+    pub model: String,
+    /// Numbers per vector.
+    pub dim: usize,
+    /// Each intact vector with its text's digest, in the order of the file.
+    pub vectors: Vec<(Digest, Vec<f32>)>,
+}
+
+/// Reads a store without opening it for work; `None` where the file is none.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn read_stored(path: &Path) -> Result<Option<StoredVectors>> {
+    let bytes = std::fs::read(path).map_err(|e| Error::reading(path, "read these vectors", e))?;
+    let rest = bytes.strip_prefix(MAGIC);
+    let parts = rest.and_then(|rest| rest.split_at_checked(memchr::memchr(b'\n', rest)? + 1));
+    let header = parts.and_then(|(json, _)| serde_json::from_slice::<Header>(json).ok());
+    let (Some((_, records)), Some(Header { model, dim, .. })) = (parts, header) else {
+        return Ok(None);
+    };
+    if !(1..=LARGEST_DIM).contains(&dim) {
+        return Ok(None);
+    }
+    let shape = Shape { begin: 0, dim };
+    let of = |record: &[u8]| Some((parse(record)?, shape.numbers(record)));
+    let vectors = records.chunks_exact(shape.record()).filter_map(of).collect();
+    Ok(Some(StoredVectors { model, dim, vectors }))
 }
 
 impl VectorStore {
@@ -334,8 +372,7 @@ impl VectorStore {
         if parse(&record) != Some(*digest) {
             return Err(self.error("damaged while it was open", "run this again"));
         }
-        let (numbers, _) = record[DIGEST..][..4 * shape.dim].as_chunks::<4>();
-        Ok(Some(numbers.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()))
+        Ok(Some(shape.numbers(&record)))
     }
 
     /// Returns the vectors of these texts, a row each in their order. An empty text without a vector has a row of zeros.

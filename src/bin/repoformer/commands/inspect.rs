@@ -1,4 +1,4 @@
-//! `inspect`: any artifact's header, or its records as JSONL.
+//! `inspect`: what any file of the cache is, or its records as JSONL.
 
 use std::path::{Path, PathBuf};
 
@@ -7,13 +7,15 @@ use clap::{Args, ValueEnum};
 use repoformer::formats::records;
 use repoformer::pipeline::{Layout, RightContexts};
 use repoformer::repository::fragment::RepoFragments;
-use repoformer::retrieve::dense::Matrix;
+use repoformer::retrieve::dense::{Matrix, StoredVectors, read_stored};
 use repoformer::retrieve::rank::Words;
 use repoformer::retrieve::vector::TokenSets;
 use repoformer::retrieve::{Queries, Retrieval};
 use repoformer::store::artifact::{
     Header, Identity, Payload, header_path, read, read_header, read_jsonl_header,
 };
+use repoformer::store::jsonl;
+use repoformer::task::kind::RecordKind;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
@@ -21,9 +23,9 @@ use crate::output::{fail, write_data};
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
-    /// Artifact in a cache folder
+    /// File in a cache folder
     file: PathBuf,
-    /// Part to print: the header (text), or the records (jsonl)
+    /// Part to print: what it is, with its header where it has one (text), or the records (jsonl)
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: InspectFormat,
     /// Include the texts of windows, chunks and queries
@@ -50,6 +52,14 @@ fn is_jsonl(path: &Path) -> bool {
     path.extension().is_some_and(|end| end == "jsonl") && header_path(path).exists()
 }
 
+/// The vectors of a model: `vector/dense/….vectors`.
+fn stored(path: &Path) -> Result<Option<StoredVectors>> {
+    match path.extension().is_some_and(|end| end == "vectors") {
+        true => Ok(read_stored(path)?),
+        false => Ok(None),
+    }
+}
+
 /// Scores are plain JSON and carry no header: `scores/<benchmark>/….json`.
 fn scores(path: &Path) -> Option<Map<String, Value>> {
     if path.extension()? != "json" {
@@ -60,6 +70,58 @@ fn scores(path: &Path) -> Option<Map<String, Value>> {
     known.then_some(scores)
 }
 
+/// Folders of the cache whose JSON lines have no header, and what these are.
+const WITHOUT_HEADER: [(&str, &str); 6] = [
+    ("journal", "answers of a server"),
+    ("latency", "times of tasks"),
+    ("exec", "results of test runs"),
+    ("predictions", "predictions"),
+    ("probabilities", "probabilities"),
+    ("vector", "times of embeddings"),
+];
+
+/// Contents of a file of JSON that has no header.
+struct Plain {
+    kind: String,
+    records: Vec<Value>,
+    /// Number of lines that are no JSON objects, such as the end of an interrupted write.
+    unreadable: usize,
+}
+
+/// JSON without a header: lines, or one document; `None` for other files.
+fn plain(path: &Path) -> Option<Plain> {
+    let is_lines = path.extension()? == "jsonl";
+    let bytes = std::fs::read(path).ok()?;
+    let texts: Vec<&[u8]> = match is_lines {
+        true => jsonl::records(&bytes).map(|(_, line)| line).collect(),
+        false => vec![&bytes],
+    };
+    let read: Vec<Value> =
+        texts.iter().filter_map(|text| serde_json::from_slice(text).ok()).collect();
+    let unreadable = texts.len() - read.len();
+    let objects: Vec<&Map<String, Value>> = read.iter().filter_map(Value::as_object).collect();
+    if objects.len() < read.len() || read.is_empty() && unreadable > 0 {
+        return None;
+    }
+    let is_in = |folder: &str| path.iter().any(|part| part == folder);
+    let name = path.file_name()?.to_string_lossy();
+    let kind = match objects.first() {
+        Some(first) if !is_lines => match first.get("kind").and_then(Value::as_str) {
+            _ if name.ends_with(".header.json") => "header of an artifact".into(),
+            Some(kind) => format!("manifest of {kind}"),
+            None => "JSON object".into(),
+        },
+        first => match WITHOUT_HEADER.iter().find(|(folder, _)| is_in(folder)) {
+            Some((_, kind)) => (*kind).into(),
+            None => match first.and_then(|first| RecordKind::of(first)) {
+                Some(kind) => format!("JSON lines, the first is {}", kind.record()),
+                None => "JSON lines".into(),
+            },
+        },
+    };
+    Some(Plain { kind, records: read, unreadable })
+}
+
 fn header_text(path: &Path) -> Result<Vec<u8>> {
     let mut text = String::new();
     let mut line = |name: &str, value: String| text += &format!("{name:<11} {value}\n");
@@ -68,6 +130,21 @@ fn header_text(path: &Path) -> Result<Vec<u8>> {
         line("records", scores["all"]["n"].to_string());
         line("predictions", scores["predictions"].as_str().unwrap_or("?").into());
         line("missing", scores.get("missing").unwrap_or(&Value::Null).to_string());
+        return Ok(text.into_bytes());
+    }
+    if let Some(stored) = stored(path)? {
+        line("kind", "dense vectors".into());
+        line("records", stored.vectors.len().to_string());
+        line("model", stored.model);
+        line("dimensions", stored.dim.to_string());
+        return Ok(text.into_bytes());
+    }
+    if let Some(plain) = Some(path).filter(|path| !is_jsonl(path)).and_then(plain) {
+        line("kind", plain.kind);
+        line("records", plain.records.len().to_string());
+        if plain.unreadable > 0 {
+            line("unreadable", plain.unreadable.to_string());
+        }
         return Ok(text.into_bytes());
     }
     let header = if is_jsonl(path) { read_jsonl_header(path)? } else { read_header(path)? };
@@ -97,6 +174,16 @@ fn records_text(args: &InspectArgs) -> Result<Vec<u8>> {
     if let Some(scores) = scores(path) {
         let tasks = scores.get("tasks").and_then(Value::as_array);
         tasks.into_iter().flatten().for_each(|task| line(&mut out, task));
+        return Ok(out);
+    }
+    if let Some(stored) = stored(path)? {
+        for (digest, vector) in stored.vectors {
+            line(&mut out, &json!({"digest": digest.to_hex().as_str(), "embedding": vector}));
+        }
+        return Ok(out);
+    }
+    if let Some(plain) = plain(path) {
+        plain.records.iter().for_each(|record| line(&mut out, record));
         return Ok(out);
     }
     let kind = read_header(path)?.identity.kind;
