@@ -146,6 +146,30 @@ fn rg_rg_is_not_scored_once_its_first_predictions_are_others() {
     place.stage(&["eval", "--mode", "none,gt"]).done();
 }
 
+#[test]
+fn a_report_takes_the_test_results_of_its_predictions_alone() {
+    let place = Place::new();
+    predictions(&place, "p.jsonl", ["a", "b", "c"]);
+    let result =
+        json!({"task_id": "alpha/0", "row": 0, "exec": {"pass_1": 1.0}, "statuses": ["pass"]});
+    place.write("exec.jsonl", jsonl(&[result]));
+    let report = [
+        "report", "--tasks", "tasks.jsonl", "--predictions", "p=p.jsonl", "--exec", "p=exec.jsonl",
+    ];
+    let manifest = |digest: &str| {
+        let inputs = json!([{"name": "predictions.p", "path": "p.jsonl", "blake3": digest}]);
+        place.write("exec.jsonl.manifest.json", json!({"inputs": inputs}).to_string());
+    };
+    place.run(&report).done();
+    manifest(&"0".repeat(64));
+    place
+        .run(&report)
+        .failed()
+        .says(&["exec.jsonl: holds the test results of other predictions than p.jsonl"]);
+    manifest(&repoformer::store::artifact::digest(place.read("p.jsonl").as_bytes()));
+    place.run(&report).done();
+}
+
 /// What other policies chose is kept while the predictions that they chose between are there, and removed with a word after.
 #[test]
 fn chosen_predictions_are_kept_while_they_are_current() {

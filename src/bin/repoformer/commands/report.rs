@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::Args;
 use repoformer::evaluate::conditions::{Conditions, differences, made_with};
-use repoformer::evaluate::executed::{Executed, read_executed};
+use repoformer::evaluate::executed::{Executed, is_of, read_executed};
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::score::{Missing, Scores, Scoring};
 use repoformer::evaluate::statistics::Resampling;
@@ -187,7 +187,7 @@ pub(super) fn make(
             settings.push(("retrieved-for".into(), rows.len().to_string()));
         }
         contenders.push(Contender {
-            executed: executed(&making.exec, &source.name, &mut manifest)?,
+            executed: executed(&making.exec, &source, &mut manifest)?,
             name: source.name,
             settings,
             evaluation,
@@ -224,7 +224,8 @@ fn settings_of(predictions: &Path, prompts: Option<&Path>) -> Vec<(String, Strin
 }
 
 /// Results of a system's unit tests by row, from a file.
-fn executed(given: &[String], name: &str, manifest: &mut Manifest) -> Result<ByRow> {
+fn executed(given: &[String], source: &Source, manifest: &mut Manifest) -> Result<ByRow> {
+    let name = &*source.name;
     let mut all = ByRow::default();
     for given in given {
         let path = match named(given) {
@@ -238,6 +239,15 @@ fn executed(given: &[String], name: &str, manifest: &mut Manifest) -> Result<ByR
             return fail(
                 format!("{path}: no executions of '{name}'"),
                 "write them with `eval --exec --per-task --format jsonl`",
+            );
+        }
+        if !found.is_empty() && is_of(Path::new(path), &source.predictions)? == Some(false) {
+            return fail(
+                format!(
+                    "{path}: holds the test results of other predictions than {}",
+                    source.predictions.display()
+                ),
+                "run the tests of these: `eval --exec --per-task --format jsonl -o FILE`",
             );
         }
         all.extend(found);
