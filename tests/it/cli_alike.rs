@@ -1,6 +1,6 @@
 //! What is set side by side was made alike, and where it was not, that is refused or named.
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::server::{Request, ok, server};
 use crate::support::{Place, jsonl, parse_jsonl};
@@ -188,4 +188,57 @@ fn chosen_predictions_are_kept_while_they_are_current() {
         "removed: a policy chose these between other predictions than are there now",
     ]);
     assert!(!chosen("never-") && !chosen("always-") && chosen("oracle-"));
+}
+
+/// Variables of the environment count for commands with flags of their own.
+#[test]
+fn the_environment_counts_for_every_subcommand() {
+    let place = Place::new();
+    place.all_stages(&[]);
+    let typo = [("REPOFORMER_SAMPELS", "3")];
+    for command in [
+        "label judge --instances a --base b --rag c",
+        "label verbalize --labels a --tokenizer b -o c",
+        "policy sweep --labels a",
+        "policy train --labels a -o b",
+        "convert --to repos a -o b",
+        "validate a",
+        "stats a",
+        "inspect a",
+    ] {
+        let said = place.shell_with(&format!("repoformer {command}"), &typo).failed();
+        said.says(&[
+            "unknown environment variable REPOFORMER_SAMPELS",
+            "did you mean REPOFORMER_SAMPLES?",
+        ]);
+    }
+
+    let file = |mode: &str| place.named("cache/predictions/tasks", mode);
+    let judge = crate::support::judge("tasks.jsonl", &file("none"), &file("rg1")).join(" ");
+    let judge = |more: &str, variables: &[(&str, &str)]| {
+        let line = format!("repoformer {judge} {more} -o labels.jsonl");
+        place.shell_with(&line, variables)
+    };
+    judge("", &[]).done().says(&["3 instances by repocoder"]);
+    judge("", &[("REPOFORMER_METRICS", "chars")]).done().says(&["3 instances by chars"]);
+    judge("--metric repobench", &[("REPOFORMER_METRICS", "chars")])
+        .done()
+        .says(&["3 instances by repobench"]);
+    judge("", &[("REPOFORMER_METRICS", "chars,repobench")])
+        .failed()
+        .says(&["metrics names chars, repobench, and labels go by one metric", "--metric"]);
+    place.write("repoformer.toml", "metrics = [\"chars\"]\npostprocess = \"none\"\n");
+    judge("", &[]).done().says(&["3 instances by chars"]);
+
+    let sweep = |more: &str, seed: &str| {
+        let line = format!(
+            "repoformer policy sweep --labels labels.jsonl --policy random --format jsonl {more}"
+        );
+        parse_jsonl(&place.shell_with(&line, &[("REPOFORMER_SEED", seed)]).done().stdout)
+    };
+    let thresholds =
+        |points: &[Value]| points.iter().map(|one| one["threshold"].clone()).collect::<Vec<_>>();
+    let (flag, variable, other) = (sweep("--seed 5", "0"), sweep("", "5"), sweep("", "0"));
+    assert_eq!(flag, variable);
+    assert_ne!(thresholds(&flag), thresholds(&other));
 }

@@ -100,7 +100,7 @@ enum Command {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     output::init(cli.screen);
-    match run(cli.command) {
+    match settings::check_environment().and_then(|()| run(cli.command)) {
         Ok(()) if output::all_done() => ExitCode::SUCCESS,
         Ok(()) => ExitCode::from(1),
         Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,

@@ -7,4 +7,4 @@ mod resolved;
 
 pub(crate) use declaration::{Given, Listed};
 pub(crate) use flags::SettingFlags;
-pub(crate) use resolved::Settings;
+pub(crate) use resolved::{Settings, check_environment};

@@ -62,6 +62,11 @@ impl Settings {
         Self::with_presets(flags, "", Given::new())
     }
 
+    /// Resolves the settings of a subcommand that has flags of its own: those of the environment and of files.
+    pub(crate) fn without_flags() -> Result<Self> {
+        Self::resolve(&SettingFlags::default())
+    }
+
     /// Resolves all settings for a subcommand with defaults of its own.
     pub(crate) fn with_presets(
         flags: &SettingFlags,
@@ -261,6 +266,14 @@ impl Settings {
         self.origin(key) == Some(&Source::Flag)
     }
 
+    /// The values of a key that stand on the command line, in the environment or in a file; a profile's do not count.
+    pub(crate) fn own(&self, key: &str) -> &[String] {
+        match self.origin(key) {
+            Some(Source::Flag | Source::Environment | Source::File(_)) => self.list(key),
+            _ => &[],
+        }
+    }
+
     /// Whether nobody chose the value.
     fn is_default(&self, key: &str) -> bool {
         matches!(self.origin(key), None | Some(Source::Default))
@@ -313,6 +326,11 @@ fn toml_value(setting: &Setting, values: &[String]) -> String {
     // One value of what mostly has one.
     let is_one = values.len() == 1 && setting.default.is_some();
     if setting.is_list() && !is_one { format!("[{all}]") } else { all }
+}
+
+/// Refuses environment variables that look like settings and are none.
+pub(crate) fn check_environment() -> Result<()> {
+    environment().map(drop)
 }
 
 /// The settings that the environment holds.

@@ -87,7 +87,7 @@ pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
         threshold: args.threshold,
         output: labels.clone(),
     };
-    judge::run(&judging)?;
+    judge::run_with(&judging, &settings)?;
     verbalize_labels(&labels, &sequences, &encoder, folder)
 }
 

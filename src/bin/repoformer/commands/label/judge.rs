@@ -14,7 +14,7 @@ use repoformer::selective::label::{
 use crate::commands::comparison_text::histogram;
 use crate::output::{self, check_output, check_rereadable, fail, group, hinted};
 use crate::records_output::RecordsOutput;
-use crate::settings::Listed;
+use crate::settings::{Listed, Settings};
 use crate::table::Table;
 
 #[derive(Debug, Args)]
@@ -63,6 +63,11 @@ pub(crate) struct LabelJudgeArgs {
 }
 
 pub(super) fn run(args: &LabelJudgeArgs) -> Result<()> {
+    run_with(args, &Settings::without_flags()?)
+}
+
+/// Judges with the metric and the cuts of these settings, where the flags name none.
+pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()> {
     let mut inputs: Vec<&Path> = vec![&args.instances, &args.base, &args.rag];
     inputs.extend(args.prompts.as_deref());
     inputs.extend(args.probabilities.as_deref());
@@ -73,7 +78,18 @@ pub(super) fn run(args: &LabelJudgeArgs) -> Result<()> {
     check_rereadable(&inputs, "label judge")?;
     check_output(Some(&args.output), &inputs)?;
     check_threshold(args.threshold)?;
-    let by = match (args.metric.as_deref(), exec) {
+    let metric = match (args.metric.as_deref(), settings.own("metrics")) {
+        (Some(metric), _) => Some(metric),
+        (None, []) => None,
+        (None, [one]) if one != "all" => Some(one.as_str()),
+        (None, several) => {
+            return fail(
+                format!("metrics names {}, and labels go by one metric", several.join(", ")),
+                "choose it with --metric",
+            );
+        }
+    };
+    let by = match (metric, exec) {
         (Some(PASS), [Some(base), Some(rag)]) => JudgedBy::Tests([base, rag]),
         (Some(PASS), _) => {
             return fail(
@@ -90,7 +106,9 @@ pub(super) fn run(args: &LabelJudgeArgs) -> Result<()> {
         (Some(name), _) => JudgedBy::Similarity(name.parse()?),
         (None, _) => JudgedBy::Usual,
     };
-    let recipe = args.postprocess.as_deref().filter(|steps| *steps != "own");
+    let own_steps = settings.own("postprocess").first();
+    let recipe =
+        args.postprocess.as_ref().or(own_steps).map(String::as_str).filter(|steps| *steps != "own");
     let recipe: Option<Recipe> = recipe.map(str::parse).transpose()?;
     let judging = JudgeSettings {
         instances: &args.instances,

@@ -11,11 +11,11 @@ use repoformer::selective::label::verbalize::{
 };
 use repoformer::text::tokenize::model::Encoder;
 
-use crate::commands::session::use_threads;
+use crate::commands::session::{seed, use_threads};
 use crate::output::{
     self, check_folder, check_output, check_rereadable, fail, group, hinted, plural, with_bar,
 };
-use crate::settings::Listed;
+use crate::settings::{Listed, Settings};
 
 /// The bundled styles that have a place for the decision.
 fn deciding_styles() -> Listed {
@@ -34,18 +34,18 @@ pub(crate) struct LabelVerbalizeArgs {
     #[arg(long, value_name = "FILE")]
     tokenizer: PathBuf,
     /// Prompt style whose fill-in-the-middle tokens are used; repoformer and repoformer-released have their own place for
-    /// the decision
-    #[arg(long, value_name = "NAME|FILE", default_value = "starcoder", value_parser = deciding_styles())]
-    prompt_style: String,
+    /// the decision [default: starcoder]
+    #[arg(long, value_name = "NAME|FILE", value_parser = deciding_styles())]
+    prompt_style: Option<String>,
     /// Maximum tokens of a training sequence
     #[arg(long, alias = "max-tokens", value_name = "N", default_value_t = 2048)]
     max_sequence_tokens: usize,
-    /// Seed of the choice of held-out repositories
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
+    /// Seed of the choice of held-out repositories [default: 0]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
     /// Number of threads; the output does not depend on it [default: all cores]
-    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true)]
-    threads: usize,
+    #[arg(long, value_name = "N")]
+    threads: Option<usize>,
     /// Folder for train.jsonl, train.parquet, the other splits, tokenizer.json and prompt-style.toml
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
@@ -82,14 +82,17 @@ pub(crate) struct SequenceFlags {
 }
 
 pub(super) fn run(args: &LabelVerbalizeArgs) -> Result<()> {
-    use_threads(args.threads.min(1024))?;
+    let settings = Settings::without_flags()?;
+    use_threads(args.threads.map_or_else(|| settings.parsed("threads"), Ok)?.min(1024))?;
     check_rereadable(&[&args.labels], "label verbalize")?;
     check_folder(&args.output, "label verbalize")?;
+    let own_style = settings.own("prompt-style").first();
+    let prompt_style = args.prompt_style.as_ref().or(own_style);
     let making = Making {
         tokenizer: &args.tokenizer,
-        prompt_style: &args.prompt_style,
+        prompt_style: prompt_style.map_or("starcoder", String::as_str),
         max_tokens: args.max_sequence_tokens,
-        seed: args.seed,
+        seed: args.seed.map_or_else(|| seed(&settings), Ok)?,
         flags: &args.sequences,
     };
     let written = args.output.join("tokenizer.json");

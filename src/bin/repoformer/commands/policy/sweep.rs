@@ -14,8 +14,9 @@ use super::labels::{LabelFlags, read_labels};
 use super::page;
 use super::scored::{Scored, Trained, lacking, score};
 use super::tables::{self, AllSwept, Swept};
+use crate::commands::session::seed;
 use crate::output::{self, check_output, fail, group, hinted, write_data};
-use crate::settings::Listed;
+use crate::settings::{Listed, Settings};
 use crate::table::{ScoreFormat, with_embedding};
 
 #[derive(Debug, Args)]
@@ -57,12 +58,12 @@ pub(crate) struct PolicySweepArgs {
     /// Time of a model's own decision in milliseconds, for policy self [default: that of --base-latency]
     #[arg(long, value_name = "MS")]
     decision_ms: Option<f64>,
-    /// Parts of a request that run at the same time: all (parallel), as in the paper, or none (serial)
-    #[arg(long, value_name = "NAME", default_value = "parallel", value_parser = Listed::of(Clock::ALL))]
-    clock: String,
-    /// Seed of policy random
-    #[arg(long, value_name = "N", default_value_t = 0)]
-    seed: u64,
+    /// Parts of a request that run at the same time: all (parallel), as in the paper, or none (serial) [default: parallel]
+    #[arg(long, value_name = "NAME", value_parser = Listed::of(Clock::ALL))]
+    clock: Option<String>,
+    /// Seed of policy random [default: 0]
+    #[arg(long, value_name = "N")]
+    seed: Option<u64>,
     /// Format: a summary of each policy (text), or every point
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: ScoreFormat,
@@ -75,7 +76,8 @@ pub(crate) struct PolicySweepArgs {
 }
 
 pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
-    let (retrievers, clocks) = clocks(args)?;
+    let settings = Settings::without_flags()?;
+    let (retrievers, clocks) = clocks(args, &settings)?;
     let policies: Vec<Policy> =
         args.policy.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
     let method: CalibrationMethod = args.calibration.parse()?;
@@ -89,6 +91,7 @@ pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
     let trained = Trained::read(&args.model)?;
     let sweeping = Sweeping {
         args,
+        seed: args.seed.map_or_else(|| seed(&settings), Ok)?,
         policies,
         measure: args.metric.as_deref().map(measure).transpose()?,
         method,
@@ -144,6 +147,7 @@ fn label_sets(given: &[PathBuf]) -> Vec<(Option<String>, Vec<PathBuf>)> {
 /// What is swept, whatever the set of labels.
 struct Sweeping<'a> {
     args: &'a PolicySweepArgs,
+    seed: u64,
     /// Empty: all.
     policies: Vec<Policy>,
     measure: Option<Measure>,
@@ -190,7 +194,7 @@ impl Sweeping<'_> {
         trained.warn(&examples.all, examples.model.as_deref(), examples.metric.as_deref());
         let mut scored = Vec::new();
         for policy in policies {
-            let found = score(policy, &examples.all, &more.all, trained, self.method, args.seed);
+            let found = score(policy, &examples.all, &more.all, trained, self.method, self.seed);
             match found.and_then(known) {
                 Ok(found) if asked || found.lacking() == 0 => scored.push(found),
                 // It was not requested, and would exclude instances from the other policies.
@@ -352,9 +356,12 @@ fn same_making(examples: &Examples, more: &Examples) -> Result<()> {
 }
 
 /// The clocks and their retrievers' names, in the order of the flags.
-fn clocks(args: &PolicySweepArgs) -> Result<(Vec<String>, Vec<LatencyModel>)> {
+fn clocks(args: &PolicySweepArgs, settings: &Settings) -> Result<(Vec<String>, Vec<LatencyModel>)> {
     let (mut names, mut clocks) = (Vec::new(), Vec::new());
-    let by: Clock = args.clock.parse()?;
+    let by: Clock = match &args.clock {
+        Some(clock) => clock.parse()?,
+        None => settings.parsed("clock")?,
+    };
     for text in &args.latency {
         let (name, file) = named(text, "measured");
         let base = args.base_latency.as_deref();
