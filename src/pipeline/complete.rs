@@ -21,7 +21,8 @@ use crate::store::artifact::{self, Identity, LineTotals, header_path};
 use crate::store::jsonl::{self, At, Fields, Object};
 use crate::text::lines::{Lines, strip};
 
-/// Completes the cached prompts of each mode. `tick` is called after each prompt.
+/// Completes the cached prompts of each mode. `tick` is told the number of prompts done: those answered in an earlier run at once,
+/// the others one by one.
 ///
 /// # Errors
 /// Prompts are missing, an artifact cannot be written, or a predictions file is in the way that this program did not write.
@@ -29,7 +30,7 @@ pub fn complete(
     experiment: &Experiment,
     modes: &[Mode],
     completion: &Completion,
-    tick: &(dyn Fn() + Sync),
+    tick: &(dyn Fn(usize) + Sync),
 ) -> Result<StageReport> {
     completion.check()?;
     let mut report = StageReport::default();
@@ -117,7 +118,7 @@ pub fn complete_file(
     completion: &Completion,
     style: Option<&Style>,
     total: &dyn Fn(usize),
-    tick: &(dyn Fn() + Sync),
+    tick: &(dyn Fn(usize) + Sync),
 ) -> Result<Predictions> {
     completion.check()?;
     let text = jsonl::read(prompts)?;
@@ -134,7 +135,7 @@ fn complete_text(
     text: &[u8],
     completion: &Completion,
     style: Option<&Style>,
-    tick: &(dyn Fn() + Sync),
+    tick: &(dyn Fn(usize) + Sync),
 ) -> Predictions {
     let made = parallel::map(jsonl::records(text), |(at, bytes)| {
         let mut latency = Latency::of_prompt(bytes);
@@ -142,7 +143,7 @@ fn complete_text(
         let line = complete_record(path, at, bytes, completion, style)?;
         latency.generation_ms = Some(1e3 * begin.elapsed().as_secs_f64());
         latency.at_once = Some(rayon::current_num_threads());
-        tick();
+        tick(1);
         Ok((line, latency))
     });
     let mut predictions = Predictions::default();

@@ -5,7 +5,7 @@ use std::fmt::Display;
 use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, OnceLock, PoisonError};
+use std::sync::{Mutex, Once, OnceLock, PoisonError};
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
@@ -335,11 +335,29 @@ pub(crate) fn with_growing_bar<T>(
     work: impl FnOnce(&(dyn Fn(usize, usize) + Sync)) -> T,
 ) -> T {
     with_bar(label, total, |bar| {
+        let begin = Once::new();
         work(&|done, known| {
-            bar.set_length(known as u64);
             bar.set_position(done as u64);
+            bar.set_length(known as u64);
+            begin.call_once(|| restart_rate(bar));
         })
     })
+}
+
+/// Moves a bar on by the number of steps done. Several at once were done in an earlier run and tell nothing about the rate.
+pub(crate) fn advancing(bar: &ProgressBar) -> impl Fn(usize) + Sync + '_ {
+    |steps| {
+        bar.inc(steps as u64);
+        if steps > 1 {
+            restart_rate(bar);
+        }
+    }
+}
+
+/// Measures the rate of a bar from here on.
+fn restart_rate(bar: &ProgressBar) {
+    bar.inc_length(0); // the position is known to the estimate only once the length is set
+    bar.reset_eta();
 }
 
 /// A progress bar, hidden where none is wanted.
@@ -455,4 +473,23 @@ pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
         });
         io.is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// 29 kept answers in no time would be thousands a second.
+    #[test]
+    fn kept_answers_do_not_count_for_the_rate() {
+        let bar = ProgressBar::hidden();
+        bar.set_length(60);
+        let tick = advancing(&bar);
+        tick(29);
+        std::thread::sleep(Duration::from_millis(50));
+        tick(1);
+        bar.inc_length(0);
+        assert_eq!(bar.position(), 30);
+        assert!(bar.per_sec() < 100.0, "{}", bar.per_sec());
+    }
 }

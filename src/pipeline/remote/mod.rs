@@ -95,7 +95,7 @@ impl Server {
         path: &Path,
         text: Vec<u8>,
         completion: &Completion,
-        tick: &(dyn Fn() + Sync),
+        tick: &(dyn Fn(usize) + Sync),
     ) -> Result<Predictions> {
         let mut predictions = Predictions::default();
         let records = self.records(path, &text, completion, &mut predictions.problems);
@@ -125,7 +125,7 @@ impl Server {
     fn answered(
         &self,
         keys: &[String],
-        tick: &(dyn Fn() + Sync),
+        tick: &(dyn Fn(usize) + Sync),
         ask: &(dyn Fn(usize) -> Result<Answer> + Sync),
     ) -> Result<(Journal, Failures)> {
         let mut journal = Journal::open(&self.journal)?;
@@ -133,13 +133,13 @@ impl Server {
             return Ok((journal, Failures::default()));
         };
         let open = unanswered(keys, &journal, sending.retry_failed);
-        (open.len()..keys.len()).for_each(|_| tick());
+        tick(keys.len() - open.len());
         if open.is_empty() {
             return Ok((journal, Failures::default()));
         }
         endpoint.greet()?;
         let connections = sending.connections;
-        let failures = run(keys, open, connections, &mut journal, &|_, _| tick(), ask)?;
+        let failures = run(keys, open, connections, &mut journal, &|_, _| tick(1), ask)?;
         Ok((journal, failures))
     }
 

@@ -71,7 +71,7 @@ pub fn probabilities(
     prompts: &PromptText,
     completion: &Completion,
     question: &TokenQuestion,
-    tick: &(dyn Fn() + Sync),
+    tick: &(dyn Fn(usize) + Sync),
 ) -> Result<Predictions> {
     let PromptText { path, text, .. } = prompts;
     completion.check()?;
@@ -122,7 +122,7 @@ pub fn cached_probabilities(
     mode: Mode,
     completion: &Completion,
     question: &TokenQuestion,
-    tick: &(dyn Fn() + Sync),
+    tick: &(dyn Fn(usize) + Sync),
 ) -> Result<(PathBuf, StageReport)> {
     let prompts = require_prompts(experiment, mode)?;
     let path = experiment.layout.probabilities(mode, &completion.model);

@@ -17,7 +17,7 @@ use super::session::{
     without_repositories,
 };
 use super::stages::check_one_mode;
-use crate::output::{self, check_output, fail, group, with_bar, write_data};
+use crate::output::{self, advancing, check_output, fail, group, with_bar, write_data};
 use crate::settings::{SettingFlags, Settings};
 
 #[derive(Debug, Args)]
@@ -161,7 +161,7 @@ fn complete_one(
 ) -> Result<()> {
     let predictions = with_bar("complete", 0, |bar| {
         let total = |total: usize| bar.set_length(total as u64);
-        resumable(completion, || complete_file(prompts, completion, style, &total, &|| bar.inc(1)))
+        resumable(completion, || complete_file(prompts, completion, style, &total, &advancing(bar)))
     })?;
     write_data(place, &predictions.text)?;
     output::problems(&predictions.problems);
@@ -177,7 +177,7 @@ pub(super) fn complete_modes(
 ) -> Result<()> {
     let total = experiment.tasks.as_ref().map_or(0, |set| set.tasks.len()) * modes.len();
     let report = with_bar("complete", total, |bar| {
-        resumable(completion, || pipeline::complete(experiment, modes, completion, &|| bar.inc(1)))
+        resumable(completion, || pipeline::complete(experiment, modes, completion, &advancing(bar)))
     })?;
     output::report(&label("complete", experiment), &report);
     Ok(())
@@ -190,7 +190,7 @@ fn probabilities(
     place: &Path,
 ) -> Result<()> {
     let found = with_bar("complete", prompts.records(), |bar| {
-        let tick = || bar.inc(1);
+        let tick = advancing(bar);
         resumable(completion, || pipeline::probabilities(prompts, completion, question, &tick))
     })?;
     write_data(place, &found.text)?;

@@ -20,7 +20,7 @@ use super::policy::scored::{Trained, lacking, score};
 use super::report::Source;
 use super::server::{self, resumable};
 use super::session::{experiment_like, label, seed};
-use crate::output::{self, fail, with_bar};
+use crate::output::{self, advancing, fail, with_bar};
 use crate::settings::Settings;
 
 /// A policy with its threshold, as `learned@0.2`.
@@ -388,7 +388,7 @@ fn ask_model(experiment: &Experiment, completion: &Completion) -> Result<Option<
     };
     let prompts = prompt_totals(experiment, Mode::Without)?.prompts;
     let (path, report) = with_bar("probabilities", prompts as usize, |bar| {
-        let tick = || bar.inc(1);
+        let tick = advancing(bar);
         resumable(completion, || {
             cached_probabilities(experiment, Mode::Without, completion, &question, &tick)
         })
