@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::experiment::Experiment;
 use super::stage::{Step, Unread, check_digest, check_parameters};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::repository::corpus::Repository;
 use crate::store::artifact::{Column, Columns, Identity, Payload};
 use crate::task::{Task, TaskSet};
@@ -17,9 +17,9 @@ pub struct RightContexts {
 }
 
 impl RightContexts {
-    /// Takes them from the tasks' files. A task that does not fit its file has none; the first such is named in the text
-    /// that comes along.
-    pub(super) fn of(tasks: &TaskSet, repository: &Repository) -> (Self, Option<String>) {
+    /// Takes them from the tasks' files. A task that does not fit its file has none; the error that comes along names the first
+    /// such.
+    pub(super) fn of(tasks: &TaskSet, repository: &Repository) -> (Self, Option<Error>) {
         let (mut of_row, mut misfits) = (Vec::new(), Vec::new());
         let of_it = tasks.of_repository(&repository.name);
         for task in of_it.filter(|task| task.right_context.is_none()) {
@@ -29,17 +29,11 @@ impl RightContexts {
             };
             match task.hole(&file.text) {
                 Ok(hole) => of_row.push((task.row as u32, file.text[hole.end..].to_owned())),
-                Err(reason) => misfits.push(tasks.error(task, reason)),
+                Err(reason) => misfits.push((task, reason)),
             }
         }
-        let warning = misfits.first().map(|first| {
-            let others = match misfits.len() - 1 {
-                0 => String::new(),
-                n => format!(" ({n} more tasks of {} do not fit either)", repository.name),
-            };
-            format!("{first}{others}; their prompts have no right context")
-        });
-        (Self { of_row }, warning)
+        let harm = "prompts of such tasks have no right context";
+        (Self { of_row }, misfit(tasks, &repository.name, misfits, harm))
     }
 
     /// Rows and right contexts, in the order of the tasks.
@@ -52,6 +46,21 @@ impl RightContexts {
         let rows = self.of_row.iter();
         rows.map(|(row, text)| (*row, text.as_str())).collect()
     }
+}
+
+/// One error for the tasks of a repository that do not fit their files, each with the reason; `harm` is what comes of it.
+pub(super) fn misfit(
+    tasks: &TaskSet,
+    repository: &str,
+    misfits: Vec<(&Task, String)>,
+    harm: &str,
+) -> Option<Error> {
+    let (task, reason) = misfits.first()?;
+    let others = match misfits.len() - 1 {
+        0 => String::new(),
+        n => format!("; {n} more tasks of {repository} do not fit either"),
+    };
+    Some(tasks.error(task, format!("{reason}{others}; {harm}")))
 }
 
 /// A task's right context: its own, or the one that was taken from its file.

@@ -20,8 +20,10 @@ pub struct StageReport {
     pub current: usize,
     /// Records in all of them.
     pub records: u64,
-    /// Warnings: artifacts that were stale or damaged and so rebuilt, tasks that do not fit.
+    /// Warnings: artifacts that were stale or damaged and so rebuilt.
     pub warnings: Vec<String>,
+    /// Tasks that do not fit the files that they name, and were worked on all the same.
+    pub misfits: Vec<Error>,
     /// Records and files that were skipped.
     pub problems: Vec<Error>,
     /// The artifacts, in the order of the work.
@@ -35,6 +37,7 @@ impl StageReport {
         self.current += other.current;
         self.records += other.records;
         self.warnings.extend(other.warnings);
+        self.misfits.extend(other.misfits);
         self.problems.extend(other.problems);
         self.outputs.extend(other.outputs);
     }

@@ -1,6 +1,6 @@
 //! `window`: repositories → fragments and right contexts; tasks → queries.
 
-use super::contexts::{RightContexts, open_contexts, right_context};
+use super::contexts::{RightContexts, misfit, open_contexts, right_context};
 use super::experiment::Experiment;
 use super::fragments::OpenFragments;
 use super::stage::{
@@ -42,8 +42,8 @@ fn cut_repository(experiment: &Experiment, name: &str, report: &mut StageReport)
     report.warnings.extend(repository.files.iter().filter_map(long_line));
     let tasks = experiment.tasks.as_ref().filter(|_| experiment.takes_right_contexts());
     let contexts = tasks.map(|tasks| {
-        let (contexts, warning) = RightContexts::of(tasks, &repository);
-        report.warnings.extend(warning);
+        let (contexts, misfit) = RightContexts::of(tasks, &repository);
+        report.misfits.extend(misfit);
         // Fragments may keep no blank lines, and right contexts have them.
         let sources = repository.files.iter().flat_map(|file| [&*file.path, &*file.text]);
         (tasks, contexts, digest_parts(sources))
@@ -93,7 +93,7 @@ pub fn window_queries(
             of_it.filter_map(|task| Some(outline.file_index(&task.path)? as u32)).collect()
         })?;
         if experiment.retrieval.form == QueryForm::Window {
-            report.warnings.extend(misfits(experiment.tasks()?, fragments));
+            report.misfits.extend(misfits(experiment.tasks()?, fragments));
         }
         let contexts = match experiment.takes_right_contexts() {
             true => {
@@ -241,17 +241,13 @@ fn long_line(file: &SourceFile) -> Option<String> {
     ))
 }
 
-/// A warning where tasks do not fit their files.
-fn misfits(tasks: &TaskSet, windows: &RepoFragments) -> Option<String> {
+/// An error where tasks do not fit their files.
+fn misfits(tasks: &TaskSet, windows: &RepoFragments) -> Option<Error> {
     let of_it = tasks.of_repository(&windows.repository);
-    let mut misfits = of_it.filter_map(|task| {
+    let misfits = of_it.filter_map(|task| {
         let lines = hole_lines(task, windows).ok()?;
-        Some(tasks.error(task, task.hole(lines.text()).err()?))
+        Some((task, task.hole(lines.text()).err()?))
     });
-    let first = misfits.next()?;
-    Some(format!(
-        "{first}; {} more tasks of {} do not fit either; what is retrieved for such tasks may hold their targets",
-        misfits.count(),
-        windows.repository,
-    ))
+    let harm = "what is retrieved for such tasks may hold their targets";
+    misfit(tasks, &windows.repository, misfits.collect(), harm)
 }

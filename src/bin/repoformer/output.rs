@@ -309,6 +309,7 @@ pub(crate) fn report(stage: &str, report: &StageReport) {
         (_, 0) => "written".to_owned(),
         (built, current) => format!("{built} written, {current} current"),
     };
+    problems(&report.misfits);
     note(format!(
         "{stage}: {} {} in {count} {} ({state}){skipped}",
         group(records),
