@@ -101,6 +101,15 @@ fn records_say_how_they_were_asked_for() {
     place.stage(&report).failed().says(&["temperature: 0.8 (a), 0 (b)"]);
 }
 
+/// Numbers without a bound are said in words.
+#[test]
+fn a_page_shows_no_limit_as_all() {
+    let place = Place::new();
+    place.stage(&["run", "--unit", "chunks", "--mode", "none,rg1", "--report"]).done();
+    let page = place.read("cache/report/tasks/index.html");
+    assert!(page.contains("max-chunks</th>") && !page.contains(&usize::MAX.to_string()));
+}
+
 /// Predictions of three tasks in CrossCodeEval's format.
 fn predictions(place: &Place, name: &str, texts: [&str; 3]) {
     let ids = ["alpha/0", "alpha/1", "beta/0"];

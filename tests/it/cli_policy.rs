@@ -312,7 +312,7 @@ fn missing_scores_are_counted() {
     place
         .run(&["policy", "sweep", "--labels", "none.jsonl", "--policy", "trial-retrieval"])
         .failed()
-        .says(&["no instance has its signal", "best fragment"]);
+        .says(&["no instance has its signal", "best fragment", "retrieve for them again"]);
 }
 
 /// `run` on tasks that carry their context: as a list its scores serve, as one text they are missing.

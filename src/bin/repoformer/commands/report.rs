@@ -220,7 +220,9 @@ fn settings_of(predictions: &Path, prompts: Option<&Path>) -> Vec<(String, Strin
     let mut settings = prompts.map(parameters).unwrap_or_default();
     settings.extend(parameters(predictions));
     settings.remove("benchmark");
-    settings.into_iter().collect()
+    let no_limit = usize::MAX.to_string();
+    let shown = |value: String| if value == no_limit { "all".into() } else { value };
+    settings.into_iter().map(|(name, value)| (name, shown(value))).collect()
 }
 
 /// Results of a system's unit tests by row, from a file.

@@ -236,10 +236,13 @@ fn known(scored: Scored) -> Result<Scored> {
         return Ok(scored);
     }
     let (policy, lacking) = (scored.policy, lacking(scored.policy));
-    fail(
-        format!("policy {policy}: no instance has its signal: {lacking}"),
-        "complete the instances and label them again",
-    )
+    let hint = match policy {
+        Policy::TrialRetrieval => {
+            "instances have scores where their fragments do: retrieve for them again, and label them with --prompts"
+        }
+        _ => "complete the instances and label them again",
+    };
+    fail(format!("policy {policy}: no instance has its signal: {lacking}"), hint)
 }
 
 /// Curves of the policies over the instances that all of them can score, of which there must be some; the others are reported.
