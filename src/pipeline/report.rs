@@ -17,7 +17,7 @@ use crate::prompt::shown::{Fragment, read_fragments};
 use crate::report::{BaselineComparison, Report, ReportMeasure, ReportTask, System, TaskOutcome};
 use crate::repository::parallel;
 use crate::task::{Task, TaskSet};
-use crate::text::language::{Language, identifiers, without_strings};
+use crate::text::language::{Language, bare_identifiers, identifiers, without_strings};
 
 /// One system as a report takes it.
 #[derive(Debug)]
@@ -284,7 +284,7 @@ fn outcome(
 /// Share of the target's identifiers that stand in the fragments; `None` without fragments or identifiers.
 fn identifiers_retrieved(target: &str, fragments: &[Fragment], language: Language) -> Option<f64> {
     let bare = without_strings(target);
-    let mut wanted: FxHashSet<&str> = identifiers(&bare, language).into_iter().collect();
+    let mut wanted: FxHashSet<&str> = bare_identifiers(&bare, language).into_iter().collect();
     let count = wanted.len();
     if count == 0 || fragments.is_empty() {
         return None;

@@ -6,7 +6,7 @@
 
 use super::repoformer::edit_similarity;
 use crate::text::distance::indel;
-use crate::text::language::{Language, identifiers, without_comment_signs, without_strings};
+use crate::text::language::{Language, bare_identifiers, without_comment_signs, without_strings};
 use crate::text::lines::strip;
 
 /// Texts and identifiers that were compared, and their score.
@@ -84,7 +84,8 @@ fn with_identifiers<T>(
 ) -> T {
     let [target, prediction] = [target, prediction].map(without_comment_signs);
     let bare = [&target, &prediction].map(|text| without_strings(text));
-    let [target_ids, prediction_ids] = [&bare[0], &bare[1]].map(|text| identifiers(text, language));
+    let [target_ids, prediction_ids] =
+        [&bare[0], &bare[1]].map(|text| bare_identifiers(text, language));
     use_them(&target, &prediction, &target_ids, &prediction_ids)
 }
 

@@ -19,7 +19,7 @@
 use std::collections::BTreeSet;
 
 use crate::error::named;
-use crate::text::language::{Language, identifiers, without_comment_signs, without_strings};
+use crate::text::language::{Language, bare_identifiers, without_comment_signs, without_strings};
 use repoformer::Fuzz;
 
 pub mod chars;
@@ -157,7 +157,7 @@ impl Metric {
             }
             Self::CrossCodeEval => {
                 let code = without_comment_signs(target);
-                if identifiers(&without_strings(&code), language).is_empty() {
+                if bare_identifiers(&without_strings(&code), language).is_empty() {
                     best[3..].fill(0.0);
                 }
             }

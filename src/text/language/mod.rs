@@ -15,7 +15,9 @@ mod typescript;
 mod walk;
 
 pub use grammar::Grammar;
-pub use lexical::{identifiers, without_comment_signs, without_comments, without_strings};
+pub use lexical::{
+    bare_identifiers, identifiers, without_comment_signs, without_comments, without_strings,
+};
 pub(crate) use spec::{
     Call, Declares, LanguageSpec, Layout, Part, Prose, Resolution, Seen, Step, Steps, TypeRules,
     Variable, Visibility, find,
