@@ -488,6 +488,27 @@ echo '3 passed in 0.1s'
     assert_eq!(reasons[1], "1 tests passed, 3 with the reference text");
 }
 
+/// Runners that are told to use colours anyway, and one that goes by the environment.
+#[test]
+fn colours_hide_no_summary() {
+    let place = place();
+    let script = r#"
+case "$(cat calc.py)" in
+*"planted failure"*) printf '\033[31m\033[1m1 failed\033[0m, \033[32m2 passed\033[0m\033[31m in 0.1s\033[0m\n'; exit 1 ;;
+*ASKED*) [ "$NO_COLOR $PY_COLORS $FORCE_COLOR" = "1 0 " ] || exit 1 ;;
+esac
+printf '\033[32m\033[32m\033[1m3 passed\033[0m\033[32m in 0.1s\033[0m\n'
+"#;
+    place.write("repos/demo/run.sh", script);
+    predict(&place, &["FINE", "ASKED"]);
+    let flags = ["--runner", "pytest", "--per-task", "--format", "json"];
+    let stage = exec("sh run.sh", &flags);
+    let args: Vec<String> = place.args(&stage).iter().map(|arg| format!("'{arg}'")).collect();
+    let line = format!("repoformer {}", args.join(" "));
+    let ran = place.shell_with(&line, &[("FORCE_COLOR", "1"), ("PY_COLORS", "1")]).done();
+    assert_eq!(statuses(&ran.stdout, 0), json!(["pass", "pass"]), "{}", ran.stderr);
+}
+
 #[test]
 fn results_are_made_again_where_that_is_asked_for() {
     let place = place();

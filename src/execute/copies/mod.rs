@@ -182,6 +182,9 @@ impl<'a> Copies<'a> {
             // No run may find what another one compiled; and the order of sets is the same in every run.
             ("PYTHONDONTWRITEBYTECODE", "1"),
             ("PYTHONHASHSEED", "0"),
+            // Summaries are read as plain text.
+            ("NO_COLOR", "1"),
+            ("PY_COLORS", "0"),
         ];
         let mut order =
             RunOrder { folder: copy.folder.clone(), scratch: copy.scratch.clone(), ..order };

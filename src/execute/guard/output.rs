@@ -44,22 +44,69 @@ impl HeadAndTail {
         self.bytes
     }
 
-    /// Returns the text, with a line in place of the omitted part.
+    /// Returns the text without a terminal's escape codes, with a line in place of the omitted part.
     pub(super) fn text(&self) -> String {
         let tail = &self.tail[self.tail.len().saturating_sub(KEPT)..];
         let left_out = self.bytes - (self.head.len() + tail.len()) as u64;
         let (head, tail) = (String::from_utf8_lossy(&self.head), String::from_utf8_lossy(tail));
-        match left_out {
-            0 if tail.is_empty() => head.into_owned(),
+        without_escapes(&match left_out {
             0 => [head, tail].concat(),
             n => format!("{head}\n[… {n} bytes left out …]\n{tail}"),
-        }
+        })
     }
+}
+
+/// Removes a terminal's escape codes (ECMA-48): colours and other controls (`ESC [ … letter`), and links and titles
+/// (`ESC ] …`, up to BEL or `ESC \`).
+fn without_escapes(text: &str) -> String {
+    let mut parts = text.split('\u{1b}');
+    let mut kept = parts.next().unwrap_or_default().to_owned();
+    let mut in_title = false;
+    for part in parts {
+        let rest = match part.chars().next() {
+            Some('[') => part[1..].trim_start_matches(|c| matches!(c, ' '..='?')).get(1..),
+            Some(']') => {
+                in_title = true;
+                part.split_once('\u{7}').map(|(_, rest)| rest)
+            }
+            Some('\\') if in_title => part.get(1..),
+            _ => Some(part),
+        };
+        in_title = in_title && rest.is_none();
+        kept += rest.unwrap_or_default();
+    }
+    kept
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn escape_codes_are_removed() {
+        for (text, wanted) in [
+            // Summaries of pytest 8 and vitest 3 with colours, of jest 29 too.
+            (
+                "\u{1b}[32m\u{1b}[32m\u{1b}[1m2 passed\u{1b}[0m\u{1b}[32m in 0.01s\u{1b}[0m",
+                "2 passed in 0.01s",
+            ),
+            (
+                "\u{1b}[2m      Tests \u{1b}[22m \u{1b}[1m\u{1b}[32m3 passed\u{1b}[39m\u{1b}[22m\u{1b}[90m (3)\u{1b}[39m",
+                "      Tests  3 passed (3)",
+            ),
+            (
+                "\u{1b}[1mTests:\u{1b}[22m       \u{1b}[1m\u{1b}[31m1 failed\u{1b}[39m\u{1b}[22m, 3 total",
+                "Tests:       1 failed, 3 total",
+            ),
+            ("a\u{1b}]8;;http://x\u{7}b\u{1b}]8;;\u{1b}\\c\u{1b}[?25ld\u{1b}[K", "abcd"),
+            ("a\u{1b}", "a"),
+            ("a\u{1b}[", "a"),
+            ("a\u{1b}[3", "a"),
+            ("\u{1b}[é", ""),
+        ] {
+            assert_eq!(HeadAndTail::read(text.as_bytes()).text(), wanted);
+        }
+    }
 
     #[test]
     fn what_is_short_is_whole_and_of_what_is_long_both_ends_stay() {

@@ -84,8 +84,9 @@ fn start(order: &RunOrder, alone: bool) -> Result<Started, String> {
         .process_group(0)
         .envs(order.environment.iter().map(|(name, value)| (name, value)));
     for (name, _) in std::env::vars_os() {
-        if name.to_string_lossy().starts_with("REPOFORMER_") {
-            command.env_remove(name); // a server's key may be among them
+        // A server's key may be among the first.
+        if name.to_string_lossy().starts_with("REPOFORMER_") || name == "FORCE_COLOR" {
+            command.env_remove(name);
         }
     }
     let kernel_kills = kernel_kills();
