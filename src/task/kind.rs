@@ -23,7 +23,7 @@ pub enum RecordKind {
     QueryWindow,
     /// A retrieval result.
     Retrieval,
-    /// A prompt of RepoCoder, with the retrieved windows.
+    /// A prompt, with what was retrieved for it.
     Prompt,
     /// RepoCoder's prediction, with `choices`.
     RepoCoderPrediction,
@@ -47,11 +47,15 @@ pub enum RecordKind {
     BeirDocument,
     /// A query of BEIR's `queries.jsonl`.
     BeirQuery,
+    /// Times of a task's prompt.
+    Latency,
+    /// A training sequence.
+    Sequence,
 }
 
 impl RecordKind {
     /// Every kind.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::Task(Format::RepoEval),
         Self::Task(Format::Repoformer),
         Self::Task(Format::CrossCodeEval),
@@ -73,6 +77,8 @@ impl RecordKind {
         Self::BatchResponse,
         Self::BeirDocument,
         Self::BeirQuery,
+        Self::Latency,
+        Self::Sequence,
     ];
 
     /// Recognises a record by the presence of its fields, whatever their values; `None` if unknown.
@@ -126,6 +132,12 @@ impl RecordKind {
         if has("_id") {
             return Some(if has("title") { Self::BeirDocument } else { Self::BeirQuery });
         }
+        if has("retrieval_ms") && has("generation_ms") {
+            return Some(Self::Latency);
+        }
+        if has("input_ids") {
+            return Some(Self::Sequence);
+        }
         match metadata {
             Some(Value::Object(metadata)) => Self::by_metadata(record, metadata),
             Some(Value::Array(_)) => Some(Self::Window),
@@ -141,11 +153,13 @@ impl RecordKind {
     fn by_metadata(record: &Object, metadata: &Object) -> Option<Self> {
         let has = |name: &str| record.contains_key(name);
         let within = |names: &[&str]| names.iter().any(|name| metadata.contains_key(*name));
-        if within(&["top_k_context", "query_window"]) {
+        // Without fragments, only what the prompt stage adds tells a prompt from its task.
+        let is_made = has("prompt") && ["row", "mode"].iter().all(|name| within(&[name]));
+        if is_made || within(&["top_k_context", "query_window"]) {
             return Some(Self::Prompt);
         }
         let is_task = has("prompt") || has("groundtruth") || has("right_context");
-        if !is_task && (has("context") || within(&["start_line_no", "end_line_no"])) {
+        if !is_task && (has("context") || within(&["start_line_no", "end_line_no", "hole"])) {
             return Some(Self::QueryWindow);
         }
         if ["es_infile", "es_rg1", "label"].into_iter().any(has) || within(&["start_i", "end_i"]) {
@@ -189,6 +203,8 @@ impl RecordKind {
             Self::BatchResponse => "batch-responses",
             Self::BeirDocument => "beir-corpus",
             Self::BeirQuery => "beir-queries",
+            Self::Latency => "latencies",
+            Self::Sequence => "sequences",
         }
     }
 
@@ -206,7 +222,9 @@ impl RecordKind {
             Self::Window => "a window (its 'metadata' is a list of places)",
             Self::QueryWindow => "a query window (it has 'metadata.start_line_no')",
             Self::Retrieval => "a retrieval result (it has 'top_k_context')",
-            Self::Prompt => "a prompt (it has 'metadata.top_k_context')",
+            Self::Prompt => {
+                "a prompt (it has 'metadata.top_k_context', or 'metadata.row' and 'metadata.mode')"
+            }
             Self::RepoCoderPrediction => "a prediction (it has 'choices')",
             Self::CrossCodeEvalPrediction => "a prediction (it has 'pred')",
             Self::Pair => "a pair of target and prediction (it has 'target' and 'pred')",
@@ -218,6 +236,8 @@ impl RecordKind {
             Self::BatchResponse => "a batch response (it has 'custom_id' and 'response')",
             Self::BeirDocument => "a document of BEIR (it has '_id' and 'title')",
             Self::BeirQuery => "a query of BEIR (it has '_id')",
+            Self::Latency => "the times of a prompt (it has 'retrieval_ms' and 'generation_ms')",
+            Self::Sequence => "a training sequence (it has 'input_ids')",
         }
     }
 
@@ -241,6 +261,8 @@ impl RecordKind {
             Self::BatchRequest => "send it to a batch endpoint",
             Self::BatchResponse => "convert it to predictions",
             Self::BeirDocument | Self::BeirQuery => "it is for retrieval tools that read BEIR",
+            Self::Latency => "use it as the latency file of a policy's sweep",
+            Self::Sequence => "train a model with it",
         }
     }
 
@@ -269,8 +291,12 @@ mod tests {
             ("recceval", r#"{"pkg": "", "fpath": "", "input": "", "gt": ""}"#),
             ("windows", r#"{"context": "", "metadata": [{"fpath_tuple": []}]}"#),
             ("query-windows", r#"{"context": "", "metadata": {"fpath_tuple": [], "task_id": ""}}"#),
+            ("query-windows", r#"{"metadata": {"fpath_tuple": [], "query": "", "hole": 0}}"#),
             ("retrieval", r#"{"task_id": "", "query_window": {}, "top_k_context": []}"#),
             ("prompts", r#"{"prompt": "", "metadata": {"fpath_tuple": [], "query_window": {}}}"#),
+            ("prompts", r#"{"prompt": "", "metadata": {"file": "", "row": 0, "mode": "none"}}"#),
+            ("prompts", r#"{"prompt": "", "metadata": {"start_i": 0, "row": 0, "mode": "none"}}"#),
+            ("labels", r#"{"prompt": "", "metadata": {"start_i": 0, "row": 0}}"#),
             ("repocoder-predictions", r#"{"metadata": {"fpath_tuple": []}, "choices": []}"#),
             ("crosscodeeval-predictions", r#"{"task_id": "", "pred": ""}"#),
             ("crosscodeeval-predictions", r#"{"metadata": {"file": ""}, "pred": ""}"#),
@@ -284,6 +310,8 @@ mod tests {
             ("batch-responses", r#"{"id": "", "custom_id": "", "response": {}, "error": null}"#),
             ("beir-corpus", r#"{"_id": "", "title": "", "text": ""}"#),
             ("beir-queries", r#"{"_id": "", "text": ""}"#),
+            ("latencies", r#"{"task_id": "", "retrieval_ms": null, "generation_ms": 1.5}"#),
+            ("sequences", r#"{"input_ids": [], "labels": [], "task_id": ""}"#),
             ("?", r#"{"text": "", "metadata": {}}"#),
             ("?", r#"{}"#),
         ] {

@@ -128,13 +128,19 @@ fn prompts_become_requests_and_answers_in_any_order_predictions() {
         json!({"prompt": "P0", "metadata": {"task_id": "a", "row": 0, "top_k_context": []}}),
         json!({"prompt": "L", "groundtruth": "g", "metadata": {"task_id": "long"}}),
         json!({"prompt": 1, "metadata": {"task_id": "a", "query_window": {}}}),
+        // Without fragments, of tasks of CrossCodeEval and of an instance of training data.
+        json!({"prompt": "C", "groundtruth": "g", "metadata": {"task_id": "c", "repository": "r", "file": "a.py", "row": 5, "mode": "none", "stop": ["<eof>"]}}),
+        json!({"prompt": "I", "groundtruth": "g", "metadata": {"task_id": "d", "filename": "r/a.py", "start_i": 0, "row": 7, "mode": "given", "stop": []}}),
     ];
     let sampling =
         Sampling { model: "m".into(), max_tokens: 9, temperature: 0.5, stop: vec!["\n".into()] };
     let (asked, problems) = converted(&prompts, |path, emit| requests(path, &sampling, emit));
     let ids: Vec<&str> =
         asked.iter().map(|request| request["custom_id"].as_str().unwrap()).collect();
-    assert_eq!(ids, ["row-0", "row-1", "row-1-sample-1", "row-4"]);
+    assert_eq!(ids, ["row-0", "row-1", "row-1-sample-1", "row-4", "row-5", "row-7"]);
+    let own = Sampling { stop: vec![], ..sampling.clone() };
+    let (own, _) = converted(&prompts, |path, emit| requests(path, &own, emit));
+    assert_eq!(own[4]["body"]["stop"], json!(["<eof>"]));
     assert_eq!(
         asked[2]["body"],
         json!({"model": "m", "prompt": "P1'", "max_tokens": 9, "temperature": 0.5, "stop": ["\n"]})

@@ -79,11 +79,15 @@ const REPO_BENCH: &[Field] = &[
 
 const RECC_EVAL: &[Field] = &[must("pkg fpath input gt", Text)];
 
+/// A window's place, or a chunk's, which has its number there.
 const PLACE: &[Field] = &[
     must("fpath_tuple", TEXTS),
-    must("line_no start_line_no end_line_no window_size", Count),
+    unless("line_no", "chunk", Count),
+    must("start_line_no end_line_no", Count),
+    unless("window_size", "chunk", Count),
     must("repo", Text),
-    must("slice_size", Count),
+    unless("slice_size", "chunk", Count),
+    may("chunk chunk_size chunk_stride", Count),
 ];
 
 const WINDOW: &[Field] = &[may("context", Text), must("metadata", List(&Type::Object(PLACE)))];
@@ -92,46 +96,62 @@ const QUERY_PLACE: &[Field] = &[
     may("task_id", Text),
     may("row sample", Count),
     must("fpath_tuple", TEXTS),
-    must("line_no start_line_no end_line_no context_start_lineno window_size", Count),
+    unless("line_no start_line_no end_line_no context_start_lineno window_size", "query", Count),
     may("slice_size", Count),
     must("repo", Text),
+    // Of queries that are no windows.
+    may("query", Text),
+    may("hole", Count),
     // The reference writes all metadata of the task, and the text that the window was made from.
     may("ground_truth prediction", Text),
 ];
 
 const QUERY_WINDOW: &[Field] = &[may("context", Text), must("metadata", Type::Object(QUERY_PLACE))];
 
+/// Fragments that were found, or as prompts of a style show them.
 const HITS: Type = List(&Type::Object(&[
     may("context", Text),
-    must("metadata", List(&Type::Object(PLACE))),
-    must("sim_score", Number),
+    unless("metadata", "retrieved_chunk", List(&Type::Object(PLACE))),
+    unless("sim_score", "retrieved_chunk", Number),
     may("overlap union", Count),
+    may("retrieved_chunk filename", Text),
+    may("score", Number),
 ]));
 
 const RETRIEVAL: &[Field] = &[
     must("task_id", Text),
-    may("row", Count),
+    may("row candidates", Count),
     must("query_window", Type::Object(QUERY_WINDOW)),
     must("top_k_context", HITS),
 ];
 
-const PROMPT: &[Field] = &[must("prompt", Text), must("metadata", Type::Object(PROMPT_METADATA))];
+const PROMPT: &[Field] = &[
+    must("prompt", Text),
+    may("groundtruth", Text),
+    must("metadata", Type::Object(PROMPT_METADATA)),
+];
 
 const PROMPT_METADATA: &[Field] = &[
     must("task_id", Id),
     may("ground_truth", Text),
     may("fpath_tuple", TEXTS),
     may("context_start_lineno line_no lineno", Count),
+    // Of its task, in formats other than RepoEval's.
+    may("repository file filepath filename url function_name kind", Text),
+    may("groundtruth_start_lineno right_context_start_lineno start_i end_i", Count),
+    may("query_has_target", Flag),
     may("query_window", Type::Object(QUERY_WINDOW)),
+    may("query", Type::Object(&[must("text", Text), must("hole", Count)])),
     may("top_k_context", HITS),
     may("shown_context", Anything),
-    may("window_size slice_size sample row", Count),
-    may("mode", Text),
-    may("prompt_tokens", Count),
+    may("window_size slice_size chunk_size chunk_stride sample row", Count),
+    may("mode prompt_style", Text),
+    may("prompt_tokens left_tokens right_tokens cross_file_tokens", Count),
+    may("stop", TEXTS),
 ];
 
 const REPO_CODER_PREDICTION: &[Field] = &[
-    may("prompt", Text),
+    may("prompt groundtruth", Text),
     must("metadata", Anything),
     must("choices", List(&Type::Object(CHOICE))),
 ];
@@ -190,17 +210,27 @@ const RAW_METADATA: &[Field] = &[
     may("max_line_length line_count non_empty_line_count", Count),
     may("imports local_imports", TEXTS),
     may("functions", List(&List(&List(&Count)))),
+    // Of packages that it was made from.
+    may("source url license patent repository", Text),
 ];
 
 const LABEL: &[Field] = &[
     must("prompt groundtruth right_context", Text),
     must("crossfile_context", CROSS_FILE),
-    must("metadata", Type::Object(&[must("task_id filename", Text), must("start_i end_i", Count)])),
-    may("es_infile es_rg1 em_infile em_rg1", Number),
+    must("metadata", Type::Object(LABEL_METADATA)),
+    may("es_infile es_rg1 em_infile em_rg1 pass_infile pass_rg1", Number),
     may("min_logprob entropy cc_probability", Number),
-    may("generation_model", Text),
-    may("label", Flag),
+    may("generation_model metric", Text),
+    may("label cc_likeliest", Flag),
     may("threshold", Number),
+];
+
+const LABEL_METADATA: &[Field] = &[
+    must("task_id filename", Text),
+    must("start_i end_i", Count),
+    may("row", Count),
+    may("kind", Text),
+    may("query_has_target", Flag),
 ];
 
 const BATCH_REQUEST: &[Field] = &[
@@ -216,6 +246,21 @@ const BEIR_DOCUMENT: &[Field] =
     &[must("_id", Id), may("title", Text), must("text", Text), may("metadata", Anything)];
 
 const SCORE: &[Field] = &[must("task_id", Id)];
+
+const LATENCY: &[Field] = &[
+    must("task_id", Text),
+    may("row sample at_once", Count),
+    may("retrieval_ms generation_ms decision_ms", Number),
+    may("without_embedding", Flag),
+];
+
+const SEQUENCE: &[Field] = &[
+    must("input_ids", List(&Count)),
+    must("attention_mask labels eval_mask gen_mask loss_weights", List(&Number)),
+    may("positive", Flag),
+    may("es_infile es_rg1", Number),
+    may("task_id repository text", Text),
+];
 
 /// Fields of a kind of record.
 pub(super) fn fields(kind: RecordKind) -> &'static [Field] {
@@ -240,5 +285,7 @@ pub(super) fn fields(kind: RecordKind) -> &'static [Field] {
         RecordKind::BatchRequest => BATCH_REQUEST,
         RecordKind::BatchResponse => BATCH_RESPONSE,
         RecordKind::BeirDocument | RecordKind::BeirQuery => BEIR_DOCUMENT,
+        RecordKind::Latency => LATENCY,
+        RecordKind::Sequence => SEQUENCE,
     }
 }

@@ -66,6 +66,8 @@ impl Validator<'_> {
             | RecordKind::QueryWindow
             | RecordKind::Retrieval
             | RecordKind::Prompt
+            | RecordKind::Latency
+            | RecordKind::Sequence
             | RecordKind::RepoCoderPrediction => return,
             _ => (Note, "task_id", id.cloned()),
         };
