@@ -8,12 +8,11 @@ use std::path::{Path, PathBuf};
 use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
-use super::convert::TaskFiles;
 use crate::error::{Error, Result};
 use crate::repository::parallel;
 use crate::store::jsonl;
-use crate::task::Task;
 use crate::task::kind::RecordKind;
+use crate::task::{Task, TaskFiles};
 use crate::text::lines::{Lines, strip};
 use crate::text::tokenize::model::Tokenizer;
 

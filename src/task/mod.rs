@@ -12,6 +12,7 @@
 //! Fields that a format does not know are kept, in their order, and written again by [`Task::to_record`].
 
 pub mod cross_file;
+mod files;
 mod fill;
 mod format;
 pub mod kind;
@@ -21,6 +22,7 @@ pub mod sample;
 mod tests;
 mod write;
 
+pub(crate) use files::TaskFiles;
 pub use fill::Hole;
 pub use format::Format;
 pub(crate) use read::{read_cross_file, write_cross_file};
@@ -34,6 +36,7 @@ use crate::error::Error;
 use crate::store::jsonl::Object;
 use crate::task::cross_file::{CrossFile, Fragment};
 use crate::text::language::Language;
+use crate::text::lines::{is_space, line_ends};
 
 /// One hole: the prompt that leads to it, and what stood there.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -236,6 +239,14 @@ impl Task {
     /// The language of its file, by the file's ending; Python where that tells nothing.
     pub fn language(&self) -> Language {
         Language::of_path(&self.path).unwrap_or_default()
+    }
+
+    /// Whether its record holds all of the file before the hole, as far as its line numbers tell. A prompt that was
+    /// stripped at its end counts as whole if it begins with the file.
+    pub fn has_whole_left(&self) -> bool {
+        let is_stripped = !self.prompt.ends_with(is_space);
+        self.full_left_context.is_some()
+            || self.context_start == 0 && (is_stripped || line_ends(&self.prompt) >= self.line_no)
     }
 
     /// Kind of its hole, as `label sample` writes it: `chunk` or `function`.

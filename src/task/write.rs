@@ -27,6 +27,19 @@ const NAMED: [&str; 7] = [
     "metadata", "crossfile_context",
 ];
 
+/// Fields that say where a hole is, which CrossCodeLongEval's tasks do not.
+const OF_PLACE: [&str; 9] = [
+    "metadata.fpath_tuple",
+    "metadata.filepath",
+    "metadata.repository",
+    "metadata.file",
+    "metadata.context_start_lineno",
+    "metadata.line_no",
+    "metadata.lineno",
+    "metadata.groundtruth_start_lineno",
+    "metadata.right_context_start_lineno",
+];
+
 impl Task {
     /// The record in the task's own format; of those that are only read, in CrossCodeEval's. What was read and not
     /// changed is as it was read, unknown fields included.
@@ -203,8 +216,19 @@ impl Task {
         }
         let metadata = match format {
             Format::Repoformer => self.repoformer_metadata(&cut),
-            Format::CrossCodeEval => self.cross_code_eval_metadata(&cut),
-            _ => self.bare_metadata(&cut),
+            Format::CrossCodeEval => {
+                left_out.extend(self.names_repository_otherwise().then_some("metadata.repository"));
+                self.cross_code_eval_metadata(&cut)
+            }
+            _ => {
+                let metadata = self.bare_metadata(&cut);
+                let is_lost = |name: &&str| {
+                    let name = name.trim_start_matches("metadata.");
+                    self.metadata.contains_key(name) && !metadata.contains_key(name)
+                };
+                left_out.extend(OF_PLACE.into_iter().filter(is_lost));
+                metadata
+            }
         };
         record.insert("metadata".into(), metadata.into());
         if let Some(value) = self.cross_file_value(format) {
@@ -304,15 +328,20 @@ impl Task {
         metadata
     }
 
+    /// Whether its metadata name the repository neither by its folder nor by its URL.
+    fn names_repository_otherwise(&self) -> bool {
+        let said = self.metadata.get("repository").and_then(Value::as_str);
+        said.is_some_and(|said| {
+            said != self.repository
+                && self.metadata.get("url").and_then(Value::as_str) != Some(said)
+        })
+    }
+
     fn bare_metadata(&self, cut: &Task) -> Object {
         let mut metadata = object_of(json!({"task_id": self.id}));
         self.put_metadata(&mut metadata, |name, _| match name {
-            "fpath_tuple" | "filepath" | "file" | "repository" | "context_start_lineno" => false,
-            "line_no" | "lineno" | "groundtruth_start_lineno" | "right_context_start_lineno" => {
-                false
-            }
             "ground_truth" => self.keeps_ground_truth(cut),
-            _ => true,
+            _ => !OF_PLACE.iter().any(|of_place| of_place.strip_prefix("metadata.") == Some(name)),
         });
         metadata
     }

@@ -73,7 +73,8 @@ pub(crate) fn fail<T>(reason: impl Display, hint: impl Into<String>) -> Result<T
 }
 
 /// Settings and files in the library's messages, and the flags or commands that choose them.
-const FLAGS: [(&str, &str); 40] = [
+const FLAGS: [(&str, &str); 41] = [
+    ("choose the language", "--language"),
     ("choose other repositories", "--repo"),
     ("completion server", "--endpoint"),
     ("number of lines to write", "--max-lines"),

@@ -14,5 +14,4 @@ pub use batch::requests;
 pub use predictions::predictions;
 pub use repositories::{from_folders, records, to_folders};
 pub use stream::{Conversion, Emit, TargetFormat, labels};
-pub(crate) use tasks::TaskFiles;
 pub use tasks::tasks;

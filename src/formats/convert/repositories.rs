@@ -1,13 +1,17 @@
 //! Conversion of repositories between folders, packages files and raw files.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
-use super::stream::{Conversion, Emit, TargetFormat, each, other_kind};
+use super::stream::{Conversion, Emit, TargetFormat, dropped, each, other_kind};
 use crate::error::{Error, Result};
-use crate::repository::record::{Content, Folders, Package, RawRepository, read_folder};
+use crate::repository::corpus::languages;
+use crate::repository::record::{
+    Content, Folders, OF_REPOSITORY, Package, RawFile, RawRepository, read_folder,
+};
 use crate::store::jsonl::{self, At, Object, Reader};
 use crate::task::kind::RecordKind;
 use crate::text::language::Language;
@@ -20,10 +24,11 @@ use crate::text::language::Language;
 pub fn to_folders(path: &Path, dir: &Path) -> Result<Conversion> {
     let mut folders = Folders::create(dir)?;
     let mut conversion = Conversion::default();
+    let mut owners = Owners::default();
     let mut reader = Reader::open(path)?;
     while let Some((At { line, .. }, bytes)) = reader.next_record()? {
         let files = jsonl::parse(path, line, bytes)
-            .and_then(|object| files(path, line, object, TargetFormat::Folders));
+            .and_then(|object| files(path, line, object, &mut owners));
         let mut problem = None;
         match files {
             Ok((folder, contents)) => {
@@ -46,12 +51,31 @@ pub fn to_folders(path: &Path, dir: &Path) -> Result<Conversion> {
     Ok(conversion)
 }
 
+/// Names of raw repositories by their folders.
+#[derive(Default)]
+struct Owners(FxHashMap<String, String>);
+
+impl Owners {
+    /// Reads a raw repository whose folder belongs to no other.
+    fn read(&mut self, path: &Path, line: usize, object: Object) -> Result<RawRepository> {
+        let raw = RawRepository::read(path, line, object)?;
+        let folder = raw.folder();
+        let owner = self.0.entry(folder.clone()).or_insert_with(|| raw.name.clone());
+        if *owner == raw.name {
+            return Ok(raw);
+        }
+        let reason =
+            format!("its folder '{folder}' is that of repository '{owner}'; rename one of them");
+        Err(Error::record(path, line, reason))
+    }
+}
+
 /// Returns the folder of the repository of a packages or raw record, and the record's files.
 fn files(
     path: &Path,
     line: usize,
     object: Object,
-    to: TargetFormat,
+    owners: &mut Owners,
 ) -> Result<(String, Vec<Content>)> {
     match RecordKind::of(&object) {
         Some(RecordKind::Package) => {
@@ -61,10 +85,10 @@ fn files(
             Ok((folder.to_owned(), vec![content]))
         }
         Some(RecordKind::RawRepository) => {
-            let raw = RawRepository::read(path, line, object)?;
+            let raw = owners.read(path, line, object)?;
             Ok((raw.folder(), raw.files.into_iter().map(|file| file.content).collect()))
         }
-        _ => Err(other_kind(path, line, &object, to)),
+        _ => Err(other_kind(path, line, &object, TargetFormat::Folders)),
     }
 }
 
@@ -92,8 +116,21 @@ pub fn from_folders(
                 continue;
             }
         };
-        if to == RecordKind::Package {
-            contents.iter().try_for_each(|content| emit(&Package::record_of(name, content)))?;
+        if contents.is_empty() {
+            let counts = languages(repos_dir, std::slice::from_ref(name));
+            let counts: Vec<String> = counts
+                .iter()
+                .map(|(other, files)| format!("{files} of {}", other.title()))
+                .collect();
+            let others = match counts.is_empty() {
+                true => String::new(),
+                false => format!(", but {}; choose the language", counts.join(", ")),
+            };
+            let reason = format!("holds no {} file that can be read{others}", language.title());
+            conversion.problems.push(Error::Repository { path: repos_dir.join(name), reason });
+        } else if to == RecordKind::Package {
+            let record = |content| Package::record_of(name, content, &Object::new());
+            contents.iter().try_for_each(|content| emit(&record(content)))?;
             conversion.records += contents.len();
         } else {
             emit(&RawRepository::of(name, contents).to_record())?;
@@ -104,13 +141,17 @@ pub fn from_folders(
 }
 
 /// Converts a packages or raw file to the other format, or to itself with the missing fields computed. A packages file may
-/// mix its repositories; they are collected in memory, in the order of the file.
+/// mix its repositories; they are collected in memory, in the order of the file. What packages say of their repository stays
+/// in the metadata of the raw file's files, and comes back from there.
 ///
 /// # Errors
 /// The file cannot be read, or an error of `emit`.
 pub fn records(path: &Path, to: RecordKind, emit: &mut Emit<'_>) -> Result<Conversion> {
-    let mut gathered: Vec<(String, Vec<Content>)> = Vec::new();
+    let mut gathered: Vec<RawRepository> = Vec::new();
     let mut places: FxHashMap<String, usize> = FxHashMap::default();
+    let mut owners = Owners::default();
+    let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
+    let mut leave_out = |name: String| *left_out.entry(name).or_default() += 1;
     let mut conversion =
         each(path, emit, |At { line, .. }, object: Object| match (RecordKind::of(&object), to) {
             (Some(RecordKind::Package), RecordKind::Package) => {
@@ -120,24 +161,67 @@ pub fn records(path: &Path, to: RecordKind, emit: &mut Emit<'_>) -> Result<Conve
             (Some(RecordKind::RawRepository), RecordKind::RawRepository) => {
                 Ok(vec![RawRepository::read(path, line, object)?.to_record()])
             }
-            (_, RecordKind::Package) => {
-                let (folder, contents) = files(path, line, object, TargetFormat::Records(to))?;
-                let record = |content| Package::record_of(&folder, content);
-                Ok(contents.iter().map(record).collect())
+            (Some(RecordKind::RawRepository), _) => {
+                let raw = owners.read(path, line, object)?;
+                no_place_in_packages(&raw).into_iter().for_each(&mut leave_out);
+                let record =
+                    |file: &RawFile| Package::record_of(&raw.name, &file.content, &file.metadata);
+                Ok(raw.files.iter().map(record).collect())
             }
-            _ => {
-                let (folder, contents) = files(path, line, object, TargetFormat::Records(to))?;
-                let place = *places.entry(folder.clone()).or_insert(gathered.len());
+            (Some(RecordKind::Package), _) => {
+                let package = Package::read(path, line, object)?;
+                no_place_in_raw(&package).into_iter().for_each(&mut leave_out);
+                let (folder, file) = package.place();
+                let place = *places.entry(folder.to_owned()).or_insert(gathered.len());
                 if place == gathered.len() {
-                    gathered.push((folder, Vec::new()));
+                    gathered.push(RawRepository::of(package.name(), Vec::new()));
                 }
-                gathered[place].1.extend(contents);
+                let content = Content { path: file.to_owned(), text: package.text.clone() };
+                gathered[place].files.push(RawFile { content, metadata: package.kept() });
                 Ok(Vec::new())
             }
+            _ => Err(other_kind(path, line, &object, TargetFormat::Records(to))),
         })?;
-    for (name, contents) in gathered {
-        emit(&RawRepository::of(&name, contents).to_record())?;
+    for raw in gathered {
+        emit(&raw.to_record())?;
         conversion.records += 1;
     }
+    conversion.warnings = dropped(left_out, "record", to.name()).collect();
     Ok(conversion)
+}
+
+/// Fields of a raw repository that packages have no place for, and that nothing computes again.
+fn no_place_in_packages(raw: &RawRepository) -> Vec<String> {
+    let is_known = |name: &String, value: &Value| match name.as_str() {
+        "repo_size" => true,
+        "stars_count" => value.as_u64() == Some(0),
+        _ => false,
+    };
+    let mut names: Vec<String> =
+        raw.extra.iter().filter(|(n, v)| !is_known(n, v)).map(|(n, _)| n.clone()).collect();
+    let mut of_files: Vec<String> = raw
+        .files
+        .iter()
+        .flat_map(|file| file.metadata.keys())
+        .filter(|name| {
+            !OF_REPOSITORY.contains(&name.as_str()) && !RawFile::COMPUTED.contains(&name.as_str())
+        })
+        .map(|name| format!("files[].metadata.{name}"))
+        .collect();
+    of_files.sort_unstable();
+    of_files.dedup();
+    names.extend(of_files);
+    names
+}
+
+/// Fields of a package that raw repositories have no place for.
+fn no_place_in_raw(package: &Package) -> Vec<String> {
+    let is_known = |name: &&String| {
+        OF_REPOSITORY.contains(&name.as_str()) || ["filepath", "content"].contains(&name.as_str())
+    };
+    let mut names: Vec<String> =
+        package.record.keys().filter(|name| !is_known(name)).cloned().collect();
+    let contents = package.record.get("content").and_then(Value::as_array).map_or(0, Vec::len);
+    names.extend((contents > 1).then(|| "content[1]".to_owned()));
+    names
 }

@@ -1,5 +1,6 @@
 //! Conversion of a file record by record.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
 
@@ -96,6 +97,18 @@ pub(super) fn other_kind(path: &Path, line: usize, object: &Object, to: TargetFo
         None => RecordKind::unknown(),
     };
     Error::record(path, line, reason)
+}
+
+/// Warnings for fields that a format has no place for, each with the number of records that it was in.
+pub(super) fn dropped<N: fmt::Display>(
+    left_out: BTreeMap<N, usize>,
+    noun: &str,
+    to: &str,
+) -> impl Iterator<Item = String> {
+    left_out.into_iter().map(move |(name, count)| {
+        let plural = if count == 1 { "" } else { "s" };
+        format!("'{name}' of {count} {noun}{plural} is dropped: {to} has no such field")
+    })
 }
 
 /// Rewrites labels; unknown fields are kept.

@@ -220,6 +220,51 @@ fn repositories_go_into_folders_and_back() {
 }
 
 #[test]
+fn what_packages_say_of_their_repository_comes_back() {
+    let package = |folder: &str, repository: &str| {
+        json!({
+            "source": "gitlab", "url": "https://x/y", "license": "MIT", "patent": "NO_PATENT_INFO",
+            "repository": repository, "filepath": format!("{folder}/a.py"),
+            "content": [{"type": "code", "lang": "python", "content": "x"}],
+        })
+    };
+    let packages = [package("r", "r"), package("o_r", "o/r"), package("s", "https://x/s")];
+    let convert = |from: &[Value], to| {
+        let (_dir, path) = file(from);
+        collected(|emit| records(&path, to, emit))
+    };
+    let (raw, outcome) = convert(&packages, RecordKind::RawRepository);
+    assert_eq!(outcome.warnings, [""; 0]);
+    assert_eq!(raw[1]["repo_name"], "o/r");
+    assert_eq!(convert(&raw, RecordKind::Package).0, packages);
+    let mut more = [packages[0].clone()];
+    more[0]["mine"] = 1.into();
+    more[0]["content"] = json!([{"content": "x"}, {"content": "y"}]);
+    let (_, outcome) = convert(&more, RecordKind::RawRepository);
+    let of = |name, to| format!("'{name}' of 1 record is dropped: {to} has no such field");
+    assert_eq!(outcome.warnings, [of("content[1]", "raw"), of("mine", "raw")]);
+    let mut more = [raw[0].clone()];
+    (more[0]["stars_count"], more[0]["files"][0]["metadata"]["mine"]) = (3.into(), 4.into());
+    let (_, outcome) = convert(&more, RecordKind::Package);
+    let names = ["files[].metadata.mine", "stars_count"];
+    assert_eq!(outcome.warnings, names.map(|name| of(name, "packages")));
+}
+
+#[test]
+fn raw_repositories_do_not_share_a_folder() {
+    let raw =
+        |name: &str| json!({"repo_name": name, "files": [{"filepath": "m.py", "content": name}]});
+    let both = [raw("a/b_c"), raw("a_b/c")];
+    let wanted = "2: its folder 'a_b_c' is that of repository 'a/b_c'; rename one of them";
+    let (given, problems) = converted(&both, |path, emit| records(path, RecordKind::Package, emit));
+    assert_eq!((given.len(), problems), (1, vec![wanted.to_owned()]));
+    let (dir, path) = file(&both);
+    let outcome = to_folders(&path, &dir.path().join("repos")).unwrap();
+    assert_eq!(outcome.records, 1);
+    assert!(outcome.problems[0].to_string().ends_with(wanted), "{:?}", outcome.problems);
+}
+
+#[test]
 fn tasks_take_what_is_missing_from_the_repositories() {
     let dir = tempfile::tempdir().unwrap();
     std::fs::create_dir(dir.path().join("o_r")).unwrap();
@@ -270,6 +315,19 @@ fn what_a_format_has_no_place_for_is_told_of() {
         ]
     );
     assert_eq!(warnings(Format::CrossCodeEval), [""; 0]);
+    let dropped = |name| {
+        format!("'metadata.{name}' of 1 task is dropped: crosscodelongeval has no such field")
+    };
+    let of_place = ["context_start_lineno", "file", "groundtruth_start_lineno", "repository"];
+    assert_eq!(warnings(Format::CrossCodeLongEval), of_place.map(dropped));
+    let record = json!({
+        "prompt": "a", "groundtruth": "b", "right_context": "", "full_left_context": "a", "full_right_context": "",
+        "metadata": {"task_id": "i", "filepath": "r/a.py", "repository": "o/r", "url": "u"},
+    });
+    let (_dir, path) = file(&[record]);
+    let warnings = tasks(&path, Format::CrossCodeEval, None, &mut |_| Ok(())).unwrap().warnings;
+    let wanted = "'metadata.repository' of 1 task is dropped: crosscodeeval has no such field";
+    assert_eq!(warnings, [wanted]);
 }
 
 /// Where an answer of the caller ends the work, nothing more is read.

@@ -21,8 +21,8 @@ use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::formats::convert::TaskFiles;
 use crate::store::jsonl::{self, At, Object, Reader};
+use crate::task::TaskFiles;
 use crate::task::kind::RecordKind;
 use function_level::FunctionLevel;
 

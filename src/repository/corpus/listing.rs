@@ -62,6 +62,18 @@ impl Repository {
     }
 }
 
+/// Number of source files of each language in repositories, the most first; languages without any are left out.
+pub fn languages(repos_dir: &Path, names: &[String]) -> Vec<(Language, usize)> {
+    let count = |language| {
+        let of_one = |name: &String| source_files(repos_dir, name, language, Walk::Glob).ok();
+        names.iter().filter_map(of_one).map(|(files, _)| files.len()).sum()
+    };
+    let counts = Language::ALL.into_iter().map(|language| (language, count(language)));
+    let mut found: Vec<(Language, usize)> = counts.filter(|(_, files)| *files > 0).collect();
+    found.sort_by_key(|(_, files)| std::cmp::Reverse(*files));
+    found
+}
+
 /// A source file that was found.
 #[derive(Debug)]
 pub(crate) struct Found {

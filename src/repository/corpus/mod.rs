@@ -10,6 +10,7 @@
 
 mod listing;
 
+pub use listing::languages;
 pub(crate) use listing::{decode, read_bytes, source_files};
 
 use std::fs;

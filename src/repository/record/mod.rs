@@ -10,6 +10,7 @@ mod statements;
 
 pub use folders::Folders;
 pub use git::blob_sha1;
+pub(crate) use package::OF_REPOSITORY;
 pub use package::Package;
 pub use python::{Imports, Modules, Point, PythonFile};
 pub use raw::{RawFile, RawRepository};

@@ -54,14 +54,40 @@ impl Package {
         self.filepath.split_once('/').unwrap_or((&self.filepath, ""))
     }
 
-    /// The record of a file in a repository's folder. The folder stands for the repository's URL, which is not known; the
-    /// other fields are those that `jsonify.py` writes.
-    pub fn record_of(folder: &str, content: &Content) -> Value {
+    /// The name of its repository: `owner/name` where it says so, or the folder's.
+    pub(crate) fn name(&self) -> &str {
+        let (folder, _) = self.place();
+        if self.repository.replace('/', "_") == folder { &self.repository } else { folder }
+    }
+
+    /// The record of a file in a repository's folder, with fields that were [kept](Self::kept). Where none were, the
+    /// repository's name stands for its URL, and the other fields are those that `jsonify.py` writes.
+    pub fn record_of(repository: &str, content: &Content, kept: &Object) -> Value {
         let language = Language::of_path(&content.path).unwrap_or_default();
-        json!({
+        let folder = repository.replace('/', "_");
+        let mut record = json!({
             "source": "github", "url": "", "license": "permissive", "patent": "NO_PATENT_INFO",
-            "repository": folder, "filepath": format!("{folder}/{}", content.path),
+            "repository": repository, "filepath": format!("{folder}/{}", content.path),
             "content": [{"type": "code", "lang": language.name(), "content": content.text}],
-        })
+        });
+        for name in OF_REPOSITORY {
+            if let Some(value) = kept.get(name) {
+                record[name] = value.clone();
+            }
+        }
+        record
+    }
+
+    /// Fields that say more of the repository than its name does, for the metadata of a raw file.
+    pub(crate) fn kept(&self) -> Object {
+        let content = Content { path: String::new(), text: String::new() };
+        let usual = Self::record_of(self.name(), &content, &Object::new());
+        let said =
+            OF_REPOSITORY.into_iter().filter_map(|name| Some((name, self.record.get(name)?)));
+        let more = said.filter(|(name, value)| usual[*name] != **value);
+        more.map(|(name, value)| (name.to_owned(), value.clone())).collect()
     }
 }
+
+/// Fields of a packages file that are about the repository, not the file.
+pub(crate) const OF_REPOSITORY: [&str; 5] = ["source", "url", "license", "patent", "repository"];

@@ -32,6 +32,14 @@ pub struct RawRepository {
     pub extra: Object,
 }
 
+impl RawFile {
+    /// Fields of its metadata that are computed where they are not said.
+    pub(crate) const COMPUTED: [&str; 11] = [
+        "size", "lang", "ext", "hexsha", "avg_line_length", "max_line_length", "line_count",
+        "non_empty_line_count", "imports", "local_imports", "functions",
+    ];
+}
+
 impl RawRepository {
     /// Reads a record that stands at a line of a file.
     ///
@@ -190,6 +198,8 @@ mod tests {
         raw.extra.insert("mine".into(), "kept".into());
         assert_eq!(raw.folder(), "o_r");
         let record = raw.to_record();
+        let computed = record["files"][0]["metadata"].as_object().unwrap();
+        assert!(computed.keys().eq(RawFile::COMPUTED));
         assert_eq!(record["repo_size"], json!({"number_of_files": 3, "lines_of_code": 6}));
         assert_eq!(record["mine"], "kept");
         assert_eq!(

@@ -1,0 +1,62 @@
+//! The files that tasks have their holes in.
+
+use std::fs;
+use std::path::Path;
+
+use rustc_hash::FxHashMap;
+
+use super::Task;
+use crate::error::Result;
+use crate::repository::corpus::repository_names;
+use crate::text::lines::universal_newlines;
+
+/// Source files of tasks, each read once.
+#[derive(Debug)]
+pub(crate) struct TaskFiles<'a> {
+    repos_dir: &'a Path,
+    /// Names of the repositories' folders.
+    folders: Vec<String>,
+    texts: FxHashMap<String, Result<String, String>>,
+}
+
+impl<'a> TaskFiles<'a> {
+    pub(crate) fn below(repos_dir: &'a Path) -> Result<Self> {
+        Ok(Self { repos_dir, folders: repository_names(repos_dir)?, texts: FxHashMap::default() })
+    }
+
+    /// Reads a task's file in text mode; the error says why it cannot be read. The task's path is changed to the folder of its
+    /// repository.
+    pub(crate) fn text(&mut self, task: &mut Task) -> Result<&str, String> {
+        task.name_folder(&self.folders);
+        if task.path.is_empty() {
+            return Err(format!("{} names no file", task.format));
+        }
+        let path = self.repos_dir.join(&task.path);
+        let text = self.texts.entry(task.path.clone()).or_insert_with(|| {
+            let bytes =
+                fs::read(&path).map_err(|e| format!("{}: cannot be read: {e}", path.display()))?;
+            let text =
+                String::from_utf8(bytes).map_err(|_| format!("{}: not UTF-8", path.display()))?;
+            Ok(universal_newlines(text))
+        });
+        text.as_deref().map_err(Clone::clone)
+    }
+
+    /// Takes all of a task's file before its hole, where the task does not carry it and its prompt shows less. A file that
+    /// cannot be read, or has other text, gives nothing.
+    pub(crate) fn take_left(&mut self, task: &mut Task) {
+        let mut of_folder = Task {
+            path: task.path.clone(),
+            repository: task.repository.clone(),
+            ..Task::default()
+        };
+        let Ok(text) = self.text(&mut of_folder) else {
+            return;
+        };
+        if let (None, Ok(hole)) = (&task.full_left_context, task.hole(text))
+            && text[..hole.start] != task.prompt
+        {
+            task.full_left_context = Some(text[..hole.start].to_owned());
+        }
+    }
+}
