@@ -10,8 +10,8 @@ use repoformer::task::sample::{Kind, Sampling, sample};
 use repoformer::text::language::Language;
 use repoformer::text::tokenize::P50k;
 
-use super::session::{open, repos_dir, repositories_in, seed};
-use crate::output::{self, group, plural, with_bar, write_data};
+use super::session::{open, other_languages, repos_dir, repositories_in, seed};
+use crate::output::{self, fail, group, plural, with_bar, write_data};
 use crate::settings::{Listed, SettingFlags};
 use crate::table::json_lines;
 
@@ -80,12 +80,14 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
         }
     }
     if total == 0 {
-        anyhow::bail!(
-            "{}: no task could be drawn from the {} files of {} repositories",
-            dir.display(),
-            language.title(),
-            names.len()
+        let (count, title) = (names.len(), language.title());
+        let repositories = plural(count, "repository");
+        let reason = format!(
+            "{}: no task could be drawn from the {title} files of {count} {repositories}",
+            dir.display()
         );
+        let hint = other_languages(&dir, &names, language);
+        return fail(reason, hint.unwrap_or("choose another --kind, or other repositories".into()));
     }
     write_data(&args.output, text)?;
     let (total, count) = (group(total), names.len());

@@ -10,7 +10,7 @@ use repoformer::evaluate::score::Scoring;
 use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::{Completion, Experiment, Layout, PromptLayout};
 use repoformer::report::ChartPage;
-use repoformer::repository::corpus::{is_folder_name, repository_names};
+use repoformer::repository::corpus::{is_folder_name, languages, repository_names};
 use repoformer::repository::fragment::Cut;
 use repoformer::retrieve::rank::Ranker;
 use repoformer::retrieve::{Mode, QueryForm};
@@ -64,6 +64,16 @@ pub(super) fn repositories_in(dir: &Path, named: &[String]) -> Result<Vec<String
     names.sort_unstable();
     names.dedup();
     Ok(names)
+}
+
+/// Hint that counts the source files of other languages in repositories; `None` without any.
+pub(super) fn other_languages(dir: &Path, names: &[String], language: Language) -> Option<String> {
+    let mut found = languages(dir, names);
+    found.retain(|(other, _)| *other != language);
+    let (first, _) = found.first()?;
+    let counts = found.iter().map(|(other, files)| format!("{files} of {}", other.title()));
+    let counts = counts.collect::<Vec<_>>().join(", ");
+    Some(format!("there are files of other languages, {counts}: --language {first} chooses one"))
 }
 
 /// One experiment per task file; one without tasks where there is no file.

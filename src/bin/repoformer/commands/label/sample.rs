@@ -12,7 +12,7 @@ use repoformer::selective::label::{
 };
 use repoformer::text::language::Language;
 
-use crate::commands::session::{open, repos_dir, repositories_in, seed};
+use crate::commands::session::{open, other_languages, repos_dir, repositories_in, seed};
 use crate::output::{self, check_output, fail, group, plural, with_bar};
 use crate::records_output::RecordsOutput;
 use crate::settings::{Listed, SettingFlags, Settings};
@@ -277,10 +277,15 @@ pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Res
     }
     // A part of the repositories may have no suitable one.
     if collected.instances == 0 && (args.shard.is_none() || !collected.problems.is_empty()) {
-        return fail(
-            "no instance could be drawn",
-            "--no-filter also uses repositories whose files do not import one another; --language names another language",
-        );
+        let others = match &wanted.from {
+            Repositories::Folders(dir, names, _) => {
+                other_languages(dir, names, wanted.drawing.language)
+            }
+            Repositories::Raw(..) => None,
+        };
+        let others = others.unwrap_or("--language names another language".into());
+        let filter = "--no-filter also uses repositories whose files do not import one another";
+        return fail("no instance could be drawn", format!("{filter}; {others}"));
     }
     output.finish()?;
     forget();
