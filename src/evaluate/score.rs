@@ -29,7 +29,11 @@ pub struct Scoring {
 impl Scoring {
     /// Scores tasks by these metrics, or without any by the usual one, each after the cut of its own program.
     pub fn of(tasks: &[Task], metrics: &[Metric]) -> Self {
-        let function_bodies = are_function_bodies(tasks);
+        Self::with_bodies(tasks, metrics, are_function_bodies(tasks))
+    }
+
+    /// Scores tasks of which it is known whether their holes are function bodies.
+    pub fn with_bodies(tasks: &[Task], metrics: &[Metric], function_bodies: bool) -> Self {
         let is_chunk = |task: &Task| task.kind() == Some("chunk");
         let of_paper = function_bodies || tasks.first().is_some_and(is_chunk);
         let usual = if of_paper { Metric::Repoformer } else { Metric::RepoCoder };
@@ -494,6 +498,7 @@ pub fn score_pairs(
     let scored = parallel::map(pairs, |pair| {
         let hole = Hole {
             left_context: pair.prompt.as_deref().unwrap_or_default(),
+            whole_left_context: None,
             target: &pair.target,
             language: pair.language.unwrap_or(language),
         };

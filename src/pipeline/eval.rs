@@ -5,11 +5,12 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
+use crate::evaluate::postprocess;
 use crate::evaluate::predictions::{self, JoinedPredictions};
 use crate::evaluate::score::{Missing, Scores, Scoring, score_tasks};
 use crate::retrieve::Mode;
-use crate::store::artifact::{Identity, LineTotals};
-use crate::task::TaskSet;
+use crate::store::artifact::{Identity, LineTotals, digest_parts};
+use crate::task::{TaskFiles, TaskSet};
 
 use super::experiment::Experiment;
 use super::stage::{StageReport, Step, require_jsonl};
@@ -41,7 +42,8 @@ pub fn evaluate(
 ) -> Result<Evaluation> {
     let tasks = experiment.tasks()?;
     let joined = predictions::read(path, tasks)?;
-    let (tasks, samples) = part(experiment, tasks, &joined);
+    let (mut tasks, samples) = part(experiment, tasks, &joined);
+    take_left_contexts(experiment, scoring, &mut tasks);
     let lost = tasks.tasks.iter().zip(&samples).filter(|(_, samples)| samples.is_empty());
     let mut problems: Vec<Error> =
         lost.map(|(task, _)| tasks.error(task, "has no prediction")).collect();
@@ -70,12 +72,17 @@ pub fn scores(
     let scoring = &experiment.scoring;
     let names: Vec<&str> = scoring.metrics.iter().map(|metric| metric.name()).collect();
     let recipes: Vec<String> = scoring.recipes().map(|(_, recipe)| recipe.to_string()).collect();
-    let identity = Identity::new("scores")
+    let mut identity = Identity::new("scores")
         .parameter("metric", names.join(" "))
         .parameter("postprocess", recipes.join(" "))
         .parameter("repositories", experiment.repositories.join(" "))
         .input("tasks", experiment.tasks()?.digest())
         .input("predictions", header.checksum);
+    let mut tasks = experiment.tasks()?.clone();
+    if take_left_contexts(experiment, scoring, &mut tasks) {
+        let left = tasks.tasks.iter().filter_map(|task| task.full_left_context.as_deref());
+        identity = identity.input("left contexts", digest_parts(left));
+    }
     let path = experiment.layout.scores(mode, model);
     let mut report = StageReport::default();
     report.ensure_jsonl(path.clone(), &identity, |report, sink| {
@@ -97,6 +104,24 @@ pub fn scores(
     let record = serde_json::from_slice(&text)
         .map_err(|e| Error::reading(&path, "read these scores", e.into()))?;
     Ok((record, report))
+}
+
+/// Takes all of the files before the holes from the repositories, if predictions are cut to function bodies. Returns whether
+/// any task lacked it.
+fn take_left_contexts(experiment: &Experiment, scoring: &Scoring, tasks: &mut TaskSet) -> bool {
+    let is_asked = scoring.recipes().any(|(_, recipe)| recipe.has(postprocess::Step::FunctionBody));
+    if !is_asked || experiment.repos_dir.as_os_str().is_empty() {
+        return false;
+    }
+    let Ok(mut files) = TaskFiles::below(&experiment.repos_dir) else {
+        return false;
+    };
+    let mut is_taken = false;
+    for task in tasks.tasks.iter_mut().filter(|task| task.full_left_context.is_none()) {
+        files.take_left(task);
+        is_taken |= task.full_left_context.is_some();
+    }
+    is_taken
 }
 
 /// The tasks of the repositories that take part, and their samples.

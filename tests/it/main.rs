@@ -14,6 +14,7 @@ mod cli_complete;
 #[cfg(target_os = "linux")]
 mod cli_exec;
 mod cli_formats;
+mod cli_functions;
 mod cli_identity;
 mod cli_joins;
 mod cli_languages;

@@ -87,7 +87,8 @@ fn by_repocoder(row: &Row) -> bool {
 fn by_repoformer(row: &Row) {
     let (place, target, prediction) = (row.place(), row.text("gt"), row.text("pred"));
     let lines: Recipe = "lines".parse().unwrap();
-    let hole = Hole { left_context: "", target, language: Language::Python };
+    let hole =
+        Hole { left_context: "", whole_left_context: None, target, language: Language::Python };
     let cut = lines.apply(hole, prediction).prediction;
     let changed = Value::from(cut != prediction);
     assert_eq!(changed, row.record["rf_trunc_pred_changed"], "{place}: cut");
@@ -152,7 +153,12 @@ fn crosscodeeval_in_four_languages() {
         let record: Value = serde_json::from_str(&line.unwrap()).unwrap();
         let text = |name: &str| record[name].as_str().unwrap();
         let language: Language = text("language").parse().unwrap();
-        let hole = Hole { left_context: text("left"), target: text("target"), language };
+        let hole = Hole {
+            left_context: text("left"),
+            whole_left_context: None,
+            target: text("target"),
+            language,
+        };
         let cut = statement.apply(hole, text("pred")).prediction;
         let found = crosscodeeval::detail(text("target"), &cut, language);
         let score = found.score;

@@ -17,6 +17,7 @@ const MOST_CHARACTERS: usize = 4_000;
 /// of the left context and `pass`. Where no prefix parses the prediction stays whole; where there is no such function, what
 /// could be cut is. A left context that ends with a line gets the target's indentation first, which the program's own data
 /// has there. In other languages, which the program does not know, the prediction ends before the brace that closes the body.
+/// The left context is all of the file before the hole, where that is known.
 pub(super) fn function_body(hole: &Hole<'_>, prediction: &str) -> (Option<String>, String) {
     if hole.language.spec().layout == Layout::Braces {
         return (None, to_closing_brace(hole, prediction).to_owned());
@@ -39,10 +40,15 @@ pub(super) fn function_body(hole: &Hole<'_>, prediction: &str) -> (Option<String
     }
 }
 
+/// Whether a hole can be a function's body: in Python, a target of more than one line.
+pub(super) fn may_be_function_body(hole: &Hole<'_>) -> bool {
+    let code_lines = hole.target.split('\n').filter(|line| !strip(line).is_empty());
+    hole.language.spec().layout != Layout::Braces && code_lines.count() >= 2
+}
+
 /// Whether a hole begins where a function's body does, but for a docstring, and its target has more than one line.
 pub fn is_function_body(hole: &Hole<'_>) -> bool {
-    let code_lines = hole.target.split('\n').filter(|line| !strip(line).is_empty());
-    if hole.language.spec().layout == Layout::Braces || code_lines.count() < 2 {
+    if !may_be_function_body(hole) {
         return false;
     }
     let left = Left::of(hole).context;
@@ -74,11 +80,11 @@ struct Left {
 
 impl Left {
     fn of(hole: &Hole<'_>) -> Self {
-        let is_lengthened = unfinished_line(hole.left_context).is_empty();
+        let is_lengthened = unfinished_line(hole.known_left()).is_empty();
         let mut lines = hole.target.split('\n').filter(|_| is_lengthened);
         let first = lines.find(|line| !strip(line).is_empty()).unwrap_or("");
         let indentation = &first[..first.len() - first.trim_start_matches(is_space).len()];
-        Self { context: format!("{}{indentation}", hole.left_context), is_lengthened }
+        Self { context: format!("{}{indentation}", hole.known_left()), is_lengthened }
     }
 
     /// A text as it continues behind the context.
@@ -117,11 +123,12 @@ fn bodies(text: &str) -> Option<Vec<String>> {
 
 /// The prediction up to the brace that closes more than it opened.
 fn to_closing_brace<'a>(hole: &Hole<'_>, prediction: &'a str) -> &'a str {
-    let text = format!("{}{prediction}", hole.left_context);
+    let left = hole.known_left();
+    let text = format!("{left}{prediction}");
     let Some(syntax) = Syntax::parse(&text, hole.language) else {
         return prediction;
     };
-    let start = hole.left_context.len();
+    let start = left.len();
     let (mut depth, mut end) = (0usize, None);
     preorder(syntax.tree(), |node, _| {
         if end.is_none()

@@ -20,12 +20,13 @@ mod prefix;
 
 use std::borrow::Cow;
 use std::fmt;
+use std::path::Path;
 use std::str::FromStr;
 
 use crate::error::{Error, Result};
 use crate::evaluate::metrics::Metric;
 use crate::evaluate::metrics::repocoder::stripped_lines;
-use crate::task::Task;
+use crate::task::{Task, TaskFiles};
 use crate::text::language::{Layout, without_comment_signs, without_comments};
 
 pub use body::is_function_body;
@@ -141,7 +142,8 @@ impl Step {
 /// use repoformer::evaluate::postprocess::{Hole, Recipe};
 /// let recipe: Recipe = "chat,lines".parse()?;
 /// assert_eq!(recipe.to_string(), "fences,chatter,echo,lines");
-/// let hole = Hole { left_context: "def f(x):\n", target: "    return x\n", language: Language::Python };
+/// let left_context = "def f(x):\n";
+/// let hole = Hole { left_context, whole_left_context: None, target: "    return x\n", language: Language::Python };
 /// let answer = "Sure, here is the code:\n```python\ndef f(x):\n    return x\n\nprint(f(1))\n```\n";
 /// assert_eq!(recipe.apply(hole, answer).prediction, "    return x");
 /// # Ok::<(), repoformer::error::Error>(())
@@ -245,12 +247,65 @@ impl Postprocess {
 /// Number of tasks that decide whether the holes of a set are function bodies; each costs a parse of its prompt.
 pub(crate) const TASKS_CHECKED_FOR_BODIES: usize = 40;
 
-/// Whether the holes of a set are function bodies: nine in ten of the first tasks are.
+/// How many of the first tasks of a set have function bodies as holes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FunctionBodies {
+    /// Number of tasks that were looked at.
+    pub looked_at: usize,
+    /// Number of those whose holes are function bodies.
+    pub found: usize,
+    /// Number of those that cannot be told: their targets have several lines, and their records only the end of the file
+    /// before the hole.
+    pub unknown: usize,
+}
+
+impl FunctionBodies {
+    /// Looks at the first tasks. A task's metadata may say what its hole is; of the others, the text before the hole is
+    /// parsed, from the folder of repositories where the record has only its end.
+    pub fn of(tasks: &[Task], repos_dir: Option<&Path>) -> Self {
+        let mut files = repos_dir.and_then(|dir| TaskFiles::below(dir).ok());
+        let tasks = &tasks[..tasks.len().min(TASKS_CHECKED_FOR_BODIES)];
+        let mut bodies = Self { looked_at: tasks.len(), ..Self::default() };
+        for task in tasks {
+            let is_one = is_known_body(task).or_else(|| {
+                let mut task = task.clone();
+                files.as_mut()?.take_left(&mut task);
+                is_known_body(&task)
+            });
+            bodies.found += usize::from(is_one == Some(true));
+            bodies.unknown += usize::from(is_one.is_none());
+        }
+        bodies
+    }
+
+    /// Whether the holes of the set are function bodies: nine in ten of those that were looked at are.
+    pub fn are_all(self) -> bool {
+        self.looked_at > 0 && self.found * 10 >= self.looked_at * 9
+    }
+
+    /// Whether they may be function bodies all the same: half of them are, or nine in ten with those that cannot be told.
+    pub fn are_unsure(self) -> bool {
+        let is_possible = (self.found + self.unknown) * 10 >= self.looked_at * 9;
+        self.looked_at > 0 && !self.are_all() && (is_possible || self.found * 2 >= self.looked_at)
+    }
+}
+
+/// Whether a task's hole is a function body; `None` where too little of the file is known.
+fn is_known_body(task: &Task) -> Option<bool> {
+    let hole = Hole::of(task);
+    match task.kind() {
+        Some("function") => Some(true),
+        Some("chunk") => Some(false),
+        _ if task.metadata.contains_key("function_name") => Some(true),
+        _ if !body::may_be_function_body(&hole) => Some(false),
+        _ if is_function_body(&hole) => Some(true),
+        _ => task.has_whole_left().then_some(false),
+    }
+}
+
+/// Whether the holes of a set are function bodies, by what its records hold; see [`FunctionBodies`].
 pub fn are_function_bodies(tasks: &[Task]) -> bool {
-    let looked_at = tasks.len().min(TASKS_CHECKED_FOR_BODIES);
-    let is_one = |task: &&Task| is_function_body(&Hole::of(task));
-    let found = tasks[..looked_at].iter().filter(is_one).count();
-    looked_at > 0 && found * 10 >= looked_at * 9
+    FunctionBodies::of(tasks, None).are_all()
 }
 
 #[cfg(test)]

@@ -4,7 +4,7 @@ use crate::text::language::syntax::Syntax;
 use crate::text::lines::is_space;
 
 fn hole<'a>(left_context: &'a str, target: &'a str, language: Language) -> Hole<'a> {
-    Hole { left_context, target, language }
+    Hole { left_context, whole_left_context: None, target, language }
 }
 
 fn apply(names: &str, hole: Hole<'_>, prediction: &str) -> String {

@@ -94,7 +94,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
             if is_mixed { output::note(reason) } else { output::failed(reason) }
         }
         let completion = completion_of(completion.clone(), &settings, &experiment)?;
-        let policies = policies(&settings, are_functions(experiment.tasks.as_ref()))?;
+        let policies = policies(&settings, are_functions(&settings, experiment.tasks.as_ref()))?;
         stages(&experiment, &settings, &modes, &completion)?;
         places.push(place(&experiment));
         let tasks = tasks_of(&experiment, &settings)?;

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use repoformer::evaluate::metrics::Metric;
-use repoformer::evaluate::postprocess::{Postprocess, are_function_bodies};
+use repoformer::evaluate::postprocess::{FunctionBodies, Postprocess, are_function_bodies};
 use repoformer::evaluate::score::Scoring;
 use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::{Completion, Experiment, Layout, PromptLayout};
@@ -105,7 +105,11 @@ fn open_experiments(settings: &Settings) -> Result<Vec<(Experiment, Settings)>> 
     let named = files.iter().map(|file| Some(Path::new(file)));
     for file in named.chain(files.is_empty().then_some(None)) {
         let tasks = file.map(read_tasks).transpose()?;
-        for (settings, varied) in variations(&of_kind(settings, tasks.as_ref())) {
+        let settings = &of_kind(settings, tasks.as_ref());
+        if let Some(tasks) = tasks.as_ref().filter(|_| settings.scores()) {
+            warn_of_cuts(settings, tasks);
+        }
+        for (settings, varied) in variations(settings) {
             let cuts = cuts(&settings)?;
             for &cut in &cuts {
                 let mut experiment = experiment(&settings, file, tasks.clone(), cut)?;
@@ -193,17 +197,44 @@ pub(super) fn check_single(settings: &Settings) -> Result<()> {
 
 /// The settings for these tasks: those of functions where the holes are function bodies.
 pub(super) fn of_kind(settings: &Settings, tasks: Option<&TaskSet>) -> Settings {
-    match settings.has_functions() && are_functions(tasks) {
+    match settings.has_functions() && are_functions(settings, tasks) {
         true => settings.of_functions(),
         false => settings.clone(),
     }
 }
 
-/// Whether the holes of these tasks are function bodies.
-pub(super) fn are_functions(tasks: Option<&TaskSet>) -> bool {
-    let tasks = tasks.map_or(&[][..], |set| &set.tasks);
-    let is_function = |task: &Task| task.kind() == Some("function");
-    tasks.first().is_some_and(is_function) || are_function_bodies(tasks)
+/// Whether the holes of these tasks are function bodies, by their records and repositories.
+pub(super) fn are_functions(settings: &Settings, tasks: Option<&TaskSet>) -> bool {
+    tasks.is_some_and(|set| bodies(settings, &set.tasks).are_all())
+}
+
+/// How many of the first holes are function bodies, by the tasks and their repositories.
+fn bodies(settings: &Settings, tasks: &[Task]) -> FunctionBodies {
+    FunctionBodies::of(tasks, settings.text("repos-dir").map(Path::new))
+}
+
+/// Warns where too little of the tasks' files is known to cut predictions rightly.
+fn warn_of_cuts(settings: &Settings, set: &TaskSet) {
+    let (file, bodies) = (set.path.display(), bodies(settings, &set.tasks));
+    let asked = settings.text("postprocess").filter(|steps| *steps != "own");
+    let as_bodies = asked.map_or(bodies.are_all(), |steps| steps.contains("function-body"));
+    let FunctionBodies { looked_at, found, unknown } = bodies;
+    let is_known = settings.text("repos-dir").is_some();
+    if asked.is_none() && bodies.are_unsure() {
+        let way = if is_known { "" } else { ", --repos-dir shows all of their files" };
+        output::warning(format!(
+            "{file}: {found} of the first {looked_at} holes are function bodies, and {unknown} more may be; predictions are cut by \
+             lines: --postprocess function-body cuts them as bodies{way}"
+        ));
+    }
+    let cut = set.tasks.iter().filter(|task| !task.has_whole_left()).count();
+    if as_bodies && !is_known && cut > 0 {
+        let total = set.tasks.len();
+        output::warning(format!(
+            "{file}: {cut} of {total} prompts show only the end of their file, so that function bodies may be cut wrongly: \
+             --repos-dir shows all of it"
+        ));
+    }
 }
 
 /// The experiment of another model with the same tasks and fragments.
@@ -266,7 +297,7 @@ pub(super) fn asked_scoring(settings: &Settings, tasks: &[Task]) -> Result<Scori
         let named = if name == "all" { Metric::ALL.to_vec() } else { vec![name.parse()?] };
         metrics.extend(named.into_iter().filter(|one| !metrics.contains(one)).collect::<Vec<_>>());
     }
-    let mut scoring = Scoring::of(tasks, &metrics);
+    let mut scoring = Scoring::with_bodies(tasks, &metrics, bodies(settings, tasks).are_all());
     if let Some(steps) = settings.text("postprocess").filter(|steps| *steps != "own") {
         scoring.postprocess = Postprocess::Same(steps.parse()?);
     }

@@ -14,6 +14,8 @@ pub(crate) struct SettingFlags {
     pub(super) given: Given,
     /// Whether the settings are only to be shown.
     pub(crate) show_settings: bool,
+    /// Whether the subcommand scores predictions.
+    pub(super) scores: bool,
 }
 
 impl SettingFlags {
@@ -45,7 +47,9 @@ impl FromArgMatches for SettingFlags {
         let mut flags = Self { show_settings: matches.get_flag(SHOW), ..Self::default() };
         for setting in SETTINGS {
             let key = setting.key;
-            let is_known = matches.try_contains_id(key).unwrap_or_default();
+            let known = matches.try_contains_id(key);
+            flags.scores |= key == "postprocess" && known.is_ok();
+            let is_known = known.unwrap_or_default();
             if !is_known || matches.value_source(key) != Some(ValueSource::CommandLine) {
                 continue;
             }

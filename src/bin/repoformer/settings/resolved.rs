@@ -46,6 +46,8 @@ pub(crate) struct Settings {
     values: BTreeMap<&'static str, Sourced>,
     /// Those that take the place of others for tasks whose holes are function bodies.
     of_functions: BTreeMap<&'static str, Sourced>,
+    /// Whether the subcommand scores predictions.
+    scores: bool,
 }
 
 /// Contents of a file of settings.
@@ -86,7 +88,7 @@ impl Settings {
             named?.first()
         });
 
-        let mut settings = Self::default();
+        let mut settings = Self { scores: flags.scores, ..Self::default() };
         for setting in SETTINGS {
             if let Some(default) = setting.default {
                 settings.set(setting.key, vec![default.to_owned()], Source::Default);
@@ -127,6 +129,11 @@ impl Settings {
         let mut settings = self.clone();
         settings.values.extend(self.of_functions.clone());
         settings
+    }
+
+    /// Whether the subcommand scores predictions.
+    pub(crate) fn scores(&self) -> bool {
+        self.scores
     }
 
     /// Whether tasks of functions have settings of their own.
