@@ -97,10 +97,13 @@ impl Left {
 pub(super) fn longest_prefix<'a>(left_context: &str, prediction: &'a str) -> Option<&'a str> {
     let longest =
         prediction.char_indices().nth(MOST_CHARACTERS).map_or(prediction.len(), |(at, _)| at);
-    let mut prefixes = Prefixes::new(left_context, &prediction[..longest]);
+    let mut prefixes = Prefixes::by_line(left_context, &prediction[..longest]);
+    if prefixes.parses(longest) {
+        return Some(prediction[..longest].trim_end_matches(is_space));
+    }
+    let limit = prefixes.limit();
     let ends = prediction[..longest].char_indices().map(|(at, _)| at);
-    let mut ends = std::iter::once(longest).chain(ends.rev());
-    let end = ends.find(|&end| prefixes.parses(end))?;
+    let end = ends.rev().find(|&end| end <= limit && prefixes.parses(end))?;
     Some(prediction[..end].trim_end_matches(is_space))
 }
 

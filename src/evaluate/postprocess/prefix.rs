@@ -1,8 +1,12 @@
 //! Which prefixes of a prediction parse behind its left context.
 
+use std::sync::mpsc;
+
 use tree_sitter::{InputEdit, Parser, Point, Tree};
 
+use crate::text::language::syntax::preorder;
 use crate::text::language::{Grammar, Language};
+use crate::text::lines::{strip, unfinished_line};
 
 /// Prefixes of a Python text that are parsed one after the other. They share what comes before the last line of the left
 /// context that is not indented; where that is whole statements, its tree is taken over by each.
@@ -11,9 +15,9 @@ pub(super) struct Prefixes {
     /// Where the prediction begins.
     start: usize,
     parser: Option<Parser>,
-    /// The tree of what all share, without any error, and its length. A tree with errors is never built on: what
-    /// grows from it can keep an error that a parse from the start would not have.
-    shared: Option<(Tree, usize)>,
+    /// Trees of what many share, without any error, and their lengths in ascending order. A tree with errors is never
+    /// built on: what grows from it can keep an error that a parse from the start would not have.
+    shared: Vec<(Tree, usize)>,
 }
 
 impl Prefixes {
@@ -22,18 +26,89 @@ impl Prefixes {
         let mut parser = Parser::new();
         let is_usable = u32::try_from(text.len()).is_ok()
             && parser.set_language(&Grammar::from(Language::Python).tables()).is_ok();
-        let mut parser = is_usable.then_some(parser);
-        let length = last_statement(left_context);
-        let tree = parser.as_mut().and_then(|parser| parser.parse(&text[..length], None));
-        let shared = tree.filter(|tree| length > 0 && !tree.root_node().has_error());
-        Self { shared: shared.map(|tree| (tree, length)), start: left_context.len(), parser, text }
+        let parser = is_usable.then_some(parser);
+        let mut prefixes = Self { shared: Vec::new(), start: left_context.len(), parser, text };
+        prefixes.share(last_statement(left_context));
+        prefixes
+    }
+
+    /// Prefixes that are parsed line by line: those that end in one line also share the lines above it.
+    pub(super) fn by_line(left_context: &str, prediction: &str) -> Self {
+        let mut prefixes = Self::new(left_context, prediction);
+        let first = left_context.len() - unfinished_line(left_context).len();
+        let newlines = memchr::memchr_iter(b'\n', prediction.as_bytes());
+        let lines = newlines.map(|newline| left_context.len() + newline + 1);
+        std::iter::once(first).chain(lines).for_each(|start| prefixes.share(start));
+        prefixes
+    }
+
+    /// Number of bytes of the prediction behind which no longer prefix parses, if all of it does not.
+    ///
+    /// The parser reads every prefix alike up to near its end, and what is left of its ways to read it is told by its log.
+    /// Where a single one was left, behind an error node, that error is in every longer prefix too.
+    pub(super) fn limit(&mut self) -> usize {
+        let all = self.text.len() - self.start;
+        let (sender, alone) = mpsc::channel();
+        let Some(parser) = &mut self.parser else {
+            return all;
+        };
+        parser.set_logger(Some(Box::new(move |_, message| {
+            if let Some(place) = place_alone(message) {
+                let _ = sender.send(place); // the receiver outlives the parse
+            }
+        })));
+        let tree = self.parse(self.text.len());
+        if let Some(parser) = &mut self.parser {
+            parser.set_logger(None);
+        }
+        let Some(error) = tree.as_ref().and_then(first_error) else {
+            return all;
+        };
+        // White space and comments behind an error may be moved out of it later, and the parser looks ahead over them.
+        let limit = self.behind_code(error).and_then(|behind| {
+            let behind = point(&self.text[..behind]);
+            let place = alone.try_iter().find(|place| *place >= behind)?;
+            self.behind_code(self.line_start(place.row)?)
+        });
+        limit.map_or(all, |limit| limit.saturating_sub(self.start).min(all))
+    }
+
+    /// End of the first line with code that begins at this byte or behind it.
+    fn behind_code(&self, at: usize) -> Option<usize> {
+        let mut end = at + memchr::memchr(b'\n', &self.text.as_bytes()[at..])? + 1;
+        loop {
+            let line = self.text[end..].split_inclusive('\n').next()?;
+            end += line.len();
+            if !strip(line).is_empty() && !strip(line).starts_with('#') {
+                return line.ends_with('\n').then_some(end);
+            }
+        }
+    }
+
+    /// Start of a row, counted from 0.
+    fn line_start(&self, row: usize) -> Option<usize> {
+        let newlines = memchr::memchr_iter(b'\n', self.text.as_bytes());
+        std::iter::once(0).chain(newlines.map(|newline| newline + 1)).nth(row)
+    }
+
+    /// Keeps the tree of the first bytes of the text, if it has no error.
+    fn share(&mut self, end: usize) {
+        if let Some(tree) = self.parse(end).filter(|tree| end > 0 && !tree.root_node().has_error())
+        {
+            self.shared.push((tree, end));
+        }
     }
 
     /// Whether the left context and this many bytes of the prediction have no syntax error. Tokens that the parser
     /// had to add are none, as in the reference programs.
     pub(super) fn parses(&mut self, length: usize) -> bool {
-        let end = self.start + length;
-        let old = self.shared.as_ref().map(|(tree, length)| {
+        self.parse(self.start + length).is_some_and(|tree| is_valid(&tree))
+    }
+
+    /// Parses the first bytes of the text.
+    fn parse(&mut self, end: usize) -> Option<Tree> {
+        let shared = self.shared.iter().rev().find(|(_, length)| *length <= end);
+        let old = shared.map(|(tree, length)| {
             let mut tree = tree.clone();
             tree.edit(&InputEdit {
                 start_byte: *length,
@@ -45,10 +120,27 @@ impl Prefixes {
             });
             tree
         });
-        let parser = self.parser.as_mut();
-        let tree = parser.and_then(|parser| parser.parse(&self.text[..end], old.as_ref()));
-        tree.is_some_and(|tree| is_valid(&tree))
+        self.parser.as_mut()?.parse(&self.text[..end], old.as_ref())
     }
+}
+
+/// The place in a message of the parser's log, where only one way to read the text is left.
+fn place_alone(message: &str) -> Option<Point> {
+    let (_, rest) = message.strip_prefix("process ")?.split_once(" version_count:1, ")?;
+    let (row, column) = rest.split_once("row:")?.1.split_once(", col:")?;
+    Some(Point { row: row.parse().ok()?, column: column.parse().ok()? })
+}
+
+/// The end of the error node that ends first.
+fn first_error(tree: &Tree) -> Option<usize> {
+    let mut first: Option<usize> = None;
+    preorder(tree, |node, _| {
+        if node.is_error() {
+            first = Some(first.map_or(node.end_byte(), |end| end.min(node.end_byte())));
+        }
+        node.has_error()
+    });
+    first
 }
 
 /// Where the last line begins that is neither blank, indented, a comment, nor the end of something; 0 where that is the first.
@@ -106,11 +198,13 @@ mod tests {
         ];
         let text = "return (x +\n        1)\ny = 2\n)\nelse:\n  '''a\n'''\ndef g(): pass\n  z";
         for left in lefts {
-            let mut prefixes = Prefixes::new(left, text);
+            let mut all = [Prefixes::new(left, text), Prefixes::by_line(left, text)];
             for step in 0..=text.len() {
                 let length = step * 7 % (text.len() + 1);
                 let wanted = slow_parses(&format!("{left}{}", &text[..length]));
-                assert_eq!(prefixes.parses(length), wanted, "{left:?} {length}");
+                for prefixes in &mut all {
+                    assert_eq!(prefixes.parses(length), wanted, "{left:?} {length}");
+                }
             }
         }
         // An open bracket, a closed one, one too many.
@@ -118,6 +212,16 @@ mod tests {
         let ends = ["+", ")", "\n)"].map(|end| text.find(end).unwrap() + end.len());
         let found = ends.map(|length| prefixes.parses(length));
         assert_eq!(found, [false, true, false]);
+    }
+
+    /// By hand: the error is in the first line, and lines with code follow at once.
+    #[test]
+    fn an_early_error_limits_the_prefixes() {
+        let text = format!("return x = ) else (\n{}", "    y = 1\n".repeat(50));
+        let limit = Prefixes::by_line("def f(x):\n    ", &text).limit();
+        assert!((20..100).contains(&limit), "{limit}");
+        let whole = "return x\n";
+        assert_eq!(Prefixes::by_line("def f(x):\n    ", whole).limit(), whole.len());
     }
 
     #[test]

@@ -92,6 +92,24 @@ fn cuts_of_real_code_equal_the_reference_programs_way() {
     assert!(cut > 20, "{cut} cut");
 }
 
+/// What follows an early error is not looked at, and is no part of the longest prefix anyway.
+#[test]
+fn cuts_before_an_early_error_equal_the_reference_programs_way() {
+    let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data/tasks/function.jsonl");
+    let tasks = crate::task::TaskSet::read(&root).unwrap().set.tasks;
+    for (task, other) in tasks.iter().zip(tasks.iter().skip(1)).step_by(45) {
+        let code = &other.ground_truth;
+        for prediction in [
+            format!("x = ) else (\n{code}\n    # why\n    y = 1\n{code}"),
+            format!("Here is the code, it's short:\n```python\n{code}\n```\n{code}"),
+            format!("x = (1\n{code}\n    '''open\n\n{code}"),
+        ] {
+            let longest = body::longest_prefix(&task.prompt, &prediction);
+            assert_eq!(longest, slow_cuts(&task.prompt, &prediction).1, "{}", task.id);
+        }
+    }
+}
+
 #[test]
 fn function_bodies() {
     let left = "def before():\n    return 0\n\n\ndef f(x):\n    \"\"\"Doc.\"\"\"\n";
