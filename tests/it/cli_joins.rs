@@ -42,6 +42,10 @@ fn labels_compare_what_was_made_alike() {
         .run(&judged)
         .failed()
         .says(&["was made with prompt style codellama, and base.jsonl with starcoder"]);
+    predictions(&place, "rag.jsonl", "rg1", |record| {
+        record["metadata"].as_object_mut().unwrap().remove("prompt_style");
+    });
+    place.run(&judged).failed().says(&["was made with prompt style repocoder, and base.jsonl"]);
     // Half a file is not enough.
     predictions(&place, "rag.jsonl", "rg1", |record| {
         if record["metadata"]["row"] == 2 {

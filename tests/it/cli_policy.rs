@@ -60,6 +60,14 @@ fn a_sweep_tells_what_each_policy_comes_to() {
     let close = |value: &Value, wanted: f64| (value.as_f64().unwrap() - wanted).abs() < 1e-9;
     assert!(close(&never[0]["es"], (0.25 + 2.0 * 0.75) / 3.0));
     assert!(close(&never[0]["speedup"], 0.2));
+    // Tables have the same × 100.
+    let tabs = [
+        "policy", "sweep", "--labels", "labels.jsonl", "--policy", "never", "--format", "tsv",
+        "--generation-ms", "400", "--retrieval-ms", "100",
+    ];
+    let tabs = place.run(&tabs).done().stdout;
+    let wanted = "\nnever\t-\t0.0000\t0.0000\t58.3333\t400.000\t20.0000\t";
+    assert!(tabs.contains(wanted), "{tabs}");
     assert!(close(&of(&all, "always")[0]["es"], (1.0 + 2.0 * 0.5) / 3.0));
     // What tells the instances apart is known before and after retrieval: every policy but chance finds the oracle's point.
     let best = |policy: &str| {
@@ -807,4 +815,27 @@ fn labels_of_two_metrics_do_not_mix() {
         "policy learned was trained on gains by metric repocoder, but these are by repoformer",
     ]);
     swept("labels.jsonl").silent_on("trained on gains");
+}
+
+/// Times and labels are joined by id and row; whose times they are, their folder says.
+#[test]
+fn times_of_a_cache_name_their_benchmark() {
+    let place = place();
+    let times: Vec<Value> = (labels(0..3).iter())
+        .map(|label| json!({"task_id": label["metadata"]["task_id"], "retrieval_ms": 50, "generation_ms": 100}))
+        .collect();
+    for file in ["latency/api/rg1.jsonl", "latency/line/none.jsonl", "latency/api/none.jsonl"] {
+        place.write(file, jsonl(&times));
+    }
+    let sweep = [
+        "policy", "sweep", "--labels", "labels.jsonl", "--policy", "never", "--latency",
+        "latency/api/rg1.jsonl", "--base-latency",
+    ];
+    place.run(&[&sweep[..], &["latency/line/none.jsonl"]].concat()).failed().says(&[
+        "latency/api/rg1.jsonl has the times of benchmark api, and --base-latency those of line",
+    ]);
+    place
+        .run(&[&sweep[..], &["latency/api/none.jsonl"]].concat())
+        .done()
+        .says(&["the times of measured are of benchmark api; labels do not name theirs"]);
 }

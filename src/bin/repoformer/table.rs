@@ -7,9 +7,9 @@ use serde_json::Value;
 /// Format of tables of scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ScoreFormat {
-    /// An aligned table
+    /// An aligned table; scores × 100
     Text,
-    /// The table with tabs
+    /// The table with tabs; scores × 100
     Tsv,
     /// One JSON object or list; scores between 0 and 1
     Json,

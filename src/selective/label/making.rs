@@ -69,8 +69,10 @@ impl Making {
             // What cannot be read is told where it is used.
             let Record { asked, metadata, next_token } =
                 serde_json::from_slice(bytes).unwrap_or_default();
+            // RepoCoder's prompts say their mode, and no style.
+            let repocoder = metadata.mode.is_some().then(|| "repocoder".to_owned());
+            making.add(STYLE, metadata.prompt_style.or(repocoder));
             making.add(MODE, metadata.mode);
-            making.add(STYLE, metadata.prompt_style);
             making.add(STYLE_DIGEST, metadata.prompt_style_digest);
             making.add(TOKEN, next_token.text);
             let Some(asked) = asked else { continue };

@@ -6,7 +6,7 @@ use anyhow::Result;
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::postprocess::Postprocess;
 use repoformer::evaluate::score::{Intervals, MetricScore, Missing, Scores};
-use repoformer::evaluate::statistics::Resampling;
+use repoformer::evaluate::statistics::{Interval, Resampling};
 use repoformer::formats::exchange::crosscodeeval;
 use repoformer::pipeline::Evaluation;
 use repoformer::store::artifact::{digest, write_file};
@@ -54,7 +54,7 @@ impl Results<'_> {
         let metrics = self.named[0].1.metrics();
         let text = match args.format {
             ScoreFormat::Text => self.text(&metrics),
-            ScoreFormat::Tsv => self.table(None, &metrics).tsv(),
+            ScoreFormat::Tsv => self.table(&self.intervals(), &metrics, true).tsv(),
             ScoreFormat::Json => json_text(&one_or_all(self.records())),
             ScoreFormat::Jsonl if self.per_task => self.task_lines(),
             ScoreFormat::Jsonl => json_lines(self.records()),
@@ -62,13 +62,16 @@ impl Results<'_> {
         write_with_manifest(args, &text, &self.manifest)
     }
 
+    fn intervals(&self) -> Vec<Intervals> {
+        self.named.iter().map(|(_, scores)| scores.intervals(&self.resampling)).collect()
+    }
+
     /// A table per metric with the intervals of the means, then the resampling and the cuts.
     fn text(&self, metrics: &[Metric]) -> String {
-        let intervals = self.named.iter().map(|(_, scores)| scores.intervals(&self.resampling));
-        let intervals: Vec<Intervals> = intervals.collect();
+        let intervals = self.intervals();
         let mut text = String::new();
         for &metric in metrics {
-            text += &self.table(Some(&intervals), &[metric]).text();
+            text += &self.table(&intervals, &[metric], false).text();
             text.push('\n');
         }
         let Intervals { units, unit, of_values } = &intervals[0];
@@ -86,20 +89,32 @@ impl Results<'_> {
         text
     }
 
-    /// A row per task where requested, per repository, and one for all; values × 100, of these metrics.
-    fn table(&self, intervals: Option<&[Intervals]>, metrics: &[Metric]) -> Table {
+    /// A row per task where requested, per repository, and one for all; values × 100, of these metrics. Intervals,
+    /// `[low, high]`, are a row of their own; with tabs they are columns behind the values, one number per column.
+    fn table(&self, intervals: &[Intervals], metrics: &[Metric], with_tabs: bool) -> Table {
         let ids = if self.per_task { 2 } else { 0 };
         let mut head = ["predictions", "repository", "n"].map(String::from).to_vec();
         head.extend(["row", "task_id"].map(String::from).into_iter().take(ids));
+        let mut names = Vec::new();
         for metric in metrics {
             let several = metric.of_several(self.named.iter().map(|(_, scores)| scores.samples()));
             let several = several.map_or_else(String::new, |several| format!(" ({several})"));
-            head.extend(metric.values().iter().map(|value| format!("{metric}.{value}{several}")));
+            names.extend(metric.values().iter().map(|value| format!("{metric}.{value}{several}")));
         }
+        head.extend(names.iter().cloned());
+        let ends = names.iter().filter(|_| with_tabs);
+        head.extend(
+            ends.clone().flat_map(|name| ["low", "high"].map(|end| format!("{name} {end}"))),
+        );
+        let without_ends = vec![String::new(); 2 * ends.count()];
+        // Text says it below the tables.
+        let mixed = (with_tabs && !self.mixed.is_empty()).then(|| self.mixed.join("; "));
+        head.extend(mixed.iter().map(|_| "mixed".to_owned()));
         let mut table = Table::new(head);
         let mut row = |start: [&str; 3], task: [String; 2], values: Vec<String>| {
             let start = start.map(str::to_owned).into_iter();
-            table.row(start.chain(task.into_iter().take(ids)).chain(values).collect());
+            let cells = start.chain(task.into_iter().take(ids)).chain(values);
+            table.row(cells.chain(mixed.clone()).collect());
         };
         let percents = |scores: &[MetricScore]| -> Vec<String> {
             let shown = scores.iter().filter(|score| metrics.contains(&score.metric));
@@ -109,26 +124,31 @@ impl Results<'_> {
             for task in scores.tasks.iter().filter(|_| self.per_task) {
                 let repository = task.repository.as_deref().unwrap_or_default();
                 let id = [task.row.to_string(), task.task_id.clone()];
-                row([name, repository, "1"], id, percents(&task.scores));
+                let values = [percents(&task.scores), without_ends.clone()].concat();
+                row([name, repository, "1"], id, values);
             }
-            let repositories =
-                scores.repositories.iter().map(|(name, means)| (name.as_str(), means));
-            for (repository, means) in repositories.chain([("all", &scores.all)]) {
-                let start = [name, repository, &means.n.to_string()];
-                row(start, Default::default(), percents(&means.means));
+            for (repository, means) in &scores.repositories {
+                let start = [name, repository.as_str(), &means.n.to_string()];
+                let values = [percents(&means.means), without_ends.clone()].concat();
+                row(start, Default::default(), values);
             }
-            if let Some(intervals) = intervals.map(|all| &all[place]) {
-                let mut cells = Vec::new();
-                let mut of_values = intervals.of_values.iter();
-                for metric in scores.metrics() {
-                    let of_metric = of_values.by_ref().take(metric.values().len()).map(interval);
-                    let of_metric: Vec<String> = of_metric.collect();
-                    cells.extend(of_metric.into_iter().filter(|_| metrics.contains(&metric)));
-                }
-                if cells.iter().any(|cell| !cell.is_empty()) {
-                    let name = intervals.unit.interval_name(intervals.units);
-                    row(["", name, ""], Default::default(), cells);
-                }
+            let mut of_all: Vec<&Option<Interval>> = Vec::new();
+            let Intervals { units, unit, of_values } = &intervals[place];
+            let mut of_values = of_values.iter();
+            for metric in scores.metrics() {
+                let of_metric: Vec<_> = of_values.by_ref().take(metric.values().len()).collect();
+                of_all.extend(of_metric.into_iter().filter(|_| metrics.contains(&metric)));
+            }
+            let ends = of_all.iter().filter(|_| with_tabs).flat_map(|interval| {
+                let ends = interval.map(|interval| [interval.low, interval.high].map(percent));
+                ends.unwrap_or_default()
+            });
+            let start = [name, "all", &scores.all.n.to_string()];
+            let values = percents(&scores.all.means).into_iter().chain(ends);
+            row(start, Default::default(), values.collect());
+            if !with_tabs && of_all.iter().any(|interval| interval.is_some()) {
+                let cells = of_all.into_iter().map(interval);
+                row(["", unit.interval_name(*units), ""], Default::default(), cells.collect());
             }
         }
         table

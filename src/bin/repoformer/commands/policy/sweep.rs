@@ -382,6 +382,19 @@ fn clocks(args: &PolicySweepArgs, settings: &Settings) -> Result<(Vec<String>, V
                 "{file}: the times of retrieval lack those for the queries' dense vectors, which came from a file"
             ));
         }
+        if let Some(benchmark) = benchmark_of(Path::new(file)) {
+            if let Some(other) = base.and_then(benchmark_of).filter(|other| *other != benchmark) {
+                return fail(
+                    format!(
+                        "{file} has the times of benchmark {benchmark}, and --base-latency those of {other}"
+                    ),
+                    "give both of one benchmark",
+                );
+            }
+            output::note(format!(
+                "policy sweep: the times of {name} are of benchmark {benchmark}; labels do not name theirs"
+            ));
+        }
         names.push(with_embedding(name, clock.without_embedding));
         clocks.push(clock.deciding(args.decision_ms).by(by));
     }
@@ -422,6 +435,13 @@ fn clocks(args: &PolicySweepArgs, settings: &Settings) -> Result<(Vec<String>, V
         milliseconds("a time", &time.to_string())?;
     }
     Ok((names, clocks))
+}
+
+/// The benchmark of a cache's times, which their folder alone names: `latency/BENCHMARK/FILE`.
+fn benchmark_of(path: &Path) -> Option<&str> {
+    let folder = path.parent()?;
+    let is_cached = folder.parent()?.file_name()? == "latency";
+    folder.file_name()?.to_str().filter(|_| is_cached)
 }
 
 /// `NAME=VALUE`, or a value alone.

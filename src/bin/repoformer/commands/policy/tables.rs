@@ -118,7 +118,7 @@ impl AllSwept<'_> {
         })
     }
 
-    /// Every point as a row.
+    /// Every point as a row; shares and scores × 100.
     fn table(&self) -> Table {
         let mut head: Vec<String> = vec!["policy".into()];
         head.extend(self.is_named().then(|| "labels".to_owned()));
@@ -134,16 +134,16 @@ impl AllSwept<'_> {
             row.extend(self.is_named().then(|| set.name.clone().unwrap_or_default()));
             row.extend([
                 or_dash(threshold(point.threshold).map(|t| format!("{t:.6}"))),
-                format!("{:.6}", point.rag_rate),
-                or_dash(point.em.map(|em| format!("{em:.6}"))),
-                format!("{:.6}", point.score),
+                share(point.rag_rate),
+                or_dash(point.em.map(share)),
+                share(point.score),
             ]);
             for latency in &point.latencies {
                 row.push(or_dash(latency.map(|one| format!("{:.3}", one.mean_ms))));
-                row.push(or_dash(latency.map(|one| format!("{:.6}", one.speedup))));
+                row.push(or_dash(latency.map(|one| share(one.speedup))));
             }
-            row.push(or_dash(point.abstention_precision.map(|p| format!("{p:.6}"))));
-            row.push(or_dash(point.abstained_right.map(|p| format!("{p:.6}"))));
+            row.push(or_dash(point.abstention_precision.map(share)));
+            row.push(or_dash(point.abstained_right.map(share)));
             table.row(row);
         }
         table
@@ -176,6 +176,11 @@ impl AllSwept<'_> {
         }
         table
     }
+}
+
+/// × 100, with four digits, for programs.
+fn share(value: f64) -> String {
+    format!("{:.4}", 100.0 * value)
 }
 
 /// Every point of a curve.
