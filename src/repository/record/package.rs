@@ -60,8 +60,8 @@ impl Package {
         if self.repository.replace('/', "_") == folder { &self.repository } else { folder }
     }
 
-    /// The record of a file in a repository's folder, with fields that were [kept](Self::kept). Where none were, the
-    /// repository's name stands for its URL, and the other fields are those that `jsonify.py` writes.
+    /// The record of a file in a repository's folder. Fields of the repository that `kept` lacks are those that
+    /// `jsonify.py` writes; the repository's name stands for its URL.
     pub fn record_of(repository: &str, content: &Content, kept: &Object) -> Value {
         let language = Language::of_path(&content.path).unwrap_or_default();
         let folder = repository.replace('/', "_");
