@@ -549,7 +549,7 @@ mod tests {
         let scores = score(&tasks(), &given, Missing::Error).unwrap();
         assert_eq!(
             scores.tasks[1].to_record(&scores.cuts).to_string(),
-            r#"{"task_id":"id1","row":1,"repository":"a","repocoder":{"em":0.0,"es":0.75},"target_digest":"DIGEST","pred_raw":"xbcd","pred":"xbcd"}"#
+            r#"{"task_id":"id1","row":1,"repository":"a","repocoder":{"em":0.0,"es":0.75},"target_digest":"8c9c9881805d1a84","pred_raw":"xbcd","pred":"xbcd"}"#
         );
         let third = 1.0 - 1.0 / 3.0;
         let [(_, a), (_, b)] = &scores.repositories[..] else { panic!("{scores:?}") };

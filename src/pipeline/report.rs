@@ -128,12 +128,6 @@ pub fn gather(about: About, contenders: Vec<Contender>) -> Result<Report> {
     })
 }
 
-/// Number of repositories, where these are too few for intervals.
-fn few_repositories(tasks: &TaskSet) -> Option<usize> {
-    let groups = Groups::of(tasks.tasks.iter().map(|task| Some(&*task.repository)));
-    groups.unit().gives_range(groups.len()).then(|| groups.len())
-}
-
 /// The metric of each of their values.
 fn of_metrics(metrics: &[Metric]) -> impl Iterator<Item = Metric> {
     metrics.iter().flat_map(|&metric| metric.values().iter().map(move |_| metric))
@@ -240,6 +234,12 @@ fn system(
         outcomes: parallel::map(&tasks.tasks, outcome),
     };
     Ok((system, scores))
+}
+
+/// Number of repositories, where these are too few for intervals.
+fn few_repositories(tasks: &TaskSet) -> Option<usize> {
+    let groups = Groups::of(tasks.tasks.iter().map(|task| Some(&*task.repository)));
+    groups.unit().gives_range(groups.len()).then(|| groups.len())
 }
 
 /// The mean of pass@1 over the tasks that have one, where any has.

@@ -108,6 +108,7 @@ fn plain(path: &Path) -> Option<Plain> {
     let kind = match objects.first() {
         Some(first) if !is_lines => match first.get("kind").and_then(Value::as_str) {
             _ if name.ends_with(".header.json") => "header of an artifact".into(),
+            _ if name.ends_with(".time.json") => "time of a search".into(),
             Some(kind) => format!("manifest of {kind}"),
             None => "JSON object".into(),
         },

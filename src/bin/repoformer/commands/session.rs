@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use repoformer::evaluate::metrics::Metric;
-use repoformer::evaluate::postprocess::{FunctionBodies, Postprocess, are_function_bodies};
+use repoformer::evaluate::postprocess::{FunctionBodies, Postprocess};
 use repoformer::evaluate::score::Scoring;
 use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::{Completion, Experiment, Layout, PromptLayout};
