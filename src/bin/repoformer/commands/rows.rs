@@ -165,6 +165,12 @@ impl Row {
     }
 }
 
+/// Greatest number of samples of a task.
+fn samples(scores: &Value) -> usize {
+    let tasks = scores["tasks"].as_array().into_iter().flatten();
+    tasks.filter_map(|task| Some(samples_of(task.as_object()?))).max().unwrap_or(0)
+}
+
 /// Mean of these values, if there are any and all are known.
 fn mean(times: impl Iterator<Item = Option<f64>>) -> Option<f64> {
     let times: Vec<f64> = times.collect::<Option<_>>()?;
@@ -245,12 +251,6 @@ pub(super) fn warn_of_gaps(rows: &[Row]) {
 pub(super) fn text(rows: &[Row], format: ScoreFormat) -> String {
     let table = || table(rows, format == ScoreFormat::Text);
     written(format, table, rows.iter().map(Row::record))
-}
-
-/// Greatest number of samples of a task.
-fn samples(scores: &Value) -> usize {
-    let tasks = scores["tasks"].as_array().into_iter().flatten();
-    tasks.filter_map(|task| Some(samples_of(task.as_object()?))).max().unwrap_or(0)
 }
 
 fn groups(tasks: &[Value]) -> Groups {
