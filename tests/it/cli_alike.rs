@@ -1,4 +1,4 @@
-//! What is set side by side was made alike, and where it was not, that is refused or named.
+//! Systems set side by side were made alike; where they were not, that is refused or named.
 
 use serde_json::{Value, json};
 
@@ -181,7 +181,7 @@ fn a_report_takes_the_test_results_of_its_predictions_alone() {
     place.run(&report).done();
 }
 
-/// What other policies chose is kept while the predictions that they chose between are there, and removed with a word after.
+/// Choices of other policies are kept while the predictions that they chose between are there, and removed with a word after.
 #[test]
 fn chosen_predictions_are_kept_while_they_are_current() {
     let place = Place::new();

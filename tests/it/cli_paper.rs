@@ -1,5 +1,7 @@
 //! Figures of the paper: what `run --paper` makes of several models, of unit tests, and of several rankers and contexts.
 
+use std::path::Path;
+
 use serde_json::{Value, json};
 
 use crate::support::server::{Request, ok, server};
@@ -62,6 +64,13 @@ fn another_model_is_drawn_on_the_same_instances() {
     assert!(of("good (random@-1)", "better %").as_f64() > Some(0.0), "{found:?}");
     let svg = place.read("data/cache/report/figure-6/figure-6-repoeval-line.svg");
     assert!(svg.contains("good") && svg.contains("weak"), "{svg}");
+    // Other limits, or other tasks, cannot stand beside these.
+    let short = [&RUN[..], &[&endpoint, "--model=short"]].concat();
+    let short: Vec<&str> = short.into_iter().filter(|flag| *flag != "--max-tokens=9").collect();
+    place.run(&[&short[..], &["--max-tokens=3"]].concat()).done();
+    let of_short = [&endpoint, "--model=good", figure, "--policy=random@-1", "--beside=short"];
+    let refused = place.run(&[&RUN[..], &of_short].concat()).failed();
+    refused.says(&["these cannot be compared fairly", "max-tokens"]);
     // A policy that retrieves for nothing shows no instance of either.
     let none = [&endpoint, "--model=good", figure, "--policy=random@2", "--beside=weak"];
     assert!(rows(&place, &none).iter().all(|row| row["values"]["n"] == 0.0));
@@ -104,9 +113,9 @@ fn unit_tests_have_rows_of_their_own() {
         "already right",
         "retrieval does not help",
         "retrieval would help",
-        "precision",
+        "precision %",
     ];
-    assert_eq!(parts.map(|part| tested[part].as_f64().unwrap()), [2.0, 2.0, 50.0, 0.0, 50.0, 0.5]);
+    assert_eq!(parts.map(|part| tested[part].as_f64().unwrap()), [2.0, 2.0, 50.0, 0.0, 50.0, 50.0]);
 }
 
 /// Rankers and right contexts of one run have each their own artifacts and rows.
@@ -146,4 +155,35 @@ fn several_rankers_and_contexts_run_in_turn() {
         "--ranker=jaccard", "--ranker=bm25",
     ];
     place.run(&single).failed().says(&["one window size, slice size, ranker and right context"]);
+}
+
+/// Bins keep the number that their probabilities fell into, whatever their mean is rounded to.
+#[test]
+fn each_bin_of_the_calibration_has_its_column() {
+    let place = Place::empty();
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
+    let tasks = data.join("tasks/line.jsonl");
+    place.write("line.jsonl", std::fs::read(tasks).unwrap());
+    let probability = |row: usize| if row.is_multiple_of(2) { 0.05 } else { 0.1 };
+    let records = place.records("line.jsonl");
+    let records = records.iter().enumerate().map(|(row, task)| {
+        json!({"metadata": {"task_id": task["metadata"]["task_id"], "row": row}, "next_token": {"probability": probability(row)}})
+    });
+    place.write("p.jsonl", jsonl(&records.collect::<Vec<_>>()));
+    let repos = format!("--repos-dir={}", data.join("repos").display());
+    let run = [
+        "run",
+        "-q",
+        &repos,
+        "--tasks=line.jsonl",
+        "--mode=none,rg1",
+        "--profile=repoformer-paper",
+        "--paper=figure-11",
+        "--policy=self",
+        "--probabilities=p.jsonl",
+        "--format=jsonl",
+    ];
+    let rows = parse_jsonl(&place.run(&run).done().stdout);
+    let row = rows.iter().find(|row| row["series"] == "self n").unwrap();
+    assert_eq!((&row["values"]["0-10 %"], &row["values"]["10-20 %"]), (&json!(90.0), &json!(90.0)));
 }

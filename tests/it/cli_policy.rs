@@ -753,7 +753,7 @@ fn columns_name_their_true_share() {
     assert!(text.contains(" (19.5 %)"), "{text}");
 }
 
-/// The same instance twice is told, and so is one with two labels.
+/// An instance that comes twice is told, and so is one with two labels.
 #[test]
 fn instances_that_come_twice_are_named() {
     let place = Place::empty();

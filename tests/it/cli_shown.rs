@@ -1,4 +1,4 @@
-//! What prompts show: the embedded model, policies and labels read it as it stands there.
+//! Contexts of prompts: the embedded model, policies and labels read them as they stand there.
 
 use serde_json::{Value, json};
 

@@ -370,7 +370,7 @@ fn all_of_it_in_one_command() {
     assert!(!place.path("none").exists());
 }
 
-/// What helps by one metric need not help by another; an instance that comes twice is told.
+/// Retrieval that helps by one metric need not help by another; an instance that comes twice is told.
 #[test]
 fn labels_of_two_metrics_or_twice_are_told() {
     let place = place();

@@ -92,7 +92,7 @@ fn cuts_of_real_code_equal_the_reference_programs_way() {
     assert!(cut > 20, "{cut} cut");
 }
 
-/// What follows an early error is not looked at, and is no part of the longest prefix anyway.
+/// Text behind an early error is not looked at, and is no part of the longest prefix anyway.
 #[test]
 fn cuts_before_an_early_error_equal_the_reference_programs_way() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data/tasks/function.jsonl");

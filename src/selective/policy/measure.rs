@@ -28,6 +28,8 @@ pub fn area(scores: &[f64], labels: &[bool]) -> f64 {
 /// Bin of a calibration curve.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bin {
+    /// Number of the bin: 0 for probabilities below 0.1, and so on.
+    pub place: usize,
     /// Mean probability of the instances.
     pub probability: f64,
     /// Share of positive instances.
@@ -48,8 +50,10 @@ pub fn calibration_curve(probabilities: &[f64], labels: &[bool]) -> Vec<Bin> {
         sums[bin].2 += 1;
     }
     sums.iter()
-        .filter(|(.., count)| *count > 0)
-        .map(|&(probability, positive, count)| Bin {
+        .enumerate()
+        .filter(|(_, (.., count))| *count > 0)
+        .map(|(place, &(probability, positive, count))| Bin {
+            place,
             probability: probability / count as f64,
             positive: positive / count as f64,
             count,

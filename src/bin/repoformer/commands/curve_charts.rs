@@ -143,7 +143,7 @@ impl Curves<'_> {
         }
     }
 
-    /// What the instances are that a policy does not retrieve for (figure 5), at its only threshold or else the best one.
+    /// Parts of the instances that a policy does not retrieve for (figure 5), at its only threshold or else the best one.
     pub(super) fn abstentions(&self) -> Chart {
         let shown = |curve: &SweepCurve| {
             let point = match &curve.points[..] {

@@ -31,7 +31,7 @@ pub(super) struct Row {
     scores: Value,
     /// Intervals of exact match and edit similarity.
     intervals: [Option<Interval>; 2],
-    /// What the intervals resample, and how many there are.
+    /// Units that the intervals resample, and how many there are.
     units: (Unit, usize),
     /// Unit-test pass rate of each row, for those whose tests are conclusive.
     passed: BTreeMap<usize, f64>,
@@ -204,7 +204,8 @@ pub(super) fn measured(rows: &[Row], model: &str, tasks: &Tasks) -> Vec<Measured
             values.extend(names.into_iter().zip(counts.map(|count| count as f64)));
         }
         let (model, mode) = (model.to_owned(), row.mode.clone());
-        all.push(Measured { tasks: tasks.clone(), model, mode, values });
+        let (benchmark, tasks) = (row.benchmark.clone(), tasks.clone());
+        all.push(Measured { benchmark, tasks, model, mode, values });
     }
     all
 }
@@ -231,9 +232,19 @@ pub(super) fn tell_of_crowds(rows: &[Row]) {
     }
 }
 
-/// Warns of rows over different tasks, where predictions are missing.
+/// Warns of rows over different tasks, where predictions or conclusive unit tests are missing.
 pub(super) fn warn_of_gaps(rows: &[Row]) {
     for row in rows {
+        let same = rows.iter().filter(|other| other.benchmark == row.benchmark);
+        let tested = same.map(|other| other.passed.len()).max().unwrap_or(0);
+        if (1..tested).contains(&row.passed.len()) {
+            output::warning(format!(
+                "{} {}: its unit tests are conclusive for {} tasks, those of another row for {tested}, so their UT is not comparable",
+                row.benchmark,
+                row.mode,
+                row.passed.len()
+            ));
+        }
         let same = rows.iter().filter(|other| other.benchmark == row.benchmark);
         let most = same.map(Row::count).max().unwrap_or(0);
         if row.count() < most {
@@ -274,11 +285,12 @@ fn intervals(scores: &Value, metric: Metric, resampling: &Resampling) -> [Option
 }
 
 impl Row {
-    /// Number of tasks that are worse, equal and better than in another row: by their unit tests where these were run, otherwise by
-    /// edit similarity.
+    /// Number of tasks that are worse, equal and better than in another row: by their unit tests where those of both were run,
+    /// otherwise by edit similarity.
     fn changes(&self, without: &Row) -> [usize; 3] {
+        let are_tested = !self.passed.is_empty() && !without.passed.is_empty();
         let scores = |row: &Row| -> BTreeMap<usize, f64> {
-            if !row.passed.is_empty() {
+            if are_tested {
                 return row.passed.clone();
             }
             let tasks = row.scores["tasks"].as_array().into_iter().flatten();

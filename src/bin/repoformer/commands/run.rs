@@ -1,20 +1,25 @@
 //! `run`: every stage for one configuration, then a table of modes × metrics.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::Args;
+use repoformer::evaluate::conditions::{Conditions, differences, made_with};
 use repoformer::evaluate::statistics::Resampling;
-use repoformer::pipeline::{self, Completion, Experiment, Layout, SignalSources, StageReport};
+use repoformer::pipeline::{
+    self, Completion, Experiment, Layout, PromptLayout, SignalSources, StageReport,
+};
 use repoformer::retrieve::{Mode, REPOCODER_MODES};
 use repoformer::selective::policy::{Example, Measure};
 use repoformer::store::artifact::write_file;
 
 use super::complete::complete_modes;
+use super::mixed;
 use super::paper::{self, Panel, Paper, Tasks};
 use super::report::{self, Making};
 use super::rows::{self, Row};
-use super::selective::{Policies, Selected};
+use super::selective::{Judged, Policies, Selected};
 use super::session::{
     are_functions, begin, check_completable, completion_of, experiment_like, experiments_of, label,
     modes, possible_modes, resampling, seed,
@@ -77,21 +82,25 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         return write_data(Path::new("-"), paper::sizes(&settings, args.format)?);
     }
     let mut tests = TestResults::of(&args.exec)?;
+    if paper.is_some() {
+        tests.check_pairs()?;
+    }
     let (mut rows, mut places) = (Vec::new(), Vec::new());
     let (mut measured, mut panels) = (Vec::new(), Vec::new());
     let mut walked = None;
     let resampling = resampling(&settings)?;
     let experiments = experiments_of(&settings, &modes)?;
-    let is_mixed = experiments.len() > 1;
+    let possible = experiments.iter().flat_map(|(one, _)| possible_modes(one, &modes).0);
+    let possible: BTreeSet<Mode> = possible.collect();
     for (experiment, settings) in experiments {
         if experiment.tasks.is_none() {
             bail!("--tasks is not set, so there is nothing to complete");
         }
         check_completable(&experiment)?;
         let (modes, reasons) = possible_modes(&experiment, &modes);
-        for reason in reasons {
+        for (mode, reason) in reasons {
             // Of several benchmarks, each has its modes.
-            if is_mixed { output::note(reason) } else { output::failed(reason) }
+            if possible.contains(&mode) { output::note(reason) } else { output::failed(reason) }
         }
         let completion = completion_of(completion.clone(), &settings, &experiment)?;
         let policies = policies(&settings, are_functions(&settings, experiment.tasks.as_ref()))?;
@@ -140,10 +149,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
                 [Mode::Without, judged.mode].map(|mode| tests.passed(&experiment, mode).cloned());
             let panel = Panel {
                 tasks,
+                benchmark: experiment.layout.benchmark.clone(),
+                cut: experiment.layout.cut.to_string(),
                 ranker: experiment.retrieval.search.ranker.to_string(),
-                has_right: settings.text("right-context") == Some("yes"),
+                has_right: matches!(&experiment.prompts.layout, PromptLayout::Style(style) if style.shows_right()),
                 model: completion.model.clone(),
-                beside: beside(&experiment, judged.mode, &settings)?,
+                beside: beside(&experiment, &judged, &completion.model, &settings)?,
                 judged,
                 measure: Measure::default(),
             };
@@ -171,7 +182,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
                     rows.iter().filter(|row| row.is_of(benchmark)).cloned().collect::<Vec<_>>();
                 numbers.extend(rows::measured(&of, &completion.model, tasks));
             }
-            table.text(&numbers, args.format)
+            table.text(&numbers, args.format)?
         }
         Some(Paper::Figure(_)) if walked.is_some() => walked.unwrap_or_default(),
         Some(Paper::Figure(figure)) => {
@@ -199,10 +210,11 @@ fn tasks_of(experiment: &Experiment, settings: &Settings) -> Result<Tasks> {
 /// The tasks as other models completed them in earlier runs, `MODEL` or `MODEL@STYLE`.
 fn beside(
     experiment: &Experiment,
-    mode: Mode,
+    judged: &Judged,
+    model_of_run: &str,
     settings: &Settings,
 ) -> Result<Vec<(String, Vec<Example>)>> {
-    let mut all = Vec::new();
+    let (mode, mut all) = (judged.mode, Vec::new());
     for text in settings.list("beside") {
         let (model, style) = match text.rsplit_once('@') {
             Some((model, style)) => (model, Some(style)),
@@ -221,9 +233,28 @@ fn beside(
                 );
             }
         }
+        for mode in [Mode::Without, mode] {
+            let of = |experiment: &Experiment, model: &str| {
+                Conditions::of_predictions(&made_with(&experiment.layout.predictions(mode, model)))
+            };
+            let (own, their) = (of(experiment, model_of_run), of(&other, model));
+            mixed::check(&differences(&[(model_of_run, &own), (text, &their)]), false)?;
+        }
         let found = pipeline::selective(&other, mode, model, &SignalSources::default())?;
         output::problems(&found.problems);
-        all.push((model.to_owned(), found.examples));
+        let rows = |examples: &[Example]| examples.iter().map(|one| one.row).collect::<Vec<_>>();
+        if rows(&found.examples) != rows(&judged.examples) {
+            return fail(
+                format!(
+                    "{}: {text} completed {} tasks and {model_of_run} {}, or others",
+                    experiment.name,
+                    found.examples.len(),
+                    judged.examples.len()
+                ),
+                "complete all tasks with both models first",
+            );
+        }
+        all.push((text.clone(), found.examples));
     }
     Ok(all)
 }

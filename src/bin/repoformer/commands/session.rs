@@ -82,8 +82,8 @@ pub(super) fn experiments(settings: &Settings) -> Result<Vec<Experiment>> {
     Ok(open_experiments(settings)?.into_iter().map(|(experiment, _)| experiment).collect())
 }
 
-/// Experiments for these modes, each with its settings: no repositories are needed where nothing is retrieved, but by RepoCoder's prompts, whose
-/// holes lie in them.
+/// Experiments for these modes, each with its settings: no repositories are needed where nothing is retrieved, but by
+/// RepoCoder's prompts, whose holes lie in them.
 pub(super) fn experiments_of(
     settings: &Settings,
     modes: &[Mode],
@@ -129,12 +129,17 @@ fn open_experiments(settings: &Settings) -> Result<Vec<(Experiment, Settings)>> 
 fn variations(settings: &Settings) -> Vec<(Settings, String)> {
     let mut all = vec![(settings.clone(), String::new())];
     for key in ["ranker", "right-context"] {
-        let values = settings.list(key);
+        let mut values: Vec<&String> = Vec::new();
+        for value in settings.list(key) {
+            if !values.contains(&value) {
+                values.push(value);
+            }
+        }
         if values.len() < 2 {
             continue;
         }
         let with = |(settings, varied): (Settings, String)| {
-            let one = move |value: &String| {
+            let one = |value: &&String| {
                 let name = match (key, value.as_str()) {
                     ("right-context", "no") => "left",
                     ("right-context", _) => "left-right",
@@ -331,7 +336,10 @@ fn repos_dir_of<'s>(settings: &'s Settings, tasks: Option<&TaskSet>) -> Option<&
 }
 
 /// Those of the modes that can be run for an experiment's tasks, and why others cannot.
-pub(super) fn possible_modes(experiment: &Experiment, modes: &[Mode]) -> (Vec<Mode>, Vec<String>) {
+pub(super) fn possible_modes(
+    experiment: &Experiment,
+    modes: &[Mode],
+) -> (Vec<Mode>, Vec<(Mode, String)>) {
     let has_repositories = !experiment.repos_dir.as_os_str().is_empty();
     let tasks = experiment.tasks.as_ref().map_or(&[][..], |set| &set.tasks);
     let has_context = tasks.iter().any(|task| task.cross_file.is_some());
@@ -339,10 +347,12 @@ pub(super) fn possible_modes(experiment: &Experiment, modes: &[Mode]) -> (Vec<Mo
     for &mode in modes {
         let name = &experiment.name;
         if mode.retrieves() && !has_repositories {
-            reasons.push(format!("{name}: {mode} is left out: its tasks name no repository"));
+            let reason = format!("{name}: {mode} is left out: its tasks name no repository");
+            reasons.push((mode, reason));
         } else if mode == Mode::Given && !has_context {
-            reasons
-                .push(format!("{name}: {mode} is left out: its tasks carry no cross-file context"));
+            let reason =
+                format!("{name}: {mode} is left out: its tasks carry no cross-file context");
+            reasons.push((mode, reason));
         } else {
             possible.push(mode);
         }
@@ -465,7 +475,7 @@ pub(super) fn completion(settings: &Settings) -> Result<Completion> {
     Ok(completion)
 }
 
-/// The same completion within the limit for these tasks.
+/// Completion within the limit for these tasks.
 pub(super) fn completion_of(
     completion: Completion,
     settings: &Settings,

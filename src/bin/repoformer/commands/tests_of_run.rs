@@ -37,6 +37,20 @@ impl TestResults {
         Ok(Self { files, ..Self::default() })
     }
 
+    /// Refuses results of completions without retrieval or with it alone: what is shown are both.
+    pub(super) fn check_pairs(&self) -> Result<()> {
+        let has = |is_it: fn(Mode) -> bool| self.files.iter().any(|(mode, _)| is_it(*mode));
+        let (without, with) =
+            (has(|mode| mode == Mode::Without), has(|mode| mode != Mode::Without));
+        if without == with {
+            return Ok(());
+        }
+        fail(
+            "--exec has the results of one mode, and tables and figures of the paper compare two",
+            "give both: --exec none=FILE --exec rg1=FILE",
+        )
+    }
+
     /// Pass rates of a mode's predictions by row; empty where no file is of these.
     pub(super) fn of_mode(
         &mut self,

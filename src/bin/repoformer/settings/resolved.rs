@@ -164,7 +164,7 @@ impl Settings {
         self.set(key, values, Source::Subcommand(subcommand));
     }
 
-    /// The same settings with one of a key's values, which comes from where they came from.
+    /// These settings with one of a key's values, which comes from where they came from.
     pub(crate) fn only(&self, key: &'static str, value: &str) -> Self {
         let mut one = self.clone();
         if let Some(setting) = one.values.get_mut(key) {

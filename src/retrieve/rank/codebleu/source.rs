@@ -73,7 +73,7 @@ enum Token {
 /// A line, from 1, and a byte of it.
 type Place = (usize, usize);
 
-/// What Python's tokenizer knows between two lines.
+/// State of Python's tokenizer between two lines.
 struct Python<'t> {
     text: &'t str,
     bare: String,

@@ -128,7 +128,7 @@ pub struct LatencyModel {
     base: Option<ByTask<()>>,
     /// Given times, or mean times for tasks that were not measured.
     mean: RequestTimes,
-    /// What runs at the same time.
+    /// Parts that run at the same time.
     clock: Clock,
     /// Whether any measured retrieval lacks the time for its query's dense vector.
     pub without_embedding: bool,

@@ -85,12 +85,16 @@ impl Fact {
 /// Judged tasks of one file, by one model, ranker and right context.
 pub(crate) struct Panel {
     pub(crate) tasks: Tasks,
+    /// Name of the task file.
+    pub(crate) benchmark: String,
+    /// Sizes of the fragments.
+    pub(crate) cut: String,
     pub(crate) ranker: String,
     /// Whether prompts hold the right context.
     pub(crate) has_right: bool,
     pub(crate) model: String,
     pub(crate) judged: Judged,
-    /// The same tasks completed by other models.
+    /// Completions of these tasks by other models.
     pub(crate) beside: Vec<(String, Vec<Example>)>,
     pub(crate) measure: Measure,
 }
@@ -103,7 +107,7 @@ impl Panel {
         }
     }
 
-    /// The same tasks judged by their unit tests, given pass rates by row without and with retrieval; those without results, or
+    /// These tasks judged by their unit tests, given pass rates by row without and with retrieval; those without results, or
     /// whose tests are not conclusive, take no part.
     pub(crate) fn tested(
         &self,
@@ -120,8 +124,16 @@ impl Panel {
             example.label = augmented > base;
             example.is_right = Some(base >= 1.0);
         }
+        // The oracle goes by what is measured.
+        for policy in judged.policies.iter_mut().filter(|one| one.policy == Policy::Oracle) {
+            policy.ordered = judged.examples.iter().map(Example::gain).collect();
+            let is_above = |gain: &f64| *gain > policy.threshold;
+            policy.retrieves = policy.ordered.iter().map(is_above).collect();
+        }
         (!judged.examples.is_empty()).then(|| Self {
             tasks: self.tasks.clone(),
+            benchmark: self.benchmark.clone(),
+            cut: self.cut.clone(),
             ranker: self.ranker.clone(),
             has_right: self.has_right,
             model: self.model.clone(),
@@ -177,6 +189,17 @@ impl Figure {
             return fail(
                 format!("{name} compares completions without and with retrieval"),
                 "add --mode none,rg1, or none,given for tasks that carry their contexts",
+            );
+        }
+        let several = ["ranker", "right-context", "tasks"];
+        if let Some(key) = several.into_iter().find(|key| settings.list(key).len() > 1)
+            && self.number == 1
+        {
+            return fail(
+                format!(
+                    "{name} shows two requests of one run, and several values of {key} were given"
+                ),
+                "choose one",
             );
         }
         if !settings.list("beside").is_empty() && !matches!(self.number, 3 | 6 | 7 | 10) {
@@ -253,8 +276,7 @@ impl Figure {
 
     /// Name of a chart of these tasks.
     fn chart(&self, mut chart: Chart, tasks: &str, suffix: &str) -> Chart {
-        let place = tasks.to_lowercase().replace(' ', "-");
-        chart.name = format!("{}-{place}{suffix}", self.name());
+        chart.name = format!("{}-{}{suffix}", self.name(), slug(tasks));
         chart.title = format!("{tasks}: {}", chart.title);
         chart.caption = format!("{tasks}. {}", chart.caption);
         chart
@@ -275,7 +297,7 @@ impl Figure {
             let rows: Vec<Option<usize>> = shown.clone().map(|(_, example)| example.row).collect();
             let own: Vec<f64> = shown.map(|(_, example)| example.gain()).collect();
             let by = deciding.map_or(String::new(), |policy| format!(" ({})", policy.name));
-            of_tasks.push((panel, series(panels, panel), by.clone(), own));
+            of_tasks.push((panel, series(panels, panel, &panel.model), by.clone(), own));
             for (model, examples) in &panel.beside {
                 let same = examples.iter().filter(|example| rows.contains(&example.row));
                 of_tasks.push((
@@ -304,13 +326,7 @@ impl Figure {
             let each: Vec<(String, &[f64])> =
                 of_it.map(|(_, name, _, gained)| (name.clone(), &gained[..])).collect();
             if !each.is_empty() {
-                let chart = gains(
-                    &each,
-                    panels
-                        .iter()
-                        .find(|one| one.head() == head)
-                        .map_or(Measure::default(), |one| one.measure),
-                );
+                let chart = gains(&each, measure(panels, &head));
                 drawing.charts.push(self.chart(chart, &head, ""));
             }
         }
@@ -349,7 +365,7 @@ impl Figure {
             });
             let all = || ends[0].points.iter().chain(points.iter().copied()).chain(&ends[1].points);
             let latency = |point: &SweepPoint| Some(point.latencies.first()?.as_ref()?.mean_ms);
-            let name = format!("{}{}", series_of_policy(panels, panel), policy.policy);
+            let name = series(panels, panel, policy.policy.name());
             let score = panel.measure.name();
             for (what, value) in [
                 (
@@ -376,8 +392,10 @@ impl Figure {
             time.lines.push(always(ends[0].points.first().and_then(latency)));
             time.lines.retain(|line| !line.points.is_empty());
             let head = panel.head();
-            drawing.charts.push(self.chart(quality, &head, ""));
-            drawing.charts.push(self.chart(time, &head, "-latency"));
+            let varied = variation(panels, panel);
+            let slug = if varied.is_empty() { varied } else { format!("-{}", slug(&varied)) };
+            drawing.charts.push(self.chart(quality, &head, &slug));
+            drawing.charts.push(self.chart(time, &head, &format!("{slug}-latency")));
         }
         Ok(drawing)
     }
@@ -385,7 +403,7 @@ impl Figure {
     /// Figure 5: what the instances are that are not retrieved for.
     fn abstentions(&self, panels: &[Panel]) -> Result<Drawing> {
         let columns =
-            ["n", "%RAG", "abstentions"].into_iter().chain(ABSTENTIONS).chain(["precision"]);
+            ["n", "%RAG", "abstentions"].into_iter().chain(ABSTENTIONS).chain(["precision %"]);
         let mut drawing =
             Drawing { columns: columns.map(String::from).collect(), ..Drawing::default() };
         let decided = panels.iter().filter_map(|panel| Some((panel, panel.judged.deciding()?)));
@@ -410,10 +428,10 @@ impl Figure {
             let rate = 100.0 * (all - abstained.len()) as f64 / all.max(1) as f64;
             let mut values = vec![Some(all as f64), Some(rate), Some(abstained.len() as f64)];
             values.extend(shares.map(known));
-            values.push(known((shares[0] + shares[1]) / 100.0));
-            let name = format!("{}{}", series_of_policy(panels, panel), policy.name);
+            values.push(known(shares[0] + shares[1]));
+            let name = series(panels, panel, &policy.name);
             if !abstained.is_empty() {
-                bars.push((format!("{}{}", series_of_policy(panels, panel), panel.head()), shares));
+                bars.push((series(panels, panel, &panel.head()), shares));
             }
             drawing.rows.push((panel.head(), name, values));
         }
@@ -431,46 +449,53 @@ impl Figure {
             8 => "add --policy trial-retrieval@0.3, and retrieve with a ranker (--mode none,rg1)",
             _ => "add --policy trial-generation@0.5, and entropy@1 with --samples-from",
         };
+        let rankers_vary = panels.iter().any(|panel| panel.ranker != panels[0].ranker);
         let mut found = Vec::new();
         for panel in panels {
             for policy in panel.judged.policies.iter().filter(|one| is_shown(one.policy)) {
                 let name = match (policy.policy, self.number) {
-                    (_, 8) => panel.ranker.clone(),
+                    (_, 8) if rankers_vary => "",
+                    (_, 8) => &panel.ranker,
                     // The paper's name.
-                    (Policy::TrialGeneration, _) => "token uncertainty".into(),
-                    (other, _) => other.to_string(),
+                    (Policy::TrialGeneration, _) => "token uncertainty",
+                    (other, _) => other.name(),
                 };
-                found.push((panel, name, panel.curve(policy, &[])));
+                found.push((panel, series(panels, panel, name), panel.curve(policy, &[])));
             }
         }
         let found = self.decided(found, hint)?;
         let shares = (0..=10).map(|tenth| f64::from(tenth) / 10.0);
+        let columns = shares.clone().map(|share| format!("{:.0} %", 100.0 * share));
         let mut drawing = Drawing {
-            columns: shares
-                .clone()
-                .map(|share| format!("{:.0} %", 100.0 * share))
-                .chain(["as always at %".into()])
-                .collect(),
+            columns: columns.chain(["as always at %".into()]).collect(),
             ..Drawing::default()
         };
         for (panel, name, curve) in &found {
-            let mut values: Vec<Option<f64>> =
-                shares.clone().map(|share| Some(100.0 * curve.at_rate(share)?.score)).collect();
+            let points: Vec<Option<&SweepPoint>> =
+                shares.clone().map(|share| curve.at_rate(share)).collect();
+            let of = |value: fn(&SweepPoint) -> f64| -> Vec<Option<f64>> {
+                points.iter().map(|point| Some(100.0 * value((*point)?))).collect()
+            };
+            let mut values = of(|point| point.score);
             values.push(curve.reaches_always.as_ref().map(|point| 100.0 * point.rag_rate));
-            drawing.rows.push((
-                panel.head(),
-                format!("{}{name}", series_of_policy(panels, panel)),
-                values,
-            ));
+            drawing.rows.push((panel.head(), name.clone(), values));
+            // Equal scores are not parted, and the instances may not be a multiple of ten.
+            let mut rates = of(|point| point.rag_rate);
+            let mut wanted = shares.clone().zip(&rates);
+            if wanted.any(|(share, rate)| rate.is_some_and(|rate| 100.0 * share - rate > 0.05)) {
+                rates.push(None);
+                drawing.rows.push((panel.head(), format!("{name} at %"), rates));
+            }
         }
         for head in heads(panels) {
             let of_it = found.iter().filter(|(panel, ..)| panel.head() == head);
-            let named = of_it.map(|(_, name, curve)| (name.clone(), curve)).collect();
-            let measure = panels
-                .iter()
-                .find(|one| one.head() == head)
-                .map_or(Measure::default(), |one| one.measure);
-            drawing.charts.push(self.chart(Curves { named, measure }.budget(), &head, ""));
+            let named: Vec<(String, &SweepCurve)> =
+                of_it.map(|(_, name, curve)| (name.clone(), curve)).collect();
+            if !named.is_empty() {
+                let measure = measure(panels, &head);
+                let chart = Curves { named, measure }.budget();
+                drawing.charts.push(self.chart(chart, &head, ""));
+            }
         }
         Ok(drawing)
     }
@@ -479,7 +504,7 @@ impl Figure {
     fn calibration(&self, panels: &[Panel]) -> Result<Drawing> {
         let bins = (0..10).map(|bin| format!("{}-{} %", 10 * bin, 10 * bin + 10));
         let mut drawing =
-            Drawing { columns: bins.chain(["error".into()]).collect(), ..Drawing::default() };
+            Drawing { columns: bins.chain(["error %".into()]).collect(), ..Drawing::default() };
         let decided = panels.iter().filter_map(|panel| {
             let policy = panel.judged.deciding()?;
             policy.probabilities.as_ref()?;
@@ -488,7 +513,7 @@ impl Figure {
         let decided: Vec<(&Panel, SweepCurve)> = self.decided(decided.collect(), DECIDE)?;
         for (panel, curve) in &decided {
             let Some(reliability) = &curve.calibration else { continue };
-            let name = format!("{}{}", series_of_policy(panels, panel), curve.policy);
+            let name = series(panels, panel, curve.policy.name());
             for (what, value) in [
                 (
                     "probability %",
@@ -500,20 +525,24 @@ impl Figure {
             ] {
                 let mut values = vec![None; 10];
                 for (at, bin) in reliability.bins.iter().enumerate() {
-                    let place = ((bin.probability * 10.0) as usize).min(9);
-                    values[place] = value(at);
+                    values[bin.place] = value(at);
                 }
-                values.push(Some(reliability.error).filter(|_| what == "helped %"));
+                values.push(Some(100.0 * reliability.error).filter(|_| what == "helped %"));
                 drawing.rows.push((panel.head(), format!("{name} {what}"), values));
             }
         }
-        let named = decided.iter().map(|(panel, curve)| {
-            (format!("{}{}", series_of_policy(panels, panel), panel.head()), curve)
-        });
+        let named =
+            decided.iter().map(|(panel, curve)| (series(panels, panel, &panel.head()), curve));
         let chart = Curves { named: named.collect(), measure: Measure::default() }.calibration();
         drawing.charts.push(Chart { name: self.name(), ..chart });
         Ok(drawing)
     }
+}
+
+/// A text as part of a file's name.
+fn slug(text: &str) -> String {
+    let plain = |c: char| if c.is_alphanumeric() || matches!(c, '+' | '_' | '.') { c } else { '-' };
+    text.to_lowercase().chars().map(plain).collect()
 }
 
 /// Hint where no policy could decide.
@@ -527,14 +556,18 @@ fn contexts(panels: &[Panel]) -> Result<Drawing> {
         Some(100.0 * examples.iter().map(of).sum::<f64>() / examples.len() as f64)
             .filter(|_| !examples.is_empty())
     };
-    for panel in panels {
-        let own = [(panel.model.clone(), &panel.judged.examples[..])];
-        let beside = panel.beside.iter().map(|(model, examples)| (model.clone(), &examples[..]));
+    // Pass rates are another measure.
+    for panel in panels.iter().filter(|panel| panel.measure == Measure::Similarity) {
+        let varied = variation(panels, panel);
+        let others = varied.trim_end_matches("L+R").trim_end_matches(" L").trim();
+        let others = if others == "L" { "" } else { others };
+        let own = [(&panel.model, &panel.judged.examples[..])];
+        let beside = panel.beside.iter().map(|(model, examples)| (model, &examples[..]));
         for (model, examples) in own.into_iter().chain(beside) {
-            let head = panel.head();
-            let place = drawing.rows.iter().position(|row| (&row.0, &row.1) == (&head, &model));
+            let (head, name) = (panel.head(), format!("{others} {model}").trim().to_owned());
+            let place = drawing.rows.iter().position(|row| (&row.0, &row.1) == (&head, &name));
             let place = place.unwrap_or_else(|| {
-                drawing.rows.push((head, model, vec![None; COLUMNS.len()]));
+                drawing.rows.push((head, name, vec![None; COLUMNS.len()]));
                 drawing.rows.len() - 1
             });
             let at = usize::from(panel.has_right);
@@ -563,6 +596,12 @@ fn contexts(panels: &[Panel]) -> Result<Drawing> {
     Ok(drawing)
 }
 
+/// Measure of the panels with a head.
+fn measure(panels: &[Panel], head: &str) -> Measure {
+    let found = panels.iter().find(|panel| panel.head() == head);
+    found.map_or(Measure::default(), |panel| panel.measure)
+}
+
 /// Heads of the panels, each once, in their order.
 fn heads(panels: &[Panel]) -> Vec<String> {
     let mut heads: Vec<String> = Vec::new();
@@ -574,26 +613,30 @@ fn heads(panels: &[Panel]) -> Vec<String> {
     heads
 }
 
-/// Name of a panel among those of the same tasks: the model, and the ranker and contexts where there are several.
-fn series(panels: &[Panel], panel: &Panel) -> String {
-    let mut name = panel.model.clone();
-    if panels.iter().any(|other| other.ranker != panel.ranker) {
-        name = format!("{name} {}", panel.ranker);
+/// Words for what a panel has other than the rest: task file, ranker, sizes of fragments, contexts.
+fn variation(panels: &[Panel], panel: &Panel) -> String {
+    let mut words: Vec<&str> = Vec::new();
+    let is_twin =
+        |other: &&Panel| other.head() == panel.head() && other.benchmark != panel.benchmark;
+    words.extend(panels.iter().find(is_twin).map(|_| panel.benchmark.as_str()));
+    let varies = |of: fn(&Panel) -> &str| panels.iter().any(|other| of(other) != of(panel));
+    if varies(|one| &one.ranker) {
+        words.push(&panel.ranker);
+    }
+    // Functions have sizes of their own.
+    let is_same = |other: &&Panel| other.head() == panel.head();
+    if panels.iter().filter(is_same).any(|other| other.cut != panel.cut) {
+        words.push(&panel.cut);
     }
     if panels.iter().any(|other| other.has_right != panel.has_right) {
-        name += if panel.has_right { " L+R" } else { " L" };
+        words.push(if panel.has_right { "L+R" } else { "L" });
     }
-    name
+    words.join(" ")
 }
 
-/// Start of the name of a policy's series, where there are several contexts.
-fn series_of_policy(panels: &[Panel], panel: &Panel) -> String {
-    let several = panels.iter().any(|other| other.has_right != panel.has_right);
-    match (several, panel.has_right) {
-        (false, _) => String::new(),
-        (true, true) => "L+R ".into(),
-        (true, false) => "L ".into(),
-    }
+/// Name of a series of a panel.
+fn series(panels: &[Panel], panel: &Panel, name: &str) -> String {
+    format!("{} {name}", variation(panels, panel)).trim().to_owned()
 }
 
 impl Drawing {

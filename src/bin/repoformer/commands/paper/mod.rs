@@ -26,7 +26,7 @@ pub(super) enum Paper {
 }
 
 impl Paper {
-    /// What `--paper` names, if it is given.
+    /// Table or figure that `--paper` names, if it is given.
     pub(super) fn of(settings: &Settings) -> Result<Option<Self>> {
         let beside = settings.list("beside");
         let Some(name) = settings.text("paper") else {

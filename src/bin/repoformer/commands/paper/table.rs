@@ -51,6 +51,8 @@ struct PaperRow {
 /// Numbers of a run for one benchmark and one mode or policy.
 #[derive(Debug)]
 pub(crate) struct Measured {
+    /// Name of the run's benchmark.
+    pub(crate) benchmark: String,
     /// The paper's tasks that these are, or stand for.
     pub(crate) tasks: Tasks,
     pub(crate) model: String,
@@ -127,10 +129,27 @@ impl PaperTable {
     }
 
     /// The table with the numbers of a run.
-    pub(crate) fn text(&self, measured: &[Measured], format: ScoreFormat) -> String {
+    ///
+    /// # Errors
+    /// Two results belong into one cell.
+    pub(crate) fn text(&self, measured: &[Measured], format: ScoreFormat) -> Result<String> {
+        let cell =
+            |one: &Measured| (one.model.clone(), policy(&one.mode).to_owned(), one.tasks.head());
+        for (place, one) in measured.iter().enumerate() {
+            if let Some(twin) = measured[..place].iter().find(|other| cell(other) == cell(one)) {
+                let (_, policy, head) = cell(one);
+                return fail(
+                    format!(
+                        "two results belong into the table's cell of {head}, policy {policy}: {} ({}) and {} ({})",
+                        twin.benchmark, twin.mode, one.benchmark, one.mode
+                    ),
+                    "run one at a time: what is completed is kept; --paper-dataset tells data sets apart",
+                );
+            }
+        }
         let text = written(format, || self.table(measured), self.records(measured));
         if format != ScoreFormat::Text {
-            return text;
+            return Ok(text);
         }
         let Self { title, paper, model, .. } = self;
         let has = |key: &str| measured.iter().any(|one| one.values.contains_key(key));
@@ -144,7 +163,7 @@ impl PaperTable {
             true => "\nNo unit tests were given (--exec MODE=FILE), so UT is not known.\n",
             false => "",
         };
-        format!("{title} ({paper}); in brackets the paper's {model}\n\n{text}{note}")
+        Ok(format!("{title} ({paper}); in brackets the paper's {model}\n\n{text}{note}"))
     }
 
     /// Model and policy of each row, in order: the paper's policies first.
@@ -240,14 +259,15 @@ mod tests {
     fn the_papers_numbers_stand_beside_the_runs() {
         let table = PaperTable::open("table-2", Some("Repoformer-3B")).unwrap();
         let measured = [Measured {
+            benchmark: "line".into(),
             tasks: Tasks::of("line.jsonl".as_ref(), Language::Python, None),
             model: "mine".into(),
             mode: "self@0.2".into(),
             values: [("es", 12.5)].into(),
         }];
-        let text = table.text(&measured, ScoreFormat::Text);
+        let text = table.text(&measured, ScoreFormat::Text).unwrap();
         assert!(text.contains("self-threshold") && text.contains("12.50 (79.02)"), "{text}");
-        let lines = table.text(&measured, ScoreFormat::Jsonl);
+        let lines = table.text(&measured, ScoreFormat::Jsonl).unwrap();
         let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
         assert_eq!(first["em"], json!({"measured": null, "paper": 59.63}));
     }

@@ -20,7 +20,10 @@ impl Tasks {
     pub(crate) fn of(file: &Path, language: Language, dataset: Option<&str>) -> Self {
         let name = file.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let path = file.to_string_lossy().to_lowercase();
-        let task = ["chunk", "function", "api"].into_iter().find(|task| name.contains(task));
+        let words =
+            || name.split(|c: char| !c.is_alphabetic()).map(|word| word.trim_end_matches('s'));
+        let task =
+            ["chunk", "function", "api"].into_iter().find(|task| words().any(|one| one == *task));
         let task = task.unwrap_or("line");
         let named = |words: &[&str]| words.iter().any(|word| path.contains(word));
         let dataset = match dataset {
@@ -51,6 +54,7 @@ mod tests {
     fn names_of_files_tell_the_tasks() {
         for (path, dataset, head) in [
             ("line.jsonl", None, "RepoEval line"),
+            ("rapid_capitals.jsonl", None, "RepoEval line"),
             ("x/api_level_completion_2k_context_codex.test.jsonl", None, "RepoEval api"),
             (
                 "crosscodelongeval/python_function_completion_sparse_rg1.jsonl",
