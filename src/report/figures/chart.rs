@@ -3,7 +3,7 @@
 use super::legend::Legend;
 use super::scale::Scale;
 use super::svg::Anchor::{Middle, Start};
-use super::svg::{FAINT, Figure, Medium, Paint, Svg, Type, fit};
+use super::svg::{FAINT, Figure, Medium, Paint, Svg, Type, fit, width as width_of};
 use crate::evaluate::statistics::Interval;
 
 const LEFT: f64 = 40.0;
@@ -160,7 +160,17 @@ impl Bars<'_> {
                 svg.group(&title, None, |svg| svg.rect(x, y, bar, foot - y, Paint::Series(series)));
             }
             let middle = LEFT + slot * (name as f64 + 0.5);
-            svg.text((middle, bottom + 15.0), Middle, FAINT, &fit(text, slot - 2.0, Type::Small));
+            let is_long = width_of(text, Type::Small) > slot - 2.0 && chart.x.is_empty();
+            let parts = text.rsplit_once(' ').filter(|_| is_long);
+            let (first, second) = parts.unwrap_or((text, ""));
+            for (part, below) in [(first, 14.0), (second, 26.0)] {
+                svg.text(
+                    (middle, bottom + below),
+                    Middle,
+                    FAINT,
+                    &fit(part, slot - 2.0, Type::Small),
+                );
+            }
         }
         svg.line((LEFT, *bottom), (right, *bottom), 1.0, Paint::Ink);
     }

@@ -90,6 +90,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let mut walked = None;
     let resampling = resampling(&settings)?;
     let experiments = experiments_of(&settings, &modes)?;
+    if let Some(Paper::Table(table)) = &paper {
+        // Before the hours of completing.
+        for (experiment, settings) in &experiments {
+            table.check_has(&tasks_of(experiment, settings)?, &experiment.name)?;
+        }
+    }
     let possible = experiments.iter().flat_map(|(one, _)| possible_modes(one, &modes).0);
     let possible: BTreeSet<Mode> = possible.collect();
     for (experiment, settings) in experiments {
@@ -151,7 +157,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
                 tasks,
                 benchmark: experiment.layout.benchmark.clone(),
                 cut: experiment.layout.cut.to_string(),
-                ranker: experiment.retrieval.search.ranker.to_string(),
+                // Contexts that tasks carry are nobody's.
+                ranker: match judged.mode {
+                    Mode::Given => Mode::Given.to_string(),
+                    _ => experiment.retrieval.search.ranker.to_string(),
+                },
+                metric: experiment.scoring.name(experiment.scoring.first(), 1),
                 has_right: matches!(&experiment.prompts.layout, PromptLayout::Style(style) if style.shows_right()),
                 model: completion.model.clone(),
                 beside: beside(&experiment, &judged, &completion.model, &settings)?,
@@ -162,8 +173,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
                 [Some(without), Some(with)] => panel.tested(&without, &with),
                 _ => None,
             };
-            panels.push(panel);
-            panels.extend(tested);
+            if !panels.iter().any(|other| panel.repeats(other)) {
+                panels.push(panel);
+                panels.extend(tested);
+            }
             continue;
         }
         if let Some(folder) = &args.report {
@@ -204,7 +217,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
 /// The paper's tasks that an experiment's are, or stand for.
 fn tasks_of(experiment: &Experiment, settings: &Settings) -> Result<Tasks> {
     let file = experiment.tasks()?.path.clone();
-    Ok(Tasks::of(&file, experiment.layout.language, settings.text("paper-dataset")))
+    let tasks = experiment.tasks.as_ref();
+    let known = tasks.and_then(|set| set.tasks.first()?.kind());
+    let kind = if are_functions(settings, tasks) { Some("function") } else { known };
+    Ok(Tasks::of(&file, experiment.layout.language, settings.text("paper-dataset"), kind))
 }
 
 /// The tasks as other models completed them in earlier runs, `MODEL` or `MODEL@STYLE`.
@@ -220,6 +236,12 @@ fn beside(
             Some((model, style)) => (model, Some(style)),
             None => (text.as_str(), None),
         };
+        if text == model_of_run {
+            return fail(
+                format!("--beside {text} is the model of this run"),
+                "name another, or another prompt style of it: MODEL@STYLE",
+            );
+        }
         let style = style.map(|style| settings.only("prompt-style", style));
         let other = experiment_like(experiment, style.as_ref().unwrap_or(settings))?;
         for mode in [Mode::Without, mode] {

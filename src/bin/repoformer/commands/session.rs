@@ -328,11 +328,17 @@ fn language(settings: &Settings, tasks: Option<&TaskSet>) -> Result<Language> {
     Ok(most.unwrap_or_default())
 }
 
-/// The folder of repositories; none for tasks that name no repository, as those of CrossCodeLongEval.
+/// The folder of repositories; none for tasks that name no repository, as those of CrossCodeLongEval, and for tasks whose
+/// repositories are not there where nothing is retrieved, as mostly for those of CrossCodeEval.
 fn repos_dir_of<'s>(settings: &'s Settings, tasks: Option<&TaskSet>) -> Option<&'s Path> {
+    let dir = settings.text("repos-dir").map(Path::new)?;
     let tasks = tasks.map_or(&[][..], |set| &set.tasks);
-    let name_none = !tasks.is_empty() && tasks.iter().all(|task| task.repository.is_empty());
-    settings.text("repos-dir").map(Path::new).filter(|_| !name_none)
+    let modes: Vec<Mode> = settings.parsed_list("mode").unwrap_or_default();
+    let retrieves = modes.is_empty() || modes.iter().any(|mode| mode.retrieves());
+    let is_there = |task: &Task| {
+        !task.repository.is_empty() && (retrieves || dir.join(&task.repository).is_dir())
+    };
+    (tasks.is_empty() || tasks.iter().any(is_there)).then_some(dir)
 }
 
 /// Those of the modes that can be run for an experiment's tasks, and why others cannot.
@@ -393,15 +399,27 @@ pub(super) fn read_tasks(file: &Path) -> Result<TaskSet> {
     Ok(reading.set)
 }
 
+/// Name of a task file without its extensions.
+fn stem(file: &Path) -> String {
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    let ends = [".jsonl.gz", ".jsonl.zst", ".jsonl", ".json"];
+    let stem = ends.iter().find_map(|end| name.strip_suffix(end));
+    stem.unwrap_or(if name == "-" { "stdin" } else { &name }).to_owned()
+}
+
 fn benchmark(settings: &Settings, file: Option<&Path>) -> Result<String> {
     let name = match (settings.text("benchmark"), file) {
         (Some(name), _) => name.to_owned(),
         (None, Some(file)) => {
-            let name = file.file_name().unwrap_or_default().to_string_lossy();
-            let stem = [".jsonl.gz", ".jsonl.zst", ".jsonl", ".json"]
-                .iter()
-                .find_map(|end| name.strip_suffix(end));
-            stem.unwrap_or(if name == "-" { "stdin" } else { &name }).to_owned()
+            let is_twin = |other: &&String| stem(Path::new(other)) == stem(file);
+            let folder = file.parent().and_then(Path::file_name).map(|name| name.to_string_lossy());
+            match folder {
+                // Files of one name, as CrossCodeEval has for each language, are told apart by their folders.
+                Some(folder) if settings.list("tasks").iter().filter(is_twin).count() > 1 => {
+                    format!("{folder}_{}", stem(file))
+                }
+                _ => stem(file),
+            }
         }
         (None, None) => "none".into(),
     };

@@ -97,9 +97,17 @@ pub(crate) struct Panel {
     /// Completions of these tasks by other models.
     pub(crate) beside: Vec<(String, Vec<Example>)>,
     pub(crate) measure: Measure,
+    /// Metric of edit similarities.
+    pub(crate) metric: String,
 }
 
 impl Panel {
+    /// Whether another panel shows the same, as where the contexts that tasks carry are shown for each of several rankers.
+    pub(crate) fn repeats(&self, other: &Self) -> bool {
+        let is_given = self.judged.mode == Mode::Given && other.judged.mode == Mode::Given;
+        is_given && self.benchmark == other.benchmark && self.has_right == other.has_right
+    }
+
     fn head(&self) -> String {
         match self.measure {
             Measure::Similarity => self.tasks.head(),
@@ -140,6 +148,7 @@ impl Panel {
             judged,
             beside: Vec::new(),
             measure: Measure::Pass,
+            metric: self.metric.clone(),
         })
     }
 
@@ -202,6 +211,12 @@ impl Figure {
                 "choose one",
             );
         }
+        if settings.text("paper-model").is_some() {
+            return fail(
+                format!("--paper-model is for tables, and {name} is a figure"),
+                "leave it out: what the paper says of the figure stands below it",
+            );
+        }
         if !settings.list("beside").is_empty() && !matches!(self.number, 3 | 6 | 7 | 10) {
             return fail(
                 format!("{name} shows one model"),
@@ -253,10 +268,14 @@ impl Figure {
         };
         write_page(folder, &page)?;
         let (title, number) = (self.title, self.number);
+        let mut metrics: Vec<&str> = panels.iter().map(|panel| panel.metric.as_str()).collect();
+        metrics.sort_unstable();
+        metrics.dedup();
+        let metrics = metrics.join(", ");
         Ok(match format {
             ScoreFormat::Text => {
                 format!(
-                    "{title} (Repoformer (Wu et al., ICML 2024), Figure {number})\n\n{text}\n{facts}\n"
+                    "{title} (Repoformer (Wu et al., ICML 2024), Figure {number}); edit similarity by {metrics}\n\n{text}\n{facts}\n"
                 )
             }
             _ => text,
@@ -367,6 +386,8 @@ impl Figure {
             let latency = |point: &SweepPoint| Some(point.latencies.first()?.as_ref()?.mean_ms);
             let name = series(panels, panel, policy.policy.name());
             let score = panel.measure.name();
+            let lacks = panel.judged.clock.as_ref().is_some_and(|clock| clock.without_embedding);
+            let latency_name = if lacks { "latency ms + embedding" } else { "latency ms" };
             for (what, value) in [
                 (
                     score,
@@ -374,7 +395,7 @@ impl Figure {
                         as &dyn Fn(&SweepPoint) -> Option<f64>,
                 ),
                 ("%RAG", &|point| Some(100.0 * point.rag_rate)),
-                ("latency ms", &latency),
+                (latency_name, &latency),
             ] {
                 let values: Vec<Option<f64>> = all().map(value).collect();
                 if values.iter().any(Option::is_some) {
@@ -452,7 +473,13 @@ impl Figure {
         let rankers_vary = panels.iter().any(|panel| panel.ranker != panels[0].ranker);
         let mut found = Vec::new();
         for panel in panels {
+            let mut seen: Vec<Policy> = Vec::new();
             for policy in panel.judged.policies.iter().filter(|one| is_shown(one.policy)) {
+                // Thresholds make no other curve.
+                if seen.contains(&policy.policy) {
+                    continue;
+                }
+                seen.push(policy.policy);
                 let name = match (policy.policy, self.number) {
                     (_, 8) if rankers_vary => "",
                     (_, 8) => &panel.ranker,

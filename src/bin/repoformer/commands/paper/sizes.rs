@@ -52,9 +52,13 @@ pub(crate) fn sizes(settings: &Settings, format: ScoreFormat) -> Result<String> 
     let repos_dir = settings.text("repos-dir").map(Path::new);
     let mut measured = Vec::new();
     for file in settings.list("tasks").iter().map(Path::new) {
-        let found = lengths(file, repos_dir, &tokenizer)?;
+        let mut found = lengths(file, repos_dir, &tokenizer)?;
+        if found.kinds.is_empty() && repos_dir.is_some() {
+            // Tasks whose files are not there carry their contexts.
+            found = lengths(file, None, &tokenizer)?;
+        }
         output::problems(&found.problems);
-        let tasks = Tasks::of(file, Language::default(), settings.text("paper-dataset"));
+        let tasks = Tasks::of(file, Language::default(), settings.text("paper-dataset"), None);
         measured.extend(found.kinds.iter().map(|kind| (tasks.clone(), values(kind))));
     }
     if measured.is_empty() {

@@ -58,6 +58,10 @@ pub(crate) struct Measured {
     pub(crate) model: String,
     /// Mode or policy, as in the table of a run.
     pub(crate) mode: String,
+    /// Metric of exact match and edit similarity.
+    pub(crate) metric: String,
+    /// Whether latencies lack the time for the queries' dense vectors.
+    pub(crate) lacks: bool,
     /// Numbers × 100, or counts, by key.
     pub(crate) values: BTreeMap<&'static str, f64>,
 }
@@ -68,7 +72,7 @@ fn policy(mode: &str) -> &str {
         "none" | "never" => "none",
         "rg1" | "given" | "always" => "always",
         "self@greedy" => "self-greedy",
-        _ if mode == "self" || mode.starts_with("self@") => "self-threshold",
+        "self" => "self-threshold",
         other => other,
     }
 }
@@ -90,6 +94,23 @@ impl PaperTable {
         }
         table.model = wanted.to_owned();
         Ok(table)
+    }
+
+    /// Refuses tasks that the table has no column for.
+    pub(crate) fn check_has(&self, tasks: &Tasks, benchmark: &str) -> Result<()> {
+        let all = self.tasks();
+        if all.contains(tasks) {
+            return Ok(());
+        }
+        let heads = all.iter().map(Tasks::head).collect::<Vec<_>>().join(", ");
+        fail(
+            format!(
+                "{benchmark}: {} has no column for {}; it has {heads}",
+                self.paper,
+                tasks.head()
+            ),
+            "choose the task files of its columns; the name of a file tells its kind, --paper-dataset its data set",
+        )
     }
 
     /// The tasks that the table has, in its order.
@@ -121,9 +142,19 @@ impl PaperTable {
         })
     }
 
-    /// The paper's number for the chosen model.
+    /// The paper's number for the chosen model; none at another threshold than the paper's.
     fn number(&self, tasks: &Tasks, policy: &str, key: &str) -> Option<f64> {
-        let mut rows = self.of(tasks).filter(|row| row.model == self.model && row.policy == policy);
+        let usual = if tasks.task == "function" { 0.15 } else { 0.2 };
+        let (policy, threshold) = match policy.split_once('@') {
+            Some(("self", threshold)) => ("self-threshold", threshold.parse().ok()),
+            _ => (policy, Some(usual)),
+        };
+        let is_it = |row: &&PaperRow| {
+            let of_row = row.values.get("threshold").map_or(Some(usual), toml::Value::as_float);
+            let is_same = policy != "self-threshold" || of_row == threshold;
+            row.model == self.model && row.policy == policy && is_same
+        };
+        let mut rows = self.of(tasks).filter(is_it);
         let value = rows.find_map(|row| row.values.get(key))?;
         value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64))
     }
@@ -163,7 +194,19 @@ impl PaperTable {
             true => "\nNo unit tests were given (--exec MODE=FILE), so UT is not known.\n",
             false => "",
         };
-        Ok(format!("{title} ({paper}); in brackets the paper's {model}\n\n{text}{note}"))
+        let mut metrics: Vec<&str> = measured.iter().map(|one| one.metric.as_str()).collect();
+        metrics.sort_unstable();
+        metrics.dedup();
+        let metrics = metrics.join(", ");
+        let lacks = match wants("speedup") && measured.iter().any(|one| one.lacks) {
+            true => {
+                "\nSU is not known: the times lack those for the queries' dense vectors, which came from a file.\n"
+            }
+            false => "",
+        };
+        Ok(format!(
+            "{title} ({paper}); scores by {metrics}; in brackets the paper's {model}\n\n{text}{note}{lacks}"
+        ))
     }
 
     /// Model and policy of each row, in order: the paper's policies first.
@@ -260,9 +303,11 @@ mod tests {
         let table = PaperTable::open("table-2", Some("Repoformer-3B")).unwrap();
         let measured = [Measured {
             benchmark: "line".into(),
-            tasks: Tasks::of("line.jsonl".as_ref(), Language::Python, None),
+            tasks: Tasks::of("line.jsonl".as_ref(), Language::Python, None, None),
             model: "mine".into(),
             mode: "self@0.2".into(),
+            metric: "repoformer".into(),
+            lacks: false,
             values: [("es", 12.5)].into(),
         }];
         let text = table.text(&measured, ScoreFormat::Text).unwrap();

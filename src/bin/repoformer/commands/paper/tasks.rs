@@ -15,16 +15,21 @@ pub(crate) struct Tasks {
 }
 
 impl Tasks {
-    /// The tasks of a file: the name tells chunks, functions, calls, and lines otherwise; the data set is the one that was named,
-    /// or that the path names, or RepoEval, which has no chunks.
-    pub(crate) fn of(file: &Path, language: Language, dataset: Option<&str>) -> Self {
+    /// The tasks of a file: its name tells chunks, functions and calls, else the kind that the tasks have, and lines otherwise; the
+    /// data set is the one that was named, or that the path names, or RepoEval, which has no chunks.
+    pub(crate) fn of(
+        file: &Path,
+        language: Language,
+        dataset: Option<&str>,
+        kind: Option<&str>,
+    ) -> Self {
         let name = file.file_name().unwrap_or_default().to_string_lossy().to_lowercase();
         let path = file.to_string_lossy().to_lowercase();
         let words =
             || name.split(|c: char| !c.is_alphabetic()).map(|word| word.trim_end_matches('s'));
         let task =
             ["chunk", "function", "api"].into_iter().find(|task| words().any(|one| one == *task));
-        let task = task.unwrap_or("line");
+        let task = task.or(kind).unwrap_or("line");
         let named = |words: &[&str]| words.iter().any(|word| path.contains(word));
         let dataset = match dataset {
             Some(dataset) => dataset,
@@ -51,6 +56,13 @@ mod tests {
     use super::*;
 
     #[test]
+    fn tasks_tell_their_kind_where_the_name_does_not() {
+        let of = |kind| Tasks::of("x.jsonl".as_ref(), Language::Python, None, kind).head();
+        assert_eq!(of(Some("function")), "RepoEval function");
+        assert_eq!(of(Some("chunk")), "CrossCodeLongEval chunk");
+    }
+
+    #[test]
     fn names_of_files_tell_the_tasks() {
         for (path, dataset, head) in [
             ("line.jsonl", None, "RepoEval line"),
@@ -70,7 +82,7 @@ mod tests {
             ),
         ] {
             assert_eq!(
-                Tasks::of(Path::new(path), Language::Python, dataset).head(),
+                Tasks::of(Path::new(path), Language::Python, dataset, None).head(),
                 head,
                 "{path}"
             );

@@ -141,10 +141,14 @@ pub(crate) fn score(
     repositories.sort_unstable();
     repositories.dedup();
     if repositories.len() < 2 {
+        let are_named = repositories.iter().any(|name| !name.is_empty());
+        let why = if are_named {
+            "all instances are of one repository"
+        } else {
+            "the tasks name no repository"
+        };
         return fail(
-            format!(
-                "policy {kind}: all instances are of one repository, so there is no other to train on"
-            ),
+            format!("policy {kind}: {why}, so there is no other to train on"),
             "give a trained policy (--model FILE; for `run`, --policy-model FILE), or instances of more repositories",
         );
     }
