@@ -311,7 +311,11 @@ mod tests {
             values: [("es", 12.5)].into(),
         }];
         let text = table.text(&measured, ScoreFormat::Text).unwrap();
-        assert!(text.contains("self-threshold") && text.contains("12.50 (79.02)"), "{text}");
+        assert!(text.contains("self@0.2") && text.contains("12.50 (79.02)"), "{text}");
+        // The paper's number is at another threshold than this.
+        let line = &measured[0].tasks;
+        let number = |policy| table.number(line, policy, "es");
+        assert_eq!((number("self-threshold"), number("self@0.9")), (Some(79.02), None));
         let lines = table.text(&measured, ScoreFormat::Jsonl).unwrap();
         let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
         assert_eq!(first["em"], json!({"measured": null, "paper": 59.63}));
