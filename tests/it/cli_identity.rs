@@ -163,7 +163,7 @@ const SETTINGS: &[Change] = &[
     ("clock", Windows, &["--clock=serial"], ""),
     ("paper", Windows, &["--paper=table-2"], ""),
     ("paper-model", Windows, &["--paper=table-2", "--paper-model=StarCoderBase-7B"], ""),
-    ("paper-dataset", Windows, &["--paper=table-2", "--paper-dataset=CrossCodeLongEval"], ""),
+    ("paper-dataset", Windows, &["--paper=table-7", "--paper-dataset=CrossCodeEval"], ""),
 ];
 
 /// Settings without a line, and why.
