@@ -47,7 +47,7 @@ fn another_model_is_drawn_on_the_same_instances() {
     let beside = [&endpoint, "--model=good", figure, "--policy=random@-1", "--beside=weak"];
     place.run(&[&RUN[..], &beside].concat()).failed().says(&[
         "no predictions of weak (none)",
-        "run it first with --model weak, in this cache; --beside weak@STYLE names its prompt style",
+        "run these tasks first with --model weak, in this cache; --beside weak@STYLE names its prompt style",
     ]);
     place.run(&[&RUN[..], &[&endpoint, "--model=weak"]].concat()).done();
     let found = rows(&place, &beside);
@@ -70,7 +70,15 @@ fn another_model_is_drawn_on_the_same_instances() {
     place.run(&[&short[..], &["--max-tokens=3"]].concat()).done();
     let of_short = [&endpoint, "--model=good", figure, "--policy=random@-1", "--beside=short"];
     let refused = place.run(&[&RUN[..], &of_short].concat()).failed();
-    refused.says(&["these cannot be compared fairly", "max-tokens"]);
+    refused.says(&["none-starcoder-short.jsonl: stale: max-tokens was 3, is 9"]);
+    let few =
+        [&RUN[..], &[&endpoint, "--model=few", "--top-k=1", "--prompt-style=codellama"]].concat();
+    let few: Vec<&str> = few.into_iter().filter(|one| *one != "--prompt-style=starcoder").collect();
+    place.run(&few).done();
+    let of_few =
+        [&endpoint, "--model=good", figure, "--policy=random@-1", "--beside=few@codellama"];
+    let refused = place.run(&[&RUN[..], &of_few].concat()).failed();
+    refused.says(&["codellama-chunk-4-stride-2.jsonl: stale: top-k was 1, is 20"]);
     // A policy that retrieves for nothing shows no instance of either.
     let none = [&endpoint, "--model=good", figure, "--policy=random@2", "--beside=weak"];
     assert!(rows(&place, &none).iter().all(|row| row["values"]["n"] == 0.0));

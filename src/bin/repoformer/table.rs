@@ -38,6 +38,18 @@ pub(crate) fn written(
     }
 }
 
+/// The names, each once, sorted and with commas between.
+pub(crate) fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> String {
+    names.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
+}
+
+/// A measured number with the one to compare it with in brackets: `37.21 (72.30)`; `-` stands for a number that is not known.
+pub(crate) fn beside(measured: Option<f64>, other: Option<f64>, digits: usize) -> String {
+    let text = |number: f64| format!("{number:.digits$}");
+    let other = other.map(|number| format!(" ({})", text(number)));
+    or_dash(measured.map(text)) + &other.unwrap_or_default()
+}
+
 /// A JSON value, indented.
 pub(crate) fn json_text(value: &Value) -> String {
     format!("{value:#}\n")

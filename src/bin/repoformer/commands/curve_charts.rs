@@ -145,17 +145,27 @@ impl Curves<'_> {
 
     /// Parts of the instances that a policy does not retrieve for (figure 5), at its only threshold or else the best one.
     pub(super) fn abstentions(&self) -> Chart {
-        let shown = |curve: &SweepCurve| {
-            let point = match &curve.points[..] {
-                [only] => only,
-                _ => curve.best()?,
-            };
-            let (right, precision) = (point.abstained_right?, point.abstention_precision?);
-            Some([right, precision - right, 1.0 - precision].map(|share| 100.0 * share))
+        let shown = |curve: &SweepCurve| match &curve.points[..] {
+            [only] => abstention_parts(only),
+            _ => abstention_parts(curve.best()?),
         };
-        let bars =
-            self.named.iter().filter_map(|(name, curve)| Some((name.clone(), shown(curve)?)));
-        abstentions(bars.collect())
+        let bars = self.named.iter().filter_map(|(name, curve)| Some((name, shown(curve)?)));
+        let bars: Vec<(&String, [f64; 3])> = bars.collect();
+        let part = |(part, name): (usize, &&str)| {
+            let shares = bars.iter().enumerate();
+            let points = shares.map(|(at, (_, shares))| (at as f64, shares[part]));
+            Line { name: (*name).to_owned(), points: points.collect() }
+        };
+        Chart {
+            name: "abstentions".into(),
+            title: "Instances without retrieval".into(),
+            caption: "Instances that a policy does not retrieve for. The lower two parts together are the precision of abstention."
+                .into(),
+            x: String::new(),
+            y: "abstentions, %".into(),
+            lines: ABSTENTIONS.iter().enumerate().map(part).collect(),
+            form: ChartForm::Stacks(bars.iter().map(|(name, _)| (*name).clone()).collect()),
+        }
     }
 
     /// Gains where a policy retrieves (figure 6), at its only threshold or else the best one.
@@ -189,26 +199,11 @@ fn rate(point: &SweepPoint) -> f64 {
     100.0 * point.rag_rate
 }
 
-/// Figure 5: a bar for each name, of its shares in per cent in the order of [`ABSTENTIONS`].
-pub(super) fn abstentions(bars: Vec<(String, [f64; 3])>) -> Chart {
-    let part = |(part, name): (usize, &&str)| Line {
-        name: (*name).to_owned(),
-        points: bars
-            .iter()
-            .enumerate()
-            .map(|(at, (_, shares))| (at as f64, shares[part]))
-            .collect(),
-    };
-    Chart {
-        name: "abstentions".into(),
-        title: "Instances without retrieval".into(),
-        caption: "What the instances are that a policy does not retrieve for. The lower two parts together are the precision of abstention."
-            .into(),
-        x: String::new(),
-        y: "abstentions, %".into(),
-        lines: ABSTENTIONS.iter().enumerate().map(part).collect(),
-        form: ChartForm::Stacks(bars.iter().map(|(name, _)| name.clone()).collect()),
-    }
+/// Shares of the abstentions in per cent, in the order of [`ABSTENTIONS`]; `None` without abstentions, or where it is not known
+/// which completions are right.
+pub(super) fn abstention_parts(point: &SweepPoint) -> Option<[f64; 3]> {
+    let (right, precision) = (point.abstained_right?, point.abstention_precision?);
+    Some([right, precision - right, 1.0 - precision].map(|share| 100.0 * share))
 }
 
 /// Figures 3, 6 and 10: how many instances gain how much, for each name.

@@ -178,10 +178,11 @@ fn mean(times: impl Iterator<Item = Option<f64>>) -> Option<f64> {
 }
 
 /// The numbers of a benchmark's rows for a table of the paper: those of the first metric of each.
-pub(super) fn measured(rows: &[Row], model: &str, tasks: &Tasks) -> Vec<Measured> {
+pub(super) fn measured(rows: &[Row], benchmark: &str, model: &str, tasks: &Tasks) -> Vec<Measured> {
     let mut all: Vec<Measured> = Vec::new();
+    let rows: Vec<&Row> = rows.iter().filter(|row| row.benchmark == benchmark).collect();
     let always_lacks = rows.iter().any(|row| row.is_always && row.without_embedding);
-    for row in rows {
+    for &row in &rows {
         if all.iter().any(|one| one.mode == row.mode) {
             continue;
         }
@@ -196,11 +197,8 @@ pub(super) fn measured(rows: &[Row], model: &str, tasks: &Tasks) -> Vec<Measured
         let rest = [("id_f1", score), ("ut", row.pass_rate()), ("speedup", speedup)];
         values.extend(rest.into_iter().filter_map(|(key, value)| Some((key, 100.0 * value?))));
         if row.is_always
-            && let Some(without) = rows.iter().find(|other| {
-                other.benchmark == row.benchmark
-                    && other.mode == "none"
-                    && other.metric == row.metric
-            })
+            && let Some(without) =
+                rows.iter().find(|other| other.mode == "none" && other.metric == row.metric)
         {
             let names = ["decreased", "unchanged", "increased"];
             let counts = row.changes(without);
@@ -212,6 +210,12 @@ pub(super) fn measured(rows: &[Row], model: &str, tasks: &Tasks) -> Vec<Measured
         all.push(Measured { benchmark, tasks, model, mode, values, metric, lacks: always_lacks });
     }
     all
+}
+
+/// Name of a benchmark's first metric, with its cut and what it makes of several samples.
+pub(super) fn metric_name(rows: &[Row], benchmark: &str) -> String {
+    let found = rows.iter().find(|row| row.benchmark == benchmark);
+    found.map(|row| row.metric_name.clone()).unwrap_or_default()
 }
 
 /// Sets how much of always retrieving's latency each row of the same tasks saves.
@@ -311,11 +315,6 @@ impl Row {
             }
         }
         counts
-    }
-
-    /// Whether it is of these tasks.
-    pub(super) fn is_of(&self, benchmark: &str) -> bool {
-        self.benchmark == benchmark
     }
 
     /// Number of tasks scored.

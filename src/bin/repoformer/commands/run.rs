@@ -5,29 +5,24 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use repoformer::evaluate::conditions::{Conditions, differences, made_with};
 use repoformer::evaluate::statistics::Resampling;
-use repoformer::pipeline::{
-    self, Completion, Experiment, Layout, PromptLayout, SignalSources, StageReport,
-};
+use repoformer::pipeline::{self, Completion, Experiment, Layout, StageReport};
 use repoformer::retrieve::{Mode, REPOCODER_MODES};
-use repoformer::selective::policy::{Example, Measure};
 use repoformer::store::artifact::write_file;
 
 use super::complete::complete_modes;
-use super::mixed;
-use super::paper::{self, Panel, Paper, Tasks};
+use super::paper::{self, Panel, Paper, tasks_of};
 use super::report::{self, Making};
 use super::rows::{self, Row};
-use super::selective::{Judged, Policies, Selected};
+use super::selective::{Policies, Selected};
 use super::session::{
-    are_functions, begin, check_completable, completion_of, experiment_like, experiments_of, label,
-    modes, possible_modes, resampling, seed,
+    are_functions, begin, check_completable, completion_of, experiments_of, label, modes,
+    possible_modes, resampling, seed,
 };
 use super::stages::read_predictions;
 use super::tests_of_run::TestResults;
 use super::{rg_rg, server};
-use crate::output::{self, fail, write_data};
+use crate::output::{self, write_data};
 use crate::settings::{Given, SettingFlags, Settings};
 use crate::table::ScoreFormat;
 
@@ -90,20 +85,19 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let mut walked = None;
     let resampling = resampling(&settings)?;
     let experiments = experiments_of(&settings, &modes)?;
-    if let Some(Paper::Table(table)) = &paper {
-        // Before the hours of completing.
-        for (experiment, settings) in &experiments {
-            table.check_has(&tasks_of(experiment, settings)?, &experiment.name)?;
-        }
-    }
-    let possible = experiments.iter().flat_map(|(one, _)| possible_modes(one, &modes).0);
-    let possible: BTreeSet<Mode> = possible.collect();
-    for (experiment, settings) in experiments {
+    // Before the hours of completing, too.
+    for (experiment, settings) in &experiments {
         if experiment.tasks.is_none() {
             bail!("--tasks is not set, so there is nothing to complete");
         }
-        check_completable(&experiment)?;
-        let (modes, reasons) = possible_modes(&experiment, &modes);
+        check_completable(experiment)?;
+        if let Some(Paper::Table(table)) = &paper {
+            table.check_has(&tasks_of(experiment, settings)?, &experiment.name)?;
+        }
+    }
+    let plans: Vec<_> = experiments.iter().map(|(one, _)| possible_modes(one, &modes)).collect();
+    let possible: BTreeSet<Mode> = plans.iter().flat_map(|(modes, _)| modes).copied().collect();
+    for ((experiment, settings), (modes, reasons)) in experiments.into_iter().zip(plans) {
         for (mode, reason) in reasons {
             // Of several benchmarks, each has its modes.
             if possible.contains(&mode) { output::note(reason) } else { output::failed(reason) }
@@ -112,8 +106,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         let policies = policies(&settings, are_functions(&settings, experiment.tasks.as_ref()))?;
         stages(&experiment, &settings, &modes, &completion)?;
         places.push(place(&experiment));
-        let tasks = tasks_of(&experiment, &settings)?;
-        measured.push((experiment.name.clone(), tasks.clone()));
+        measured.push((experiment.name.clone(), tasks_of(&experiment, &settings)?));
         for &mode in &modes {
             if mode == Mode::Prediction
                 && !has_predictions(&experiment, Mode::LeftContext, &completion)?
@@ -151,26 +144,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
                 }
                 continue;
             }
-            let passed =
-                [Mode::Without, judged.mode].map(|mode| tests.passed(&experiment, mode).cloned());
-            let panel = Panel {
-                tasks,
-                benchmark: experiment.layout.benchmark.clone(),
-                cut: experiment.layout.cut.to_string(),
-                // Contexts that tasks carry are nobody's.
-                ranker: match judged.mode {
-                    Mode::Given => Mode::Given.to_string(),
-                    _ => experiment.retrieval.search.ranker.to_string(),
-                },
-                metric: experiment.scoring.name(experiment.scoring.first(), 1),
-                has_right: matches!(&experiment.prompts.layout, PromptLayout::Style(style) if style.shows_right()),
-                model: completion.model.clone(),
-                beside: beside(&experiment, &judged, &completion.model, &settings)?,
-                judged,
-                measure: Measure::default(),
-            };
+            let passed = [Mode::Without, judged.mode].map(|mode| tests.passed(&experiment, mode));
+            let metric = rows::metric_name(&rows, &experiment.name);
+            let panel = Panel::of(&experiment, &settings, &completion, judged, metric)?;
             let tested = match passed {
-                [Some(without), Some(with)] => panel.tested(&without, &with),
+                [Some(without), Some(with)] => panel.tested(without, with),
                 _ => None,
             };
             if !panels.iter().any(|other| panel.repeats(other)) {
@@ -191,9 +169,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         Some(Paper::Table(table)) => {
             let mut numbers = Vec::new();
             for (benchmark, tasks) in &measured {
-                let of =
-                    rows.iter().filter(|row| row.is_of(benchmark)).cloned().collect::<Vec<_>>();
-                numbers.extend(rows::measured(&of, &completion.model, tasks));
+                numbers.extend(rows::measured(&rows, benchmark, &completion.model, tasks));
             }
             table.text(&numbers, args.format)?
         }
@@ -212,73 +188,6 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     rows::warn_of_gaps(&rows);
     places.iter().for_each(output::note);
     Ok(())
-}
-
-/// The paper's tasks that an experiment's are, or stand for.
-fn tasks_of(experiment: &Experiment, settings: &Settings) -> Result<Tasks> {
-    let file = experiment.tasks()?.path.clone();
-    let tasks = experiment.tasks.as_ref();
-    let known = tasks.and_then(|set| set.tasks.first()?.kind());
-    let kind = if are_functions(settings, tasks) { Some("function") } else { known };
-    Ok(Tasks::of(&file, experiment.layout.language, settings.text("paper-dataset"), kind))
-}
-
-/// The tasks as other models completed them in earlier runs, `MODEL` or `MODEL@STYLE`.
-fn beside(
-    experiment: &Experiment,
-    judged: &Judged,
-    model_of_run: &str,
-    settings: &Settings,
-) -> Result<Vec<(String, Vec<Example>)>> {
-    let (mode, mut all) = (judged.mode, Vec::new());
-    for text in settings.list("beside") {
-        let (model, style) = match text.rsplit_once('@') {
-            Some((model, style)) => (model, Some(style)),
-            None => (text.as_str(), None),
-        };
-        if text == model_of_run {
-            return fail(
-                format!("--beside {text} is the model of this run"),
-                "name another, or another prompt style of it: MODEL@STYLE",
-            );
-        }
-        let style = style.map(|style| settings.only("prompt-style", style));
-        let other = experiment_like(experiment, style.as_ref().unwrap_or(settings))?;
-        for mode in [Mode::Without, mode] {
-            let path = other.layout.predictions(mode, model);
-            if !path.exists() {
-                return fail(
-                    format!("{}: no predictions of {model} ({mode})", path.display()),
-                    format!(
-                        "run it first with --model {model}, in this cache; --beside {model}@STYLE names its prompt style"
-                    ),
-                );
-            }
-        }
-        for mode in [Mode::Without, mode] {
-            let of = |experiment: &Experiment, model: &str| {
-                Conditions::of_predictions(&made_with(&experiment.layout.predictions(mode, model)))
-            };
-            let (own, their) = (of(experiment, model_of_run), of(&other, model));
-            mixed::check(&differences(&[(model_of_run, &own), (text, &their)]), false)?;
-        }
-        let found = pipeline::selective(&other, mode, model, &SignalSources::default())?;
-        output::problems(&found.problems);
-        let rows = |examples: &[Example]| examples.iter().map(|one| one.row).collect::<Vec<_>>();
-        if rows(&found.examples) != rows(&judged.examples) {
-            return fail(
-                format!(
-                    "{}: {text} completed {} tasks and {model_of_run} {}, or others",
-                    experiment.name,
-                    found.examples.len(),
-                    judged.examples.len()
-                ),
-                "complete all tasks with both models first",
-            );
-        }
-        all.push((text.clone(), found.examples));
-    }
-    Ok(all)
 }
 
 /// Reports completions without times: they are not made again only to be measured.

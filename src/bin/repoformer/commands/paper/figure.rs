@@ -1,25 +1,23 @@
 //! Figures of the paper, drawn from a run's results.
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 use repoformer::evaluate::statistics::{Buckets, Changes};
 use repoformer::report::{Chart, ChartForm, ChartPage, Line};
 use repoformer::retrieve::Mode;
-use repoformer::selective::policy::sweep::{LatencyModel, SweepCurve, SweepPoint};
+use repoformer::selective::policy::sweep::{SweepCurve, SweepPoint};
 use repoformer::selective::policy::{Example, Measure, Policy};
-use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
+use super::facts::{Fact, facts};
 use super::names::FIGURES;
-use super::tasks::Tasks;
-use crate::commands::curve_charts::{ABSTENTIONS, Curves, abstentions, bucket_names, gains};
-use crate::commands::selective::{Judged, JudgedPolicy};
+use super::panel::{Panel, heads, measure, series, variation};
+use crate::commands::curve_charts::{ABSTENTIONS, Curves, abstention_parts, bucket_names, gains};
 use crate::commands::session::{modes, write_page};
 use crate::output::fail;
 use crate::settings::Settings;
-use crate::table::{ScoreFormat, Table, or_dash, written};
+use crate::table::{ScoreFormat, Table, distinct, or_dash, written};
 
 /// A figure of the paper.
 #[derive(Debug)]
@@ -27,147 +25,6 @@ pub(crate) struct Figure {
     number: u8,
     title: &'static str,
     facts: Vec<Fact>,
-}
-
-/// A number that the paper gives on a figure.
-#[derive(Debug, Deserialize)]
-struct Fact {
-    figure: u8,
-    claim: String,
-    unit: String,
-    #[serde(rename = "where")]
-    place: String,
-    #[serde(flatten)]
-    rest: BTreeMap<String, toml::Value>,
-}
-
-#[derive(Debug, Deserialize)]
-struct Facts {
-    #[serde(rename = "fact")]
-    facts: Vec<Fact>,
-}
-
-impl Fact {
-    /// The fact as a line.
-    fn words(&self) -> String {
-        let text = |value: &toml::Value| match value {
-            toml::Value::String(text) => text.clone(),
-            other => other.to_string(),
-        };
-        let about = ["model", "policy", "threshold", "dataset", "task"].iter();
-        let about = about.filter_map(|key| self.rest.get(*key).map(text)).collect::<Vec<_>>();
-        let about =
-            if about.is_empty() { String::new() } else { format!(" ({})", about.join(", ")) };
-        let bound = [
-            ("value", ""),
-            ("about", "about "),
-            ("at_least", "at least "),
-            ("at_most", "at most "),
-        ];
-        let number = bound
-            .iter()
-            .find_map(|(key, words)| Some(format!("{words}{}", text(self.rest.get(*key)?))));
-        let (claim, unit, place) = (&self.claim, &self.unit, &self.place);
-        format!("- {claim}{about}: {} {unit} [{place}]", number.unwrap_or_default())
-    }
-
-    fn record(&self) -> Value {
-        let mut record = json!({
-            "figure": format!("figure-{}", self.figure), "paper": self.claim, "unit": self.unit, "where": self.place,
-        });
-        for (key, value) in &self.rest {
-            record[key] = json!(value);
-        }
-        record
-    }
-}
-
-/// Judged tasks of one file, by one model, ranker and right context.
-pub(crate) struct Panel {
-    pub(crate) tasks: Tasks,
-    /// Name of the task file.
-    pub(crate) benchmark: String,
-    /// Sizes of the fragments.
-    pub(crate) cut: String,
-    pub(crate) ranker: String,
-    /// Whether prompts hold the right context.
-    pub(crate) has_right: bool,
-    pub(crate) model: String,
-    pub(crate) judged: Judged,
-    /// Completions of these tasks by other models.
-    pub(crate) beside: Vec<(String, Vec<Example>)>,
-    pub(crate) measure: Measure,
-    /// Metric of edit similarities.
-    pub(crate) metric: String,
-}
-
-impl Panel {
-    /// Whether another panel shows the same, as where the contexts that tasks carry are shown for each of several rankers.
-    pub(crate) fn repeats(&self, other: &Self) -> bool {
-        let is_given = self.judged.mode == Mode::Given && other.judged.mode == Mode::Given;
-        is_given && self.benchmark == other.benchmark && self.has_right == other.has_right
-    }
-
-    fn head(&self) -> String {
-        match self.measure {
-            Measure::Similarity => self.tasks.head(),
-            Measure::Pass => format!("{} UT", self.tasks.head()),
-        }
-    }
-
-    /// These tasks judged by their unit tests, given pass rates by row without and with retrieval; those without results, or
-    /// whose tests are not conclusive, take no part.
-    pub(crate) fn tested(
-        &self,
-        without: &BTreeMap<usize, f64>,
-        with: &BTreeMap<usize, f64>,
-    ) -> Option<Self> {
-        let rates =
-            |example: &Example| Some((*without.get(&example.row?)?, *with.get(&example.row?)?));
-        let kept: Vec<bool> = self.judged.examples.iter().map(|one| rates(one).is_some()).collect();
-        let mut judged = self.judged.only(&kept);
-        for example in &mut judged.examples {
-            let (base, augmented) = rates(example)?;
-            (example.score_base, example.score_rag) = (base, augmented);
-            example.label = augmented > base;
-            example.is_right = Some(base >= 1.0);
-        }
-        // The oracle goes by what is measured.
-        for policy in judged.policies.iter_mut().filter(|one| one.policy == Policy::Oracle) {
-            policy.ordered = judged.examples.iter().map(Example::gain).collect();
-            let is_above = |gain: &f64| *gain > policy.threshold;
-            policy.retrieves = policy.ordered.iter().map(is_above).collect();
-        }
-        (!judged.examples.is_empty()).then(|| Self {
-            tasks: self.tasks.clone(),
-            benchmark: self.benchmark.clone(),
-            cut: self.cut.clone(),
-            ranker: self.ranker.clone(),
-            has_right: self.has_right,
-            model: self.model.clone(),
-            judged,
-            beside: Vec::new(),
-            measure: Measure::Pass,
-            metric: self.metric.clone(),
-        })
-    }
-
-    /// The curve of a policy, at these thresholds or all.
-    fn curve(&self, policy: &JudgedPolicy, thresholds: &[f64]) -> SweepCurve {
-        let scores = match (&policy.probabilities, thresholds) {
-            (Some(probabilities), [_, ..]) => probabilities,
-            _ => &policy.ordered,
-        };
-        let clocks: &[LatencyModel] = self.judged.clock.as_slice();
-        SweepCurve::of(
-            policy.policy,
-            &self.judged.examples,
-            scores,
-            policy.probabilities.as_deref(),
-            thresholds,
-            clocks,
-        )
-    }
 }
 
 /// Numbers of a figure: columns, and rows of tasks and series.
@@ -183,10 +40,7 @@ impl Figure {
     pub(super) fn of(name: &str) -> Result<Option<Self>> {
         let found = FIGURES.iter().find(|(number, _)| name == format!("figure-{number}"));
         let Some((number, title)) = found else { return Ok(None) };
-        let text = include_str!("../../../../../data/paper/figures.toml");
-        let facts: Facts = toml::from_str(text).context("data of the figures")?;
-        let facts = facts.facts.into_iter().filter(|fact| fact.figure == *number).collect();
-        Ok(Some(Self { number: *number, title, facts }))
+        Ok(Some(Self { number: *number, title, facts: facts(*number)? }))
     }
 
     /// Checks that a run with these settings makes what the figure shows.
@@ -242,6 +96,12 @@ impl Figure {
         folder: &Path,
         format: ScoreFormat,
     ) -> Result<String> {
+        if panels.is_empty() {
+            return fail(
+                format!("{}: no tasks were completed without and with retrieval", self.name()),
+                "see what was left out above",
+            );
+        }
         let drawing = match self.number {
             4 => self.thresholds(panels)?,
             5 => self.abstentions(panels)?,
@@ -268,10 +128,7 @@ impl Figure {
         };
         write_page(folder, &page)?;
         let (title, number) = (self.title, self.number);
-        let mut metrics: Vec<&str> = panels.iter().map(|panel| panel.metric.as_str()).collect();
-        metrics.sort_unstable();
-        metrics.dedup();
-        let metrics = metrics.join(", ");
+        let metrics = distinct(panels.iter().map(|panel| panel.metric.as_str()));
         Ok(match format {
             ScoreFormat::Text => {
                 format!(
@@ -313,18 +170,13 @@ impl Figure {
             let is_shown = |place: usize| deciding.is_none_or(|policy| policy.retrieves[place]);
             let shown =
                 panel.judged.examples.iter().enumerate().filter(|(place, _)| is_shown(*place));
-            let rows: Vec<Option<usize>> = shown.clone().map(|(_, example)| example.row).collect();
-            let own: Vec<f64> = shown.map(|(_, example)| example.gain()).collect();
+            let own = shown.map(|(_, example)| example.gain()).collect();
             let by = deciding.map_or(String::new(), |policy| format!(" ({})", policy.name));
             of_tasks.push((panel, series(panels, panel, &panel.model), by.clone(), own));
             for (model, examples) in &panel.beside {
-                let same = examples.iter().filter(|example| rows.contains(&example.row));
-                of_tasks.push((
-                    panel,
-                    model.clone(),
-                    by.clone(),
-                    same.map(Example::gain).collect(),
-                ));
+                let same = examples.iter().enumerate().filter(|(place, _)| is_shown(*place));
+                let same: Vec<f64> = same.map(|(_, example)| example.gain()).collect();
+                of_tasks.push((panel, series(panels, panel, model), by.clone(), same));
             }
         }
         let of_tasks = self.decided(of_tasks, DECIDE)?;
@@ -428,35 +280,22 @@ impl Figure {
         let mut drawing =
             Drawing { columns: columns.map(String::from).collect(), ..Drawing::default() };
         let decided = panels.iter().filter_map(|panel| Some((panel, panel.judged.deciding()?)));
-        let mut bars = Vec::new();
+        let mut named = Vec::new();
         for (panel, policy) in self.decided(decided.collect(), DECIDE)? {
-            let all = panel.judged.examples.len();
-            let abstained = panel.judged.examples.iter().zip(&policy.retrieves);
-            let abstained: Vec<&Example> = abstained
-                .filter(|(_, retrieves)| !**retrieves)
-                .map(|(example, _)| example)
-                .collect();
-            let count = |is_it: &dyn Fn(&Example) -> bool| {
-                abstained.iter().filter(|one| is_it(one)).count()
-            };
-            let counts = [
-                count(&|one| !one.label && one.is_right == Some(true)),
-                count(&|one| !one.label && one.is_right != Some(true)),
-                count(&|one| one.label),
-            ];
-            let shares = counts.map(|count| 100.0 * count as f64 / abstained.len().max(1) as f64);
-            let known = |share: f64| Some(share).filter(|_| !abstained.is_empty());
-            let rate = 100.0 * (all - abstained.len()) as f64 / all.max(1) as f64;
-            let mut values = vec![Some(all as f64), Some(rate), Some(abstained.len() as f64)];
-            values.extend(shares.map(known));
-            values.push(known(shares[0] + shares[1]));
-            let name = series(panels, panel, &policy.name);
-            if !abstained.is_empty() {
-                bars.push((series(panels, panel, &panel.head()), shares));
-            }
-            drawing.rows.push((panel.head(), name, values));
+            let curve = panel.curve(policy, &[policy.threshold]);
+            let point = curve.points.first();
+            let rate = point.map_or(0.0, |point| point.rag_rate);
+            let abstained = (curve.count as f64 * (1.0 - rate)).round();
+            let mut values = vec![Some(curve.count as f64), Some(100.0 * rate), Some(abstained)];
+            let parts = point.and_then(abstention_parts);
+            values.extend((0..ABSTENTIONS.len()).map(|part| Some(parts?[part])));
+            values.push(point.and_then(|point| Some(100.0 * point.abstention_precision?)));
+            drawing.rows.push((panel.head(), series(panels, panel, &policy.name), values));
+            named.push((series(panels, panel, &panel.head()), curve));
         }
-        drawing.charts.push(Chart { name: self.name(), ..abstentions(bars) });
+        let named = named.iter().map(|(name, curve)| (name.clone(), curve)).collect();
+        let chart = Curves { named, measure: Measure::default() }.abstentions();
+        drawing.charts.push(Chart { name: self.name(), ..chart });
         Ok(drawing)
     }
 
@@ -621,49 +460,6 @@ fn contexts(panels: &[Panel]) -> Result<Drawing> {
     };
     drawing.charts.push(chart);
     Ok(drawing)
-}
-
-/// Measure of the panels with a head.
-fn measure(panels: &[Panel], head: &str) -> Measure {
-    let found = panels.iter().find(|panel| panel.head() == head);
-    found.map_or(Measure::default(), |panel| panel.measure)
-}
-
-/// Heads of the panels, each once, in their order.
-fn heads(panels: &[Panel]) -> Vec<String> {
-    let mut heads: Vec<String> = Vec::new();
-    for head in panels.iter().map(Panel::head) {
-        if !heads.contains(&head) {
-            heads.push(head);
-        }
-    }
-    heads
-}
-
-/// Words for what a panel has other than the rest: task file, ranker, sizes of fragments, contexts.
-fn variation(panels: &[Panel], panel: &Panel) -> String {
-    let mut words: Vec<&str> = Vec::new();
-    let is_twin =
-        |other: &&Panel| other.head() == panel.head() && other.benchmark != panel.benchmark;
-    words.extend(panels.iter().find(is_twin).map(|_| panel.benchmark.as_str()));
-    let varies = |of: fn(&Panel) -> &str| panels.iter().any(|other| of(other) != of(panel));
-    if varies(|one| &one.ranker) {
-        words.push(&panel.ranker);
-    }
-    // Functions have sizes of their own.
-    let is_same = |other: &&Panel| other.head() == panel.head();
-    if panels.iter().filter(is_same).any(|other| other.cut != panel.cut) {
-        words.push(&panel.cut);
-    }
-    if panels.iter().any(|other| other.has_right != panel.has_right) {
-        words.push(if panel.has_right { "L+R" } else { "L" });
-    }
-    words.join(" ")
-}
-
-/// Name of a series of a panel.
-fn series(panels: &[Panel], panel: &Panel, name: &str) -> String {
-    format!("{} {name}", variation(panels, panel)).trim().to_owned()
 }
 
 impl Drawing {

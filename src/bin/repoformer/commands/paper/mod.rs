@@ -1,17 +1,20 @@
 //! Tables and figures of the Repoformer paper, made of a run's results, with the paper's numbers beside them.
 
+mod facts;
 mod figure;
 pub(crate) mod names;
+mod panel;
 mod sizes;
 mod table;
 mod tasks;
 mod walk;
 
-pub(super) use figure::{Figure, Panel};
+pub(super) use figure::Figure;
 pub(super) use names::SIZES;
+pub(super) use panel::Panel;
 pub(super) use sizes::sizes;
 pub(super) use table::{Measured, PaperTable};
-pub(super) use tasks::Tasks;
+pub(super) use tasks::{Tasks, tasks_of};
 pub(super) use walk::walk;
 
 use anyhow::Result;

@@ -8,12 +8,12 @@ use repoformer::formats::lengths::{KindLengths, Lengths, lengths};
 use repoformer::text::language::Language;
 use repoformer::text::tokenize::model::Tokenizer;
 use serde::Deserialize;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::tasks::Tasks;
 use crate::output::{self, fail};
 use crate::settings::Settings;
-use crate::table::{ScoreFormat, Table, or_dash, written};
+use crate::table::{ScoreFormat, Table, beside, written};
 
 /// Numbers of the paper.
 #[derive(Debug, Deserialize)]
@@ -76,11 +76,7 @@ pub(crate) fn sizes(settings: &Settings, format: ScoreFormat) -> Result<String> 
         for (tasks, values) in &measured {
             let mut cells = vec![tasks.head()];
             for (key, _, digits) in VALUES {
-                let text = |number: f64| format!("{number:.digits$}");
-                let beside = paper(tasks, key).map(|number| format!(" ({})", text(number)));
-                cells.push(
-                    or_dash(values.get(key).copied().map(text)) + &beside.unwrap_or_default(),
-                );
+                cells.push(beside(values.get(key).copied(), paper(tasks, key), digits));
             }
             table.row(cells);
         }
@@ -95,7 +91,7 @@ pub(crate) fn sizes(settings: &Settings, format: ScoreFormat) -> Result<String> 
         }
         record
     });
-    let text = written(format, table, records.collect::<Vec<Value>>().into_iter());
+    let text = written(format, table, records);
     Ok(match format {
         ScoreFormat::Text => format!(
             "{} ({}); in brackets the paper's\n\n{text}\nMeans; lines that are not blank, tokens of {} (the paper: StarCoder's).\n",

@@ -9,7 +9,7 @@ use serde_json::{Value, json};
 use super::names::TABLES;
 use super::tasks::Tasks;
 use crate::output::fail;
-use crate::table::{ScoreFormat, Table, or_dash, written};
+use crate::table::{ScoreFormat, Table, beside, distinct, written};
 
 /// Values in the order of a table's columns: key, head and number of digits.
 const VALUES: [(&str, &str, usize); 9] = [
@@ -194,10 +194,7 @@ impl PaperTable {
             true => "\nNo unit tests were given (--exec MODE=FILE), so UT is not known.\n",
             false => "",
         };
-        let mut metrics: Vec<&str> = measured.iter().map(|one| one.metric.as_str()).collect();
-        metrics.sort_unstable();
-        metrics.dedup();
-        let metrics = metrics.join(", ");
+        let metrics = distinct(measured.iter().map(|one| one.metric.as_str()));
         let lacks = match wants("speedup") && measured.iter().any(|one| one.lacks) {
             true => {
                 "\nSU is not known: the times lack those for the queries' dense vectors, which came from a file.\n"
@@ -249,10 +246,7 @@ impl PaperTable {
                 let own = Self::measured(measured, line, tasks);
                 for (key, _, digits) in self.values(tasks) {
                     let number = own.and_then(|one| one.values.get(key)).copied();
-                    let written = |number: f64| format!("{number:.digits$}");
-                    let paper =
-                        self.number(tasks, line.1, key).map(|n| format!(" ({})", written(n)));
-                    cells.push(or_dash(number.map(written)) + &paper.unwrap_or_default());
+                    cells.push(beside(number, self.number(tasks, line.1, key), digits));
                 }
             }
             table.row(cells);

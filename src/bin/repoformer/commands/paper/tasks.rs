@@ -2,9 +2,14 @@
 
 use std::path::Path;
 
+use anyhow::Result;
+use repoformer::pipeline::Experiment;
+use repoformer::task::Task;
 use repoformer::text::language::Language;
 
 use super::names::DATASETS;
+use crate::commands::session::are_functions;
+use crate::settings::Settings;
 
 /// Tasks of a column or panel.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +54,17 @@ impl Tasks {
         let language = self.language.as_ref().map_or(String::new(), |name| format!(" {name}"));
         format!("{} {}{language}", self.dataset, self.task)
     }
+}
+
+/// The paper's tasks that an experiment's are, or stand for.
+pub(crate) fn tasks_of(experiment: &Experiment, settings: &Settings) -> Result<Tasks> {
+    let set = experiment.tasks()?;
+    let kind = match are_functions(settings, Some(set)) {
+        true => Some("function"),
+        false => set.tasks.first().and_then(Task::kind),
+    };
+    let (language, dataset) = (experiment.layout.language, settings.text("paper-dataset"));
+    Ok(Tasks::of(&set.path, language, dataset, kind))
 }
 
 #[cfg(test)]
