@@ -22,7 +22,7 @@ use super::session::{
 use super::stages::read_predictions;
 use super::tests_of_run::TestResults;
 use super::{rg_rg, server};
-use crate::output::{self, write_data};
+use crate::output::{self, fail, write_data};
 use crate::settings::{Given, SettingFlags, Settings};
 use crate::table::ScoreFormat;
 
@@ -73,7 +73,20 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     policies(&settings, false)?.greet(&settings)?;
     policies(&settings.of_functions(), true)?;
     let paper = Paper::of(&settings)?;
-    if settings.text("paper") == Some(paper::SIZES) {
+    let is_sizes = settings.text("paper") == Some(paper::SIZES);
+    let is_walk = matches!(&paper, Some(Paper::Figure(figure)) if figure.is_walk());
+    let unused = [
+        ("report", args.report.is_some(), is_sizes || is_walk),
+        ("exec", !args.exec.is_empty(), is_sizes || is_walk),
+        ("probabilities", !args.probabilities.is_empty(), is_sizes),
+        ("samples-from", args.samples_from.is_some(), is_sizes),
+    ];
+    if let Some((flag, ..)) = unused.iter().find(|(_, is_given, is_unused)| *is_given && *is_unused)
+    {
+        let name = settings.text("paper").unwrap_or_default();
+        return fail(format!("--{flag} is not used by {name}"), "leave it out");
+    }
+    if is_sizes {
         return write_data(Path::new("-"), paper::sizes(&settings, args.format)?);
     }
     let mut tests = TestResults::of(&args.exec)?;

@@ -32,7 +32,15 @@ impl Paper {
     /// Table or figure that `--paper` names, if it is given.
     pub(super) fn of(settings: &Settings) -> Result<Option<Self>> {
         let beside = settings.list("beside");
+        let is_given = |key: &&&str| settings.is_chosen(key);
+        let chosen = ["paper-model", "paper-dataset"].iter().find(is_given);
         let Some(name) = settings.text("paper") else {
+            if let Some(key) = chosen {
+                return fail(
+                    format!("--{key} is for tables and figures of the paper"),
+                    "add --paper table-2, or leave it out",
+                );
+            }
             return match beside {
                 [] => Ok(None),
                 _ => fail(
@@ -59,6 +67,12 @@ impl Paper {
             );
         }
         if name == SIZES {
+            if settings.text("paper-model").is_some() {
+                return fail(
+                    format!("--paper-model is not used by {name}, which compares no models"),
+                    "leave it out",
+                );
+            }
             return Ok(None);
         }
         PaperTable::open(name, settings.text("paper-model")).map(|table| Some(Self::Table(table)))
