@@ -453,6 +453,18 @@ fn a_policy_has_a_server_of_its_own() {
     let again = with(&["--policy-model-name", "small"], &small).done();
     assert_eq!(parse_jsonl(&again.stdout).pop().unwrap(), row);
     assert!(of_small.lock().unwrap().iter().all(|request| !biased(request)));
+    // Right contexts are there for it where the other model's style shows none.
+    let mut windows: Vec<&str> = run.to_vec();
+    windows.retain(|one| !matches!(*one, "--unit" | "chunks"));
+    let own =
+        ["--policy-endpoint", &small, "--policy-model-name", "small", "--cache-dir", "windows"];
+    windows.retain(|one| !matches!(*one, "--cache-dir" | "cache"));
+    let ran = place.stage(&[&windows[..], &own].concat()).done();
+    let row = parse_jsonl(&ran.stdout).pop().unwrap();
+    assert!((row["with_retrieved"].as_f64().unwrap() - 1.0 / 3.0).abs() < 1e-9, "{row}");
+    let shows =
+        |request: &Request| biased(request) && !request.prompt().contains("<fim_suffix><eof>");
+    assert!(of_small.lock().unwrap().iter().any(shows), "right contexts");
     // Its key is not the other server's.
     let policy = ["--policy-endpoint", &small, "--policy-model-name", "small"];
     let line = format!("repoformer {}", place.args(&[&run[..], &policy].concat()).join(" "));

@@ -370,6 +370,10 @@ fn ask(
         return ask_model(experiment, completion);
     };
     let experiment = experiment_like(experiment, &own)?;
+    if !experiment.repos_dir.as_os_str().is_empty() {
+        // Its style may show right contexts, and the other not.
+        pipeline::window_repositories(&experiment)?;
+    }
     let report = pipeline::prompt(&experiment, &[Mode::Without])?;
     output::report(&label("prompt", &experiment), &report);
     ask_model(&experiment, &policy_model(&own)?)
