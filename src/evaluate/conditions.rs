@@ -1,48 +1,29 @@
 //! Conditions under which systems answered and were scored: numbers are compared fairly where these are the same.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::io::BufRead;
 use std::path::Path;
 
-use serde_json::Value;
-
+use super::origin::Origin;
 use crate::store::artifact::parameters;
-use crate::store::jsonl;
 
 /// Settings of completions that a comparison holds fixed, as headers name them. The model is none of them: models are what is
 /// compared.
 const FIXED: [&str; 6] = ["instruction", "max-lines", "max-tokens", "stop", "temperature", "top-p"];
 
-/// Settings that the records of a server's predictions repeat, as these name them.
-const REPEATED: [(&str, &str); 4] = [
-    ("instruction", "instruction"),
-    ("max-tokens", "max_tokens"),
-    ("temperature", "temperature"),
-    ("top-p", "top_p"),
-];
+/// Settings that the records of a server's predictions repeat, each as a header has it.
+const REPEATED: [&str; 4] = ["instruction", "max-tokens", "temperature", "top-p"];
 
-/// Reads with which parameters predictions were made: from their header, else from the first record; empty where neither says.
+/// Reads with which parameters predictions were made: from their header, else from what their records say; empty where neither
+/// says.
 pub fn made_with(path: &Path) -> BTreeMap<String, String> {
     let recorded = parameters(path);
     if !recorded.is_empty() || !path.is_file() {
         return recorded;
     }
-    asked_first(path).unwrap_or_default()
-}
-
-fn asked_first(path: &Path) -> Option<BTreeMap<String, String>> {
-    let mut line = Vec::new();
-    jsonl::open(path).ok()?.read_until(b'\n', &mut line).ok()?;
-    let record: Value = serde_json::from_slice(&line).ok()?;
-    let asked = record.get("asked")?.as_object()?;
-    let text = |value: &Value| match value {
-        Value::String(text) => Some(text.clone()),
-        number => Some(number.as_f64()?.to_string()),
-    };
-    let known = REPEATED
-        .iter()
-        .filter_map(|(name, field)| Some(((*name).to_owned(), text(asked.get(*field)?)?)));
-    Some(known.collect())
+    // A file that cannot be read is told where its predictions are read.
+    let mut said = Origin::read(path).map(|origin| origin.settings()).unwrap_or_default();
+    said.retain(|name, _| REPEATED.contains(&name.as_str()));
+    said
 }
 
 /// Conditions of one system, as far as they are known, by name.
@@ -109,4 +90,37 @@ pub fn differences(systems: &[(&str, &Conditions)]) -> Vec<String> {
         }
     }
     differences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Predictions of elsewhere have no header, and may be of several settings.
+    #[test]
+    fn every_record_says_how_it_was_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("p.jsonl");
+        let line = |temperature: f64| {
+            format!(
+                "{{\"task_id\": \"a\", \"pred\": \"x\", \"asked\": {{\"temperature\": {temperature:?}, \"max_tokens\": 8}}}}\n"
+            )
+        };
+        let made = |temperatures: &[f64]| {
+            std::fs::write(&path, temperatures.iter().copied().map(line).collect::<String>())
+                .unwrap();
+            made_with(&path)
+        };
+        let greedy = made(&[0.0, 0.0]);
+        assert_eq!(
+            (&*greedy["temperature"], &*greedy["max-tokens"]),
+            ("0", "8"),
+            "as headers write"
+        );
+        let [both, one] = [made(&[0.0, 0.8]), greedy].map(|made| Conditions::of_predictions(&made));
+        assert_eq!(
+            differences(&[("a", &both), ("b", &one)]),
+            ["temperature: 0 and 0.8 (a), 0 (b)"]
+        );
+    }
 }

@@ -4,6 +4,7 @@ pub mod comparison;
 pub mod conditions;
 pub mod executed;
 pub mod metrics;
+pub(crate) mod origin;
 pub mod pairs;
 pub mod postprocess;
 pub mod predictions;

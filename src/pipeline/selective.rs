@@ -10,11 +10,12 @@ use super::eval::scores;
 use super::experiment::Experiment;
 use super::remote::{Latency, latencies};
 use crate::error::{Error, Result};
+use crate::evaluate::origin::Origin;
 use crate::prompt::shown::read_shown;
 use crate::prompt::style::Style;
 use crate::repository::parallel;
 use crate::retrieve::Mode;
-use crate::selective::label::{self, Making, signals};
+use crate::selective::label::{self, signals};
 use crate::selective::policy::features::Request;
 use crate::selective::policy::sweep::RequestTimes;
 use crate::selective::policy::{CompletionScores, Example, Policy};
@@ -68,24 +69,27 @@ pub fn selective(
     // An entropy over samples that are also the base would change what is compared.
     signals.iter_mut().for_each(|signals| signals.entropy = None);
     let mut problems = Vec::new();
-    let made = Making::read(&experiment.layout.predictions(Mode::Without, model))?;
-    for path in sources.probabilities {
-        let making = Making::read(path)?;
-        making.check_without()?;
-        making.check_token()?;
-        match sources.deciding {
-            Some(style) if making.is_of_style(style) => {}
-            _ => making.check_style_of(&made)?,
+    let sampled = sources.samples.into_iter().map(|path| (path, true));
+    let asked = sources.probabilities.iter().map(|path| (path.as_path(), false));
+    let files: Vec<(&Path, bool)> = asked.chain(sampled).collect();
+    let base_of = |_: &_| Origin::read(&experiment.layout.predictions(Mode::Without, model));
+    let made = files.first().map(base_of).transpose()?;
+    for (path, are_samples) in files {
+        let Some(made) = &made else { continue };
+        let origin = Origin::read(path)?;
+        origin.check_without()?;
+        if are_samples {
+            origin.check_model_of(made)?;
+            origin.check_style_of(made)?;
+            problems.extend(label::entropies(path, tasks, &mut signals)?);
+            continue;
+        }
+        origin.check_token()?;
+        if !sources.deciding.is_some_and(|style| origin.is_of_style(style)) {
+            origin.check_style_of(made)?;
         }
         // A file may hold those of other benchmarks, too.
         problems.extend(label::probabilities(path, tasks, &mut signals)?.problems);
-    }
-    if let Some(path) = sources.samples {
-        let making = Making::read(path)?;
-        making.check_model_of(&made)?;
-        making.check_without()?;
-        making.check_style_of(&made)?;
-        problems.extend(label::entropies(path, tasks, &mut signals)?);
     }
     let list = |scores: &Value| scores["tasks"].as_array().cloned().unwrap_or_default();
     let row = |score: &Value| score["row"].as_u64();

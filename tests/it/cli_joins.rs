@@ -29,7 +29,7 @@ fn labels_compare_what_was_made_alike() {
     place.run(&judged).done();
     for (setting, value, said) in [
         ("max_tokens", json!(64), "rag.jsonl: was made with max-tokens 64, and base.jsonl with 48"),
-        ("temperature", json!(0.8), "was made with temperature 0.8, and base.jsonl with 0.0"),
+        ("temperature", json!(0.8), "was made with temperature 0.8, and base.jsonl with 0"),
         ("top_p", json!(0.9), "was made with top-p 0.9, and base.jsonl with not set"),
     ] {
         predictions(&place, "rag.jsonl", "rg1", |record| record["asked"][setting] = value.clone());

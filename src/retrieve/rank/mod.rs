@@ -117,7 +117,7 @@ impl Index {
     /// [`Ranker::CodeBleu`] parses.
     ///
     /// # Panics
-    /// Where there are not as many texts as documents.
+    /// Where there are not as many texts as documents, or a ranker is not defined for the language ([`Ranker::refusal`]).
     pub fn new<T: AsRef<str>>(
         words: Words,
         texts: &[T],
@@ -127,6 +127,8 @@ impl Index {
     ) -> Self {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         assert_eq!(words.documents(), texts.len(), "a text for each document");
+        let refusal = rankers.iter().find_map(|ranker| ranker.refusal(language));
+        assert_eq!(refusal, None, "a ranker for this language");
         let needs = |ranker: &Ranker| rankers.iter().any(|one| one.parts().contains(ranker));
         let lowered =
             needs(&Ranker::TfIdf).then(|| Inverted::new(words.lowered(texts, &vocabulary)));

@@ -7,10 +7,11 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use super::signals::{entropies, probabilities, signals};
-use super::{Label, Making, Signals};
+use super::{Label, Signals};
 use crate::error::{Error, Result};
 use crate::evaluate::executed::{self, Executed};
 use crate::evaluate::metrics::Metric;
+use crate::evaluate::origin::Origin;
 use crate::evaluate::postprocess::{
     Postprocess, Recipe, TASKS_CHECKED_FOR_BODIES, are_function_bodies,
 };
@@ -210,7 +211,7 @@ impl<'a> JudgeInputs<'a> {
         })?);
         let path = path.to_owned();
         let tasks = TaskSet { path, tasks };
-        let model = check_making(judging)?;
+        let model = check_origins(judging)?;
         let mut of_file = |path: &Path| -> Result<_> {
             let joined = predictions::read(path, &tasks)?;
             problems.extend(joined.problems);
@@ -464,9 +465,9 @@ struct CompletionScore {
 }
 
 /// Returns the model of both files; `None` if it is unknown.
-fn one_model(named: Option<&str>, base: &Making, augmented: &Making) -> Result<Option<String>> {
+fn one_model(named: Option<&str>, base: &Origin, augmented: &Origin) -> Result<Option<String>> {
     let hint = "a label compares completions of one model: make both with the same, or name the model if a file does not";
-    let wrong = |of: &Making, reason: String| Error::artifact(of.path(), reason, hint);
+    let wrong = |of: &Origin, reason: String| Error::artifact(of.path(), reason, hint);
     let mut named_models = Vec::new();
     for of in [base, augmented] {
         let mut known = of.models().chain(named);
@@ -494,26 +495,26 @@ fn one_model(named: Option<&str>, base: &Making, augmented: &Making) -> Result<O
 const UNNAMED: &str = "does not name the model of its predictions";
 
 /// Checks that the files were made in a way that lets them be compared, and returns their model; `None` if it is unknown.
-fn check_making(judging: &JudgeSettings<'_>) -> Result<Option<String>> {
-    let (base, augmented) = (Making::read(judging.base)?, Making::read(judging.augmented)?);
+fn check_origins(judging: &JudgeSettings<'_>) -> Result<Option<String>> {
+    let (base, augmented) = (Origin::read(judging.base)?, Origin::read(judging.augmented)?);
     let model = one_model(judging.model, &base, &augmented)?;
     base.check_without()?;
     augmented.check_with()?;
     augmented.check_style_of(&base)?;
     augmented.check_settings_of(&base)?;
     if let Some(path) = judging.prompts {
-        let prompts = Making::read(path)?;
+        let prompts = Origin::read(path)?;
         prompts.check_mode_of(&augmented)?;
         prompts.check_style_of(&augmented)?;
     }
     if let Some(path) = judging.samples {
-        let samples = Making::read(path)?;
+        let samples = Origin::read(path)?;
         one_model(judging.model, &base, &samples)?;
         samples.check_without()?;
         samples.check_style_of(&base)?;
     }
     if let Some(path) = judging.probabilities {
-        let probabilities = Making::read(path)?;
+        let probabilities = Origin::read(path)?;
         probabilities.check_without()?;
         probabilities.check_style_of(&base)?;
         probabilities.check_token()?;

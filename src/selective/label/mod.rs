@@ -14,7 +14,6 @@ mod draw;
 mod filter;
 mod journal;
 mod judge;
-mod making;
 mod nearest;
 mod record;
 mod signals;
@@ -29,7 +28,6 @@ pub use filter::{Facts, Filter, Rejection};
 pub use judge::{
     JudgeSettings, JudgeSummary, JudgedBy, LengthCounts, MissingCompletion, PASS, judge,
 };
-pub(crate) use making::Making;
 pub use record::{Label, Signals};
 pub use signals::{Probabilities, entropies, probabilities, signals};
 pub use written::RecordFormat;

@@ -3,9 +3,8 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use repoformer::pipeline::{
-    self, Completion, Experiment, PromptLayout, SignalSources, cached_predictions,
-};
+use repoformer::pipeline::{self, Completion, Experiment, SignalSources, cached_predictions};
+use repoformer::prompt::style::Style;
 use repoformer::retrieve::Mode;
 use repoformer::selective::policy::sweep::{LatencyModel, SweepCurve};
 use repoformer::selective::policy::{Example, Measure, Policy};
@@ -53,10 +52,7 @@ impl Panel {
                 Mode::Given => Mode::Given.to_string(),
                 _ => experiment.retrieval.search.ranker.to_string(),
             },
-            has_right: match &experiment.prompts.layout {
-                PromptLayout::Style(style) => style.shows_right(),
-                PromptLayout::RepoCoder | PromptLayout::Attach => false,
-            },
+            has_right: experiment.prompts.layout.style().is_some_and(Style::shows_right),
             model: completion.model.clone(),
             beside: beside(experiment, settings, completion, &judged)?,
             judged,

@@ -13,7 +13,7 @@ use crate::store::jsonl::{self, Object};
 
 /// Values that a file names for each setting. A file of elsewhere may name none.
 #[derive(Debug)]
-pub(crate) struct Making {
+pub(crate) struct Origin {
     path: PathBuf,
     said: BTreeMap<String, BTreeSet<String>>,
 }
@@ -23,6 +23,9 @@ const MODE: &str = "mode";
 const STYLE: &str = "prompt style";
 const STYLE_DIGEST: &str = "prompt style's digest";
 const TOKEN: &str = "token";
+
+/// What is checked apart from the model's settings.
+const APART: [&str; 5] = [MODEL, MODE, STYLE, STYLE_DIGEST, TOKEN];
 
 /// Settings that a header says and a record need not.
 const OF_HEADER: [&str; 4] = ["max-tokens", "max-lines", "model-revision", MODEL];
@@ -52,16 +55,21 @@ struct Token {
     text: Option<String>,
 }
 
-impl Making {
+/// The values of a setting in a text.
+fn joined(values: &BTreeSet<String>) -> String {
+    values.iter().map(String::as_str).collect::<Vec<_>>().join(" and ")
+}
+
+impl Origin {
     /// Reads a file's header and records.
     ///
     /// # Errors
     /// It cannot be read.
     pub(crate) fn read(path: &Path) -> Result<Self> {
-        let mut making = Self { path: path.to_owned(), said: BTreeMap::new() };
+        let mut origin = Self { path: path.to_owned(), said: BTreeMap::new() };
         if let Ok(header) = artifact::read_jsonl_header(path) {
             for name in OF_HEADER {
-                making.add(name, header.identity.parameters.get(name).cloned());
+                origin.add(name, header.identity.parameters.get(name).cloned());
             }
         }
         let mut reader = jsonl::Reader::open(path)?;
@@ -71,21 +79,25 @@ impl Making {
                 serde_json::from_slice(bytes).unwrap_or_default();
             // RepoCoder's prompts say their mode, and no style.
             let repocoder = metadata.mode.is_some().then(|| "repocoder".to_owned());
-            making.add(STYLE, metadata.prompt_style.or(repocoder));
-            making.add(MODE, metadata.mode);
-            making.add(STYLE_DIGEST, metadata.prompt_style_digest);
-            making.add(TOKEN, next_token.text);
+            origin.add(STYLE, metadata.prompt_style.or(repocoder));
+            origin.add(MODE, metadata.mode);
+            origin.add(STYLE_DIGEST, metadata.prompt_style_digest);
+            origin.add(TOKEN, next_token.text);
             let Some(asked) = asked else { continue };
             for (name, value) in &asked {
-                let value = value.as_str().map_or_else(|| value.to_string(), str::to_owned);
-                making.add(&name.replace('_', "-"), Some(value));
+                let value = match (value.as_str(), value.as_f64()) {
+                    (Some(text), _) => text.to_owned(),
+                    (None, Some(number)) => number.to_string(),
+                    (None, None) => value.to_string(),
+                };
+                origin.add(&name.replace('_', "-"), Some(value));
             }
             for name in OPTIONAL.iter().filter(|name| !asked.contains_key(&name.replace('-', "_")))
             {
-                making.add(name, Some("not set".into()));
+                origin.add(name, Some("not set".into()));
             }
         }
-        Ok(making)
+        Ok(origin)
     }
 
     fn add(&mut self, setting: &str, value: Option<String>) {
@@ -102,13 +114,20 @@ impl Making {
         self.said.get(setting).into_iter().flatten().map(String::as_str)
     }
 
+    /// Settings of the model that the records name; several values stand in one text.
+    pub(crate) fn settings(&self) -> BTreeMap<String, String> {
+        let settings = self.said.iter().filter(|(setting, _)| !APART.contains(&setting.as_str()));
+        let set = settings.filter(|(_, values)| !values.contains("not set"));
+        set.map(|(setting, values)| (setting.clone(), joined(values))).collect()
+    }
+
     /// The file.
-    pub(super) fn path(&self) -> &Path {
+    pub(crate) fn path(&self) -> &Path {
         &self.path
     }
 
     /// The models.
-    pub(super) fn models(&self) -> impl Iterator<Item = &str> {
+    pub(crate) fn models(&self) -> impl Iterator<Item = &str> {
         self.of(MODEL)
     }
 
@@ -128,7 +147,7 @@ impl Making {
     }
 
     /// Checks that its prompts show what was retrieved.
-    pub(super) fn check_with(&self) -> Result<()> {
+    pub(crate) fn check_with(&self) -> Result<()> {
         match self.of(MODE).any(|mode| mode == Mode::Without.name()) {
             false => Ok(()),
             true => Err(self.wrong(
@@ -139,7 +158,7 @@ impl Making {
     }
 
     /// Checks that it was made of another file's mode.
-    pub(super) fn check_mode_of(&self, other: &Self) -> Result<()> {
+    pub(crate) fn check_mode_of(&self, other: &Self) -> Result<()> {
         self.check(other, MODE)
     }
 
@@ -169,9 +188,8 @@ impl Making {
     }
 
     /// Checks that it was made with another file's settings; which model, mode and style they were is checked apart.
-    pub(super) fn check_settings_of(&self, other: &Self) -> Result<()> {
-        let apart = [MODEL, MODE, STYLE, STYLE_DIGEST, TOKEN];
-        let settings = self.said.keys().filter(|setting| !apart.contains(&&***setting));
+    pub(crate) fn check_settings_of(&self, other: &Self) -> Result<()> {
+        let settings = self.said.keys().filter(|setting| !APART.contains(&setting.as_str()));
         settings.into_iter().try_for_each(|setting| self.check(other, setting))
     }
 
@@ -182,15 +200,12 @@ impl Making {
         if here == there && here.len() == 1 {
             return Ok(());
         }
-        let named = |values: &BTreeSet<String>| {
-            values.iter().map(String::as_str).collect::<Vec<_>>().join(" and ")
-        };
         Err(self.wrong(
             format!(
                 "was made with {setting} {}, and {} with {}",
-                named(here),
+                joined(here),
                 other.path.display(),
-                named(there)
+                joined(there)
             ),
             "make both with the same settings",
         ))
