@@ -18,8 +18,9 @@ use serde_json::Value;
 
 use super::comparison_text::{self, listed};
 use super::eval::scoring;
+use super::experiments::{of_kind, without_repositories};
 use super::mixed;
-use super::session::{completion, of_kind, open, resampling, seed, without_repositories};
+use super::session::{completion, open, resampling, seed};
 use crate::output::{self, check_output, fail, hinted, write_data};
 use crate::settings::{SettingFlags, Settings};
 use crate::table::{ScoreFormat, json_lines, json_text};

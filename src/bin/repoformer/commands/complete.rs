@@ -11,11 +11,9 @@ use repoformer::prompt::style::Style;
 use repoformer::retrieve::Mode;
 
 use super::experiment_settings::layout;
+use super::experiments::{check_completable, check_not_tasks, completion_of, without_repositories};
 use super::server::{self, resumable};
-use super::session::{
-    WITHOUT_PREDICTION, check_completable, check_not_tasks, completion_of, label, modes, open,
-    without_repositories,
-};
+use super::session::{WITHOUT_PREDICTION, label, modes, open};
 use super::stages::check_one_mode;
 use crate::output::{self, advancing, check_output, fail, group, with_bar, write_data};
 use crate::settings::{SettingFlags, Settings};

@@ -9,7 +9,8 @@ use repoformer::formats::convert::{self, Conversion, Emit, TargetFormat};
 use repoformer::task::kind::RecordKind;
 use repoformer::text::language::Language;
 
-use super::session::{read_tasks, repositories_in};
+use super::experiments::read_tasks;
+use super::session::repositories_in;
 use crate::output::{self, check_output, fail, group, hinted, plural};
 use crate::records_output::RecordsOutput;
 use crate::settings::Listed;

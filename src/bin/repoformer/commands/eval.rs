@@ -17,10 +17,8 @@ use repoformer::text::language::Language;
 use serde_json::json;
 
 use super::eval_output::{Named, Results, write_results};
-use super::session::{
-    asked_scoring, check_not_tasks, completed_modes, completion, of_kind, open, resampling,
-    without_repositories,
-};
+use super::experiments::{asked_scoring, check_not_tasks, of_kind, without_repositories};
+use super::session::{completed_modes, completion, open, resampling};
 use super::{eval_retrieval, mixed};
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{self, check_output, fail, hinted};

@@ -9,7 +9,7 @@ use repoformer::retrieve::rank::Ranker;
 use repoformer::retrieve::{Mode, QueryForm};
 use serde_json::{Value, json};
 
-use super::session::{check_ranker, single};
+use super::experiments::{check_ranker, single};
 use super::stages::read_predictions;
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{self, write_data};

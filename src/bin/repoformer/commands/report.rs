@@ -18,10 +18,9 @@ use repoformer::store::manifest::Manifest;
 use serde_json::Value;
 
 use super::eval::scoring;
+use super::experiments::{of_kind, without_repositories};
 use super::mixed;
-use super::session::{
-    completed_modes, completion, of_kind, open, resampling, without_repositories,
-};
+use super::session::{completed_modes, completion, open, resampling};
 use crate::output::{self, fail, write_json};
 use crate::settings::{SettingFlags, Settings};
 

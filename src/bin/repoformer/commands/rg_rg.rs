@@ -12,9 +12,10 @@ use repoformer::pipeline::{
 use repoformer::retrieve::Mode;
 
 use super::complete::complete_modes;
+use super::experiments::{check_completable, check_not_tasks, of_kind, single};
 use super::rows::{self, Row};
 use super::server;
-use super::session::{check_completable, check_not_tasks, label, of_kind, open, single};
+use super::session::{label, open};
 use super::stages::{copy_prompts, read_predictions};
 use crate::output::{self, check_output, fail, write_data};
 use crate::settings::{SettingFlags, Settings};

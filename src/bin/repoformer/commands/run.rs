@@ -11,14 +11,14 @@ use repoformer::retrieve::{Mode, REPOCODER_MODES};
 use repoformer::store::artifact::write_file;
 
 use super::complete::complete_modes;
+use super::experiments::{
+    are_functions, check_completable, completion_of, experiments_of, possible_modes,
+};
 use super::paper::{self, Panel, Paper, tasks_of};
 use super::report::{self, Making};
 use super::rows::{self, Row};
 use super::selective::{Policies, Selected};
-use super::session::{
-    are_functions, begin, check_completable, completion_of, experiments_of, label, modes,
-    possible_modes, resampling, seed,
-};
+use super::session::{begin, label, modes, resampling, seed};
 use super::stages::read_predictions;
 use super::tests_of_run::TestResults;
 use super::{rg_rg, server};

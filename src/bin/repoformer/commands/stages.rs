@@ -15,10 +15,8 @@ use repoformer::retrieve::dense::write_texts;
 use repoformer::store::artifact::digest;
 use repoformer::store::manifest::Manifest;
 
-use super::session::{
-    FIRST, WITHOUT_PREDICTION, check_not_tasks, check_single, completion, experiments,
-    experiments_of, label, modes, of_kind, open,
-};
+use super::experiments::{check_not_tasks, check_single, experiments, experiments_of, of_kind};
+use super::session::{FIRST, WITHOUT_PREDICTION, completion, label, modes, open};
 use crate::output::{self, fail, group, write_data, write_json, write_manifest_beside};
 use crate::settings::{Listed, SettingFlags, Settings};
 

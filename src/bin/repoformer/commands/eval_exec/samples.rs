@@ -11,8 +11,9 @@ use repoformer::store::manifest::Manifest;
 use repoformer::task::{Task, TaskSet};
 
 use crate::commands::eval_args::EvalArgs;
+use crate::commands::experiments::of_kind;
 use crate::commands::mixed;
-use crate::commands::session::{completed_modes, completion, of_kind};
+use crate::commands::session::{completed_modes, completion};
 use crate::output::{self, fail};
 use crate::settings::Settings;
 

@@ -13,10 +13,9 @@ use super::judge::{self, LabelJudgeArgs, check_threshold};
 use super::sample::{DrawingFlags, LabelSampleArgs, draw_instances, instances_digest};
 use super::verbalize::{Making, SequenceFlags, verbalize_labels, with_flags};
 use crate::commands::complete::complete_modes;
+use crate::commands::experiments::{check_completable, completion_of, without_repositories};
 use crate::commands::server;
-use crate::commands::session::{
-    begin, check_completable, completion_of, label, seed, without_repositories,
-};
+use crate::commands::session::{begin, label, seed};
 use crate::output::{self, check_folder, fail, write_manifest_beside};
 use crate::settings::{Given, SettingFlags, Settings};
 

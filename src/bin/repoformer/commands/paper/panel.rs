@@ -10,8 +10,8 @@ use repoformer::selective::policy::sweep::{LatencyModel, SweepCurve};
 use repoformer::selective::policy::{Example, Measure, Policy};
 
 use super::tasks::{Tasks, tasks_of};
-use crate::commands::selective::{Judged, JudgedPolicy};
-use crate::commands::session::experiment_like;
+use crate::commands::experiments::experiment_like;
+use crate::commands::judged::{Judged, JudgedPolicy};
 use crate::output::{self, fail};
 use crate::settings::Settings;
 

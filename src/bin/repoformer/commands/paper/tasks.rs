@@ -8,7 +8,7 @@ use repoformer::task::Task;
 use repoformer::text::language::Language;
 
 use super::names::DATASETS;
-use crate::commands::session::are_functions;
+use crate::commands::experiments::are_functions;
 use crate::settings::Settings;
 
 /// Tasks of a column or panel.

@@ -9,7 +9,7 @@ use repoformer::prompt::shown::read_fragments;
 use repoformer::retrieve::Mode;
 use serde_json::{Value, json};
 
-use crate::commands::selective::Judged;
+use crate::commands::judged::Judged;
 use crate::output::fail;
 use crate::table::{ScoreFormat, json_lines, json_text};
 
