@@ -20,7 +20,7 @@ pub fn made_with(path: &Path) -> BTreeMap<String, String> {
     if !recorded.is_empty() || !path.is_file() {
         return recorded;
     }
-    // A file that cannot be read is told where its predictions are read.
+    // The reader of its predictions reports a file that cannot be read.
     let mut said = Origin::read(path).map(|origin| origin.settings()).unwrap_or_default();
     said.retain(|name, _| REPEATED.contains(&name.as_str()));
     said
@@ -96,7 +96,7 @@ pub fn differences(systems: &[(&str, &Conditions)]) -> Vec<String> {
 mod tests {
     use super::*;
 
-    /// Predictions of elsewhere have no header, and may be of several settings.
+    /// Predictions from other programs have no header, and may be of several settings.
     #[test]
     fn every_record_says_how_it_was_made() {
         let folder = tempfile::tempdir().unwrap();

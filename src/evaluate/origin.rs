@@ -11,7 +11,7 @@ use crate::retrieve::Mode;
 use crate::store::artifact;
 use crate::store::jsonl::{self, Object};
 
-/// Values that a file names for each setting. A file of elsewhere may name none.
+/// Values that a file names for each setting. A file from another program may name none.
 #[derive(Debug)]
 pub(crate) struct Origin {
     path: PathBuf,
@@ -74,7 +74,7 @@ impl Origin {
         }
         let mut reader = jsonl::Reader::open(path)?;
         while let Some((_, bytes)) = reader.next_record()? {
-            // What cannot be read is told where it is used.
+            // The reader of its contents reports a record that cannot be read.
             let Record { asked, metadata, next_token } =
                 serde_json::from_slice(bytes).unwrap_or_default();
             // RepoCoder's prompts say their mode, and no style.

@@ -21,7 +21,7 @@ use crate::store::artifact::{self, Identity, LineTotals, header_path};
 use crate::store::jsonl::{self, At, Fields, Object};
 use crate::text::lines::{Lines, strip};
 
-/// Completes the cached prompts of each mode. `tick` is told the number of prompts done: those answered in an earlier run at once,
+/// Completes the cached prompts of each mode. `tick` receives the number of prompts done: those answered in an earlier run at once,
 /// the others one by one.
 ///
 /// # Errors
@@ -108,7 +108,7 @@ fn refuse_foreign(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Completes every prompt of a JSONL file; `total` is told how many there are. Prompts of a style that is not bundled need
+/// Completes every prompt of a JSONL file; `total` receives their number. Prompts of a style that is not bundled need
 /// it to be completed by the embedded model.
 ///
 /// # Errors
@@ -201,7 +201,7 @@ fn own_style<'s>(record: &Object, known: Option<&'s Style>) -> Result<Option<&'s
     let digest = said("prompt_style_digest");
     let is_it = |style: &&Style| match digest {
         Some(digest) => style.file_digest() == digest,
-        // Somebody wrote the prompt by hand.
+        // The prompt was written by hand.
         None => style.name() == name,
     };
     let bundled = Style::names().filter_map(|name| -> Option<&'s Style> { Style::bundled(name) });
@@ -255,7 +255,7 @@ pub fn check_completed_alike(path: &Path, completion: &Completion, mode: Mode) -
 }
 
 /// Checks that the cached predictions which the prompts of rg-rg were searched with are unchanged, and where these prompts
-/// are to be completed, that they are there, of this model and with these settings. Predictions that somebody named may be of any.
+/// are to be completed, that they are there, of this model and with these settings. Predictions that the user named may be of any.
 fn check_searched_with(experiment: &Experiment, completes: Option<&Completion>) -> Result<()> {
     let (layout, step) = (&experiment.layout, Step::Stage("rg-rg"));
     for repository in &experiment.repositories {

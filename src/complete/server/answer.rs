@@ -28,7 +28,7 @@ pub struct Sample {
 }
 
 impl Sample {
-    /// A completion of elsewhere, with the log-probabilities beside it.
+    /// A completion from another program, with the log-probabilities beside it.
     pub(crate) fn of(text: &str, logprobs: Option<&Value>) -> Self {
         let tokens = logprobs.map(tokens).unwrap_or_default();
         Self { text: text.to_owned(), finish_reason: None, tokens }

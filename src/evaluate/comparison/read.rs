@@ -190,7 +190,7 @@ struct Sets {
     /// Sets in the order of the file; few.
     named: Vec<(Option<String>, Records)>,
     problems: Vec<Error>,
-    /// Conditions of the sets that say them.
+    /// Conditions of the sets that name them.
     conditions: Vec<(Option<String>, Conditions)>,
     /// Contents of the first object that lacks a task's scores, and the hint for it.
     refused: Option<(String, &'static str)>,

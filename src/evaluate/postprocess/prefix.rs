@@ -44,7 +44,7 @@ impl Prefixes {
 
     /// Number of bytes of the prediction behind which no longer prefix parses, if all of it does not.
     ///
-    /// The parser reads every prefix alike up to near its end, and what is left of its ways to read it is told by its log.
+    /// The parser reads every prefix alike up to near its end, and its log says how many ways to read it are left.
     /// Where a single one was left, behind an error node, that error is in every longer prefix too.
     pub(super) fn limit(&mut self) -> usize {
         let all = self.text.len() - self.start;

@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use crate::output::{self, fail};
 
-/// Refuses differences between systems, unless they are allowed: then they are told here, and the caller names them in its output.
+/// Refuses differences between systems, unless they are allowed: then this warns of them, and the caller names them in its output.
 pub(super) fn check(differences: &[String], are_allowed: bool) -> Result<()> {
     match differences {
         [] => Ok(()),

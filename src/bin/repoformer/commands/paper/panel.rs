@@ -47,7 +47,7 @@ impl Panel {
             tasks: tasks_of(experiment, settings)?,
             benchmark: experiment.layout.benchmark.clone(),
             cut: experiment.layout.cut.to_string(),
-            // Contexts that tasks carry are nobody's.
+            // No ranker found the contexts that tasks carry.
             ranker: match judged.mode {
                 Mode::Given => Mode::Given.to_string(),
                 _ => experiment.retrieval.search.ranker.to_string(),
