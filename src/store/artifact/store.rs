@@ -382,8 +382,8 @@ mod tests {
     fn another_version_is_named_with_the_way_out() {
         let (_dir, path, identity) = written();
         let bytes = fs::read(&path).unwrap();
-        let text = String::from_utf8_lossy(&bytes)
-            .replace("\"format\":2,\"tool\":\"0.1.0\"", "\"format\":7,\"tool\":\"9.0.0\"");
+        let ours = concat!("\"format\":2,\"tool\":\"", env!("CARGO_PKG_VERSION"), "\"");
+        let text = String::from_utf8_lossy(&bytes).replace(ours, "\"format\":7,\"tool\":\"9.0.0\"");
         fs::write(&path, text.as_bytes()).unwrap();
         let error = read::<RepoFragments>(&path).unwrap_err();
         let reason = "written by repoformer 9.0.0 in format 7; this is repoformer";
