@@ -64,17 +64,7 @@ impl Field {
             }
         }
         let archives = Arc::new(Mutex::new(archives()));
-        let sums: String = archives
-            .lock()
-            .unwrap()
-            .iter()
-            .map(|(name, bytes)| {
-                let digest = Sha256::digest(bytes);
-                let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
-                format!("{hex}  {name}\n")
-            })
-            .collect();
-        place.write("sums", sums);
+        place.write("sums", sums(&archives));
         let (url, requests) = serve(&archives, ranges);
         Some(Self { place, url, archives, requests })
     }
@@ -100,6 +90,24 @@ impl Field {
     fn is_there(&self, path: &str) -> bool {
         self.place.path("the field").join(path).exists()
     }
+}
+
+/// Checksums of the archives, as `sha256sum` prints them.
+fn sums(archives: &Archives) -> String {
+    let archives = archives.lock().unwrap();
+    let lines = archives.iter().map(|(name, bytes)| {
+        let digest = Sha256::digest(bytes);
+        let hex: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+        format!("{hex}  {name}\n")
+    });
+    lines.collect()
+}
+
+/// The URL of a server that has every archive; their checksums are in the place's file `sums`.
+pub(crate) fn mirror(place: &Place) -> String {
+    let archives = Arc::new(Mutex::new(archives()));
+    place.write("sums", sums(&archives));
+    serve(&archives, true).0
 }
 
 fn serve(archives: &Archives, ranges: bool) -> (String, Requests) {

@@ -6,6 +6,7 @@
 
 mod architecture;
 mod benchmarks;
+mod book;
 mod cli_alike;
 mod cli_bad_cache;
 mod cli_bad_input;
@@ -23,7 +24,6 @@ mod cli_policy;
 mod cli_shown;
 mod cli_verbalize;
 mod endpoint;
-mod readme;
 mod reference;
 mod report_browser;
 mod scores;
