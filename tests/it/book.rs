@@ -230,7 +230,7 @@ fn model(Request { path, body }: &Request) -> Answer {
     let mood = mood(&body.to_string());
     let choice = |index: u64| {
         let token = match body.get("logit_bias").is_some() {
-            true => json!({"id": 7, "token": "", "logprob": -0.01 - f64::from(mood % 1000) / 300.0}),
+            true => json!({"id": 7, "token": "", "logprob": -0.75 - f64::from(mood % 1000) / 300.0}),
             false => json!({"id": 3, "token": "x", "logprob": -f64::from(mood % 7) / 5.0}),
         };
         let text = format!("x_{} = {index}", mood % 9);
