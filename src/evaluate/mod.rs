@@ -3,6 +3,7 @@
 pub mod comparison;
 pub mod conditions;
 pub mod executed;
+pub(crate) mod lm_eval;
 pub mod metrics;
 pub(crate) mod origin;
 pub mod pairs;

@@ -4,7 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
+use serde::de::IgnoredAny;
+use serde_json::Value;
 
+use super::lm_eval;
 use crate::error::{Error, Result};
 use crate::prompt::style::{DecisionFrame, Style};
 use crate::retrieve::Mode;
@@ -39,6 +42,22 @@ struct Record {
     asked: Option<Object>,
     metadata: Metadata,
     next_token: Token,
+    /// Of samples of lm-evaluation-harness, which say it in other places.
+    resps: Option<IgnoredAny>,
+}
+
+impl Record {
+    /// Reads a record. The reader of its contents reports one that cannot be read.
+    fn read(path: &Path, line: usize, bytes: &[u8]) -> Self {
+        let record: Self = serde_json::from_slice(bytes).unwrap_or_default();
+        if record.resps.is_none() {
+            return record;
+        }
+        let object = jsonl::parse(path, line, bytes);
+        let prediction = object.and_then(|object| lm_eval::as_prediction(path, line, object));
+        let read = prediction.ok().map(|object| serde_json::from_value(Value::Object(object)));
+        read.and_then(|read| read.ok()).unwrap_or_default()
+    }
 }
 
 #[derive(Default, Deserialize)]
@@ -73,10 +92,8 @@ impl Origin {
             }
         }
         let mut reader = jsonl::Reader::open(path)?;
-        while let Some((_, bytes)) = reader.next_record()? {
-            // The reader of its contents reports a record that cannot be read.
-            let Record { asked, metadata, next_token } =
-                serde_json::from_slice(bytes).unwrap_or_default();
+        while let Some((at, bytes)) = reader.next_record()? {
+            let Record { asked, metadata, next_token, .. } = Record::read(path, at.line, bytes);
             // RepoCoder's prompts say their mode, and no style.
             let repocoder = metadata.mode.is_some().then(|| "repocoder".to_owned());
             origin.add(STYLE, metadata.prompt_style.or(repocoder));

@@ -1,13 +1,14 @@
 //! Reads predictions and finds the task of each.
 //!
-//! The formats are RepoCoder's (`{"prompt", "metadata": {the task's}, "choices": [{"text"}, …]}`) and CrossCodeEval's
-//! (`{"task_id", "pred"}`).
+//! The formats are RepoCoder's (`{"prompt", "metadata": {the task's}, "choices": [{"text"}, …]}`), CrossCodeEval's
+//! (`{"task_id", "pred"}`) and the samples of lm-evaluation-harness ([`lm_eval`](super::lm_eval)).
 
 use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
+use super::lm_eval;
 use crate::error::{Error, Result};
 use crate::store::jsonl::{self, Fields, Object};
 use crate::task::TaskSet;
@@ -23,6 +24,8 @@ pub struct JoinedPredictions {
     pub missing: Vec<usize>,
     /// Number of samples that are empty texts; they are kept.
     pub empty: usize,
+    /// Number of records that answer a prompt that lm-evaluation-harness changed.
+    pub changed: usize,
     /// The cache's file that they were taken from; none where somebody named a file.
     pub cached: Option<PathBuf>,
 }
@@ -55,9 +58,15 @@ impl JoinedPredictions {
 /// The file cannot be read.
 pub fn read(path: &Path, tasks: &TaskSet) -> Result<JoinedPredictions> {
     let index = TaskIndex::new(tasks);
-    let mut records = Vec::new();
+    let (mut records, mut changed) = (Vec::new(), 0);
     let mut problems = jsonl::for_each(path, |at, object| {
+        let is_sample = lm_eval::is_sample(&object);
+        let object = lm_eval::as_prediction(path, at.line, object)?;
         let target = index.find(path, at.line, &object)?;
+        if let (true, TaskMatch::Task(place)) = (is_sample, &target) {
+            check_target(path, at.line, &object, tasks, *place)?;
+        }
+        changed += usize::from(lm_eval::is_changed(&object));
         // Samples are checked later: a record without them still takes its turn among those of equal tasks.
         records.push((at.line, target, samples(path, at.line, &object)));
         Ok(())
@@ -105,8 +114,30 @@ pub fn read(path: &Path, tasks: &TaskSet) -> Result<JoinedPredictions> {
         empty: predictions.iter().flatten().filter(|s: &&String| s.is_empty()).count(),
         predictions,
         problems,
+        changed,
         cached: None,
     })
+}
+
+/// Checks that a sample of lm-evaluation-harness was scored against its task's target.
+fn check_target(
+    path: &Path,
+    line: usize,
+    object: &Object,
+    tasks: &TaskSet,
+    place: usize,
+) -> Result<()> {
+    let task = &tasks.tasks[place];
+    let target = object.get("metadata").and_then(|metadata| metadata.get("ground_truth"));
+    if target.is_none_or(|target| *target == task.ground_truth) {
+        return Ok(());
+    }
+    let file = tasks.path.display();
+    let reason = format!(
+        "its target is not that of task {:?} in {file}; it was made of other tasks",
+        task.id
+    );
+    Err(Error::record(path, line, reason))
 }
 
 /// Returns the samples of one record: `choices[].text`, or `pred` as a text or a list of texts.

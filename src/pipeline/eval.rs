@@ -24,6 +24,8 @@ pub struct Evaluation {
     pub problems: Vec<Error>,
     /// Samples that are empty texts; they score as such.
     pub empty: usize,
+    /// Records that answer a prompt that lm-evaluation-harness changed.
+    pub changed: usize,
     /// The tasks that take part.
     pub tasks: TaskSet,
     /// The samples of each of these tasks.
@@ -52,7 +54,8 @@ pub fn evaluate(
     }
     let scores = score_tasks(&tasks, &samples, &scoring.metrics, &scoring.postprocess, missing);
     problems.extend(joined.problems);
-    Ok(Evaluation { scores, problems, empty: joined.empty, tasks, samples })
+    let JoinedPredictions { empty, changed, .. } = joined;
+    Ok(Evaluation { scores, problems, empty, changed, tasks, samples })
 }
 
 /// The scores of a mode's cached predictions as one object, read from their artifact or made; tasks without

@@ -29,6 +29,8 @@ pub enum RecordKind {
     RepoCoderPrediction,
     /// CrossCodeEval's and Repoformer's prediction, with `pred`.
     CrossCodeEvalPrediction,
+    /// A document of lm-evaluation-harness with its answers, a prediction.
+    LmEvalSample,
     /// A target with its prediction.
     Pair,
     /// Scores of a task.
@@ -55,7 +57,7 @@ pub enum RecordKind {
 
 impl RecordKind {
     /// Every kind.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::Task(Format::RepoEval),
         Self::Task(Format::Repoformer),
         Self::Task(Format::CrossCodeEval),
@@ -68,6 +70,7 @@ impl RecordKind {
         Self::Prompt,
         Self::RepoCoderPrediction,
         Self::CrossCodeEvalPrediction,
+        Self::LmEvalSample,
         Self::Pair,
         Self::Score,
         Self::Package,
@@ -101,6 +104,10 @@ impl RecordKind {
             } else {
                 Self::BatchRequest
             });
+        }
+        // Samples contain their document and, under names of their own, scores.
+        if has("doc_id") && has("doc") && has("resps") {
+            return Some(Self::LmEvalSample);
         }
         // Scores contain their prediction, so they are recognised first.
         let is_scored = |name: &&str| record.get(*name).is_some_and(Value::is_object);
@@ -194,6 +201,7 @@ impl RecordKind {
             Self::Prompt => "prompts",
             Self::RepoCoderPrediction => "repocoder-predictions",
             Self::CrossCodeEvalPrediction => "crosscodeeval-predictions",
+            Self::LmEvalSample => "lm-eval-samples",
             Self::Pair => "pairs",
             Self::Score => "scores",
             Self::Package => "packages",
@@ -227,6 +235,9 @@ impl RecordKind {
             }
             Self::RepoCoderPrediction => "a prediction (it has 'choices')",
             Self::CrossCodeEvalPrediction => "a prediction (it has 'pred')",
+            Self::LmEvalSample => {
+                "a sample of lm-evaluation-harness (it has 'doc_id', 'doc' and 'resps')"
+            }
             Self::Pair => "a pair of target and prediction (it has 'target' and 'pred')",
             Self::Score => "a task's scores (it has 'em' or 'es')",
             Self::Package => "a source file of a packages file (it has 'filepath' and 'content')",
@@ -249,7 +260,7 @@ impl RecordKind {
                 "the window and search stages make their own from a folder of repositories and the tasks file"
             }
             Self::Prompt => "use it as the prompts file",
-            Self::RepoCoderPrediction | Self::CrossCodeEvalPrediction => {
+            Self::RepoCoderPrediction | Self::CrossCodeEvalPrediction | Self::LmEvalSample => {
                 "use it as the predictions file, with the tasks it was made for"
             }
             Self::Pair => "use it as the pairs file",
@@ -300,6 +311,7 @@ mod tests {
             ("repocoder-predictions", r#"{"metadata": {"fpath_tuple": []}, "choices": []}"#),
             ("crosscodeeval-predictions", r#"{"task_id": "", "pred": ""}"#),
             ("crosscodeeval-predictions", r#"{"metadata": {"file": ""}, "pred": ""}"#),
+            ("lm-eval-samples", r#"{"doc_id": 0, "doc": {}, "target": "", "resps": [[""]]}"#),
             ("pairs", r#"{"task_id": "", "target": "", "pred": ""}"#),
             ("scores", r#"{"task_id": "", "em": 1, "es": 1}"#),
             ("packages", r#"{"repository": "", "filepath": "", "content": []}"#),

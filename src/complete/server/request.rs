@@ -141,6 +141,21 @@ impl CompletionRequest {
         record
     }
 
+    /// Adds the stop texts of a prompt's style.
+    pub(crate) fn add_stops(&mut self, stops: Vec<String>) {
+        for stop in stops {
+            if !stop.is_empty() && !self.stop.contains(&stop) {
+                self.stop.push(stop);
+            }
+        }
+    }
+
+    /// A stop text that is not sent with this prompt.
+    pub(crate) fn withheld_stop(&self, prompt: &str) -> Option<&str> {
+        let (_, removed) = self.ending.split(prompt);
+        self.stop.iter().map(String::as_str).find(|stop| is_held_back(stop, removed))
+    }
+
     /// Returns a digest of everything the answer to a prompt depends on, except the server.
     pub fn key(&self, prompt: &str) -> String {
         let body = self.body(prompt, 0, self.samples).to_string();

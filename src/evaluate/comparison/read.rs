@@ -241,6 +241,7 @@ fn refused(object: &Object) -> Option<(String, &'static str)> {
     let hint = match kind {
         RecordKind::RepoCoderPrediction
         | RecordKind::CrossCodeEvalPrediction
+        | RecordKind::LmEvalSample
         | RecordKind::Pair => "score them first",
         _ => NEEDED,
     };

@@ -3,6 +3,7 @@
 //! Records are converted one by one: one that cannot be converted is skipped and reported, without affecting the others.
 
 mod batch;
+pub mod lm_eval;
 mod predictions;
 mod repositories;
 mod stream;

@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::batch::{Answers, choices, metadata, pred};
 use super::stream::{Conversion, Emit, TargetFormat, each, other_kind};
 use crate::error::{Error, Result};
+use crate::evaluate::lm_eval;
 use crate::evaluate::predictions::{TaskIndex, TaskMatch, samples};
 use crate::store::jsonl::{Fields, Object};
 use crate::task::kind::RecordKind;
@@ -14,7 +15,8 @@ use crate::task::{Task, TaskSet};
 
 /// Converts predictions to `choices` (RepoCoder's) or `pred` (CrossCodeEval's; a list for several samples). All other fields
 /// are kept. Batch responses become predictions too, in the order of the tasks: a response belongs to the task whose row its
-/// `custom_id` names ([`custom_id`](crate::complete::batch::custom_id)), or else to the only task with that id.
+/// `custom_id` names ([`custom_id`](crate::complete::batch::custom_id)), or else to the only task with that id. Samples of
+/// lm-evaluation-harness are read as RepoCoder's.
 ///
 /// RepoCoder's records identify their task by its metadata and contain its prompt: if a record of CrossCodeEval has neither,
 /// both come from the `tasks`, joined as in [`crate::evaluate::predictions::read`]; the metadata is then RepoEval's, and `row`
@@ -33,6 +35,7 @@ pub fn predictions(
     let mut answers = None;
     let mut conversion = each(path, emit, |at, object| {
         let line = at.line;
+        let object = lm_eval::as_prediction(path, line, object)?;
         let record = match (RecordKind::of(&object), to) {
             (Some(RecordKind::BatchResponse), _) => {
                 let tasks = tasks.ok_or_else(|| Error::record(path, line, NO_TASKS))?;

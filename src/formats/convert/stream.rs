@@ -19,11 +19,13 @@ pub enum TargetFormat {
     Records(RecordKind),
     /// A folder for each repository.
     Folders,
+    /// A task of lm-evaluation-harness: a folder of files.
+    LmEval,
 }
 
 impl TargetFormat {
     /// Every target format.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Records(RecordKind::Task(Format::RepoEval)),
         Self::Records(RecordKind::Task(Format::Repoformer)),
         Self::Records(RecordKind::Task(Format::CrossCodeEval)),
@@ -35,6 +37,7 @@ impl TargetFormat {
         Self::Records(RecordKind::Package),
         Self::Records(RecordKind::RawRepository),
         Self::Folders,
+        Self::LmEval,
     ];
 
     /// Returns the name, which can be parsed.
@@ -42,6 +45,7 @@ impl TargetFormat {
         match self {
             Self::Records(kind) => kind.name(),
             Self::Folders => "repos",
+            Self::LmEval => "lm-eval",
         }
     }
 }

@@ -177,6 +177,16 @@ const CROSS_CODE_EVAL_PREDICTION: &[Field] = &[
     may("metadata", Anything),
 ];
 
+const LM_EVAL_SAMPLE: &[Field] = &[
+    must("doc_id", Count),
+    must("doc arguments", Anything),
+    must("resps", List(&TEXTS)),
+    may("filtered_resps", List(&TEXT_OR_TEXTS)),
+    may("target filter", Text),
+    may("metrics", TEXTS),
+    may("doc_hash prompt_hash target_hash", Text),
+];
+
 const PAIR: &[Field] = &[
     must("task_id", Id),
     must("target", Text),
@@ -278,6 +288,7 @@ pub(super) fn fields(kind: RecordKind) -> &'static [Field] {
         RecordKind::Prompt => PROMPT,
         RecordKind::RepoCoderPrediction => REPO_CODER_PREDICTION,
         RecordKind::CrossCodeEvalPrediction => CROSS_CODE_EVAL_PREDICTION,
+        RecordKind::LmEvalSample => LM_EVAL_SAMPLE,
         RecordKind::Pair => PAIR,
         RecordKind::Score => SCORE,
         RecordKind::Package => PACKAGE,

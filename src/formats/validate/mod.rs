@@ -173,8 +173,8 @@ impl Validator<'_> {
         }
         let id = task_id(&object);
         let schema::Checked { wrong, mut unknown } = schema::check(fields::fields(kind), &object);
-        // Scores have a field per metric.
-        if kind == RecordKind::Score {
+        // Scores and samples have a field per metric.
+        if matches!(kind, RecordKind::Score | RecordKind::LmEvalSample) {
             unknown.clear();
         }
         for name in unknown {
@@ -251,8 +251,8 @@ impl Validator<'_> {
 
 /// Returns the task id in a record.
 fn task_id(object: &Object) -> Option<String> {
-    let metadata = object.get("metadata").and_then(|metadata| metadata.get("task_id"));
-    match object.get("task_id").or(metadata)? {
+    let within = |name: &str| object.get(name).and_then(|inner| inner.get("task_id"));
+    match object.get("task_id").or(within("metadata")).or(within("doc"))? {
         Value::String(id) => Some(id.clone()),
         Value::Number(id) => Some(id.to_string()),
         _ => None,

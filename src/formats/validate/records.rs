@@ -6,6 +6,7 @@ use serde_json::Value;
 use super::{Severity, Validator, reason};
 use crate::complete::batch::Response;
 use crate::error::Result;
+use crate::evaluate::lm_eval;
 use crate::evaluate::predictions::samples;
 use crate::repository::record::{Package, RawRepository};
 use crate::selective::label::Label;
@@ -35,6 +36,8 @@ impl Validator<'_> {
             RecordKind::RepoCoderPrediction
             | RecordKind::CrossCodeEvalPrediction
             | RecordKind::Pair => self.samples(line, &object, id.clone()),
+            RecordKind::LmEvalSample => lm_eval::as_prediction(self.path, line, object)
+                .and_then(|object| self.samples(line, &object, id.clone())),
             RecordKind::Package => Package::read(self.path, line, object).map(drop),
             RecordKind::RawRepository => self.raw(line, object),
             RecordKind::Label => self.label(line, object, id.clone()),
@@ -68,7 +71,8 @@ impl Validator<'_> {
             | RecordKind::Prompt
             | RecordKind::Latency
             | RecordKind::Sequence
-            | RecordKind::RepoCoderPrediction => return,
+            | RecordKind::RepoCoderPrediction
+            | RecordKind::LmEvalSample => return,
             _ => (Note, "task_id", id.cloned()),
         };
         let Some(value) = value else {

@@ -10,7 +10,7 @@ use super::super::prompt::{read_prompts, require_prompts};
 use super::latency::Latency;
 use crate::complete::server::{CompletionRequest, Confidence, Entry, entropy};
 use crate::error::{Error, Result};
-use crate::prompt::style::Style;
+use crate::prompt::style::stops_of;
 use crate::retrieve::Mode;
 use crate::store::jsonl::{self, Fields, Object};
 
@@ -172,20 +172,7 @@ impl Server {
             max_tokens: completion.max_tokens,
             ..self.asking.clone()
         };
-        // Prompts of a style say what ends a completion; those that somebody wrote by hand may name the style alone.
-        let said = metadata.and_then(|metadata| metadata.get("stop")?.as_array());
-        let style = text("prompt_style").and_then(Style::bundled);
-        let stops: Vec<String> = match (said, style) {
-            (Some(said), _) => {
-                said.iter().filter_map(|stop| Some(stop.as_str()?.to_owned())).collect()
-            }
-            (None, style) => style.map_or(Vec::new(), |style| style.stop().to_vec()),
-        };
-        for stop in stops {
-            if !stop.is_empty() && !asking.stop.contains(&stop) {
-                asking.stop.push(stop);
-            }
-        }
+        asking.add_stops(stops_of(&object));
         Ok(Record {
             line,
             task_id: text("task_id").unwrap_or("without id").to_owned(),

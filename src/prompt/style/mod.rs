@@ -28,6 +28,9 @@ mod fill;
 mod split;
 mod template;
 
+use serde_json::Value;
+
+use crate::store::jsonl::Object;
 use crate::task::cross_file::CrossFile;
 use crate::text::language::Language;
 use crate::text::tokenize::model::Tokenizer;
@@ -217,6 +220,20 @@ impl Style {
     pub fn unknown_specials(&self, tokenizer: &Tokenizer) -> Vec<String> {
         let unknown = |special: &&String| tokenizer.special(special).is_none();
         self.specials.iter().filter(unknown).cloned().collect()
+    }
+}
+
+/// Stop texts of a prompt's record: those that it lists, else those of the bundled style that it names, as one written by hand
+/// may.
+pub fn stops_of(prompt: &Object) -> Vec<String> {
+    let metadata = prompt.get("metadata").and_then(Value::as_object);
+    let said = |name: &str| metadata.and_then(|metadata| metadata.get(name));
+    match said("stop").and_then(Value::as_array) {
+        Some(stops) => stops.iter().filter_map(|stop| Some(stop.as_str()?.to_owned())).collect(),
+        None => {
+            let style = said("prompt_style").and_then(Value::as_str).and_then(Style::bundled);
+            style.map_or_else(Vec::new, |style| style.stop().to_vec())
+        }
     }
 }
 

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::Signals;
 use crate::error::{Error, Result};
-use crate::evaluate::predictions;
+use crate::evaluate::{lm_eval, predictions};
 use crate::store::jsonl::{self, Fields};
 use crate::task::TaskSet;
 
@@ -54,6 +54,7 @@ pub fn signals(path: &Path, tasks: &TaskSet) -> Result<Vec<Signals>> {
     let mut empty = Vec::new();
     // Problems of the records were reported when their texts were read.
     let _ = jsonl::for_each(path, |at, object| {
+        let object = lm_eval::as_prediction(path, at.line, object)?;
         if let predictions::TaskMatch::Task(place) = index.find(path, at.line, &object)? {
             if signals[place].is_some() {
                 return Ok(());

@@ -2,10 +2,16 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow};
+use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use repoformer::complete::batch::Sampling;
+use repoformer::complete::server::Ending;
+use repoformer::error::Error;
+use repoformer::evaluate::metrics::Metric;
+use repoformer::evaluate::postprocess::FunctionBodies;
+use repoformer::formats::convert::lm_eval::{self, LmEvalSettings, LmEvalTask};
 use repoformer::formats::convert::{self, Conversion, Emit, TargetFormat};
+use repoformer::store::artifact::write_file;
 use repoformer::task::kind::RecordKind;
 use repoformer::text::language::Language;
 
@@ -21,11 +27,11 @@ pub(crate) struct ConvertArgs {
     #[arg(required_unless_present = "repos_dir")]
     file: Option<PathBuf>,
     /// Target format. Tasks: repoeval, repoformer, crosscodeeval, crosscodelongeval. Predictions: repocoder-predictions,
-    /// crosscodeeval-predictions. From prompts or tasks: batch-requests. From labels: labels. Repositories: repos (folders
-    /// in -o), packages, raw
+    /// crosscodeeval-predictions. From prompts or tasks: batch-requests. From prompts: lm-eval (a task of
+    /// lm-evaluation-harness, in folder -o). From labels: labels. Repositories: repos (folders in -o), packages, raw
     #[arg(long, value_name = "FORMAT")]
     to: String,
-    /// File for the records (`-`: standard output; compressed if the name ends in .gz or .zst); folder for repos
+    /// File for the records (`-`: standard output; compressed if the name ends in .gz or .zst); folder for repos and lm-eval
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
     /// Folder that holds one folder per repository: source of packages and raw, and of what records lack
@@ -37,29 +43,75 @@ pub(crate) struct ConvertArgs {
     /// Language of the files of --repos-dir that packages and raw records take
     #[arg(long, value_name = "NAME", default_value = "python", value_parser = Listed::of(Language::ALL))]
     language: String,
-    /// Tasks that the predictions or batch answers belong to
-    #[arg(long, value_name = "FILE")]
+    /// Tasks that the predictions, batch answers or prompts (for lm-eval) belong to
+    #[arg(long, value_name = "FILE", required_if_eq("to", "lm-eval"))]
     tasks: Option<PathBuf>,
     /// Model of batch requests
     #[arg(long, value_name = "NAME", required_if_eq("to", "batch-requests"))]
     model: Option<String>,
-    /// Maximum tokens of a completion in batch requests
-    #[arg(long, value_name = "N", default_value_t = 50)]
-    max_tokens: usize,
-    /// Temperature of batch requests
-    #[arg(long, value_name = "T", default_value_t = 0.0)]
-    temperature: f64,
-    /// Text that ends a completion in batch requests (repeatable)
+    /// Maximum tokens of a completion [default: 50 in batch requests; 500 in lm-eval, as `complete` has it]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_tokens: Option<u32>,
+    /// Temperature of batch requests [default: 0]
+    #[arg(long, value_name = "T")]
+    temperature: Option<f64>,
+    /// Text that ends a completion, in batch requests instead of those of the prompt style, in lm-eval in addition (repeatable)
     #[arg(long, value_name = "TEXT")]
     stop: Vec<String>,
+    #[command(flatten)]
+    lm_eval: LmEvalArgs,
+}
+
+/// How a task of lm-evaluation-harness is written.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "With --to lm-eval")]
+struct LmEvalArgs {
+    /// Name of the task [default: repoformer_TASKS_MODE, with the prompt style where it is not repocoder]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Metric of the task (repeatable, or separated by commas) [default: repocoder]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = Listed::of(lm_eval::METRICS))]
+    metrics: Vec<String>,
+    /// White space at the end of a prompt: sent (as-is), or not sent and removed from the start of the completion, as
+    /// `complete` does (before-whitespace) [default: as-is]
+    #[arg(long, value_name = "NAME", value_parser = Listed::of(Ending::ALL))]
+    prompt_end: Option<String>,
+}
+
+impl ConvertArgs {
+    /// Refuses flags that have no use for the target.
+    fn check_flags(&self, to: TargetFormat) -> Result<()> {
+        let LmEvalArgs { name, metrics, prompt_end } = &self.lm_eval;
+        let is_lm_eval = to == TargetFormat::LmEval;
+        let of_lm_eval = [
+            ("--name", name.is_some()),
+            ("--metrics", !metrics.is_empty()),
+            ("--prompt-end", prompt_end.is_some()),
+        ];
+        let of_batches =
+            [("--model", self.model.is_some()), ("--temperature", self.temperature.is_some())];
+        let unused = if is_lm_eval { &of_batches[..] } else { &of_lm_eval[..] };
+        match unused.iter().find(|(_, is_given)| *is_given) {
+            None => Ok(()),
+            Some((flag, _)) if is_lm_eval => fail(
+                format!(
+                    "{flag} is not used by --to lm-eval: its tasks name no model, and are greedy"
+                ),
+                "leave it out; lm-eval's --model_args name the model",
+            ),
+            Some((flag, _)) => fail(format!("{flag} is for --to lm-eval"), "leave it out"),
+        }
+    }
 }
 
 pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
     let to: TargetFormat = args.to.parse().map_err(|e| anyhow!("--to: {e}"))?;
+    args.check_flags(to)?;
     check_output(Some(&args.output), args.file.iter().chain(&args.tasks))?;
-    let outcome = match to {
-        TargetFormat::Folders => folders(args)?,
-        TargetFormat::Records(kind) => records(args, kind)?,
+    let (outcome, notes) = match to {
+        TargetFormat::Folders => (folders(args)?, Vec::new()),
+        TargetFormat::LmEval => lm_eval_task(args)?,
+        TargetFormat::Records(kind) => (records(args, kind)?, Vec::new()),
     };
     for warning in &outcome.warnings {
         output::warning(warning);
@@ -67,6 +119,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
     output::problems(&outcome.problems);
     let noun = match to {
         TargetFormat::Folders => "file",
+        TargetFormat::LmEval => "document",
         TargetFormat::Records(_) => "record",
     };
     let (count, noun) = (group(outcome.records), plural(outcome.records, noun));
@@ -75,6 +128,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
         n => format!(", {n} skipped"),
     };
     output::note(format!("convert: {count} {noun} to {to}{skipped}"));
+    notes.iter().for_each(output::note);
     Ok(())
 }
 
@@ -98,6 +152,73 @@ fn folders(args: &ConvertArgs) -> Result<Conversion> {
     let mut outcome = convert::to_folders(input(args)?, &args.output)?;
     nothing_done(&mut outcome)?;
     Ok(outcome)
+}
+
+/// Writes a task of lm-evaluation-harness; returns also how to run it.
+fn lm_eval_task(args: &ConvertArgs) -> Result<(Conversion, Vec<String>)> {
+    let folder = &args.output;
+    if folder == Path::new("-") {
+        return fail(
+            "--to lm-eval writes a folder, not to standard output",
+            "name the folder for the task with -o",
+        );
+    }
+    let file = input(args)?;
+    let Some(tasks) = args.tasks.as_deref().map(read_tasks).transpose()? else {
+        bail!("--tasks is not set, so the targets of the prompts are not known")
+    };
+    let own = &args.lm_eval;
+    let metrics =
+        own.metrics.iter().map(|name| name.parse()).collect::<Result<Vec<Metric>, _>>()?;
+    let bodies = FunctionBodies::of(&tasks.tasks, args.repos_dir.as_deref());
+    let settings = LmEvalSettings {
+        tasks: &tasks,
+        bodies,
+        metrics: if metrics.is_empty() { &[Metric::RepoCoder] } else { &metrics },
+        name: own.name.as_deref(),
+        max_tokens: args.max_tokens.unwrap_or(500) as usize,
+        stop: &args.stop,
+        ending: own.prompt_end.as_deref().map(str::parse).transpose()?.unwrap_or(Ending::AsIs),
+    };
+    let LmEvalTask { name, files, conversion: mut outcome } =
+        lm_eval::lm_eval(file, &settings).map_err(|error| match error {
+            Error::Parameter { name: "metrics", .. } => hinted(
+                error,
+                "leave it out of --metrics, and score the samples that lm-eval logs with `repoformer eval --predictions`",
+            ),
+            error => error.into(),
+        })?;
+    nothing_done(&mut outcome)?;
+    check_utils(folder)?;
+    for (name, text) in &files {
+        write_file(&folder.join(name), text.as_bytes())?;
+    }
+    let mut notes = vec![format!(
+        "run it with: lm_eval --model local-completions --model_args \
+         model=NAME,base_url=http://HOST/v1/completions,tokenizer_backend=None --include_path {} --tasks {name} --log_samples \
+         --output_path FOLDER",
+        folder.display()
+    )];
+    if bodies.are_all() {
+        notes.push(
+            "lm-eval cannot score function bodies by repoformer: `repoformer eval --predictions` does, from the samples that it logs"
+                .into(),
+        );
+    }
+    Ok((outcome, notes))
+}
+
+/// Refuses to replace functions that are somebody else's.
+fn check_utils(folder: &Path) -> Result<()> {
+    let path = folder.join(lm_eval::UTILS_NAME);
+    let first_line = |text: &str| text.lines().next().map(str::to_owned);
+    match std::fs::read_to_string(&path) {
+        Ok(text) if first_line(&text) != first_line(lm_eval::UTILS) => fail(
+            format!("{} is not of a task that was converted here", path.display()),
+            "name another folder with -o",
+        ),
+        _ => Ok(()),
+    }
 }
 
 fn records(args: &ConvertArgs, kind: RecordKind) -> Result<Conversion> {
@@ -132,8 +253,8 @@ fn work(args: &ConvertArgs, kind: RecordKind, emit: &mut Emit<'_>) -> Result<Con
         (RecordKind::BatchRequest, _, _) => {
             let sampling = Sampling {
                 model: args.model.clone().unwrap_or_default(),
-                max_tokens: args.max_tokens,
-                temperature: args.temperature,
+                max_tokens: args.max_tokens.unwrap_or(50) as usize,
+                temperature: args.temperature.unwrap_or(0.0),
                 stop: args.stop.clone(),
             };
             convert::requests(input(args)?, &sampling, emit)?

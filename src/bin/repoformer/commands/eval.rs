@@ -313,5 +313,11 @@ fn score(experiment: &Experiment, path: &Path, judging: &Judging) -> Result<Eval
             "{file}: {empty} empty predictions; they are scored as empty text"
         ));
     }
+    if evaluation.changed > 0 {
+        output::warning(format!(
+            "{file}: {} answers are to prompts that lm-eval changed: by a chat template, a system instruction, examples, or requests that it kept from an older task",
+            evaluation.changed
+        ));
+    }
     Ok(evaluation)
 }
