@@ -564,6 +564,41 @@ fn trial_retrieval_saves_nothing_in_turn() {
     assert!(speedup("serial").abs() < 1e-9);
 }
 
+/// A share becomes a number that another run can use; equal scores are not parted.
+#[test]
+fn a_share_becomes_a_threshold_for_other_data() {
+    let place = place();
+    let sweep = [
+        "policy", "sweep", "--labels", "labels.jsonl", "--format", "jsonl", "--policy",
+        "never,random,oracle", "--threshold", "30%",
+    ];
+    let ran = place.run(&sweep).done();
+    let all = parse_jsonl(&ran.stdout);
+    let count = all[0]["n"].as_u64().unwrap();
+    let random = of(&all, "random")[0];
+    assert_eq!(random["rag_rate"], (count * 30 / 100) as f64 / count as f64);
+    let number = random["threshold"].as_f64().unwrap();
+    let all_said = ran.says(&[
+        &format!("random at 30%: retrieves for {} of {count} instances", count * 30 / 100),
+        &format!("`run --policy random@{number}` uses this number on other tasks"),
+    ]);
+    all_said.silent_on("never at");
+    let at_number = points(&place, &["--policy", "random", "--threshold", &number.to_string()]);
+    assert_eq!(at_number[0], *random);
+    // Gains of most instances are equal to 0.
+    assert!(of(&all, "oracle")[0]["rag_rate"].as_f64().unwrap() <= 0.3);
+    place
+        .run(&[
+            "policy", "sweep", "--labels", "labels.jsonl", "--policy", "random", "--threshold", "7",
+        ])
+        .done()
+        .says(&["random: no instance has a score above 7, so it equals never there"]);
+    place
+        .run(&["policy", "sweep", "--labels", "labels.jsonl", "--threshold", "nan"])
+        .failed()
+        .says(&["'nan' must be a number, as in 0.2, or a share from 0% to 100%"]);
+}
+
 #[test]
 fn a_page_shows_the_curves() {
     let place = place();
@@ -618,6 +653,25 @@ fn run_adds_a_row_a_policy() {
     let chosen = place.files("cache/predictions/line");
     // What earlier policies chose is kept: the predictions are the same.
     assert!(chosen.keys().any(|name| name.starts_with("learned@")), "{:?}", chosen.keys());
+    // Shares are of the tasks at hand; a threshold that nothing reaches, or everything, is told.
+    let ran = place.run(&with("learned@30%,learned@0.99,random@-1,random@0%")).done().says(&[
+        "line learned@30%: retrieves for 54 of 180 tasks, those with a score above 0.",
+        "line learned@0.99: no task has a score above 0.99 (the highest is 0.",
+        "so its row equals none; learned@30% retrieves for the three tenths with the highest scores",
+        "line random@-1: every task has a score above -1 (the lowest is 0.",
+        "so its row equals rg1",
+        "line random@0%: retrieves for 0 of 180 tasks, those with a score above ",
+        "learned@30%: the scores of these tasks set the threshold, their results did not",
+        "`policy sweep --labels FILE --policy learned --threshold 30%`",
+    ]);
+    let shares = parse_jsonl(&ran.stdout);
+    let row = |name: &str| {
+        shares.iter().find(|row| row["benchmark"] == "line" && row["mode"] == name).unwrap()
+    };
+    assert_eq!(row("learned@30%")["with_retrieved"], 0.3);
+    for (policy, mode) in [("learned@0.99", "none"), ("random@-1", "rg1"), ("random@0%", "none")] {
+        assert_eq!(row(policy)["es"], row(mode)["es"], "{policy}");
+    }
     place.run(&with("always,always")).failed().says(&["'always' is given twice"]);
     place
         .run(&[&with("always")[..], &["--probabilities", "none.jsonl"]].concat())
@@ -638,7 +692,14 @@ fn run_adds_a_row_a_policy() {
     ];
     let scores: Value = serde_json::from_str(&place.run(&scored).done().stdout).unwrap();
     assert_eq!(scores["all"]["repocoder"]["es"], named("learned@0.2")["es"]);
-    place.run(&with("trial-retrieval")).failed().says(&["trial-retrieval@0.3"]);
+    place
+        .run(&with("trial-retrieval"))
+        .failed()
+        .says(&["trial-retrieval@0.3", "trial-retrieval@30%"]);
+    place
+        .run(&with("learned@130%"))
+        .failed()
+        .says(&["policy 'learned@130%' needs a threshold that is a number or a share"]);
     place
         .run(&with("perhaps"))
         .failed()

@@ -3,7 +3,7 @@
 //! - [`features`]: features of a decision, computed in microseconds.
 //! - [`Examples`]: judged instances with features.
 //! - [`model`]: learned policies: training, calibration and files.
-//! - [`Policy`]: all policies, each with a score and a threshold.
+//! - [`Policy`]: all policies, each with a score; [`Threshold`]: what the score is compared with.
 //! - [`sweep`]: results of a policy on judged instances at every threshold.
 //! - [`measure`]: quality of scores.
 
@@ -13,6 +13,8 @@ pub mod measure;
 pub mod model;
 mod rule;
 pub mod sweep;
+mod threshold;
 
 pub use examples::{CompletionScores, Example, Examples, Measure};
 pub use rule::{DecisionCost, Policy};
+pub use threshold::Threshold;

@@ -2,7 +2,7 @@
 
 use repoformer::retrieve::Mode;
 use repoformer::selective::policy::sweep::LatencyModel;
-use repoformer::selective::policy::{Example, Policy};
+use repoformer::selective::policy::{Example, Policy, Threshold};
 
 /// Tasks of a benchmark with what retrieval did for them, and what policies made of it.
 #[derive(Debug)]
@@ -21,6 +21,9 @@ pub(super) struct JudgedPolicy {
     pub(super) policy: Policy,
     /// With its threshold, as `learned@0.2`.
     pub(super) name: String,
+    /// Threshold as it was asked for.
+    pub(super) asked: Threshold,
+    /// Number that scores were compared with.
     pub(super) threshold: f64,
     /// Scores that order the tasks.
     pub(super) ordered: Vec<f64>,
@@ -48,6 +51,7 @@ impl Judged {
         let policy = |policy: &JudgedPolicy| JudgedPolicy {
             policy: policy.policy,
             name: policy.name.clone(),
+            asked: policy.asked,
             threshold: policy.threshold,
             ordered: only(&policy.ordered, kept),
             probabilities: policy.probabilities.as_ref().map(|all| only(all, kept)),

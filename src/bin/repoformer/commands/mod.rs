@@ -1,5 +1,6 @@
 //! The subcommands, and what they share.
 
+mod chosen;
 pub(crate) mod compare;
 mod comparison_text;
 pub(crate) mod complete;

@@ -70,7 +70,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         Policies::of(&args.probabilities, args.samples_from.as_ref(), settings, are_functions)
     };
     // Before the hours of completing.
-    policies(&settings, false)?.greet(&settings)?;
+    let all = policies(&settings, false)?;
+    all.greet(&settings)?;
     policies(&settings.of_functions(), true)?;
     let paper = Paper::of(&settings)?;
     let is_sizes = settings.text("paper") == Some(paper::SIZES);
@@ -198,6 +199,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     };
     write_data(Path::new("-"), text)?;
     rows::tell_of_crowds(&rows);
+    all.tell_of_shares();
     rows::warn_of_gaps(&rows);
     places.iter().for_each(output::note);
     Ok(())

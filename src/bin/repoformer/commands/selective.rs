@@ -16,6 +16,7 @@ use repoformer::selective::policy::sweep::{Clock, LatencyModel, RequestTimes};
 use repoformer::selective::policy::{Example, Policy};
 use serde_json::{Value, json};
 
+use super::chosen::{Chosen, tell_of_shares, tell_threshold};
 use super::experiments::experiment_like;
 use super::judged::{Judged, JudgedPolicy};
 use super::policy::scored::{Trained, lacking, score};
@@ -24,14 +25,6 @@ use super::server::{self, resumable};
 use super::session::{label, seed};
 use crate::output::{self, advancing, fail, with_bar};
 use crate::settings::Settings;
-
-/// A policy with its threshold, as `learned@0.2`.
-#[derive(Debug, Clone)]
-pub(super) struct Chosen {
-    policy: Policy,
-    threshold: f64,
-    name: String,
-}
 
 /// The policies of a run, and the trained ones among them.
 #[derive(Debug, Default)]
@@ -62,7 +55,7 @@ impl Policies {
             );
         }
         let chosen: Vec<Chosen> =
-            chosen.iter().map(|text| parse(text, are_functions)).collect::<Result<_>>()?;
+            chosen.iter().map(|text| Chosen::parse(text, are_functions)).collect::<Result<_>>()?;
         let has_self = chosen.iter().any(|one| asks(one.policy));
         if !probabilities.is_empty() && !has_self {
             return fail(
@@ -92,6 +85,11 @@ impl Policies {
     /// Whether there is none.
     pub(super) fn is_empty(&self) -> bool {
         self.chosen.is_empty()
+    }
+
+    /// Says what thresholds as shares are, if there are any.
+    pub(super) fn tell_of_shares(&self) {
+        tell_of_shares(&self.chosen);
     }
 
     /// The choices of each policy, where both sets of predictions exist, and the tasks as they were judged.
@@ -164,6 +162,7 @@ impl Policies {
                 Ok(judged) => {
                     let model = &completion.model;
                     let retrieves = &judged.retrieves;
+                    tell_threshold(&experiment.name, mode, &judged);
                     all.push(select(chosen, &found, retrieves, experiment, mode, model, clock));
                     policies.push(judged);
                 }
@@ -240,11 +239,13 @@ impl Policies {
         let probabilities = scored.probabilities.map(known).transpose()?;
         let ordered = known(scored.ordered)?;
         let decided = probabilities.as_ref().unwrap_or(&ordered);
+        let threshold = chosen.threshold.value(decided);
         Ok(JudgedPolicy {
             policy,
             name: chosen.name.clone(),
-            threshold: chosen.threshold,
-            retrieves: decided.iter().map(|&score| score > chosen.threshold).collect(),
+            asked: chosen.threshold,
+            threshold,
+            retrieves: decided.iter().map(|&score| score > threshold).collect(),
             ordered,
             probabilities,
         })
@@ -339,44 +340,6 @@ fn ask_model(experiment: &Experiment, completion: &Completion) -> Result<Option<
     output::report(&label("probabilities", experiment), &report);
     let latencies = decision_latencies(experiment, &completion.model);
     Ok(Some((path, latencies)))
-}
-
-/// `NAME` or `NAME@THRESHOLD`.
-fn parse(text: &str, are_functions: bool) -> Result<Chosen> {
-    let (name, threshold) = match text.split_once('@') {
-        // A name as a whole: self@greedy.
-        Some((name, threshold)) if text.parse::<Policy>().is_err() => (name, Some(threshold)),
-        _ => (text, None),
-    };
-    let policy: Policy = name.parse()?;
-    let usual = match policy {
-        Policy::Never | Policy::Always | Policy::Oracle => Some(0.0),
-        // The paper's for functions, and for lines, calls and chunks.
-        Policy::Learned | Policy::LearnedScored | Policy::SelfDecision => {
-            Some(if are_functions { 0.15 } else { 0.2 })
-        }
-        Policy::Random | Policy::SelfGreedy => Some(0.5),
-        Policy::TrialRetrieval | Policy::TrialGeneration | Policy::Entropy => None,
-    };
-    if let (Policy::Never | Policy::Always, Some(_)) = (policy, threshold) {
-        return fail(
-            format!("policy '{text}': {policy} has no threshold"),
-            format!("leave the threshold out: {policy}"),
-        );
-    }
-    let threshold = match threshold {
-        Some(threshold) => threshold.parse().ok().filter(|number: &f64| !number.is_nan()),
-        None => usual,
-    };
-    match threshold {
-        Some(threshold) => Ok(Chosen { policy, threshold, name: text.to_owned() }),
-        None => fail(
-            format!("policy '{text}' needs a threshold that is a number"),
-            format!(
-                "it retrieves where its score is above the threshold: {name}@0.3; `policy sweep` helps to choose one"
-            ),
-        ),
-    }
 }
 
 /// The choices of a policy.

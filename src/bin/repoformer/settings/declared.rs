@@ -229,7 +229,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
         "policy" "NAME[@T]" OneOfOr(
             || names(Policy::ALL),
             |text| text.split_once('@').is_some_and(|(name, _)| name.parse::<Policy>().is_ok()),
-            "one with a threshold, as in learned@0.2",
+            "one with a threshold, as in learned@0.2, or with a share of the tasks, learned@30%",
         ) => "Add a row for a policy: {names}",
             arity: Names, commands: &["run"];
         "policy-endpoint" "URL" Text =>

@@ -7,7 +7,7 @@ mod tests;
 pub use latency::{Clock, LatencyModel, RequestTimes};
 
 use super::measure::{Bin, area, calibration_curve, expected_error};
-use super::{Example, Policy};
+use super::{Example, Policy, Threshold};
 
 /// Result of a policy at one threshold.
 #[derive(Debug, Clone, PartialEq)]
@@ -80,7 +80,7 @@ impl SweepCurve {
         examples: &[Example],
         scores: &[f64],
         probabilities: Option<&[f64]>,
-        thresholds: &[f64],
+        thresholds: &[Threshold],
         clocks: &[LatencyModel],
     ) -> Self {
         let labels: Vec<bool> = examples.iter().map(|example| example.label).collect();
@@ -99,7 +99,10 @@ impl SweepCurve {
         let mut cuts: Vec<(f64, usize)> = match policy {
             Policy::Never => vec![(f64::INFINITY, 0)],
             Policy::Always => vec![(f64::NEG_INFINITY, count)],
-            _ if !is_swept => thresholds.iter().map(|&at| (at, above(at))).collect(),
+            _ if !is_swept => {
+                let values = thresholds.iter().map(|threshold| threshold.value(scores));
+                values.map(|at| (at, above(at))).collect()
+            }
             _ => {
                 let best = (0..=count)
                     .filter(is_possible)

@@ -25,14 +25,15 @@ fn examples(similarities: &[[f64; 2]]) -> Vec<Example> {
 
 const FOUR: [[f64; 2]; 4] = [[0.2, 1.0], [0.5, 0.5], [0.9, 0.1], [0.4, 0.6]];
 
-fn sweep(policy: Policy, scores: &[f64], thresholds: &[f64]) -> SweepCurve {
+fn sweep(policy: Policy, scores: &[f64], thresholds: &[Threshold]) -> SweepCurve {
     let clock = LatencyModel::given(RequestTimes::new(300.0, 700.0));
     SweepCurve::of(policy, &examples(&FOUR), scores, None, thresholds, &[clock])
 }
 
 #[test]
 fn a_threshold_retrieves_for_what_is_above_it() {
-    let curve = sweep(Policy::Learned, &[0.9, 0.3, 0.1, 0.6], &[0.3, 0.95]);
+    let thresholds = [0.3, 0.95].map(Threshold::Above);
+    let curve = sweep(Policy::Learned, &[0.9, 0.3, 0.1, 0.6], &thresholds);
     let [none, half] = &curve.points[..] else { panic!("{curve:?}") };
     assert_eq!((none.rag_rate, none.score, none.em), (0.0, 0.5, Some(0.0)));
     assert_eq!(none.abstention_precision, Some(0.5));
@@ -41,6 +42,16 @@ fn a_threshold_retrieves_for_what_is_above_it() {
     assert!((half.score - (1.0 + 0.5 + 0.9 + 0.6) / 4.0).abs() < 1e-12);
     assert_eq!((half.abstention_precision, half.latencies[0].unwrap().mean_ms), (Some(1.0), 850.0));
     assert_eq!(curve.auc, 1.0);
+}
+
+#[test]
+fn a_share_becomes_the_threshold_of_these_scores() {
+    let curve = sweep(Policy::Learned, &[0.9, 0.3, 0.1, 0.6], &[Threshold::Share(50.0)]);
+    let [half] = &curve.points[..] else { panic!("{curve:?}") };
+    assert_eq!((half.rag_rate, half.threshold, half.em), (0.5, 0.3, Some(0.25)));
+    let curve = sweep(Policy::Learned, &[0.9; 4], &[50.0, 100.0].map(Threshold::Share));
+    let rates: Vec<f64> = curve.points.iter().map(|point| point.rag_rate).collect();
+    assert_eq!(rates, [0.0, 1.0]);
 }
 
 #[test]

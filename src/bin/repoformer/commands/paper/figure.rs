@@ -7,7 +7,7 @@ use repoformer::evaluate::statistics::{Buckets, Changes};
 use repoformer::report::{Chart, ChartForm, ChartPage, Line};
 use repoformer::retrieve::Mode;
 use repoformer::selective::policy::sweep::{SweepCurve, SweepPoint};
-use repoformer::selective::policy::{Example, Measure, Policy};
+use repoformer::selective::policy::{Example, Measure, Policy, Threshold};
 use serde_json::{Map, Value, json};
 
 use super::facts::{Fact, facts};
@@ -220,7 +220,7 @@ impl Figure {
             policy.probabilities.is_some().then_some((panel, policy))
         });
         for (panel, policy) in self.decided(decided.collect(), DECIDE)? {
-            let curve = panel.curve(policy, &THRESHOLDS);
+            let curve = panel.curve(policy, &THRESHOLDS.map(Threshold::Above));
             let mut points: Vec<&SweepPoint> = curve.points.iter().collect();
             points.sort_by(|a, b| a.threshold.total_cmp(&b.threshold));
             let ends = [Policy::Always, Policy::Never].map(|policy| {
@@ -282,7 +282,7 @@ impl Figure {
         let decided = panels.iter().filter_map(|panel| Some((panel, panel.judged.deciding()?)));
         let mut named = Vec::new();
         for (panel, policy) in self.decided(decided.collect(), DECIDE)? {
-            let curve = panel.curve(policy, &[policy.threshold]);
+            let curve = panel.curve(policy, &[Threshold::Above(policy.threshold)]);
             let point = curve.points.first();
             let rate = point.map_or(0.0, |point| point.rag_rate);
             let abstained = (curve.count as f64 * (1.0 - rate)).round();

@@ -7,7 +7,7 @@ use repoformer::pipeline::{self, Completion, Experiment, SignalSources, cached_p
 use repoformer::prompt::style::Style;
 use repoformer::retrieve::Mode;
 use repoformer::selective::policy::sweep::{LatencyModel, SweepCurve};
-use repoformer::selective::policy::{Example, Measure, Policy};
+use repoformer::selective::policy::{Example, Measure, Policy, Threshold};
 
 use super::tasks::{Tasks, tasks_of};
 use crate::commands::experiments::experiment_like;
@@ -94,6 +94,7 @@ impl Panel {
         // The oracle goes by what is measured.
         for policy in judged.policies.iter_mut().filter(|one| one.policy == Policy::Oracle) {
             policy.ordered = judged.examples.iter().map(Example::gain).collect();
+            policy.threshold = policy.asked.value(&policy.ordered);
             let is_above = |gain: &f64| *gain > policy.threshold;
             policy.retrieves = policy.ordered.iter().map(is_above).collect();
         }
@@ -112,7 +113,7 @@ impl Panel {
     }
 
     /// The curve of a policy, at these thresholds or all.
-    pub(super) fn curve(&self, policy: &JudgedPolicy, thresholds: &[f64]) -> SweepCurve {
+    pub(super) fn curve(&self, policy: &JudgedPolicy, thresholds: &[Threshold]) -> SweepCurve {
         let scores = match (&policy.probabilities, thresholds) {
             (Some(probabilities), [_, ..]) => probabilities,
             _ => &policy.ordered,

@@ -8,7 +8,7 @@ use repoformer::error::Error;
 use repoformer::selective::label::PASS;
 use repoformer::selective::policy::model::CalibrationMethod;
 use repoformer::selective::policy::sweep::{Clock, LatencyModel, RequestTimes, SweepCurve};
-use repoformer::selective::policy::{Example, Examples, Measure, Policy};
+use repoformer::selective::policy::{Example, Examples, Measure, Policy, Threshold};
 
 use super::labels::{LabelFlags, read_labels};
 use super::page;
@@ -39,10 +39,10 @@ pub(crate) struct PolicySweepArgs {
     /// Method that turns scores of policies trained here into probabilities
     #[arg(long, value_name = "NAME", default_value = "platt", value_parser = Listed::of(["platt", "isotonic"]))]
     calibration: String,
-    /// Retrieve where the score is above this (repeatable, or separated by commas) [default: at every fortieth of the
-    /// instances]
+    /// Retrieve where the score is above this, or for this share of the instances, as in 30% (repeatable, or separated by
+    /// commas) [default: at every fortieth of the instances]
     #[arg(long, value_name = "T", value_delimiter = ',', allow_negative_numbers = true)]
-    threshold: Vec<f64>,
+    threshold: Vec<Threshold>,
     /// Measured times, of a retriever if named: JSONL with task_id, retrieval_ms, generation_ms (repeatable)
     #[arg(long, value_name = "[NAME=]FILE")]
     latency: Vec<String>,
@@ -81,12 +81,6 @@ pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
     let policies: Vec<Policy> =
         args.policy.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
     let method: CalibrationMethod = args.calibration.parse()?;
-    if args.threshold.iter().any(|threshold| threshold.is_nan()) {
-        return fail(
-            "invalid --threshold 'nan': expected a number",
-            "scores are compared with it, as in 0.2",
-        );
-    }
     check_outputs(args)?;
     let trained = Trained::read(&args.model)?;
     let sweeping = Sweeping {
@@ -249,7 +243,7 @@ fn known(scored: Scored) -> Result<Scored> {
 fn curves(
     examples: &mut Examples,
     scored: &[Scored],
-    thresholds: &[f64],
+    thresholds: &[Threshold],
     clocks: &[LatencyModel],
 ) -> Result<Vec<SweepCurve>> {
     let is_kept = |place: usize| scored.iter().all(|scored| scored.ordered[place].is_some());
@@ -291,9 +285,37 @@ fn curves(
             _ => &ordered,
         };
         let probabilities = probabilities.as_deref();
+        tell_thresholds(scored.policy, scores, thresholds);
         SweepCurve::of(scored.policy, &examples.all, scores, probabilities, thresholds, clocks)
     };
     Ok(scored.iter().map(curve).collect())
+}
+
+/// Reports the number that a share comes to, and thresholds that tell no instances apart.
+fn tell_thresholds(policy: Policy, scores: &[f64], thresholds: &[Threshold]) {
+    if matches!(policy, Policy::Never | Policy::Always) {
+        return;
+    }
+    let count = scores.len();
+    for &asked in thresholds {
+        let threshold = asked.value(scores);
+        let retrieved = scores.iter().filter(|score| **score > threshold).count();
+        let [retrieves, all] = [retrieved, count].map(group);
+        match asked.at_most(count) {
+            Some(_) => output::note(format!(
+                "policy sweep: {policy} at {asked}: retrieves for {retrieves} of {all} instances, those whose score is above {threshold}; \
+                 `run --policy {policy}@{threshold}` uses this number on other tasks"
+            )),
+            None if retrieved == 0 || retrieved == count => {
+                let (equals, few) =
+                    if retrieved == 0 { ("never", "no") } else { ("always", "every") };
+                output::note(format!(
+                    "policy sweep: {policy}: {few} instance has a score above {asked}, so it equals {equals} there"
+                ));
+            }
+            None => {}
+        }
+    }
 }
 
 /// Checks that measured times belong to these instances.
