@@ -8,8 +8,10 @@
 //! files have one. A file that is not UTF-8 is stepped over and reported: RepoCoder would stop at it, and
 //! CrossCodeEval's program would put U+FFFD for what it cannot decode, which no model should learn to write.
 
+mod checkout;
 mod listing;
 
+pub use checkout::Checkout;
 pub use listing::languages;
 pub(crate) use listing::{decode, read_bytes, source_files};
 

@@ -15,6 +15,7 @@ use repoformer::store::artifact::write_file;
 use repoformer::task::kind::RecordKind;
 use repoformer::text::language::Language;
 
+use super::checkout::one_repository;
 use super::experiments::read_tasks;
 use super::session::repositories_in;
 use crate::output::{self, check_output, fail, group, hinted, plural};
@@ -238,11 +239,14 @@ fn nothing_done(outcome: &mut Conversion) -> Result<()> {
 }
 
 fn work(args: &ConvertArgs, kind: RecordKind, emit: &mut Emit<'_>) -> Result<Conversion> {
-    let repos_dir = args.repos_dir.as_deref();
+    let settled = (args.repos_dir.as_deref())
+        .and_then(|dir| one_repository(dir, &args.repo, args.file.as_slice()));
+    let repos_dir = settled.as_ref().map(|found| found.dir.as_path()).or(args.repos_dir.as_deref());
+    let named = settled.as_ref().map_or(&args.repo, |found| &found.named);
     let language: Language = args.language.parse().map_err(|e| anyhow!("--language: {e}"))?;
     Ok(match (kind, &args.file, repos_dir) {
         (RecordKind::Package | RecordKind::RawRepository, None, Some(dir)) => {
-            let names = repositories_in(dir, &args.repo)?;
+            let names = repositories_in(dir, named)?;
             convert::from_folders(dir, &names, language, kind, emit)?
         }
         (RecordKind::Package | RecordKind::RawRepository, _, _) => {

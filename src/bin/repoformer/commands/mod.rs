@@ -1,5 +1,6 @@
 //! The subcommands, and what they share.
 
+mod checkout;
 mod chosen;
 pub(crate) mod compare;
 mod comparison_text;

@@ -11,6 +11,7 @@ use repoformer::retrieve::{Mode, QueryForm};
 use repoformer::store::artifact::write_file;
 use repoformer::text::language::Language;
 
+use super::checkout;
 use super::experiment_settings::cuts_chunks;
 use crate::output::{fail, write_data};
 use crate::settings::{SettingFlags, Settings};
@@ -21,7 +22,8 @@ pub(super) fn open(flags: &SettingFlags) -> Result<Settings> {
 }
 
 /// Begins a command with these settings. Where they were only to be shown, the program ends here.
-pub(super) fn begin(settings: Settings, flags: &SettingFlags) -> Result<Settings> {
+pub(super) fn begin(mut settings: Settings, flags: &SettingFlags) -> Result<Settings> {
+    checkout::settle(&mut settings);
     if flags.show_settings {
         write_data(Path::new("-"), settings.lines().join("\n") + "\n")?;
         std::process::exit(0);

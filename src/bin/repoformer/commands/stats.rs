@@ -8,6 +8,7 @@ use repoformer::formats::lengths::{FileLengths, KindLengths, Lengths, Part, Spre
 use repoformer::text::tokenize::model::Tokenizer;
 use serde_json::Value;
 
+use super::checkout::folder_for;
 use crate::output::{self, fail, group, plural, write_data};
 use crate::table::{ScoreFormat, Table, json_lines, json_text, or_dash};
 
@@ -30,9 +31,10 @@ pub(crate) struct StatsArgs {
 
 pub(crate) fn run(args: &StatsArgs) -> Result<()> {
     let tokenizer: Tokenizer = args.tokenizer.parse()?;
+    let repos_dir = folder_for(args.repos_dir.as_deref(), &args.files);
     let mut measured = Vec::new();
     for file in &args.files {
-        match lengths(file, args.repos_dir.as_deref(), &tokenizer) {
+        match lengths(file, repos_dir.as_deref(), &tokenizer) {
             Ok(found) => measured.push(found),
             // The other files are still counted.
             Err(error) if args.files.len() > 1 => output::problems(&[error]),

@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use repoformer::formats::validate::{Severity, Validation, validate};
 
+use super::checkout::folder_for;
 use crate::output::{self, plural, write_data};
 use crate::table::ReportFormat;
 
@@ -28,8 +29,9 @@ pub(crate) struct ValidateArgs {
 pub(crate) fn run(args: &ValidateArgs) -> Result<()> {
     let mut unread = None;
     let mut text = String::new();
+    let repos_dir = folder_for(args.repos_dir.as_deref(), &args.files);
     for file in &args.files {
-        let report = match validate(file, args.repos_dir.as_deref()) {
+        let report = match validate(file, repos_dir.as_deref()) {
             Ok(report) => report,
             // The other files are still checked.
             Err(error) if args.files.len() > 1 => {

@@ -56,7 +56,7 @@ macro_rules! settings {
 
 pub(super) static SETTINGS: &[Setting] = settings! {
     DataSet {
-        "repos-dir" "DIR" Text => "Folder that holds one folder per repository";
+        "repos-dir" "DIR" Text => "Folder that holds one folder per repository, or one repository";
         "repo" "NAME" Text => "Use only this repository",
             arity: Names, default_text: Some("the repositories that the tasks name, or all");
         "tasks" "FILE" Text => "Task file: JSONL, plain, gzip or zstd", arity: Paths;

@@ -184,6 +184,17 @@ impl Settings {
         }
     }
 
+    /// Sets another folder of repositories, and those of it that are used; both come from where the folder came from.
+    pub(crate) fn use_repositories(&mut self, dir: &Path, named: Vec<String>) {
+        let Some(source) = self.origin("repos-dir").cloned() else {
+            return;
+        };
+        self.set("repos-dir", vec![dir.to_string_lossy().into_owned()], source.clone());
+        if !named.is_empty() {
+            self.set("repo", named, source);
+        }
+    }
+
     /// The values of a key, none where it is not set.
     pub(crate) fn list(&self, key: &str) -> &[String] {
         self.values.get(key).map_or(&[], |setting| &setting.values)

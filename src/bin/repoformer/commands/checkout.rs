@@ -1,0 +1,71 @@
+//! One repository in the place of the folder that holds repositories.
+
+use std::path::{Path, PathBuf};
+
+use repoformer::repository::corpus::Checkout;
+use repoformer::task::TaskSet;
+
+use crate::output;
+use crate::settings::Settings;
+
+/// Folder of repositories, and those of it that are used; none named: all, or those that the tasks name.
+pub(super) struct Repositories {
+    pub(super) dir: PathBuf,
+    pub(super) named: Vec<String>,
+}
+
+/// Returns the folder that holds a repository, and its name, where `dir` is that repository; a note says so. What is named, or
+/// where the tasks' files lie, says that `dir` holds repositories all the same.
+pub(super) fn one_repository<P: AsRef<Path>>(
+    dir: &Path,
+    named: &[String],
+    tasks: &[P],
+) -> Option<Repositories> {
+    let checkout = Checkout::of(dir)?;
+    let is_itself = *named == [checkout.name.as_str()];
+    let is_one = match (named, tasks) {
+        ([_, ..], _) => is_itself,
+        (_, []) => true,
+        (_, tasks) => tasks.iter().any(|file| lie_in(&checkout.parent, dir, file.as_ref())),
+    };
+    if !is_one {
+        return None;
+    }
+    let Checkout { parent, name, signs } = checkout;
+    output::note(format!(
+        "{}: used as one repository, '{name}', for it has {}; --repo NAME uses folders of it as repositories",
+        dir.display(),
+        signs.join(", ")
+    ));
+    let named = if tasks.is_empty() { vec![name] } else { named.to_vec() };
+    Some(Repositories { dir: parent, named })
+}
+
+/// Returns the folder of repositories for these files of tasks, where `dir` may be one repository.
+pub(super) fn folder_for<P: AsRef<Path>>(dir: Option<&Path>, tasks: &[P]) -> Option<PathBuf> {
+    let dir = dir?;
+    Some(one_repository(dir, &[], tasks).map_or_else(|| dir.to_owned(), |found| found.dir))
+}
+
+/// Whether the tasks' files lie in repositories below `parent`, and not in those below `dir`.
+fn lie_in(parent: &Path, dir: &Path, file: &Path) -> bool {
+    // Standard input cannot be read twice.
+    let Ok(reading) = (if file == Path::new("-") { return true } else { TaskSet::read(file) })
+    else {
+        return false;
+    };
+    let are_in =
+        |folder: &Path| reading.set.tasks.iter().any(|task| folder.join(&task.path).is_file());
+    !are_in(dir) && are_in(parent)
+}
+
+/// Settings whose folder of repositories is one repository, as if they named its parent and it.
+pub(super) fn settle(settings: &mut Settings) {
+    let Some(dir) = settings.text("repos-dir").map(PathBuf::from) else {
+        return;
+    };
+    let found = one_repository(&dir, settings.list("repo"), settings.list("tasks"));
+    if let Some(Repositories { dir, named }) = found {
+        settings.use_repositories(&dir, named);
+    }
+}
