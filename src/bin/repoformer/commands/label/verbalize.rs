@@ -7,7 +7,7 @@ use clap::Args;
 use repoformer::error::Error;
 use repoformer::prompt::style::{DecisionFrame, Style};
 use repoformer::selective::label::verbalize::{
-    Proportions, SplitSummary, VerbalizeSettings, VerbalizeSummary, verbalize,
+    Proportions, Split, SplitSummary, VerbalizeSettings, VerbalizeSummary, verbalize,
 };
 use repoformer::text::tokenize::model::Encoder;
 
@@ -261,6 +261,7 @@ fn report(verbalized: &VerbalizeSummary, settings: &VerbalizeSettings, encoder: 
             output::warning(format!("{} has no sequence", split.name()));
         }
     }
+    warn_of_shares(verbalized, settings);
     if !encoder.added.is_empty() {
         let added = encoder.added.iter();
         let added: Vec<String> = added.map(|(token, id)| format!("{token} = {id}")).collect();
@@ -274,6 +275,31 @@ fn report(verbalized: &VerbalizeSummary, settings: &VerbalizeSettings, encoder: 
             "{} sequences do not decode to their text, which the tokenizer normalizes; train on input_ids, not on text",
             group(verbalized.inexact)
         ));
+    }
+}
+
+/// Warns of splits that are far from the share that was asked for: repositories are held out whole.
+fn warn_of_shares(verbalized: &VerbalizeSummary, settings: &VerbalizeSettings) {
+    let splits = || verbalized.splits.values();
+    let sequences: usize = splits().map(|split| split.sequences).sum();
+    let repositories: usize = splits().map(|split| split.repositories).sum();
+    for (split, summary) in &verbalized.splits {
+        let asked = match split {
+            Split::Train => continue,
+            Split::Validation => settings.held_out.validation,
+            Split::Test => settings.held_out.test,
+        };
+        let share = summary.sequences as f64 / sequences.max(1) as f64;
+        if share > 2.0 * asked || share < asked / 2.0 {
+            output::warning(format!(
+                "{} holds {:.1} % of the sequences, and {:.1} % were asked for: repositories are held out whole, so that no code is in two \
+                 splits, and these are {} of {repositories}; labels of more repositories come closer",
+                split.name(),
+                100.0 * share,
+                100.0 * asked,
+                summary.repositories
+            ));
+        }
     }
 }
 
