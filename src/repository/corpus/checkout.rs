@@ -65,7 +65,9 @@ mod tests {
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "").unwrap();
         };
-        ["one/pyproject.toml", "one/src/a.py", "two/setup.py", "two/.git/HEAD"].map(write);
+        for path in ["one/pyproject.toml", "one/src/a.py", "two/setup.py", "two/.git/HEAD"] {
+            write(path);
+        }
         let of = |path: &str| Checkout::of(&dir.path().join(path));
         assert_eq!(of("."), None);
         let one = of("one").unwrap();

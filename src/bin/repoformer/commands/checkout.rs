@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use repoformer::repository::corpus::Checkout;
-use repoformer::task::TaskSet;
+use repoformer::task::{Task, TaskSet};
 
 use crate::output;
 use crate::settings::Settings;
@@ -26,7 +26,7 @@ pub(super) fn one_repository<P: AsRef<Path>>(
     let is_one = match (named, tasks) {
         ([_, ..], _) => is_itself,
         (_, []) => true,
-        (_, tasks) => tasks.iter().any(|file| lie_in(&checkout.parent, dir, file.as_ref())),
+        (_, tasks) => tasks.iter().any(|file| lie_in(&checkout, dir, file.as_ref())),
     };
     if !is_one {
         return None;
@@ -47,16 +47,18 @@ pub(super) fn folder_for<P: AsRef<Path>>(dir: Option<&Path>, tasks: &[P]) -> Opt
     Some(one_repository(dir, &[], tasks).map_or_else(|| dir.to_owned(), |found| found.dir))
 }
 
-/// Whether the tasks' files lie in repositories below `parent`, and not in those below `dir`.
-fn lie_in(parent: &Path, dir: &Path, file: &Path) -> bool {
+/// Whether files of tasks lie in this repository, and none in a repository below it.
+fn lie_in(checkout: &Checkout, dir: &Path, file: &Path) -> bool {
     // Standard input cannot be read twice.
     let Ok(reading) = (if file == Path::new("-") { return true } else { TaskSet::read(file) })
     else {
         return false;
     };
-    let are_in =
-        |folder: &Path| reading.set.tasks.iter().any(|task| folder.join(&task.path).is_file());
-    !are_in(dir) && are_in(parent)
+    let tasks = || reading.set.tasks.iter();
+    let is_own = |task: &Task| {
+        task.repository == checkout.name && checkout.parent.join(&task.path).is_file()
+    };
+    tasks().any(is_own) && !tasks().any(|task| dir.join(&task.path).is_file())
 }
 
 /// Settings whose folder of repositories is one repository, as if they named its parent and it.
