@@ -38,7 +38,7 @@ pub use pass_at_k::pass_at_k;
 pub use plant::Planting;
 pub use run::{Exclusion, Execution, ExecutionSettings, TaskResult, run};
 pub use site::Site;
-pub use subject::{Commands, Subject, is_test_file, site, subjects};
+pub use subject::{Commands, Subject, site, subjects};
 pub use summary::{Summaries, Summary};
 pub use test_map::TestMap;
 pub use verdict::{Runner, Status, Verdict, judge};

@@ -115,6 +115,26 @@ pub fn is_folder_name(name: &str) -> bool {
         && !name.contains(['\\', '\0'])
 }
 
+/// Whether a file looks like test code, by the names that runners look for. A hole in it says little: a test without
+/// assertions passes.
+///
+/// ```
+/// use repoformer::repository::corpus::is_test_file;
+/// assert!(is_test_file("tests/factories.py") && is_test_file("src/cart.spec.ts") && is_test_file("a/CartTest.java"));
+/// assert!(!is_test_file("src/contest.py") && !is_test_file("latest/cart.ts"));
+/// ```
+pub fn is_test_file(path: &str) -> bool {
+    let (folders, name) = path.rsplit_once('/').unwrap_or(("", path));
+    let stem = name.split('.').next().unwrap_or(name);
+    let in_tests =
+        folders.split('/').any(|folder| matches!(folder, "test" | "tests" | "__tests__"));
+    in_tests
+        || stem.starts_with("test_")
+        || stem == "conftest"
+        || ["_test", "_tests", "Test", "Tests"].iter().any(|end| stem.ends_with(end))
+        || [".test.", ".spec."].iter().any(|part| name.contains(part))
+}
+
 fn check_name(repos_dir: &Path, name: &str) -> Result<()> {
     if is_folder_name(name) {
         return Ok(());

@@ -76,6 +76,14 @@ impl CodeFile {
         std::iter::once(0).chain(ends.map(|end| end + 1)).collect()
     }
 
+    /// What is known of each row, for those that are not blank.
+    pub(super) fn of_lines(&self, rows: &[bool]) -> Vec<bool> {
+        let starts = self.row_starts();
+        let row = |line: &Range<u32>| starts.partition_point(|start| *start <= line.start as usize);
+        let lines = self.lines.iter().map(row);
+        lines.map(|row| rows.get(row.saturating_sub(1)).copied().unwrap_or(false)).collect()
+    }
+
     /// Those of these rows that are not blank.
     pub(super) fn of_rows(&self, starts: &[usize], rows: Range<usize>) -> Range<usize> {
         let number = |row: usize| {

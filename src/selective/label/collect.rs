@@ -12,6 +12,7 @@ use crate::repository::corpus::{Repository, Walk};
 use crate::repository::parallel;
 use crate::repository::record::RawRepository;
 use crate::store::jsonl::Reader;
+use crate::task::sample::Exclusions;
 
 /// Source of repositories.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -65,8 +66,10 @@ pub struct CollectSettings<'a> {
 pub struct CollectSummary {
     /// Number of repositories used.
     pub repositories: usize,
-    /// Number of repositories rejected, by reason.
-    pub rejected: BTreeMap<Rejection, usize>,
+    /// Names of the repositories that were rejected, by reason.
+    pub rejected: BTreeMap<Rejection, Vec<String>>,
+    /// Whether each pattern of excluded paths matches a file of a repository.
+    pub matched: Vec<bool>,
     /// Number of instances.
     pub instances: usize,
     /// Number of lines of their targets.
@@ -92,12 +95,14 @@ pub fn collect(
     collecting.for_each_batch(&mut |batch| {
         let drawn = parallel::map(batch, |read| {
             let read = read?;
-            let drawn = collecting.draw(read.repository, read.said, journal.as_ref());
+            let name = read.repository.name.clone();
+            let matched = collecting.drawing.exclusions.matched(&read.repository);
+            let outcome = collecting.draw(read.repository, read.said, journal.as_ref());
             progress();
-            Ok((drawn, read.skipped))
+            Ok(Drawn { name, outcome, matched, skipped: read.skipped })
         });
         for drawn in drawn {
-            let (mut outcome, skipped) = match drawn {
+            let Drawn { name, mut outcome, matched, skipped } = match drawn {
                 Ok(drawn) => drawn,
                 Err(error) => {
                     collected.problems.push(error);
@@ -113,7 +118,8 @@ pub fn collect(
                 Some(journal) => journal.append(&outcome)?,
                 None => {}
             }
-            collected.add(&outcome, emit)?;
+            Exclusions::also_matched(&mut collected.matched, &matched);
+            collected.add(name, &outcome, emit)?;
         }
         Ok(())
     })?;
@@ -139,6 +145,15 @@ pub fn fingerprint(collecting: &CollectSettings<'_>) -> Result<(String, Vec<Erro
         Ok(())
     })?;
     Ok((hasher.finalize().to_hex().to_string(), problems))
+}
+
+/// What a repository gave.
+struct Drawn {
+    name: String,
+    outcome: RepositoryDraw,
+    /// Whether each pattern of excluded paths matches a file.
+    matched: Vec<bool>,
+    skipped: Vec<Error>,
 }
 
 struct Read {
@@ -260,11 +275,12 @@ impl CollectSettings<'_> {
 impl CollectSummary {
     fn add(
         &mut self,
+        name: String,
         outcome: &RepositoryDraw,
         emit: &mut dyn FnMut(&str) -> Result<()>,
     ) -> Result<()> {
         if let Some(reason) = outcome.rejected {
-            *self.rejected.entry(reason).or_default() += 1;
+            self.rejected.entry(reason).or_default().push(name);
             return Ok(());
         }
         self.repositories += 1;

@@ -11,7 +11,7 @@ use crate::repository::fragment::ChunkShape;
 use crate::retrieve::rank::Words;
 use crate::selective::cluster::{Vectors, k_means};
 use crate::task::cross_file::{CrossFile, Fragment};
-use crate::task::sample::{BODY_LINES, POISSON_MEAN, Stream, function_bodies};
+use crate::task::sample::{BODY_LINES, Exclusions, POISSON_MEAN, Stream, function_bodies, tables};
 use crate::text::language::Language;
 
 /// Kind of code that is cut out.
@@ -54,6 +54,8 @@ pub struct Drawing {
     pub is_release: bool,
     /// Whether to retrieve fragments.
     pub retrieves: bool,
+    /// Where nothing is cut out.
+    pub exclusions: Exclusions,
 }
 
 impl Drawing {
@@ -70,6 +72,7 @@ impl Drawing {
             fragments: 3,
             is_release: false,
             retrieves: true,
+            exclusions: Exclusions::default(),
         }
     }
 
@@ -112,11 +115,23 @@ pub fn draw(repository: Repository, drawing: &Drawing) -> Vec<Instance> {
         }
         InstanceKind::Chunk => Vec::new(),
     };
+    let tables =
+        if drawing.exclusions.tables { tables(&repository, drawing.language) } else { Vec::new() };
     let code = Code::of(repository);
-    let candidates = match drawing.kind {
+    let mut candidates = match drawing.kind {
         InstanceKind::Chunk => chunks(&code),
         InstanceKind::Function => functions(&code, &bodies),
     };
+    let tables: Vec<Vec<bool>> =
+        code.files.iter().zip(tables).map(|(file, rows)| file.of_lines(&rows)).collect();
+    let are_tables = |place: &Place| {
+        tables.get(place.file).is_some_and(|is_table| {
+            place.lines.clone().all(|line| is_table.get(line).copied().unwrap_or(false))
+        })
+    };
+    let excluded: Vec<bool> =
+        code.files.iter().map(|file| drawing.exclusions.hold(&file.path)).collect();
+    candidates.retain(|place| !excluded[place.file] && !are_tables(place));
     let candidates = sample(candidates, drawing.max_candidates, &mut stream);
     let mut holes: Vec<Hole> = clusters(&code, &candidates, drawing.ratio, &mut stream)
         .into_iter()
@@ -125,6 +140,8 @@ pub fn draw(repository: Repository, drawing: &Drawing) -> Vec<Instance> {
             hole(place, drawing, &mut stream)
         })
         .collect();
+    // Of a chunk that is data in part, that part.
+    holes.retain(|hole| !are_tables(&Place { file: hole.file, lines: hole.lines.clone() }));
     holes.sort_by_key(|hole| (hole.file, hole.lines.start));
     let found = if drawing.retrieves {
         retrieve(&code, &holes, drawing)

@@ -9,6 +9,7 @@ use rustc_hash::FxHashSet;
 use super::context;
 use super::kind::{Hole, Kind, Sampling};
 use super::source::{LineClass, Source};
+use crate::repository::corpus::{Repository, SourceFile};
 
 /// The mean number of lines of a chunk (algorithm 1).
 pub(crate) const POISSON_MEAN: f64 = 3.0;
@@ -84,15 +85,17 @@ struct Draw<'a> {
 
 /// Looks at the candidates in random order (Fisher and Yates) until enough of them will do.
 pub(super) fn draw(
+    repository: &Repository,
     sources: &[Option<Source>],
     sampling: &Sampling,
     count_tokens: &(dyn Fn(&str) -> usize + Sync),
-    repository: &str,
     mut candidates: Vec<Hole>,
 ) -> Vec<Hole> {
     let (drawn, ground_truths) = (BTreeMap::new(), FxHashSet::default());
     let mut draw = Draw { sampling, count_tokens, drawn, ground_truths };
-    let mut stream = Stream::new(sampling.seed, sampling.kind, repository);
+    let mut stream = Stream::new(sampling.seed, sampling.kind, &repository.name);
+    let is_excluded = |file: &SourceFile| sampling.exclusions.hold(&file.path);
+    let is_excluded: Vec<bool> = repository.files.iter().map(is_excluded).collect();
     let mut holes = Vec::new();
     for at in 0..candidates.len() {
         if holes.len() >= sampling.per_repository {
@@ -107,7 +110,7 @@ pub(super) fn draw(
         if sampling.kind == Kind::Chunk {
             hole.end = end_of_chunk(source, hole.start, stream.length(POISSON_MEAN));
         }
-        if draw.accepts(source, hole) {
+        if !is_excluded[hole.file] && draw.accepts(source, hole) {
             holes.push(hole);
         }
     }
@@ -117,6 +120,10 @@ pub(super) fn draw(
 impl<'a> Draw<'a> {
     fn accepts(&mut self, source: &'a Source, hole: Hole) -> bool {
         let ground_truth = source.lines.range(hole.start, hole.end).trim();
+        let is_table = || source.are_tables(hole.start..hole.end);
+        if self.sampling.exclusions.tables && is_table() {
+            return false;
+        }
         if self.overlaps(hole) || self.ground_truths.contains(ground_truth) {
             return false;
         }

@@ -1,5 +1,6 @@
 //! Kinds of holes, and how they are drawn.
 
+use super::exclude::Exclusions;
 use crate::error::named;
 use crate::text::language::Language;
 
@@ -37,12 +38,15 @@ pub struct Sampling {
     pub seed: u64,
     /// Most tokens of a prompt.
     pub context_tokens: usize,
+    /// Where no hole is drawn.
+    pub exclusions: Exclusions,
     /// Fewest tokens of a [`Kind::Line`] hole, indentation not counted; RepoEval asks for five.
     pub min_tokens: usize,
 }
 
 impl Sampling {
-    /// RepoEval's language and numbers: Python, 200 tasks of a repository, lines of at least 5 tokens, 2000 tokens of context.
+    /// RepoEval's language and numbers: Python, 200 tasks of a repository, lines of at least 5 tokens, 2000 tokens of context. No
+    /// hole is drawn from data tables.
     pub fn new(kind: Kind) -> Self {
         Self {
             kind,
@@ -50,6 +54,7 @@ impl Sampling {
             per_repository: 200,
             seed: 0,
             context_tokens: 2000,
+            exclusions: Exclusions { tables: true, ..Exclusions::default() },
             min_tokens: 5,
         }
     }

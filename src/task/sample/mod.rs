@@ -9,6 +9,8 @@
 //! other languages; the rules are above `resolve.rs` and `typed/mod.rs`. Documentation (docstrings, Javadoc, `///`)
 //! stays in the prompt: it tells what to write.
 //!
+//! Nothing is drawn where [`Exclusions`] say so. They are asked as holes are drawn, and the others keep their order.
+//!
 //! A repository's tasks depend on its name, its files and the [`Sampling`] alone: neither on the
 //! other repositories nor on the number of threads. Tasks come in the order they were drawn, so the
 //! first n of them are a random sample too, and are what a smaller `per_repository` gives.
@@ -16,11 +18,13 @@
 mod calls;
 mod context;
 mod draw;
+mod exclude;
 mod functions;
 mod kind;
 mod names;
 mod resolve;
 mod source;
+mod table;
 mod typed;
 
 use std::ops::{Range, RangeInclusive};
@@ -30,6 +34,7 @@ use crate::repository::parallel;
 use crate::task::Task;
 use crate::text::language::Language;
 pub(crate) use draw::{POISSON_MEAN, Stream};
+pub use exclude::{Exclusions, PathPattern};
 pub(crate) use functions::BODY_LINES;
 use kind::Hole;
 pub use kind::{Kind, Sampling};
@@ -63,7 +68,7 @@ pub fn sample(
     count_tokens: &(dyn Fn(&str) -> usize + Sync),
 ) -> Vec<Task> {
     let (sources, holes) = candidates(repository, sampling.kind, sampling.language);
-    let drawn = draw::draw(&sources, sampling, count_tokens, &repository.name, holes);
+    let drawn = draw::draw(repository, &sources, sampling, count_tokens, holes);
     let task = |(number, hole): (usize, Hole)| {
         let lines = &sources[hole.file].as_ref()?.lines;
         let context_start =
@@ -88,18 +93,21 @@ pub(crate) fn function_bodies(
     lines: &RangeInclusive<usize>,
 ) -> Vec<Vec<Range<usize>>> {
     let (sources, bodies) = functions::read_all(repository, language, lines);
-    let is_plain = |file: &crate::repository::corpus::SourceFile, source: &Source| {
-        let ends = memchr::memchr_iter(b'\n', file.text.as_bytes()).count();
-        let lines = ends + usize::from(!file.text.is_empty() && !file.text.ends_with('\n'));
-        !source.is_generated && source.lines.count() == lines
-    };
     let files = repository.files.iter().zip(sources).zip(bodies);
     files
         .map(|((file, source), bodies)| match source {
-            Some(source) if is_plain(file, &source) => bodies,
+            Some(source) if !source.is_generated && source.is_plain(file) => bodies,
             _ => Vec::new(),
         })
         .collect()
+}
+
+/// Whether each row of every file is one of a data table; no rows of files with other line ends than `\n`.
+pub(crate) fn tables(repository: &Repository, language: Language) -> Vec<Vec<bool>> {
+    source::read_all(repository, language, |file, source, _| {
+        if source.is_plain(file) { source.is_table.clone() } else { Vec::new() }
+    })
+    .1
 }
 
 /// The files that could be read, and every place where a hole can begin, by file and line.

@@ -4,6 +4,7 @@ use std::ops::Range;
 
 use tree_sitter::{Node, Tree};
 
+use super::table::{LONGEST_CALL, table_rows};
 use crate::repository::corpus::{Repository, SourceFile};
 use crate::repository::parallel;
 use crate::text::language::syntax::{Syntax, is_bare_string, is_comment, preorder, rows};
@@ -13,9 +14,6 @@ use crate::text::lines::Lines;
 /// Files beyond these sizes are data or generated; a syntax tree takes many times their memory.
 const LARGEST_FILE: usize = 8 << 20;
 const LONGEST_LINE: usize = 1 << 20;
-
-/// Lines of a call, at most; longer ones are tables of data.
-const LONGEST_CALL: usize = 10;
 
 /// Where generated files say that they are.
 const HEAD_LINES: usize = 10;
@@ -41,6 +39,8 @@ pub(super) struct Source {
     pub(super) lines: Lines,
     /// One for each line.
     pub(super) classes: Vec<LineClass>,
+    /// Whether each line is a row of a data table.
+    pub(super) is_table: Vec<bool>,
     /// Whether a program wrote it, by its own word: nobody completes such code.
     pub(super) is_generated: bool,
 }
@@ -81,9 +81,10 @@ fn read(file: &SourceFile, grammar: impl Into<Grammar>) -> Option<(Source, Tree)
     // The joined lines rather than the file's text: tree-sitter ends a row at `\n` alone, and a row must be a line.
     let syntax = Syntax::parse(lines.text(), grammar)?;
     let classes = classify(&lines, &syntax);
+    let is_table = table_rows(lines.count(), &syntax);
     let tree = syntax.into_tree();
     let is_generated = is_generated(&lines, &classes);
-    Some((Source { lines, classes, is_generated }, tree))
+    Some((Source { lines, classes, is_table, is_generated }, tree))
 }
 
 impl Source {
@@ -93,6 +94,19 @@ impl Source {
         let classes = (0..).zip(&self.classes);
         let code = classes.filter(|&(_, &class)| class == LineClass::Code);
         code.map(|(line, _)| line..line + 1).collect()
+    }
+
+    /// Whether these lines are nothing but rows of data tables; blank lines and comments count as either.
+    pub(super) fn are_tables(&self, lines: Range<usize>) -> bool {
+        let mut code = lines.filter(|&line| self.classes[line] == LineClass::Code).peekable();
+        code.peek().is_some() && code.all(|line| self.is_table[line])
+    }
+
+    /// Whether its rows are the lines of its file, so that none ends otherwise than with `\n`.
+    pub(super) fn is_plain(&self, file: &SourceFile) -> bool {
+        let ends = memchr::memchr_iter(b'\n', file.text.as_bytes()).count();
+        let lines = ends + usize::from(!file.text.is_empty() && !file.text.ends_with('\n'));
+        self.lines.count() == lines
     }
 
     /// The lines of a call, where they are so few and so whole that it can be cut out.

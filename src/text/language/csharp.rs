@@ -28,6 +28,17 @@ pub(crate) static CSHARP: LanguageSpec = LanguageSpec {
         Prose::Long("raw_string_literal"),
         Prose::Long("string_content"),
     ],
+    collections: &["initializer_expression", "array_initializer", "collection_expression"],
+    literals: &[
+        "integer_literal",
+        "real_literal",
+        "string_literal",
+        "verbatim_string_literal",
+        "raw_string_literal",
+        "character_literal",
+        "boolean_literal",
+        "null_literal",
+    ],
     is_placeholder: |kind, text| {
         let errors = ["NotImplementedException", "NotSupportedException"];
         matches!(kind, "throw_statement" | "throw_expression") && errors.contains(&thrown(text))

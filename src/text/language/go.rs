@@ -25,6 +25,18 @@ pub(crate) static GO: LanguageSpec = LanguageSpec {
     layout: Layout::Braces,
     statement_list: Some("statement_list"),
     prose: &[Prose::Long("raw_string_literal")],
+    collections: &["literal_value"],
+    literals: &[
+        "int_literal",
+        "float_literal",
+        "imaginary_literal",
+        "rune_literal",
+        "interpreted_string_literal",
+        "raw_string_literal",
+        "true",
+        "false",
+        "nil",
+    ],
     is_placeholder: |kind, text| {
         let message = text.strip_prefix("panic(").unwrap_or("").to_ascii_lowercase();
         let words = ["not implemented", "unimplemented", "todo"];

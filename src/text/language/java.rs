@@ -23,6 +23,20 @@ pub(crate) static JAVA: LanguageSpec = LanguageSpec {
     layout: Layout::Braces,
     statement_list: None,
     prose: &[Prose::Long("string_literal")],
+    collections: &["array_initializer"],
+    literals: &[
+        "decimal_integer_literal",
+        "hex_integer_literal",
+        "octal_integer_literal",
+        "binary_integer_literal",
+        "decimal_floating_point_literal",
+        "hex_floating_point_literal",
+        "string_literal",
+        "character_literal",
+        "true",
+        "false",
+        "null_literal",
+    ],
     is_placeholder: |kind, text| {
         let errors = ["UnsupportedOperationException", "NotImplementedException"];
         kind == "throw_statement" && errors.contains(&thrown(text))

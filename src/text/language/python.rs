@@ -24,6 +24,8 @@ pub(crate) static PYTHON: LanguageSpec = LanguageSpec {
     layout: Layout::Indentation,
     statement_list: None,
     prose: &[Prose::Long("string")],
+    collections: &["list", "tuple", "set", "dictionary"],
+    literals: &["integer", "float", "string", "true", "false", "none"],
     is_placeholder,
     definitions: &[
         Definition::of(ScopeKind::Function, "function_definition"),

@@ -40,6 +40,10 @@ pub(crate) struct LanguageSpec {
     pub(crate) statement_list: Option<&'static str>,
     /// Nodes that are text for people, or data.
     pub(crate) prose: &'static [Prose],
+    /// Nodes that hold a list of values: lists, tuples, sets, maps and arrays.
+    pub(crate) collections: &'static [&'static str],
+    /// Nodes that are values written out, keys of maps included.
+    pub(crate) literals: &'static [&'static str],
     /// Whether a statement, by its kind and text, stands for code that is still to be written.
     pub(crate) is_placeholder: fn(kind: &str, text: &str) -> bool,
 

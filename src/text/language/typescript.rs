@@ -29,6 +29,11 @@ pub(crate) static TYPESCRIPT: LanguageSpec = LanguageSpec {
     statement_list: None,
     // What a template's `${…}` holds is code; what stands between two elements is none, on one line too.
     prose: &[Prose::Always("jsx_text"), Prose::Long("string_fragment")],
+    collections: &["array", "object"],
+    literals: &[
+        "number", "string", "template_string", "regex", "property_identifier", "true", "false",
+        "null", "undefined",
+    ],
     is_placeholder: |kind, text| {
         kind == "throw_statement" && text.to_ascii_lowercase().contains("not implemented")
     },

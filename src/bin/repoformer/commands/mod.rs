@@ -13,6 +13,7 @@ pub(crate) mod eval_args;
 mod eval_exec;
 mod eval_output;
 mod eval_retrieval;
+mod exclusions;
 mod experiment_settings;
 mod experiments;
 pub(crate) mod inspect;

@@ -6,10 +6,11 @@ use anyhow::Result;
 use clap::Args;
 use repoformer::repository::corpus::Repository;
 use repoformer::repository::parallel;
-use repoformer::task::sample::{Kind, Sampling, sample};
+use repoformer::task::sample::{Exclusions, Kind, Sampling, sample};
 use repoformer::text::language::Language;
 use repoformer::text::tokenize::P50k;
 
+use super::exclusions::{ExclusionFlags, warn_of_unmatched};
 use super::session::{open, other_languages, repos_dir, repositories_in, seed};
 use crate::output::{self, fail, group, plural, with_bar, write_data};
 use crate::settings::{Listed, SettingFlags};
@@ -35,6 +36,8 @@ pub(crate) struct SampleArgs {
     /// File for the tasks (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
+    #[command(flatten)]
+    exclusions: ExclusionFlags,
 }
 
 pub(crate) fn run(args: &SampleArgs) -> Result<()> {
@@ -43,34 +46,42 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
     let names = repositories_in(&dir, settings.list("repo"))?;
     let kind: Kind = args.kind.parse()?;
     let language: Language = settings.parsed_option("language")?.unwrap_or_default();
+    let usual = Sampling::new(kind);
     let sampling = Sampling {
         language,
         per_repository: args.per_repo,
         seed: seed(&settings)?,
         context_tokens: args.context_tokens,
         min_tokens: args.min_tokens,
-        ..Sampling::new(kind)
+        exclusions: args.exclusions.exclusions(usual.exclusions.clone())?,
+        ..usual
     };
     let p50k = P50k;
     let drawn: Vec<_> = with_bar("sample", names.len(), |bar| {
         let draw = |name: &String| {
             let reading = Repository::read(&dir, name, language)?;
             let tasks = sample(&reading.repository, &sampling, &|text| p50k.count(text));
+            let matched = sampling.exclusions.matched(&reading.repository);
             bar.inc(1);
-            Ok((tasks, reading.skipped))
+            Ok((tasks, matched, reading.skipped))
         };
         parallel::map(&names, draw)
     });
-    let (mut text, mut total) = (String::new(), 0);
+    let (mut text, mut total, mut matched) = (String::new(), 0, Vec::new());
     for (name, outcome) in names.iter().zip(drawn) {
         match outcome {
-            Ok((tasks, skipped)) => {
+            Ok((tasks, found, skipped)) => {
+                Exclusions::also_matched(&mut matched, &found);
                 output::problems(&skipped);
                 output::detail(format!("  {name}: {} tasks", tasks.len()));
                 if tasks.len() < args.per_repo {
                     let (drawn, asked) = (tasks.len(), args.per_repo);
+                    let rest = match sampling.exclusions == Exclusions::default() {
+                        true => "",
+                        false => " beside what is excluded",
+                    };
                     output::note(format!(
-                        "{name}: only {drawn} of {asked} {kind} tasks: the repository holds no more"
+                        "{name}: only {drawn} of {asked} {kind} tasks: the repository holds no more{rest}"
                     ));
                 }
                 total += tasks.len();
@@ -79,6 +90,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
             Err(error) => output::problems(&[error]),
         }
     }
+    warn_of_unmatched(&sampling.exclusions, &matched);
     if total == 0 {
         let (count, title) = (names.len(), language.title());
         let repositories = plural(count, "repository");

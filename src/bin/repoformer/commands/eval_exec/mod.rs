@@ -12,6 +12,7 @@ use repoformer::execute::{
     self, Commands, Copies, CopyFolders, Runner, Summaries, Template, TestMap,
 };
 use repoformer::pipeline::Experiment;
+use repoformer::repository::corpus::is_test_file;
 use repoformer::task::TaskSet;
 
 use self::bench::Bench;
@@ -36,8 +37,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     let subjects =
         execute::subjects(&tasks, &experiment.repositories, &experiment.repos_dir, &commands);
     bench.announce(&commands, &experiment, exec.mine_tests);
-    let in_tests =
-        tasks.tasks.iter().filter(|task| execute::is_test_file(task.file_in_repository()));
+    let in_tests = tasks.tasks.iter().filter(|task| is_test_file(task.file_in_repository()));
     if let count @ 1.. = in_tests.count() {
         output::warning(format!(
             "exec: {count} tasks have their hole in test code, where an empty test passes"

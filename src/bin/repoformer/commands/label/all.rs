@@ -12,6 +12,7 @@ use repoformer::store::manifest::Manifest;
 use super::judge::{self, LabelJudgeArgs, check_threshold};
 use super::sample::{DrawingFlags, LabelSampleArgs, draw_instances, instances_digest};
 use super::verbalize::{Making, SequenceFlags, verbalize_labels, with_flags};
+use crate::commands::checkout;
 use crate::commands::complete::complete_modes;
 use crate::commands::experiments::{check_completable, completion_of, without_repositories};
 use crate::commands::server;
@@ -111,6 +112,8 @@ fn settings(args: &LabelAllArgs, instances: &Path) -> Result<Settings> {
         presets.insert("profile", vec!["repoformer-paper".into()]);
     }
     let mut settings = Settings::with_presets(flags, NAME, presets)?;
+    // It draws from the repositories, whatever tasks an earlier run left.
+    checkout::settle(&mut settings);
     settings.fix("tasks", vec![text(instances)?], NAME);
     settings.fix("mode", MODES.map(|mode| mode.to_string()).to_vec(), NAME);
     begin(settings, flags)

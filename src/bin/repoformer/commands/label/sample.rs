@@ -12,6 +12,7 @@ use repoformer::selective::label::{
 };
 use repoformer::text::language::Language;
 
+use crate::commands::exclusions::{ExclusionFlags, warn_of_unmatched};
 use crate::commands::session::{open, other_languages, repos_dir, repositories_in, seed};
 use crate::output::{self, check_output, fail, group, plural, with_bar};
 use crate::records_output::RecordsOutput;
@@ -79,6 +80,8 @@ pub(crate) struct DrawingFlags {
     /// Minimum number of these modules that are the repository's own [default: 2; 0 for other languages than Python]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     min_local_imports: Option<f64>,
+    #[command(flatten)]
+    exclusions: ExclusionFlags,
 }
 
 impl DrawingFlags {
@@ -110,6 +113,7 @@ impl DrawingFlags {
                 None => usual.function_lines,
             },
             fragments: self.fragments.unwrap_or(usual.fragments),
+            exclusions: self.exclusions.exclusions(usual.exclusions.clone())?,
             ..usual
         };
         if !(drawing.ratio > 0.0 && drawing.ratio <= 1.0) {
@@ -263,9 +267,14 @@ pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Res
             journal.display(),
         ));
     }
-    for (reason, count) in &collected.rejected {
-        output::note(format!("label sample: {} left out: {reason}", repositories(*count)));
+    for (reason, names) in &collected.rejected {
+        output::note(format!(
+            "label sample: {} left out: {reason}: {}",
+            repositories(names.len()),
+            few_of(names)
+        ));
     }
+    warn_of_unmatched(&wanted.drawing.exclusions, &collected.matched);
     let forget = || {
         if let Some(journal) = &journal {
             // A file that stays does no harm.
@@ -309,6 +318,16 @@ fn journal_beside(output: &Path) -> Option<PathBuf> {
 
 fn repositories(count: usize) -> String {
     format!("{} {}", group(count), plural(count, "repository"))
+}
+
+/// The first names, and how many more there are; all of them where the user wants to see all.
+fn few_of(names: &[String]) -> String {
+    let shown = if output::is_verbose() { names.len() } else { names.len().min(5) };
+    let rest = match names.len() - shown {
+        0 => String::new(),
+        more => format!(" and {more} more (-v lists them)"),
+    };
+    names[..shown].join(", ") + &rest
 }
 
 /// Parses `2/8`, the second of eight parts.
