@@ -1,6 +1,8 @@
-//! Files on disk: typed artifacts, JSONL, append-only logs and manifests, all written whole or not at all.
+//! Files on disk: typed artifacts, JSONL, append-only logs, manifests and data frames, all written whole or not at all.
 
 pub mod append_log;
 pub mod artifact;
+pub mod frame;
 pub mod jsonl;
 pub mod manifest;
+pub(crate) mod parquet;

@@ -1,15 +1,13 @@
-//! Writes sequences as a Parquet table, with Parquet's three-level lists, compressed with Snappy, which every reader supports.
+//! Writes sequences as a Parquet table, with Parquet's three-level lists.
 
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use parquet::basic::Compression;
 use parquet::data_type::{
     BoolType, ByteArray, ByteArrayType, DataType, DoubleType, FloatType, Int32Type,
 };
 use parquet::errors::ParquetError;
-use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
@@ -17,6 +15,7 @@ use super::row::Row;
 use super::sequence::Sequence;
 use crate::error::{Error, Result};
 use crate::store::artifact::OutputFile;
+use crate::store::parquet::{column, writer};
 
 /// Number of sequences in a row group, which is held in memory: some 40 MB for sequences of 2,048 tokens.
 const GROUP: usize = 512;
@@ -67,10 +66,8 @@ impl Table {
     /// Starts a table of sequences whose decisions weigh `lambda`.
     pub(super) fn create(path: &Path, lambda: f32) -> Result<Self> {
         let schema = parse_message_type(SCHEMA).map_err(|e| failed(path, e))?;
-        let properties = WriterProperties::builder().set_compression(Compression::SNAPPY).build();
         let sink = Sink(OutputFile::create(path)?);
-        let writer = SerializedFileWriter::new(sink, Arc::new(schema), Arc::new(properties));
-        let writer = writer.map_err(|e| failed(path, e))?;
+        let writer = writer(sink, Arc::new(schema)).map_err(|e| failed(path, e))?;
         Ok(Self { path: path.to_owned(), writer, lambda, group: Vec::new() })
     }
 
@@ -141,19 +138,6 @@ fn lists<D: DataType>(
     }
     let present = vec![1; values.len()];
     column::<D>(writer, &values, Some(&present), Some(&repetition))
-}
-
-fn column<D: DataType>(
-    writer: &mut Writer<'_>,
-    values: &[D::T],
-    present: Option<&[i16]>,
-    repetition: Option<&[i16]>,
-) -> Result<(), ParquetError> {
-    if let Some(mut column) = writer.next_column()? {
-        column.typed::<D>().write_batch(values, present, repetition)?;
-        column.close()?;
-    }
-    Ok(())
 }
 
 fn failed(path: &Path, error: ParquetError) -> Error {
