@@ -12,7 +12,7 @@ use repoformer::retrieve::rank::Words;
 use repoformer::retrieve::vector::TokenSets;
 use repoformer::retrieve::{Queries, Retrieval};
 use repoformer::store::artifact::{
-    Header, Identity, Payload, header_path, read, read_header, read_jsonl_header,
+    Header, Payload, header_path, read, read_header, read_jsonl_header,
 };
 use repoformer::store::jsonl;
 use repoformer::task::kind::RecordKind;
@@ -20,12 +20,13 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::output::{fail, write_data};
+use crate::table::json_text;
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
     /// File in a cache folder
     file: PathBuf,
-    /// Part to print: what it is, with its header where it has one (text), or the records (jsonl)
+    /// Part to print: what it is, with its header where it has one (text, json), or the records (jsonl)
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: InspectFormat,
     /// Include the texts of windows, chunks and queries
@@ -37,12 +38,14 @@ pub(crate) struct InspectArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum InspectFormat {
     Text,
+    Json,
     Jsonl,
 }
 
 pub(crate) fn run(args: &InspectArgs) -> Result<()> {
     let text = match args.format {
-        InspectFormat::Text => header_text(&args.file)?,
+        InspectFormat::Text => header_text(&header(&args.file)?).into_bytes(),
+        InspectFormat::Json => json_text(&header(&args.file)?).into_bytes(),
         InspectFormat::Jsonl => records_text(args)?,
     };
     write_data(Path::new("-"), &text)
@@ -123,46 +126,69 @@ fn plain(path: &Path) -> Option<Plain> {
     Some(Plain { kind, records: read, unreadable })
 }
 
-fn header_text(path: &Path) -> Result<Vec<u8>> {
-    let mut text = String::new();
-    let mut line = |name: &str, value: String| text += &format!("{name:<11} {value}\n");
+/// Header of a file, or what takes its place.
+fn header(path: &Path) -> Result<Value> {
     if let Some(scores) = scores(path) {
-        line("kind", "scores".into());
-        line("records", scores["all"]["n"].to_string());
-        line("predictions", scores["predictions"].as_str().unwrap_or("?").into());
-        line("missing", scores.get("missing").unwrap_or(&Value::Null).to_string());
-        return Ok(text.into_bytes());
+        return Ok(json!({
+            "kind": "scores", "records": scores["all"]["n"], "predictions": scores["predictions"],
+            "missing": scores.get("missing"),
+        }));
     }
     if let Some(stored) = stored(path)? {
-        line("kind", "dense vectors".into());
-        line("records", stored.vectors.len().to_string());
-        line("model", stored.model);
-        line("dimensions", stored.dim.to_string());
-        return Ok(text.into_bytes());
+        return Ok(json!({
+            "kind": "dense vectors", "records": stored.vectors.len(), "model": stored.model,
+            "dimensions": stored.dim,
+        }));
     }
     if let Some(plain) = Some(path).filter(|path| !is_jsonl(path)).and_then(plain) {
-        line("kind", plain.kind);
-        line("records", plain.records.len().to_string());
+        let mut header = json!({"kind": plain.kind, "records": plain.records.len()});
         if plain.unreadable > 0 {
-            line("unreadable", plain.unreadable.to_string());
+            header["unreadable"] = plain.unreadable.into();
         }
-        return Ok(text.into_bytes());
+        return Ok(header);
     }
     let header = if is_jsonl(path) { read_jsonl_header(path)? } else { read_header(path)? };
-    let Identity { kind, parameters, inputs } = header.identity;
-    line("kind", kind);
-    line("records", header.records.to_string());
-    line("bytes", header.bytes.to_string());
-    line("checksum", header.checksum);
-    line("format", header.format.to_string());
-    line("written by", format!("repoformer {}", header.tool));
-    for column in header.columns {
-        line("column", format!("{} = {} bytes", column.name, column.bytes));
+    Ok(serde_json::to_value(header)?)
+}
+
+/// Fields of headers in the order of their text, with their names there.
+const FIELDS: [(&str, &str); 15] = [
+    ("kind", "kind"),
+    ("records", "records"),
+    ("predictions", "predictions"),
+    ("model", "model"),
+    ("dimensions", "dimensions"),
+    ("missing", "missing"),
+    ("unreadable", "unreadable"),
+    ("bytes", "bytes"),
+    ("checksum", "checksum"),
+    ("format", "format"),
+    ("tool", "written by"),
+    ("columns", "column"),
+    ("totals", "total"),
+    ("parameters", "parameter"),
+    ("inputs", "input"),
+];
+
+fn header_text(header: &Value) -> String {
+    let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let mut text = String::new();
+    for (field, name) in FIELDS {
+        let mut line = |value: String| text += &format!("{name:<11} {value}\n");
+        match header.get(field) {
+            None => {}
+            Some(Value::Array(columns)) => columns.iter().for_each(|column| {
+                line(format!("{} = {} bytes", plain(&column["name"]), column["bytes"]));
+            }),
+            Some(Value::Object(values)) => values.iter().for_each(|(name, value)| {
+                let sign = if field == "inputs" { ":" } else { " =" };
+                line(format!("{name}{sign} {}", plain(value)));
+            }),
+            Some(tool) if field == "tool" => line(format!("repoformer {}", plain(tool))),
+            Some(value) => line(plain(value)),
+        }
     }
-    header.totals.iter().for_each(|(name, total)| line("total", format!("{name} = {total}")));
-    parameters.iter().for_each(|(name, value)| line("parameter", format!("{name} = {value}")));
-    inputs.iter().for_each(|(name, digest)| line("input", format!("{name}: {digest}")));
-    Ok(text.into_bytes())
+    text
 }
 
 fn records_text(args: &InspectArgs) -> Result<Vec<u8>> {
