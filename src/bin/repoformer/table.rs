@@ -1,8 +1,16 @@
-//! Tables as aligned text or with tabs, records as JSON, and the numbers in them.
+//! Results in every format: tables as aligned text or with tabs, records as JSON, columns as CSV and Parquet; and the numbers in
+//! them.
 
+use std::io::{self, IsTerminal};
+use std::path::Path;
+
+use anyhow::{Context, Result};
 use clap::ValueEnum;
 use repoformer::evaluate::statistics::Interval;
-use serde_json::Value;
+use repoformer::store::frame::{ColumnType, Frame};
+use serde_json::{Value, json};
+
+use crate::output::fail;
 
 /// Format of tables of scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
@@ -11,10 +19,27 @@ pub(crate) enum ScoreFormat {
     Text,
     /// The table with tabs; scores × 100
     Tsv,
+    /// Named columns with commas, for pandas, polars and R; scores between 0 and 1
+    Csv,
     /// One JSON object or list; scores between 0 and 1
     Json,
     /// One JSON object per line; scores between 0 and 1
     Jsonl,
+    /// The columns of csv with their types, as a Parquet file
+    Parquet,
+}
+
+impl ScoreFormat {
+    /// Refuses to print what is no text to a terminal: checked before any work.
+    pub(crate) fn check(self, output: &Path) -> Result<()> {
+        if self != Self::Parquet || output != Path::new("-") || !io::stdout().is_terminal() {
+            return Ok(());
+        }
+        fail(
+            "Parquet is not text, and standard output is a terminal",
+            "send it to a file: `--format parquet > FILE`, or -o FILE",
+        )
+    }
 }
 
 /// Format of a summary.
@@ -24,18 +49,64 @@ pub(crate) enum ReportFormat {
     Json,
 }
 
-/// The table or the records, in the requested format.
-pub(crate) fn written(
-    format: ScoreFormat,
-    table: impl FnOnce() -> Table,
-    records: impl Iterator<Item = Value>,
-) -> String {
-    match format {
-        ScoreFormat::Text => table().text(),
-        ScoreFormat::Tsv => table().tsv(),
-        ScoreFormat::Json => json_text(&records.collect()),
-        ScoreFormat::Jsonl => json_lines(records),
+/// Results of a command, in the forms that the formats need.
+pub(crate) trait Printable {
+    /// The table as people read it.
+    fn table(&self) -> Table;
+
+    /// The text: the table, and what is said around it.
+    fn text(&self) -> String {
+        self.table().text()
     }
+
+    /// The lines of JSON.
+    fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_>;
+
+    /// The JSON value.
+    fn json(&self) -> Value {
+        self.lines().collect()
+    }
+
+    /// The columns that a data frame of these results always has, in their order.
+    fn columns(&self) -> Vec<NamedColumn>;
+
+    /// The rows of the data frame: records, whose nested fields become columns.
+    fn rows(&self) -> Box<dyn Iterator<Item = Value> + '_> {
+        self.lines()
+    }
+}
+
+/// Name and type of a column.
+pub(crate) type NamedColumn = (String, ColumnType);
+
+/// Columns of one type.
+pub(crate) fn columns<N: Into<String>>(
+    of: ColumnType,
+    names: impl IntoIterator<Item = N>,
+) -> impl Iterator<Item = NamedColumn> {
+    names.into_iter().map(move |name| (name.into(), of))
+}
+
+/// The results in a format.
+pub(crate) fn written(results: &dyn Printable, format: ScoreFormat) -> Result<Vec<u8>> {
+    let frame = || {
+        let mut frame = Frame::new(results.columns());
+        results.rows().for_each(|row| frame.push(row));
+        frame
+    };
+    Ok(match format {
+        ScoreFormat::Text => results.text().into_bytes(),
+        ScoreFormat::Tsv => results.table().tsv().into_bytes(),
+        ScoreFormat::Csv => frame().csv().into_bytes(),
+        ScoreFormat::Json => json_text(&results.json()).into_bytes(),
+        ScoreFormat::Jsonl => json_lines(results.lines()).into_bytes(),
+        ScoreFormat::Parquet => frame().parquet().context("cannot write these as Parquet")?,
+    })
+}
+
+/// An interval as JSON has it.
+pub(crate) fn ends(of: &Option<Interval>) -> Value {
+    of.map_or(Value::Null, |interval| json!([interval.low, interval.high]))
 }
 
 /// The names, each once, sorted and with commas between.

@@ -16,14 +16,14 @@ use repoformer::pipeline::{Experiment, cached_predictions, evaluate};
 use repoformer::retrieve::Mode;
 use serde_json::Value;
 
-use super::comparison_text::{self, listed};
+use super::comparison_text::{Compared, listed};
 use super::eval::scoring;
 use super::experiments::{of_kind, without_repositories};
 use super::mixed;
 use super::session::{completion, open, resampling, seed};
 use crate::output::{self, check_output, fail, hinted, write_data};
 use crate::settings::{SettingFlags, Settings};
-use crate::table::{ScoreFormat, json_lines, json_text};
+use crate::table::{ScoreFormat, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct CompareArgs {
@@ -44,13 +44,13 @@ pub(crate) struct CompareArgs {
     /// Also compare within each repository
     #[arg(long)]
     by_repository: bool,
-    /// Also write the values of each task (with tsv and jsonl, only these)
+    /// Also write the values of each task (with tsv, csv, jsonl and parquet, only these)
     #[arg(long)]
     per_task: bool,
     /// Compare predictions made or scored under different conditions (sampling, limits, cuts, targets); the differences are named
     #[arg(long)]
     allow_mixed: bool,
-    /// Format of the comparison; tsv and jsonl have a line per measure
+    /// Format of the comparison; tsv, csv, jsonl and parquet have a row per measure
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: ScoreFormat,
     /// File for the comparison (`-`: standard output)
@@ -67,6 +67,7 @@ pub(crate) enum ResampledUnit {
 
 pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     let (a_path, b_path) = (comparison::split(&args.a).0, comparison::split(&args.b).0);
+    args.format.check(&args.output)?;
     check_output(Some(&args.output), [a_path, b_path])?;
     if a_path == Path::new("-") && b_path == Path::new("-") {
         return fail(
@@ -81,7 +82,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     mixed::check(&comparison.mixed, args.allow_mixed)?;
     output::problems(&comparison.problems);
     warn(&comparison);
-    write_data(&args.output, written(&comparison, args))
+    let results = Compared { comparison: &comparison, per_task: args.per_task };
+    write_data(&args.output, written(&results, args.format)?)
 }
 
 /// Finds the scores that A or B names on the command line.
@@ -196,16 +198,5 @@ fn warn(comparison: &Comparison) {
     }
     for (measure, reason) in &comparison.left_out {
         output::note(format!("left out: {measure} {reason}"));
-    }
-}
-
-fn written(comparison: &Comparison, args: &CompareArgs) -> String {
-    match (args.format, args.per_task) {
-        (ScoreFormat::Text, per_task) => comparison_text::text(comparison, per_task),
-        (ScoreFormat::Tsv, true) => comparison_text::task_table(comparison).tsv(),
-        (ScoreFormat::Tsv, false) => comparison_text::columns(comparison).tsv(),
-        (ScoreFormat::Json, per_task) => json_text(&comparison.to_record(per_task)),
-        (ScoreFormat::Jsonl, true) => json_lines(comparison.task_records()),
-        (ScoreFormat::Jsonl, false) => json_lines(comparison.measure_records()),
     }
 }

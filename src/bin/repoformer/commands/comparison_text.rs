@@ -1,4 +1,4 @@
-//! A comparison as text: a table, the gains by size, and notes on both. Values × 100.
+//! A comparison in every format; as text, a table, the gains by size, and notes on both, with values × 100.
 
 use std::fmt::Write;
 
@@ -6,18 +6,81 @@ use repoformer::evaluate::comparison::{Comparison, Difference};
 use repoformer::evaluate::statistics::{
     Bucket, Buckets, Estimate, FEW_REPOSITORIES, Resampling, SignFlips, Unit,
 };
+use repoformer::store::frame::ColumnType::{Flag, Integer, Number, Text};
+use serde_json::Value;
 
 use super::mixed;
 use crate::output::{group, plural};
-use crate::table::Table;
+use crate::table::{NamedColumn, Printable, Table, columns};
 
 /// Width of the longest bar.
 const BAR: usize = 40;
 /// Maximum number of ids shown of tasks that are left out.
 const SHOWN: usize = 3;
 
+/// A comparison to print.
+pub(super) struct Compared<'a> {
+    pub(super) comparison: &'a Comparison,
+    /// Whether the values of each task are printed.
+    pub(super) per_task: bool,
+}
+
+impl Printable for Compared<'_> {
+    fn table(&self) -> Table {
+        if self.per_task { task_table(self.comparison) } else { wide_table(self.comparison) }
+    }
+
+    fn text(&self) -> String {
+        text(self.comparison, self.per_task)
+    }
+
+    fn json(&self) -> Value {
+        self.comparison.to_record(self.per_task)
+    }
+
+    fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_> {
+        let Self { comparison, per_task } = self;
+        let records = match per_task {
+            true => comparison.task_records(),
+            false => comparison.measure_records(),
+        };
+        Box::new(records.into_iter())
+    }
+
+    fn columns(&self) -> Vec<NamedColumn> {
+        if self.per_task {
+            let of = |Difference { measure, .. }: &Difference| {
+                ["a", "b", "difference"].map(|side| format!("{measure}.{side}"))
+            };
+            return columns(Text, ["task_id"])
+                .chain(columns(Integer, ["row"]))
+                .chain(columns(Text, ["repository"]))
+                .chain(columns(Number, self.comparison.all.iter().flat_map(of)))
+                .collect();
+        }
+        let mut all: Vec<NamedColumn> =
+            columns(Text, ["names.a", "names.b", "repository", "measure"]).collect();
+        all.extend(columns(Integer, ["n"]));
+        for side in ["a", "b", "difference"] {
+            all.extend(columns(Number, ["mean", "low", "high"].map(|end| format!("{side}.{end}"))));
+            let samples = (side != "difference").then(|| format!("{side}.samples"));
+            all.extend(columns(Integer, samples));
+        }
+        for unit in ["tasks", "repositories"] {
+            all.extend(columns(Number, [format!("p.{unit}.p")]));
+            all.extend(columns(Flag, [format!("p.{unit}.exact")]));
+            all.extend(columns(Integer, [format!("p.{unit}.units")]));
+        }
+        let buckets = Bucket::all().map(|bucket| format!("buckets.{}", bucket.label()));
+        all.extend(columns(Integer, ["better", "same", "worse"]));
+        all.extend(columns(Integer, buckets));
+        all.extend(columns(Text, ["mixed"]));
+        all
+    }
+}
+
 /// The text that `compare` prints.
-pub(super) fn text(comparison: &Comparison, per_task: bool) -> String {
+fn text(comparison: &Comparison, per_task: bool) -> String {
     let Comparison { a, b, .. } = comparison;
     let mut text = format!("A  {}\nB  {}\n\n{}", a.name, b.name, table(comparison).text());
     for difference in &comparison.all {
@@ -86,8 +149,8 @@ fn changes(difference: &Difference) -> [String; 3] {
     [changes.better, changes.same, changes.worse].map(|count| count.to_string())
 }
 
-/// The table for programs: one number per column, the buckets of the gain last.
-pub(super) fn columns(comparison: &Comparison) -> Table {
+/// The table with tabs: one number per column, the buckets of the gain last.
+fn wide_table(comparison: &Comparison) -> Table {
     let mut head: Vec<String> = ["measure", "repository", "n"].map(Into::into).into();
     for name in ["a", "b", "difference"] {
         head.extend([name.into(), format!("{name}_low"), format!("{name}_high")]);
@@ -118,7 +181,7 @@ pub(super) fn columns(comparison: &Comparison) -> Table {
 }
 
 /// A row per task, with A, B and their difference for each measure.
-pub(super) fn task_table(comparison: &Comparison) -> Table {
+fn task_table(comparison: &Comparison) -> Table {
     let mut head: Vec<String> = ["task_id", "row", "repository"].map(Into::into).into();
     for Difference { measure, .. } in &comparison.all {
         let measure = comparison.title(measure);

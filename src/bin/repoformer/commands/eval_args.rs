@@ -47,7 +47,7 @@ pub(crate) struct EvalArgs {
     /// Compare predictions made or scored under different conditions (sampling, limits, cuts, targets); the differences are named
     #[arg(long)]
     pub(crate) allow_mixed: bool,
-    /// Also write the scores of each task
+    /// Also write the scores of each task (with csv, jsonl and parquet, only these)
     #[arg(long)]
     pub(crate) per_task: bool,
     /// Format of the scores

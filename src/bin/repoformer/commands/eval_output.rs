@@ -1,22 +1,25 @@
-//! Scores as a table, as JSON, and as CrossCodeEval's files.
+//! Scores in every format, and as CrossCodeEval's files.
 
 use std::path::Path;
 
 use anyhow::Result;
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::postprocess::Postprocess;
-use repoformer::evaluate::score::{Intervals, MetricScore, Missing, Scores};
+use repoformer::evaluate::score::{Intervals, MetricMeans, MetricScore, Missing, Scores};
 use repoformer::evaluate::statistics::{Interval, Resampling};
 use repoformer::formats::exchange::crosscodeeval;
 use repoformer::pipeline::Evaluation;
 use repoformer::store::artifact::{digest, write_file};
+use repoformer::store::frame::ColumnType::{Integer, Number, Text};
 use repoformer::store::manifest::Manifest;
 use serde_json::Value;
 
 use super::mixed;
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{write_data, write_json, write_manifest_beside};
-use crate::table::{ScoreFormat, Table, interval, json_lines, json_text, percent};
+use crate::table::{
+    NamedColumn, Printable, ScoreFormat, Table, columns, ends, interval, percent, written,
+};
 
 /// The name of some predictions (a mode, a file, the references), and their scores.
 pub(super) type Named = (String, Scores);
@@ -48,30 +51,17 @@ pub(super) struct Results<'a> {
     pub(super) manifest: Value,
 }
 
-impl Results<'_> {
-    /// Writes the scores in the requested format. JSON objects contain the manifest; other files have it beside them.
-    pub(super) fn write(&self, args: &EvalArgs) -> Result<()> {
-        let metrics = self.named[0].1.metrics();
-        let text = match args.format {
-            ScoreFormat::Text => self.text(&metrics),
-            ScoreFormat::Tsv => self.table(&self.intervals(), &metrics, true).tsv(),
-            ScoreFormat::Json => json_text(&one_or_all(self.records())),
-            ScoreFormat::Jsonl if self.per_task => self.task_lines(),
-            ScoreFormat::Jsonl => json_lines(self.records()),
-        };
-        write_with_manifest(args, &text, &self.manifest)
-    }
-
-    fn intervals(&self) -> Vec<Intervals> {
-        self.named.iter().map(|(_, scores)| scores.intervals(&self.resampling)).collect()
+impl Printable for Results<'_> {
+    fn table(&self) -> Table {
+        self.scores(&self.intervals(), &self.metrics(), true)
     }
 
     /// A table per metric with the intervals of the means, then the resampling and the cuts.
-    fn text(&self, metrics: &[Metric]) -> String {
+    fn text(&self) -> String {
         let intervals = self.intervals();
         let mut text = String::new();
-        for &metric in metrics {
-            text += &self.table(&intervals, &[metric], false).text();
+        for metric in self.metrics() {
+            text += &self.scores(&intervals, &[metric], false).text();
             text.push('\n');
         }
         let Intervals { units, unit, of_values } = &intervals[0];
@@ -89,9 +79,101 @@ impl Results<'_> {
         text
     }
 
+    fn json(&self) -> Value {
+        one_or_all(self.records())
+    }
+
+    fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_> {
+        if !self.per_task {
+            return Box::new(self.records().into_iter());
+        }
+        let count = self.named.len();
+        Box::new(self.tasks().map(move |(name, record)| of_predictions(record, name, count)))
+    }
+
+    fn columns(&self) -> Vec<NamedColumn> {
+        let metrics = self.metrics();
+        let names = metrics.iter().flat_map(|metric| {
+            metric.values().iter().map(move |value| format!("{metric}.{value}"))
+        });
+        if self.per_task {
+            // The first metric compared the text `pred`.
+            let others = metrics.iter().skip(1).map(|metric| format!("pred_by.{metric}"));
+            return task_columns()
+                .chain(columns(Number, names))
+                .chain(columns(Text, ["target_digest", "pred_raw", "pred"]))
+                .chain(columns(Text, others))
+                .collect();
+        }
+        let names = names.flat_map(|name| ["", "_low", "_high"].map(|end| format!("{name}{end}")));
+        columns(Text, ["predictions", "repository"])
+            .chain(columns(Integer, ["n"]))
+            .chain(columns(Number, names))
+            .chain(columns(Text, ["unit"]))
+            .chain(columns(Integer, ["units", "missing", "samples"]))
+            .chain(columns(Text, ["mixed"]))
+            .collect()
+    }
+
+    /// A row per task where these are requested, else one per repository and one for all, whose repository is missing.
+    fn rows(&self) -> Box<dyn Iterator<Item = Value> + '_> {
+        if self.per_task {
+            return Box::new(self.tasks().map(|(name, record)| of_predictions(record, name, 2)));
+        }
+        Box::new(self.named.iter().zip(self.intervals()).flat_map(|((name, scores), intervals)| {
+            let mut all = scores.all.to_record();
+            let metrics = scores.metrics();
+            let values = metrics.iter().flat_map(|metric| {
+                metric.values().iter().map(|value| (metric.name(), format!("{value}_interval")))
+            });
+            for ((metric, value), interval) in values.zip(&intervals.of_values) {
+                all[metric][value] = ends(interval);
+            }
+            all["unit"] = intervals.unit.name().into();
+            all["units"] = intervals.units.into();
+            all["missing"] = scores.missing.into();
+            all["samples"] = scores.samples().into();
+            let repository = |(repository, means): &(String, MetricMeans)| {
+                let mut record = means.to_record();
+                record["repository"] = repository.as_str().into();
+                record
+            };
+            let each: Vec<Value> = scores.repositories.iter().map(repository).collect();
+            each.into_iter().chain([all]).map(|mut record| {
+                record["predictions"] = name.as_str().into();
+                if !self.mixed.is_empty() {
+                    record["mixed"] = self.mixed.clone().into();
+                }
+                record
+            })
+        }))
+    }
+}
+
+/// The columns that a task's row begins with.
+pub(super) fn task_columns() -> impl Iterator<Item = NamedColumn> {
+    columns(Text, ["predictions", "task_id"])
+        .chain(columns(Integer, ["row"]))
+        .chain(columns(Text, ["repository"]))
+}
+
+impl Results<'_> {
+    /// Writes the scores in the requested format. JSON objects contain the manifest; other files have it beside them.
+    pub(super) fn write(&self, args: &EvalArgs) -> Result<()> {
+        write_with_manifest(args, &written(self, args.format)?, &self.manifest)
+    }
+
+    fn metrics(&self) -> Vec<Metric> {
+        self.named[0].1.metrics()
+    }
+
+    fn intervals(&self) -> Vec<Intervals> {
+        self.named.iter().map(|(_, scores)| scores.intervals(&self.resampling)).collect()
+    }
+
     /// A row per task where requested, per repository, and one for all; values × 100, of these metrics. Intervals,
     /// `[low, high]`, are a row of their own; with tabs they are columns behind the values, one number per column.
-    fn table(&self, intervals: &[Intervals], metrics: &[Metric], with_tabs: bool) -> Table {
+    fn scores(&self, intervals: &[Intervals], metrics: &[Metric], with_tabs: bool) -> Table {
         let ids = if self.per_task { 2 } else { 0 };
         let mut head = ["predictions", "repository", "n"].map(String::from).to_vec();
         head.extend(["row", "task_id"].map(String::from).into_iter().take(ids));
@@ -176,17 +258,18 @@ impl Results<'_> {
         self.named.iter().map(record).collect()
     }
 
-    fn task_lines(&self) -> String {
-        json_lines(self.named.iter().flat_map(|(name, scores)| {
+    /// The record of each task, with the name of its predictions.
+    fn tasks(&self) -> impl Iterator<Item = (&str, Value)> {
+        self.named.iter().flat_map(|(name, scores)| {
             let tasks = scores.tasks.iter().map(|task| task.to_record(&scores.cuts));
-            tasks.map(|record| of_predictions(record, name, self.named.len()))
-        }))
+            tasks.map(|record| (name.as_str(), record))
+        })
     }
 }
 
 /// Writes results; without the manifest in them, it comes beside.
-pub(super) fn write_with_manifest(args: &EvalArgs, text: &str, manifest: &Value) -> Result<()> {
-    write_data(&args.output, text)?;
+pub(super) fn write_with_manifest(args: &EvalArgs, data: &[u8], manifest: &Value) -> Result<()> {
+    write_data(&args.output, data)?;
     match args.format {
         ScoreFormat::Json => Ok(()),
         ScoreFormat::Jsonl if !args.per_task => Ok(()),

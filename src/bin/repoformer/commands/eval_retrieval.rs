@@ -3,10 +3,11 @@
 use std::collections::BTreeSet;
 
 use anyhow::{Result, anyhow, bail};
-use repoformer::evaluate::quality::RetrievalQuality;
+use repoformer::evaluate::quality::{Measures, RetrievalQuality, TaskQuality};
 use repoformer::pipeline::{self, Experiment, StageReport, retrieval_quality};
 use repoformer::retrieve::rank::Ranker;
 use repoformer::retrieve::{Mode, QueryForm};
+use repoformer::store::frame::ColumnType::{Flag, Integer, Number, Text};
 use serde_json::{Value, json};
 
 use super::experiments::{check_ranker, single};
@@ -14,7 +15,9 @@ use super::stages::read_predictions;
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{self, write_data};
 use crate::settings::Settings;
-use crate::table::{Table, or_dash, percent, with_embedding, written};
+use crate::table::{
+    NamedColumn, Printable, Table, columns, or_dash, percent, with_embedding, written,
+};
 
 /// The measures of the table; JSON gives all.
 const COLUMNS: [(&str, &str); 9] = [
@@ -73,8 +76,71 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
             rows.push(measure(&experiment, args, settings)?);
         }
     }
-    let records = rows.iter().map(|row| row.record(args.per_task));
-    write_data(&args.output, written(args.format, || table(&rows, args.per_task), records))
+    let results = Results { rows, per_task: args.per_task };
+    write_data(&args.output, written(&results, args.format)?)
+}
+
+/// Measurements of rankers and queries.
+struct Results {
+    rows: Vec<Row>,
+    per_task: bool,
+}
+
+impl Printable for Results {
+    fn table(&self) -> Table {
+        table(&self.rows, self.per_task)
+    }
+
+    fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_> {
+        Box::new(self.rows.iter().map(|row| row.record(self.per_task)))
+    }
+
+    fn columns(&self) -> Vec<NamedColumn> {
+        let measures = Measures::default().values().map(|(measure, _)| measure);
+        let mut all: Vec<NamedColumn> = columns(Text, ["retrieval", "query", "align"]).collect();
+        if self.per_task {
+            all.extend(columns(Text, ["task_id"]));
+            all.extend(columns(Integer, ["row"]));
+            all.extend(columns(Text, ["repository"]));
+            all.extend(columns(Number, measures));
+            return all;
+        }
+        all.extend(columns(Text, ["repository"]));
+        all.extend(columns(Integer, ["n"]));
+        for measure in measures {
+            all.extend(columns(Number, [format!("{measure}.mean")]));
+            all.extend(columns(Integer, [format!("{measure}.n")]));
+        }
+        all.extend(columns(Number, ["retrieval_ms"]));
+        all.extend(columns(Flag, ["without_embedding"]));
+        all
+    }
+
+    /// A row per task where these are requested, else one per repository and one for all, whose repository is missing.
+    fn rows(&self) -> Box<dyn Iterator<Item = Value> + '_> {
+        Box::new(self.rows.iter().flat_map(|row| {
+            let quality = &row.quality;
+            let records: Vec<Value> = if self.per_task {
+                quality.tasks.iter().map(TaskQuality::to_record).collect()
+            } else {
+                let each = quality.repositories.iter().map(|(repository, means)| {
+                    let mut record = means.to_record();
+                    record["repository"] = repository.as_str().into();
+                    record
+                });
+                let mut all = quality.all.to_record();
+                all["retrieval_ms"] = row.milliseconds.into();
+                all["without_embedding"] = row.without_embedding.into();
+                each.chain([all]).collect()
+            };
+            records.into_iter().map(|mut record| {
+                record["retrieval"] = row.ranker.as_str().into();
+                record["query"] = row.query.name().into();
+                record["align"] = row.align.as_str().into();
+                record
+            })
+        }))
+    }
 }
 
 /// Names apart; the commas of a fusion stand between its parts.

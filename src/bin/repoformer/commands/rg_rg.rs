@@ -13,13 +13,13 @@ use repoformer::retrieve::Mode;
 
 use super::complete::complete_modes;
 use super::experiments::{check_completable, check_not_tasks, of_kind, single};
-use super::rows::{self, Row};
+use super::rows::{self, Row, Rows};
 use super::server;
 use super::session::{label, open};
 use super::stages::{copy_prompts, read_predictions};
 use crate::output::{self, check_output, fail, write_data};
 use crate::settings::{SettingFlags, Settings};
-use crate::table::ScoreFormat;
+use crate::table::{ScoreFormat, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct RgRgArgs {
@@ -41,6 +41,7 @@ pub(crate) struct RgRgArgs {
 
 pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
     let settings = open(&args.settings)?;
+    args.format.check(Path::new("-"))?;
     check_not_tasks(&settings, args.output.as_deref())?;
     check_output(args.output.as_deref(), &args.predictions)?;
     let mut experiment = single(&settings)?;
@@ -58,7 +59,7 @@ pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
                 rows.push(row(&experiment, first, &completion)?);
             }
             iterate(&mut experiment, joined, iterations, &completion, &mut rows)?;
-            write_data(Path::new("-"), rows::text(&rows, args.format))?;
+            write_data(Path::new("-"), written(&Rows(&rows), args.format)?)?;
             rows::warn_of_gaps(&rows);
         }
         None => {

@@ -10,12 +10,15 @@ use repoformer::pipeline::{
     self, Completion, Experiment, Latency, PromptTotals, SearchTime, prompt_totals,
 };
 use repoformer::retrieve::Mode;
+use repoformer::store::frame::ColumnType::{Flag, Integer, Number, Text};
 use serde_json::{Value, json};
 
 use super::paper::{Measured, Tasks};
 use super::selective::Selected;
 use crate::output;
-use crate::table::{ScoreFormat, Table, interval, or_dash, percent, with_embedding, written};
+use crate::table::{
+    NamedColumn, Printable, Table, columns, ends, interval, or_dash, percent, with_embedding,
+};
 
 /// One row of the table.
 #[derive(Clone)]
@@ -266,10 +269,44 @@ pub(super) fn warn_of_gaps(rows: &[Row]) {
     }
 }
 
-/// The rows in the requested format.
-pub(super) fn text(rows: &[Row], format: ScoreFormat) -> String {
-    let table = || table(rows, format == ScoreFormat::Text);
-    written(format, table, rows.iter().map(Row::record))
+/// Rows to print.
+pub(super) struct Rows<'a>(pub(super) &'a [Row]);
+
+impl Printable for Rows<'_> {
+    fn table(&self) -> Table {
+        table(self.0, false)
+    }
+
+    fn text(&self) -> String {
+        table(self.0, true).text()
+    }
+
+    fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_> {
+        Box::new(self.0.iter().map(Row::record))
+    }
+
+    fn columns(&self) -> Vec<NamedColumn> {
+        let scores = ["em", "es", "em_low", "em_high", "es_low", "es_high"];
+        let times = ["ut", "generation_ms", "latency_ms", "speedup", "unchanged"];
+        columns(Text, ["benchmark", "mode"])
+            .chain(columns(Integer, ["n"]))
+            .chain(columns(Text, ["metric"]))
+            .chain(columns(Number, scores))
+            .chain(columns(Text, ["unit"]))
+            .chain(columns(Integer, ["units"]))
+            .chain(columns(Number, ["prompt_tokens", "with_retrieved", "retrieval_ms"]))
+            .chain(columns(Flag, ["without_embedding"]))
+            .chain(columns(Number, times))
+            .collect()
+    }
+
+    fn rows(&self) -> Box<dyn Iterator<Item = Value> + '_> {
+        Box::new(self.0.iter().map(|row| {
+            let mut record = row.record();
+            record["without_embedding"] = row.lacks_embedding().into();
+            record
+        }))
+    }
 }
 
 fn groups(tasks: &[Value]) -> Groups {
@@ -343,6 +380,11 @@ impl Row {
         self.time.map(|time| 1e3 * time.seconds / time.queries.max(1) as f64)
     }
 
+    /// Whether some of its times lack those for the queries' dense vectors.
+    fn lacks_embedding(&self) -> bool {
+        self.without_embedding || self.time.is_some_and(|time| !time.with_embedding)
+    }
+
     fn record(&self) -> Value {
         let mut record = json!({
             "benchmark": self.benchmark,
@@ -351,15 +393,15 @@ impl Row {
             "metric": self.metric_name,
             "em": self.value("em"),
             "es": self.value("es"),
-            "em_interval": self.intervals[0].map(|interval| [interval.low, interval.high]),
-            "es_interval": self.intervals[1].map(|interval| [interval.low, interval.high]),
+            "em_interval": ends(&self.intervals[0]),
+            "es_interval": ends(&self.intervals[1]),
             "unit": self.units.0.name(),
             "units": self.units.1,
             "prompt_tokens": self.tokens_per_prompt(),
             "with_retrieved": self.share_with_blocks(),
             "retrieval_ms": self.milliseconds_per_query(),
         });
-        if self.without_embedding || self.time.is_some_and(|time| !time.with_embedding) {
+        if self.lacks_embedding() {
             record["without_embedding"] = true.into();
         }
         for (name, value) in [
@@ -382,7 +424,7 @@ fn table(rows: &[Row], intervals_inside: bool) -> Table {
     let column = |name: &str, cell: &dyn Fn(&Row) -> String| -> Vec<String> {
         [name.to_owned()].into_iter().chain(rows.iter().map(cell)).collect()
     };
-    let mut columns = vec![
+    let mut all = vec![
         column("tasks", &|row| row.benchmark.clone()),
         column("mode", &|row| row.mode.clone()),
         column("n", &|row| row.count().to_string()),
@@ -402,7 +444,7 @@ fn table(rows: &[Row], intervals_inside: bool) -> Table {
     // Empty columns are left out.
     let mut optional = |name: &str, cell: &dyn Fn(&Row) -> Option<String>| {
         if rows.iter().any(|row| cell(row).is_some()) {
-            columns.push(column(name, &|row| or_dash(cell(row))));
+            all.push(column(name, &|row| or_dash(cell(row))));
         }
     };
     optional("UT", &|row| row.pass_rate().map(percent));
@@ -420,16 +462,16 @@ fn table(rows: &[Row], intervals_inside: bool) -> Table {
     };
     for (place, name) in ["EM", "ES"].into_iter().enumerate() {
         if intervals_inside {
-            columns.insert(5 + 2 * place, column(head, &|row| shown(row, place)));
+            all.insert(5 + 2 * place, column(head, &|row| shown(row, place)));
             continue;
         }
         let end = |of: fn(Interval) -> f64| {
             move |row: &Row| row.intervals[place].map(of).map(percent).unwrap_or_default()
         };
-        columns.push(column(&format!("{name} low"), &end(|interval| interval.low)));
-        columns.push(column(&format!("{name} high"), &end(|interval| interval.high)));
+        all.push(column(&format!("{name} low"), &end(|interval| interval.low)));
+        all.push(column(&format!("{name} high"), &end(|interval| interval.high)));
     }
-    Table::of_columns(&columns)
+    Table::of_columns(&all)
 }
 
 /// Milliseconds, whole unless short.

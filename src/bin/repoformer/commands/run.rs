@@ -12,11 +12,12 @@ use repoformer::store::artifact::write_file;
 
 use super::complete::complete_modes;
 use super::experiments::{
-    are_functions, check_completable, completion_of, experiments_of, possible_modes,
+    are_functions, check_completable, check_not_tasks, completion_of, experiments_of,
+    possible_modes,
 };
 use super::paper::{self, Panel, Paper, tasks_of};
 use super::report::{self, Making};
-use super::rows::{self, Row};
+use super::rows::{self, Row, Rows};
 use super::selective::{Policies, Selected};
 use super::session::{begin, label, modes, resampling, seed};
 use super::stages::read_predictions;
@@ -24,7 +25,7 @@ use super::tests_of_run::TestResults;
 use super::{rg_rg, server};
 use crate::output::{self, fail, write_data};
 use crate::settings::{Given, SettingFlags, Settings};
-use crate::table::ScoreFormat;
+use crate::table::{ScoreFormat, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct RunArgs {
@@ -33,6 +34,9 @@ pub(crate) struct RunArgs {
     /// Format of the table
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: ScoreFormat,
+    /// File for the table (`-`: standard output)
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
     /// Also write a report of each task file, as BENCHMARK/index.html in this folder [default: report in the cache folder]
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true)]
     report: Option<Option<PathBuf>>,
@@ -61,6 +65,8 @@ mod demo {
 
 pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let settings = settings(&args.settings)?;
+    args.format.check(&args.output)?;
+    check_not_tasks(&settings, Some(&args.output))?;
     let seed = seed(&settings)?;
     // Greedy completions draw nothing.
     let is_greedy = settings.parsed::<f64>("temperature")? == 0.0;
@@ -88,7 +94,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         return fail(format!("--{flag} is not used by {name}"), "leave it out");
     }
     if is_sizes {
-        return write_data(Path::new("-"), paper::sizes(&settings, args.format)?);
+        return write_data(&args.output, paper::sizes(&settings, args.format)?);
     }
     let mut tests = TestResults::of(&args.exec)?;
     if paper.is_some() {
@@ -179,13 +185,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     }
     tests.check_used()?;
     rows::compare_with_always(&mut rows);
-    let text = match &paper {
+    let data = match &paper {
         Some(Paper::Table(table)) => {
             let mut numbers = Vec::new();
             for (benchmark, tasks) in &measured {
                 numbers.extend(rows::measured(&rows, benchmark, &completion.model, tasks));
             }
-            table.text(&numbers, args.format)?
+            table.written(&numbers, args.format)?
         }
         Some(Paper::Figure(_)) if walked.is_some() => walked.unwrap_or_default(),
         Some(Paper::Figure(figure)) => {
@@ -195,9 +201,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
             places.push(format!("figure: {}", folder.join("index.html").display()));
             figure.draw(&panels, &folder, args.format)?
         }
-        None => rows::text(&rows, args.format),
+        None => written(&Rows(&rows), args.format)?,
     };
-    write_data(Path::new("-"), text)?;
+    write_data(&args.output, data)?;
     rows::tell_of_crowds(&rows);
     all.tell_of_shares();
     rows::warn_of_gaps(&rows);

@@ -5,12 +5,13 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use repoformer::formats::lengths::{FileLengths, KindLengths, Lengths, Part, Spread, lengths};
+use repoformer::store::frame::ColumnType::{Integer, Number, Text};
 use repoformer::text::tokenize::model::Tokenizer;
 use serde_json::Value;
 
 use super::checkout::folder_for;
-use crate::output::{self, fail, group, plural, write_data};
-use crate::table::{ScoreFormat, Table, json_lines, json_text, or_dash};
+use crate::output::{self, check_output, fail, group, plural, write_data};
+use crate::table::{NamedColumn, Printable, ScoreFormat, Table, columns, or_dash, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct StatsArgs {
@@ -24,13 +25,18 @@ pub(crate) struct StatsArgs {
     /// Tokenizer that counts tokens: p50k_base, words, or a model's tokenizer.json
     #[arg(long, value_name = "NAME|FILE", default_value = "p50k_base")]
     tokenizer: String,
-    /// Format of the table; in tsv, tokenizer and contexts are columns
+    /// Format of the table; in all but text, tokenizer and contexts are columns
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: ScoreFormat,
+    /// File for the table (`-`: standard output)
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
 }
 
 pub(crate) fn run(args: &StatsArgs) -> Result<()> {
     let tokenizer: Tokenizer = args.tokenizer.parse()?;
+    args.format.check(&args.output)?;
+    check_output(Some(&args.output), &args.files)?;
     let repos_dir = folder_for(args.repos_dir.as_deref(), &args.files);
     let mut measured = Vec::new();
     for file in &args.files {
@@ -51,13 +57,44 @@ pub(crate) fn run(args: &StatsArgs) -> Result<()> {
             "name files of tasks or labels; see the problems above",
         );
     }
-    let text = match args.format {
-        ScoreFormat::Text => format!("{}\n{}\n", table(&measured, None).text(), legend(args)),
-        ScoreFormat::Tsv => table(&measured, Some(args)).tsv(),
-        ScoreFormat::Json => json_text(&records(&measured, args).collect()),
-        ScoreFormat::Jsonl => json_lines(records(&measured, args)),
-    };
-    write_data(Path::new("-"), text)
+    write_data(&args.output, written(&Stats { measured: &measured, args }, args.format)?)
+}
+
+/// Lengths to print.
+struct Stats<'a> {
+    measured: &'a [FileLengths],
+    args: &'a StatsArgs,
+}
+
+impl Printable for Stats<'_> {
+    fn table(&self) -> Table {
+        table(self.measured, Some(self.args))
+    }
+
+    fn text(&self) -> String {
+        format!("{}\n{}\n", table(self.measured, None).text(), legend(self.args))
+    }
+
+    fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_> {
+        Box::new(records(self.measured, self.args))
+    }
+
+    fn columns(&self) -> Vec<NamedColumn> {
+        let mut all: Vec<NamedColumn> = columns(Text, ["file", "kind"]).collect();
+        all.extend(columns(Integer, ["instances", "repositories", "files"]));
+        for part in Part::ALL.map(|part| part.name().replace('-', "_")) {
+            all.extend(columns(Integer, [format!("{part}.tasks")]));
+            for unit in ["lines", "tokens"] {
+                all.extend(columns(
+                    Number,
+                    ["mean", "median"].map(|of| format!("{part}.{unit}.{of}")),
+                ));
+                all.extend(columns(Integer, [format!("{part}.{unit}.max")]));
+            }
+        }
+        all.extend(columns(Text, ["tokenizer", "contexts"]));
+        all
+    }
 }
 
 /// What the contexts are, in a word or two.

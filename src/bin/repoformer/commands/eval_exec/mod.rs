@@ -26,9 +26,16 @@ use super::session::resampling;
 use crate::commands::eval_args::{EvalArgs, ExecArgs};
 use crate::output::{self, fail, with_growing_bar};
 use crate::settings::Settings;
+use crate::table::{ScoreFormat, written};
 
 pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     let exec = &args.exec;
+    if exec.mine_tests && !matches!(args.format, ScoreFormat::Text | ScoreFormat::Jsonl) {
+        return fail(
+            "--format is for results, and --mine-tests writes the lines of JSON that --tests reads",
+            "leave it out",
+        );
+    }
     let experiment = single(settings)?;
     let tasks = taking_part(&experiment)?;
     let bench = Bench::new(exec, &experiment)?;
@@ -85,7 +92,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
         resampling: &resampling,
         manifest: &manifest,
     };
-    write_with_manifest(args, &results.text(args.format), &manifest)
+    write_with_manifest(args, &written(&results, args.format)?, &manifest)
 }
 
 /// Tasks of the selected repositories.

@@ -1,12 +1,13 @@
-//! Results as text, TSV, JSON and JSONL.
+//! Results of unit tests in every format.
 
 use repoformer::evaluate::statistics::Resampling;
 use repoformer::execute::{Status, Summaries, Summary};
+use repoformer::store::frame::ColumnType::{Integer, Number, Text};
 use serde_json::{Map, Value, json};
 
 use super::messages::Named;
-use crate::commands::eval_output::{of_predictions, one_or_all};
-use crate::table::{ScoreFormat, Table, interval, json_lines, json_text, or_dash, percent};
+use crate::commands::eval_output::{of_predictions, one_or_all, task_columns};
+use crate::table::{NamedColumn, Printable, Table, columns, ends, interval, or_dash, percent};
 
 /// Results to write.
 pub(super) struct Results<'a> {
@@ -20,19 +21,78 @@ pub(super) struct Results<'a> {
     pub(super) manifest: &'a Value,
 }
 
-impl Results<'_> {
-    pub(super) fn text(&self, format: ScoreFormat) -> String {
-        match format {
-            ScoreFormat::Text => self.table(true).text() + &self.footnote(),
-            ScoreFormat::Tsv => self.table(false).tsv(),
-            ScoreFormat::Json => json_text(&one_or_all(self.records())),
-            ScoreFormat::Jsonl if self.per_task => self.task_lines(),
-            ScoreFormat::Jsonl => json_lines(self.records()),
-        }
+impl Printable for Results<'_> {
+    fn table(&self) -> Table {
+        self.rates(false)
     }
 
+    fn text(&self) -> String {
+        self.rates(true).text() + &self.footnote()
+    }
+
+    fn json(&self) -> Value {
+        one_or_all(self.records())
+    }
+
+    fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_> {
+        if !self.per_task {
+            return Box::new(self.records().into_iter());
+        }
+        let count = self.named.len();
+        Box::new(self.tasks().map(move |(name, record)| of_predictions(record, name, count)))
+    }
+
+    fn columns(&self) -> Vec<NamedColumn> {
+        let rates = self.ks.iter().map(|k| format!("exec.pass_{k}"));
+        if self.per_task {
+            let texts = ["statuses", "reasons", "excluded.status", "excluded.reason"];
+            let rates = columns(Number, rates);
+            return task_columns().chain(rates).chain(columns(Text, texts)).collect();
+        }
+        let rates = rates.flat_map(|rate| ["", "_low", "_high"].map(|end| format!("{rate}{end}")));
+        let counts = ["n", "tasks", "excluded", "missing", "samples.least", "samples.most"];
+        columns(Text, ["predictions", "repository"])
+            .chain(columns(Integer, counts))
+            .chain(columns(Number, rates))
+            .chain(columns(Integer, Status::ALL.map(|status| format!("statuses.{status}"))))
+            .chain(columns(Text, ["unit"]))
+            .chain(columns(Integer, ["units"]))
+            .collect()
+    }
+
+    /// A row per task where these are requested, else one per repository and one for all, whose repository is missing.
+    fn rows(&self) -> Box<dyn Iterator<Item = Value> + '_> {
+        if self.per_task {
+            return Box::new(self.tasks().map(|(name, record)| of_predictions(record, name, 2)));
+        }
+        Box::new(self.named.iter().zip(self.summaries).flat_map(|((name, _), summaries)| {
+            let record = move |summary: &Summary| {
+                let mut record = summary.to_record();
+                let (least, most) = summary.samples;
+                record["samples"] = json!({"least": least, "most": most});
+                record["predictions"] = name.as_str().into();
+                record
+            };
+            let mut all = record(&summaries.all);
+            for (k, interval) in self.ks.iter().zip(&summaries.intervals) {
+                all["exec"][format!("pass_{k}_interval")] = ends(interval);
+            }
+            let (unit, units) = summaries.drawn;
+            all["unit"] = unit.name().into();
+            all["units"] = units.into();
+            let each = summaries.repositories.iter().map(move |(name, summary)| {
+                let mut record = record(summary);
+                record["repository"] = name.as_str().into();
+                record
+            });
+            each.chain([all])
+        }))
+    }
+}
+
+impl Results<'_> {
     /// A row per task where requested, per repository, and one for all; rates × 100, statuses in samples.
-    fn table(&self, with_intervals: bool) -> Table {
+    fn rates(&self, with_intervals: bool) -> Table {
         let ids = if self.per_task { 2 } else { 0 };
         let start = ["predictions", "repository", "tasks", "excluded", "n", "samples"];
         let mut head = start.map(String::from).to_vec();
@@ -114,10 +174,11 @@ impl Results<'_> {
         self.named.iter().zip(self.summaries).map(record).collect()
     }
 
-    fn task_lines(&self) -> String {
-        json_lines(self.named.iter().flat_map(|(name, execution)| {
+    /// The record of each task, with the name of its predictions.
+    fn tasks(&self) -> impl Iterator<Item = (&str, Value)> {
+        self.named.iter().flat_map(|(name, execution)| {
             let tasks = execution.tasks.iter().map(|task| task.to_record(self.ks));
-            tasks.map(|record| of_predictions(record, name, self.named.len()))
-        }))
+            tasks.map(|record| (name.as_str(), record))
+        })
     }
 }

@@ -19,6 +19,7 @@ use crate::commands::server;
 use crate::commands::session::{begin, label, seed};
 use crate::output::{self, check_folder, fail, write_manifest_beside};
 use crate::settings::{Given, SettingFlags, Settings};
+use crate::table::ScoreFormat;
 
 #[derive(Debug, Args)]
 pub(crate) struct LabelAllArgs {
@@ -86,6 +87,8 @@ pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
         model: None,
         threshold: args.threshold,
         output: labels.clone(),
+        summary: None,
+        format: ScoreFormat::Text,
     };
     judge::run_with(&judging, &settings)?;
     verbalize_labels(&labels, &sequences, &encoder, folder)

@@ -10,12 +10,14 @@ use repoformer::evaluate::postprocess::Recipe;
 use repoformer::selective::label::{
     JudgeSettings, JudgeSummary, JudgedBy, LengthCounts, PASS, judge,
 };
+use repoformer::store::frame::ColumnType::{Integer, Number};
+use serde_json::{Map, Value, json};
 
 use crate::commands::comparison_text::histogram;
-use crate::output::{self, check_output, check_rereadable, fail, group, hinted};
+use crate::output::{self, check_output, check_rereadable, fail, group, hinted, write_data};
 use crate::records_output::RecordsOutput;
 use crate::settings::{Listed, Settings};
-use crate::table::Table;
+use crate::table::{NamedColumn, Printable, ScoreFormat, Table, columns, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct LabelJudgeArgs {
@@ -60,6 +62,12 @@ pub(crate) struct LabelJudgeArgs {
     /// File for the labels (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
+    /// Also write the summary to this file: labels and gains by the length of the targets (`-`: standard output)
+    #[arg(long, value_name = "FILE")]
+    pub(crate) summary: Option<PathBuf>,
+    /// Format of the summary
+    #[arg(long, value_name = "FORMAT", default_value = "text", requires = "summary")]
+    pub(crate) format: ScoreFormat,
 }
 
 pub(super) fn run(args: &LabelJudgeArgs) -> Result<()> {
@@ -77,6 +85,16 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
     inputs.extend(exec.iter().flatten().map(|(path, _)| *path));
     check_rereadable(&inputs, "label judge")?;
     check_output(Some(&args.output), &inputs)?;
+    if let Some(summary) = &args.summary {
+        args.format.check(summary)?;
+        check_output(Some(summary), &inputs)?;
+        if *summary == args.output {
+            return fail(
+                "the labels and their summary cannot both go to one place",
+                "name another file with -o or --summary",
+            );
+        }
+    }
     check_threshold(args.threshold)?;
     let metric = match (args.metric.as_deref(), settings.own("metrics")) {
         (Some(metric), _) => Some(metric),
@@ -147,7 +165,11 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
             group(judged.gains.len())
         ));
     }
-    output::note(report(&judged));
+    let summary = Summary { judged: &judged, lengths: lengths(&judged) };
+    output::note(summary.text().trim_end());
+    if let Some(place) = &args.summary {
+        write_data(place, written(&summary, args.format)?)?;
+    }
     Ok(())
 }
 
@@ -164,49 +186,95 @@ fn named<'a>(given: &'a str, name: &'a str) -> (&'a Path, &'a str) {
     parts.map_or((Path::new(given), name), |(name, path)| (Path::new(path), name))
 }
 
-/// Share of positive labels, gains by size (figure 10), and both by the length of the targets.
-fn report(judged: &JudgeSummary) -> String {
-    let count = judged.gains.len();
-    format!(
-        "label judge: {} instances by {}, {:.2} % positive; gain × 100:\n{}\n\n{}",
-        group(count),
-        judged.metric,
-        100.0 * judged.positive as f64 / count as f64,
-        histogram(&judged.buckets()).trim_end(),
-        lengths(judged).text().trim_end(),
-    )
+/// Labels and gains, in all and by the length of the targets.
+struct Summary<'a> {
+    judged: &'a JudgeSummary,
+    lengths: Vec<LengthRow>,
 }
 
-/// Table of the instances by the lines of their targets; long ones share a row.
-fn lengths(judged: &JudgeSummary) -> Table {
+/// Instances whose targets have some numbers of lines.
+struct LengthRow {
+    least: usize,
+    /// `None`: without a limit.
+    most: Option<usize>,
+    counts: LengthCounts,
+}
+
+impl Printable for Summary<'_> {
+    fn table(&self) -> Table {
+        let mut table = Table::new(["lines", "instances", "%", "positive %", "mean gain × 100"]);
+        for LengthRow { least, most, counts } in &self.lengths {
+            let count = counts.count as f64;
+            table.row(vec![
+                match most {
+                    None => format!("{least}+"),
+                    Some(most) if most == least => least.to_string(),
+                    Some(most) => format!("{least}-{most}"),
+                },
+                counts.count.to_string(),
+                format!("{:.1}", 100.0 * count / self.judged.gains.len() as f64),
+                format!("{:.1}", 100.0 * counts.positive as f64 / count),
+                format!("{:+.2}", 100.0 * counts.gain / count),
+            ]);
+        }
+        table
+    }
+
+    /// Share of positive labels, gains by size (figure 10), and both by the length of the targets.
+    fn text(&self) -> String {
+        let (judged, count) = (self.judged, self.judged.gains.len());
+        format!(
+            "label judge: {} instances by {}, {:.2} % positive; gain × 100:\n{}\n\n{}",
+            group(count),
+            judged.metric,
+            100.0 * judged.positive as f64 / count as f64,
+            histogram(&judged.buckets()).trim_end(),
+            self.table().text(),
+        )
+    }
+
+    fn json(&self) -> Value {
+        let buckets = self.judged.buckets();
+        let named =
+            buckets.iter().map(|(bucket, count)| (bucket.label().to_string(), count.into()));
+        json!({
+            "metric": self.judged.metric, "instances": self.judged.gains.len(),
+            "positive": self.judged.positive, "buckets": named.collect::<Map<String, Value>>(),
+            "lengths": self.lines().collect::<Value>(),
+        })
+    }
+
+    fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_> {
+        Box::new(self.lengths.iter().map(|LengthRow { least, most, counts }| {
+            json!({
+                "lines": {"least": least, "most": most}, "instances": counts.count,
+                "positive": counts.positive, "mean_gain": counts.gain / counts.count as f64,
+            })
+        }))
+    }
+
+    fn columns(&self) -> Vec<NamedColumn> {
+        columns(Integer, ["lines.least", "lines.most", "instances", "positive"])
+            .chain(columns(Number, ["mean_gain"]))
+            .collect()
+    }
+}
+
+/// The instances by the lines of their targets; long ones share a row.
+fn lengths(judged: &JudgeSummary) -> Vec<LengthRow> {
     /// First number of lines of each row.
     const FROM: [usize; 9] = [0, 1, 2, 3, 4, 5, 6, 11, 21];
-    let mut table = Table::new(["lines", "instances", "%", "positive %", "mean gain × 100"]);
-    for (place, &from) in FROM.iter().enumerate() {
-        let next = FROM.get(place + 1).copied();
-        let mut all = LengthCounts::default();
-        for (_, one) in judged.lengths.range(from..next.unwrap_or(usize::MAX)) {
-            all.count += one.count;
-            all.positive += one.positive;
-            all.gain += one.gain;
+    let row = |(place, &least): (usize, &usize)| {
+        let most = FROM.get(place + 1).map(|next| next - 1);
+        let mut counts = LengthCounts::default();
+        for (_, one) in judged.lengths.range(least..=most.unwrap_or(usize::MAX)) {
+            counts.count += one.count;
+            counts.positive += one.positive;
+            counts.gain += one.gain;
         }
-        if all.count == 0 {
-            continue;
-        }
-        let count = all.count as f64;
-        table.row(vec![
-            match next {
-                None => format!("{from}+"),
-                Some(next) if next == from + 1 => from.to_string(),
-                Some(next) => format!("{from}-{}", next - 1),
-            },
-            all.count.to_string(),
-            format!("{:.1}", 100.0 * count / judged.gains.len() as f64),
-            format!("{:.1}", 100.0 * all.positive as f64 / count),
-            format!("{:+.2}", 100.0 * all.gain / count),
-        ]);
-    }
-    table
+        LengthRow { least, most, counts }
+    };
+    FROM.iter().enumerate().map(row).filter(|row| row.counts.count > 0).collect()
 }
 
 /// Adds the flags and commands that resolve an error.

@@ -8,6 +8,7 @@ use repoformer::report::{Chart, ChartForm, ChartPage, Line};
 use repoformer::retrieve::Mode;
 use repoformer::selective::policy::sweep::{SweepCurve, SweepPoint};
 use repoformer::selective::policy::{Example, Measure, Policy, Threshold};
+use repoformer::store::frame::ColumnType::{Number, Text};
 use serde_json::{Map, Value, json};
 
 use super::facts::{Fact, facts};
@@ -17,7 +18,9 @@ use crate::commands::curve_charts::{ABSTENTIONS, Curves, abstention_parts, bucke
 use crate::commands::session::{modes, write_page};
 use crate::output::fail;
 use crate::settings::Settings;
-use crate::table::{ScoreFormat, Table, distinct, or_dash, written};
+use crate::table::{
+    NamedColumn, Printable, ScoreFormat, Table, columns, distinct, or_dash, written,
+};
 
 /// A figure of the paper.
 #[derive(Debug)]
@@ -95,7 +98,7 @@ impl Figure {
         panels: &[Panel],
         folder: &Path,
         format: ScoreFormat,
-    ) -> Result<String> {
+    ) -> Result<Vec<u8>> {
         if panels.is_empty() {
             return fail(
                 format!("{}: no tasks were completed without and with retrieval", self.name()),
@@ -110,15 +113,14 @@ impl Figure {
             11 => self.calibration(panels)?,
             _ => self.gains(panels)?,
         };
-        let table = || drawing.table();
-        let name = self.name();
-        let records = drawing.records(&name);
-        let text = written(format, table, records.chain(self.facts.iter().map(Fact::record)));
         let facts: Vec<String> = self.facts.iter().map(Fact::words).collect();
         let facts = match facts.is_empty() {
             true => "The paper gives no numbers on this figure.".to_owned(),
             false => format!("The paper says:\n{}", facts.join("\n")),
         };
+        let metrics = distinct(panels.iter().map(|panel| panel.metric.as_str()));
+        let drawn = Drawn { figure: self, drawing: &drawing, metrics, facts: &facts };
+        let data = written(&drawn, format)?;
         let page = ChartPage {
             title: format!("{} (Repoformer, Figure {})", self.title, self.number),
             finding: String::new(),
@@ -127,16 +129,7 @@ impl Figure {
             charts: drawing.charts,
         };
         write_page(folder, &page)?;
-        let (title, number) = (self.title, self.number);
-        let metrics = distinct(panels.iter().map(|panel| panel.metric.as_str()));
-        Ok(match format {
-            ScoreFormat::Text => {
-                format!(
-                    "{title} (Repoformer (Wu et al., ICML 2024), Figure {number}); edit similarity by {metrics}\n\n{text}\n{facts}\n"
-                )
-            }
-            _ => text,
-        })
+        Ok(data)
     }
 
     /// Refuses a figure for which no policy has scores.
@@ -473,12 +466,59 @@ impl Drawing {
         table
     }
 
-    fn records<'d>(&'d self, figure: &'d str) -> impl Iterator<Item = Value> + 'd {
+    fn records(&self, figure: String) -> impl Iterator<Item = Value> {
         self.rows.iter().map(move |(tasks, series, values)| {
             let values: Map<String, Value> =
                 self.columns.iter().cloned().zip(values.iter().map(|value| json!(value))).collect();
             json!({"figure": figure, "tasks": tasks, "series": series, "values": values})
         })
+    }
+}
+
+/// Numbers of a figure to print.
+struct Drawn<'a> {
+    figure: &'a Figure,
+    drawing: &'a Drawing,
+    /// Metrics of edit similarities.
+    metrics: String,
+    /// The paper's numbers in words.
+    facts: &'a str,
+}
+
+impl Printable for Drawn<'_> {
+    fn table(&self) -> Table {
+        self.drawing.table()
+    }
+
+    fn text(&self) -> String {
+        let Self { figure: Figure { title, number, .. }, metrics, facts, .. } = self;
+        let text = self.table().text();
+        format!(
+            "{title} (Repoformer (Wu et al., ICML 2024), Figure {number}); edit similarity by {metrics}\n\n{text}\n{facts}\n"
+        )
+    }
+
+    fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_> {
+        let records = self.drawing.records(self.figure.name());
+        Box::new(records.chain(self.figure.facts.iter().map(Fact::record)))
+    }
+
+    fn columns(&self) -> Vec<NamedColumn> {
+        columns(Text, ["figure", "tasks", "series", "column"])
+            .chain(columns(Number, ["value"]))
+            .collect()
+    }
+
+    /// A row per number, of this run only.
+    fn rows(&self) -> Box<dyn Iterator<Item = Value> + '_> {
+        let Drawing { columns, rows, .. } = self.drawing;
+        let name = self.figure.name();
+        Box::new(rows.iter().flat_map(move |(tasks, series, values)| {
+            let name = name.clone();
+            columns.iter().zip(values).map(move |(column, value)| {
+                json!({"figure": name, "tasks": tasks, "series": series, "column": column, "value": value})
+            })
+        }))
     }
 }
 

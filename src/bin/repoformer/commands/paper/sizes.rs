@@ -5,15 +5,16 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use repoformer::formats::lengths::{KindLengths, Lengths, lengths};
+use repoformer::store::frame::ColumnType::{Number, Text};
 use repoformer::text::language::Language;
 use repoformer::text::tokenize::model::Tokenizer;
 use serde::Deserialize;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::tasks::Tasks;
 use crate::output::{self, fail};
 use crate::settings::Settings;
-use crate::table::{ScoreFormat, Table, beside, written};
+use crate::table::{NamedColumn, Printable, ScoreFormat, Table, beside, columns, written};
 
 /// Numbers of the paper.
 #[derive(Debug, Deserialize)]
@@ -45,7 +46,7 @@ const VALUES: [(&str, &str, usize); 8] = [
 ];
 
 /// The table of these settings' task files, each number with the paper's in brackets.
-pub(crate) fn sizes(settings: &Settings, format: ScoreFormat) -> Result<String> {
+pub(crate) fn sizes(settings: &Settings, format: ScoreFormat) -> Result<Vec<u8>> {
     let text = include_str!("../../../../../data/paper/table-6.toml");
     let numbers: Numbers = toml::from_str(text).context("data of table-6")?;
     let tokenizer: Tokenizer = settings.parsed("tokenizer")?;
@@ -64,43 +65,66 @@ pub(crate) fn sizes(settings: &Settings, format: ScoreFormat) -> Result<String> 
     if measured.is_empty() {
         return fail("no task could be read", "name files of tasks with --tasks");
     }
-    let paper = |tasks: &Tasks, key: &str| {
-        let row = numbers
-            .rows
-            .iter()
-            .find(|row| (&row.dataset, &row.task) == (&tasks.dataset, &tasks.task));
-        row?.values.get(key).copied()
-    };
-    let table = || {
+    let tokenizer = settings.text("tokenizer").unwrap_or_default();
+    written(&Sizes { numbers, measured, tokenizer }, format)
+}
+
+/// Sizes to print.
+struct Sizes<'a> {
+    numbers: Numbers,
+    measured: Vec<(Tasks, BTreeMap<&'static str, f64>)>,
+    tokenizer: &'a str,
+}
+
+impl Sizes<'_> {
+    fn paper(&self, tasks: &Tasks, key: &str) -> Option<f64> {
+        let is_it = |row: &&Row| (&row.dataset, &row.task) == (&tasks.dataset, &tasks.task);
+        self.numbers.rows.iter().find(is_it)?.values.get(key).copied()
+    }
+}
+
+impl Printable for Sizes<'_> {
+    fn table(&self) -> Table {
         let mut table = Table::new(["tasks"].into_iter().chain(VALUES.map(|(_, name, _)| name)));
-        for (tasks, values) in &measured {
+        for (tasks, values) in &self.measured {
             let mut cells = vec![tasks.head()];
             for (key, _, digits) in VALUES {
-                cells.push(beside(values.get(key).copied(), paper(tasks, key), digits));
+                cells.push(beside(values.get(key).copied(), self.paper(tasks, key), digits));
             }
             table.row(cells);
         }
         table
-    };
-    let records = measured.iter().map(|(tasks, values)| {
-        let mut record = json!({
-            "table": numbers.paper, "dataset": tasks.dataset, "task": tasks.task, "tokenizer": settings.text("tokenizer"),
-        });
-        for (key, ..) in VALUES {
-            record[key] = json!({"measured": values.get(key), "paper": paper(tasks, key)});
-        }
-        record
-    });
-    let text = written(format, table, records);
-    Ok(match format {
-        ScoreFormat::Text => format!(
-            "{} ({}); in brackets the paper's\n\n{text}\nMeans; lines that are not blank, tokens of {} (the paper: StarCoder's).\n",
-            numbers.title,
-            numbers.paper,
-            settings.text("tokenizer").unwrap_or_default()
-        ),
-        _ => text,
-    })
+    }
+
+    fn text(&self) -> String {
+        format!(
+            "{} ({}); in brackets the paper's\n\n{}\nMeans; lines that are not blank, tokens of {} (the paper: StarCoder's).\n",
+            self.numbers.title,
+            self.numbers.paper,
+            self.table().text(),
+            self.tokenizer
+        )
+    }
+
+    fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_> {
+        Box::new(self.measured.iter().map(|(tasks, values)| {
+            let mut record = json!({
+                "table": self.numbers.paper, "dataset": tasks.dataset, "task": tasks.task, "tokenizer": self.tokenizer,
+            });
+            for (key, ..) in VALUES {
+                record[key] =
+                    json!({"measured": values.get(key), "paper": self.paper(tasks, key)});
+            }
+            record
+        }))
+    }
+
+    fn columns(&self) -> Vec<NamedColumn> {
+        let of = |(key, _, _): (&str, _, _)| ["measured", "paper"].map(|of| format!("{key}.{of}"));
+        columns(Text, ["table", "dataset", "task", "tokenizer"])
+            .chain(columns(Number, VALUES.into_iter().flat_map(of)))
+            .collect()
+    }
 }
 
 fn values(kind: &KindLengths) -> BTreeMap<&'static str, f64> {

@@ -3,13 +3,16 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
+use repoformer::store::frame::ColumnType::{Number, Text};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::names::TABLES;
 use super::tasks::Tasks;
 use crate::output::fail;
-use crate::table::{ScoreFormat, Table, beside, distinct, written};
+use crate::table::{
+    NamedColumn, Printable, ScoreFormat, Table, beside, columns, distinct, written,
+};
 
 /// Values in the order of a table's columns: key, head and number of digits.
 const VALUES: [(&str, &str, usize); 9] = [
@@ -129,6 +132,12 @@ impl PaperTable {
         all
     }
 
+    /// Keys of the values that the table has for any tasks.
+    fn keys(&self) -> impl Iterator<Item = &'static str> {
+        let has = |key: &str| self.rows.iter().any(|row| row.values.contains_key(key));
+        VALUES.into_iter().map(|(key, ..)| key).filter(move |key| has(key))
+    }
+
     /// The values that the table has for some tasks.
     fn values(&self, tasks: &Tasks) -> Vec<(&'static str, &'static str, usize)> {
         let has = |key: &str| self.of(tasks).any(|row| row.values.contains_key(key));
@@ -163,7 +172,7 @@ impl PaperTable {
     ///
     /// # Errors
     /// Two results belong into one cell.
-    pub(crate) fn text(&self, measured: &[Measured], format: ScoreFormat) -> Result<String> {
+    pub(crate) fn written(&self, measured: &[Measured], format: ScoreFormat) -> Result<Vec<u8>> {
         let cell =
             |one: &Measured| (one.model.clone(), policy(&one.mode).to_owned(), one.tasks.head());
         for (place, one) in measured.iter().enumerate() {
@@ -178,32 +187,7 @@ impl PaperTable {
                 );
             }
         }
-        let text = written(format, || self.table(measured), self.records(measured));
-        if format != ScoreFormat::Text {
-            return Ok(text);
-        }
-        let Self { title, paper, model, .. } = self;
-        let has = |key: &str| measured.iter().any(|one| one.values.contains_key(key));
-        let wants = |key: &str| {
-            self.tasks().iter().any(|tasks| self.values(tasks).iter().any(|value| value.0 == key))
-        };
-        let note = match wants("ut") && !has("ut") {
-            true if wants("increased") => {
-                "\nNo unit tests were given (--exec MODE=FILE): the changes are those of edit similarity.\n"
-            }
-            true => "\nNo unit tests were given (--exec MODE=FILE), so UT is not known.\n",
-            false => "",
-        };
-        let metrics = distinct(measured.iter().map(|one| one.metric.as_str()));
-        let lacks = match wants("speedup") && measured.iter().any(|one| one.lacks) {
-            true => {
-                "\nSU is not known: the times lack those for the queries' dense vectors, which came from a file.\n"
-            }
-            false => "",
-        };
-        Ok(format!(
-            "{title} ({paper}); scores by {metrics}; in brackets the paper's {model}\n\n{text}{note}{lacks}"
-        ))
+        written(&Filled { table: self, measured }, format)
     }
 
     /// Model and policy of each row, in order: the paper's policies first.
@@ -232,7 +216,7 @@ impl PaperTable {
             .find(|one| one.model == model && policy(&one.mode) == of && one.tasks == *tasks)
     }
 
-    fn table(&self, measured: &[Measured]) -> Table {
+    fn filled(&self, measured: &[Measured]) -> Table {
         let all = self.tasks();
         let mut head = vec!["model".to_owned(), "policy".to_owned()];
         for tasks in &all {
@@ -276,6 +260,53 @@ impl PaperTable {
     }
 }
 
+/// The table with the numbers of a run.
+struct Filled<'a> {
+    table: &'a PaperTable,
+    measured: &'a [Measured],
+}
+
+impl Printable for Filled<'_> {
+    fn table(&self) -> Table {
+        self.table.filled(self.measured)
+    }
+
+    fn text(&self) -> String {
+        let Self { table: paper_table, measured } = self;
+        let PaperTable { title, paper, model, .. } = paper_table;
+        let has = |key: &str| measured.iter().any(|one| one.values.contains_key(key));
+        let wants = |key: &str| paper_table.keys().any(|known| known == key);
+        let note = match wants("ut") && !has("ut") {
+            true if wants("increased") => {
+                "\nNo unit tests were given (--exec MODE=FILE): the changes are those of edit similarity.\n"
+            }
+            true => "\nNo unit tests were given (--exec MODE=FILE), so UT is not known.\n",
+            false => "",
+        };
+        let metrics = distinct(measured.iter().map(|one| one.metric.as_str()));
+        let lacks = match wants("speedup") && measured.iter().any(|one| one.lacks) {
+            true => {
+                "\nSU is not known: the times lack those for the queries' dense vectors, which came from a file.\n"
+            }
+            false => "",
+        };
+        let text = self.table().text();
+        format!(
+            "{title} ({paper}); scores by {metrics}; in brackets the paper's {model}\n\n{text}{note}{lacks}"
+        )
+    }
+
+    fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_> {
+        Box::new(self.table.records(self.measured))
+    }
+
+    fn columns(&self) -> Vec<NamedColumn> {
+        let of = |key| ["measured", "paper"].map(|of| format!("{key}.{of}"));
+        let names = ["table", "model", "policy", "dataset", "task", "language", "paper_model"];
+        columns(Text, names).chain(columns(Number, self.table.keys().flat_map(of))).collect()
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use repoformer::text::language::Language;
@@ -304,13 +335,15 @@ mod tests {
             lacks: false,
             values: [("es", 12.5)].into(),
         }];
-        let text = table.text(&measured, ScoreFormat::Text).unwrap();
+        let written =
+            |format| String::from_utf8(table.written(&measured, format).unwrap()).unwrap();
+        let text = written(ScoreFormat::Text);
         assert!(text.contains("self@0.2") && text.contains("12.50 (79.02)"), "{text}");
         // The paper's number is at another threshold than this.
         let line = &measured[0].tasks;
         let number = |policy| table.number(line, policy, "es");
         assert_eq!((number("self-threshold"), number("self@0.9")), (Some(79.02), None));
-        let lines = table.text(&measured, ScoreFormat::Jsonl).unwrap();
+        let lines = written(ScoreFormat::Jsonl);
         let first: Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
         assert_eq!(first["em"], json!({"measured": null, "paper": 59.63}));
     }

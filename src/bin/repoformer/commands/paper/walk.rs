@@ -7,11 +7,14 @@ use repoformer::evaluate::predictions;
 use repoformer::pipeline::Experiment;
 use repoformer::prompt::shown::read_fragments;
 use repoformer::retrieve::Mode;
+use repoformer::store::frame::ColumnType::{Flag, Number, Text};
 use serde_json::{Value, json};
 
 use crate::commands::judged::Judged;
 use crate::output::fail;
-use crate::table::{ScoreFormat, json_lines, json_text};
+use crate::table::{
+    NamedColumn, Printable, ScoreFormat, Table, columns, or_dash, percent, written,
+};
 
 /// Lines of a context that are shown.
 const SHOWN: usize = 3;
@@ -22,7 +25,7 @@ pub(crate) fn walk(
     model: &str,
     judged: &Judged,
     format: ScoreFormat,
-) -> Result<String> {
+) -> Result<Vec<u8>> {
     let Some(policy) = judged.deciding() else {
         return fail(
             "figure-1 shows decisions, and no policy could decide",
@@ -63,15 +66,57 @@ pub(crate) fn walk(
             "without": {"completion": text(0), "es": example.score_base}, "with": {"completion": text(1), "es": example.score_rag},
         }));
     }
-    Ok(match format {
-        ScoreFormat::Json => json_text(&records.into()),
-        ScoreFormat::Jsonl => json_lines(records),
-        ScoreFormat::Text | ScoreFormat::Tsv => {
-            let title = "The framework at work: a request that retrieves, and one that does not";
-            let parts: String = records.iter().map(words).collect();
-            format!("{title} (Repoformer (Wu et al., ICML 2024), Figure 1)\n\n{parts}")
+    written(&Walk { records }, format)
+}
+
+/// Requests to print.
+struct Walk {
+    records: Vec<Value>,
+}
+
+impl Printable for Walk {
+    /// The requests without their texts.
+    fn table(&self) -> Table {
+        let head = ["task_id", "policy", "score", "threshold", "retrieves"];
+        let mut table = Table::new(head.into_iter().chain(["ES without", "ES with"]));
+        for record in &self.records {
+            let text = |key: &str| record[key].as_str().unwrap_or_default().to_owned();
+            let es = |key: &str| or_dash(record[key]["es"].as_f64().map(percent));
+            table.row(vec![
+                text("task_id"),
+                text("policy"),
+                or_dash(record["score"].as_f64().map(|score| format!("{score:.3}"))),
+                record["threshold"].to_string(),
+                record["retrieves"].to_string(),
+                es("without"),
+                es("with"),
+            ]);
         }
-    })
+        table
+    }
+
+    fn text(&self) -> String {
+        let title = "The framework at work: a request that retrieves, and one that does not";
+        let parts: String = self.records.iter().map(words).collect();
+        format!("{title} (Repoformer (Wu et al., ICML 2024), Figure 1)\n\n{parts}")
+    }
+
+    fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_> {
+        Box::new(self.records.iter().cloned())
+    }
+
+    fn columns(&self) -> Vec<NamedColumn> {
+        let texts = ["left_context", "fragments", "target"];
+        columns(Text, ["figure", "task_id", "file", "policy"])
+            .chain(columns(Number, ["score", "threshold"]))
+            .chain(columns(Flag, ["retrieves"]))
+            .chain(columns(Text, texts))
+            .chain(["without", "with"].into_iter().flat_map(|with| {
+                let completion = columns(Text, [format!("{with}.completion")]);
+                completion.chain(columns(Number, [format!("{with}.es")]))
+            }))
+            .collect()
+    }
 }
 
 /// A request in words.

@@ -1,15 +1,16 @@
 //! `policy explain`: the features that a trained policy uses.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
 use repoformer::selective::policy::model::{Calibration, FeatureCurve, PolicyModel, Training};
+use repoformer::store::frame::ColumnType::{Number, Text};
 use serde_json::{Value, json};
 
 use super::scored::read_model;
-use crate::output::{group, write_data};
-use crate::table::{ReportFormat, Table, json_text};
+use crate::output::{check_output, group, write_data};
+use crate::table::{NamedColumn, Printable, ScoreFormat, Table, columns, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicyExplainArgs {
@@ -21,7 +22,10 @@ pub(crate) struct PolicyExplainArgs {
     top: usize,
     /// Format of the list
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: ReportFormat,
+    format: ScoreFormat,
+    /// File for the list (`-`: standard output)
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
 }
 
 /// Training data of a policy, and its quality on held-out data.
@@ -38,68 +42,89 @@ pub(super) fn trained_on(training: &Training) -> String {
 }
 
 pub(super) fn run(args: &PolicyExplainArgs) -> Result<()> {
+    args.format.check(&args.output)?;
+    check_output(Some(&args.output), [&args.file])?;
     let policy = read_model(&args.file)?;
-    let text = match args.format {
-        ReportFormat::Text => explanation(&policy, args.top),
-        ReportFormat::Json => explanation_json(&policy, args.top),
-    };
-    write_data(Path::new("-"), text)
+    let features = by_spread(&policy, args.top);
+    write_data(&args.output, written(&Explanation { policy: &policy, features }, args.format)?)
 }
 
-/// The features of a policy, the weightiest first.
-fn explanation(policy: &PolicyModel, top: usize) -> String {
-    let mut text = format!(
-        "{}: trained on {}\nrepositories: {}\n",
-        policy.policy,
-        trained_on(&policy.training),
-        policy.training.repositories.join(", ")
-    );
-    text += &match &policy.calibration {
-        Calibration::Platt { slope, offset } => {
-            format!("probability: 1 / (1 + exp(-({slope:.3} x log-odds + {offset:.3})))\n")
+/// A policy with its weightiest features.
+struct Explanation<'a> {
+    policy: &'a PolicyModel,
+    /// Meanings and curves.
+    features: Vec<(&'static str, &'a FeatureCurve)>,
+}
+
+impl Printable for Explanation<'_> {
+    fn table(&self) -> Table {
+        let mut table = Table::new(["feature", "spread", "direction"]);
+        for (_, curve) in &self.features {
+            table.row(vec![
+                curve.feature.clone(),
+                format!("{:.3}", curve.spread),
+                format!("{:+.2}", curve.direction),
+            ]);
         }
-        Calibration::Isotonic { points } => {
-            format!("probability: a rising curve through {} points\n", points.len())
-        }
-    };
-    text += "\nWhat each feature adds to the log-odds: its spread over the training data, and whether more of it speaks for (+)\nor against (-) retrieval.\n\n";
-    let features = by_spread(policy, top);
-    let mut table = Table::new(["feature", "spread", "direction"]);
-    for (_, curve) in &features {
-        table.row(vec![
-            curve.feature.clone(),
-            format!("{:.3}", curve.spread),
-            format!("{:+.2}", curve.direction),
-        ]);
+        table
     }
-    let table = table.text();
-    let mut lines = table.lines();
-    text += &format!("{}  meaning\n", lines.next().unwrap_or_default());
-    for (line, (meaning, _)) in lines.zip(&features) {
-        text += &format!("{line}  {meaning}\n");
-    }
-    if !policy.model.words.is_empty() {
-        text += &format!(
-            "\nThe words near the hole, hashed into {} buckets, add to that.\n",
-            policy.model.words.len()
+
+    fn text(&self) -> String {
+        let policy = self.policy;
+        let mut text = format!(
+            "{}: trained on {}\nrepositories: {}\n",
+            policy.policy,
+            trained_on(&policy.training),
+            policy.training.repositories.join(", ")
         );
+        text += &match &policy.calibration {
+            Calibration::Platt { slope, offset } => {
+                format!("probability: 1 / (1 + exp(-({slope:.3} x log-odds + {offset:.3})))\n")
+            }
+            Calibration::Isotonic { points } => {
+                format!("probability: a rising curve through {} points\n", points.len())
+            }
+        };
+        text += "\nWhat each feature adds to the log-odds: its spread over the training data, and whether more of it speaks for (+)\nor against (-) retrieval.\n\n";
+        let table = self.table().text();
+        let mut lines = table.lines();
+        text += &format!("{}  meaning\n", lines.next().unwrap_or_default());
+        for (line, (meaning, _)) in lines.zip(&self.features) {
+            text += &format!("{line}  {meaning}\n");
+        }
+        if !policy.model.words.is_empty() {
+            text += &format!(
+                "\nThe words near the hole, hashed into {} buckets, add to that.\n",
+                policy.model.words.len()
+            );
+        }
+        text
     }
-    text
-}
 
-fn explanation_json(policy: &PolicyModel, top: usize) -> String {
-    let feature = |(meaning, curve): (&str, &FeatureCurve)| {
+    fn json(&self) -> Value {
+        let Self { policy, .. } = self;
         json!({
-            "feature": curve.feature, "meaning": meaning, "spread": curve.spread,
-            "direction": curve.direction, "slope": curve.slope, "knots": curve.knots,
+            "policy": policy.policy, "training": policy.training,
+            "calibration": policy.calibration, "features": self.lines().collect::<Value>(),
+            "word_buckets": policy.model.words.len(),
         })
-    };
-    let features: Vec<Value> = by_spread(policy, top).into_iter().map(feature).collect();
-    json_text(&json!({
-        "policy": policy.policy, "training": policy.training,
-        "calibration": policy.calibration, "features": features,
-        "word_buckets": policy.model.words.len(),
-    }))
+    }
+
+    fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_> {
+        Box::new(self.features.iter().map(|(meaning, curve)| {
+            json!({
+                "feature": curve.feature, "meaning": meaning, "spread": curve.spread,
+                "direction": curve.direction, "slope": curve.slope, "knots": curve.knots,
+            })
+        }))
+    }
+
+    fn columns(&self) -> Vec<NamedColumn> {
+        columns(Text, ["feature", "meaning"])
+            .chain(columns(Number, ["spread", "direction", "slope"]))
+            .chain(columns(Text, ["knots"]))
+            .collect()
+    }
 }
 
 /// Meanings and curves of the `top` weightiest features.

@@ -2,17 +2,20 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
-use clap::Args;
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
 use repoformer::selective::policy::features::{Local, Retrieved};
 use repoformer::selective::policy::model::{LearnedPolicy, train};
-use repoformer::selective::policy::{Examples, Measure, Policy};
+use repoformer::selective::policy::{Example, Examples, Measure, Policy};
+use repoformer::store::frame::ColumnType::{Flag, Number, Text};
+use repoformer::store::frame::Frame;
 use serde_json::{Map, Value, json};
 
 use super::explain::trained_on;
 use crate::output::{self, check_output, fail, group, write_data};
 use crate::records_output::RecordsOutput;
 use crate::settings::Listed;
+use crate::table::{NamedColumn, ScoreFormat, columns};
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicyTrainArgs {
@@ -34,9 +37,23 @@ pub(crate) struct PolicyTrainArgs {
 pub(crate) struct PolicyFeaturesArgs {
     #[command(flatten)]
     pub(crate) labels: LabelFlags,
+    /// Format of the records
+    #[arg(long, value_name = "FORMAT", default_value = "jsonl")]
+    pub(crate) format: RecordFormat,
     /// File for the records (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
+}
+
+/// Format of records that are no table to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum RecordFormat {
+    /// One JSON object per line
+    Jsonl,
+    /// Named columns with commas
+    Csv,
+    /// The columns of csv with their types, as a Parquet file
+    Parquet,
 }
 
 #[derive(Debug, Args)]
@@ -142,32 +159,30 @@ pub(super) fn run_train(args: &PolicyTrainArgs) -> Result<()> {
 }
 
 pub(super) fn run_features(args: &PolicyFeaturesArgs) -> Result<()> {
-    let examples = read_labels(&args.labels, &args.output, &[], Some(Measure::Similarity))?;
-    let mut output = RecordsOutput::new(&args.output);
-    let named = |features: &[(&str, &str)], values: &[f32]| -> Map<String, Value> {
-        let pairs = features.iter().zip(values);
-        pairs.map(|((name, _), value)| ((*name).to_owned(), json!(value))).collect()
-    };
-    for example in &examples.all {
-        output.line(&json!({
-            "task_id": example.id,
-            "repository": example.repository,
-            "label": example.label,
-            "query_has_target": example.query_has_target,
-            "es_infile": example.score_base,
-            "es_rg1": example.score_rag,
-            "em_infile": example.em_base,
-            "em_rg1": example.em_rag,
-            "min_logprob": example.signals.min_logprob,
-            "entropy": example.signals.entropy,
-            "cc_probability": example.signals.cc_probability,
-            "cc_likeliest": example.signals.cc_likeliest,
-            "local": named(Local::FEATURES, &example.local.values()),
-            "hashed": example.hashed.buckets(),
-            "retrieved": named(Retrieved::FEATURES, &example.retrieved.values()),
-        }))?;
+    if args.format == RecordFormat::Parquet {
+        ScoreFormat::Parquet.check(&args.output)?;
     }
-    output.finish()?;
+    let examples = read_labels(&args.labels, &args.output, &[], Some(Measure::Similarity))?;
+    let records = examples.all.iter().map(features);
+    let frame = || {
+        let mut frame = Frame::new(feature_columns());
+        examples.all.iter().for_each(|example| frame.push(features(example)));
+        frame
+    };
+    match args.format {
+        RecordFormat::Jsonl => {
+            let mut output = RecordsOutput::new(&args.output);
+            for record in records {
+                output.line(&record)?;
+            }
+            output.finish()?;
+        }
+        RecordFormat::Csv => write_data(&args.output, frame().csv())?,
+        RecordFormat::Parquet => {
+            let bytes = frame().parquet().context("cannot write these as Parquet")?;
+            write_data(&args.output, bytes)?;
+        }
+    }
     let count = |kind: LearnedPolicy| kind.features().count();
     output::note(format!(
         "policy features: {} instances, {} features of contexts and {} of retrieved fragments",
@@ -176,4 +191,45 @@ pub(super) fn run_features(args: &PolicyFeaturesArgs) -> Result<()> {
         count(LearnedPolicy::LearnedScored) - count(LearnedPolicy::Learned),
     ));
     Ok(())
+}
+
+/// The record of an instance.
+fn features(example: &Example) -> Value {
+    let named = |features: &[(&str, &str)], values: &[f32]| -> Map<String, Value> {
+        let pairs = features.iter().zip(values);
+        pairs.map(|((name, _), value)| ((*name).to_owned(), json!(value))).collect()
+    };
+    json!({
+        "task_id": example.id,
+        "repository": example.repository,
+        "label": example.label,
+        "query_has_target": example.query_has_target,
+        "es_infile": example.score_base,
+        "es_rg1": example.score_rag,
+        "em_infile": example.em_base,
+        "em_rg1": example.em_rag,
+        "min_logprob": example.signals.min_logprob,
+        "entropy": example.signals.entropy,
+        "cc_probability": example.signals.cc_probability,
+        "cc_likeliest": example.signals.cc_likeliest,
+        "local": named(Local::FEATURES, &example.local.values()),
+        "hashed": example.hashed.buckets(),
+        "retrieved": named(Retrieved::FEATURES, &example.retrieved.values()),
+    })
+}
+
+/// The columns of instances.
+fn feature_columns() -> impl Iterator<Item = NamedColumn> {
+    let scores =
+        ["es_infile", "es_rg1", "em_infile", "em_rg1", "min_logprob", "entropy", "cc_probability"];
+    let named = |of: &'static str, features: &'static [(&str, &str)]| {
+        columns(Number, features.iter().map(move |(name, _)| format!("{of}.{name}")))
+    };
+    columns(Text, ["task_id", "repository"])
+        .chain(columns(Flag, ["label", "query_has_target"]))
+        .chain(columns(Number, scores))
+        .chain(columns(Flag, ["cc_likeliest"]))
+        .chain(named("local", Local::FEATURES))
+        .chain(columns(Text, ["hashed"]))
+        .chain(named("retrieved", Retrieved::FEATURES))
 }

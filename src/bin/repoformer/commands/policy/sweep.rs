@@ -17,7 +17,7 @@ use super::tables::{self, AllSwept, Swept};
 use crate::commands::session::seed;
 use crate::output::{self, check_output, fail, group, hinted, write_data};
 use crate::settings::{Listed, Settings};
-use crate::table::{ScoreFormat, with_embedding};
+use crate::table::{ScoreFormat, with_embedding, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicySweepArgs {
@@ -77,6 +77,7 @@ pub(crate) struct PolicySweepArgs {
 
 pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
     let settings = Settings::without_flags()?;
+    args.format.check(&args.output)?;
     let (retrievers, clocks) = clocks(args, &settings)?;
     let policies: Vec<Policy> =
         args.policy.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
@@ -107,7 +108,7 @@ pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
             curve.policy
         ));
     }
-    write_data(&args.output, swept.text(args.format))?;
+    write_data(&args.output, written(&swept, args.format)?)?;
     if let Some(folder) = &args.report {
         page::write(folder, &swept)?;
         output::note(format!("report: {}", folder.join("index.html").display()));

@@ -3,10 +3,11 @@
 use repoformer::selective::label::PASS;
 use repoformer::selective::policy::sweep::{SweepCurve, SweepPoint};
 use repoformer::selective::policy::{Example, Examples, Measure, Policy};
+use repoformer::store::frame::ColumnType::{Integer, Number, Text};
 use serde_json::{Value, json};
 
 use crate::output::group;
-use crate::table::{EMBEDDING, ScoreFormat, Table, json_lines, json_text, or_dash, percent};
+use crate::table::{EMBEDDING, NamedColumn, Printable, Table, columns, or_dash, percent};
 
 /// Results of a sweep over one set of labels.
 pub(super) struct Swept {
@@ -35,19 +36,55 @@ pub(super) struct AllSwept<'a> {
     pub(super) retrievers: &'a [String],
 }
 
-impl AllSwept<'_> {
-    pub(super) fn text(&self, format: ScoreFormat) -> String {
-        match format {
-            ScoreFormat::Text => {
-                let summary = self.summary().text();
-                format!("{}\n\n{summary}\n{NOTE}\n", self.finding())
-            }
-            ScoreFormat::Tsv => self.table().tsv(),
-            ScoreFormat::Json => json_text(&self.records().collect()),
-            ScoreFormat::Jsonl => json_lines(self.records()),
-        }
+impl Printable for AllSwept<'_> {
+    /// Every point as a row; shares and scores × 100.
+    fn table(&self) -> Table {
+        self.points()
     }
 
+    fn text(&self) -> String {
+        format!("{}\n\n{}\n{NOTE}\n", self.finding(), self.summary().text())
+    }
+
+    fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_> {
+        Box::new(self.records())
+    }
+
+    fn columns(&self) -> Vec<NamedColumn> {
+        let rest = [
+            "latency_ms", "speedup", "abstention_precision", "abstained_right", "abstained_harmed",
+            "auc", "calibration_error",
+        ];
+        columns(Text, ["policy", "labels"])
+            .chain(columns(Number, ["threshold"]))
+            .chain(columns(Integer, ["n"]))
+            .chain(columns(Number, ["rag_rate", "em", "es", PASS]))
+            .chain(columns(Text, ["retriever"]))
+            .chain(columns(Number, rest))
+            .collect()
+    }
+
+    /// A row per point and retriever.
+    fn rows(&self) -> Box<dyn Iterator<Item = Value> + '_> {
+        let points = self.curves().flat_map(|(_, curve)| &curve.points);
+        Box::new(self.records().zip(points).flat_map(move |(mut record, point)| {
+            if let Some(record) = record.as_object_mut() {
+                record.shift_remove("retrievers");
+            }
+            let row = move |place: usize| {
+                let mut row = record.clone();
+                row["retriever"] = self.retrievers.get(place).cloned().into();
+                let latency = point.latencies.get(place).copied().flatten();
+                row["latency_ms"] = latency.map(|latency| latency.mean_ms).into();
+                row["speedup"] = latency.map(|latency| latency.speedup).into();
+                row
+            };
+            (0..self.retrievers.len().max(1)).map(row)
+        }))
+    }
+}
+
+impl AllSwept<'_> {
     /// What every set comes to, in words.
     pub(super) fn finding(&self) -> String {
         let of = |set: &Swept| match &set.name {
@@ -118,8 +155,7 @@ impl AllSwept<'_> {
         })
     }
 
-    /// Every point as a row; shares and scores × 100.
-    fn table(&self) -> Table {
+    fn points(&self) -> Table {
         let mut head: Vec<String> = vec!["policy".into()];
         head.extend(self.is_named().then(|| "labels".to_owned()));
         head.extend(["threshold", "rag_rate", "em", key(self.measure())].map(String::from));
