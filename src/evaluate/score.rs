@@ -14,6 +14,7 @@ use crate::evaluate::postprocess::{Hole, Postprocess, Processed, Recipe, are_fun
 use crate::evaluate::statistics::{Groups, Interval, Resampling, Unit};
 use crate::repository::parallel;
 use crate::store::jsonl::Object;
+use crate::store::progress::Work;
 use crate::task::{Task, TaskSet};
 use crate::text::language::Language;
 
@@ -470,7 +471,9 @@ pub fn score_tasks(
     let cuts = Cuts::new(metrics, postprocess, true);
     let wanted =
         pairs.iter().filter(|(_, samples)| missing != Missing::Skip || !samples.is_empty());
+    let work = Work::of("score", "tasks", pairs.len());
     let scored = parallel::map(wanted, |(task, samples)| {
+        work.done(1);
         let (scores, cut) = cuts.score(metrics, Hole::of(task), samples);
         TaskScore {
             row: task.row,
@@ -495,7 +498,9 @@ pub fn score_pairs(
 ) -> Scores {
     let mut cuts = Cuts::new(metrics, postprocess, false);
     cuts.are_shown = cuts.recipes.iter().any(|recipe| !recipe.is_empty());
+    let work = Work::of("score", "pairs", pairs.len());
     let scored = parallel::map(pairs, |pair| {
+        work.done(1);
         let hole = Hole {
             left_context: pair.prompt.as_deref().unwrap_or_default(),
             whole_left_context: None,

@@ -6,7 +6,6 @@
 //! have detected it; they must pass with the reference text.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rayon::prelude::*;
@@ -20,6 +19,7 @@ use super::run::{ExecutionSettings, record_of};
 use super::subject::Subject;
 use super::verdict::{Status, judge};
 use crate::error::{Error, Result};
+use crate::store::progress;
 use crate::task::TaskSet;
 
 /// Python module imported by a marked run.
@@ -85,17 +85,14 @@ pub fn mine(
     mining: &Mining,
     settings: &ExecutionSettings,
     copies: &Copies<'_>,
-    progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Findings> {
     let log = Mutex::new(Log::open(&settings.results, &settings.forgotten)?);
     let work = Work { tasks, subjects, mining, settings, copies, log };
     let count = mining.templates.len();
-    let total = count + subjects.len();
-    let done = AtomicUsize::new(0);
-    let step = || progress(done.fetch_add(1, Ordering::Relaxed) + 1, total);
+    let progress = progress::Work::of("mine tests", "steps", count + subjects.len());
     let found = in_parallel(copies.workers, count, |worker, repository| {
         let found = work.candidates(repository, worker);
-        step();
+        progress.done(1);
         found
     })?;
     let mined = in_parallel(copies.workers, subjects.len(), |worker, task| {
@@ -106,7 +103,7 @@ pub fn mine(
                 Ok(candidates) => work.detecting(task, subject, candidates, worker),
             },
         };
-        step();
+        progress.done(1);
         mined
     })?;
     let mined = tasks.tasks.iter().zip(mined).map(|(task, (tests, reason))| Mined {

@@ -17,6 +17,7 @@ use super::log::{Filling, Log, RunRecord};
 use super::subject::Subject;
 use super::verdict::{Status, Verdict, judge};
 use crate::error::{Error, Result};
+use crate::store::progress::Work;
 use crate::task::TaskSet;
 
 /// Number of bytes of a run's output kept in its result.
@@ -77,7 +78,7 @@ pub struct Execution {
 }
 
 /// Runs the tests of all subjects with the reference text, a planted failure and each sample (`samples[i]` for the i-th
-/// task). `progress` is called with the number of steps done and the number known so far.
+/// task).
 ///
 /// # Errors
 /// Results cannot be read or appended, or no guard can be started.
@@ -87,7 +88,6 @@ pub fn run(
     samples: &[Vec<String>],
     settings: &ExecutionSettings,
     copies: &Copies<'_>,
-    progress: &(dyn Fn(usize, usize) + Sync),
 ) -> Result<Execution> {
     let repositories = subjects.iter().flatten().map(|subject| subject.repository + 1);
     let count = repositories.max().unwrap_or(0);
@@ -106,7 +106,8 @@ pub fn run(
         broken: vec![None; count],
         running: 0,
         made: 0,
-        steps: (0, 0),
+        done: 0,
+        progress: Work::begin("run tests", "steps"),
         failed: None,
     };
     for (task, subject) in subjects.iter().enumerate() {
@@ -119,7 +120,7 @@ pub fn run(
     std::thread::scope(|scope| {
         for worker in 0..copies.workers {
             let (board, changed) = (&board, &changed);
-            scope.spawn(move || work(worker, board, changed, copies, progress));
+            scope.spawn(move || work(worker, board, changed, copies));
         }
     });
     let board = board.into_inner().unwrap_or_else(PoisonError::into_inner);
@@ -179,8 +180,10 @@ struct Board<'a> {
     broken: Vec<Option<Broken>>,
     running: usize,
     made: usize,
-    /// Number of steps done, and of steps known.
-    steps: (usize, usize),
+    /// Number of steps done.
+    done: usize,
+    /// Of the steps known so far.
+    progress: Work,
     failed: Option<Error>,
 }
 
@@ -189,13 +192,7 @@ fn lock<'b, 'a>(board: &'b Mutex<Board<'a>>) -> MutexGuard<'b, Board<'a>> {
 }
 
 /// Runs a worker: takes a run, preferably of the repository it worked on last, until no run is left and none can follow.
-fn work(
-    worker: usize,
-    board: &Mutex<Board<'_>>,
-    changed: &Condvar,
-    copies: &Copies<'_>,
-    progress: &(dyn Fn(usize, usize) + Sync),
-) {
+fn work(worker: usize, board: &Mutex<Board<'_>>, changed: &Condvar, copies: &Copies<'_>) {
     let _leaving = Leaving { board, changed };
     let mut last = 0;
     loop {
@@ -223,7 +220,6 @@ fn work(
         };
         let mut guard = lock(board);
         guard.finish(number, outcome);
-        progress(guard.steps.0, guard.steps.1);
         changed.notify_all();
     }
 }
@@ -266,7 +262,7 @@ impl Board<'_> {
 
     /// Requests a step: its result may be known, its run may be in progress, or it is queued.
     fn request(&mut self, task: usize, step: Step) {
-        self.steps.1 += 1;
+        self.progress.more(1);
         let Ok(subject) = &self.subjects[task] else {
             return;
         };
@@ -291,7 +287,10 @@ impl Board<'_> {
             }
         };
         match self.log.of_key(&key) {
-            Ok(Some(known)) => return self.deliver(task, step, known),
+            Ok(Some(known)) => {
+                self.progress.kept(1);
+                return self.deliver(task, step, known);
+            }
             Ok(None) => {}
             Err(error) => {
                 self.failed.get_or_insert(error);
@@ -355,13 +354,14 @@ impl Board<'_> {
         }
         let record = record_of(verdict, &outcome, self.runs[number].key.clone());
         for (task, step) in waiting {
+            self.progress.done(1);
             self.deliver(task, step, record.clone());
         }
     }
 
     /// Handles the result of a step: logs it and requests the next step.
     fn deliver(&mut self, task: usize, step: Step, result: RunRecord) {
-        self.steps.0 += 1;
+        self.done += 1;
         let truth = self.states[task].passed;
         let (mut status, mut reason) = (result.status, result.reason.clone());
         let (is_lasting, passed) = (result.is_lasting, result.passed);
@@ -450,7 +450,8 @@ impl Board<'_> {
     }
 
     fn break_off(&mut self, task: usize, step: Step, broken: &Broken) {
-        self.steps.0 += 1;
+        self.done += 1;
+        self.progress.kept(1); // it took no time
         match step {
             // The oracle was sound; the environment broke later.
             Step::Sample(sample) => {
@@ -490,7 +491,7 @@ impl Board<'_> {
             tasks: self.tasks.tasks.iter().zip(self.states).map(result).collect(),
             broken,
             runs: self.made,
-            reused: self.steps.0.saturating_sub(self.made),
+            reused: self.done.saturating_sub(self.made),
         }
     }
 }

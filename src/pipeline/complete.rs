@@ -19,10 +19,10 @@ use crate::repository::parallel;
 use crate::retrieve::Mode;
 use crate::store::artifact::{self, Identity, LineTotals, header_path};
 use crate::store::jsonl::{self, At, Fields, Object};
+use crate::store::progress::Work;
 use crate::text::lines::{Lines, strip};
 
-/// Completes the cached prompts of each mode. `tick` receives the number of prompts done: those answered in an earlier run at once,
-/// the others one by one.
+/// Completes the cached prompts of each mode.
 ///
 /// # Errors
 /// Prompts are missing, an artifact cannot be written, or a predictions file is in the way that this program did not write.
@@ -30,7 +30,6 @@ pub fn complete(
     experiment: &Experiment,
     modes: &[Mode],
     completion: &Completion,
-    tick: &(dyn Fn(usize) + Sync),
 ) -> Result<StageReport> {
     completion.check()?;
     let mut report = StageReport::default();
@@ -57,8 +56,8 @@ pub fn complete(
         let header = report.ensure_jsonl(path.clone(), &identity, |report, sink| {
             let text = read_prompts(experiment, mode)?;
             let predictions = match &completion.server {
-                None => complete_text(&prompts, &text, completion, style, tick),
-                Some(server) => server.complete(&prompts, text, completion, tick)?,
+                None => complete_text(&prompts, &text, completion, style),
+                Some(server) => server.complete(&prompts, text, completion)?,
             };
             sink.write(&predictions.text)?;
             report.problems.extend(predictions.problems);
@@ -108,8 +107,8 @@ fn refuse_foreign(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Completes every prompt of a JSONL file; `total` receives their number. Prompts of a style that is not bundled need
-/// it to be completed by the embedded model.
+/// Completes every prompt of a JSONL file. Prompts of a style that is not bundled need it to be completed by the embedded
+/// model.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -117,15 +116,12 @@ pub fn complete_file(
     prompts: &Path,
     completion: &Completion,
     style: Option<&Style>,
-    total: &dyn Fn(usize),
-    tick: &(dyn Fn(usize) + Sync),
 ) -> Result<Predictions> {
     completion.check()?;
     let text = jsonl::read(prompts)?;
-    total(jsonl::records(&text).count());
     match &completion.server {
-        None => Ok(complete_text(prompts, &text, completion, style, tick)),
-        Some(server) => server.complete(prompts, text, completion, tick),
+        None => Ok(complete_text(prompts, &text, completion, style)),
+        Some(server) => server.complete(prompts, text, completion),
     }
 }
 
@@ -135,15 +131,16 @@ fn complete_text(
     text: &[u8],
     completion: &Completion,
     style: Option<&Style>,
-    tick: &(dyn Fn(usize) + Sync),
 ) -> Predictions {
+    let label = format!("complete {}", path.file_name().unwrap_or_default().display());
+    let work = Work::of(label, "prompts", jsonl::records(text).count());
     let made = parallel::map(jsonl::records(text), |(at, bytes)| {
         let mut latency = Latency::of_prompt(bytes);
         let begin = Instant::now();
         let line = complete_record(path, at, bytes, completion, style)?;
         latency.generation_ms = Some(1e3 * begin.elapsed().as_secs_f64());
         latency.at_once = Some(rayon::current_num_threads());
-        tick(1);
+        work.done(1);
         Ok((line, latency))
     });
     let mut predictions = Predictions::default();

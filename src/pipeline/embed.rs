@@ -1,7 +1,7 @@
 //! Dense vectors of fragments and queries: made by a server or read from a file, and those that are there.
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::dense::{DenseSource, Notice};
 use super::experiment::Experiment;
@@ -15,9 +15,6 @@ use crate::retrieve::dense::{
 };
 use crate::retrieve::{Mode, Query};
 use crate::store::artifact::{Header, Identity, Payload};
-
-/// How often progress of embedding is reported.
-const TELL_EVERY: Duration = Duration::from_secs(5);
 
 /// Checks that vectors came from this source.
 fn check_source(source: &DenseSource, path: &Path, header: &Header, step: &Step) -> Result<()> {
@@ -107,16 +104,9 @@ impl Source {
                 if missing > 0 {
                     self.notice.tell(&format!("asking {url} for the vectors of {missing} texts"));
                 }
-                let mut told = Instant::now();
-                let mut progress = |done, all| {
-                    if told.elapsed() >= TELL_EVERY {
-                        told = Instant::now();
-                        self.notice.tell(&format!("embedded {done} of {all} texts"));
-                    }
-                };
                 match &mut times {
-                    Some(times) => embedder.embed_timed(wanted(), store, times, &mut progress)?,
-                    None => embedder.embed(wanted(), store, &mut progress)?,
+                    Some(times) => embedder.embed_timed(wanted(), store, times)?,
+                    None => embedder.embed(wanted(), store)?,
                 };
                 store.matrix(wanted())
             }

@@ -15,6 +15,7 @@ use crate::retrieve::{
     Align, FragmentTextSettings, Mode, QueryForm, REPOCODER_MODES, SearchSettings,
 };
 use crate::store::artifact::Identity;
+use crate::store::progress::Work;
 use crate::task::TaskSet;
 use crate::text::tokenize::model::Tokenizer;
 
@@ -160,6 +161,11 @@ impl Experiment {
             return Err(problems.into_iter().next().unwrap_or(none));
         }
         Ok((found, problems))
+    }
+
+    /// Begins work of a stage.
+    pub(super) fn work(&self, stage: &str, unit: &'static str, steps: usize) -> Work {
+        Work::of(format!("{stage} {}", self.name), unit, steps)
     }
 
     /// Modes that its prompts may be made in, in the order of a results table.

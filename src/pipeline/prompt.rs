@@ -335,6 +335,7 @@ impl Sources {
         let (makers, wanted) = (makers?, self.wanted(experiment, &read)?);
         let mut totals = [(TOKENS, 0), (WITH_BLOCKS, 0), (WITHOUT_PROMPT, 0)];
         let mut records = 0;
+        let work = experiment.work(&format!("prompts {} of", self.mode), "prompts", wanted.len());
         // So many lines at a time are in memory.
         for wanted in wanted.chunks(64 * rayon::current_num_threads()) {
             let line = |scratch: &mut Scratch, wanted: &Wanted<'_>| match &wanted.lost {
@@ -348,6 +349,7 @@ impl Sources {
             };
             let lines = wanted.par_iter().map_init(Scratch::default, line);
             let lines: Vec<Result<Line>> = lines.collect();
+            work.done(lines.len());
             for line in lines {
                 match &line {
                     Ok(line) => {

@@ -44,7 +44,7 @@ pub(super) struct QueryTime {
 pub fn search(experiment: &Experiment, modes: &[Mode]) -> Result<StageReport> {
     experiment.tasks()?; // or each repository would miss them
     let modes: Vec<Mode> = modes.iter().copied().filter(|m| m.retrieves()).collect();
-    for_each_repository(experiment, |repository, report| {
+    for_each_repository(experiment, "search", |repository, report| {
         search_repository(experiment, repository, &modes, report)
     })
 }
@@ -213,6 +213,8 @@ pub(super) fn time_each(
 ) -> Result<FxHashMap<(u64, u64), QueryTime>> {
     let (tokenizer, mut times) = (P50k, FxHashMap::default());
     let search = &experiment.retrieval.search;
+    let work =
+        experiment.work("time the searches of", "repositories", experiment.repositories.len());
     for repository in &experiment.repositories {
         let mut fragments = OpenFragments::open(experiment, repository)?;
         let header = fragments.header.clone();
@@ -242,6 +244,7 @@ pub(super) fn time_each(
             times.insert(key, QueryTime { took, without_embedding });
             std::hint::black_box(found);
         }
+        work.done(1);
     }
     Ok(times)
 }

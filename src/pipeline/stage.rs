@@ -264,11 +264,14 @@ pub(super) fn by_repository<T: Send>(
 /// Runs a stage's work for each repository, in parallel, and merges the reports in the repositories' order.
 pub(super) fn for_each_repository(
     experiment: &Experiment,
+    stage: &str,
     work: impl Fn(&str, &mut StageReport) -> Result<()> + Sync,
 ) -> Result<StageReport> {
+    let progress = experiment.work(stage, "repositories", experiment.repositories.len());
     let reports = parallel::map(&experiment.repositories, |repository| {
         let mut report = StageReport::default();
         let outcome = work(repository, &mut report);
+        progress.done(1);
         (report, outcome)
     });
     let mut all = StageReport::default();

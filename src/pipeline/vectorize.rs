@@ -19,7 +19,7 @@ use crate::text::tokenize::P50k;
 /// Fragments are missing, an artifact cannot be written, or dense vectors cannot be had.
 pub fn vectorize_repositories(experiment: &Experiment) -> Result<StageReport> {
     let search = &experiment.retrieval.search;
-    let mut report = for_each_repository(experiment, |repository, report| {
+    let mut report = for_each_repository(experiment, "vectorize", |repository, report| {
         let mut fragments = OpenFragments::open(experiment, repository)?;
         let of = |kind| {
             let identity = experiment.vocabulary(experiment.cut(Identity::new(kind)));
@@ -95,7 +95,7 @@ impl UnreadVectors {
 pub fn vectorize_queries(experiment: &Experiment, modes: &[Mode]) -> Result<StageReport> {
     let modes: Vec<Mode> = modes.iter().copied().filter(|m| m.retrieves()).collect();
     if experiment.retrieval.search.by_p50k_sets() {
-        return for_each_repository(experiment, |repository, report| {
+        return for_each_repository(experiment, "vectorize queries of", |repository, report| {
             let fragments = OpenFragments::open(experiment, repository)?;
             for &mode in &modes {
                 let mut queries = open_queries(experiment, mode, repository, &fragments.header)?;

@@ -10,7 +10,6 @@ use crate::error::{Error, Result};
 use crate::evaluate::predictions::JoinedPredictions;
 use crate::repository::corpus::{Repository, SourceFile};
 use crate::repository::fragment::{FragmentFile, RepoFragments, digest_of_files};
-use crate::repository::parallel;
 use crate::retrieve::query::{Made, hole_lines};
 use crate::retrieve::{Mode, Queries, QueryForm, QuerySettings};
 use crate::store::artifact::{Header, Identity, Payload, digest_parts, header_path, jsonl_header};
@@ -21,7 +20,7 @@ use crate::task::TaskSet;
 /// # Errors
 /// An artifact cannot be written.
 pub fn window_repositories(experiment: &Experiment) -> Result<StageReport> {
-    for_each_repository(experiment, |repository, report| {
+    for_each_repository(experiment, "window", |repository, report| {
         cut_repository(experiment, repository, report)
     })
 }
@@ -49,7 +48,7 @@ fn cut_repository(experiment: &Experiment, name: &str, report: &mut StageReport)
         (tasks, contexts, digest_parts(sources))
     });
     let cut = experiment.layout.cut;
-    let files = parallel::map(repository.files, |file| FragmentFile::new(file, cut));
+    let files = FragmentFile::of_files(repository.files, cut);
     let identity = experiment
         .cut(Identity::new(RepoFragments::KIND))
         .parameter("repository", name)
@@ -82,7 +81,7 @@ pub fn window_queries(
     predictions: Option<&JoinedPredictions>,
 ) -> Result<StageReport> {
     let modes: Vec<Mode> = modes.iter().copied().filter(|m| m.retrieves()).collect();
-    let mut report = for_each_repository(experiment, |repository, report| {
+    let mut report = for_each_repository(experiment, "queries of", |repository, report| {
         if modes.is_empty() {
             return Ok(());
         }

@@ -13,6 +13,7 @@ use super::visibility::{Hole, Seen, View, Visibility};
 use crate::error::Result;
 use crate::repository::fragment::RepoFragments;
 use crate::store::artifact::{Column, Columns, Payload};
+use crate::store::progress::Work;
 
 /// A ranker's score.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
@@ -237,6 +238,7 @@ impl<'a> RepositoryIndex<'a> {
         }
         let mut groups: Vec<((&str, u32), Vec<usize>)> = of_key.into_iter().collect();
         groups.sort_unstable();
+        let work = Work::of("search", "queries", queries.queries.len());
         let of_group = |scratch: &mut Scratch, (_, numbers): &((&str, u32), Vec<usize>)| {
             let seen = self.view.of_query(&queries.queries[numbers[0]]);
             let of_each = numbers.iter().map(|&number| {
@@ -246,6 +248,7 @@ impl<'a> RepositoryIndex<'a> {
                     hole: query.hole as usize,
                     dense: vectors.cosines.map(|cosines| cosines(number)),
                 };
+                work.done(1);
                 (number, self.ranked(index, query, &wanted, &seen, scratch))
             });
             of_each.collect::<Vec<_>>()

@@ -7,6 +7,7 @@ use crate::repository::fragment::RepoFragments;
 use crate::repository::parallel;
 use crate::retrieve::query::{Queries, Query};
 use crate::store::artifact::{Column, Columns, Payload, check_offsets};
+use crate::store::progress::Work;
 use crate::text::tokenize::{IdSet, LineTokens, P50k, PieceCache};
 
 /// Token sets in one buffer: each a sorted run of distinct ids.
@@ -86,10 +87,13 @@ impl TokenSets {
         let threads = rayon::current_num_threads();
         let jobs = if threads == 1 { 1 } else { 8 * threads };
         let longest = runs.len().div_ceil(jobs).max(1);
+        let work = Work::of(format!("vectorize {}", fragments.repository), "files", runs.len());
         let parts: Vec<Part> = runs
             .par_chunks(longest)
             .map_init(<(PieceCache, IdSet)>::default, |state, runs| {
-                Part::of_fragments(fragments, runs, tokenizer, state)
+                let part = Part::of_fragments(fragments, runs, tokenizer, state);
+                work.done(runs.len());
+                part
             })
             .collect();
         Self::concatenate(parts)

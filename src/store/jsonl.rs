@@ -6,6 +6,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use super::progress::{Counted, Work};
 use crate::error::{Error, Result};
 
 /// A JSON object with its fields in the order of the file.
@@ -19,7 +20,14 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
     let raw: Box<dyn Read> = if path == Path::new("-") {
         Box::new(io::stdin())
     } else {
-        Box::new(File::open(path).map_err(|e| Error::reading(path, "open this file", e))?)
+        let file = File::open(path).map_err(|e| Error::reading(path, "open this file", e))?;
+        let work = Work::begin(format!("reading {}", path.display()), "bytes");
+        if let Ok(metadata) = file.metadata()
+            && metadata.is_file()
+        {
+            work.more(metadata.len() as usize);
+        }
+        Box::new(Counted::new(file, work))
     };
     let mut buffered = BufReader::with_capacity(1 << 16, raw);
     let start = buffered.fill_buf().map_err(|e| Error::reading(path, "read this file", e))?;

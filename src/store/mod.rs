@@ -1,4 +1,5 @@
-//! Files on disk: typed artifacts, JSONL, append-only logs, manifests and data frames, all written whole or not at all.
+//! Files on disk: typed artifacts, JSONL, append-only logs, manifests and data frames, all written whole or not at all; and
+//! the progress of reading them and of other long work.
 
 pub mod append_log;
 pub mod artifact;
@@ -6,3 +7,4 @@ pub mod frame;
 pub mod jsonl;
 pub mod manifest;
 pub(crate) mod parquet;
+pub mod progress;

@@ -1,5 +1,6 @@
 //! The command line: parse, run, report.
 
+mod bars;
 mod commands;
 mod output;
 mod records_output;
@@ -100,7 +101,9 @@ enum Command {
 fn main() -> ExitCode {
     let cli = Cli::parse();
     output::init(cli.screen);
-    match settings::check_environment().and_then(|()| run(cli.command)) {
+    let done = settings::check_environment().and_then(|()| run(cli.command));
+    bars::end();
+    match done {
         Ok(()) if output::all_done() => ExitCode::SUCCESS,
         Ok(()) => ExitCode::from(1),
         Err(error) if output::is_closed_pipe(&error) => ExitCode::SUCCESS,

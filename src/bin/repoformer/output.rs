@@ -2,19 +2,19 @@
 
 use std::collections::BTreeSet;
 use std::fmt::Display;
-use std::io::{self, IsTerminal, Write};
+use std::io::{self, Write};
 use std::path::Path;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
-use std::sync::{Mutex, Once, OnceLock, PoisonError};
-use std::time::Duration;
+use std::sync::{Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use repoformer::error::Error;
 use repoformer::pipeline::StageReport;
 use repoformer::store::artifact::write_file;
 use repoformer::store::manifest;
+
+use crate::bars;
 
 /// Flags that say how much is printed, and how.
 #[derive(Debug, Clone, Args)]
@@ -169,6 +169,9 @@ pub(crate) fn init(flags: ScreenFlags) {
         ColorWhen::Always => anstream::ColorChoice::Always.write_global(),
         ColorWhen::Never => anstream::ColorChoice::Never.write_global(),
     }
+    if !flags.quiet && !flags.no_progress {
+        bars::begin();
+    }
     SCREEN.get_or_init(|| flags);
 }
 
@@ -194,7 +197,9 @@ fn is_new(text: &str) -> bool {
 /// Prints a line to stderr; nothing else does. If stderr cannot be written (a closed pipe, a full disk), the work continues,
 /// and the exit code reports its end.
 fn say(line: impl Display) {
-    let _ = writeln!(anstream::stderr().lock(), "{line}");
+    bars::aside(|| {
+        let _ = writeln!(anstream::stderr().lock(), "{line}");
+    });
 }
 
 fn say_error(text: &str) {
@@ -322,64 +327,6 @@ pub(crate) fn report(stage: &str, report: &StageReport) {
     }
 }
 
-/// Works on `total` steps with a progress bar, which the work moves on.
-pub(crate) fn with_bar<T>(label: &str, total: usize, work: impl FnOnce(&ProgressBar) -> T) -> T {
-    let bar = bar(label, total);
-    let done = work(&bar);
-    bar.finish_and_clear();
-    done
-}
-
-/// Works with a progress bar whose number of steps grows; the work passes on how many are done and known.
-pub(crate) fn with_growing_bar<T>(
-    label: &str,
-    total: usize,
-    work: impl FnOnce(&(dyn Fn(usize, usize) + Sync)) -> T,
-) -> T {
-    with_bar(label, total, |bar| {
-        let begin = Once::new();
-        work(&|done, known| {
-            bar.set_position(done as u64);
-            bar.set_length(known as u64);
-            begin.call_once(|| restart_rate(bar));
-        })
-    })
-}
-
-/// Moves a bar on by the number of steps done. Several at once were done in an earlier run and tell nothing about the rate.
-pub(crate) fn advancing(bar: &ProgressBar) -> impl Fn(usize) + Sync + '_ {
-    |steps| {
-        bar.inc(steps as u64);
-        if steps > 1 {
-            restart_rate(bar);
-        }
-    }
-}
-
-/// Measures the rate of a bar from here on.
-fn restart_rate(bar: &ProgressBar) {
-    bar.inc_length(0); // the position is known to the estimate only once the length is set
-    bar.reset_eta();
-}
-
-/// A progress bar, hidden where none is wanted.
-fn bar(label: &str, total: usize) -> ProgressBar {
-    let is_wanted = SCREEN.get().is_some_and(|flags| !flags.quiet && !flags.no_progress);
-    if !is_wanted || !io::stderr().is_terminal() {
-        return ProgressBar::hidden();
-    }
-    let style = ProgressStyle::with_template("{msg} {wide_bar} {pos}/{len} {rate} {eta}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar())
-        .with_key("rate", |state: &ProgressState, text: &mut dyn std::fmt::Write| {
-            let _ = write!(text, "{:.1}/s", state.per_sec());
-        });
-    let target = ProgressDrawTarget::stderr_with_hz(10);
-    let bar = ProgressBar::with_draw_target(Some(total as u64), target).with_style(style);
-    bar.set_message(label.to_owned());
-    bar.enable_steady_tick(Duration::from_millis(200));
-    bar
-}
-
 /// Groups digits: 14457 → `14,457`.
 pub(crate) fn group(number: usize) -> String {
     match number {
@@ -447,8 +394,10 @@ pub(crate) fn write_data(path: &Path, data: impl AsRef<[u8]>) -> Result<()> {
     if path != Path::new("-") {
         return Ok(write_file(path, data.as_ref())?);
     }
-    let mut stdout = io::stdout().lock();
-    let written = stdout.write_all(data.as_ref()).and_then(|()| stdout.flush());
+    let written = bars::aside(|| {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(data.as_ref()).and_then(|()| stdout.flush())
+    });
     written.context("standard output: cannot write")
 }
 
@@ -475,23 +424,4 @@ pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
         });
         io.is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
     })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    /// 29 kept answers in no time would be thousands a second.
-    #[test]
-    fn kept_answers_do_not_count_for_the_rate() {
-        let bar = ProgressBar::hidden();
-        bar.set_length(60);
-        let tick = advancing(&bar);
-        tick(29);
-        std::thread::sleep(Duration::from_millis(50));
-        tick(1);
-        bar.inc_length(0);
-        assert_eq!(bar.position(), 30);
-        assert!(bar.per_sec() < 100.0, "{}", bar.per_sec());
-    }
 }

@@ -1,10 +1,12 @@
 //! Records written one after another, to a file that appears when it is complete.
 
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::path::Path;
 
 use repoformer::error::Error;
 use repoformer::store::artifact::OutputFile;
+
+use crate::bars;
 
 /// Destination of records, opened at the first of them.
 pub(crate) enum RecordsOutput<'a> {
@@ -31,6 +33,9 @@ impl<'a> RecordsOutput<'a> {
     fn open(&mut self) -> Result<&mut Self, Error> {
         if let Self::Unopened(path) = self {
             *self = if *path == Path::new("-") {
+                if io::stdout().is_terminal() {
+                    bars::end();
+                }
                 Self::Stdout(io::BufWriter::new(io::stdout().lock()))
             } else {
                 Self::File(OutputFile::create(path)?)

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::{Answer, Entry, Journal};
 use crate::error::{Error, Result};
+use crate::store::progress::Work;
 
 /// Number of consecutive failures that count as the server's.
 const HOPELESS: usize = 5;
@@ -68,8 +69,7 @@ pub fn unanswered(keys: &[String], journal: &Journal, retry_failed: bool) -> Vec
 }
 
 /// Sends these requests on several connections: `ask` is called with the index of each, from several threads. The failure of
-/// a single request is recorded; a failure of the server is not, so that the next run repeats the request. `progress` is
-/// called with the number of finished and of failed requests.
+/// a single request is recorded; a failure of the server is not, so that the next run repeats the request.
 ///
 /// # Errors
 /// The journal cannot be written, several consecutive requests fail, or all must fail; answers so far are recorded.
@@ -78,7 +78,7 @@ pub fn run(
     open: Vec<usize>,
     connections: usize,
     journal: &mut Journal,
-    progress: &(dyn Fn(usize, usize) + Sync),
+    work: &Work,
     ask: &(dyn Fn(usize) -> Result<Answer> + Sync),
 ) -> Result<Failures> {
     let next = AtomicUsize::new(0);
@@ -118,7 +118,7 @@ pub fn run(
                 return;
             }
             state.done += 1;
-            progress(state.done, state.failed);
+            work.done(1);
         }
     };
     std::thread::scope(|scope| {

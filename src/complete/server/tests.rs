@@ -9,6 +9,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::endpoint::test_server::{Server, answer, ok, refusal};
 use crate::error::Result;
+use crate::store::progress::Work;
 
 /// An answer with these texts.
 fn texts(texts: &[&str]) -> Vec<u8> {
@@ -52,7 +53,7 @@ fn ask_again(
     let ask = |place: usize| completer.ask(asking, prompts[place]);
     let open = unanswered(&keys, &journal, retry_failed);
     let asked = open.len();
-    let failures = run(&keys, open, 3, &mut journal, &|_, _| {}, &ask)?;
+    let failures = run(&keys, open, 3, &mut journal, &Work::begin("ask", "prompts"), &ask)?;
     let entry = |key: &String| {
         let (key, error) = (key.clone(), failures.get(key).cloned());
         Ok(journal.get(&key)?.unwrap_or(Entry {

@@ -13,6 +13,7 @@ use crate::repository::record::{
     Content, Folders, OF_REPOSITORY, Package, RawFile, RawRepository, read_folder,
 };
 use crate::store::jsonl::{self, At, Object, Reader};
+use crate::store::progress::Work;
 use crate::task::kind::RecordKind;
 use crate::text::language::Language;
 
@@ -105,7 +106,9 @@ pub fn from_folders(
     emit: &mut Emit<'_>,
 ) -> Result<Conversion> {
     let mut conversion = Conversion::default();
+    let work = Work::of(format!("reading {}", repos_dir.display()), "repositories", names.len());
     for name in names {
+        work.done(1);
         let contents = match read_folder(repos_dir, name, language) {
             Ok((contents, skipped)) => {
                 conversion.problems.extend(skipped);

@@ -21,6 +21,7 @@ use crate::complete::server::{Answer, Completer, Entry, Failures, Journal, run, 
 use crate::error::{Error, Result};
 use crate::retrieve::Mode;
 use crate::store::artifact::{self, header_path};
+use crate::store::progress::Work;
 
 impl Server {
     /// Whether predictions that lack some prompts' are made again: where what failed is to be asked for again, where answers
@@ -95,7 +96,6 @@ impl Server {
         path: &Path,
         text: Vec<u8>,
         completion: &Completion,
-        tick: &(dyn Fn(usize) + Sync),
     ) -> Result<Predictions> {
         let mut predictions = Predictions::default();
         let records = self.records(path, &text, completion, &mut predictions.problems);
@@ -107,7 +107,7 @@ impl Server {
             Some(completer) => completer.ask(&records[place].asking, records[place].prompt()),
             None => Ok(Answer::default()),
         };
-        let (journal, failures) = self.answered(&keys, tick, &ask)?;
+        let (journal, failures) = self.answered("complete", path, &keys, &ask)?;
         for (record, key) in records.into_iter().zip(&keys) {
             let entry = self.entry(&journal, &failures, key)?;
             match &entry.error {
@@ -124,8 +124,9 @@ impl Server {
     /// The journal, once all requests are answered that can be, and why others could not.
     fn answered(
         &self,
+        verb: &str,
+        prompts: &Path,
         keys: &[String],
-        tick: &(dyn Fn(usize) + Sync),
         ask: &(dyn Fn(usize) -> Result<Answer> + Sync),
     ) -> Result<(Journal, Failures)> {
         let mut journal = Journal::open(&self.journal)?;
@@ -133,13 +134,15 @@ impl Server {
             return Ok((journal, Failures::default()));
         };
         let open = unanswered(keys, &journal, sending.retry_failed);
-        tick(keys.len() - open.len());
+        let label = format!("{verb} {}", prompts.file_name().unwrap_or_default().display());
+        let work = Work::of(label, "prompts", keys.len());
+        work.kept(keys.len() - open.len());
         if open.is_empty() {
             return Ok((journal, Failures::default()));
         }
         endpoint.greet()?;
         let connections = sending.connections;
-        let failures = run(keys, open, connections, &mut journal, &|_, _| tick(1), ask)?;
+        let failures = run(keys, open, connections, &mut journal, &work, ask)?;
         Ok((journal, failures))
     }
 

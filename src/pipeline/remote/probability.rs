@@ -71,7 +71,6 @@ pub fn probabilities(
     prompts: &PromptText,
     completion: &Completion,
     question: &TokenQuestion,
-    tick: &(dyn Fn(usize) + Sync),
 ) -> Result<Predictions> {
     let PromptText { path, text, .. } = prompts;
     completion.check()?;
@@ -93,7 +92,7 @@ pub fn probabilities(
         Some(prober) => prober.ask(&cut[place]),
         None => Ok(Answer::default()),
     };
-    let (journal, failures) = server.answered(&keys, tick, &ask)?;
+    let (journal, failures) = server.answered("probabilities", path, &keys, &ask)?;
     for (record, key) in records.into_iter().zip(&keys) {
         let entry = server.entry(&journal, &failures, key)?;
         let tokens = entry.samples.first().map_or(&[][..], |sample| &sample.tokens);
@@ -122,7 +121,6 @@ pub fn cached_probabilities(
     mode: Mode,
     completion: &Completion,
     question: &TokenQuestion,
-    tick: &(dyn Fn(usize) + Sync),
 ) -> Result<(PathBuf, StageReport)> {
     let prompts = require_prompts(experiment, mode)?;
     let path = experiment.layout.probabilities(mode, &completion.model);
@@ -140,7 +138,7 @@ pub fn cached_probabilities(
     let mut report = StageReport::default();
     let header = report.ensure_jsonl(path.clone(), &identity, |report, sink| {
         let prompts = PromptText::of_mode(experiment, mode)?;
-        let found = probabilities(&prompts, completion, question, tick)?;
+        let found = probabilities(&prompts, completion, question)?;
         sink.write(&found.text)?;
         latency::keep_decisions(experiment, mode, &completion.model, &found.latencies)?;
         report.problems.extend(found.problems);

@@ -10,6 +10,7 @@ use walkdir::{DirEntry, WalkDir};
 use super::{Reading, Repository, SourceFile, Walk, check_name};
 use crate::error::{Error, Result};
 use crate::repository::parallel;
+use crate::store::progress::Work;
 use crate::text::language::Language;
 use crate::text::lines::universal_newlines;
 
@@ -37,7 +38,9 @@ impl Repository {
         walk: Walk,
     ) -> Result<Reading> {
         let (found, mut skipped) = source_files(repos_dir, name, language, walk)?;
+        let work = Work::of(format!("reading {name}"), "files", found.len());
         let read = |file: &Found| {
+            work.done(1);
             let bytes = read_bytes(&file.on_disk)?;
             let text = decode(&file.on_disk, bytes.content)?;
             Ok((bytes.id, universal_newlines(text)))

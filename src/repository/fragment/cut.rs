@@ -5,6 +5,7 @@ use rustc_hash::FxHashMap;
 use super::{Cut, WindowShape};
 use crate::repository::corpus::{Repository, SourceFile};
 use crate::repository::parallel;
+use crate::store::progress::Work;
 use crate::text::language::Language;
 use crate::text::lines::{Lines, strip};
 use crate::text::tokenize::is_word;
@@ -45,6 +46,15 @@ pub struct FragmentFile {
 }
 
 impl FragmentFile {
+    /// Files of the lines that a cut keeps.
+    pub fn of_files(files: Vec<SourceFile>, cut: Cut) -> Vec<Self> {
+        let work = Work::of("cut", "files", files.len());
+        parallel::map(files, |file| {
+            work.done(1);
+            Self::new(file, cut)
+        })
+    }
+
     /// A file of the lines that a cut keeps.
     pub fn new(file: SourceFile, cut: Cut) -> Self {
         let lines = match cut {
@@ -113,7 +123,7 @@ impl RepoFragments {
     /// assert_eq!(texts, ["a\nb", "b\nc", "c\n)"], "neither brackets alone nor blank lines");
     /// ```
     pub fn cut(repository: Repository, language: Language, cut: Cut) -> Self {
-        let files = parallel::map(repository.files, |file| FragmentFile::new(file, cut));
+        let files = FragmentFile::of_files(repository.files, cut);
         Self::cut_files(repository.name, files, language, cut)
     }
 

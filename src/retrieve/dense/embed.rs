@@ -12,6 +12,7 @@ use super::text::{Digest, digest, shown};
 use super::times::EmbeddingTimes;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Result};
+use crate::store::progress::Work;
 
 const PATH: &str = "/v1/embeddings";
 
@@ -65,8 +66,7 @@ impl Embedder {
         self
     }
 
-    /// Computes the vectors that the store does not contain and stores them batch by batch. `progress` is called after each
-    /// batch with the number of vectors computed and the number that were missing.
+    /// Computes the vectors that the store does not contain and stores them batch by batch.
     ///
     /// # Errors
     /// The store is another model's or cannot be written, or the server fails, or does not answer with one vector a text, all
@@ -76,9 +76,8 @@ impl Embedder {
         &self,
         texts: impl IntoIterator<Item = &'a str>,
         store: &mut VectorStore,
-        progress: &mut dyn FnMut(usize, usize),
     ) -> Result<EmbeddingCounts> {
-        self.run(texts, store, None, progress)
+        self.run(texts, store, None)
     }
 
     /// Does the same with one text a request and one request at a time, and keeps the time of each. Texts whose time is not
@@ -91,10 +90,9 @@ impl Embedder {
         texts: impl IntoIterator<Item = &'a str>,
         store: &mut VectorStore,
         times: &mut EmbeddingTimes,
-        progress: &mut dyn FnMut(usize, usize),
     ) -> Result<EmbeddingCounts> {
         let alone = self.clone().batch_size(1).concurrency(1);
-        alone.run(texts, store, Some(times), progress)
+        alone.run(texts, store, Some(times))
     }
 
     fn run<'a>(
@@ -102,7 +100,6 @@ impl Embedder {
         texts: impl IntoIterator<Item = &'a str>,
         store: &mut VectorStore,
         times: Option<&mut EmbeddingTimes>,
-        progress: &mut dyn FnMut(usize, usize),
     ) -> Result<EmbeddingCounts> {
         if store.model != self.model {
             let (path, other) = (store.path.display(), &store.model);
@@ -110,9 +107,10 @@ impl Embedder {
             return Err(Error::parameter("model", reason));
         }
         let (wanted, mut counts) = missing(texts, store, times.as_deref());
+        let work = Work::of(format!("embed with {}", self.model), "texts", wanted.len());
         let result = self.compute(&wanted, store, times, &mut |count| {
             counts.computed += count;
-            progress(counts.computed, wanted.len());
+            work.done(count);
         });
         result.map(|()| counts).map_err(|mut error| {
             if let Error::Endpoint { reason, hint, .. } = &mut error {

@@ -29,6 +29,7 @@ pub use simd::Level;
 
 use crate::repository::parallel;
 use crate::retrieve::vector::{TokenSet, TokenSets};
+use crate::store::progress::Work;
 use block::Block;
 use query::Request;
 use terms::{Numbered, Terms};
@@ -125,7 +126,9 @@ impl Index {
         let threads = rayon::current_num_threads();
         let share = queries.len().div_ceil(threads).max(1);
         let length = if threads == 1 { share } else { share.div_ceil(4).max(PART.min(share)) };
-        let part = |start: usize| self.search_part(queries, start, length, k, &allowed);
+        let parts = queries.len().div_ceil(length);
+        let work = Work::of("search", "blocks of windows", parts * self.blocks.len());
+        let part = |start: usize| self.search_part(queries, start, length, k, &allowed, &work);
         parallel::map((0..queries.len()).step_by(length), part).into_iter().flatten().collect()
     }
 
@@ -137,6 +140,7 @@ impl Index {
         length: usize,
         k: usize,
         allowed: &impl Fn(usize, u32) -> bool,
+        work: &Work,
     ) -> Vec<Vec<Hit>> {
         let mut scratch = Scratch::default();
         let k = k.min(self.windows);
@@ -151,6 +155,7 @@ impl Index {
             for (i, request) in &mut requests {
                 request.search(block, self.level, &mut scratch, |window| allowed(*i, window));
             }
+            work.done(1);
         }
         let finish = |(i, request): (usize, Request)| {
             request.finish(&self.blocks, |window| allowed(i, window))

@@ -6,6 +6,7 @@ use crate::error::Result;
 use crate::repository::parallel;
 use crate::retrieve::vector::TokenSets;
 use crate::store::artifact::{Column, Columns, Payload, check_offsets};
+use crate::store::progress::Work;
 use crate::text::tokenize::model::Tokenizer;
 use crate::text::tokenize::words::cut;
 use crate::text::tokenize::{Dictionary, Nltk};
@@ -102,7 +103,13 @@ impl Words {
         if texts.len() <= BATCH || rayon::current_num_threads() == 1 {
             return Self::of_batch(texts, vocabulary);
         }
-        let parts = parallel::map(texts.chunks(BATCH), |part| Self::of_batch(part, vocabulary));
+        let work = Work::of("vectorize", "texts", texts.len());
+        let of_batch = |part: &[T]| {
+            let words = Self::of_batch(part, vocabulary);
+            work.done(part.len());
+            words
+        };
+        let parts = parallel::map(texts.chunks(BATCH), of_batch);
         let mut all = Self::default();
         for part in &parts {
             all.append(part);

@@ -7,6 +7,7 @@
 use rayon::prelude::*;
 
 use super::Vectors;
+use crate::store::progress::Work;
 
 /// Greatest number of rounds; clusters of a repository's chunks settle in about ten.
 const ROUNDS: usize = 100;
@@ -34,7 +35,10 @@ pub fn k_means(vectors: &Vectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) ->
         clusters[*seed] = cluster;
     }
     let mut centroids = Centroids::means(vectors, &clusters, seeds.len());
+    // They settle long before the last of them.
+    let work = Work::begin("cluster", "rounds");
     for _ in 0..ROUNDS {
+        work.done(1);
         let documents = (0..vectors.len()).into_par_iter().with_min_len(AT_ONCE);
         let mut nearest: Vec<Nearest> = documents
             .map_init(Scratch::default, |scratch, document| {
@@ -67,7 +71,9 @@ fn seeds(vectors: &Vectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) -> Vec<u
     let mut distances = vec![f64::INFINITY; vectors.len()];
     let mut next = draw(vectors.len() as u64) as usize;
     let mut products = vec![0.0_f64; vectors.len()];
+    let work = Work::of("cluster: first centroids", "clusters", k);
     loop {
+        work.done(1);
         seeds.push(next);
         by_term.products(vectors.row(next), &mut products);
         for (document, distance) in distances.iter_mut().enumerate() {

@@ -12,6 +12,7 @@ use crate::repository::corpus::{Repository, Walk};
 use crate::repository::parallel;
 use crate::repository::record::RawRepository;
 use crate::store::jsonl::Reader;
+use crate::store::progress::Work;
 use crate::task::sample::Exclusions;
 
 /// Source of repositories.
@@ -81,24 +82,25 @@ pub struct CollectSummary {
 }
 
 /// Draws the instances of all repositories that pass a filter, in the order of the repositories, and passes each record, a line
-/// of JSON without newline, to `emit`. `progress` is called after each repository.
+/// of JSON without newline, to `emit`.
 ///
 /// # Errors
 /// The raw file cannot be read, the journal cannot be written, or `emit` fails.
 pub fn collect(
     collecting: &CollectSettings<'_>,
-    progress: &(dyn Fn() + Sync),
     emit: &mut dyn FnMut(&str) -> Result<()>,
 ) -> Result<CollectSummary> {
     let mut collected = CollectSummary::default();
     let mut journal = collecting.journal.map(Journal::open).transpose()?;
+    // How many there are in a raw file is seen by its bytes.
+    let work = Work::of("label sample", "repositories", collecting.known_repositories());
     collecting.for_each_batch(&mut |batch| {
         let drawn = parallel::map(batch, |read| {
             let read = read?;
             let name = read.repository.name.clone();
             let matched = collecting.drawing.exclusions.matched(&read.repository);
             let outcome = collecting.draw(read.repository, read.said, journal.as_ref());
-            progress();
+            work.done(1);
             Ok(Drawn { name, outcome, matched, skipped: read.skipped })
         });
         for drawn in drawn {
@@ -164,6 +166,16 @@ struct Read {
 }
 
 impl CollectSettings<'_> {
+    /// Number of repositories of the shard; 0 where it is not known.
+    fn known_repositories(&self) -> usize {
+        match self.from {
+            Repositories::Folders(_, names, _) => {
+                names.iter().filter(|name| self.shard.holds(name)).count()
+            }
+            Repositories::Raw(..) => 0,
+        }
+    }
+
     /// Reads the repositories in their order, as many at once as there are threads.
     fn for_each_batch(&self, take: &mut dyn FnMut(Vec<Result<Read>>) -> Result<()>) -> Result<()> {
         let at_once = rayon::current_num_threads().max(1);

@@ -21,6 +21,7 @@ use crate::evaluate::statistics::Buckets;
 use crate::prompt::shown::{Fragment, ShownContexts, read_shown};
 use crate::repository::parallel;
 use crate::store::jsonl::{self, At, Object, Reader};
+use crate::store::progress::Work;
 use crate::task::cross_file::CrossFile;
 use crate::task::kind::RecordKind;
 use crate::task::{Task, TaskSet};
@@ -157,11 +158,13 @@ pub fn judge(
     let mut judged = JudgeSummary::default();
     let known = JudgeInputs::read(judging, &mut judged.problems)?;
     judged.metric = known.metric_name().to_owned();
+    let work = Work::of("label judge", "instances", known.tasks.tasks.len());
     let mut reader = Reader::open(judging.instances)?;
     let mut first = 0;
     while let Some(batch) = known.batch(&mut reader, first)? {
         let next = first + batch.tasks.len();
         known.judge(batch, first, &mut judged, emit)?;
+        work.done(next - first);
         first = next;
     }
     Ok(judged)

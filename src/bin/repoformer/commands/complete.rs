@@ -15,7 +15,7 @@ use super::experiments::{check_completable, check_not_tasks, completion_of, with
 use super::server::{self, resumable};
 use super::session::{WITHOUT_PREDICTION, label, modes, open};
 use super::stages::check_one_mode;
-use crate::output::{self, advancing, check_output, fail, group, with_bar, write_data};
+use crate::output::{self, check_output, fail, group, write_data};
 use crate::settings::{SettingFlags, Settings};
 
 #[derive(Debug, Args)]
@@ -157,10 +157,7 @@ fn complete_one(
     style: Option<&Style>,
     place: &Path,
 ) -> Result<()> {
-    let predictions = with_bar("complete", 0, |bar| {
-        let total = |total: usize| bar.set_length(total as u64);
-        resumable(completion, || complete_file(prompts, completion, style, &total, &advancing(bar)))
-    })?;
+    let predictions = resumable(completion, || complete_file(prompts, completion, style))?;
     write_data(place, &predictions.text)?;
     output::problems(&predictions.problems);
     output::note(format!("complete: {} predictions", group(predictions.records)));
@@ -173,10 +170,7 @@ pub(super) fn complete_modes(
     modes: &[Mode],
     completion: &Completion,
 ) -> Result<()> {
-    let total = experiment.tasks.as_ref().map_or(0, |set| set.tasks.len()) * modes.len();
-    let report = with_bar("complete", total, |bar| {
-        resumable(completion, || pipeline::complete(experiment, modes, completion, &advancing(bar)))
-    })?;
+    let report = resumable(completion, || pipeline::complete(experiment, modes, completion))?;
     output::report(&label("complete", experiment), &report);
     Ok(())
 }
@@ -187,10 +181,7 @@ fn probabilities(
     question: &TokenQuestion,
     place: &Path,
 ) -> Result<()> {
-    let found = with_bar("complete", prompts.records(), |bar| {
-        let tick = advancing(bar);
-        resumable(completion, || pipeline::probabilities(prompts, completion, question, &tick))
-    })?;
+    let found = resumable(completion, || pipeline::probabilities(prompts, completion, question))?;
     write_data(place, &found.text)?;
     output::problems(&found.problems);
     let count = group(found.records);

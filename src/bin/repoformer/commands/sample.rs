@@ -6,13 +6,14 @@ use anyhow::Result;
 use clap::Args;
 use repoformer::repository::corpus::Repository;
 use repoformer::repository::parallel;
+use repoformer::store::progress::Work;
 use repoformer::task::sample::{Exclusions, Kind, Sampling, sample};
 use repoformer::text::language::Language;
 use repoformer::text::tokenize::P50k;
 
 use super::exclusions::{ExclusionFlags, warn_of_unmatched};
 use super::session::{open, other_languages, repos_dir, repositories_in, seed};
-use crate::output::{self, fail, group, plural, with_bar, write_data};
+use crate::output::{self, fail, group, plural, write_data};
 use crate::settings::{Listed, SettingFlags};
 use crate::table::json_lines;
 
@@ -57,16 +58,16 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
         ..usual
     };
     let p50k = P50k;
-    let drawn: Vec<_> = with_bar("sample", names.len(), |bar| {
-        let draw = |name: &String| {
-            let reading = Repository::read(&dir, name, language)?;
-            let tasks = sample(&reading.repository, &sampling, &|text| p50k.count(text));
-            let matched = sampling.exclusions.matched(&reading.repository);
-            bar.inc(1);
-            Ok((tasks, matched, reading.skipped))
-        };
-        parallel::map(&names, draw)
-    });
+    let work = Work::of("sample", "repositories", names.len());
+    let draw = |name: &String| {
+        let reading = Repository::read(&dir, name, language)?;
+        let tasks = sample(&reading.repository, &sampling, &|text| p50k.count(text));
+        let matched = sampling.exclusions.matched(&reading.repository);
+        work.done(1);
+        Ok((tasks, matched, reading.skipped))
+    };
+    let drawn: Vec<_> = parallel::map(&names, draw);
+    drop(work);
     let (mut text, mut total, mut matched) = (String::new(), 0, Vec::new());
     for (name, outcome) in names.iter().zip(drawn) {
         match outcome {

@@ -6,8 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use repoformer::pipeline::{
     self, Completion, Experiment, Latency, PromptLayout, Selective, SignalSources, TokenQuestion,
-    cached_probabilities, decision_latencies, forget_outdated, prompt_totals, selective,
-    write_chosen,
+    cached_probabilities, decision_latencies, forget_outdated, selective, write_chosen,
 };
 use repoformer::prompt::style::{DecisionFrame, Style};
 use repoformer::retrieve::Mode;
@@ -23,7 +22,7 @@ use super::policy::scored::{Trained, lacking, score};
 use super::report::Source;
 use super::server::{self, resumable};
 use super::session::{label, seed};
-use crate::output::{self, advancing, fail, with_bar};
+use crate::output::{self, fail};
 use crate::settings::Settings;
 
 /// The policies of a run, and the trained ones among them.
@@ -330,12 +329,8 @@ fn ask_model(experiment: &Experiment, completion: &Completion) -> Result<Option<
         id: None,
         after: Some(frame.eof().to_owned()),
     };
-    let prompts = prompt_totals(experiment, Mode::Without)?.prompts;
-    let (path, report) = with_bar("probabilities", prompts as usize, |bar| {
-        let tick = advancing(bar);
-        resumable(completion, || {
-            cached_probabilities(experiment, Mode::Without, completion, &question, &tick)
-        })
+    let (path, report) = resumable(completion, || {
+        cached_probabilities(experiment, Mode::Without, completion, &question)
     })?;
     output::report(&label("probabilities", experiment), &report);
     let latencies = decision_latencies(experiment, &completion.model);

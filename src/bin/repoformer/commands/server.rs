@@ -11,6 +11,7 @@ use repoformer::error::Error;
 use repoformer::pipeline::{Asked, Completion, Server, file_name};
 
 use super::session::completion;
+use crate::bars;
 use crate::output::{announce, fail, note};
 use crate::settings::Settings;
 
@@ -164,6 +165,7 @@ fn ignores_interruptions() -> bool {
 }
 
 fn end() {
+    bars::end();
     let text = INTERRUPTION_MESSAGE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(text) = &*text {
         announce(&format!("\ninterrupted; {text}"));

@@ -41,7 +41,7 @@ impl Setting {
     }
 
     fn embed(&self, texts: &[&str]) -> Result<EmbeddingCounts> {
-        self.embedder().embed(texts.iter().copied(), &mut self.store(), &mut |_, _| {})
+        self.embedder().embed(texts.iter().copied(), &mut self.store())
     }
 
     /// Every text that was asked for, in order.
@@ -65,12 +65,9 @@ proptest! {
         for texts in [&texts, &more, &texts] {
             // Opened anew each time, as by another run.
             let mut store = setting.store();
-            let mut told = Vec::new();
             let texts = || texts.iter().map(String::as_str);
-            let report = embedder.embed(texts(), &mut store, &mut |done, of| told.push((done, of))).unwrap();
+            let report = embedder.embed(texts(), &mut store).unwrap();
             prop_assert_eq!(report.known + report.computed, report.texts);
-            prop_assert!(told.is_sorted() && told.iter().all(|(_, of)| *of == report.computed));
-            prop_assert_eq!(told.last().map_or(0, |(done, _)| *done), report.computed);
             let matrix = store.matrix(texts()).unwrap();
             for (text, row) in texts().zip(matrix.iter()) {
                 let expected = if text.is_empty() { vec![0.0; matrix.dim()] } else { model(text, 5) };
@@ -139,7 +136,7 @@ fn with_several_requests_at_a_time_those_under_way_are_kept() {
     let texts = ["a", "b", "c", "bad", "d", "e", "f", "g"];
     let embedder = setting.embedder().batch_size(1).concurrency(4);
     let mut store = setting.store();
-    let error = embedder.embed(texts, &mut store, &mut |_, _| {}).unwrap_err();
+    let error = embedder.embed(texts, &mut store).unwrap_err();
     assert!(
         error.to_string().contains("400 Bad Request: too long; 3 of 8 missing vectors"),
         "{error}"
@@ -157,9 +154,7 @@ fn a_server_that_is_too_slow_is_given_up() {
     });
     let settings = ConnectionSettings { timeout: Duration::from_millis(50), retries: 1, ..quick() };
     let endpoint = Endpoint::new(&setting.server.url(), settings).unwrap();
-    let error = Embedder::new(endpoint, "m")
-        .embed(["a"], &mut setting.store(), &mut |_, _| {})
-        .unwrap_err();
+    let error = Embedder::new(endpoint, "m").embed(["a"], &mut setting.store()).unwrap_err();
     assert!(
         error.to_string().contains("no complete answer within 50ms; sent 2 times; 0 of 1"),
         "{error}"
@@ -215,7 +210,7 @@ fn a_model_that_changed_its_size_is_noticed() {
         "{error}"
     );
     let mut other = VectorStore::open(&setting.dir.path().join("other"), "n").unwrap();
-    let error = setting.embedder().embed(["a"], &mut other, &mut |_, _| {}).unwrap_err();
+    let error = setting.embedder().embed(["a"], &mut other).unwrap_err();
     assert!(error.to_string().ends_with("are those of 'n'"), "{error}");
 }
 
@@ -239,7 +234,7 @@ fn queries_are_asked_for_alone_and_their_times_are_kept() {
         let mut times = EmbeddingTimes::open(&setting.dir.path().join("v")).unwrap();
         let mut store = setting.store();
         let texts = texts.iter().copied();
-        setting.embedder().embed_timed(texts, &mut store, &mut times, &mut |_, _| {}).unwrap()
+        setting.embedder().embed_timed(texts, &mut store, &mut times).unwrap()
     };
     // A text whose vector is there needs its time too.
     setting.embed(&["a", "b"]).unwrap();

@@ -38,8 +38,7 @@ const BATCH: usize = 8 << 20;
 /// Verbalizes a file of labels into a folder: `train.jsonl` and `train.parquet`, such files for each requested split, the
 /// `tokenizer.json` with the added tokens, and the `prompt-style.toml` of the trained model. The labels are read twice and in parts;
 /// memory grows by 20 bytes per instance and the names of the repositories. Files of splits that are not requested are removed,
-/// as their repositories are now trained on. The output does not depend on the number of threads. `progress` is called after
-/// each part with the number of its records.
+/// as their repositories are now trained on. The output does not depend on the number of threads.
 ///
 /// # Errors
 /// A file cannot be read or written, the labels are of several models or metrics, no instance can be a sequence, or there are too few
@@ -49,7 +48,6 @@ pub fn verbalize(
     encoder: &Encoder,
     settings: &VerbalizeSettings,
     folder: &Path,
-    progress: &dyn Fn(usize),
 ) -> Result<VerbalizeSummary> {
     let plan = plan(labels, settings)?;
     let mut verbalized = VerbalizeSummary { repeated: plan.repeated, ..Default::default() };
@@ -77,7 +75,6 @@ pub fn verbalize(
                 Err(error) => verbalized.problems.push(error),
             }
         }
-        progress(part.len());
         Ok(())
     })?;
     if verbalized.splits.values().all(|split| split.sequences == 0) {

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::repository::parallel;
 use crate::selective::policy::measure::{area, expected_error};
 use crate::selective::policy::{Example, Examples};
+use crate::store::progress::Work;
 
 /// Greatest number of folds.
 const FOLDS: usize = 10;
@@ -66,11 +67,14 @@ pub fn hold_out(
     let folds = folds(&all);
     let count = folds.iter().max().map_or(0, |last| last + 1);
     let teaches = |example: &Example| kind == LearnedPolicy::Learned || !example.query_has_target;
+    let work = Work::of(format!("train policy {}", kind.name()), "folds", count);
     let models = parallel::map(0..count, |part| {
         let others = all.iter().zip(&folds).filter(|(one, of)| **of != part && teaches(one));
         let others: Vec<&Example> = others.map(|(example, _)| *example).collect();
         let own = all.iter().zip(&folds).find(|(_, of)| **of == part);
-        fit(&others, kind).map_err(|error| match own {
+        let fitted = fit(&others, kind);
+        work.done(1);
+        fitted.map_err(|error| match own {
             Some((example, _)) => Error::parameter(
                 "labels",
                 format!(

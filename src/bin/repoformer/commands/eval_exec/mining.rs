@@ -9,7 +9,7 @@ use repoformer::task::TaskSet;
 use super::bench::Bench;
 use super::messages::list_tasks;
 use crate::commands::eval_args::EvalArgs;
-use crate::output::{self, fail, with_growing_bar, write_data};
+use crate::output::{self, fail, write_data};
 use crate::table::json_lines;
 
 /// Writes a map of the tests that fail when a hole is broken.
@@ -48,9 +48,7 @@ pub(super) fn mine_tests(
         },
         suite_seconds: bench.setup_seconds,
     };
-    let mined = with_growing_bar("mine tests", tasks.tasks.len(), |progress| {
-        mine(tasks, subjects, &mining, &bench.settings, copies, progress)
-    })?;
+    let mined = mine(tasks, subjects, &mining, &bench.settings, copies)?;
     for (place, reason) in &mined.broken {
         let name = &experiment.repositories[*place];
         output::failed(format!("{name}: its tests cannot be listed: {reason}"));

@@ -24,7 +24,7 @@ use super::eval_output::write_with_manifest;
 use super::experiments::single;
 use super::session::resampling;
 use crate::commands::eval_args::{EvalArgs, ExecArgs};
-use crate::output::{self, fail, with_growing_bar};
+use crate::output::{self, fail};
 use crate::settings::Settings;
 use crate::table::{ScoreFormat, written};
 
@@ -72,9 +72,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     let mut named = Vec::new();
     for (name, samples) in samples(args, settings, &experiment, &tasks, &mut manifest)? {
         check_missing(&tasks, &samples, missing)?;
-        let execution = with_growing_bar(&format!("exec {name}"), tasks.tasks.len(), |progress| {
-            execute::run(&tasks, &subjects, &samples, &bench.settings, &copies, progress)
-        })?;
+        let execution = execute::run(&tasks, &subjects, &samples, &bench.settings, &copies)?;
         report_execution(&name, &execution, &tasks, &bench.settings.results);
         named.push((name, execution));
     }

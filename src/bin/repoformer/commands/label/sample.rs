@@ -14,7 +14,7 @@ use repoformer::text::language::Language;
 
 use crate::commands::exclusions::{ExclusionFlags, warn_of_unmatched};
 use crate::commands::session::{open, other_languages, repos_dir, repositories_in, seed};
-use crate::output::{self, check_output, fail, group, plural, with_bar};
+use crate::output::{self, check_output, fail, group, plural};
 use crate::records_output::RecordsOutput;
 use crate::settings::{Listed, SettingFlags, Settings};
 
@@ -189,8 +189,6 @@ const SAMPLED_WITH: [&str; 8] =
 /// Instances to draw, as flags and settings describe them.
 struct Wanted {
     from: Repositories,
-    /// Number of repositories, where it is known.
-    total: usize,
     shard: Shard,
     filter: Filter,
     drawing: Drawing,
@@ -202,22 +200,20 @@ impl Wanted {
         let is_release = settings.text("profile") == Some("repoformer-release");
         let drawing = args.drawing.drawing(is_release)?;
         let language: Language = settings.parsed_option("language")?.unwrap_or_default();
-        let (from, total) = match &args.raw {
+        let from = match &args.raw {
             Some(file) => {
                 check_output(Some(&args.output), [file])?;
-                (Repositories::Raw(file.clone(), settings.list("repo").to_vec()), 0)
+                Repositories::Raw(file.clone(), settings.list("repo").to_vec())
             }
             None => {
                 let dir = repos_dir(settings)?;
                 let names = repositories_in(&dir, settings.list("repo"))?;
-                let total = names.len();
-                (Repositories::Folders(dir, names, settings.parsed("walk")?), total)
+                Repositories::Folders(dir, names, settings.parsed("walk")?)
             }
         };
         Ok(Self {
             filter: args.drawing.filter(language, &from)?,
             from,
-            total,
             shard: args.shard.as_deref().map_or(Ok(Shard::WHOLE), shard)?,
             drawing: Drawing {
                 language,
@@ -256,9 +252,7 @@ pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Res
     let mut output = RecordsOutput::new(&args.output);
     let journal = journal_beside(&args.output);
     let collecting = wanted.collecting(journal.as_deref());
-    let collected = with_bar("label sample", wanted.total, |bar| {
-        collect(&collecting, &|| bar.inc(1), &mut |record| output.text(record))
-    })?;
+    let collected = collect(&collecting, &mut |record| output.text(record))?;
     output::problems(&collected.problems);
     if let (Some(journal), 1..) = (&journal, collected.known) {
         output::note(format!(

@@ -13,7 +13,7 @@ use repoformer::text::tokenize::model::Encoder;
 
 use crate::commands::session::{seed, use_threads};
 use crate::output::{
-    self, check_folder, check_output, check_rereadable, fail, group, hinted, plural, with_bar,
+    self, check_folder, check_output, check_rereadable, fail, group, hinted, plural,
 };
 use crate::settings::{Listed, Settings};
 
@@ -111,13 +111,7 @@ pub(super) fn verbalize_labels(
     for output in outputs(folder) {
         check_output(Some(&output), [labels])?;
     }
-    let verbalized = with_bar("label verbalize", 0, |bar| {
-        verbalize(labels, encoder, settings, folder, &|records| {
-            bar.inc_length(records as u64);
-            bar.inc(records as u64);
-        })
-    });
-    let verbalized = verbalized.map_err(with_flags)?;
+    let verbalized = verbalize(labels, encoder, settings, folder).map_err(with_flags)?;
     output::problems(&verbalized.problems);
     for (reason, count) in &verbalized.left_out {
         output::failed(format!("{} instances are left out: {reason}", group(*count)));

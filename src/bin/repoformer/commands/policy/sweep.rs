@@ -9,6 +9,7 @@ use repoformer::selective::label::PASS;
 use repoformer::selective::policy::model::CalibrationMethod;
 use repoformer::selective::policy::sweep::{Clock, LatencyModel, RequestTimes, SweepCurve};
 use repoformer::selective::policy::{Example, Examples, Measure, Policy, Threshold};
+use repoformer::store::progress::Work;
 
 use super::labels::{LabelFlags, read_labels};
 use super::page;
@@ -188,7 +189,9 @@ impl Sweeping<'_> {
         same_making(&examples, &more)?;
         trained.warn(&examples.all, examples.model.as_deref(), examples.metric.as_deref());
         let mut scored = Vec::new();
+        let work = Work::of("policy sweep", "policies", policies.len());
         for policy in policies {
+            work.done(1);
             let found = score(policy, &examples.all, &more.all, trained, self.method, self.seed);
             match found.and_then(known) {
                 Ok(found) if asked || found.lacking() == 0 => scored.push(found),
