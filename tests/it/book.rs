@@ -40,7 +40,7 @@ const SMALLER: [(&str, &str); 2] =
     [("--per-repo 200", "--per-repo 5"), ("--per-repo 40", "--per-repo 5")];
 
 /// Programs that pages name: none of them must be there, and none must fetch or train.
-const PROGRAMS: [(&str, &str); 6] = [
+const PROGRAMS: [(&str, &str); 7] = [
     // `cargo run` runs the program that is built; other commands must fit the package.
     (
         "cargo",
@@ -64,6 +64,7 @@ esac"#,
 esac"#,
     ),
     ("python", r#"exec python3 "$PROJECT/tests/fixtures/book/stand_in.py" "$@""#),
+    ("lm_eval", r#"exec python3 "$PROJECT/tests/fixtures/book/stand_in.py" lm_eval "$@""#),
     ("accelerate", r#"test "$1" = launch; shift; exec python "$@""#),
     ("torchrun", r#"test "$1" = --nproc_per_node; shift 2; exec python "$@""#),
     // The true script, with small archives from a server of this machine.
