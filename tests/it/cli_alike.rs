@@ -62,6 +62,10 @@ fn systems_sampled_differently_are_compared_only_by_request() {
             place.stage(&[&allowed(command)[..], &["--format", "tsv"]].concat()).done().stdout;
         let is_told = |line: &str| line.ends_with(&DIFFERENCES[..2].join("; "));
         assert!(tsv.lines().skip(1).all(is_told), "{tsv}");
+        let csv =
+            place.stage(&[&allowed(command)[..], &["--format", "csv"]].concat()).done().stdout;
+        let is_told = |line: &str| line.contains(DIFFERENCES[0]);
+        assert!(csv.lines().skip(1).all(is_told), "{csv}");
     }
 
     // One system alone is compared with nobody.

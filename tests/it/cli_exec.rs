@@ -4,6 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use crate::support::frame::{assert_hold, frame};
 use crate::support::{Place, jsonl, parse_jsonl, task};
 use serde_json::{Value, json};
 
@@ -304,6 +305,38 @@ fn rates_have_one_denominator() {
         .done()
         .stdout;
     assert_eq!(parse_jsonl(&lines)[0]["exec"], json!({"pass_2": 0.5}));
+
+    // As data: a row per repository and one for all, or per task.
+    let all = place.args(&exec("sh run.sh", &["--pass-k", "1,2"]));
+    let json = place.run(&[&all[..], &["--format", "json"]].concat()).done().stdout;
+    let json: Value = serde_json::from_str(&json).unwrap();
+    let row = |summary: &Value, repository: Value| {
+        let mut row = summary.clone();
+        row["samples"] = json!({"least": summary["samples"][0], "most": summary["samples"][1]});
+        row["predictions"] = "p".into();
+        row["repository"] = repository;
+        row
+    };
+    let mut wanted = vec![row(&json["repositories"]["demo"], "demo".into())];
+    wanted.push(row(&json["all"], Value::Null));
+    for k in [1, 2] {
+        wanted[1]["exec"][format!("pass_{k}_interval")] =
+            json["intervals"]["exec"][format!("pass_{k}")].clone();
+    }
+    for name in ["unit", "units"] {
+        wanted[1][name] = json["intervals"][name].clone();
+    }
+    assert_hold(&frame(&place, &all).1, &wanted);
+    let each = [&all[..], &["--per-task"]].concat();
+    let lines = place.run(&[&each[..], &["--format", "jsonl"]].concat()).done().stdout;
+    let mut wanted = parse_jsonl(&lines);
+    wanted.iter_mut().for_each(|task| task["predictions"] = "p".into());
+    let (names, rows) = frame(&place, &each);
+    assert_hold(&rows, &wanted);
+    assert_eq!(
+        names.join(" "),
+        "predictions task_id row repository exec_pass_1 exec_pass_2 statuses reasons excluded_status excluded_reason"
+    );
 }
 
 #[test]
@@ -369,6 +402,10 @@ fn a_map_says_which_tests_a_task_runs_and_mining_finds_them() {
         json!({"task_id": "demo/1", "row": 1, "tests": ["tw ice"]}),
     ];
     assert_eq!(place.records("map.jsonl"), wanted);
+    place
+        .stage(&[&args[..], &["--format", "csv"]].concat())
+        .failed()
+        .says(&["--format is for results, and --mine-tests writes the lines of JSON"]);
     let args = [
         "eval", "--exec", "--test-cmd", "sh t.sh {tests}", "--check-references", "--format", "tsv",
         "--tests",

@@ -1,5 +1,6 @@
 //! `policy`, and the rows of `run` that retrieve by one.
 
+use crate::support::frame::{assert_hold, frame};
 use crate::support::{Place, jsonl, parse_jsonl};
 use serde_json::{Value, json};
 
@@ -104,6 +105,39 @@ fn a_sweep_tells_what_each_policy_comes_to() {
         (rates[1] - 1.0 / 3.0).abs() < 1e-12 && rates[0] == 0.0 && rates[2] == 1.0,
         "{rates:?}"
     );
+}
+
+#[test]
+fn data_frames_hold_points_features_and_what_a_policy_weighs() {
+    let place = place();
+    // A row for each retriever, whose times JSON has below its name.
+    let times = ["--generation-ms", "400", "--retrieval-ms", "b,m=100", "--retrieval-ms", "d=300"];
+    let mut wanted = Vec::new();
+    for mut record in points(&place, &times) {
+        let retrievers = record.as_object_mut().unwrap().remove("retrievers").unwrap();
+        for name in ["b,m", "d"] {
+            record["retriever"] = name.into();
+            record["latency_ms"] = retrievers[name]["latency_ms"].clone();
+            record["speedup"] = retrievers[name]["speedup"].clone();
+            wanted.push(record.clone());
+        }
+    }
+    let sweep = ["policy", "sweep", "--labels", "labels.jsonl", "-q"];
+    let (names, rows) = frame(&place, &[&sweep[..], &times].concat());
+    assert_hold(&rows, &wanted);
+    let (without, rows) = frame(&place, &sweep);
+    assert_eq!(without, names);
+    assert_hold(&rows, &points(&place, &[]));
+
+    place.run(&["policy", "train", "--labels", "labels.jsonl", "-o", "policy.json"]).done();
+    let explain = ["policy", "explain", "policy.json", "--top", "5"];
+    let json = place.run(&[&explain[..], &["--format", "json"]].concat()).done().stdout;
+    let json: Value = serde_json::from_str(&json).unwrap();
+    assert_hold(&frame(&place, &explain).1, json["features"].as_array().unwrap());
+
+    let features = ["policy", "features", "--labels", "labels.jsonl"];
+    let records = parse_jsonl(&place.run(&features).done().stdout);
+    assert_hold(&frame(&place, &features).1, &records);
 }
 
 #[test]

@@ -22,6 +22,7 @@ mod cli_languages;
 mod cli_paper;
 mod cli_policy;
 mod cli_shown;
+mod cli_tables;
 mod cli_verbalize;
 mod endpoint;
 mod reference;

@@ -1,6 +1,7 @@
 //! The program as its users drive it: a folder with repositories and tasks written by the test, the built binary in a
 //! clean environment, and what it answered.
 
+pub(crate) mod frame;
 pub(crate) mod server;
 
 use std::collections::BTreeMap;
