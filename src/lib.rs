@@ -5,7 +5,7 @@
 //!
 //! 1. [`error`]: typed errors that name the file, the line and the task.
 //! 2. [`text`]: lines, tokens, edit distances, and what is known of each language.
-//! 3. [`store`]: typed artifacts, JSONL, append-only logs and manifests, written whole or not at all.
+//! 3. [`store`]: typed artifacts, JSONL, append-only logs, manifests and data frames, written whole or not at all.
 //! 4. [`endpoint`]: the HTTP client for model servers.
 //! 5. [`repository`]: a folder's source files, and the fragments that each file is cut into.
 //! 6. [`task`]: a benchmark's holes in every benchmark's format; new ones drawn from any repository.
