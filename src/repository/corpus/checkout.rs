@@ -59,27 +59,28 @@ mod tests {
 
     #[test]
     fn a_repository_shows_by_what_lies_in_its_root() {
-        let dir = tempfile::tempdir().unwrap();
+        let temporary = tempfile::tempdir().unwrap();
+        let dir = temporary.path().join("all");
         let write = |path: &str| {
-            let path = dir.path().join(path);
+            let path = dir.join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, "").unwrap();
         };
         for path in ["one/pyproject.toml", "one/src/a.py", "two/setup.py", "two/.git/HEAD"] {
             write(path);
         }
-        let of = |path: &str| Checkout::of(&dir.path().join(path));
+        let of = |path: &str| Checkout::of(&dir.join(path));
         assert_eq!(of("."), None);
         let one = of("one").unwrap();
         assert_eq!((&*one.name, &one.signs[..]), ("one", &["pyproject.toml"][..]));
-        assert_eq!(one.parent, dir.path());
+        assert_eq!(one.parent, dir);
         assert_eq!(of("two").unwrap().signs, [".git", "setup.py"]);
         assert_eq!(of("one/."), of("one"));
         assert_eq!((of("one/src"), of("nothing")), (None, None));
         // Under version control, and still a folder of repositories; with a folder that is none, no longer.
         write(".git/HEAD");
-        assert_eq!(Checkout::of(dir.path()), None);
+        assert_eq!(Checkout::of(&dir), None);
         write("three/a.py");
-        assert_eq!(Checkout::of(dir.path()).unwrap().signs, [".git"]);
+        assert_eq!(Checkout::of(&dir).unwrap().signs, [".git"]);
     }
 }

@@ -5,7 +5,7 @@ use clap::Args;
 use repoformer::error::Error;
 use repoformer::task::sample::{Exclusions, PathPattern};
 
-use crate::output::{self, hinted};
+use crate::output::{self, fail, hinted};
 use crate::settings::Listed;
 
 /// Where no hole is drawn.
@@ -40,7 +40,17 @@ impl ExclusionFlags {
         Ok(Exclusions {
             paths: self.exclude.iter().map(parse).collect::<Result<_>>()?,
             tests: self.no_tests,
-            tables: self.data_tables.as_ref().map_or(usual.tables, |name| name == "skip"),
+            tables: match self.data_tables.as_deref() {
+                None => usual.tables,
+                Some("skip") => true,
+                Some("draw") => false,
+                Some(other) => {
+                    return fail(
+                        format!("unknown --data-tables '{other}'; known: skip, draw"),
+                        "skip draws no hole from rows of literals, draw does",
+                    );
+                }
+            },
         })
     }
 }

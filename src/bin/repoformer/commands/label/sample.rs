@@ -7,7 +7,8 @@ use anyhow::Result;
 use clap::Args;
 use repoformer::error::Error;
 use repoformer::selective::label::{
-    CHUNK_LINES, CollectSettings, Drawing, Filter, InstanceKind, RecordFormat, Repositories, Shard,
+    CHUNK_LINES, CollectSettings, Drawing, Filter, InstanceKind, RecordFormat, Rejection,
+    Repositories, Shard,
     collect, fingerprint,
 };
 use repoformer::text::language::Language;
@@ -263,8 +264,9 @@ pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Res
     }
     for (reason, names) in &collected.rejected {
         output::note(format!(
-            "label sample: {} left out: {reason}: {}",
+            "label sample: {} left out: {reason}{}: {}",
             repositories(names.len()),
+            limit(*reason),
             few_of(names)
         ));
     }
@@ -312,6 +314,17 @@ fn journal_beside(output: &Path) -> Option<PathBuf> {
 
 fn repositories(count: usize) -> String {
     format!("{} {}", group(count), plural(count, "repository"))
+}
+
+/// The flag of a limit.
+fn limit(reason: Rejection) -> &'static str {
+    match reason {
+        Rejection::FewFiles => " (--min-files)",
+        Rejection::FewLines => " (--min-lines)",
+        Rejection::FewImports => " (--min-imports)",
+        Rejection::FewLocalImports => " (--min-local-imports)",
+        Rejection::NoInstance => "",
+    }
 }
 
 /// The first names, and how many more there are; all of them where the user wants to see all.
