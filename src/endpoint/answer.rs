@@ -4,6 +4,7 @@ use std::io::Read;
 use std::time::{Duration, SystemTime};
 
 use serde_json::Value;
+use ureq::http::response::Parts;
 use ureq::http::{HeaderMap, StatusCode};
 
 use super::address::{MASK, masked};
@@ -12,7 +13,7 @@ use super::retry::{Again, Failure, asked_wait, passes};
 /// Number of characters of a response shown in messages.
 const SHOWN: usize = 200;
 /// Limit of a response in bytes: a few hundred vectors of a few thousand numbers take some tens of millions.
-const LONGEST: u64 = 1 << 29;
+pub(super) const LONGEST: u64 = 1 << 29;
 
 /// Number of retries after an internal error of the server (500).
 const FAULTS: u32 = 5;
@@ -34,6 +35,15 @@ pub(super) fn read(
     context: Context<'_>,
 ) -> Result<Value, Failure> {
     let (parts, body) = response.into_parts();
+    read_body(&parts, body, context)
+}
+
+/// Reads the JSON of a response's body.
+pub(super) fn read_body(
+    parts: &Parts,
+    body: ureq::Body,
+    context: Context<'_>,
+) -> Result<Value, Failure> {
     let mut bytes = Vec::new();
     let read = body.into_reader().take(LONGEST + 1).read_to_end(&mut bytes);
     if bytes.len() as u64 > LONGEST {
@@ -56,16 +66,13 @@ pub(super) fn read(
                 Err(failure) => failure,
             },
         },
-        Err(error) => match ureq::Error::from(error) {
-            ureq::Error::Timeout(_) => timed_out(context.timeout),
-            error => broken_off(&masked(), &format!(" ({error})")),
-        },
+        Err(error) => unread(error, &masked(), context),
     };
     Err(Failure { status: Some(parts.status.as_u16()), ..failure })
 }
 
 /// Replaces every occurrence of a part.
-fn replaced(bytes: &[u8], part: &[u8], by: &[u8]) -> Vec<u8> {
+pub(super) fn replaced(bytes: &[u8], part: &[u8], by: &[u8]) -> Vec<u8> {
     let (mut out, mut at) = (Vec::with_capacity(bytes.len()), 0);
     for found in memchr::memmem::find_iter(bytes, part) {
         out.extend_from_slice(&bytes[at..found]);
@@ -102,8 +109,16 @@ fn timed_out(timeout: Duration) -> Failure {
     Failure::new(Again::AtMost(TIMEOUTS), reason, "send less at a time, or wait longer")
 }
 
+/// Failure to read on in a response after these bytes.
+pub(super) fn unread(error: std::io::Error, bytes: &[u8], context: Context<'_>) -> Failure {
+    match ureq::Error::from(error) {
+        ureq::Error::Timeout(_) => timed_out(context.timeout),
+        error => broken_off(bytes, &format!(" ({error})")),
+    }
+}
+
 /// Failure of an incomplete response, as left by a server that is stopped or runs out of memory.
-fn broken_off(bytes: &[u8], why: &str) -> Failure {
+pub(super) fn broken_off(bytes: &[u8], why: &str) -> Failure {
     let reason = match bytes.trim_ascii() {
         [] => format!("the answer is empty{why}"),
         _ => format!("the answer ends after {} bytes{why}: {}", bytes.len(), excerpt(bytes)),
@@ -113,7 +128,7 @@ fn broken_off(bytes: &[u8], why: &str) -> Failure {
 }
 
 /// Parses the JSON of a complete response.
-fn parse(bytes: &[u8]) -> Result<Value, Failure> {
+pub(super) fn parse(bytes: &[u8]) -> Result<Value, Failure> {
     let value = match serde_json::from_slice::<Value>(bytes) {
         Ok(value) => value,
         Err(error) if error.is_eof() => return Err(broken_off(bytes, "")),

@@ -14,6 +14,7 @@ use ureq::tls::{RootCerts, TlsConfig};
 
 mod address;
 mod answer;
+mod events;
 mod retry;
 #[cfg(test)]
 pub(crate) mod test_server;
@@ -22,6 +23,7 @@ mod tests;
 
 pub use address::DEFAULT_KEY_VARIABLE;
 pub(crate) use answer::excerpt;
+pub(crate) use events::Event;
 
 use address::{Address, MASK, masked};
 use answer::Context;
@@ -76,6 +78,9 @@ impl ConnectionSettings {
         Self { retries: 10, longest_retry_after: Duration::from_secs(3600), ..Self::default() }
     }
 }
+
+/// A server's response, whose body is still to be read.
+type Response = ureq::http::Response<ureq::Body>;
 
 /// Receives a message before each retry.
 type Notice = dyn Fn(&str) + Send + Sync;
@@ -177,7 +182,33 @@ impl Endpoint {
     /// # Errors
     /// As for [`post_json`](Self::post_json).
     pub fn post_json_timed(&self, path: &str, body: &Value) -> Result<(Value, Duration)> {
-        self.exchange(path, Some(body.to_string().as_bytes()))
+        self.exchange(path, Some(body.to_string().as_bytes()), &mut |response| {
+            answer::read(response, self.context())
+        })
+    }
+
+    /// Sends JSON and hands on the events of the answer one by one, until `take` returns that it needs no more; then the connection
+    /// is closed, which tells the server to stop. Returns the time from the last request to there. A server that does not stream
+    /// gives one event, its whole answer.
+    ///
+    /// # Errors
+    /// As for [`post_json`](Self::post_json).
+    pub(crate) fn post_events(
+        &self,
+        path: &str,
+        body: &Value,
+        take: &mut dyn FnMut(Event) -> bool,
+    ) -> Result<Duration> {
+        let sent = body.to_string();
+        let read = &mut |response| events::read(response, self.context(), take);
+        Ok(self.exchange(path, Some(sent.as_bytes()), read)?.1)
+    }
+
+    /// Tells the user something about this server, as before a retry.
+    pub(crate) fn tell(&self, path: &str, text: &str) {
+        if let Some(notice) = &self.notice {
+            notice(&format!("{}: {text}", self.url(path)));
+        }
     }
 
     /// Returns the JSON at a path (`/v1/models`).
@@ -185,7 +216,8 @@ impl Endpoint {
     /// # Errors
     /// As for [`post_json`](Self::post_json).
     pub fn get_json(&self, path: &str) -> Result<Value> {
-        Ok(self.exchange(path, None)?.0)
+        let read = &mut |response| answer::read(response, self.context());
+        Ok(self.exchange(path, None, read)?.0)
     }
 
     /// Checks that a server answers, whatever its answer is: called before many requests, so that a wrong address is not retried
@@ -224,11 +256,16 @@ impl Endpoint {
         }
     }
 
-    fn exchange(&self, path: &str, body: Option<&[u8]>) -> Result<(Value, Duration)> {
+    fn exchange<T>(
+        &self,
+        path: &str,
+        body: Option<&[u8]>,
+        read: &mut dyn FnMut(Response) -> Result<T, Failure>,
+    ) -> Result<(T, Duration)> {
         let (mut retries, mut waited) = (0, Duration::ZERO);
         loop {
             let begin = Instant::now();
-            let mut failure = match self.once(path, body) {
+            let mut failure = match self.once(path, body).and_then(&mut *read) {
                 Ok(value) => return Ok((value, begin.elapsed())),
                 Err(failure) => failure,
             };
@@ -267,8 +304,7 @@ impl Endpoint {
     }
 
     /// Sends a request once.
-    fn once(&self, path: &str, body: Option<&[u8]>) -> Result<Value, Failure> {
-        let context = self.context();
+    fn once(&self, path: &str, body: Option<&[u8]>) -> Result<Response, Failure> {
         let url = self.address.of(path);
         let sent = match body {
             Some(body) => {
@@ -277,10 +313,7 @@ impl Endpoint {
             }
             None => self.with_key(self.agent.get(&url)).call(),
         };
-        match sent {
-            Ok(response) => answer::read(response, context),
-            Err(error) => Err(answer::unanswered(&error, context)),
-        }
+        sent.map_err(|error| answer::unanswered(&error, self.context()))
     }
 
     /// Adds the server's key to a request.

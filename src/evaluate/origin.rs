@@ -31,7 +31,7 @@ const TOKEN: &str = "token";
 const APART: [&str; 5] = [MODEL, MODE, STYLE, STYLE_DIGEST, TOKEN];
 
 /// Settings that a header says and a record need not.
-const OF_HEADER: [&str; 4] = ["max-tokens", "max-lines", "model-revision", MODEL];
+const OF_HEADER: [&str; 5] = ["max-tokens", "max-lines", "model-revision", "until", MODEL];
 /// Settings that a record of a server's answer names only where they are set.
 const OPTIONAL: [&str; 5] = ["instruction", "samples", "seed", "stop", "top-p"];
 

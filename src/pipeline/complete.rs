@@ -6,7 +6,7 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::completion::{Completion, Predictions, drop_retrieved, record_line};
+use super::completion::{Completion, Predictions, drop_retrieved, record_line, target_lines};
 use super::experiment::Experiment;
 use super::prompt::{read_prompts, require_prompts};
 use super::remote::{self, Latency, PromptText};
@@ -20,7 +20,6 @@ use crate::retrieve::Mode;
 use crate::store::artifact::{self, Identity, LineTotals, header_path};
 use crate::store::jsonl::{self, At, Fields, Object};
 use crate::store::progress::Work;
-use crate::text::lines::{Lines, strip};
 
 /// Completes the cached prompts of each mode.
 ///
@@ -209,18 +208,6 @@ fn own_style<'s>(record: &Object, known: Option<&'s Style>) -> Result<Option<&'s
         )),
         None => Err(format!(
             "unknown prompt style '{name}', so where the prompt's contexts are is not known; name the file of its style"
-        )),
-    }
-}
-
-/// Lines of the target in a prompt's record, under any name that the field's formats give it.
-fn target_lines(fields: &Fields<'_>, object: &Object) -> Result<usize> {
-    let metadata = object.get("metadata").and_then(Value::as_object);
-    let target = metadata.and_then(|m| m.get("ground_truth")).or_else(|| object.get("groundtruth"));
-    match target.and_then(Value::as_str) {
-        Some(target) => Ok(Lines::new(target).iter().filter(|line| !strip(line).is_empty()).count().max(1)),
-        None => Err(fields.error(
-            "field 'metadata.ground_truth' is missing, so the number of lines to write is not known; set it",
         )),
     }
 }

@@ -8,9 +8,10 @@ use super::remote::Latency;
 use crate::complete::in_context;
 use crate::complete::server::{CompletionRequest, Sending};
 use crate::endpoint::Endpoint;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, named};
 use crate::store::artifact::Identity;
-use crate::store::jsonl::Object;
+use crate::store::jsonl::{Fields, Object};
+use crate::text::lines::{Lines, strip};
 
 /// How prompts are completed.
 #[derive(Debug, Clone)]
@@ -68,11 +69,29 @@ impl Completion {
     }
 }
 
+/// End of a server's completion, which a stop text may bring about before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Until {
+    /// The end of the last of as many non-blank lines as the target has; the server is asked to stream, and stops there.
+    Lines,
+    /// The greatest number of tokens.
+    #[default]
+    Tokens,
+}
+
+named! {
+    Until, "end of completions":
+    Lines = "lines",
+    Tokens = "tokens",
+}
+
 /// A model on a server, how it is asked, and where its answers come from.
 #[derive(Debug, Clone)]
 pub struct Server {
     /// Parameters of every request; a prompt's own style adds the texts that end a completion.
     pub asking: CompletionRequest,
+    /// Where a completion ends.
+    pub until: Until,
     /// Where answers are kept as they come.
     pub journal: PathBuf,
     /// Whether somebody chose that place, so that answers in others are another model's.
@@ -115,6 +134,7 @@ impl Server {
             .parameter("seed", or_not_set(seed.as_ref()))
             .parameter("stop", or_not_set(stop))
             .parameter("instruction", or_not_set(instruction.as_ref()))
+            .parameter("until", self.until)
             .parameter("journal", self.journal_name())
     }
 
@@ -159,6 +179,18 @@ pub(super) fn drop_retrieved(record: &mut Object) {
         for field in ["query_window", "top_k_context", "shown_context", "right_context", "query"] {
             metadata.remove(field);
         }
+    }
+}
+
+/// Non-blank lines of the target in a prompt's record, under any name that the field's formats give it.
+pub(super) fn target_lines(fields: &Fields<'_>, object: &Object) -> Result<usize> {
+    let metadata = object.get("metadata").and_then(Value::as_object);
+    let target = metadata.and_then(|m| m.get("ground_truth")).or_else(|| object.get("groundtruth"));
+    match target.and_then(Value::as_str) {
+        Some(target) => Ok(Lines::new(target).iter().filter(|line| !strip(line).is_empty()).count().max(1)),
+        None => Err(fields.error(
+            "field 'metadata.ground_truth' is missing, so the number of lines to write is not known; set it",
+        )),
     }
 }
 

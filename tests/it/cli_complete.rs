@@ -48,7 +48,8 @@ fn what_fails_is_listed_and_asked_for_again() {
     let wanted = json!([{"text": "store_11 = store(1)", "index": 0, "finish_reason": "stop",
         "logprobs": {"tokens": ["\nstore_11 = store(1)"], "token_logprobs": [-0.5]}, "mean_logprob": -0.5, "min_logprob": -0.5,
         "written": "\nstore_11 = store(1)"}]);
-    let asked = json!({"model": "org/tiny:1", "api": "completions", "max_tokens": 8, "temperature": 0.0, "prompt_end": "before-whitespace"});
+    let asked = json!({"model": "org/tiny:1", "api": "completions", "max_tokens": 8, "temperature": 0.0,
+        "prompt_end": "before-whitespace", "until": "lines"});
     assert_eq!(record["asked"], asked);
     assert_eq!(record["choices"], wanted);
     // The prompt is sent without the line end behind it.
@@ -67,6 +68,131 @@ fn what_fails_is_listed_and_asked_for_again() {
         .stage(&["eval", "--mode", "none", "--model", "org/tiny:1"])
         .failed()
         .says(&["max-tokens"]);
+}
+
+/// A server that writes a completion token by token where it is asked to, and else as a whole.
+fn streamer(tokens: &'static [&'static str]) -> (String, Arc<Mutex<Vec<Request>>>) {
+    server(move |request| {
+        let is_chat = request.path.contains("chat");
+        let logprob = |token: &str| json!({"token": token, "logprob": -0.25 * token.len() as f64});
+        let choice = |token: &str, finish: Option<&str>| {
+            let mut choice = json!({"index": 0, "finish_reason": finish, "logprobs": {"content": [logprob(token)]}});
+            match is_chat {
+                true => choice["delta"] = json!({"content": token}),
+                false => choice["text"] = json!(token),
+            }
+            json!({"choices": [choice]})
+        };
+        if request.body["stream"] == true {
+            let events =
+                tokens.iter().map(|token| choice(token, None)).chain([choice("", Some("length"))]);
+            let text: String = events.map(|event| format!("data: {event}\n\n")).collect();
+            return ("200 OK\r\nContent-Type: text/event-stream".into(), text + "data: [DONE]\n\n");
+        }
+        let all: Vec<Value> = tokens.iter().map(|token| logprob(token)).collect();
+        let mut choice =
+            json!({"index": 0, "finish_reason": "length", "logprobs": {"content": all}});
+        match is_chat {
+            true => choice["message"] = json!({"content": tokens.concat()}),
+            false => choice["text"] = json!(tokens.concat()),
+        }
+        ok(&json!({"choices": [choice]}))
+    })
+}
+
+/// Completions that end after the target's lines are those of all tokens, cut there: of the same score, and the same bytes whether
+/// a server streamed or an earlier run kept the whole.
+#[test]
+fn completions_end_after_the_lines_of_their_targets() {
+    const CODE: &[&str] =
+        &["\n", "\n", "store_1", "2 = ", "store(12)", "\n", "\n", "more", " = 1\nand", " more"];
+    const CHAT: &[&str] = &[
+        "Sure, here is the code:\n",
+        "``",
+        "`python",
+        "\nstore_12",
+        " = 1",
+        "\n",
+        "x = 2\n",
+        "```\n",
+        "It adds.",
+    ];
+    for (tokens, api, cut) in [(CODE, "completions", "own"), (CHAT, "chat", "chat,stripped-lines")]
+    {
+        let place = prompted();
+        let (url, seen) = streamer(tokens);
+        let score = |settings: &[&str]| {
+            place.stage(&complete(&url, &[&["--api", api][..], settings].concat())).done();
+            let eval = [
+                "eval", "--mode", "none", "--model", "org/tiny:1", "--postprocess", cut,
+                "--max-tokens", "8", "--format", "json", "--per-task",
+            ];
+            (place.read(PREDICTIONS), place.stage(&eval).done().stdout)
+        };
+        let (whole, scores) = score(&["--until", "tokens"]);
+        assert!(seen.lock().unwrap().iter().all(|request| request.body.get("stream").is_none()));
+        let asked = seen.lock().unwrap().len();
+        // What was kept of the whole is used.
+        let (kept, of_kept) = score(&[]);
+        assert_eq!((seen.lock().unwrap().len(), &of_kept), (asked, &scores));
+        std::fs::remove_dir_all(place.path("cache/journal")).unwrap();
+        std::fs::remove_dir_all(place.path("cache/predictions")).unwrap();
+        let (streamed, of_streamed) = score(&[]);
+        assert!(seen.lock().unwrap()[asked..].iter().all(|request| request.body["stream"] == true));
+        assert_eq!((&streamed, &of_streamed), (&kept, &scores));
+        let read = |text: &str| parse_jsonl(text)[0]["choices"][0].clone();
+        let (whole, streamed) = (read(&whole), read(&streamed));
+        let [long, short] = [&whole, &streamed].map(|choice| choice["text"].as_str().unwrap());
+        assert!(long.starts_with(short) && short.len() < long.len(), "{short:?} {long:?}");
+        assert_eq!(
+            (&whole["finish_reason"], &streamed["finish_reason"]),
+            (&json!("length"), &json!("stop"))
+        );
+        let count = |choice: &Value| choice["logprobs"]["tokens"].as_array().unwrap().len();
+        assert!(count(&streamed) < count(&whole) && streamed["mean_logprob"].is_number());
+        // The journal keeps what came.
+        let journal = place.read("cache/journal/org-tiny-1.jsonl");
+        assert!(
+            journal.contains("store_1")
+                && !journal.contains("more")
+                && !journal.contains("It adds"),
+            "{journal}"
+        );
+    }
+}
+
+#[test]
+fn other_cuts_need_all_tokens() {
+    let place = prompted();
+    let (url, seen) = streamer(&["\n", "x = f(", "\n", "1)", "\n", "y"]);
+    place.stage(&complete(&url, &[])).done();
+    let eval = [
+        "eval", "--mode", "none", "--model", "org/tiny:1", "--max-tokens", "8", "--metrics",
+        "crosscodeeval",
+    ];
+    place.stage(&eval).done().says(&[
+        "these completions end after as many lines as the target has, and crosscodeeval cuts by statement",
+        "--until tokens",
+    ]);
+    // A run knows its metrics; the profiles of papers ask for all tokens.
+    for more in [&["--metrics", "crosscodeeval"][..], &["--profile", "repocoder"]] {
+        let asked = seen.lock().unwrap().len();
+        let run = [
+            "run", "--mode", "none", "--endpoint", &url, "--model", "org/tiny:1", "--max-tokens",
+            "8", "--cache-dir", "other",
+        ];
+        place.stage(&[&run[..], more].concat()).done().silent_on("these completions end");
+        let seen = seen.lock().unwrap();
+        assert!(
+            seen[asked..].iter().all(|request| request.body.get("stream").is_none()),
+            "{more:?}"
+        );
+    }
+    place.stage(&complete(&url, &["--until", "words"])).failed().says(&["unknown until 'words'"]);
+    place
+        .stage(&["complete", "--mode", "none", "--until", "lines"])
+        .failed()
+        .says(&["--until is for a model on a server"]);
 }
 
 #[test]

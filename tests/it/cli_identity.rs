@@ -142,6 +142,7 @@ const SETTINGS: &[Change] = &[
     ("top-p", Server, &["--top-p=0.5"], "predictions"),
     ("stop", Server, &["--stop=;"], "predictions"),
     ("prompt-end", Server, &["--prompt-end=as-is"], "predictions"),
+    ("until", Server, &["--until=tokens"], "predictions"),
     ("instruction", Server, &["--api=chat", "--policy=always", "--instruction=Go on"], "predictions"),
     ("journal", Server, &["--journal=own.jsonl", "--endpoint=URL/other"], "predictions"),
     ("seed", Server, &["--seed=7"], "predictions"),

@@ -1,5 +1,6 @@
 //! Answers of a server: texts, and the log-probabilities of their tokens.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -32,6 +33,21 @@ impl Sample {
     pub(crate) fn of(text: &str, logprobs: Option<&Value>) -> Self {
         let tokens = logprobs.map(tokens).unwrap_or_default();
         Self { text: text.to_owned(), finish_reason: None, tokens }
+    }
+
+    /// Returns the tokens that begin before this byte of the text; all, if they do not begin with the text.
+    pub(crate) fn tokens_before(&self, end: usize) -> &[TokenProbability] {
+        let whole: String = self.tokens.iter().map(|token| token.text.as_str()).collect();
+        if !whole.starts_with(&self.text) {
+            return &self.tokens;
+        }
+        let mut at = 0;
+        let begins_before = |token: &&TokenProbability| {
+            let begin = at;
+            at += token.text.len();
+            begin < end
+        };
+        &self.tokens[..self.tokens.iter().take_while(begins_before).count()]
     }
 
     /// Returns the log-probabilities of the tokens in a part of the text, given in bytes: not those of a text that ended it, which
@@ -116,6 +132,49 @@ pub fn samples(answer: &Value, api: Api) -> Result<Vec<Sample>, String> {
     }
     found.sort_by_key(|(index, _)| *index);
     Ok(found.into_iter().map(|(_, sample)| sample).collect())
+}
+
+/// Completions that come in parts, as a server writes them.
+#[derive(Debug, Default)]
+pub(super) struct Parts {
+    /// By index; a server may name those of several samples in any order.
+    found: BTreeMap<u64, Sample>,
+}
+
+impl Parts {
+    /// Adds an event's parts.
+    ///
+    /// # Errors
+    /// The event has no `choices`.
+    pub(super) fn add(&mut self, event: &Value, api: Api) -> Result<(), String> {
+        let Some(choices) = event.get("choices").and_then(Value::as_array) else {
+            return Err("an event of the answer has no 'choices'".into());
+        };
+        for (place, choice) in choices.iter().enumerate() {
+            let text = match api {
+                Api::Completions => choice.get("text"),
+                Api::Chat => choice.pointer("/delta/content"),
+            };
+            let index = choice.get("index").and_then(Value::as_u64).unwrap_or(place as u64);
+            let sample = self.found.entry(index).or_insert_with(|| Sample::of("", None));
+            sample.text += text.and_then(Value::as_str).unwrap_or_default();
+            sample.tokens.extend(choice.get("logprobs").map(tokens).unwrap_or_default());
+            let finish = choice.get("finish_reason").and_then(Value::as_str);
+            sample.finish_reason = finish.map(str::to_owned).or(sample.finish_reason.take());
+        }
+        Ok(())
+    }
+
+    /// Whether so many samples have come, and each is finished or long enough.
+    pub(super) fn are_enough(&self, number: usize, is_enough: &dyn Fn(&str) -> bool) -> bool {
+        let is_done = |sample: &Sample| sample.finish_reason.is_some() || is_enough(&sample.text);
+        self.found.len() >= number && self.found.values().all(is_done)
+    }
+
+    /// The completions as far as they came, in the order of their indices.
+    pub(super) fn into_samples(self) -> Vec<Sample> {
+        self.found.into_values().collect()
+    }
 }
 
 /// Reads tokens in the style of chats (`content`, a list of objects) or the older one (`tokens` and `token_logprobs`).

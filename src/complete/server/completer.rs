@@ -5,10 +5,11 @@ use std::time::Duration;
 
 use serde_json::Value;
 
+use super::answer::Parts;
 use super::run::{is_refused, reason};
-use super::{Answer, CompletionRequest, samples};
-use crate::endpoint::Endpoint;
-use crate::error::Result;
+use super::{Answer, Api, CompletionRequest, Sample, samples};
+use crate::endpoint::{Endpoint, Event};
+use crate::error::{Error, Result};
 
 /// Requests completions from a server, and remembers what it does not support.
 #[derive(Debug)]
@@ -18,6 +19,8 @@ pub struct Completer<'a> {
     one_by_one: AtomicBool,
     /// Whether it returns no log-probabilities, and rejects requests for them.
     without_logprobs: AtomicBool,
+    /// Whether it writes completions as a whole, and does not stop when no more is read.
+    without_stream: AtomicBool,
     /// Whether it calls the token limit `max_completion_tokens`, like OpenAI's newer chat models.
     completion_tokens: AtomicBool,
 }
@@ -29,23 +32,31 @@ impl<'a> Completer<'a> {
             endpoint,
             one_by_one: AtomicBool::new(false),
             without_logprobs: AtomicBool::new(false),
+            without_stream: AtomicBool::new(false),
             completion_tokens: AtomicBool::new(false),
         }
     }
 
-    /// Requests all samples of a prompt, in one request if the server returns several.
+    /// Requests all samples of a prompt, in one request if the server returns several. With `is_enough`, the server is asked to
+    /// stream, and is told to stop by a closed connection once the text of each sample is enough; a server that cannot stream
+    /// writes all.
     ///
     /// # Errors
     /// The server rejects the request, or its answer contains no completion.
-    pub fn ask(&self, asking: &CompletionRequest, prompt: &str) -> Result<Answer> {
+    pub fn ask(
+        &self,
+        asking: &CompletionRequest,
+        prompt: &str,
+        is_enough: Option<&dyn Fn(&str) -> bool>,
+    ) -> Result<Answer> {
         let wanted = asking.samples.max(1);
         let (mut found, mut took) = (Vec::with_capacity(wanted), Duration::ZERO);
         let mut is_one_by_one = self.one_by_one.load(Ordering::Relaxed);
         while found.len() < wanted {
             let left = wanted - found.len();
             let number = if is_one_by_one { 1 } else { left };
-            let path = asking.api.path();
-            let (answer, time) = match self.post(path, asking.body(prompt, found.len(), number)) {
+            let body = asking.body(prompt, found.len(), number);
+            let (new, time) = match self.post(asking.api, body, number, is_enough) {
                 Ok(answer) => answer,
                 // llama.cpp rejects more samples than it has slots; otherwise the prompt is the cause.
                 Err(error) if number > 1 && is_refused(&error) => {
@@ -55,10 +66,6 @@ impl<'a> Completer<'a> {
                 Err(error) => return Err(error),
             };
             took += time;
-            let new = samples(&answer, asking.api).map_err(|reason| {
-                let hint = "is this an OpenAI-compatible server? The chat API needs messages";
-                self.endpoint.error(path, reason, hint)
-            })?;
             // Some servers accept the number and return one sample.
             is_one_by_one |= new.len() < number;
             if is_one_by_one {
@@ -70,8 +77,22 @@ impl<'a> Completer<'a> {
     }
 
     /// Sends a request, without fields that the server rejects.
-    fn post(&self, path: &str, mut body: Value) -> Result<(Value, Duration)> {
+    fn post(
+        &self,
+        api: Api,
+        mut body: Value,
+        number: usize,
+        is_enough: Option<&dyn Fn(&str) -> bool>,
+    ) -> Result<(Vec<Sample>, Duration)> {
+        if is_enough.is_some() {
+            body["stream"] = true.into();
+        }
         loop {
+            if self.without_stream.load(Ordering::Relaxed)
+                && let Some(fields) = body.as_object_mut()
+            {
+                fields.shift_remove("stream");
+            }
             if self.without_logprobs.load(Ordering::Relaxed)
                 && let Some(fields) = body.as_object_mut()
             {
@@ -82,7 +103,11 @@ impl<'a> Completer<'a> {
             {
                 body["max_completion_tokens"] = most;
             }
-            let error = match self.endpoint.post_json_timed(path, &body) {
+            let sent = match is_enough.filter(|_| body.get("stream").is_some()) {
+                Some(is_enough) => self.stream(api, &body, number, is_enough),
+                None => self.whole(api, &body),
+            };
+            let error = match sent {
                 Ok(answer) => return Ok(answer),
                 Err(error) => error,
             };
@@ -94,9 +119,70 @@ impl<'a> Completer<'a> {
                 self.without_logprobs.store(true, Ordering::Relaxed);
             } else if message.contains("max_completion_tokens") && has("max_tokens") {
                 self.completion_tokens.store(true, Ordering::Relaxed);
+            } else if message.contains("stream") && has("stream") {
+                self.tell_without_stream();
             } else {
                 return Err(error);
             }
         }
+    }
+
+    /// Requests an answer as a whole.
+    fn whole(&self, api: Api, body: &Value) -> Result<(Vec<Sample>, Duration)> {
+        let (answer, time) = self.endpoint.post_json_timed(api.path(), body)?;
+        Ok((samples(&answer, api).map_err(|reason| self.no_completion(api, reason))?, time))
+    }
+
+    /// Reads an answer as it is written, until it is enough.
+    fn stream(
+        &self,
+        api: Api,
+        body: &Value,
+        number: usize,
+        is_enough: &dyn Fn(&str) -> bool,
+    ) -> Result<(Vec<Sample>, Duration)> {
+        let (mut parts, mut whole, mut wrong) = (Parts::default(), None, None);
+        let time = self.endpoint.post_events(api.path(), body, &mut |event| match event {
+            Event::Begin => {
+                (parts, whole, wrong) = (Parts::default(), None, None);
+                false
+            }
+            Event::Data(event) => match parts.add(&event, api) {
+                Ok(()) => parts.are_enough(number, is_enough),
+                Err(reason) => {
+                    wrong = Some(reason);
+                    true
+                }
+            },
+            Event::Whole(answer) => {
+                whole = Some(answer);
+                true
+            }
+        })?;
+        let found = match (wrong, whole) {
+            (Some(reason), _) => Err(reason),
+            (None, Some(answer)) => {
+                self.tell_without_stream();
+                samples(&answer, api)
+            }
+            (None, None) => match parts.into_samples() {
+                found if found.is_empty() => Err("the answer's 'choices' are empty".into()),
+                found => Ok(found),
+            },
+        };
+        Ok((found.map_err(|reason| self.no_completion(api, reason))?, time))
+    }
+
+    /// Remembers, and says once, that the server does not stream.
+    fn tell_without_stream(&self) {
+        if !self.without_stream.swap(true, Ordering::Relaxed) {
+            let text = "the server does not stream, so it writes completions to their last token";
+            self.endpoint.tell("/v1", text);
+        }
+    }
+
+    fn no_completion(&self, api: Api, reason: String) -> Error {
+        let hint = "is this an OpenAI-compatible server? The chat API needs messages";
+        self.endpoint.error(api.path(), reason, hint)
     }
 }

@@ -80,6 +80,11 @@ impl Journal {
         }
     }
 
+    /// Whether a request is answered.
+    pub fn has_answer(&self, key: &str) -> bool {
+        self.answered.contains_key(key)
+    }
+
     /// Whether a request must be sent; a failed one only if `retry_failed` is set.
     pub fn is_open(&self, key: &str, retry_failed: bool) -> bool {
         !self.answered.contains_key(key) && (retry_failed || !self.failed.contains_key(key))

@@ -50,7 +50,7 @@ fn ask_again(
     let endpoint = server.endpoint();
     let completer = Completer::new(&endpoint);
     let keys: Vec<String> = prompts.iter().map(|prompt| asking.key(prompt)).collect();
-    let ask = |place: usize| completer.ask(asking, prompts[place]);
+    let ask = |place: usize| completer.ask(asking, prompts[place], None);
     let open = unanswered(&keys, &journal, retry_failed);
     let asked = open.len();
     let failures = run(&keys, open, 3, &mut journal, &Work::begin("ask", "prompts"), &ask)?;
@@ -370,4 +370,131 @@ fn waiting_for_a_server_is_not_its_latency() {
     let (seconds, all) = (outcome.entries[0].seconds.unwrap(), begin.elapsed().as_secs_f64());
     // Latencies are rounded to milliseconds.
     assert!(seconds + 0.099 <= all, "{seconds} of {all}");
+}
+
+/// An answer in these events.
+fn events(events: &[Value]) -> Vec<u8> {
+    let text: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    answer("200 OK", "Content-Type: text/event-stream\r\n", &(text + "data: [DONE]\n\n"))
+}
+
+fn part(index: usize, text: &str, logprob: f64) -> Value {
+    let logprobs = json!({"content": [{"id": 1, "token": text, "logprob": logprob}]});
+    json!({"choices": [{"index": index, "text": text, "finish_reason": null, "logprobs": logprobs}]})
+}
+
+fn line(text: &str) -> bool {
+    text.contains('\n')
+}
+
+#[test]
+fn a_server_is_told_to_stop_once_it_has_written_enough() {
+    use std::io::{BufRead, BufReader, Write};
+    const MOST: usize = 20_000;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let writes = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+        while lines.next().is_some_and(|line| !line.unwrap().is_empty()) {}
+        let head =
+            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
+        stream.write_all(head.as_bytes()).unwrap();
+        for number in 0..MOST {
+            let event = part(0, ["x", " = 1", "\n", "y"][number.min(3)], -0.5);
+            if stream.write_all(format!("data: {event}\n\n").as_bytes()).is_err() {
+                return number;
+            }
+            std::thread::sleep(std::time::Duration::from_micros(100));
+        }
+        MOST
+    });
+    let endpoint =
+        crate::endpoint::Endpoint::new(&url, crate::endpoint::test_server::quick()).unwrap();
+    let completer = Completer::new(&endpoint);
+    let found = completer.ask(&CompletionRequest::new("m", 9), "p", Some(&line)).unwrap();
+    // The events that came before enough was there, whatever came with them.
+    assert_eq!(found.samples[0].text, "x = 1\n");
+    assert_eq!(found.samples[0].finish_reason, None);
+    let tokens: Vec<&str> = found.samples[0].tokens.iter().map(|token| &*token.text).collect();
+    assert_eq!(tokens, ["x", " = 1", "\n"]);
+    drop(completer);
+    drop(endpoint);
+    let written = writes.join().unwrap();
+    assert!(written < MOST, "the server wrote all");
+}
+
+#[test]
+fn samples_come_in_parts_and_broken_streams_are_asked_again() {
+    let server = Server::start(|number, request| {
+        let is_chat = request.line.contains("chat");
+        assert_eq!(request.body["stream"], true);
+        let delta = |text: &str| json!({"choices": [{"index": 0, "delta": {"content": text}}]});
+        match (number, is_chat) {
+            // Without its end.
+            (0, _) => answer(
+                "200 OK",
+                "Content-Type: text/event-stream\r\n",
+                &format!("data: {}\n\n", part(0, "lost", -9.0)),
+            ),
+            (_, true) => events(&[
+                json!({"choices": [{"index": 0, "delta": {"role": "assistant"}}]}),
+                delta("a"),
+                delta("b"),
+                json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]}),
+            ]),
+            (_, false) => events(&[
+                part(1, "c", -1.0),
+                part(0, "a", -2.0),
+                part(0, "\n", -3.0),
+                part(1, "d\n", -4.0),
+                part(0, "never read", -5.0),
+            ]),
+        }
+    });
+    let endpoint = server.endpoint();
+    let completer = Completer::new(&endpoint);
+    let two = CompletionRequest { samples: 2, temperature: 1.0, ..CompletionRequest::new("m", 9) };
+    let found = completer.ask(&two, "p", Some(&line)).unwrap().samples;
+    let read = |sample: &Sample| (sample.text.clone(), sample.tokens.len());
+    assert_eq!(found.iter().map(read).collect::<Vec<_>>(), [("a\n".into(), 2), ("cd\n".into(), 2)]);
+    assert_eq!(server.requests().len(), 2);
+    let chat = CompletionRequest { api: Api::Chat, ..CompletionRequest::new("m", 9) };
+    let found = completer.ask(&chat, "p", Some(&line)).unwrap().samples;
+    assert_eq!((&*found[0].text, found[0].finish_reason.as_deref()), ("ab", Some("length")));
+}
+
+#[test]
+fn a_server_that_cannot_stream_writes_all_and_is_told_of_once() {
+    for refuses in [false, true] {
+        let server = Server::start(move |_, request| match request.body.get("stream") {
+            Some(_) if refuses => refusal("400 Bad Request", "", "stream is not supported"),
+            _ => texts(&["x\ny"]),
+        });
+        let said = std::sync::Arc::new(Mutex::new(Vec::new()));
+        let heard = said.clone();
+        let endpoint =
+            server.endpoint().on_retry(move |text| heard.lock().unwrap().push(text.to_owned()));
+        let completer = Completer::new(&endpoint);
+        for _ in 0..2 {
+            let found =
+                completer.ask(&CompletionRequest::new("m", 9), "p", Some(&line)).unwrap().samples;
+            assert_eq!(found[0].text, "x\ny");
+        }
+        let said = said.lock().unwrap().clone();
+        assert!(said.len() == 1 && said[0].contains("does not stream"), "{said:?}");
+        let streams = server.requests().iter().filter(|r| r.body.get("stream").is_some()).count();
+        assert_eq!((streams, server.requests().len()), (1, if refuses { 3 } else { 2 }));
+    }
+}
+
+#[test]
+fn an_error_within_a_stream_is_the_servers() {
+    let server = Server::start(|_, _| {
+        events(&[part(0, "x", -1.0), json!({"error": {"message": "out of memory"}})])
+    });
+    let endpoint = server.endpoint();
+    let asking = CompletionRequest::new("m", 9);
+    let error = Completer::new(&endpoint).ask(&asking, "p", Some(&line)).unwrap_err().to_string();
+    assert!(error.contains("out of memory"), "{error}");
 }

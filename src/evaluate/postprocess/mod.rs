@@ -166,6 +166,20 @@ impl Recipe {
         now
     }
 
+    /// The steps that leave only the code of a chat model's answer.
+    pub(crate) fn chat() -> Self {
+        Self(vec![Step::Fences, Step::Chatter, Step::Echo])
+    }
+
+    /// Whether it keeps as many lines as the target has, so that what follows them does not count.
+    pub fn is_of_lines(&self) -> bool {
+        let chat = [Step::Fences, Step::Chatter, Step::Echo];
+        self.0.split_last().is_some_and(|(last, first)| {
+            matches!(last, Step::Lines | Step::StrippedLines)
+                && first.iter().all(|step| chat.contains(step))
+        })
+    }
+
     /// Whether the recipe has a step.
     pub fn has(&self, step: Step) -> bool {
         self.0.contains(&step)

@@ -32,8 +32,8 @@ impl Server {
         };
         let PromptText { path, text, .. } = prompts;
         let records = self.records(path, text, completion, &mut Vec::new());
-        let keys: Vec<String> = records.iter().map(Record::key).collect();
         let journal = Journal::open(&self.journal)?;
+        let keys = self.keys(&records, &journal);
         Ok(!unanswered(&keys, &journal, sending.retry_failed).is_empty())
     }
 
@@ -47,8 +47,9 @@ impl Server {
         let mut problems = Vec::new();
         let records = self.records(path, text, completion, &mut problems);
         let (journal, failures) = (Journal::open(&self.journal)?, Failures::default());
-        for record in records {
-            if let Some(reason) = self.entry(&journal, &failures, &record.key())?.error {
+        let keys = self.keys(&records, &journal);
+        for (record, key) in records.iter().zip(&keys) {
+            if let Some(reason) = self.entry(&journal, &failures, key)?.error {
                 problems.push(record.failed(path, &reason));
             }
         }
@@ -101,13 +102,19 @@ impl Server {
         let records = self.records(path, &text, completion, &mut predictions.problems);
         // Most of it is what was retrieved, and a server may take hours.
         drop(text);
-        let keys: Vec<String> = records.iter().map(Record::key).collect();
+        let journal = Journal::open(&self.journal)?;
+        let keys = self.keys(&records, &journal);
         let completer = self.asked.as_ref().map(|asked| Completer::new(&asked.endpoint));
         let ask = |place: usize| match &completer {
-            Some(completer) => completer.ask(&records[place].asking, records[place].prompt()),
+            Some(completer) => {
+                let record = &records[place];
+                let is_enough = record.is_enough();
+                let is_enough = is_enough.as_ref().map(|enough| enough as &dyn Fn(&str) -> bool);
+                completer.ask(&record.asking, record.prompt(), is_enough)
+            }
             None => Ok(Answer::default()),
         };
-        let (journal, failures) = self.answered("complete", path, &keys, &ask)?;
+        let (journal, failures) = self.answered("complete", path, journal, &keys, &ask)?;
         for (record, key) in records.into_iter().zip(&keys) {
             let entry = self.entry(&journal, &failures, key)?;
             match &entry.error {
@@ -126,10 +133,10 @@ impl Server {
         &self,
         verb: &str,
         prompts: &Path,
+        mut journal: Journal,
         keys: &[String],
         ask: &(dyn Fn(usize) -> Result<Answer> + Sync),
     ) -> Result<(Journal, Failures)> {
-        let mut journal = Journal::open(&self.journal)?;
         let Some(Asked { endpoint, sending }) = &self.asked else {
             return Ok((journal, Failures::default()));
         };
@@ -144,6 +151,12 @@ impl Server {
         let connections = sending.connections;
         let failures = run(keys, open, connections, &mut journal, &work, ask)?;
         Ok((journal, failures))
+    }
+
+    /// Keys of the requests for these records. A batch's answers hold all tokens.
+    fn keys(&self, records: &[Record], journal: &Journal) -> Vec<String> {
+        let is_batch = self.asked.is_none();
+        records.iter().map(|record| record.key(journal, is_batch)).collect()
     }
 
     /// The journal's entry for a request; the reason of a failure ends with what to do.

@@ -10,7 +10,7 @@ use super::super::prompt::require_prompts;
 use super::super::stage::StageReport;
 use super::latency::{self, Latency};
 use super::record::{PromptText, Record};
-use crate::complete::server::{Answer, NextToken, Prober};
+use crate::complete::server::{Answer, Journal, NextToken, Prober};
 use crate::error::{Error, Result};
 use crate::retrieve::Mode;
 use crate::store::artifact::{Identity, LineTotals, header_path};
@@ -92,7 +92,8 @@ pub fn probabilities(
         Some(prober) => prober.ask(&cut[place]),
         None => Ok(Answer::default()),
     };
-    let (journal, failures) = server.answered("probabilities", path, &keys, &ask)?;
+    let journal = Journal::open(&server.journal)?;
+    let (journal, failures) = server.answered("probabilities", path, journal, &keys, &ask)?;
     for (record, key) in records.into_iter().zip(&keys) {
         let entry = server.entry(&journal, &failures, key)?;
         let tokens = entry.samples.first().map_or(&[][..], |sample| &sample.tokens);

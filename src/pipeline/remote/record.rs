@@ -4,15 +4,21 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use super::super::completion::{Completion, Server, drop_retrieved, record_line};
+use super::super::completion::{
+    Completion, Server, Until, drop_retrieved, record_line, target_lines,
+};
 use super::super::experiment::Experiment;
 use super::super::prompt::{read_prompts, require_prompts};
 use super::latency::Latency;
-use crate::complete::server::{CompletionRequest, Confidence, Entry, entropy};
+use crate::complete::server::{CompletionRequest, Confidence, Entry, Journal, entropy};
 use crate::error::{Error, Result};
+use crate::evaluate::postprocess::{Hole, Recipe};
 use crate::prompt::style::stops_of;
 use crate::retrieve::Mode;
+use crate::store::artifact::digest_parts;
 use crate::store::jsonl::{self, Fields, Object};
+use crate::text::language::Language;
+use crate::text::lines::strip;
 
 /// Prompts to complete.
 #[derive(Debug, Clone)]
@@ -58,6 +64,8 @@ pub(super) struct Record {
     pub(super) line: usize,
     pub(super) task_id: String,
     pub(super) asking: CompletionRequest,
+    /// Number of non-blank lines that the completion ends after; `None`: after the last token.
+    lines: Option<usize>,
     /// The record without its retrieved parts; with a text as prompt.
     pub(super) object: Object,
 }
@@ -67,8 +75,40 @@ impl Record {
         self.object["prompt"].as_str().unwrap_or_default()
     }
 
-    pub(super) fn key(&self) -> String {
-        self.asking.key(self.prompt())
+    /// Key of the request whose answer is used: that for all tokens where the journal has it or `is_whole` asks for it, else
+    /// that which ends after the lines.
+    pub(super) fn key(&self, journal: &Journal, is_whole: bool) -> String {
+        let whole = self.asking.key(self.prompt());
+        match self.lines {
+            Some(lines) if !is_whole && !journal.has_answer(&whole) => {
+                digest_parts(["until lines 1", &whole, &lines.to_string()])
+            }
+            _ => whole,
+        }
+    }
+
+    /// Whether a server has written all lines of a completion.
+    pub(super) fn is_enough(&self) -> Option<impl Fn(&str) -> bool + '_> {
+        let lines = self.lines?;
+        Some(move |written: &str| {
+            let text = self.asking.completion(self.prompt(), written);
+            self.end_of_lines(text, lines).is_some()
+        })
+    }
+
+    /// Where the lines end in a completion, before the newline; `None` if more may follow. They are counted as they are written,
+    /// and again as they are without what chat models write around code.
+    fn end_of_lines(&self, text: &str, lines: usize) -> Option<usize> {
+        let chat = Recipe::chat();
+        let (left_context, language) = (self.prompt(), Language::default());
+        let hole = Hole { left_context, whole_left_context: None, target: "", language };
+        let has_lines = |text: &str| {
+            text.split('\n').filter(|line| !strip(line).is_empty()).nth(lines - 1).is_some()
+        };
+        let is_end = |end: &usize| {
+            has_lines(&text[..*end]) && has_lines(&chat.apply(hole, &text[..*end]).prediction)
+        };
+        memchr::memchr_iter(b'\n', text.as_bytes()).find(is_end)
     }
 
     /// A number of the record's metadata.
@@ -102,13 +142,22 @@ impl Record {
     pub(super) fn answered(self, entry: &Entry) -> Vec<u8> {
         let (mut choices, mut all) = (Vec::new(), Vec::new());
         for (index, sample) in entry.samples.iter().enumerate() {
-            let span = self.asking.span(self.prompt(), &sample.text);
+            let mut span = self.asking.span(self.prompt(), &sample.text);
+            let (mut written, mut finish) = (&*sample.text, sample.finish_reason.as_deref());
+            let mut tokens = &sample.tokens[..];
             let text = &sample.text[span.clone()];
-            let mut choice =
-                json!({"text": text, "index": index, "finish_reason": sample.finish_reason});
-            if !sample.tokens.is_empty() {
+            if let Some(end) = self.lines.and_then(|lines| self.end_of_lines(text, lines)) {
+                // As much as comes before a server stops depends on how fast it is told to.
+                span.end = span.start + end;
+                written = &written[..span.end];
+                tokens = sample.tokens_before(span.end);
+                finish = Some("stop");
+            }
+            let text = &sample.text[span.clone()];
+            let mut choice = json!({"text": text, "index": index, "finish_reason": finish});
+            if !tokens.is_empty() {
                 let (tokens, logprobs): (Vec<&str>, Vec<f64>) =
-                    sample.tokens.iter().map(|token| (token.text.as_str(), token.logprob)).unzip();
+                    tokens.iter().map(|token| (token.text.as_str(), token.logprob)).unzip();
                 choice["logprobs"] = json!({"tokens": tokens, "token_logprobs": logprobs});
             }
             // How sure the model is of the completion, whatever else it wrote.
@@ -117,13 +166,16 @@ impl Record {
                 choice["mean_logprob"] = sure.mean_logprob.into();
                 choice["min_logprob"] = sure.min_logprob.into();
             }
-            if sample.text != text {
-                choice["written"] = sample.text.as_str().into();
+            if written != text {
+                choice["written"] = written.into();
             }
             choices.push(choice);
             all.push(logprobs);
         }
-        let asked = self.asking.to_record();
+        let mut asked = self.asking.to_record();
+        if self.lines.is_some() {
+            asked["until"] = Until::Lines.name().into();
+        }
         let is_drawn = self.asking.temperature == 1.0 && self.asking.top_p.is_none();
         let mut object = self.object;
         object.insert("asked".into(), asked);
@@ -173,10 +225,15 @@ impl Server {
             ..self.asking.clone()
         };
         asking.add_stops(stops_of(&object));
+        let lines = match self.until {
+            Until::Lines => Some(target_lines(&fields, &object)?),
+            Until::Tokens => None,
+        };
         Ok(Record {
             line,
             task_id: text("task_id").unwrap_or("without id").to_owned(),
             asking,
+            lines,
             object,
         })
     }

@@ -53,7 +53,7 @@ pub(crate) struct ProbabilityArgs {
     /// Instead of completing, write the probability that this token comes next (`<cc>`: the model asks for cross-file
     /// context)
     #[arg(long, value_name = "TOKEN", conflicts_with_all = [
-        "samples", "temperature", "top-p", "seed", "api", "stop", "prompt-end", "instruction", "max-lines", "write_batch", "read_batch",
+        "samples", "temperature", "top-p", "seed", "api", "stop", "prompt-end", "instruction", "max-lines", "until", "write_batch", "read_batch",
     ])]
     probability_of: Option<String>,
     /// Cut each prompt after the last occurrence of this text first, or append the text if there is none (`<eof>`)

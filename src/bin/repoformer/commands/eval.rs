@@ -8,7 +8,7 @@ use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::pairs;
 use repoformer::evaluate::postprocess::{Hole, Postprocess, Step};
 use repoformer::evaluate::score::{Missing, Scores, Scoring, score_pairs, score_tasks};
-use repoformer::pipeline::{self, Evaluation, Experiment, cached_predictions, evaluate};
+use repoformer::pipeline::{self, Evaluation, Experiment, Until, cached_predictions, evaluate};
 use repoformer::retrieve::Mode;
 use repoformer::store::artifact::header_path;
 use repoformer::store::manifest::Manifest;
@@ -204,6 +204,7 @@ fn of_predictions(
             manifest.setting(&format!("predictions.{name}"), json!(made_with));
         }
         let evaluation = score(experiment, path, judging)?;
+        warn_of_ends(path, &judging.scoring);
         if let Some(folder) = folder {
             let mut own = judging.manifest();
             if let Some(tasks) = &experiment.tasks {
@@ -259,6 +260,19 @@ fn of_predictions(
     let mixed = differences(&names.zip(&conditions).collect::<Vec<_>>());
     mixed::check(&mixed, args.allow_mixed)?;
     Ok((named, mixed))
+}
+
+/// Warns of completions that ended after the target's lines, where a cut may look at more.
+pub(super) fn warn_of_ends(path: &Path, scoring: &Scoring) {
+    let is_short = made_with(path).get("until").is_some_and(|until| until == Until::Lines.name());
+    let longer = scoring.recipes().find(|(_, recipe)| !recipe.is_of_lines());
+    if let Some((metric, recipe)) = longer.filter(|_| is_short) {
+        output::warning(format!(
+            "{}: these completions end after as many lines as the target has, and {metric} cuts by {recipe}, which may look at more; \
+             complete with --until tokens for it",
+            path.display()
+        ));
+    }
 }
 
 /// Warns of uneven numbers of samples, as a file appended to itself may have them.

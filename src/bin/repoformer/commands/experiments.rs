@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::postprocess::{FunctionBodies, Postprocess};
 use repoformer::evaluate::score::Scoring;
-use repoformer::pipeline::{Completion, Experiment, Layout, PromptLayout};
+use repoformer::pipeline::{Completion, Experiment, Layout, PromptLayout, Until};
 use repoformer::repository::corpus::is_folder_name;
 use repoformer::repository::fragment::Cut;
 use repoformer::retrieve::Mode;
@@ -394,5 +394,15 @@ pub(super) fn completion_of(
     experiment: &Experiment,
 ) -> Result<Completion> {
     let max_tokens = of_kind(settings, experiment.tasks.as_ref()).parsed("max-tokens")?;
-    Ok(Completion { max_tokens, ..completion })
+    let mut completion = Completion { max_tokens, ..completion };
+    let looks_at_lines = || experiment.scoring.recipes().all(|(_, recipe)| recipe.is_of_lines());
+    if let Some(server) = &mut completion.server
+        && settings.text("until").is_none()
+        && !are_functions(settings, experiment.tasks.as_ref())
+        && experiment.tasks.is_some()
+        && looks_at_lines()
+    {
+        server.until = Until::Lines;
+    }
+    Ok(completion)
 }

@@ -12,7 +12,7 @@ use repoformer::pipeline::{
 use repoformer::retrieve::Mode;
 
 use super::complete::complete_modes;
-use super::experiments::{check_completable, check_not_tasks, of_kind, single};
+use super::experiments::{check_completable, check_not_tasks, completion_of, of_kind, single};
 use super::rows::{self, Row, Rows};
 use super::server;
 use super::session::{label, open};
@@ -51,6 +51,7 @@ pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
         Some(iterations) => {
             check_completable(&experiment)?;
             let completion = model(&of_kind(&settings, experiment.tasks.as_ref()))?;
+            let completion = completion_of(completion, &settings, &experiment)?;
             let mut rows = Vec::new();
             if args.predictions.is_none() {
                 let first = Mode::LeftContext;

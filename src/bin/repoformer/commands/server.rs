@@ -87,7 +87,14 @@ fn server(
         let retry_failed = settings.text("retry-failed") == Some("yes");
         asked = Some(Asked { endpoint, sending: Sending { connections, retry_failed } });
     }
-    Ok(Server { asking, journal: own_journal.unwrap_or_else(in_cache), has_own_journal, asked })
+    let until = settings.parsed_option("until")?.unwrap_or_default();
+    Ok(Server {
+        asking,
+        until,
+        journal: own_journal.unwrap_or_else(in_cache),
+        has_own_journal,
+        asked,
+    })
 }
 
 /// Refuses combinations that would not do what they say.

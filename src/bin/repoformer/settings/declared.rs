@@ -6,6 +6,7 @@ use std::path::Path;
 use repoformer::complete::server::{Api, Ending};
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::postprocess::Recipe;
+use repoformer::pipeline::Until;
 use repoformer::prompt::style::Style;
 use repoformer::repository::corpus::Walk;
 use repoformer::repository::fragment::Center;
@@ -175,6 +176,11 @@ pub(super) static SETTINGS: &[Setting] = settings! {
         "api" "NAME" OneOf(|| names([Api::Completions, Api::Chat])) =>
             "API of the server: /v1/completions or /v1/chat/completions",
             default: Some("completions"), commands: COMPLETING;
+        "until" "NAME" OneOf(|| names(Until::ALL)) =>
+            "Where a completion ends: after as many non-blank lines as the target has, read as the server writes them (lines), or at \
+             --max-tokens (tokens)",
+            default_text: Some("lines; tokens for function bodies, and where scores look at more than the target's lines"),
+            commands: COMPLETING;
         "concurrency" "N" COUNT => "Number of simultaneous requests", default: Some("4"), commands: COMPLETING;
         "samples" "N" COUNT => "Number of completions per prompt", default: Some("1"), commands: COMPLETING;
         "temperature" "T" Number(|number| (0.0..=100.0).contains(&number), "a number from 0 to 100") =>

@@ -8,8 +8,7 @@ use clap::Args;
 use repoformer::error::Error;
 use repoformer::selective::label::{
     CHUNK_LINES, CollectSettings, Drawing, Filter, InstanceKind, RecordFormat, Rejection,
-    Repositories, Shard,
-    collect, fingerprint,
+    Repositories, Shard, collect, fingerprint,
 };
 use repoformer::text::language::Language;
 
