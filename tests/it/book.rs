@@ -58,13 +58,15 @@ esac"#,
     (
         "pip",
         r#"case "$*" in
-"install .") test -f Cargo.toml ;;
+"install .") test -f pyproject.toml ;;
+"install -r "*) test -f "$3" ;;
 "install "[a-z]*) ;;
 *) echo "pip $*: unknown" >&2; exit 1 ;;
 esac"#,
     ),
     ("python", r#"exec python3 "$PROJECT/tests/fixtures/book/stand_in.py" "$@""#),
     ("lm_eval", r#"exec python3 "$PROJECT/tests/fixtures/book/stand_in.py" lm_eval "$@""#),
+    ("jupyter", r#"test "$1" = execute; test -f "$2""#),
     ("accelerate", r#"test "$1" = launch; shift; exec python "$@""#),
     ("torchrun", r#"test "$1" = --nproc_per_node; shift 2; exec python "$@""#),
     // The true script, with small archives from a server of this machine.
