@@ -147,7 +147,8 @@ fn growth(figure: Option<&Path>) {
     }
     if points.len() > 1 {
         let slope = |column: usize| {
-            let points: Vec<_> = points.iter().map(|(n, row)| (n.ln(), row[column].ln())).collect();
+            let points: Vec<_> =
+                points.iter().map(|(n, row)| (libm::log(*n), libm::log(row[column]))).collect();
             format!("{:.2}", slope(&points))
         };
         let slopes = [slope(1), slope(2), slope(3)].join(" | ");

@@ -20,12 +20,12 @@ const BOTTOM: f64 = 350.0;
 pub fn svg(lines: &[Line]) -> String {
     let points = || lines.iter().flat_map(|line| &line.points);
     let bounds = |value: fn(&(f64, f64)) -> f64| {
-        let logs = || points().map(|point| value(point).log10());
+        let logs = || points().map(|point| libm::log10(value(point)));
         (logs().fold(f64::MAX, f64::min).floor(), logs().fold(f64::MIN, f64::max).ceil())
     };
     let ((x0, x1), (y0, y1)) = (bounds(|point| point.0), bounds(|point| point.1));
-    let x = |n: f64| LEFT + (n.log10() - x0) / (x1 - x0) * (RIGHT - LEFT);
-    let y = |n: f64| BOTTOM - (n.log10() - y0) / (y1 - y0) * (BOTTOM - TOP);
+    let x = |n: f64| LEFT + (libm::log10(n) - x0) / (x1 - x0) * (RIGHT - LEFT);
+    let y = |n: f64| BOTTOM - (libm::log10(n) - y0) / (y1 - y0) * (BOTTOM - TOP);
     let mut out = format!(
         "<svg xmlns=\"http://www.w3.org/2000/svg\" viewBox=\"0 0 {WIDTH} {HEIGHT}\" font-family=\"sans-serif\" font-size=\"13\">\n\
          <rect width=\"100%\" height=\"100%\" fill=\"#fff\"/>\n"

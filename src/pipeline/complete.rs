@@ -215,7 +215,8 @@ fn own_style<'s>(record: &Object, known: Option<&'s Style>) -> Result<Option<&'s
 /// A prediction in RepoCoder's format.
 fn line(object: Object, generation: &Generation) -> Vec<u8> {
     let tokens: Vec<&str> = generation.tokens.iter().map(|token| token.text.as_str()).collect();
-    let logprobs: Vec<f64> = generation.tokens.iter().map(|token| token.probability.ln()).collect();
+    let logprobs: Vec<f64> =
+        generation.tokens.iter().map(|token| libm::log(token.probability)).collect();
     let finish = if generation.finish == Finish::Tokens { "length" } else { "stop" };
     let choices = json!([{
         "text": generation.text,

@@ -27,7 +27,7 @@ impl Alignment {
     pub(super) fn new(corpus: &Corpus) -> Self {
         let total = corpus.pieces.len().max(1) as f64;
         let information: Vec<f64> = (corpus.places.iter())
-            .map(|places| (1.0 + total / places.len().max(1) as f64).ln())
+            .map(|places| libm::log(1.0 + total / places.len().max(1) as f64))
             .collect();
         let lines = corpus.lines.len();
         let sum = |line| weigh(&information, corpus.line_pieces(line));
@@ -65,7 +65,7 @@ impl Alignment {
     fn gain(&self, line: usize) -> f64 {
         let similarity = self.similarities[line];
         let information = (self.line_information[line] / p::FULL_INFORMATION).min(1.0);
-        similarity.powf(p::POWER) * information - p::MISMATCH * (1.0 - similarity)
+        libm::pow(similarity, p::POWER) * information - p::MISMATCH * (1.0 - similarity)
     }
 
     /// Dice coefficients of the token multisets of one line and of each line, weighted by
@@ -118,7 +118,7 @@ mod tests {
         assert_eq!(alignment.similarities[0], 1.0);
         assert_eq!(alignment.similarities[1], 0.0);
         // `a` stands three times, `b` and `c` twice, among eight tokens.
-        let (a, b) = ((1.0_f64 + 8.0 / 3.0).ln(), (1.0_f64 + 8.0 / 2.0).ln());
+        let (a, b) = (libm::log(1.0 + 8.0 / 3.0), libm::log(1.0 + 8.0 / 2.0));
         let half = 2.0 * a / (a + b + a + b);
         assert!((alignment.similarities[2] - half).abs() < 1e-12);
     }

@@ -39,7 +39,7 @@ fn beam(predictor: &mut Predictor<'_>) -> Vec<Candidate> {
         for (score, number, piece) in continuations(predictor, &open) {
             let draft = &open[number].1;
             if piece == Piece::NEWLINE {
-                done.push(Candidate { pieces: draft.pieces.clone(), mass: score.exp() });
+                done.push(Candidate { pieces: draft.pieces.clone(), mass: libm::exp(score) });
             } else {
                 grown.push((score, predictor.extend(draft, piece)));
             }
@@ -58,7 +58,7 @@ fn continuations(predictor: &mut Predictor<'_>, open: &[(f64, Draft)]) -> Vec<(f
     for (number, (score, draft)) in open.iter().enumerate() {
         let tokens = predictor.next(draft);
         let scored = tokens.iter().take(search::BRANCH);
-        all.extend(scored.map(|(piece, share)| (score + share.ln(), number, *piece)));
+        all.extend(scored.map(|(piece, share)| (score + libm::log(*share), number, *piece)));
     }
     all.sort_by(|a, b| b.0.total_cmp(&a.0).then((a.1, a.2).cmp(&(b.1, b.2))));
     all.truncate(search::BEAM);
@@ -87,7 +87,7 @@ fn copies(predictor: &Predictor<'_>) -> Vec<Candidate> {
 fn normalize(candidates: &mut [Candidate], temperature: f64, share: f64) {
     let power = 1.0 / temperature;
     for candidate in candidates.iter_mut() {
-        candidate.mass = candidate.mass.powf(power);
+        candidate.mass = libm::pow(candidate.mass, power);
     }
     let sum: f64 = candidates.iter().map(|candidate| candidate.mass).sum();
     for candidate in candidates {

@@ -49,7 +49,7 @@ impl<'a> Evidence<'a> {
             + w::DEPTH * depth as f64;
         weight += match self.corpus.distance_to_last_block(line) {
             Some(rank) => w::RANK * rank as f64,
-            None => w::OWN + w::DISTANCE * ((self.corpus.lines.len() - index) as f64).ln(),
+            None => w::OWN + w::DISTANCE * libm::log((self.corpus.lines.len() - index) as f64),
         };
         weight
     }
@@ -101,8 +101,8 @@ impl<'a> Evidence<'a> {
         w::LAST_TOKEN * flag(suffix > 0)
             + w::FIRST_TOKEN * flag(starts(1))
             + w::FIRST_TWO_TOKENS * flag(starts(2))
-            + w::SUFFIX * (1.0 + suffix as f64).ln()
-            + w::SUFFIX_SHAPE * (1.0 + shape as f64).ln()
+            + w::SUFFIX * libm::log(1.0 + suffix as f64)
+            + w::SUFFIX_SHAPE * libm::log(1.0 + shape as f64)
     }
 
     /// Weight of the line two before the candidate, compared with the last line but one.

@@ -145,7 +145,7 @@ impl<'a> Predictor<'a> {
             let place = place as usize;
             let length = self.match_length(pieces, place).min(p::LONGEST);
             let factor = self.line_factors[corpus.line_of[place] as usize];
-            self.vote(corpus.follower(place), factor * (p::GROWTH * length as f64).exp());
+            self.vote(corpus.follower(place), factor * libm::exp(p::GROWTH * length as f64));
         }
     }
 
@@ -198,9 +198,9 @@ fn line_factor(corpus: &Corpus, alignment: &Alignment, index: usize) -> f64 {
     let aligned = corpus.previous(index).map_or(0.0, |before| alignment.scores[before]);
     let near = match corpus.distance_to_last_block(&corpus.lines[index]) {
         Some(rank) => p::RANK * rank as f64,
-        None => p::OWN - p::DISTANCE * ((corpus.lines.len() - index) as f64).ln(),
+        None => p::OWN - p::DISTANCE * libm::log((corpus.lines.len() - index) as f64),
     };
-    (p::ALIGNMENT * aligned + near).exp()
+    libm::exp(p::ALIGNMENT * aligned + near)
 }
 
 #[cfg(test)]

@@ -54,7 +54,7 @@ pub(super) fn collect(corpus: &Corpus, alignment: &Alignment, history: &History)
     let logs = (0..corpus.lines.len()).map(|line| evidence.log_weight(line));
     let logs: Vec<f64> = logs.collect();
     let top = logs.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let weights: Vec<f64> = logs.iter().map(|log| (log - top).exp()).collect();
+    let weights: Vec<f64> = logs.iter().map(|log| libm::exp(log - top)).collect();
     let least = NEGLIGIBLE * weights.iter().sum::<f64>();
     let kept = || weights.iter().enumerate().filter(|(_, weight)| **weight > least);
     let sum: f64 = kept().map(|(_, weight)| weight).sum();

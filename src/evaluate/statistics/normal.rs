@@ -57,7 +57,7 @@ fn quantile(p: f64) -> f64 {
         [7.784695709041462e-3, 3.224671290700398e-1, 2.445134137142996, 3.754408661907416, 1.0];
     let polynomial = |of: &[f64], x: f64| of.iter().fold(0.0, |sum, factor| sum * x + factor);
     let tail = |p: f64| {
-        let x = (-2.0 * p.ln()).sqrt();
+        let x = (-2.0 * libm::log(p)).sqrt();
         polynomial(&C, x) / polynomial(&D, x)
     };
     match p {

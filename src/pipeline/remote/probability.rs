@@ -162,7 +162,7 @@ fn answered(
 ) -> Vec<u8> {
     let mut object = record.object;
     object.remove("choices");
-    let next = json!({"text": token.text, "id": token.id, "logprob": logprob, "probability": logprob.exp(), "is_likeliest": is_likeliest});
+    let next = json!({"text": token.text, "id": token.id, "logprob": logprob, "probability": libm::exp(logprob), "is_likeliest": is_likeliest});
     object.insert("next_token".into(), next);
     let mut line = serde_json::to_vec(&object).unwrap_or_default();
     line.push(b'\n');

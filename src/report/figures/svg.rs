@@ -331,7 +331,7 @@ pub(super) fn ticks(low: f64, high: f64, count: usize) -> Vec<f64> {
     if !(rough.is_finite() && rough > 0.0) {
         return vec![low];
     }
-    let power = 10f64.powf(rough.log10().floor());
+    let power = 10_f64.powi(libm::log10(rough).floor() as i32);
     let factor = [1.0, 2.0, 5.0, 10.0].into_iter().find(|f| f * power >= rough * 0.999);
     let step = factor.unwrap_or(10.0) * power;
     let (first, last) = ((low / step - 1e-9).ceil() as i64, (high / step + 1e-9).floor() as i64);

@@ -96,14 +96,14 @@ impl Ngrams {
         query.longer(self, counts);
         let length = query.tokens.len();
         let shares = [2, 3, 4].map(|n| shares(length, n));
-        let penalty = (1.0 - 2.0_f64).exp();
+        let penalty = libm::exp(1.0 - 2.0);
         for (document, (score, counts)) in scores.iter_mut().zip(counts).enumerate() {
             if *score > 0.0 {
                 let share = |n: usize| shares[n][counts[n + 1] as usize];
-                let one = UNIFORM * (*score / total).ln();
+                let one = UNIFORM * libm::log(*score / total);
                 let sum = exact_sum([one, share(0), share(1), share(2)]);
                 let is_short = self.inverted.words.length(document) == 1;
-                *score = if is_short { penalty } else { 1.0 } * sum.exp();
+                *score = if is_short { penalty } else { 1.0 } * libm::exp(sum);
             }
         }
         length
@@ -120,7 +120,7 @@ impl Ngrams {
             count / length.saturating_sub(n).max(1) as f64
         };
         let is_short = length <= query;
-        let penalty = if is_short { (1.0 - query as f64 / length as f64).exp() } else { 1.0 };
+        let penalty = if is_short { libm::exp(1.0 - query as f64 / length as f64) } else { 1.0 };
         penalty * (share(0) * share(1) * share(2) * share(3)).sqrt().sqrt()
     }
 }
@@ -152,7 +152,7 @@ fn sort_by(
 fn shares(length: usize, n: usize) -> Vec<f64> {
     let all = (length + 1).saturating_sub(n);
     let share = |count: usize| if count == 0 { NONE } else { count as f64 } / all.max(1) as f64;
-    (0..=all).map(|count| UNIFORM * share(count).ln()).collect()
+    (0..=all).map(|count| UNIFORM * libm::log(share(count))).collect()
 }
 
 /// The sum of four numbers as if rounded once (Python's `math.fsum`), but for what two-term compensation cannot tell.

@@ -61,7 +61,7 @@ impl LineWeights {
         match self {
             Self::Equal => 1.0,
             Self::Reciprocal => 1.0 / (distance as f64 + 1.0),
-            Self::Exponential => (-(distance as f64)).exp(),
+            Self::Exponential => libm::exp(-(distance as f64)),
         }
     }
 }

@@ -43,7 +43,7 @@ impl Statistics {
 
 /// The natural logarithms of n + `offset` for n from 0 to `end`.
 pub(super) fn logarithms(offset: f64, end: usize) -> Vec<f64> {
-    (0..=end).map(|n| (n as f64 + offset).ln()).collect()
+    (0..=end).map(|n| libm::log(n as f64 + offset)).collect()
 }
 
 #[cfg(test)]

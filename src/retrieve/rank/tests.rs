@@ -71,7 +71,7 @@ mod twin {
         let idf = |word: &String| {
             let frequency =
                 documents.iter().filter(|document| document.contains(word)).count() as f64;
-            (n - frequency + 0.5).ln() - (frequency + 0.5).ln()
+            libm::log(n - frequency + 0.5) - libm::log(frequency + 0.5)
         };
         let known: BTreeSet<&String> = documents.iter().flatten().collect();
         let floor = 0.25 * (known.iter().map(|word| idf(word)).sum::<f64>() / known.len() as f64);
@@ -94,7 +94,7 @@ mod twin {
         let idf = |word: &String| {
             let frequency =
                 documents.iter().filter(|document| document.contains(word)).count() as f64;
-            ((1.0 + documents.len() as f64) / (1.0 + frequency)).ln() + 1.0
+            libm::log((1.0 + documents.len() as f64) / (1.0 + frequency)) + 1.0
         };
         let vector = |text: &[String]| {
             known.iter().map(|word| count(*word, text) as f64 * idf(word)).collect::<Vec<_>>()
@@ -133,9 +133,9 @@ mod twin {
                 return 0.0;
             }
             let common = if common == 0.0 { 0.1 } else { common };
-            logarithms += 0.25 * (common / sum(&|gram| count(gram, &of)).max(1.0)).ln();
+            logarithms += 0.25 * libm::log(common / sum(&|gram| count(gram, &of)).max(1.0));
         }
-        logarithms.exp()
+        libm::exp(logarithms)
     }
 
     fn weighted_ngram(query: &str, document: &str, language: Language) -> f64 {
@@ -146,7 +146,7 @@ mod twin {
             _ => 1.0,
         };
         let penalty =
-            if document.len() > 2 { 1.0 } else { (1.0 - 2.0 / document.len() as f64).exp() };
+            if document.len() > 2 { 1.0 } else { libm::exp(1.0 - 2.0 / document.len() as f64) };
         penalty * shares(&query, &document, weight)
     }
 
@@ -155,7 +155,7 @@ mod twin {
         let [syntax, flow] = codebleu::twin::shares(query, document, language);
         let (query, document) = (tokens(query), tokens(document));
         let ratio = query.len() as f64 / document.len() as f64;
-        let penalty = if document.len() > query.len() { 1.0 } else { (1.0 - ratio).exp() };
+        let penalty = if document.len() > query.len() { 1.0 } else { libm::exp(1.0 - ratio) };
         let bleu = shares(&document, &query, |_| 1.0);
         // No length divides by zero where there is something in common.
         let bleu = if bleu == 0.0 { 0.0 } else { penalty * bleu };

@@ -40,7 +40,7 @@ impl Vectors {
         for (term, &df) in frequency.iter().enumerate() {
             if df >= least {
                 number[term] = weights.len() as u32;
-                weights.push(1.0 + (f64::from(1 + documents as u32) / f64::from(1 + df)).ln());
+                weights.push(1.0 + libm::log(f64::from(1 + documents as u32) / f64::from(1 + df)));
             }
         }
         let mut vectors = Self { first: vec![0], entries: Vec::new(), terms: weights.len() };

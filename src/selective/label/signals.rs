@@ -71,7 +71,7 @@ pub fn signals(path: &Path, tasks: &TaskSet) -> Result<Vec<Signals>> {
     let mut signals: Vec<Signals> = signals.into_iter().map(Option::unwrap_or_default).collect();
     if signals.iter().any(|said| said.min_logprob.is_some()) {
         for place in empty {
-            signals[place].min_logprob = Some(f64::MIN_POSITIVE.ln());
+            signals[place].min_logprob = Some(libm::log(f64::MIN_POSITIVE));
         }
     }
     Ok(signals)

@@ -124,7 +124,9 @@ impl Policy {
             Self::Always => Some(1.0),
             Self::Random => Some(chance(example, seed)),
             Self::TrialRetrieval => example.top_score,
-            Self::TrialGeneration => example.signals.min_logprob.map(|least| 1.0 - least.exp()),
+            Self::TrialGeneration => {
+                example.signals.min_logprob.map(|least| 1.0 - libm::exp(least))
+            }
             Self::Entropy => example.signals.entropy,
             Self::SelfDecision => example.signals.cc_probability,
             Self::SelfGreedy => example.signals.cc_likeliest.map(f64::from),

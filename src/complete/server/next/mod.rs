@@ -9,6 +9,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::f64::consts::LN_2;
 use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -153,7 +154,7 @@ impl<'a> Prober<'a> {
         let text = self.token.text.clone();
         let token = TokenProbability { id: Some(self.token.id), text: text.clone(), logprob };
         // More than one half is the most.
-        let likeliest = match logprob > 0.5_f64.ln() {
+        let likeliest = match logprob > -LN_2 {
             true => Ok(token.clone()),
             false => {
                 let way = *self.way.lock().unwrap_or_else(PoisonError::into_inner);
@@ -220,7 +221,7 @@ impl<'a> Prober<'a> {
         if is_plain {
             return Ok(logprob);
         }
-        if logprob < 0.5_f64.ln() {
+        if logprob < -LN_2 {
             self.is_unforced.store(true, Ordering::Relaxed);
             return Ok(logprob);
         }

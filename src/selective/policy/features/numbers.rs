@@ -10,7 +10,7 @@ pub(super) fn share(part: usize, all: usize) -> f32 {
 
 /// Returns `ln(1 + count)`.
 pub(super) fn log(count: usize) -> f32 {
-    (count as f32).ln_1p()
+    libm::log1pf(count as f32)
 }
 
 /// Returns 1 for true, 0 for false.

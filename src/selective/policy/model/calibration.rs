@@ -73,7 +73,7 @@ pub(super) fn rounded(value: f64) -> f64 {
 }
 
 fn sigmoid(x: f64) -> f64 {
-    1.0 / (1.0 + (-x).exp())
+    1.0 / (1.0 + libm::exp(-x))
 }
 
 /// Newton's method on Platt's targets, which are moved towards even odds so that no score is certain.
@@ -81,14 +81,14 @@ fn platt(scores: &[f64], labels: &[bool]) -> Calibration {
     let positive = labels.iter().filter(|label| **label).count() as f64;
     let negative = labels.len() as f64 - positive;
     let (high, low) = ((positive + 1.0) / (positive + 2.0), 1.0 / (negative + 2.0));
-    let (mut slope, mut offset) = (1.0, ((positive + 1.0) / (negative + 1.0)).ln());
+    let (mut slope, mut offset) = (1.0, libm::log((positive + 1.0) / (negative + 1.0)));
     let loss = |slope: f64, offset: f64| -> f64 {
         (scores.iter().zip(labels))
             .map(|(score, &label)| {
                 let z = slope * score + offset;
                 let target = if label { high } else { low };
                 // ln(1 + e^z) − target · z, without overflow.
-                z.max(0.0) + (-z.abs()).exp().ln_1p() - target * z
+                z.max(0.0) + libm::log1p(libm::exp(-z.abs())) - target * z
             })
             .sum()
     };

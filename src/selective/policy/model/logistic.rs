@@ -71,8 +71,8 @@ impl Rows {
             let rest: f64 = sparse.iter().map(|&(column, value)| value * weights[column]).sum();
             let odds = intercept + dot(dense, &weights[..dense.len()]) + rest;
             let label = f64::from(label);
-            loss += odds.max(0.0) - label * odds + (-odds.abs()).exp().ln_1p();
-            let residual = 1.0 / (1.0 + (-odds).exp()) - label;
+            loss += odds.max(0.0) - label * odds + libm::log1p(libm::exp(-odds.abs()));
+            let residual = 1.0 / (1.0 + libm::exp(-odds)) - label;
             add(&mut gradient[..dense.len()], residual, dense);
             for &(column, value) in sparse {
                 gradient[column] += residual * value;
@@ -171,7 +171,7 @@ mod tests {
                     let (column, value) = all.sparse[row][0];
                     let dense: f64 = all.dense[row].iter().zip(weights).map(|(x, w)| x * w).sum();
                     let odds = weights[15] + dense + value * weights[column];
-                    (1.0 + (if all.labels[row] { -odds } else { odds }).exp()).ln()
+                    libm::log(1.0 + libm::exp(if all.labels[row] { -odds } else { odds }))
                 };
                 squares * regularisation / 2.0 + (0..all.labels.len()).map(of_row).sum::<f64>()
             };
