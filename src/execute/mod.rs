@@ -28,6 +28,7 @@ mod run;
 mod site;
 mod subject;
 mod summary;
+mod telling;
 mod test_map;
 mod verdict;
 

@@ -15,6 +15,7 @@ use super::copies::{Broken, Copies, tail};
 use super::guard::{Limits, RunOrder, RunOutcome};
 use super::log::{Filling, Log, RunRecord};
 use super::subject::Subject;
+use super::telling::telling_line;
 use super::verdict::{Status, Verdict, judge};
 use crate::error::{Error, Result};
 use crate::store::progress::Work;
@@ -397,6 +398,14 @@ impl Board<'_> {
             Step::Truth(turn) if status != Status::Pass => {
                 let again = if turn > 0 { " when run again" } else { "" };
                 let what = format!("its reference text does not pass{again}");
+                // What a limit says needs no more.
+                let is_own = matches!(status, Status::Fail | Status::Error | Status::NoTests)
+                    && !reason.starts_with("limit of");
+                let line = telling_line(&record.output_tail);
+                let line = line.filter(|line| is_own && !reason.contains(line));
+                let reason = [reason, line.unwrap_or_default()];
+                let reason = reason.into_iter().filter(|part| !part.is_empty());
+                let reason = reason.collect::<Vec<_>>().join("; ");
                 self.exclude(task, Some(status), in_words(&what, status, &reason));
             }
             Step::Truth(turn) => {

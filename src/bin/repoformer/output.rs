@@ -257,6 +257,13 @@ fn note_hidden(indent: &str, hidden: usize) {
     }
 }
 
+/// Says what to do about a warning.
+pub(crate) fn hint(text: &str) {
+    if !is_quiet() {
+        say_hint(text);
+    }
+}
+
 /// Reports skipped items, each once, and counts them.
 pub(crate) fn problems(problems: &[Error]) {
     let mut count = 0;

@@ -418,7 +418,6 @@ fn a_server_is_told_to_stop_once_it_has_written_enough() {
     assert_eq!(found.samples[0].finish_reason, None);
     let tokens: Vec<&str> = found.samples[0].tokens.iter().map(|token| &*token.text).collect();
     assert_eq!(tokens, ["x", " = 1", "\n"]);
-    drop(completer);
     drop(endpoint);
     let written = writes.join().unwrap();
     assert!(written < MOST, "the server wrote all");

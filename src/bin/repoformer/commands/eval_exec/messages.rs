@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use repoformer::evaluate::score::Missing;
-use repoformer::execute::{Execution, Summaries};
+use repoformer::execute::{Execution, Status, Summaries, TaskResult};
 use repoformer::task::TaskSet;
 
 use crate::output;
@@ -38,7 +38,14 @@ pub(super) fn list_tasks(tasks: &TaskSet, of: Vec<(usize, &str, &str)>) {
 }
 
 /// Reports excluded tasks, and repositories whose tests cannot be run.
-pub(super) fn report_execution(name: &str, execution: &Execution, tasks: &TaskSet, results: &Path) {
+/// With `runs_all`, each task runs all tests of its repository.
+pub(super) fn report_execution(
+    name: &str,
+    execution: &Execution,
+    tasks: &TaskSet,
+    results: &Path,
+    runs_all: bool,
+) {
     for (repository, broken) in &execution.broken {
         let output = match broken.output.trim() {
             "" => String::new(),
@@ -60,6 +67,16 @@ pub(super) fn report_execution(name: &str, execution: &Execution, tasks: &TaskSe
             .iter()
             .filter_map(|task| Some((task.line, &*task.task_id, &*task.excluded.as_ref()?.reason)));
         list_tasks(tasks, of.collect());
+        let is_failing = |of: &&TaskResult| {
+            let status = of.excluded.as_ref().and_then(|excluded| excluded.status);
+            matches!(status, Some(Status::Fail | Status::Error))
+        };
+        if runs_all && excluded.into_iter().any(|task| is_failing(&task)) {
+            output::hint(
+                "one failing test excludes every task that runs it. `eval --exec --mine-tests -o tests.jsonl` finds the tests that pass \
+                 with the reference text and fail with a broken hole; --tests tests.jsonl runs these alone",
+            );
+        }
     }
     let Execution { runs, reused, .. } = execution;
     output::note(format!("exec {name}: {runs} runs, {reused} results known or shared"));

@@ -73,7 +73,13 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     for (name, samples) in samples(args, settings, &experiment, &tasks, &mut manifest)? {
         check_missing(&tasks, &samples, missing)?;
         let execution = execute::run(&tasks, &subjects, &samples, &bench.settings, &copies)?;
-        report_execution(&name, &execution, &tasks, &bench.settings.results);
+        report_execution(
+            &name,
+            &execution,
+            &tasks,
+            &bench.settings.results,
+            commands.map.is_none(),
+        );
         named.push((name, execution));
     }
     let manifest = manifest.to_record();
