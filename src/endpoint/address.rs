@@ -2,10 +2,8 @@
 
 use ureq::http::Uri;
 
+use super::DEFAULT_KEY_VARIABLE;
 use crate::error::{Error, Result};
-
-/// Environment variable of the server's key, unless another one is named.
-pub const DEFAULT_KEY_VARIABLE: &str = "REPOFORMER_API_KEY";
 
 /// Replacement for secrets in messages.
 pub(super) const MASK: &str = "***";

@@ -8,10 +8,12 @@ use ureq::http::response::Parts;
 use ureq::http::{HeaderMap, StatusCode};
 
 use super::address::{MASK, masked};
+use super::excerpt::{SHOWN, excerpt};
 use super::retry::{Again, Failure, asked_wait, passes};
 
-/// Number of characters of a response shown in messages.
-const SHOWN: usize = 200;
+/// A server's response, whose body is still to be read.
+pub(super) type Response = ureq::http::Response<ureq::Body>;
+
 /// Limit of a response in bytes: a few hundred vectors of a few thousand numbers take some tens of millions.
 pub(super) const LONGEST: u64 = 1 << 29;
 
@@ -30,10 +32,7 @@ pub(super) struct Context<'a> {
 }
 
 /// Reads the JSON of a response.
-pub(super) fn read(
-    response: ureq::http::Response<ureq::Body>,
-    context: Context<'_>,
-) -> Result<Value, Failure> {
+pub(super) fn read(response: Response, context: Context<'_>) -> Result<Value, Failure> {
     let (parts, body) = response.into_parts();
     read_body(&parts, body, context)
 }
@@ -213,19 +212,6 @@ fn message_of(bytes: &[u8]) -> String {
     let places = ["/error/message", "/error", "/message", "/detail", "/detail/0/msg"];
     let message = places.iter().find_map(|place| value.pointer(place)?.as_str());
     excerpt(message.map_or(bytes, str::as_bytes))
-}
-
-/// The beginning of some bytes, on one line.
-pub(crate) fn excerpt(bytes: &[u8]) -> String {
-    // A character has at most four bytes; the rest need not be decoded.
-    let text = String::from_utf8_lossy(&bytes[..bytes.len().min(8 * SHOWN)]);
-    let text = text.split(|c: char| c.is_whitespace() || c.is_control());
-    let text = text.filter(|word| !word.is_empty()).collect::<Vec<_>>().join(" ");
-    match text.char_indices().nth(SHOWN) {
-        Some((end, _)) => format!("{}…", &text[..end]),
-        None if bytes.len() > 8 * SHOWN => format!("{text}…"),
-        None => text,
-    }
 }
 
 #[cfg(test)]

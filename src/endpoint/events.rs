@@ -2,23 +2,10 @@
 
 use std::io::{BufRead, BufReader, Read};
 
-use serde_json::Value;
-
-use super::Response;
+use super::Event;
 use super::address::MASK;
-use super::answer::{self, Context, LONGEST};
+use super::answer::{self, Context, LONGEST, Response};
 use super::retry::{Again, Failure};
-
-/// Part of a response.
-#[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Event {
-    /// A response begins; one that began before was not complete, and does not count.
-    Begin,
-    /// JSON of an event.
-    Data(Value),
-    /// JSON of the whole response, of a server that does not stream.
-    Whole(Value),
-}
 
 /// Hands on the events of a response, until `take` needs no more.
 pub(super) fn read(

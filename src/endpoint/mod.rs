@@ -2,40 +2,35 @@
 //!
 //! A request is sent again after a failure that may pass: no connection, a timeout, an incomplete answer, and the statuses
 //! 408, 429, 500, 502, 503 and 504. Everything else fails immediately, with the server's own message.
+//!
+//! Without the feature `http` there is no client: [`Endpoint::new`] says so.
 
-use std::env::VarError;
-use std::fmt;
-use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use serde_json::Value;
-use ureq::http::HeaderValue;
-use ureq::tls::{RootCerts, TlsConfig};
-
+#[cfg(not(feature = "http"))]
+mod absent;
+#[cfg(feature = "http")]
 mod address;
+#[cfg(feature = "http")]
 mod answer;
+#[cfg(feature = "http")]
+mod client;
+#[cfg(feature = "http")]
 mod events;
+mod excerpt;
+#[cfg(feature = "http")]
 mod retry;
-#[cfg(test)]
+#[cfg(all(test, feature = "http"))]
 pub(crate) mod test_server;
-#[cfg(test)]
-mod tests;
 
-pub use address::DEFAULT_KEY_VARIABLE;
-pub(crate) use answer::excerpt;
-pub(crate) use events::Event;
+#[cfg(not(feature = "http"))]
+pub use absent::Endpoint;
+#[cfg(feature = "http")]
+pub use client::Endpoint;
+pub(crate) use excerpt::{Event, excerpt};
 
-use address::{Address, MASK, masked};
-use answer::Context;
-use retry::{Again, Failure};
-
-use crate::error::{Error, Result};
-
-/// A path that every such server answers, if only with an error.
-const GREETING: &str = "/v1/models";
-
-/// Time to wait for that answer.
-const LONGEST_GREETING: Duration = Duration::from_secs(20);
+/// Environment variable of the server's key, unless another one is named.
+pub const DEFAULT_KEY_VARIABLE: &str = "REPOFORMER_API_KEY";
 
 /// Settings of the connection to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -76,320 +71,5 @@ impl ConnectionSettings {
     /// most two and a half minutes, or for an hour if it asks for that.
     pub fn patient() -> Self {
         Self { retries: 10, longest_retry_after: Duration::from_secs(3600), ..Self::default() }
-    }
-}
-
-/// A server's response, whose body is still to be read.
-type Response = ureq::http::Response<ureq::Body>;
-
-/// Receives a message before each retry.
-type Notice = dyn Fn(&str) + Send + Sync;
-
-/// A server's API. Cheap to clone; connections are shared and kept.
-///
-/// ```
-/// use repoformer::endpoint::{ConnectionSettings, Endpoint};
-/// let endpoint = Endpoint::new("http://localhost:8080", ConnectionSettings::default())?;
-/// assert_eq!(endpoint.url("/v1/embeddings"), "http://localhost:8080/v1/embeddings");
-/// assert_eq!(endpoint.url("/tokenize"), "http://localhost:8080/tokenize");
-/// let error = Endpoint::new("localhost:8080", ConnectionSettings::default()).unwrap_err();
-/// assert_eq!(error.to_string(), "localhost:8080: the URL has no scheme");
-/// # Ok::<(), repoformer::error::Error>(())
-/// ```
-#[derive(Clone)]
-pub struct Endpoint {
-    address: Address,
-    settings: ConnectionSettings,
-    key: Option<Key>,
-    agent: ureq::Agent,
-    notice: Option<Arc<Notice>>,
-}
-
-/// A server's key, which is not shown in messages.
-#[derive(Clone)]
-struct Key {
-    secret: String,
-    header: HeaderValue,
-}
-
-impl fmt::Debug for Endpoint {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Endpoint")
-            .field("url", &self.url("/v1"))
-            .field("key", &self.key.as_ref().map(|_| MASK))
-            .field("settings", &self.settings)
-            .finish_non_exhaustive()
-    }
-}
-
-impl Endpoint {
-    /// Client for the server at a URL, with or without `/v1` at its end. The proxy of `ALL_PROXY`, `HTTPS_PROXY` or
-    /// `HTTP_PROXY` is used, except for the hosts of `NO_PROXY` and for this machine itself.
-    ///
-    /// # Errors
-    /// The URL is invalid, or the variable named for the key is not set or contains no key.
-    pub fn new(url: &str, settings: ConnectionSettings) -> Result<Self> {
-        Self::with_environment(url, settings, |name| std::env::var(name))
-    }
-
-    fn with_environment(
-        url: &str,
-        settings: ConnectionSettings,
-        variable: impl Fn(&str) -> Result<String, VarError>,
-    ) -> Result<Self> {
-        let address = Address::parse(url)?;
-        let key = Key::from_environment(url, settings.key_variable.as_deref(), variable)?;
-        let mut config = ureq::Agent::config_builder()
-            .timeout_global(Some(settings.timeout))
-            .timeout_connect(Some(settings.connect_timeout))
-            // The body of an error response says what is wrong; a redirect would turn a POST into a GET.
-            .http_status_as_error(false)
-            .max_redirects(0)
-            .max_redirects_will_error(false)
-            // Certificates trusted by this machine: servers within a company have certificates of its own.
-            .tls_config(TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build())
-            .user_agent(concat!("repoformer/", env!("CARGO_PKG_VERSION")));
-        if address.local {
-            config = config.proxy(None);
-        }
-        Ok(Self { address, settings, key, agent: config.build().new_agent(), notice: None })
-    }
-
-    /// Sets a function that receives a message before each retry.
-    #[must_use]
-    pub fn on_retry(mut self, notice: impl Fn(&str) + Send + Sync + 'static) -> Self {
-        self.notice = Some(Arc::new(notice));
-        self
-    }
-
-    /// URL of a request for messages: keys in it are masked.
-    pub fn url(&self, path: &str) -> String {
-        masked(&self.address.of(path))
-    }
-
-    /// Sends JSON and returns the JSON of the answer. A path that begins with `/v1/` is below the API's version
-    /// (`/v1/embeddings`), any other beside it (llama.cpp's `/tokenize`).
-    ///
-    /// # Errors
-    /// [`Error::Endpoint`], after all retries or at once if none can help.
-    pub fn post_json(&self, path: &str, body: &Value) -> Result<Value> {
-        Ok(self.post_json_timed(path, body)?.0)
-    }
-
-    /// Sends JSON and returns the JSON of the answer and the time from the last request to it, without the delays before
-    /// retries.
-    ///
-    /// # Errors
-    /// As for [`post_json`](Self::post_json).
-    pub fn post_json_timed(&self, path: &str, body: &Value) -> Result<(Value, Duration)> {
-        self.exchange(path, Some(body.to_string().as_bytes()), &mut |response| {
-            answer::read(response, self.context())
-        })
-    }
-
-    /// Sends JSON and hands on the events of the answer one by one, until `take` returns that it needs no more; then the connection
-    /// is closed, which tells the server to stop. Returns the time from the last request to there. A server that does not stream
-    /// gives one event, its whole answer.
-    ///
-    /// # Errors
-    /// As for [`post_json`](Self::post_json).
-    pub(crate) fn post_events(
-        &self,
-        path: &str,
-        body: &Value,
-        take: &mut dyn FnMut(Event) -> bool,
-    ) -> Result<Duration> {
-        let sent = body.to_string();
-        let read = &mut |response| events::read(response, self.context(), take);
-        Ok(self.exchange(path, Some(sent.as_bytes()), read)?.1)
-    }
-
-    /// Tells the user something about this server, as before a retry.
-    pub(crate) fn tell(&self, path: &str, text: &str) {
-        if let Some(notice) = &self.notice {
-            notice(&format!("{}: {text}", self.url(path)));
-        }
-    }
-
-    /// Returns the JSON at a path (`/v1/models`).
-    ///
-    /// # Errors
-    /// As for [`post_json`](Self::post_json).
-    pub fn get_json(&self, path: &str) -> Result<Value> {
-        let read = &mut |response| answer::read(response, self.context());
-        Ok(self.exchange(path, None, read)?.0)
-    }
-
-    /// Checks that a server answers, whatever its answer is: called before many requests, so that a wrong address is not retried
-    /// for each of them.
-    ///
-    /// # Errors
-    /// No connection is possible.
-    pub fn greet(&self) -> Result<()> {
-        let url = self.address.of(GREETING);
-        let request = self.agent.get(&url).config();
-        let request = request.timeout_global(Some(LONGEST_GREETING)).build();
-        let Err(error) = self.with_key(request).call() else {
-            return Ok(());
-        };
-        let failure = answer::unanswered(&error, self.context());
-        // A server too busy to answer exists.
-        let is_busy = matches!(error, ureq::Error::Timeout(ureq::Timeout::Global));
-        if failure.is_silence && !is_busy {
-            return Err(self.failed(GREETING, failure));
-        }
-        Ok(())
-    }
-
-    /// Error for an answer of this server that is not as needed.
-    pub fn error(&self, path: &str, reason: impl Into<String>, hint: impl Into<String>) -> Error {
-        let status = Some(200);
-        self.failed(path, Failure { status, ..Failure::new(Again::Never, reason, hint) })
-    }
-
-    fn failed(&self, path: &str, failure: Failure) -> Error {
-        Error::Endpoint {
-            url: self.url(path),
-            reason: self.without_key(failure.reason),
-            hint: failure.hint,
-            status: failure.status,
-        }
-    }
-
-    fn exchange<T>(
-        &self,
-        path: &str,
-        body: Option<&[u8]>,
-        read: &mut dyn FnMut(Response) -> Result<T, Failure>,
-    ) -> Result<(T, Duration)> {
-        let (mut retries, mut waited) = (0, Duration::ZERO);
-        loop {
-            let begin = Instant::now();
-            let mut failure = match self.once(path, body).and_then(&mut *read) {
-                Ok(value) => return Ok((value, begin.elapsed())),
-                Err(failure) => failure,
-            };
-            let seed = [path.as_bytes(), body.unwrap_or_default()].concat();
-            let Some(wait) = self.wait(&failure, retries, waited, &seed) else {
-                if retries > 0 {
-                    failure.reason += &format!("; sent {} times", retries + 1);
-                }
-                return Err(self.failed(path, failure));
-            };
-            if let Some(notice) = &self.notice {
-                let of = |most: u32| format!("{} of {most}", retries + 1);
-                let count = match failure.again {
-                    Again::After(_) => "as the server asks".to_owned(),
-                    Again::AtMost(times) => of(times.min(self.settings.retries)),
-                    _ => of(self.settings.retries),
-                };
-                let (url, seconds) = (self.url(path), wait.as_secs_f64());
-                let text =
-                    format!("{url}: {}; retrying in {seconds:.1} s ({count})", failure.reason);
-                notice(&self.without_key(text));
-            }
-            std::thread::sleep(wait);
-            retries += 1;
-            waited += wait;
-        }
-    }
-
-    fn context(&self) -> Context<'_> {
-        let named = self.settings.key_variable.as_deref();
-        Context {
-            timeout: self.settings.timeout,
-            key_variable: named.unwrap_or(DEFAULT_KEY_VARIABLE),
-            key: self.key.as_ref().map(|key| &*key.secret),
-        }
-    }
-
-    /// Sends a request once.
-    fn once(&self, path: &str, body: Option<&[u8]>) -> Result<Response, Failure> {
-        let url = self.address.of(path);
-        let sent = match body {
-            Some(body) => {
-                let request = self.agent.post(&url).header("content-type", "application/json");
-                self.with_key(request).send(body)
-            }
-            None => self.with_key(self.agent.get(&url)).call(),
-        };
-        sent.map_err(|error| answer::unanswered(&error, self.context()))
-    }
-
-    /// Adds the server's key to a request.
-    fn with_key<Body>(&self, request: ureq::RequestBuilder<Body>) -> ureq::RequestBuilder<Body> {
-        match &self.key {
-            Some(key) => request.header("authorization", &key.header),
-            None => request,
-        }
-    }
-
-    /// Delay before the request is sent again, after a number of retries and a time waited; `None` to give up. `seed` varies
-    /// the delay between requests.
-    fn wait(
-        &self,
-        failure: &Failure,
-        retries: u32,
-        waited: Duration,
-        seed: &[u8],
-    ) -> Option<Duration> {
-        let settings = &self.settings;
-        let back_off = |longest| retry::back_off(settings.first_delay, longest, retries, seed);
-        match failure.again {
-            Again::Never => None,
-            // Clients that were given the same time do not return together, and return ever more rarely.
-            Again::After(asked) => {
-                let asked = asked.checked_add(back_off(settings.first_delay))?;
-                let wait = asked.max(back_off(settings.longest_delay));
-                let total = waited.checked_add(wait)?;
-                (total <= settings.longest_retry_after).then_some(wait)
-            }
-            Again::AtMost(times) if retries >= times => None,
-            Again::Later | Again::AtMost(_) => {
-                (retries < settings.retries).then(|| back_off(settings.longest_delay))
-            }
-        }
-    }
-
-    /// Masks the key, which servers repeat in their messages.
-    fn without_key(&self, text: String) -> String {
-        match &self.key {
-            Some(key) => text.replace(&key.secret, MASK),
-            None => text,
-        }
-    }
-}
-
-impl Key {
-    /// Reads the key from the named variable, or from the default one.
-    fn from_environment(
-        url: &str,
-        named: Option<&str>,
-        variable: impl Fn(&str) -> Result<String, VarError>,
-    ) -> Result<Option<Self>> {
-        let name = named.unwrap_or(DEFAULT_KEY_VARIABLE);
-        let wrong = |reason: String| Error::Endpoint {
-            url: masked(url),
-            reason,
-            hint: format!("set {name} to the server's key, and nothing else"),
-            status: None,
-        };
-        let not = |what: &str| wrong(format!("the environment variable {name} {what}"));
-        let value = match variable(name) {
-            Ok(value) => value,
-            Err(VarError::NotPresent) if named.is_none() => return Ok(None),
-            Err(VarError::NotPresent) => return Err(not("is not set")),
-            Err(_) => return Err(not("is not UTF-8")),
-        };
-        let secret = value.trim();
-        if secret.is_empty() {
-            return if named.is_none() { Ok(None) } else { Err(not("is empty")) };
-        }
-        let mut header = HeaderValue::from_str(&format!("Bearer {secret}"))
-            .ok()
-            .filter(|_| secret.bytes().all(|byte| byte.is_ascii_graphic()))
-            .ok_or_else(|| not("contains characters that no key has"))?;
-        header.set_sensitive(true);
-        Ok(Some(Self { secret: secret.into(), header }))
     }
 }

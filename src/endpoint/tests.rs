@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use serde_json::json;
 
-use super::test_server::{Server, answer, gate, ok, quick, refusal};
+use super::super::test_server::{Server, answer, gate, ok, quick, refusal};
 use super::*;
 
 fn failure(server: &Server) -> Error {

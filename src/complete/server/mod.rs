@@ -16,7 +16,7 @@ mod journal;
 mod next;
 mod request;
 mod run;
-#[cfg(test)]
+#[cfg(all(test, feature = "http"))]
 mod tests;
 mod uncertainty;
 

@@ -313,5 +313,5 @@ pub(super) fn numbers(value: &Value) -> Result<Vec<f32>, String> {
     list.iter().enumerate().map(number).collect()
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "http"))]
 mod tests;

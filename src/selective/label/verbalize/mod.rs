@@ -5,6 +5,10 @@
 //! - [`Split`]: repositories for training, validation and test.
 //! - [`verbalize`]: a file of labels → JSON lines and Parquet.
 
+#[cfg(feature = "parquet")]
+mod parquet;
+#[cfg(not(feature = "parquet"))]
+#[path = "absent.rs"]
 mod parquet;
 mod row;
 mod sequence;
@@ -41,7 +45,7 @@ const BATCH: usize = 8 << 20;
 /// as their repositories are now trained on. The output does not depend on the number of threads.
 ///
 /// # Errors
-/// A file cannot be read or written, the labels are of several models or metrics, no instance can be a sequence, or there are too few
+/// This build lacks the feature `parquet`, a file cannot be read or written, the labels are of several models or metrics, no instance can be a sequence, or there are too few
 /// repositories for the splits.
 pub fn verbalize(
     labels: &Path,

@@ -3,10 +3,8 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use serde_json::{Value, json};
-use tokenizers::AddedToken;
-
-use super::file::{Encoded, File, Part, not_read, parse, tokenizer_error};
+use super::file::{File, extend};
+use super::parts::{Encoded, Part, not_read, tokenizer_error};
 use super::{Kind, Tokenizer};
 use crate::error::Result;
 
@@ -93,36 +91,4 @@ impl Encoder {
     pub fn decode(&self, ids: &[u32]) -> Result<String> {
         self.file.decode(ids)
     }
-}
-
-/// Tokens and their ids.
-type TokenIds = Vec<(String, u32)>;
-
-/// Adds special tokens to a `tokenizer.json`, leaving everything else unchanged; returns it with the tokens' ids.
-fn extend(path: &Path, bytes: &[u8], tokens: &[&str]) -> Result<(Vec<u8>, TokenIds)> {
-    let mut tokenizer = parse(path, bytes)?;
-    let special = |token: &&str| AddedToken::from(*token, true).normalized(false);
-    let new: Vec<AddedToken> = tokens.iter().map(special).collect();
-    tokenizer.add_special_tokens(&new);
-    let mut json: Value = serde_json::from_slice(bytes)
-        .map_err(|e| tokenizer_error(path, format!("it is not JSON: {e}")))?;
-    let list = json["added_tokens"].as_array_mut();
-    let mut list = list.map(std::mem::take).unwrap_or_default();
-    let mut added = Vec::new();
-    for token in tokens {
-        let id = tokenizer.token_to_id(token);
-        let id = id.ok_or_else(|| tokenizer_error(path, format!("it does not accept {token}")))?;
-        // An ordinary added token becomes special.
-        list.retain(|old| old["content"] != *token);
-        list.push(json!({
-            "id": id, "content": token, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
-            "special": true,
-        }));
-        added.push(((*token).to_owned(), id));
-    }
-    json["added_tokens"] = Value::Array(list);
-    let mut text = serde_json::to_vec_pretty(&json)
-        .map_err(|e| tokenizer_error(path, format!("it cannot be written: {e}")))?;
-    text.push(b'\n');
-    Ok((text, added))
 }

@@ -1,42 +1,15 @@
 //! The tokenizer of a `tokenizer.json`, and texts made of plain parts and special tokens.
 
 use std::fmt;
-use std::io;
 use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use serde_json::Value;
+use serde_json::{Value, json};
 use tokenizers::{AddedToken, ModelWrapper, PostProcessorWrapper, Tokenizer};
 
+use super::parts::{Encoded, Part, not_read, tokenizer_error};
 use crate::error::{Error, Result};
-
-/// A part of a text that is counted or encoded as a whole.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Part<'t> {
-    /// A special token; plain text if the tokenizer does not have it.
-    Special(&'t str),
-    /// Code, or any other text, whatever characters it contains.
-    Plain(&'t str),
-}
-
-impl<'t> Part<'t> {
-    /// Characters of the part.
-    pub fn text(&self) -> &'t str {
-        match self {
-            Self::Special(text) | Self::Plain(text) => text,
-        }
-    }
-}
-
-/// Ids of a text made of parts.
-#[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Encoded {
-    /// One id per token.
-    pub ids: Vec<u32>,
-    /// Positions of the ids of [`Part::Special`].
-    pub specials: Vec<usize>,
-}
 
 /// A tokenizer that was read from a file.
 pub(super) struct File {
@@ -279,19 +252,8 @@ fn ids_before(tokenizer: &Tokenizer) -> Vec<u32> {
     with[..at].to_vec()
 }
 
-pub(super) fn tokenizer_error(path: &Path, reason: String) -> Error {
-    Error::Tokenizer { path: path.to_owned(), reason }
-}
-
-pub(super) fn not_read(path: &Path, reason: io::Error) -> Error {
-    match reason.kind() {
-        io::ErrorKind::NotFound => tokenizer_error(path, "this tokenizer does not exist".into()),
-        _ => Error::reading(path, "read this tokenizer", reason),
-    }
-}
-
 /// Parses the content of a file.
-pub(super) fn parse(path: &Path, bytes: &[u8]) -> Result<Tokenizer> {
+fn parse(path: &Path, bytes: &[u8]) -> Result<Tokenizer> {
     // The crate's `from_bytes` is generic: its whole parser would be compiled again here.
     let read = str::from_utf8(bytes).map_err(tokenizers::Error::from).and_then(str::parse);
     read.map_err(|e| not_a_tokenizer(path, bytes, &*e))
@@ -315,4 +277,36 @@ fn not_a_tokenizer(path: &Path, bytes: &[u8], reason: &(dyn std::error::Error + 
         Ok(_) => "it is not a tokenizer.json: it has no \"model\"".into(),
     };
     tokenizer_error(path, what)
+}
+
+/// Tokens and their ids.
+pub(super) type TokenIds = Vec<(String, u32)>;
+
+/// Adds special tokens to a `tokenizer.json`, leaving everything else unchanged; returns it with the tokens' ids.
+pub(super) fn extend(path: &Path, bytes: &[u8], tokens: &[&str]) -> Result<(Vec<u8>, TokenIds)> {
+    let mut tokenizer = parse(path, bytes)?;
+    let special = |token: &&str| AddedToken::from(*token, true).normalized(false);
+    let new: Vec<AddedToken> = tokens.iter().map(special).collect();
+    tokenizer.add_special_tokens(&new);
+    let mut json: Value = serde_json::from_slice(bytes)
+        .map_err(|e| tokenizer_error(path, format!("it is not JSON: {e}")))?;
+    let list = json["added_tokens"].as_array_mut();
+    let mut list = list.map(std::mem::take).unwrap_or_default();
+    let mut added = Vec::new();
+    for token in tokens {
+        let id = tokenizer.token_to_id(token);
+        let id = id.ok_or_else(|| tokenizer_error(path, format!("it does not accept {token}")))?;
+        // An ordinary added token becomes special.
+        list.retain(|old| old["content"] != *token);
+        list.push(json!({
+            "id": id, "content": token, "single_word": false, "lstrip": false, "rstrip": false, "normalized": false,
+            "special": true,
+        }));
+        added.push(((*token).to_owned(), id));
+    }
+    json["added_tokens"] = Value::Array(list);
+    let mut text = serde_json::to_vec_pretty(&json)
+        .map_err(|e| tokenizer_error(path, format!("it cannot be written: {e}")))?;
+    text.push(b'\n');
+    Ok((text, added))
 }

@@ -4,10 +4,17 @@
 //! `tokenizer.json` of Hugging Face's `tokenizers`. Code is always read as code: a source file that spells a special token,
 //! such as `<fim_prefix>`, has the tokens of those characters. Only tokens written by a prompt style are special
 //! ([`Part::Special`]). No token is added at the start or the end of a text.
+//!
+//! Without the feature `tokenizers` a `tokenizer.json` cannot be read: [`Tokenizer::open`] and [`Encoder::open`] say so.
 
 mod cut;
 mod encoder;
+#[cfg(feature = "tokenizers")]
 mod file;
+#[cfg(not(feature = "tokenizers"))]
+#[path = "absent.rs"]
+mod file;
+mod parts;
 
 use std::cell::RefCell;
 use std::fmt;
@@ -21,7 +28,7 @@ use super::{P50k, PieceCache, vocabulary};
 use crate::error::{Error, Result};
 pub use encoder::Encoder;
 use file::File;
-pub use file::{Encoded, Part};
+pub use parts::{Encoded, Part};
 
 /// The one special token of p50k_base, and its id.
 const END_OF_TEXT: (&str, u32) = ("<|endoftext|>", 50_256);

@@ -1,0 +1,84 @@
+//! What stands in the client's place in a build without it.
+
+use std::convert::Infallible;
+use std::time::Duration;
+
+use serde_json::Value;
+
+use super::{ConnectionSettings, Event};
+use crate::error::{Error, Result};
+
+/// A server's API. This build lacks the feature `http`, so there is none.
+#[derive(Debug, Clone)]
+pub struct Endpoint(Infallible);
+
+impl Endpoint {
+    /// # Errors
+    /// Always: this build has no HTTP client.
+    pub fn new(url: &str, _settings: ConnectionSettings) -> Result<Self> {
+        Err(Error::Endpoint {
+            url: url.to_owned(),
+            reason: "this build asks no servers: it lacks the feature `http`".into(),
+            hint: "add `http` to the features of the dependency `repoformer`".into(),
+            status: None,
+        })
+    }
+
+    /// Unreachable.
+    #[must_use]
+    pub fn on_retry(self, _notice: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self
+    }
+
+    /// Unreachable.
+    pub fn url(&self, _path: &str) -> String {
+        match self.0 {}
+    }
+
+    /// # Errors
+    /// Unreachable.
+    pub fn post_json(&self, _path: &str, _body: &Value) -> Result<Value> {
+        match self.0 {}
+    }
+
+    /// # Errors
+    /// Unreachable.
+    pub fn post_json_timed(&self, _path: &str, _body: &Value) -> Result<(Value, Duration)> {
+        match self.0 {}
+    }
+
+    pub(crate) fn post_events(
+        &self,
+        _path: &str,
+        _body: &Value,
+        _take: &mut dyn FnMut(Event) -> bool,
+    ) -> Result<Duration> {
+        match self.0 {}
+    }
+
+    pub(crate) fn tell(&self, _path: &str, _text: &str) {
+        match self.0 {}
+    }
+
+    /// # Errors
+    /// Unreachable.
+    pub fn get_json(&self, _path: &str) -> Result<Value> {
+        match self.0 {}
+    }
+
+    /// # Errors
+    /// Unreachable.
+    pub fn greet(&self) -> Result<()> {
+        match self.0 {}
+    }
+
+    /// Unreachable.
+    pub fn error(
+        &self,
+        _path: &str,
+        _reason: impl Into<String>,
+        _hint: impl Into<String>,
+    ) -> Error {
+        match self.0 {}
+    }
+}

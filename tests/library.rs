@@ -1,0 +1,79 @@
+//! The library without its command line, in any choice of features: what needs one that is off says so.
+
+use std::path::Path;
+
+use repoformer::endpoint::{ConnectionSettings, Endpoint};
+use repoformer::evaluate::metrics::Metric;
+use repoformer::prompt::style::{DecisionFrame, Style};
+use repoformer::repository::corpus::Repository;
+use repoformer::text::language::Language;
+use repoformer::text::tokenize::model::{Encoder, Tokenizer};
+
+fn project(path: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(path)
+}
+
+#[test]
+fn the_core_needs_no_feature() {
+    let reading =
+        Repository::read(&project("data/repos"), "tidewatch", Language::Python).unwrap();
+    assert!(reading.repository.files.len() > 3 && reading.skipped.is_empty());
+    let p50k: Tokenizer = "p50k_base".parse().unwrap();
+    assert_eq!(p50k.count("import numpy as np\n"), 6);
+    let style: Style = "starcoder".parse().unwrap();
+    assert!(DecisionFrame::of(&style, None, None).is_ok());
+    let scores = Metric::RepoCoder.score("x = 1", &["x = 1"], Language::Python);
+    assert_eq!(scores, [1.0, 1.0]);
+}
+
+/// An outcome that is as good as the feature that it needs.
+#[track_caller]
+fn needs<T, E: std::fmt::Display>(feature: &str, is_on: bool, outcome: Result<T, E>) {
+    match (is_on, outcome) {
+        (true, Ok(_)) => {}
+        (true, Err(error)) => panic!("{error}"),
+        (false, Ok(_)) => panic!("{feature} is off"),
+        (false, Err(error)) => {
+            let error = error.to_string();
+            assert!(error.contains(&format!("lacks the feature `{feature}`")), "{error}");
+        }
+    }
+}
+
+#[test]
+fn what_needs_a_feature_says_so() {
+    let (http, tokenizers) = (cfg!(feature = "http"), cfg!(feature = "tokenizers"));
+    needs("http", http, Endpoint::new("http://localhost:1", ConnectionSettings::default()));
+    let file = project("tests/fixtures/tokenizers/starcoder.json");
+    needs("tokenizers", tokenizers, file.to_str().unwrap().parse::<Tokenizer>());
+    needs("tokenizers", tokenizers, Encoder::open(&file, &["<cc>"]));
+}
+
+/// Parquet is written from sequences, which need a model's tokenizer.
+#[cfg(feature = "tokenizers")]
+#[test]
+fn training_sequences_need_parquet() {
+    use repoformer::selective::label::verbalize::{Proportions, VerbalizeSettings, verbalize};
+    let folder = tempfile::tempdir().unwrap();
+    let labels = folder.path().join("labels.jsonl");
+    let label = r#"{"task_id": "r/0", "prompt": "x = ", "groundtruth": "1", "right_context": "", "label": false, "metadata": {"task_id": "r/0", "repository": "r", "file": "r/a.py", "filename": "r/a.py"}, "crossfile_context": {"text": "", "list": []}}"#;
+    std::fs::write(&labels, format!("{label}\n")).unwrap();
+    let frame = DecisionFrame::of(&"starcoder".parse().unwrap(), None, None).unwrap();
+    let specials = frame.specials();
+    let tokenizer = project("tests/fixtures/tokenizers/starcoder.json");
+    let encoder = Encoder::open(&tokenizer, &specials).unwrap();
+    let settings = VerbalizeSettings {
+        max_tokens: 2048,
+        max_cross_file_tokens: 512,
+        end: None,
+        lambda: 1.0,
+        held_out: Proportions { validation: 0.0, test: 0.0 },
+        seed: 0,
+        frame: frame.clone(),
+    };
+    let into = folder.path().join("into");
+    let written = verbalize(&labels, &encoder, &settings, &into, &|_| {});
+    needs("parquet", cfg!(feature = "parquet"), written);
+    assert_eq!(into.join("train.parquet").exists(), cfg!(feature = "parquet"));
+    assert_eq!(into.join("train.jsonl").exists(), cfg!(feature = "parquet"), "both, or none");
+}
