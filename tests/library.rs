@@ -15,8 +15,7 @@ fn project(path: &str) -> std::path::PathBuf {
 
 #[test]
 fn the_core_needs_no_feature() {
-    let reading =
-        Repository::read(&project("data/repos"), "tidewatch", Language::Python).unwrap();
+    let reading = Repository::read(&project("data/repos"), "tidewatch", Language::Python).unwrap();
     assert!(reading.repository.files.len() > 3 && reading.skipped.is_empty());
     let p50k: Tokenizer = "p50k_base".parse().unwrap();
     assert_eq!(p50k.count("import numpy as np\n"), 6);
