@@ -46,6 +46,6 @@ pub use remote::{
 };
 pub use search::{SearchTime, search, search_time};
 pub use selective::{Selective, SignalSources, forget_outdated, selective, write_chosen};
-pub use stage::StageReport;
+pub use stage::{Rebuilt, StageReport};
 pub use vectorize::{vectorize_queries, vectorize_repositories};
 pub use window::{window_queries, window_repositories};

@@ -20,7 +20,9 @@ pub struct StageReport {
     pub current: usize,
     /// Records in all of them.
     pub records: u64,
-    /// Warnings: artifacts that were stale or damaged and so rebuilt.
+    /// Artifacts that were stale or damaged and so rebuilt.
+    pub rebuilt: Vec<Rebuilt>,
+    /// Warnings.
     pub warnings: Vec<String>,
     /// Tasks that do not fit the files that they name, and were worked on all the same.
     pub misfits: Vec<Error>,
@@ -30,12 +32,42 @@ pub struct StageReport {
     pub outputs: Vec<PathBuf>,
 }
 
+/// An artifact that was stale or damaged and so rebuilt.
+#[derive(Debug)]
+pub struct Rebuilt {
+    /// Its path.
+    pub path: PathBuf,
+    /// Why: `repository changed`, `damaged: …`.
+    pub reason: String,
+    /// Whether it was stale, rather than damaged.
+    pub is_stale: bool,
+}
+
+impl Rebuilt {
+    /// Whether the reason is another artifact that was made again before, rather than something outside the cache.
+    pub fn follows(&self) -> bool {
+        let input = self.reason.strip_suffix(" changed").filter(|_| self.is_stale);
+        input.is_some_and(|input| !["repository", "tasks"].contains(&input))
+    }
+}
+
+impl std::fmt::Display for Rebuilt {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { path, reason, is_stale } = self;
+        match is_stale {
+            true => write!(f, "{}: stale ({reason}), rebuilt", path.display()),
+            false => write!(f, "{}: {reason}; rebuilt", path.display()),
+        }
+    }
+}
+
 impl StageReport {
     /// Adds what another did.
     pub fn merge(&mut self, other: Self) {
         self.built += other.built;
         self.current += other.current;
         self.records += other.records;
+        self.rebuilt.extend(other.rebuilt);
         self.warnings.extend(other.warnings);
         self.misfits.extend(other.misfits);
         self.problems.extend(other.problems);
@@ -43,14 +75,9 @@ impl StageReport {
     }
 
     fn note(&mut self, path: &Path, state: &State) {
-        match state {
-            State::Stale(reason) => {
-                self.warnings.push(format!("{}: stale ({reason}), rebuilt", path.display()))
-            }
-            State::Damaged(reason) => {
-                self.warnings.push(format!("{}: {reason}; rebuilt", path.display()))
-            }
-            State::Missing | State::Current(_) => {}
+        if let State::Stale(reason) | State::Damaged(reason) = state {
+            let is_stale = matches!(state, State::Stale(_));
+            self.rebuilt.push(Rebuilt { path: path.to_owned(), reason: reason.clone(), is_stale });
         }
     }
 

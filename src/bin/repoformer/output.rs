@@ -10,7 +10,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
 use repoformer::error::Error;
-use repoformer::pipeline::StageReport;
+use repoformer::pipeline::{Rebuilt, StageReport};
 use repoformer::store::artifact::write_file;
 use repoformer::store::manifest;
 
@@ -305,8 +305,48 @@ pub(crate) fn failures(number: usize) {
     PROBLEMS.fetch_add(number, Relaxed);
 }
 
+/// Reasons for rebuilding stale artifacts that were printed so far.
+static REBUILT_FOR: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// Warns of artifacts that were rebuilt, in one line without `-v`. What has a reason that was printed before, or follows from
+/// a rebuild that was, is not printed again.
+pub(crate) fn rebuilt(artifacts: &[Rebuilt]) {
+    if is_verbose() {
+        return artifacts.iter().for_each(|one| warning(one.to_string()));
+    }
+    let mut printed = REBUILT_FOR.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_known = |one: &Rebuilt| {
+        one.is_stale && (printed.contains(&one.reason) || one.follows() && !printed.is_empty())
+    };
+    let new: Vec<&Rebuilt> = artifacts.iter().filter(|one| !is_known(one)).collect();
+    match new[..] {
+        [] => {}
+        [one] => warning(one.to_string()),
+        _ => {
+            let all_follow = new.iter().all(|one| one.follows());
+            let mut reasons: Vec<&str> = Vec::new();
+            for one in new.iter().filter(|one| all_follow || !one.follows()) {
+                if !reasons.contains(&&*one.reason) {
+                    reasons.push(&one.reason);
+                }
+            }
+            let more = match reasons.len().saturating_sub(WARNINGS_SHOWN) {
+                0 => String::new(),
+                more => format!("; {more} other reasons"),
+            };
+            reasons.truncate(WARNINGS_SHOWN);
+            let are_stale = new.iter().all(|one| one.is_stale);
+            let state = if are_stale { "stale" } else { "stale or damaged" };
+            let (count, reasons) = (new.len(), reasons.join("; "));
+            warning(format!("{count} {state} artifacts rebuilt: {reasons}{more} (-v lists them)"));
+        }
+    }
+    printed.extend(new.iter().filter(|one| one.is_stale).map(|one| one.reason.clone()));
+}
+
 /// Reports the work of a stage.
 pub(crate) fn report(stage: &str, report: &StageReport) {
+    rebuilt(&report.rebuilt);
     let few = shown(WARNINGS_SHOWN);
     report.warnings.iter().take(few).for_each(warning);
     note_hidden("", report.warnings.len().saturating_sub(few));

@@ -105,6 +105,7 @@ impl Row {
         resampling: &Resampling,
     ) -> Result<Row> {
         let (scores, report) = pipeline::scores(experiment, mode, &completion.model, None)?;
+        output::rebuilt(&report.rebuilt);
         report.warnings.iter().for_each(output::warning);
         output::problems(&report.problems);
         let name = experiment.layout.mode_name(mode);
