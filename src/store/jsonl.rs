@@ -83,7 +83,12 @@ impl<'a> Reader<'a> {
     /// # Errors
     /// The file cannot be opened, or its compressed data cannot be read.
     pub fn open(path: &'a Path) -> Result<Self> {
-        Ok(Self { path, input: open(path)?, bytes: Vec::new(), next: At { line: 0, row: 0 } })
+        Ok(Self::of(path, open(path)?))
+    }
+
+    /// Reads the records of an opened file.
+    pub(crate) fn of(path: &'a Path, input: Box<dyn BufRead>) -> Self {
+        Self { path, input, bytes: Vec::new(), next: At { line: 0, row: 0 } }
     }
 
     /// Returns the next line that is not blank, with its line end, to be [parsed](parse); `None` at the end.
@@ -119,6 +124,11 @@ pub fn read(path: &Path) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     open(path)?.read_to_end(&mut text).map_err(|e| Error::reading(path, "read this file", e))?;
     Ok(text)
+}
+
+/// Whether bytes begin a tar archive.
+pub(crate) fn is_tar(start: &[u8]) -> bool {
+    start.get(257..262) == Some(b"ustar")
 }
 
 /// Iterates over the records of a text and their places, to be [parsed](parse); blank lines are skipped.
@@ -184,6 +194,10 @@ pub fn parse(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
             line,
             format!("a JSON object is expected, not {}", kind(&other)),
         )),
+        Err(_) if line == 1 && is_tar(bytes) => {
+            let reason = "this is a tar archive; convert it to folders";
+            Err(Error::record(path, line, reason))
+        }
         // serde_json counts lines within the text it is given; only its column is meaningful here.
         Err(e) => {
             let text = e.to_string();

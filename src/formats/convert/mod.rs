@@ -2,6 +2,7 @@
 //!
 //! Records are converted one by one: one that cannot be converted is skipped and reported, without affecting the others.
 
+mod archive;
 mod batch;
 pub mod lm_eval;
 mod predictions;

@@ -6,6 +6,7 @@ use std::path::Path;
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
+use super::archive;
 use super::stream::{Conversion, Emit, TargetFormat, dropped, each, other_kind};
 use crate::error::{Error, Result};
 use crate::repository::corpus::languages;
@@ -17,16 +18,20 @@ use crate::store::progress::Work;
 use crate::task::kind::RecordKind;
 use crate::text::language::Language;
 
-/// Writes the files of a packages or raw file, a folder per repository, below `dir`; see [`Folders`]. The first file of a
+/// Writes the files of a packages file, a raw file or a tar archive, a folder per repository, below `dir`; see [`Folders`]. The first file of a
 /// record that cannot be written is the record's problem; the others are still written.
 ///
 /// # Errors
 /// The file cannot be read, or a folder cannot be written; then there are no new folders.
 pub fn to_folders(path: &Path, dir: &Path) -> Result<Conversion> {
+    let (is_archive, input) = archive::recognise(path, jsonl::open(path)?)?;
+    if is_archive {
+        return archive::to_folders(path, input, dir);
+    }
     let mut folders = Folders::create(dir)?;
     let mut conversion = Conversion::default();
     let mut owners = Owners::default();
-    let mut reader = Reader::open(path)?;
+    let mut reader = Reader::of(path, input);
     while let Some((At { line, .. }, bytes)) = reader.next_record()? {
         let files = jsonl::parse(path, line, bytes)
             .and_then(|object| files(path, line, object, &mut owners));
@@ -34,7 +39,7 @@ pub fn to_folders(path: &Path, dir: &Path) -> Result<Conversion> {
         match files {
             Ok((folder, contents)) => {
                 for content in contents {
-                    match folders.write(&folder, &content.path, &content.text)? {
+                    match folders.write(&folder, &content.path, content.text.as_bytes())? {
                         Ok(()) => conversion.records += 1,
                         Err(reason) => {
                             problem.get_or_insert_with(|| Error::record(path, line, reason));

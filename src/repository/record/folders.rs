@@ -47,7 +47,7 @@ impl Folders {
         &mut self,
         repository: &str,
         path: &str,
-        text: &str,
+        content: &[u8],
     ) -> Result<Result<(), String>> {
         if let Err(reason) = path_names(repository).and_then(|_| path_names(path)) {
             return Ok(Err(reason));
@@ -75,8 +75,7 @@ impl Folders {
             }
             other => other.map_err(|e| Error::writing(&place, "write this file", e))?,
         };
-        file.write_all(text.as_bytes())
-            .map_err(|e| Error::writing(&place, "write this file", e))?;
+        file.write_all(content).map_err(|e| Error::writing(&place, "write this file", e))?;
         *self.files.entry(folder.to_owned()).or_default() += 1;
         Ok(Ok(()))
     }
@@ -113,7 +112,7 @@ mod tests {
         let repos = dir.path().join("repos");
         fs::create_dir(&outside).unwrap();
         let mut folders = Folders::create(&repos).unwrap();
-        folders.write("r", "a/b.py", "x\r\n").unwrap().unwrap();
+        folders.write("r", "a/b.py", b"x\r\n").unwrap().unwrap();
         for (repository, path, wanted) in [
             ("r", "../x.py", "leads out"),
             ("r", "/etc/x.py", "leads out"),
@@ -125,7 +124,7 @@ mod tests {
             ("r", "a", "is there twice"),
             ("r", "a/b.py/c.py", "lies below a file"),
         ] {
-            let reason = folders.write(repository, path, "bad").unwrap().unwrap_err();
+            let reason = folders.write(repository, path, b"bad").unwrap().unwrap_err();
             assert!(reason.contains(wanted), "{repository} {path}: {reason}");
         }
         assert!(!repos.join("r").exists(), "not before the end");
@@ -137,7 +136,7 @@ mod tests {
         std::os::unix::fs::symlink(&outside, repos.join("link")).unwrap();
         let mut folders = Folders::create(&repos).unwrap();
         for there in ["r", "link"] {
-            let outcome = folders.write(there, "c.py", "");
+            let outcome = folders.write(there, "c.py", b"");
             if cfg!(unix) || there == "r" {
                 assert!(outcome.unwrap().unwrap_err().contains("is there already"));
             }

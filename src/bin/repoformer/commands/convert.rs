@@ -24,7 +24,8 @@ use crate::settings::Listed;
 
 #[derive(Debug, Args)]
 pub(crate) struct ConvertArgs {
-    /// File to convert: JSONL, plain, gzip or zstd (`-`: standard input); its format is detected
+    /// File to convert: JSONL, plain, gzip or zstd (`-`: standard input); its format is detected. For --to repos also a tar
+    /// archive, such as a Python source distribution (.tar.gz)
     #[arg(required_unless_present = "repos_dir")]
     file: Option<PathBuf>,
     /// Target format. Tasks: repoeval, repoformer, crosscodeeval, crosscodelongeval. Predictions: repocoder-predictions,
