@@ -8,17 +8,8 @@
 //! - A value that a record lacks, or has as `null`, is missing: an empty cell of CSV, a null of Parquet. It is never 0.
 
 use std::fmt::Write;
-use std::io;
-use std::sync::Arc;
 
-use parquet::basic::{LogicalType, Repetition, Type as PhysicalType};
-use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DoubleType, Int64Type};
-use parquet::errors::ParquetError;
-use parquet::file::writer::SerializedRowGroupWriter;
-use parquet::schema::types::{Type, TypePtr};
 use serde_json::Value;
-
-use super::parquet::{column, writer};
 
 /// Type of a column's values; any column can lack some.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,11 +48,11 @@ impl ColumnType {
 
 /// A column with its value of each row.
 #[derive(Debug, Clone, PartialEq)]
-struct Column {
-    name: String,
-    of: ColumnType,
+pub(super) struct Column {
+    pub(super) name: String,
+    pub(super) of: ColumnType,
     /// `Null` where a value is missing.
-    values: Vec<Value>,
+    pub(super) values: Vec<Value>,
 }
 
 /// Rows of named, typed columns.
@@ -76,8 +67,8 @@ struct Column {
 /// ```
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Frame {
-    columns: Vec<Column>,
-    rows: usize,
+    pub(super) columns: Vec<Column>,
+    pub(super) rows: usize,
 }
 
 impl Frame {
@@ -135,67 +126,6 @@ impl Frame {
         }
         text
     }
-
-    /// The frame as a Parquet file, compressed with Snappy; every column is optional.
-    ///
-    /// # Errors
-    /// The columns cannot be written.
-    pub fn parquet(&self) -> io::Result<Vec<u8>> {
-        self.written().map_err(io::Error::other)
-    }
-
-    fn written(&self) -> Result<Vec<u8>, ParquetError> {
-        let fields = self.columns.iter().map(Column::schema).collect::<Result<_, _>>()?;
-        let schema = Type::group_type_builder("table").with_fields(fields).build()?;
-        let mut writer = writer(Vec::new(), Arc::new(schema))?;
-        if self.rows > 0 {
-            let mut group = writer.next_row_group()?;
-            for column in &self.columns {
-                column.write(&mut group)?;
-            }
-            group.close()?;
-        }
-        writer.into_inner()
-    }
-}
-
-impl Column {
-    fn schema(&self) -> Result<TypePtr, ParquetError> {
-        let (physical, logical) = match self.of {
-            ColumnType::Text => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
-            ColumnType::Integer => (PhysicalType::INT64, None),
-            ColumnType::Number => (PhysicalType::DOUBLE, None),
-            ColumnType::Flag => (PhysicalType::BOOLEAN, None),
-        };
-        let builder = Type::primitive_type_builder(&self.name, physical);
-        let builder = builder.with_repetition(Repetition::OPTIONAL).with_logical_type(logical);
-        Ok(Arc::new(builder.build()?))
-    }
-
-    fn write(&self, group: &mut SerializedRowGroupWriter<'_, Vec<u8>>) -> Result<(), ParquetError> {
-        let known = || self.values.iter().filter(|value| !value.is_null());
-        let present: Vec<i16> =
-            self.values.iter().map(|value| i16::from(!value.is_null())).collect();
-        let present = Some(&present[..]);
-        match self.of {
-            ColumnType::Text => {
-                let texts: Vec<ByteArray> = known().map(|value| text(value).into()).collect();
-                column::<ByteArrayType>(group, &texts, present, None)
-            }
-            ColumnType::Integer => {
-                let numbers: Vec<i64> = known().filter_map(Value::as_i64).collect();
-                column::<Int64Type>(group, &numbers, present, None)
-            }
-            ColumnType::Number => {
-                let numbers: Vec<f64> = known().filter_map(Value::as_f64).collect();
-                column::<DoubleType>(group, &numbers, present, None)
-            }
-            ColumnType::Flag => {
-                let flags: Vec<bool> = known().filter_map(Value::as_bool).collect();
-                column::<BoolType>(group, &flags, present, None)
-            }
-        }
-    }
 }
 
 /// The values of a record with the names of their columns.
@@ -231,14 +161,6 @@ fn in_column(key: &str) -> String {
     name
 }
 
-/// A value as text: a list as JSON.
-fn text(value: &Value) -> Vec<u8> {
-    match value {
-        Value::String(text) => text.clone().into_bytes(),
-        other => other.to_string().into_bytes(),
-    }
-}
-
 fn push_cell(text: &mut String, value: &Value) {
     match value {
         Value::Null => {}
@@ -262,7 +184,7 @@ fn push_text(text: &mut String, value: &str) {
     }
 }
 
-#[cfg(test)]
+#[cfg(all(test, feature = "parquet"))]
 mod tests {
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;

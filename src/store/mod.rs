@@ -6,5 +6,6 @@ pub mod artifact;
 pub mod frame;
 pub mod jsonl;
 pub mod manifest;
+#[cfg(feature = "parquet")]
 pub(crate) mod parquet;
 pub mod progress;

@@ -1,14 +1,17 @@
-//! Parquet columns, compressed with Snappy, which every reader supports.
+//! Parquet files: data frames, and columns of other tables, compressed with Snappy, which every reader supports.
 
-use std::io::Write;
+use std::io::{self, Write};
 use std::sync::Arc;
 
-use parquet::basic::Compression;
-use parquet::data_type::DataType;
+use parquet::basic::{Compression, LogicalType, Repetition, Type as PhysicalType};
+use parquet::data_type::{BoolType, ByteArray, ByteArrayType, DataType, DoubleType, Int64Type};
 use parquet::errors::ParquetError;
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
-use parquet::schema::types::TypePtr;
+use parquet::schema::types::{Type, TypePtr};
+use serde_json::Value;
+
+use super::frame::{Column, ColumnType, Frame};
 
 /// Starts a file of this schema.
 pub(crate) fn writer<W: Write + Send>(
@@ -32,4 +35,75 @@ pub(crate) fn column<D: DataType>(
         column.close()?;
     }
     Ok(())
+}
+
+impl Frame {
+    /// The frame as a Parquet file, compressed with Snappy; every column is optional.
+    ///
+    /// # Errors
+    /// The columns cannot be written.
+    pub fn parquet(&self) -> io::Result<Vec<u8>> {
+        self.written().map_err(io::Error::other)
+    }
+
+    fn written(&self) -> Result<Vec<u8>, ParquetError> {
+        let fields = self.columns.iter().map(Column::schema).collect::<Result<_, _>>()?;
+        let schema = Type::group_type_builder("table").with_fields(fields).build()?;
+        let mut writer = writer(Vec::new(), Arc::new(schema))?;
+        if self.rows > 0 {
+            let mut group = writer.next_row_group()?;
+            for column in &self.columns {
+                column.write(&mut group)?;
+            }
+            group.close()?;
+        }
+        writer.into_inner()
+    }
+}
+
+impl Column {
+    fn schema(&self) -> Result<TypePtr, ParquetError> {
+        let (physical, logical) = match self.of {
+            ColumnType::Text => (PhysicalType::BYTE_ARRAY, Some(LogicalType::String)),
+            ColumnType::Integer => (PhysicalType::INT64, None),
+            ColumnType::Number => (PhysicalType::DOUBLE, None),
+            ColumnType::Flag => (PhysicalType::BOOLEAN, None),
+        };
+        let builder = Type::primitive_type_builder(&self.name, physical);
+        let builder = builder.with_repetition(Repetition::OPTIONAL).with_logical_type(logical);
+        Ok(Arc::new(builder.build()?))
+    }
+
+    fn write(&self, group: &mut SerializedRowGroupWriter<'_, Vec<u8>>) -> Result<(), ParquetError> {
+        let known = || self.values.iter().filter(|value| !value.is_null());
+        let present: Vec<i16> =
+            self.values.iter().map(|value| i16::from(!value.is_null())).collect();
+        let present = Some(&present[..]);
+        match self.of {
+            ColumnType::Text => {
+                let texts: Vec<ByteArray> = known().map(|value| text(value).into()).collect();
+                column::<ByteArrayType>(group, &texts, present, None)
+            }
+            ColumnType::Integer => {
+                let numbers: Vec<i64> = known().filter_map(Value::as_i64).collect();
+                column::<Int64Type>(group, &numbers, present, None)
+            }
+            ColumnType::Number => {
+                let numbers: Vec<f64> = known().filter_map(Value::as_f64).collect();
+                column::<DoubleType>(group, &numbers, present, None)
+            }
+            ColumnType::Flag => {
+                let flags: Vec<bool> = known().filter_map(Value::as_bool).collect();
+                column::<BoolType>(group, &flags, present, None)
+            }
+        }
+    }
+}
+
+/// A value as text: a list as JSON.
+fn text(value: &Value) -> Vec<u8> {
+    match value {
+        Value::String(text) => text.clone().into_bytes(),
+        other => other.to_string().into_bytes(),
+    }
 }

@@ -45,8 +45,8 @@ const BATCH: usize = 8 << 20;
 /// as their repositories are now trained on. The output does not depend on the number of threads.
 ///
 /// # Errors
-/// This build lacks the feature `parquet`, a file cannot be read or written, the labels are of several models or metrics, no instance can be a sequence, or there are too few
-/// repositories for the splits.
+/// This build lacks the feature `parquet`, a file cannot be read or written, the labels are of several models or metrics, no
+/// instance can be a sequence, or there are too few repositories for the splits.
 pub fn verbalize(
     labels: &Path,
     encoder: &Encoder,
