@@ -55,7 +55,7 @@ fn training_sequences_need_parquet() {
     use repoformer::selective::label::verbalize::{Proportions, VerbalizeSettings, verbalize};
     let folder = tempfile::tempdir().unwrap();
     let labels = folder.path().join("labels.jsonl");
-    let label = r#"{"task_id": "r/0", "prompt": "x = ", "groundtruth": "1", "right_context": "", "label": false, "metadata": {"task_id": "r/0", "repository": "r", "file": "r/a.py", "filename": "r/a.py"}, "crossfile_context": {"text": "", "list": []}}"#;
+    let label = r#"{"metadata": {"task_id": "r/a.py/3_5", "filename": "r/a.py", "start_i": 3, "end_i": 5}, "prompt": "x = ", "groundtruth": "1", "right_context": "", "crossfile_context": "", "label": false}"#;
     std::fs::write(&labels, format!("{label}\n")).unwrap();
     let frame = DecisionFrame::of(&"starcoder".parse().unwrap(), None, None).unwrap();
     let specials = frame.specials();
