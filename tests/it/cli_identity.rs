@@ -302,7 +302,7 @@ fn add_vectors(place: &Place) {
     place.write("other_texts.jsonl", jsonl(&texts));
 }
 
-/// A server whose answers depend on all of a request, and whose probabilities on its path and prompt.
+/// A server whose answers depend on all of a request but whether it may stream, and whose probabilities on its path and prompt.
 fn moody() -> String {
     let mood =
         |text: &str| text.bytes().fold(7_u32, |mood, byte| mood.wrapping_mul(31) ^ u32::from(byte));
@@ -318,7 +318,9 @@ fn moody() -> String {
             let logprobs = json!({"content": [token]});
             return ok(&json!({"choices": [{"index": 0, "text": "", "logprobs": logprobs}]}));
         }
-        let mood = mood(&format!("{path} {body}"));
+        let mut asked = body.clone();
+        asked.as_object_mut().unwrap().remove("stream");
+        let mood = mood(&format!("{path} {asked}"));
         let choice = |n: u64| {
             let text = format!("\nx_{mood} = {n}");
             let message = json!({"role": "assistant", "content": text});

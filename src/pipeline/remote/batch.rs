@@ -46,8 +46,8 @@ pub struct BatchRead {
 pub fn write_batch(prompts: &[PromptText], completion: &Completion) -> Result<BatchWritten> {
     let server = server(completion)?;
     let mut written = BatchWritten::default();
+    let requests = requests(server, prompts, completion, &mut written.problems);
     let journal = Journal::open(&server.journal)?;
-    let requests = requests(server, prompts, completion, &journal, &mut written.problems);
     let keys: Vec<String> = requests.iter().map(|request| request.key.clone()).collect();
     let open = unanswered(&keys, &journal, true);
     written.requests = open.len();
@@ -75,10 +75,10 @@ pub fn read_batch(
 ) -> Result<BatchRead> {
     let server = server(completion)?;
     let mut read = BatchRead::default();
-    let mut journal = Journal::open(&server.journal)?;
-    let requests = requests(server, prompts, completion, &journal, &mut Vec::new());
+    let requests = requests(server, prompts, completion, &mut Vec::new());
     let by_digits: FxHashMap<&str, &Request> =
         requests.iter().map(|request| (digits(&request.key), request)).collect();
+    let mut journal = Journal::open(&server.journal)?;
     for file in files {
         let text = jsonl::read(file)?;
         for (at, bytes) in jsonl::records(&text) {
@@ -118,13 +118,12 @@ fn requests(
     server: &Server,
     prompts: &[PromptText],
     completion: &Completion,
-    journal: &Journal,
     problems: &mut Vec<Error>,
 ) -> Vec<Request> {
     let mut requests = Vec::new();
     for PromptText { path, mode, text } in prompts {
         for record in server.records(path, text, completion, problems) {
-            let key = record.key(journal, true);
+            let key = record.whole_key();
             let number = |name: &str| record.number(name).map(|number| number as usize);
             let row = number("row").unwrap_or(record.line - 1);
             let name = custom_id(row, number("sample").unwrap_or(0));

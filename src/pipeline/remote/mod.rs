@@ -155,8 +155,11 @@ impl Server {
 
     /// Keys of the requests for these records. A batch's answers hold all tokens.
     fn keys(&self, records: &[Record], journal: &Journal) -> Vec<String> {
-        let is_batch = self.asked.is_none();
-        records.iter().map(|record| record.key(journal, is_batch)).collect()
+        let key = |record: &Record| match &self.asked {
+            Some(asked) => record.key(journal, asked.sending.retry_failed),
+            None => record.whole_key(),
+        };
+        records.iter().map(key).collect()
     }
 
     /// The journal's entry for a request; the reason of a failure ends with what to do.

@@ -75,16 +75,22 @@ impl Record {
         self.object["prompt"].as_str().unwrap_or_default()
     }
 
-    /// Key of the request whose answer is used: that for all tokens where the journal has it or `is_whole` asks for it, else
-    /// that which ends after the lines.
-    pub(super) fn key(&self, journal: &Journal, is_whole: bool) -> String {
-        let whole = self.asking.key(self.prompt());
-        match self.lines {
-            Some(lines) if !is_whole && !journal.has_answer(&whole) => {
-                digest_parts(["until lines 1", &whole, &lines.to_string()])
-            }
-            _ => whole,
-        }
+    /// Key of the request for all tokens.
+    pub(super) fn whole_key(&self) -> String {
+        self.asking.key(self.prompt())
+    }
+
+    /// Key of the request whose answer is used, or that is to be sent: that which ends after the lines, unless the journal has the
+    /// answer for all tokens, or knows no more than that this one failed.
+    pub(super) fn key(&self, journal: &Journal, retry_failed: bool) -> String {
+        let whole = self.whole_key();
+        let Some(lines) = self.lines else {
+            return whole;
+        };
+        let ended = digest_parts(["until lines 1", &whole, &lines.to_string()]);
+        let is_whole = journal.has_answer(&whole)
+            || (!journal.has_answer(&ended) && !journal.is_open(&whole, retry_failed));
+        if is_whole { whole } else { ended }
     }
 
     /// Whether a server has written all lines of a completion.
