@@ -77,11 +77,11 @@ impl CodeFile {
     }
 
     /// What is known of each row, for those that are not blank.
-    pub(super) fn of_lines(&self, rows: &[bool]) -> Vec<bool> {
+    pub(super) fn of_lines<T: Copy + Default>(&self, rows: &[T]) -> Vec<T> {
         let starts = self.row_starts();
         let row = |line: &Range<u32>| starts.partition_point(|start| *start <= line.start as usize);
         let lines = self.lines.iter().map(row);
-        lines.map(|row| rows.get(row.saturating_sub(1)).copied().unwrap_or(false)).collect()
+        lines.map(|row| rows.get(row.saturating_sub(1)).copied().unwrap_or_default()).collect()
     }
 
     /// Those of these rows that are not blank.

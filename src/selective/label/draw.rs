@@ -122,11 +122,12 @@ pub fn draw(repository: Repository, drawing: &Drawing) -> Vec<Instance> {
         InstanceKind::Chunk => chunks(&code),
         InstanceKind::Function => functions(&code, &bodies),
     };
-    let tables: Vec<Vec<bool>> =
+    let tables: Vec<Vec<Option<bool>>> =
         code.files.iter().zip(tables).map(|(file, rows)| file.of_lines(&rows)).collect();
     let are_tables = |place: &Place| {
         tables.get(place.file).is_some_and(|is_table| {
-            place.lines.clone().all(|line| is_table.get(line).copied().unwrap_or(false))
+            let mut known = is_table[place.lines.clone()].iter().flatten().peekable();
+            known.peek().is_some() && known.all(|is_table| *is_table)
         })
     };
     let excluded: Vec<bool> =

@@ -29,10 +29,11 @@ mod typed;
 
 use std::ops::{Range, RangeInclusive};
 
-use crate::repository::corpus::Repository;
+use crate::repository::corpus::{Repository, SourceFile};
 use crate::repository::parallel;
 use crate::task::Task;
 use crate::text::language::Language;
+use crate::text::language::syntax::Syntax;
 pub(crate) use draw::{POISSON_MEAN, Stream};
 pub use exclude::{Exclusions, PathPattern};
 pub(crate) use functions::BODY_LINES;
@@ -102,12 +103,17 @@ pub(crate) fn function_bodies(
         .collect()
 }
 
-/// Whether each row of every file is one of a data table; no rows of files with other line ends than `\n`.
-pub(crate) fn tables(repository: &Repository, language: Language) -> Vec<Vec<bool>> {
-    source::read_all(repository, language, |file, source, _| {
-        if source.is_plain(file) { source.is_table.clone() } else { Vec::new() }
-    })
-    .1
+/// For each row of every file, whether it is one of a data table; `None` for rows without words. No rows of files with other
+/// line ends than `\n`.
+pub(crate) fn tables(repository: &Repository, language: Language) -> Vec<Vec<Option<bool>>> {
+    let read = |file: &SourceFile, source: &Source, _: &Syntax<'_>| match source.is_plain(file) {
+        true => {
+            let row = |(row, is_table): (usize, &bool)| source.has_words(row).then_some(*is_table);
+            source.is_table.iter().enumerate().map(row).collect()
+        }
+        false => Vec::new(),
+    };
+    source::read_all(repository, language, read).1
 }
 
 /// The files that could be read, and every place where a hole can begin, by file and line.

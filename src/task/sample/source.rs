@@ -96,10 +96,16 @@ impl Source {
         code.map(|(line, _)| line..line + 1).collect()
     }
 
-    /// Whether these lines are nothing but rows of data tables; blank lines and comments count as either.
+    /// Whether these lines are rows of data tables and nothing else; blank lines, comments and lines of brackets count as either.
     pub(super) fn are_tables(&self, lines: Range<usize>) -> bool {
-        let mut code = lines.filter(|&line| self.classes[line] == LineClass::Code).peekable();
+        let mut code = lines.filter(|&line| self.has_words(line)).peekable();
         code.peek().is_some() && code.all(|line| self.is_table[line])
+    }
+
+    /// Whether a line is code, and more than brackets and the like.
+    pub(super) fn has_words(&self, line: usize) -> bool {
+        let is_word = |c: char| c == '_' || c.is_alphanumeric();
+        self.classes[line] == LineClass::Code && self.lines.line(line).contains(is_word)
     }
 
     /// Whether its rows are the lines of its file, so that none ends otherwise than with `\n`.

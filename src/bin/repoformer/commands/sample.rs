@@ -77,10 +77,9 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
                 output::detail(format!("  {name}: {} tasks", tasks.len()));
                 if tasks.len() < args.per_repo {
                     let (drawn, asked) = (tasks.len(), args.per_repo);
-                    let rest = match sampling.exclusions == Exclusions::default() {
-                        true => "",
-                        false => " beside what is excluded",
-                    };
+                    let Exclusions { paths, tests, .. } = &sampling.exclusions;
+                    let is_part = *tests || !paths.is_empty();
+                    let rest = if is_part { " outside of what is excluded" } else { "" };
                     output::note(format!(
                         "{name}: only {drawn} of {asked} {kind} tasks: the repository holds no more{rest}"
                     ));
