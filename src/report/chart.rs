@@ -12,12 +12,21 @@ pub struct ChartPage {
     pub title: String,
     /// Main result, in a sentence or two.
     pub finding: String,
-    /// Table: head, then rows.
-    pub table: Vec<Vec<String>>,
-    /// Explanation of the table's columns.
+    /// Tables, beside each other where there is room.
+    pub tables: Vec<PageTable>,
+    /// Explanation of their columns.
     pub note: String,
     /// Charts, in order.
     pub charts: Vec<Chart>,
+}
+
+/// A table of a page.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PageTable {
+    /// Title; none if empty.
+    pub title: String,
+    /// Head, then rows.
+    pub rows: Vec<Vec<String>>,
 }
 
 impl ChartPage {
@@ -49,19 +58,34 @@ impl ChartPage {
              <title>{title}</title>\n<style>\n{}\n</style>\n</head>\n<body>\n\
              <header class=\"head\">\n<p class=\"kicker\"><span>Repository-level code completion</span></p>\n\
              <h1>{title}</h1>\n<p class=\"finding\">{}</p>\n</header>\n<main>\n\
-             <section class=\"measure-width\">\n<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"Table\">{}</div>\n\
+             <section class=\"measure-width\">\n<div class=\"tables\">\n{}</div>\n\
              <p>{}</p>\n</section>\n<section class=\"measure-width\">\n<div class=\"plates\">\n{figures}</div>\n</section>\n\
              </main>\n</body>\n</html>\n",
             page_style(),
             escape(&self.finding),
-            self.table(),
+            self.tables.iter().map(PageTable::html).collect::<String>(),
             escape(&self.note),
         )
     }
 
-    fn table(&self) -> String {
-        let mut html = String::from("<table>\n");
-        for (number, row) in self.table.iter().enumerate() {
+    /// Returns the charts as files: names (`budget.svg`) and contents.
+    pub fn figures(&self) -> Vec<(String, String)> {
+        let drawn = self.charts.iter().filter_map(|chart| chart::draw(chart, Medium::File));
+        drawn.map(|(name, svg)| (format!("{name}.svg"), svg)).collect()
+    }
+}
+
+impl PageTable {
+    fn html(&self) -> String {
+        let title = escape(&self.title);
+        let label = if title.is_empty() { "Table" } else { &title };
+        let mut html = format!(
+            "<div class=\"scroll\" tabindex=\"0\" role=\"region\" aria-label=\"{label}\">\n<table>\n"
+        );
+        if !title.is_empty() {
+            html += &format!("<caption>{title}</caption>\n");
+        }
+        for (number, row) in self.rows.iter().enumerate() {
             let tag = if number == 0 { "th" } else { "td" };
             html += "<tr>";
             for cell in row {
@@ -69,12 +93,6 @@ impl ChartPage {
             }
             html += "</tr>\n";
         }
-        html + "</table>"
-    }
-
-    /// Returns the charts as files: names (`budget.svg`) and contents.
-    pub fn figures(&self) -> Vec<(String, String)> {
-        let drawn = self.charts.iter().filter_map(|chart| chart::draw(chart, Medium::File));
-        drawn.map(|(name, svg)| (format!("{name}.svg"), svg)).collect()
+        html + "</table>\n</div>\n"
     }
 }

@@ -49,7 +49,7 @@ mod page;
 mod text;
 
 pub use crate::prompt::shown::Fragment;
-pub use chart::ChartPage;
+pub use chart::{ChartPage, PageTable};
 pub use figures::chart::{Chart, ChartForm, Line};
 pub use model::{BaselineComparison, Report, ReportMeasure, ReportTask, System, TaskOutcome};
 

@@ -28,7 +28,7 @@ fn label(repository: usize, number: usize) -> Value {
     })
 }
 
-fn labels(repositories: std::ops::Range<usize>) -> Vec<Value> {
+pub(crate) fn labels(repositories: std::ops::Range<usize>) -> Vec<Value> {
     repositories.flat_map(|r| (0..30).map(move |n| label(r, n))).collect()
 }
 

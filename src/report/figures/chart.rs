@@ -80,20 +80,31 @@ pub(crate) fn draw(chart: &Chart, medium: Medium) -> Option<Figure> {
         svg.path(&ends, 1.2, true, Paint::Muted);
     }
     for (number, line) in chart.lines.iter().enumerate() {
-        let (paint, form) = (Paint::Series(number), number % 6);
+        let (paint, form) = (Paint::Series(number), number % Svg::FORMS);
         legend.draw(number, form, paint, &mut svg);
         let places: Vec<(f64, f64)> =
             (line.points.iter()).map(|&(x, y)| (across.at(x), up.at(y))).collect();
         // Lines beyond the palette repeat its colours, dashed.
         svg.path(&places, 1.8, number >= Paint::SERIES, paint);
-        if places.len() <= 12 {
-            for (&(x, y), point) in places.iter().zip(&line.points) {
-                let title = format!("{}: {:.1}, {:.2}", line.name, point.0, point.1);
-                svg.group(&title, None, |svg| svg.mark(x, y, form, paint));
-            }
+        for at in marked(places.len(), number, chart.lines.len()) {
+            let ((x, y), point) = (places[at], line.points[at]);
+            let title = format!("{}: {:.1}, {:.2}", line.name, point.0, point.1);
+            svg.group(&title, None, |svg| svg.mark(x, y, form, paint));
         }
     }
     Some(svg.finish(&chart.name, &chart.title, &description(&chart.lines)))
+}
+
+/// Points of a line that get a mark: all of few, and of more some at equal steps, each line's at other places.
+fn marked(count: usize, line: usize, lines: usize) -> Vec<usize> {
+    const MOST: usize = 12;
+    const MARKS: usize = 6;
+    if count <= MOST {
+        return (0..count).collect();
+    }
+    let shift = (line as f64 + 0.5) / lines.max(1) as f64;
+    let step = (count - 1) as f64 / MARKS as f64;
+    (0..MARKS).map(|mark| ((mark as f64 + shift) * step).round() as usize).collect()
 }
 
 const PERCENT: Interval = Interval { low: 0.0, high: 100.0 };
@@ -116,6 +127,12 @@ fn description(lines: &[Line]) -> String {
         ))
     });
     each.collect::<Vec<_>>().join(" ")
+}
+
+/// A name in two rows: cut at its last blank, or else after its first `-` or `@`.
+fn halves(name: &str) -> (&str, &str) {
+    let sign = || name.find(['-', '@']).map(|at| name.split_at(at + 1));
+    name.rsplit_once(' ').or_else(sign).unwrap_or((name, ""))
 }
 
 /// Bars of a chart.
@@ -145,7 +162,7 @@ impl Bars<'_> {
         let count = if is_stack { 1 } else { chart.lines.len().max(1) };
         let width = room / count as f64;
         for number in 0..chart.lines.len() {
-            legend.draw(number, number % 6, Paint::Series(number), svg);
+            legend.draw(number, number % Svg::FORMS, Paint::Series(number), svg);
         }
         for (name, text) in names.iter().enumerate() {
             let start = LEFT + slot * name as f64 + (slot - room) / 2.0;
@@ -161,8 +178,7 @@ impl Bars<'_> {
             }
             let middle = LEFT + slot * (name as f64 + 0.5);
             let is_long = width_of(text, Type::Small) > slot - 2.0 && chart.x.is_empty();
-            let parts = text.rsplit_once(' ').filter(|_| is_long);
-            let (first, second) = parts.unwrap_or((text, ""));
+            let (first, second) = if is_long { halves(text) } else { (text.as_str(), "") };
             for (part, below) in [(first, 14.0), (second, 26.0)] {
                 svg.text(
                     (middle, bottom + below),

@@ -6,6 +6,8 @@ use super::svg::{PLAIN, Paint, Svg, Type, fit, width};
 
 const ROW: f64 = 18.0;
 const MARK: f64 = 16.0;
+/// Greatest factor by which a page enlarges letters (`page.css`).
+const LARGEST: f64 = 14.0 / 12.0;
 
 /// A legend.
 pub(super) struct Legend {
@@ -20,12 +22,13 @@ impl Legend {
         let (mut x, mut y, mut entries) = (0.0, 12.0, Vec::new());
         for name in names {
             let name = fit(name, room, Type::Plain);
-            let wide = MARK + width(&name, Type::Plain);
+            // The page shows larger letters where it is narrow.
+            let wide = MARK + LARGEST * width(&name, Type::Plain);
             if x > 0.0 && x + wide > Svg::WIDTH {
                 (x, y) = (0.0, y + ROW);
             }
             entries.push((name, x, y));
-            x += wide + 18.0;
+            x += wide + 14.0;
         }
         let height = y + 4.0;
         Self { entries, height }

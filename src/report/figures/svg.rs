@@ -16,7 +16,7 @@ pub(crate) enum Medium {
     File,
 }
 
-/// Meaning of a colour. The palette is Okabe and Ito's, which is safe for colour-blind readers.
+/// Meaning of a colour. The palette is Okabe and Ito's, which is safe for colour-blind readers, and three more that lines need.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Paint {
     /// Text and baselines.
@@ -38,8 +38,10 @@ pub(super) enum Paint {
 }
 
 impl Paint {
-    const COLOURS: [&str; 7] =
-        ["#0072b2", "#d55e00", "#00805c", "#b0508a", "#8a6d00", "#3a8fc4", "#55606b"];
+    const COLOURS: [&str; 10] = [
+        "#0072b2", "#d55e00", "#00805c", "#b0508a", "#8a6d00", "#3a8fc4", "#55606b", "#6a51c7",
+        "#a33b3b", "#5c8a1e",
+    ];
 
     /// Number of distinct colours of systems.
     pub(super) const SERIES: usize = Self::COLOURS.len();
@@ -121,6 +123,8 @@ pub(super) struct Svg {
 impl Svg {
     /// Width of every figure: half of a wide page, about that of a phone.
     pub(super) const WIDTH: f64 = 480.0;
+    /// Number of forms of marks.
+    pub(super) const FORMS: usize = 6;
     /// Margin around a figure in a file.
     const MARGIN: f64 = 10.0;
 
@@ -223,7 +227,7 @@ impl Svg {
     /// Draws a point of a system: forms tell systems apart if colours do not.
     pub(super) fn mark(&mut self, x: f64, y: f64, form: usize, paint: Paint) {
         let fill = self.fill(paint);
-        let points: &[(f64, f64)] = match form % 4 {
+        let points: &[(f64, f64)] = match form % Self::FORMS {
             0 => {
                 let (x, y) = (number(x), number(y));
                 let _ = writeln!(self.body, "<circle cx=\"{x}\" cy=\"{y}\" r=\"4\"{fill}/>");
@@ -231,7 +235,23 @@ impl Svg {
             }
             1 => &[(-3.6, -3.6), (3.6, -3.6), (3.6, 3.6), (-3.6, 3.6)],
             2 => &[(0.0, -4.8), (4.4, 3.2), (-4.4, 3.2)],
-            _ => &[(0.0, -5.0), (5.0, 0.0), (0.0, 5.0), (-5.0, 0.0)],
+            3 => &[(0.0, -5.0), (5.0, 0.0), (0.0, 5.0), (-5.0, 0.0)],
+            4 => &[(0.0, 4.8), (4.4, -3.2), (-4.4, -3.2)],
+            // A cross.
+            _ => &[
+                (-1.4, -4.6),
+                (1.4, -4.6),
+                (1.4, -1.4),
+                (4.6, -1.4),
+                (4.6, 1.4),
+                (1.4, 1.4),
+                (1.4, 4.6),
+                (-1.4, 4.6),
+                (-1.4, 1.4),
+                (-4.6, 1.4),
+                (-4.6, -1.4),
+                (-1.4, -1.4),
+            ],
         };
         let moved: Vec<(f64, f64)> = points.iter().map(|p| (x + p.0, y + p.1)).collect();
         let _ = writeln!(self.body, "<path d=\"{}Z\"{fill}/>", path(&moved));

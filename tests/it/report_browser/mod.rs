@@ -11,6 +11,7 @@ mod hostile;
 mod look;
 mod sample;
 mod speed;
+mod sweep;
 
 use browser::Browser;
 use repoformer::evaluate::statistics::Changes;

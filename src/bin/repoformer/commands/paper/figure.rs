@@ -4,7 +4,7 @@ use std::path::Path;
 
 use anyhow::Result;
 use repoformer::evaluate::statistics::{Buckets, Changes};
-use repoformer::report::{Chart, ChartForm, ChartPage, Line};
+use repoformer::report::{Chart, ChartForm, ChartPage, Line, PageTable};
 use repoformer::retrieve::Mode;
 use repoformer::selective::policy::sweep::{SweepCurve, SweepPoint};
 use repoformer::selective::policy::{Example, Measure, Policy, Threshold};
@@ -124,7 +124,7 @@ impl Figure {
         let page = ChartPage {
             title: format!("{} (Repoformer, Figure {})", self.title, self.number),
             finding: String::new(),
-            table: drawing.table().into_rows(),
+            tables: vec![PageTable { rows: drawing.table().into_rows(), ..PageTable::default() }],
             note: facts.clone(),
             charts: drawing.charts,
         };

@@ -14,7 +14,7 @@ pub(super) fn write(folder: &Path, swept: &AllSwept<'_>) -> Result<()> {
     let page = ChartPage {
         title: "When to retrieve".into(),
         finding: swept.finding(),
-        table: swept.rows(),
+        tables: swept.parts(),
         note: NOTE.into(),
         charts: charts(swept),
     };

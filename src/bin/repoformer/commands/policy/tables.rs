@@ -1,5 +1,6 @@
 //! Output of a sweep: every point for programs, a summary for readers.
 
+use repoformer::report::PageTable;
 use repoformer::selective::label::PASS;
 use repoformer::selective::policy::sweep::{SweepCurve, SweepPoint};
 use repoformer::selective::policy::{Example, Examples, Measure, Policy};
@@ -108,13 +109,27 @@ impl AllSwept<'_> {
         self.sets.iter().flat_map(|set| set.curves.iter().map(move |curve| (set, curve)))
     }
 
-    /// The rows of the summary, the head first.
-    pub(super) fn rows(&self) -> Vec<Vec<String>> {
-        let mut rows = self.summary().into_rows();
-        // Rules between the columns of a text; a page has its own.
-        let head = rows.first_mut().into_iter().flatten();
-        head.for_each(|name| *name = name.trim_start_matches("| ").to_owned());
-        rows
+    /// The summary in parts, each with the names of the policies: one table would be wider than a page.
+    pub(super) fn parts(&self) -> Vec<PageTable> {
+        let rows = self.summary().into_rows();
+        let names = 1 + usize::from(self.is_named());
+        let head = rows.first().map_or(&[][..], Vec::as_slice);
+        let begins = (names..head.len()).filter(|&at| at == names || head[at].starts_with("| "));
+        let begins: Vec<usize> = begins.chain([head.len()]).collect();
+        let part = |columns: &[usize]| {
+            let (title, first) = match head[columns[0]].trim_start_matches("| ").split_once(": ") {
+                Some((title, first)) => {
+                    let (initial, rest) = title.split_at(1);
+                    (initial.to_uppercase() + rest, first)
+                }
+                None => ("Scores and budgets".to_owned(), head[columns[0]].as_str()),
+            };
+            let of_row = |row: &Vec<String>| [&row[..names], &row[columns[0]..columns[1]]].concat();
+            let mut rows: Vec<Vec<String>> = rows.iter().map(of_row).collect();
+            first.clone_into(&mut rows[0][names]);
+            PageTable { title, rows }
+        };
+        begins.windows(2).map(part).collect()
     }
 
     /// Every point as a record.
