@@ -8,11 +8,10 @@ use std::thread;
 use std::time::Duration;
 
 use indicatif::{
-    HumanBytes, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle,
+    HumanBytes, HumanCount, MultiProgress, ProgressBar, ProgressDrawTarget, ProgressState,
+    ProgressStyle,
 };
 use repoformer::store::progress::{Progress, running};
-
-use crate::output::group;
 
 /// Short work has no bar.
 const AFTER: Duration = Duration::from_millis(700);
@@ -80,19 +79,20 @@ fn update() {
         }
     }
     for (progress, bar) in shown.iter() {
-        let total = progress.total();
-        if bar.length() != Some(total.unwrap_or(0)) {
+        let total = progress.total().unwrap_or(0);
+        if bar.length() != Some(total) {
             bar.set_style(style(progress));
-            bar.set_length(total.unwrap_or(0));
+            bar.set_length(total);
         }
         bar.set_position(progress.done());
         bar.tick();
     }
 }
 
-/// The look of work's bar: a bar only where it is known how long it is.
+/// The look of work's bar: a bar only where it is known how many steps there are, and the time where it is only one.
 fn style(progress: &Arc<Progress>) -> ProgressStyle {
     let template = match progress.total() {
+        Some(1) => "{label} {elapsed}",
         Some(_) => "{label} {wide_bar} {numbers}",
         None => "{label} {numbers}",
     };
@@ -112,16 +112,17 @@ fn style(progress: &Arc<Progress>) -> ProgressStyle {
 fn numbers(progress: &Progress) -> String {
     let is_bytes = progress.unit == "bytes";
     let number = |count: u64| {
-        if is_bytes { HumanBytes(count).to_string() } else { group(count as usize) }
+        if is_bytes { HumanBytes(count).to_string() } else { HumanCount(count).to_string() }
     };
     let total = progress.total().map_or(String::new(), |total| format!("/{}", number(total)));
     let unit = if is_bytes { String::new() } else { format!(" {}", progress.unit) };
     let rate = match progress.rate() {
-        rate if is_bytes || rate >= 10.0 => number(rate as u64),
-        rate => format!("{rate:.1}"),
+        rate if is_bytes || rate >= 10.0 => format!("{}/s", number(rate as u64)),
+        rate if rate >= 0.1 => format!("{rate:.1}/s"),
+        rate => format!("{:.1}/min", 60.0 * rate),
     };
     let left = progress.seconds_left().map(time).unwrap_or_default();
-    format!("{}{total}{unit}, {rate}/s{left}", number(progress.done()))
+    format!("{}{total}{unit}, {rate}{left}", number(progress.done()))
 }
 
 /// `, 1 h 05 min left`
