@@ -61,17 +61,17 @@ pub(crate) fn as_prediction(path: &Path, line: usize, record: Object) -> Result<
         metadata.insert("ground_truth".into(), of_doc.string("target")?.into());
     }
     let ending = metadata.shift_remove("prompt_end");
-    let choice = |(index, answer): (usize, &Value)| {
+    let choice = |answer: &Value| {
         let written = answer.as_str().ok_or_else(|| fields.error(ONE_REQUEST))?;
         let text = Ending::BeforeWhitespace.restore(withheld, written);
-        let mut choice = json!({"text": text, "index": index});
+        let mut choice = json!({ "text": text });
         if text != written {
             choice["written"] = written.into();
         }
         Ok(choice)
     };
     let choices = match fields.list("resps")? {
-        [Value::Array(answers)] => answers.iter().enumerate().map(choice).collect::<Result<_>>()?,
+        [Value::Array(answers)] => answers.iter().map(choice).collect::<Result<_>>()?,
         _ => return Err(fields.error(ONE_REQUEST)),
     };
     let asked = asked(&record, sent, ending);
@@ -141,8 +141,8 @@ mod tests {
             "prompt": "def f():\n    ",
             "metadata": {"fpath_tuple": ["a", "f.py"], "line_no": 1, "row": 0, "mode": "rg1", "task_id": "a/0", "ground_truth": "x = 1"},
             "choices": [
-                {"text": "x = 1\n", "index": 0, "written": "\n    x = 1\n"},
-                {"text": "", "index": 1},
+                {"text": "x = 1\n", "written": "\n    x = 1\n"},
+                {"text": ""},
             ],
             "asked": {"max_tokens": 50, "temperature": 0.0, "stop": ["<eos>"], "prompt_end": "before-whitespace"},
         });

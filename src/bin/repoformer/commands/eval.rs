@@ -330,7 +330,7 @@ fn score(experiment: &Experiment, path: &Path, judging: &Judging) -> Result<Eval
     }
     if evaluation.changed > 0 {
         output::warning(format!(
-            "{file}: {} answers are to prompts that lm-eval changed: by a chat template, a system instruction, examples, or requests that it kept from an older task",
+            "{file}: lm-eval changed the prompts of {} answers: by a chat template, a system instruction, examples, or requests that it kept from an older task",
             evaluation.changed
         ));
     }

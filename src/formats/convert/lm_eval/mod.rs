@@ -159,21 +159,14 @@ struct Documents<'a> {
 }
 
 impl<'a> Documents<'a> {
-    /// Adds the document of a record, or a problem.
+    /// Adds the document of a record, or why there is none; an error ends the conversion.
     fn add(&mut self, line: usize, object: &Object, problems: &mut Vec<Error>) -> Result<()> {
-        let made = self.document(line, object)?;
-        match made {
-            Ok((place, document)) => self.of_task[place] = Some((line, document)),
-            Err(problem) => problems.push(problem),
-        }
-        Ok(())
-    }
-
-    /// The document of a record and the index of its task, or why there is none; the outer error ends the conversion.
-    fn document(&mut self, line: usize, object: &Object) -> Result<Result<(usize, Value)>> {
         let (place, prompt) = match self.prompt(line, object) {
             Ok(found) => found,
-            Err(problem) => return Ok(Err(problem)),
+            Err(problem) => {
+                problems.push(problem);
+                return Ok(());
+            }
         };
         let task = &self.settings.tasks.tasks[place];
         if let Some((other, _)) = &self.of_task[place] {
@@ -214,7 +207,8 @@ impl<'a> Documents<'a> {
                 "prompt_end": asking.ending.name(),
             },
         });
-        Ok(Ok((place, document)))
+        self.of_task[place] = Some((line, document));
+        Ok(())
     }
 
     /// A record's prompt and the index of its task.
