@@ -1,7 +1,7 @@
 //! Reads predictions and finds the task of each.
 //!
 //! The formats are RepoCoder's (`{"prompt", "metadata": {the task's}, "choices": [{"text"}, …]}`), CrossCodeEval's
-//! (`{"task_id", "pred"}`) and the samples of lm-evaluation-harness ([`lm_eval`](super::lm_eval)).
+//! (`{"task_id", "pred"}`) and the samples of lm-evaluation-harness, as its log has them.
 
 use std::path::{Path, PathBuf};
 

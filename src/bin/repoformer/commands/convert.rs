@@ -170,8 +170,13 @@ fn lm_eval_task(args: &ConvertArgs) -> Result<(Conversion, Vec<String>)> {
         bail!("--tasks is not set, so the targets of the prompts are not known")
     };
     let own = &args.lm_eval;
-    let metrics =
-        own.metrics.iter().map(|name| name.parse()).collect::<Result<Vec<Metric>, _>>()?;
+    let mut metrics: Vec<Metric> = Vec::new();
+    for name in &own.metrics {
+        let metric = name.parse()?;
+        if !metrics.contains(&metric) {
+            metrics.push(metric);
+        }
+    }
     let bodies = FunctionBodies::of(&tasks.tasks, args.repos_dir.as_deref());
     let settings = LmEvalSettings {
         tasks: &tasks,
