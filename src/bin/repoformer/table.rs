@@ -30,15 +30,36 @@ pub(crate) enum ScoreFormat {
 }
 
 impl ScoreFormat {
-    /// Refuses to print what is no text to a terminal: checked before any work.
+    /// Checks that the output can take this format, before any work: a terminal is no place for Parquet, and a file that is named
+    /// as CSV or Parquet holds it.
     pub(crate) fn check(self, output: &Path) -> Result<()> {
-        if self != Self::Parquet || output != Path::new("-") || !io::stdout().is_terminal() {
-            return Ok(());
+        if self == Self::Parquet && output == Path::new("-") && io::stdout().is_terminal() {
+            return fail(
+                "Parquet is not text, and standard output is a terminal",
+                "send it to a file: `--format parquet > FILE`, or -o FILE",
+            );
         }
-        fail(
-            "Parquet is not text, and standard output is a terminal",
-            "send it to a file: `--format parquet > FILE`, or -o FILE",
-        )
+        let ending = output.extension().and_then(|ending| ending.to_str());
+        let is_other = match ending {
+            // Tabs separate, too.
+            Some("csv") => !matches!(self, Self::Csv | Self::Tsv),
+            Some("parquet") => self != Self::Parquet,
+            _ => false,
+        };
+        match ending.filter(|_| is_other) {
+            None => Ok(()),
+            Some(ending) => {
+                let name = self.to_possible_value().map(|value| value.get_name().to_owned());
+                fail(
+                    format!(
+                        "{}: named as {ending}, but its format would be {}",
+                        output.display(),
+                        name.unwrap_or_default()
+                    ),
+                    format!("choose --format {ending}, or name another file"),
+                )
+            }
+        }
     }
 }
 

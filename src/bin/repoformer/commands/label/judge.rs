@@ -87,7 +87,13 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
     check_output(Some(&args.output), &inputs)?;
     if let Some(summary) = &args.summary {
         args.format.check(summary)?;
-        check_output(Some(summary), &inputs)?;
+        if check_output(Some(summary), &inputs).is_err() {
+            let summary = summary.display();
+            return fail(
+                format!("--summary would overwrite {summary}, an input"),
+                "name another file",
+            );
+        }
         if *summary == args.output {
             return fail(
                 "the labels and their summary cannot both go to one place",

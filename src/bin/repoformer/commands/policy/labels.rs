@@ -56,6 +56,17 @@ pub(crate) enum RecordFormat {
     Parquet,
 }
 
+impl RecordFormat {
+    /// The format of tables of the same name.
+    fn of_tables(self) -> ScoreFormat {
+        match self {
+            Self::Jsonl => ScoreFormat::Jsonl,
+            Self::Csv => ScoreFormat::Csv,
+            Self::Parquet => ScoreFormat::Parquet,
+        }
+    }
+}
+
 #[derive(Debug, Args)]
 pub(crate) struct LabelFlags {
     /// Labelled instances: JSONL, plain, gzip or zstd (repeatable); `policy sweep` draws the curves of each NAME=FILE apart
@@ -159,9 +170,7 @@ pub(super) fn run_train(args: &PolicyTrainArgs) -> Result<()> {
 }
 
 pub(super) fn run_features(args: &PolicyFeaturesArgs) -> Result<()> {
-    if args.format == RecordFormat::Parquet {
-        ScoreFormat::Parquet.check(&args.output)?;
-    }
+    args.format.of_tables().check(&args.output)?;
     let examples = read_labels(&args.labels, &args.output, &[], Some(Measure::Similarity))?;
     let records = examples.all.iter().map(features);
     let frame = || {
