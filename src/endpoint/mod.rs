@@ -20,7 +20,8 @@ mod events;
 mod excerpt;
 #[cfg(feature = "http")]
 mod retry;
-#[cfg(all(test, feature = "http"))]
+#[cfg(feature = "http")]
+#[cfg(test)]
 pub(crate) mod test_server;
 
 #[cfg(not(feature = "http"))]

@@ -184,7 +184,8 @@ fn push_text(text: &mut String, value: &str) {
     }
 }
 
-#[cfg(all(test, feature = "parquet"))]
+#[cfg(feature = "parquet")]
+#[cfg(test)]
 mod tests {
     use parquet::file::reader::{FileReader, SerializedFileReader};
     use parquet::record::Field;

@@ -16,7 +16,8 @@ mod journal;
 mod next;
 mod request;
 mod run;
-#[cfg(all(test, feature = "http"))]
+#[cfg(feature = "http")]
+#[cfg(test)]
 mod tests;
 mod uncertainty;
 

@@ -313,5 +313,6 @@ pub(super) fn numbers(value: &Value) -> Result<Vec<f32>, String> {
     list.iter().enumerate().map(number).collect()
 }
 
-#[cfg(all(test, feature = "http"))]
+#[cfg(feature = "http")]
+#[cfg(test)]
 mod tests;

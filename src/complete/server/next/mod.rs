@@ -6,7 +6,8 @@
 //! vocabulary if possible. Some servers compute the probability after forcing the token, which is then 1: the first value
 //! above one half is verified by a request that forces nothing.
 
-#[cfg(all(test, feature = "http"))]
+#[cfg(feature = "http")]
+#[cfg(test)]
 mod tests;
 
 use std::f64::consts::LN_2;
