@@ -31,6 +31,12 @@ pub struct JoinedPredictions {
 }
 
 impl JoinedPredictions {
+    /// Predictions of an artifact that is not made yet.
+    pub fn unread(path: PathBuf) -> Self {
+        let (predictions, problems, missing) = Default::default();
+        Self { predictions, problems, missing, empty: 0, changed: 0, cached: Some(path) }
+    }
+
     /// Returns a digest of the samples of one repository's tasks.
     pub fn digest(&self, tasks: &TaskSet, repository: &str) -> String {
         let mut hasher = blake3::Hasher::new();

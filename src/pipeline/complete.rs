@@ -31,7 +31,7 @@ pub fn complete(
     completion: &Completion,
 ) -> Result<StageReport> {
     completion.check()?;
-    let mut report = StageReport::default();
+    let mut report = StageReport::of(experiment);
     let style = experiment.prompts.layout.style();
     for &mode in modes {
         let prompts = experiment.layout.prompts(mode);
@@ -48,6 +48,11 @@ pub fn complete(
         refuse_foreign(&path)?;
         let mut latencies = Vec::new();
         if let Some(server) = &completion.server {
+            if report.is_dry() {
+                let foreseen = server.foresee(experiment, mode, &path, completion)?;
+                report.foresee(path, &identity, foreseen)?;
+                continue;
+            }
             server.forget_incomplete(experiment, mode, &path, completion)?;
         }
         let prompts_there = header.records;
@@ -63,6 +68,9 @@ pub fn complete(
             latencies = predictions.latencies;
             Ok(LineTotals { records: predictions.records, ..LineTotals::default() })
         })?;
+        if report.is_dry() {
+            continue;
+        }
         // What failed is told in the runs after, too.
         if report.built == built && header.records < prompts_there {
             let failures = match &completion.server {
@@ -230,12 +238,17 @@ fn line(object: Object, generation: &Generation) -> Vec<u8> {
 ///
 /// # Errors
 /// They were not: in which setting they differ.
-pub fn check_completed_alike(path: &Path, completion: &Completion, mode: Mode) -> Result<()> {
-    if !header_path(path).exists() {
+pub fn check_completed_alike(
+    experiment: &Experiment,
+    path: &Path,
+    completion: &Completion,
+    mode: Mode,
+) -> Result<()> {
+    if !experiment.is_planned(path) && !header_path(path).exists() {
         return Ok(());
     }
     let step = Step::InMode("complete", mode);
-    let header = require_jsonl(path, "predictions", &step)?;
+    let header = require_jsonl(experiment, path, "predictions", &step)?;
     check_parameters(path, &header, &completion.identity(), &step)
 }
 
@@ -245,18 +258,20 @@ fn check_searched_with(experiment: &Experiment, completes: Option<&Completion>) 
     let (layout, step) = (&experiment.layout, Step::Stage("rg-rg"));
     for repository in &experiment.repositories {
         let queries = layout.query_windows(Mode::Prediction, repository);
-        if !queries.exists() {
-            continue; // the prompts were made elsewhere
-        }
-        let header = artifact::read_header(&queries).map_err(|error| made_again(error, &step))?;
+        let header = match experiment.planned(&queries) {
+            Some(header) => header,
+            None if !queries.exists() => continue, // the prompts were made elsewhere
+            None => artifact::read_header(&queries).map_err(|error| made_again(error, &step))?,
+        };
         let Some(file) = header.identity.parameters.get(PREDICTIONS_FILE) else {
             continue;
         };
         let path = layout.cache.join(file);
-        if completes.is_none() && !path.exists() {
+        if completes.is_none() && !experiment.has(&path) {
             continue; // nothing says that they were others
         }
-        let first = require_jsonl(&path, "predictions that rg-rg searched with", &step)?;
+        let first =
+            require_jsonl(experiment, &path, "predictions that rg-rg searched with", &step)?;
         if let (Some(completion), Some(model)) = (completes, first.identity.parameters.get("model"))
             && *model != completion.model
         {
@@ -271,25 +286,26 @@ fn check_searched_with(experiment: &Experiment, completes: Option<&Completion>) 
             });
         }
         if let Some(completion) = completes {
-            check_completed_alike(&path, completion, Mode::LeftContext)?;
+            check_completed_alike(experiment, &path, completion, Mode::LeftContext)?;
         }
         check_input(&queries, &header, PREDICTIONS_FILE, &first, &step)?;
     }
     Ok(())
 }
 
-/// How many predictions of a mode there are in the cache.
+/// Whether there is any prediction of a mode in the cache, or would be one after a dry run.
 ///
 /// # Errors
 /// They are missing or damaged.
-pub fn count_predictions(
+pub fn has_predictions(
     experiment: &Experiment,
     mode: Mode,
     completion: &Completion,
-) -> Result<u64> {
+) -> Result<bool> {
     let path = experiment.layout.predictions(mode, &completion.model);
     let step = Step::InMode("complete", mode);
-    Ok(require_jsonl(&path, "predictions", &step)?.records)
+    let header = require_jsonl(experiment, &path, "predictions", &step)?;
+    Ok(header.records > 0 || experiment.is_planned(&path))
 }
 
 /// Where the model's predictions for a mode lie, once they are known to be those of the prompts and settings that are
@@ -305,17 +321,17 @@ pub fn cached_predictions(
 ) -> Result<PathBuf> {
     let path = experiment.layout.predictions(mode, &completion.model);
     let step = Step::InMode("complete", mode);
-    if !path.exists() {
+    if !experiment.has(&path) {
         return Err(Error::Artifact {
             path,
             reason: "the predictions are missing".into(),
             hint: format!("make them with {step}, or name the predictions file"),
         });
     }
-    if !header_path(&path).exists() {
+    if !experiment.is_planned(&path) && !header_path(&path).exists() {
         return Ok(path);
     }
-    let header = require_jsonl(&path, "predictions", &step)?;
+    let header = require_jsonl(experiment, &path, "predictions", &step)?;
     // Names of models that differ in what paths leave out share a file.
     let mut wanted = Identity::new("predictions")
         .parameter("max-tokens", completion.max_tokens)
@@ -324,7 +340,7 @@ pub fn cached_predictions(
         wanted = wanted.parameter("model-revision", in_context::REVISION);
     }
     check_parameters(&path, &header, &wanted, &step)?;
-    if experiment.layout.prompts(mode).exists() {
+    if experiment.has(&experiment.layout.prompts(mode)) {
         check_input(&path, &header, "prompts", &require_prompts(experiment, mode)?, &step)?;
     }
     if mode == Mode::Prediction {

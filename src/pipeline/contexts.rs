@@ -81,7 +81,7 @@ pub(super) fn open_contexts(
     // Windows take none where RepoCoder's prompts, which show none, are asked for.
     let style = experiment.prompts.layout.name().to_owned();
     let step = Step::WithStyle("window", style);
-    let contexts = Unread::<RightContexts>::open(&path, &step)?;
+    let contexts = Unread::<RightContexts>::open(experiment, &path, &step)?;
     let tasks = experiment.tasks()?.digest_of(repository);
     let step = Step::Stage("window");
     check_digest(&path, &contexts.header, "tasks", &tasks, &step)?;

@@ -151,10 +151,10 @@ impl Dense {
         let layout = experiment.layout.with_dense_vectors();
         let step = Step::InMode("vectorize", mode);
         let path = layout.repo_vectors(repository);
-        let fragments = Unread::<Matrix>::open(&path, &step)?;
+        let fragments = Unread::<Matrix>::open(experiment, &path, &step)?;
         check_input(&path, &fragments.header, "fragments", made_of.fragments, &step)?;
         let path = layout.query_vectors(mode, repository);
-        let queries = Unread::<Matrix>::open(&path, &step)?;
+        let queries = Unread::<Matrix>::open(experiment, &path, &step)?;
         check_input(&path, &queries.header, "queries", made_of.queries, &step)?;
         if let Some(source) = &experiment.retrieval.dense {
             for (header, path) in

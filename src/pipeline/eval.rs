@@ -59,7 +59,7 @@ pub fn evaluate(
 }
 
 /// The scores of a mode's cached predictions as one object, read from their artifact or made; tasks without
-/// prediction are left out. A caller that has just scored every task as the experiment does gives its `known` scores.
+/// prediction are left out. In a dry run there are none. A caller that has just scored every task as the experiment does gives its `known` scores.
 ///
 /// # Errors
 /// The predictions are missing or damaged, or the scores cannot be written.
@@ -71,7 +71,7 @@ pub fn scores(
 ) -> Result<(Value, StageReport)> {
     let predictions = experiment.layout.predictions(mode, model);
     let step = Step::InMode("complete", mode);
-    let header = require_jsonl(&predictions, "predictions", &step)?;
+    let header = require_jsonl(experiment, &predictions, "predictions", &step)?;
     let scoring = &experiment.scoring;
     let names: Vec<&str> = scoring.metrics.iter().map(|metric| metric.name()).collect();
     let recipes: Vec<String> = scoring.recipes().map(|(_, recipe)| recipe.to_string()).collect();
@@ -87,7 +87,7 @@ pub fn scores(
         identity = identity.input("left contexts", digest_parts(left));
     }
     let path = experiment.layout.scores(mode, model);
-    let mut report = StageReport::default();
+    let mut report = StageReport::of(experiment);
     report.ensure_jsonl(path.clone(), &identity, |report, sink| {
         let mut record = match known {
             Some(scores) => scores.to_record(mode.name(), true),
@@ -103,6 +103,9 @@ pub fn scores(
         sink.write(&text)?;
         Ok(LineTotals { records: 1, ..LineTotals::default() })
     })?;
+    if report.is_dry() {
+        return Ok((Value::Null, report));
+    }
     let text = std::fs::read(&path).map_err(|e| Error::reading(&path, "read these scores", e))?;
     let record = serde_json::from_slice(&text)
         .map_err(|e| Error::reading(&path, "read these scores", e.into()))?;

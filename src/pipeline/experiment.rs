@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use super::dense::{DenseSource, Notice};
 use super::layout::Layout;
+use super::plan::Plan;
 use crate::error::{Error, Result};
 use crate::evaluate::score::Scoring;
 use crate::prompt;
@@ -14,7 +15,7 @@ use crate::retrieve::rank::{Ranker, Vocabulary};
 use crate::retrieve::{
     Align, FragmentTextSettings, Mode, QueryForm, REPOCODER_MODES, SearchSettings,
 };
-use crate::store::artifact::Identity;
+use crate::store::artifact::{Header, Identity};
 use crate::store::progress::Work;
 use crate::task::TaskSet;
 use crate::text::tokenize::model::Tokenizer;
@@ -40,6 +41,8 @@ pub struct Experiment {
     pub prompts: PromptSettings,
     /// How predictions are scored.
     pub scoring: Scoring,
+    /// In a dry run, what would be made.
+    pub plan: Option<Plan>,
 }
 
 /// How fragments are searched.
@@ -161,6 +164,21 @@ impl Experiment {
             return Err(problems.into_iter().next().unwrap_or(none));
         }
         Ok((found, problems))
+    }
+
+    /// The header that an artifact would have, if a dry run would have made it.
+    pub(super) fn planned(&self, path: &Path) -> Option<Header> {
+        self.plan.as_ref()?.get(path)
+    }
+
+    /// Whether an artifact is there, or a dry run would have made it.
+    pub fn has(&self, path: &Path) -> bool {
+        self.is_planned(path) || path.exists()
+    }
+
+    /// Whether a dry run would have made an artifact, so that its content is not known.
+    pub fn is_planned(&self, path: &Path) -> bool {
+        self.planned(path).is_some()
     }
 
     /// Begins work of a stage.

@@ -1,7 +1,7 @@
 //! A repository's fragments as the `window` stage left them: most stages need few of their texts.
 
 use super::experiment::Experiment;
-use super::stage::{Step, Unread, check_parameters, made_again};
+use super::stage::{Step, Unread, check_parameters, made_again, not_made};
 use crate::error::Result;
 use crate::repository::fragment::{RepoFragments, TextRanges};
 use crate::store::artifact::{Columns, Header, Identity, Payload};
@@ -12,7 +12,8 @@ const WINDOW: Step = Step::Stage("window");
 pub(super) struct OpenFragments {
     /// Header of the artifact.
     pub(super) header: Header,
-    columns: Columns,
+    /// `None` in a dry run that would make them first.
+    columns: Option<Columns>,
     /// The fragments, with the texts that were read so far.
     read: Option<(RepoFragments, TextRanges)>,
 }
@@ -22,11 +23,17 @@ impl OpenFragments {
     /// They are missing, or were cut otherwise.
     pub(super) fn open(experiment: &Experiment, repository: &str) -> Result<Self> {
         let path = experiment.layout.repo_windows(repository);
-        let Unread { header, columns, .. } = Unread::<RepoFragments>::open(&path, &WINDOW)?;
+        let Unread { header, columns, .. } =
+            Unread::<RepoFragments>::open(experiment, &path, &WINDOW)?;
         let wanted = experiment.cut(Identity::new(RepoFragments::KIND));
         let wanted = wanted.parameter("walk", experiment.walk);
         check_parameters(&path, &header, &wanted, &WINDOW)?;
         Ok(Self { header, columns, read: None })
+    }
+
+    /// Whether a dry run would have made them first, so that they cannot be read.
+    pub(super) fn is_planned(&self) -> bool {
+        self.columns.is_none()
     }
 
     /// The fragments, for what needs no more text than was read.
@@ -70,7 +77,9 @@ impl OpenFragments {
         &mut self,
         files: impl FnOnce(&RepoFragments) -> Option<Vec<u32>>,
     ) -> Result<&RepoFragments> {
-        let columns = &mut self.columns;
+        let Some(columns) = &mut self.columns else {
+            return Err(not_made(RepoFragments::KIND));
+        };
         let read = match self.read.take() {
             Some(read) => Ok(read),
             None => RepoFragments::outline(columns).and_then(|read| match read.0.check() {

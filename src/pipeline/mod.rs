@@ -13,6 +13,7 @@ mod exchange;
 mod experiment;
 mod fragments;
 mod layout;
+mod plan;
 mod prompt;
 mod prompt_lines;
 mod prompt_warnings;
@@ -28,7 +29,7 @@ mod window;
 
 pub use complete::{
     artifact_text, cached_predictions, check_completed_alike, complete, complete_file,
-    count_predictions,
+    has_predictions,
 };
 pub use completion::{Asked, Completion, Predictions, Server, Until};
 pub use contexts::RightContexts;
@@ -38,6 +39,7 @@ pub use eval::{Evaluation, evaluate, scores};
 pub use exchange::{trec_run, write_beir};
 pub use experiment::{Experiment, PromptLayout, PromptSettings, RetrievalSettings};
 pub use layout::{Layout, file_name};
+pub use plan::{Plan, Planned, Verdict};
 pub use prompt::{PromptTotals, prompt, prompt_totals};
 pub use quality::retrieval_quality;
 pub use remote::{

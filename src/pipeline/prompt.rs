@@ -8,6 +8,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::contexts::{RightContexts, needs_contexts, open_needed_contexts};
 use super::experiment::{Experiment, PromptLayout};
 use super::fragments::OpenFragments;
+use super::plan::planned_digest;
 use super::prompt_lines::{Line, Maker};
 use super::prompt_warnings::{warn_of_contexts, warn_of_others, warn_of_specials};
 use super::retrieved::{OnDisk, Retrieved};
@@ -115,10 +116,11 @@ pub(super) fn read_prompts(experiment: &Experiment, mode: Mode) -> Result<Vec<u8
 /// They are missing, cut off, or were made otherwise.
 pub(super) fn require_prompts(experiment: &Experiment, mode: Mode) -> Result<Header> {
     let (path, step) = (experiment.layout.prompts(mode), step(mode));
-    if !path.exists() {
-        return Err(missing(&path, "prompts", &step));
-    }
-    let header = artifact::jsonl_header(&path).map_err(|error| made_again(error, &step))?;
+    let header = match experiment.planned(&path) {
+        Some(header) => header,
+        None if !path.exists() => return Err(missing(&path, "prompts", &step)),
+        None => artifact::jsonl_header(&path).map_err(|error| made_again(error, &step))?,
+    };
     check_parameters(&path, &header, &settings(experiment, mode), &step)?;
     if let Some(tasks) = &experiment.tasks {
         check_digest(&path, &header, TASKS, &tasks.digest(), &step)?;
@@ -145,8 +147,8 @@ fn are_sources_there(experiment: &Experiment, mode: Mode) -> bool {
             false => &[],
         };
         let contexts = layout.right_contexts(repository);
-        files.iter().all(|path| path.exists())
-            && (!needs_contexts(experiment, repository) || contexts.exists())
+        files.iter().all(|path| experiment.has(path))
+            && (!needs_contexts(experiment, repository) || experiment.has(&contexts))
     };
     !experiment.repos_dir.as_os_str().is_empty()
         && experiment.repositories.iter().all(of_repository)
@@ -176,7 +178,7 @@ pub fn prompt_totals(experiment: &Experiment, mode: Mode) -> Result<PromptTotals
 /// # Errors
 /// Retrieval results are missing or stale, or an artifact cannot be written.
 pub fn prompt(experiment: &Experiment, modes: &[Mode]) -> Result<StageReport> {
-    let mut report = StageReport::default();
+    let mut report = StageReport::of(experiment);
     let tasks = experiment.tasks()?;
     warn_of_specials(experiment, &mut report);
     warn_of_contexts(experiment, &mut report)?;
@@ -304,13 +306,19 @@ impl Sources {
 
     /// Digest of all sources: a thousand repositories would make a header of their own.
     fn digest(&self) -> String {
+        let checksums = |part| {
+            let Part { contexts, retrieved, holes, .. }: &Part = part;
+            let contexts = contexts.iter().map(|c| &*c.header.checksum);
+            let retrieved = retrieved.iter().flat_map(OnDisk::checksums);
+            contexts.chain(retrieved).chain(holes.as_deref()).collect::<Vec<&str>>()
+        };
+        if let Some(planned) = planned_digest(self.parts.iter().flat_map(checksums)) {
+            return planned;
+        }
         let mut hasher = blake3::Hasher::new();
         for part in &self.parts {
             hasher.update(part.repository.as_bytes());
-            let contexts = part.contexts.iter().map(|c| &*c.header.checksum);
-            let retrieved = part.retrieved.iter().flat_map(OnDisk::checksums);
-            let holes = part.holes.as_deref();
-            for checksum in contexts.chain(retrieved).chain(holes) {
+            for checksum in checksums(part) {
                 hasher.update(checksum.as_bytes());
             }
         }

@@ -40,7 +40,7 @@ impl OnDisk {
         let queries = open_queries(experiment, mode, repository, fragments)?;
         let path = experiment.layout.retrieval(mode, repository);
         let step = Step::InMode("search", mode);
-        let retrieval = Unread::<Retrieval>::open(&path, &step)?;
+        let retrieval = Unread::<Retrieval>::open(experiment, &path, &step)?;
         let header = &retrieval.header;
         check_input(&path, header, "fragments", fragments, &step)?;
         check_input(&path, header, "queries", &queries.header, &step)?;

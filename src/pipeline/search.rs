@@ -79,10 +79,10 @@ fn search_repository(
         searches.push((mode, search.inputs(identity), search));
     }
     // The index is built once for all modes, and only where some results are not current.
-    let stale = searches.iter().any(|(mode, identity, _)| {
-        !report.is_current::<Retrieval>(&layout.retrieval(*mode, repository), identity)
+    let is_needed = searches.iter().any(|(mode, identity, _)| {
+        report.builds::<Retrieval>(&layout.retrieval(*mode, repository), identity)
     });
-    let index = match stale {
+    let index = match is_needed {
         true => {
             let fragments = fragments.searched(experiment)?;
             let vectors = vectors.read(fragments.len())?;
@@ -139,7 +139,7 @@ impl ModeSearch {
         if experiment.retrieval.search.by_p50k_sets() {
             let step = Step::InMode("vectorize", mode);
             let path = experiment.layout.query_vectors(mode, repository);
-            let unread = Unread::open(&path, &step)?;
+            let unread = Unread::open(experiment, &path, &step)?;
             check_input(&path, &unread.header, "queries", &queries.header, &step)?;
             sets = Some(unread);
         }

@@ -4,6 +4,7 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use super::experiment::Experiment;
+use super::plan::{Foreseen, Plan, Planned, Verdict};
 use crate::error::{Access, Error, Result};
 use crate::repository::parallel;
 use crate::retrieve::Mode;
@@ -30,6 +31,9 @@ pub struct StageReport {
     pub problems: Vec<Error>,
     /// The artifacts, in the order of the work.
     pub outputs: Vec<PathBuf>,
+    /// In a dry run, the artifacts that would be made or are current; then none is in the numbers above.
+    pub planned: Vec<Planned>,
+    plan: Option<Plan>,
 }
 
 /// An artifact that was stale or damaged and so rebuilt.
@@ -62,6 +66,16 @@ impl std::fmt::Display for Rebuilt {
 }
 
 impl StageReport {
+    /// Nothing done yet.
+    pub(super) fn of(experiment: &Experiment) -> Self {
+        Self { plan: experiment.plan.clone(), ..Self::default() }
+    }
+
+    /// Whether nothing is to be done.
+    pub(super) fn is_dry(&self) -> bool {
+        self.plan.is_some()
+    }
+
     /// Adds what another did.
     pub fn merge(&mut self, other: Self) {
         self.built += other.built;
@@ -72,13 +86,18 @@ impl StageReport {
         self.misfits.extend(other.misfits);
         self.problems.extend(other.problems);
         self.outputs.extend(other.outputs);
+        self.planned.extend(other.planned);
     }
 
     fn note(&mut self, path: &Path, state: &State) {
-        if let State::Stale(reason) | State::Damaged(reason) = state {
-            let is_stale = matches!(state, State::Stale(_));
-            self.rebuilt.push(Rebuilt { path: path.to_owned(), reason: reason.clone(), is_stale });
-        }
+        let (reason, is_stale) = match state {
+            // The others are often due to the first.
+            State::Stale(differences) => (differences.first().map(ToString::to_string), true),
+            State::Damaged(reason) => (Some(reason.clone()), false),
+            State::Missing | State::Current(_) => return,
+        };
+        let reason = reason.unwrap_or_default();
+        self.rebuilt.push(Rebuilt { path: path.to_owned(), reason, is_stale });
     }
 
     fn done(&mut self, path: PathBuf, header: &Header, built: bool) {
@@ -88,9 +107,9 @@ impl StageReport {
         self.outputs.push(path);
     }
 
-    /// Whether an artifact is the one that this identity would make.
-    pub(super) fn is_current<T: Payload>(&self, path: &Path, identity: &Identity) -> bool {
-        matches!(artifact::state::<T>(path, identity), State::Current(_))
+    /// Whether [`ensure`](Self::ensure) would build an artifact.
+    pub(super) fn builds<T: Payload>(&self, path: &Path, identity: &Identity) -> bool {
+        !self.is_dry() && !matches!(artifact::state::<T>(path, identity), State::Current(_))
     }
 
     /// Leaves a current artifact alone, and builds and writes any other.
@@ -100,7 +119,13 @@ impl StageReport {
         identity: &Identity,
         build: impl FnOnce(&mut Self) -> Result<T>,
     ) -> Result<Header> {
-        let state = artifact::state::<T>(&path, identity);
+        let state = |identity: &Identity| artifact::state::<T>(&path, identity);
+        if let Some(plan) = &self.plan {
+            let recorded = artifact::read_header(&path).ok();
+            let (verdict, header) = plan.decide(&path, identity, recorded, state);
+            return Ok(self.decided(path, verdict, header));
+        }
+        let state = state(identity);
         self.settle(path, state, |report, path| artifact::write(path, identity, &build(report)?))
     }
 
@@ -111,10 +136,46 @@ impl StageReport {
         identity: &Identity,
         build: impl FnOnce(&mut Self, &mut LineSink) -> Result<LineTotals>,
     ) -> Result<Header> {
-        let state = artifact::state_jsonl(&path, identity);
+        let state = |identity: &Identity| artifact::state_jsonl(&path, identity);
+        if let Some(plan) = &self.plan {
+            let recorded = artifact::jsonl_header(&path).ok();
+            let (verdict, header) = plan.decide(&path, identity, recorded, state);
+            return Ok(self.decided(path, verdict, header));
+        }
+        let state = state(identity);
         self.settle(path, state, |report, path| {
             artifact::write_lines(path, identity, |sink| build(report, sink))
         })
+    }
+
+    /// Decides about predictions of a server's model in a dry run.
+    pub(super) fn foresee(
+        &mut self,
+        path: PathBuf,
+        identity: &Identity,
+        Foreseen { incomplete, requests }: Foreseen,
+    ) -> Result<()> {
+        match (&self.plan, incomplete) {
+            (Some(plan), Some(verdict)) => {
+                let header = plan.add(&path, identity);
+                self.decided(path, verdict, header);
+            }
+            _ => {
+                self.ensure_jsonl(path, identity, |_, _| Err(not_made("predictions")))?;
+            }
+        }
+        if let Some(planned) = self.planned.last_mut()
+            && planned.verdict != Verdict::Current
+        {
+            planned.requests = requests;
+        }
+        Ok(())
+    }
+
+    fn decided(&mut self, path: PathBuf, verdict: Verdict, header: Header) -> Header {
+        let kind = header.identity.kind.clone();
+        self.planned.push(Planned { path, kind, verdict, requests: None });
+        header
     }
 
     fn settle(
@@ -160,7 +221,8 @@ impl std::fmt::Display for Step {
 /// An artifact that an earlier stage makes, of which the header is read and the content only when it is needed.
 pub(super) struct Unread<T> {
     pub(super) header: Header,
-    pub(super) columns: Columns,
+    /// `None` in a dry run that would make it first.
+    pub(super) columns: Option<Columns>,
     /// Makes it again.
     step: Step,
     content: PhantomData<T>,
@@ -169,13 +231,17 @@ pub(super) struct Unread<T> {
 impl<T: Payload> Unread<T> {
     /// # Errors
     /// It is missing, or its header is damaged.
-    pub(super) fn open(path: &Path, step: &Step) -> Result<Self> {
-        if !path.exists() {
-            return Err(missing(path, T::KIND, step));
-        }
-        let (header, mut columns) =
-            artifact::open(path).map_err(|error| made_again(error, step))?;
-        columns.close();
+    pub(super) fn open(experiment: &Experiment, path: &Path, step: &Step) -> Result<Self> {
+        let (header, columns) = match experiment.planned(path) {
+            Some(header) => (header, None),
+            None if !path.exists() => return Err(missing(path, T::KIND, step)),
+            None => {
+                let opened = artifact::open(path).map_err(|error| made_again(error, step));
+                let (header, mut columns) = opened?;
+                columns.close();
+                (header, Some(columns))
+            }
+        };
         Ok(Self { header, columns, step: step.clone(), content: PhantomData })
     }
 
@@ -184,15 +250,18 @@ impl<T: Payload> Unread<T> {
     /// # Errors
     /// It is damaged or cannot be read.
     pub(super) fn read(&mut self, count: Option<usize>) -> Result<T> {
-        let content = T::from_columns(&mut self.columns);
-        self.columns.close();
+        let Some(columns) = &mut self.columns else {
+            return Err(not_made(T::KIND));
+        };
+        let content = T::from_columns(columns);
+        columns.close();
         let fits = content.and_then(|content| {
             let records = content.records();
             match (content.check(), count) {
-                (Err(reason), _) => Err(self.columns.damaged(reason)),
+                (Err(reason), _) => Err(columns.damaged(reason)),
                 (Ok(()), Some(count)) if count != records => {
                     let reason = format!("it has {records} records where {count} are needed");
-                    Err(self.columns.damaged(reason))
+                    Err(columns.damaged(reason))
                 }
                 (Ok(()), _) => Ok(content),
             }
@@ -201,8 +270,21 @@ impl<T: Payload> Unread<T> {
     }
 }
 
+/// Content of an artifact that a dry run would have made first.
+pub(super) fn not_made(kind: &str) -> Error {
+    Error::parameter("dry-run", format!("the {kind} are not made, so they cannot be read"))
+}
+
 /// Reads the header of a JSONL artifact that an earlier stage makes.
-pub(super) fn require_jsonl(path: &Path, kind: &str, step: &Step) -> Result<Header> {
+pub(super) fn require_jsonl(
+    experiment: &Experiment,
+    path: &Path,
+    kind: &str,
+    step: &Step,
+) -> Result<Header> {
+    if let Some(header) = experiment.planned(path) {
+        return Ok(header);
+    }
     if !path.exists() {
         return Err(missing(path, kind, step));
     }
@@ -296,12 +378,12 @@ pub(super) fn for_each_repository(
 ) -> Result<StageReport> {
     let progress = experiment.work(stage, "repositories", experiment.repositories.len());
     let reports = parallel::map(&experiment.repositories, |repository| {
-        let mut report = StageReport::default();
+        let mut report = StageReport::of(experiment);
         let outcome = work(repository, &mut report);
         progress.done(1);
         (report, outcome)
     });
-    let mut all = StageReport::default();
+    let mut all = StageReport::of(experiment);
     let mut failed = None;
     for (report, outcome) in reports {
         all.merge(report);

@@ -63,9 +63,9 @@ impl UnreadVectors {
     ) -> Result<Self> {
         let path = experiment.layout.repo_vectors(repository);
         let vectors = if experiment.retrieval.search.by_p50k_sets() {
-            Self::Sets(Unread::open(&path, &Step::Stage("vectorize"))?)
+            Self::Sets(Unread::open(experiment, &path, &Step::Stage("vectorize"))?)
         } else {
-            Self::Terms(Unread::open(&path, &Step::Stage("vectorize"))?)
+            Self::Terms(Unread::open(experiment, &path, &Step::Stage("vectorize"))?)
         };
         check_input(&path, vectors.header(), "fragments", fragments, &Step::Stage("vectorize"))?;
         Ok(vectors)
@@ -113,7 +113,7 @@ pub fn vectorize_queries(experiment: &Experiment, modes: &[Mode]) -> Result<Stag
             Ok(())
         });
     }
-    let mut report = StageReport::default();
+    let mut report = StageReport::of(experiment);
     if let Some(mut source) = Source::new(experiment, &modes)? {
         for &mode in &modes {
             for repository in &experiment.repositories {

@@ -5,6 +5,7 @@ use super::experiment::Experiment;
 use super::fragments::OpenFragments;
 use super::stage::{
     StageReport, Step, Unread, check_digest, check_input, check_parameters, for_each_repository,
+    not_made,
 };
 use crate::error::{Error, Result};
 use crate::evaluate::predictions::JoinedPredictions;
@@ -88,21 +89,33 @@ pub fn window_queries(
         let mut fragments = OpenFragments::open(experiment, repository)?;
         let header = fragments.header.clone();
         let of_it = experiment.tasks()?.of_repository(repository);
-        let fragments = fragments.read_files(|outline| {
-            of_it.filter_map(|task| Some(outline.file_index(&task.path)? as u32)).collect()
-        })?;
-        if experiment.retrieval.form == QueryForm::Window {
-            report.misfits.extend(misfits(experiment.tasks()?, fragments));
-        }
-        let contexts = match experiment.takes_right_contexts() {
-            true => {
-                let mut contexts = open_contexts(experiment, repository)?;
-                Some((contexts.header.clone(), contexts.read(None)?))
-            }
+        let mut contexts = match experiment.takes_right_contexts() {
+            true => Some(open_contexts(experiment, repository)?),
             false => None,
         };
-        let sources =
-            Sources { header: &header, fragments, contexts: contexts.as_ref(), predictions };
+        let path = predictions.and_then(|joined| joined.cached.as_deref());
+        let are_planned = fragments.is_planned()
+            || contexts.as_ref().is_some_and(|contexts| contexts.columns.is_none())
+            || path.is_some_and(|path| experiment.is_planned(path));
+        let contexts_header = contexts.as_ref().map(|contexts| contexts.header.clone());
+        let mut read = None;
+        if !are_planned {
+            let fragments = fragments.read_files(|outline| {
+                of_it.filter_map(|task| Some(outline.file_index(&task.path)? as u32)).collect()
+            })?;
+            if experiment.retrieval.form == QueryForm::Window {
+                report.misfits.extend(misfits(experiment.tasks()?, fragments));
+            }
+            let contexts = contexts.as_mut().map(|contexts| contexts.read(None)).transpose()?;
+            read = Some((fragments, contexts.unwrap_or_default()));
+        }
+        let sources = Sources {
+            repository,
+            header: &header,
+            contexts: contexts_header.as_ref(),
+            read: read.as_ref().map(|(fragments, contexts)| (*fragments, contexts)),
+            predictions,
+        };
         modes.iter().try_for_each(|mode| sources.make(experiment, *mode, report))
     })?;
     if let Some(empty @ 1..) = predictions.map(|joined| joined.empty) {
@@ -113,9 +126,13 @@ pub fn window_queries(
 
 /// Sources of one repository's queries.
 struct Sources<'a> {
+    repository: &'a str,
+    /// Header of its fragments.
     header: &'a Header,
-    fragments: &'a RepoFragments,
-    contexts: Option<&'a (Header, RightContexts)>,
+    /// Header of its right contexts, where they are taken.
+    contexts: Option<&'a Header>,
+    /// Its fragments and right contexts; `None` in a dry run that would make one of the sources first.
+    read: Option<(&'a RepoFragments, &'a RightContexts)>,
     predictions: Option<&'a JoinedPredictions>,
 }
 
@@ -127,20 +144,23 @@ impl Sources<'_> {
             form: experiment.form(mode),
             length: experiment.retrieval.query_lines,
         };
-        let repository = self.fragments.repository.as_str();
+        let repository = self.repository;
         let mut identity = query_identity(experiment, settings)
             .parameter("repository", repository)
             .parameter("benchmark", &experiment.layout.benchmark)
             .input("tasks", query_tasks(tasks, settings.form, repository))
             .input("fragments", &*self.header.checksum);
         let contexts = self.contexts.filter(|_| settings.form.uses_right_context());
-        if let Some((header, _)) = contexts {
+        if let Some(header) = contexts {
             identity = identity.input("right contexts", &*header.checksum);
         }
         let samples = match (mode, self.predictions) {
             (Mode::Prediction, Some(joined)) => {
-                identity = identity.input("predictions", joined.digest(tasks, repository));
                 identity = of_artifact(experiment, joined, identity)?;
+                let planned = joined.cached.as_deref().and_then(|path| experiment.planned(path));
+                let digest = planned.map(|header| header.checksum);
+                let digest = digest.unwrap_or_else(|| joined.digest(tasks, repository));
+                identity = identity.input("predictions", digest);
                 Some(joined.predictions.as_slice())
             }
             (Mode::Prediction, None) => {
@@ -149,14 +169,18 @@ impl Sources<'_> {
             }
             _ => None,
         };
-        let right = self.contexts.map(|(_, contexts)| contexts.map()).unwrap_or_default();
-        let right_of = |task| right_context(task, &right);
-        let Made { queries, skipped } =
-            Queries::make(settings, tasks, self.fragments, right_of, samples);
-        // Making queries is cheap, and its complaints are due whether or not the artifact is current.
-        report.problems.extend(skipped);
+        let mut made = None;
+        if let Some((fragments, contexts)) = self.read {
+            let right = contexts.map();
+            let right_of = |task| right_context(task, &right);
+            let Made { queries, skipped } =
+                Queries::make(settings, tasks, fragments, right_of, samples);
+            // Making queries is cheap, and its complaints are due whether or not the artifact is current.
+            report.problems.extend(skipped);
+            made = Some(queries);
+        }
         let path = experiment.layout.query_windows(mode, repository);
-        report.ensure(path, &identity, |_| Ok(queries))?;
+        report.ensure(path, &identity, |_| made.ok_or_else(|| not_made(Queries::KIND)))?;
         Ok(())
     }
 }
@@ -170,10 +194,14 @@ fn of_artifact(
     joined: &JoinedPredictions,
     identity: Identity,
 ) -> Result<Identity> {
-    let Some(path) = joined.cached.as_ref().filter(|path| header_path(path).exists()) else {
+    let Some(path) = &joined.cached else {
         return Ok(identity);
     };
-    let header = jsonl_header(path)?;
+    let header = match experiment.planned(path) {
+        Some(header) => header,
+        None if header_path(path).exists() => jsonl_header(path)?,
+        None => return Ok(identity),
+    };
     let within = experiment.layout.within_cache(path);
     Ok(identity.parameter(PREDICTIONS_FILE, within).input(PREDICTIONS_FILE, header.checksum))
 }
@@ -209,7 +237,7 @@ pub(super) fn open_queries(
         _ => Step::InMode("window", mode),
     };
     let path = experiment.layout.query_windows(mode, repository);
-    let queries = Unread::<Queries>::open(&path, &step)?;
+    let queries = Unread::<Queries>::open(experiment, &path, &step)?;
     let settings = QuerySettings {
         mode,
         form: experiment.form(mode),

@@ -43,6 +43,15 @@ fn is_locked(file: &File) -> bool {
     })
 }
 
+/// Refuses what is there and cannot be a log.
+fn check_file(path: &Path, kind: LogKind) -> Result<()> {
+    if !path.exists() || path.is_file() {
+        return Ok(());
+    }
+    let reason = format!("{}: not a file", path.display());
+    Err(Error::execution(reason, format!("choose another {}", kind.file)))
+}
+
 /// A log open for appending; the lock keeps other processes from writing to it.
 #[derive(Debug)]
 pub(crate) struct AppendLog {
@@ -64,10 +73,7 @@ impl AppendLog {
     ) -> Result<Self> {
         create_folder(folder_of(path))?;
         let writing = |e| Error::writing(path, "append to this file", e);
-        if path.exists() && !path.is_file() {
-            let reason = format!("{}: not a file", path.display());
-            return Err(Error::execution(reason, format!("choose another {}", kind.file)));
-        }
+        check_file(path, kind)?;
         let file =
             File::options().create(true).read(true).append(true).open(path).map_err(writing)?;
         if is_locked(&file) {
@@ -78,6 +84,22 @@ impl AppendLog {
         let mut log = Self { path: path.to_owned(), file, end: 0 };
         log.read_lines(kind, take)?;
         log.file.set_len(log.end).map_err(writing)?;
+        Ok(log)
+    }
+
+    /// Reads a log that may be written to meanwhile; nothing can be appended to it.
+    ///
+    /// # Errors
+    /// The file cannot be read, or contains something else.
+    pub(crate) fn read(
+        path: &Path,
+        kind: LogKind,
+        take: impl FnMut(&[u8], Place) -> bool,
+    ) -> Result<Self> {
+        check_file(path, kind)?;
+        let file = File::open(path).map_err(|e| Error::reading(path, "read this file", e))?;
+        let mut log = Self { path: path.to_owned(), file, end: 0 };
+        log.read_lines(kind, take)?;
         Ok(log)
     }
 

@@ -18,7 +18,8 @@ pub type Object = Map<String, Value>;
 /// The file cannot be opened, or its compressed data cannot be read.
 pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
     let raw: Box<dyn Read> = if path == Path::new("-") {
-        Box::new(io::stdin())
+        let work = Work::begin("reading standard input", "bytes");
+        Box::new(Counted::new(io::stdin(), work))
     } else {
         let file = File::open(path).map_err(|e| Error::reading(path, "open this file", e))?;
         let work = Work::begin(format!("reading {}", path.display()), "bytes");

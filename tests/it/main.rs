@@ -12,6 +12,7 @@ mod cli_bad_cache;
 mod cli_bad_input;
 mod cli_chunks;
 mod cli_complete;
+mod cli_dry_run;
 #[cfg(target_os = "linux")]
 mod cli_exec;
 mod cli_formats;
@@ -21,6 +22,8 @@ mod cli_joins;
 mod cli_languages;
 mod cli_paper;
 mod cli_policy;
+#[cfg(target_os = "linux")]
+mod cli_progress;
 mod cli_shown;
 mod cli_tables;
 mod cli_verbalize;

@@ -344,12 +344,23 @@ pub(crate) fn rebuilt(artifacts: &[Rebuilt]) {
     printed.extend(new.iter().filter(|one| one.is_stale).map(|one| one.reason.clone()));
 }
 
-/// Reports the work of a stage.
-pub(crate) fn report(stage: &str, report: &StageReport) {
+fn warnings(report: &StageReport) {
     rebuilt(&report.rebuilt);
     let few = shown(WARNINGS_SHOWN);
     report.warnings.iter().take(few).for_each(warning);
     note_hidden("", report.warnings.len().saturating_sub(few));
+}
+
+/// Reports what a stage that was not run noticed.
+pub(crate) fn remarks(report: &StageReport) {
+    warnings(report);
+    problems(&report.problems);
+    problems(&report.misfits);
+}
+
+/// Reports the work of a stage.
+pub(crate) fn report(stage: &str, report: &StageReport) {
+    warnings(report);
     let before = PROBLEMS.load(Relaxed);
     problems(&report.problems);
     let skipped = match PROBLEMS.load(Relaxed) - before {

@@ -49,8 +49,22 @@ impl Journal {
     /// # Errors
     /// The file cannot be read or written, contains something else, or another run is writing to it.
     pub fn open(path: &Path) -> Result<Self> {
+        Self::with(|take| AppendLog::open(path, LOG, take))
+    }
+
+    /// Opens a journal to look answers up, which leaves it as it is.
+    ///
+    /// # Errors
+    /// The file cannot be read, or contains something else.
+    pub fn read(path: &Path) -> Result<Self> {
+        Self::with(|take| AppendLog::read(path, LOG, take))
+    }
+
+    fn with(
+        open: impl FnOnce(&mut dyn FnMut(&[u8], Place) -> bool) -> Result<AppendLog>,
+    ) -> Result<Self> {
         let (mut answered, mut failed) = (FxHashMap::default(), FxHashMap::default());
-        let lines = AppendLog::open(path, LOG, |line, place| {
+        let lines = open(&mut |line, place| {
             let Ok(entry) = serde_json::from_slice::<Entry>(line) else {
                 return false;
             };

@@ -58,13 +58,15 @@ pub struct Sending {
 
 /// Returns the indices of the requests, given by their keys, that have no answer in a journal; equal ones are one request.
 /// Failed ones come last, if they are repeated.
-pub fn unanswered(keys: &[String], journal: &Journal, retry_failed: bool) -> Vec<usize> {
+pub fn unanswered(keys: &[String], journal: Option<&Journal>, retry_failed: bool) -> Vec<usize> {
     let mut seen = rustc_hash::FxHashSet::default();
-    let is_open = |key: &String| journal.is_open(key, retry_failed);
+    let is_open_if =
+        |key: &String, retry: bool| journal.is_none_or(|journal| journal.is_open(key, retry));
+    let is_open = |key: &String| is_open_if(key, retry_failed);
     let mut open: Vec<usize> = (0..keys.len())
         .filter(|place| is_open(&keys[*place]) && seen.insert(&keys[*place]))
         .collect();
-    open.sort_by_key(|place| !journal.is_open(&keys[*place], false));
+    open.sort_by_key(|place| !is_open_if(&keys[*place], false));
     open
 }
 

@@ -51,7 +51,7 @@ fn ask_again(
     let completer = Completer::new(&endpoint);
     let keys: Vec<String> = prompts.iter().map(|prompt| asking.key(prompt)).collect();
     let ask = |place: usize| completer.ask(asking, prompts[place], None);
-    let open = unanswered(&keys, &journal, retry_failed);
+    let open = unanswered(&keys, Some(&journal), retry_failed);
     let asked = open.len();
     let failures = run(&keys, open, 3, &mut journal, &Work::begin("ask", "prompts"), &ask)?;
     let entry = |key: &String| {

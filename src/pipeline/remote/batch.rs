@@ -49,7 +49,7 @@ pub fn write_batch(prompts: &[PromptText], completion: &Completion) -> Result<Ba
     let requests = requests(server, prompts, completion, &mut written.problems);
     let journal = Journal::open(&server.journal)?;
     let keys: Vec<String> = requests.iter().map(|request| request.key.clone()).collect();
-    let open = unanswered(&keys, &journal, true);
+    let open = unanswered(&keys, Some(&journal), true);
     written.requests = open.len();
     written.others = requests.len() - open.len();
     for place in open {

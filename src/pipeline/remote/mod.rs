@@ -17,6 +17,7 @@ use std::path::Path;
 
 use super::completion::{Asked, Completion, Predictions, Server};
 use super::experiment::Experiment;
+use super::plan::{Foreseen, Verdict};
 use crate::complete::server::{Answer, Completer, Entry, Failures, Journal, run, unanswered};
 use crate::error::{Error, Result};
 use crate::retrieve::Mode;
@@ -24,17 +25,42 @@ use crate::store::artifact::{self, header_path};
 use crate::store::progress::Work;
 
 impl Server {
-    /// Whether predictions that lack some prompts' are made again: where what failed is to be asked for again, where answers
-    /// may have come meanwhile, or where nothing was ever heard of a request.
-    fn completes(&self, prompts: &PromptText, completion: &Completion) -> Result<bool> {
+    /// Number of requests for these prompts that would be sent: what failed is asked for again where that is wished. `None` where
+    /// no server is asked.
+    fn requests(&self, prompts: &PromptText, completion: &Completion) -> Result<Option<usize>> {
         let Some(Asked { sending, .. }) = &self.asked else {
-            return Ok(true);
+            return Ok(None);
         };
         let PromptText { path, text, .. } = prompts;
         let records = self.records(path, text, completion, &mut Vec::new());
-        let journal = Journal::open(&self.journal)?;
-        let keys = self.keys(&records, &journal);
-        Ok(!unanswered(&keys, &journal, sending.retry_failed).is_empty())
+        let journal = self.journal.exists().then(|| Journal::read(&self.journal)).transpose()?;
+        let keys = self.keys(&records, journal.as_ref());
+        Ok(Some(unanswered(&keys, journal.as_ref(), sending.retry_failed).len()))
+    }
+
+    /// How many predictions there are, where some prompts have none.
+    fn partial(&self, prompts: &PromptText, path: &Path) -> Option<u64> {
+        let header = artifact::read_jsonl_header(path).ok()?;
+        Some(header.records).filter(|records| *records < prompts.records() as u64)
+    }
+
+    /// What completing a mode's prompts would take.
+    pub(super) fn foresee(
+        &self,
+        experiment: &Experiment,
+        mode: Mode,
+        path: &Path,
+        completion: &Completion,
+    ) -> Result<Foreseen> {
+        if experiment.is_planned(&experiment.layout.prompts(mode)) {
+            return Ok(Foreseen::default());
+        }
+        let prompts = PromptText::of_mode(experiment, mode)?;
+        let requests = self.requests(&prompts, completion)?;
+        let there = self.partial(&prompts, path).filter(|_| requests != Some(0));
+        let prompts = prompts.records() as u64;
+        let incomplete = there.map(|there| Verdict::Incomplete { there, prompts });
+        Ok(Foreseen { incomplete, requests })
     }
 
     /// Why prompts have no answer that were not answered before, one by one.
@@ -47,7 +73,7 @@ impl Server {
         let mut problems = Vec::new();
         let records = self.records(path, text, completion, &mut problems);
         let (journal, failures) = (Journal::open(&self.journal)?, Failures::default());
-        let keys = self.keys(&records, &journal);
+        let keys = self.keys(&records, Some(&journal));
         for (record, key) in records.iter().zip(&keys) {
             if let Some(reason) = self.entry(&journal, &failures, key)?.error {
                 problems.push(record.failed(path, &reason));
@@ -65,15 +91,13 @@ impl Server {
         completion: &Completion,
     ) -> Result<()> {
         let header = header_path(path);
-        let is_whole = |prompts: &PromptText| match artifact::read_jsonl_header(path) {
-            Ok(found) => found.records >= prompts.records() as u64,
-            Err(_) => true,
-        };
         if !header.exists() {
             return Ok(());
         }
         let prompts = PromptText::of_mode(experiment, mode)?;
-        if is_whole(&prompts) || !self.completes(&prompts, completion)? {
+        // Answers of a batch may have come meanwhile.
+        let can_be_had = || Ok::<_, Error>(self.requests(&prompts, completion)? != Some(0));
+        if self.partial(&prompts, path).is_none() || !can_be_had()? {
             return Ok(());
         }
         // The header last: predictions without one would be taken for somebody's own.
@@ -103,7 +127,7 @@ impl Server {
         // Most of it is what was retrieved, and a server may take hours.
         drop(text);
         let journal = Journal::open(&self.journal)?;
-        let keys = self.keys(&records, &journal);
+        let keys = self.keys(&records, Some(&journal));
         let completer = self.asked.as_ref().map(|asked| Completer::new(&asked.endpoint));
         let ask = |place: usize| match &completer {
             Some(completer) => {
@@ -140,7 +164,7 @@ impl Server {
         let Some(Asked { endpoint, sending }) = &self.asked else {
             return Ok((journal, Failures::default()));
         };
-        let open = unanswered(keys, &journal, sending.retry_failed);
+        let open = unanswered(keys, Some(&journal), sending.retry_failed);
         let label = format!("{verb} {}", prompts.file_name().unwrap_or_default().display());
         let work = Work::of(label, "prompts", keys.len());
         work.kept(keys.len() - open.len());
@@ -154,7 +178,7 @@ impl Server {
     }
 
     /// Keys of the requests for these records. A batch's answers hold all tokens.
-    fn keys(&self, records: &[Record], journal: &Journal) -> Vec<String> {
+    fn keys(&self, records: &[Record], journal: Option<&Journal>) -> Vec<String> {
         let key = |record: &Record| match &self.asked {
             Some(asked) => record.key(journal, asked.sending.retry_failed),
             None => record.whole_key(),

@@ -136,7 +136,7 @@ pub fn cached_probabilities(
         Some(server) => identity.parameter("journal", server.journal_name()),
         None => identity,
     };
-    let mut report = StageReport::default();
+    let mut report = StageReport::of(experiment);
     let header = report.ensure_jsonl(path.clone(), &identity, |report, sink| {
         let prompts = PromptText::of_mode(experiment, mode)?;
         let found = probabilities(&prompts, completion, question)?;
@@ -145,7 +145,7 @@ pub fn cached_probabilities(
         report.problems.extend(found.problems);
         Ok(LineTotals { records: found.records, ..LineTotals::default() })
     })?;
-    if header.records < prompts.records {
+    if header.records < prompts.records && !report.is_dry() {
         // What failed is asked for again; the journal has the others.
         std::fs::remove_file(header_path(&path))
             .map_err(|e| Error::writing(&path, "remove the header of this file", e))?;

@@ -82,14 +82,16 @@ impl Record {
 
     /// Key of the request whose answer is used, or that is to be sent: that which ends after the lines, unless the journal has the
     /// answer for all tokens, or knows no more than that this one failed.
-    pub(super) fn key(&self, journal: &Journal, retry_failed: bool) -> String {
+    pub(super) fn key(&self, journal: Option<&Journal>, retry_failed: bool) -> String {
         let whole = self.whole_key();
         let Some(lines) = self.lines else {
             return whole;
         };
         let ended = digest_parts(["until lines 1", &whole, &lines.to_string()]);
-        let is_whole = journal.has_answer(&whole)
-            || (!journal.has_answer(&ended) && !journal.is_open(&whole, retry_failed));
+        let is_whole = journal.is_some_and(|journal| {
+            journal.has_answer(&whole)
+                || (!journal.has_answer(&ended) && !journal.is_open(&whole, retry_failed))
+        });
         if is_whole { whole } else { ended }
     }
 

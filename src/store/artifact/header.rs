@@ -1,8 +1,10 @@
 //! The header of an artifact: its kind, its inputs, and the program that wrote it.
 
 use std::collections::BTreeMap;
+use std::fmt;
 
 use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
 
 /// Version of the artifact format; raised whenever a payload or its encoding changes.
 pub(crate) const FORMAT: u32 = 2;
@@ -38,24 +40,95 @@ impl Identity {
         self
     }
 
-    /// Describes the first difference to `other`, for the message about a stale artifact; `None` if they are equal.
-    pub fn difference(&self, other: &Self) -> Option<String> {
+    /// Returns the differences to what an artifact is to be, `other`: of its kind, its parameters, its inputs.
+    pub fn differences(&self, other: &Self) -> Vec<Difference> {
         if self.kind != other.kind {
-            return Some(format!("it holds {}, not {}", self.kind, other.kind));
+            return vec![Difference::Kind { was: self.kind.clone(), is: other.kind.clone() }];
         }
-        for (name, value) in &other.parameters {
-            match self.parameters.get(name) {
-                Some(old) if old == value => {}
-                Some(old) => return Some(format!("{name} was {old}, is {value}")),
-                None => return Some(format!("{name} is not recorded")),
+        let parameters = changed(&self.parameters, &other.parameters);
+        let inputs = changed(&self.inputs, &other.inputs);
+        let parameters = parameters.map(|(name, was, is)| Difference::Parameter { name, was, is });
+        let inputs = inputs.map(|(name, was, is)| Difference::Input { name, was, is });
+        parameters.chain(inputs).collect()
+    }
+}
+
+/// Name, earlier and present value of what differs: of the present ones first, then of those that are no more.
+fn changed<'m>(
+    was: &'m BTreeMap<String, String>,
+    is: &'m BTreeMap<String, String>,
+) -> impl Iterator<Item = (String, Option<String>, Option<String>)> + 'm {
+    let gone = was.iter().filter(|(name, _)| !is.contains_key(*name));
+    let gone = gone.map(|(name, was)| (name.clone(), Some(was.clone()), None));
+    let there = is.iter().filter(|(name, value)| was.get(*name) != Some(value));
+    let there =
+        there.map(|(name, value)| (name.clone(), was.get(name).cloned(), Some(value.clone())));
+    there.chain(gone)
+}
+
+/// Difference between an artifact on disk and the one needed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Difference {
+    /// Another version of the program wrote it.
+    Version {
+        /// Version that wrote it.
+        was: String,
+    },
+    /// It holds something else.
+    Kind {
+        /// Kind that it has.
+        was: String,
+        /// Kind that is needed.
+        is: String,
+    },
+    /// A parameter has another value, or is new or gone.
+    Parameter {
+        /// Name of the parameter.
+        name: String,
+        /// Value that it was made with.
+        was: Option<String>,
+        /// Value in force.
+        is: Option<String>,
+    },
+    /// An input has another digest, or is new or gone.
+    Input {
+        /// Name of the input.
+        name: String,
+        /// Digest of what it was made from.
+        was: Option<String>,
+        /// Digest of what is there now.
+        is: Option<String>,
+    },
+}
+
+impl fmt::Display for Difference {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Version { was } => write!(f, "it was written by repoformer {was}"),
+            Self::Kind { was, is } => write!(f, "it holds {was}, not {is}"),
+            Self::Parameter { name, was: Some(was), is: Some(is) } => {
+                write!(f, "{name} was {was}, is {is}")
+            }
+            Self::Parameter { name, was: None, .. } => write!(f, "{name} is not recorded"),
+            Self::Input { name, is: Some(_), .. } => write!(f, "{name} changed"),
+            Self::Parameter { is: None, .. } | Self::Input { is: None, .. } => {
+                write!(f, "it was made from more than is there now")
             }
         }
-        for (name, digest) in &other.inputs {
-            if self.inputs.get(name) != Some(digest) {
-                return Some(format!("{name} changed"));
+    }
+}
+
+impl Difference {
+    /// Returns `{"parameter", "was", "is"}`, with `input`, `kind` or `version` in the place of `parameter`.
+    pub fn to_record(&self) -> Value {
+        match self {
+            Self::Version { was } => {
+                json!({"version": "repoformer", "was": was, "is": env!("CARGO_PKG_VERSION")})
             }
+            Self::Kind { was, is } => json!({"kind": "artifact", "was": was, "is": is}),
+            Self::Parameter { name, was, is } => json!({"parameter": name, "was": was, "is": is}),
+            Self::Input { name, was, is } => json!({"input": name, "was": was, "is": is}),
         }
-        (self != other).then(|| "it was made from more than is there now".into())
     }
 }
 
@@ -135,6 +208,11 @@ impl Header {
             columns,
             totals: BTreeMap::new(),
         }
+    }
+
+    /// Header of an artifact that is not written yet; `checksum` says so.
+    pub(crate) fn planned(identity: &Identity, checksum: String) -> Self {
+        Self::of_lines(identity, LineTotals::default(), 0, checksum)
     }
 
     /// Header of a JSONL artifact of this length and checksum.

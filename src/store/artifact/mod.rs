@@ -9,7 +9,7 @@ mod store;
 
 pub use columns::{Column, Columns, Number, Piece};
 pub(crate) use header::digest_parts;
-pub use header::{ColumnHeader, Header, Identity, LineTotals};
+pub use header::{ColumnHeader, Difference, Header, Identity, LineTotals};
 pub use output::OutputFile;
 pub use payload::Payload;
 pub(crate) use payload::check_offsets;

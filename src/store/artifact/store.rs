@@ -9,7 +9,7 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use super::columns::{Column, Columns};
-use super::header::{FORMAT, Header, Identity, LineTotals, hex};
+use super::header::{Difference, FORMAT, Header, Identity, LineTotals, hex};
 use super::payload::Payload;
 use super::replace::{Replacement, replace_file, write_file};
 use crate::error::{Error, Result};
@@ -25,8 +25,8 @@ pub enum State {
     Missing,
     /// It is the one needed.
     Current(Box<Header>),
-    /// It was made from other inputs or by another version; the reason.
-    Stale(String),
+    /// It was made otherwise: from other inputs, with other parameters, by another version.
+    Stale(Vec<Difference>),
     /// It cannot be read; the reason.
     Damaged(String),
 }
@@ -235,10 +235,11 @@ fn compare(
 ) -> State {
     let compared = header.and_then(|header| {
         if header.tool != env!("CARGO_PKG_VERSION") {
-            return Ok(State::Stale(format!("it was written by repoformer {}", header.tool)));
+            return Ok(State::Stale(vec![Difference::Version { was: header.tool }]));
         }
-        if let Some(difference) = header.identity.difference(identity) {
-            return Ok(State::Stale(difference));
+        let differences = header.identity.differences(identity);
+        if !differences.is_empty() {
+            return Ok(State::Stale(differences));
         }
         verify()?;
         Ok(State::Current(Box::new(header)))
@@ -374,7 +375,8 @@ mod tests {
             (self::identity(10), "window-size was 20, is 10"),
             (identity.input("repository", "e"), "repository changed"),
         ] {
-            assert_eq!(state(&path, &other), State::Stale(reason.into()));
+            let State::Stale(differences) = state(&path, &other) else { panic!("not stale") };
+            assert_eq!(differences.iter().map(ToString::to_string).collect::<Vec<_>>(), [reason]);
         }
     }
 

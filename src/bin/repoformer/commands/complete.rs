@@ -5,7 +5,8 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use repoformer::pipeline::{
-    self, Completion, Experiment, PromptText, TokenQuestion, artifact_text, complete_file,
+    self, Completion, Experiment, PromptText, StageReport, TokenQuestion, artifact_text,
+    complete_file,
 };
 use repoformer::prompt::style::Style;
 use repoformer::retrieve::Mode;
@@ -14,6 +15,7 @@ use super::experiment_settings::layout;
 use super::experiments::{check_completable, check_not_tasks, completion_of, without_repositories};
 use super::server::{self, resumable};
 use super::session::{WITHOUT_PREDICTION, label, modes, open};
+use super::stage_log::{DryRunFlags, StageLog};
 use super::stages::check_one_mode;
 use crate::output::{self, check_output, fail, group, write_data};
 use crate::settings::{SettingFlags, Settings};
@@ -22,8 +24,10 @@ use crate::settings::{SettingFlags, Settings};
 pub(crate) struct CompleteArgs {
     #[command(flatten)]
     settings: SettingFlags,
+    #[command(flatten)]
+    dry_run: DryRunFlags,
     /// Prompts to complete [default: the data set's prompts in the cache, mode by mode]
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     prompts: Option<PathBuf>,
     /// File for the predictions (`-`: standard output) [default: the cache; standard output with --prompts]
     #[arg(short, long, value_name = "FILE")]
@@ -34,14 +38,14 @@ pub(crate) struct CompleteArgs {
     #[arg(
         long,
         value_name = "FILE",
-        help_heading = "Batches", conflicts_with_all = ["output", "concurrency", "request-timeout", "retry-failed"]
+        help_heading = "Batches", conflicts_with_all = ["output", "concurrency", "request-timeout", "retry-failed", "dry_run"]
     )]
     write_batch: Option<PathBuf>,
     /// Instead of asking a server, read a batch endpoint's answers, in any order, and its file of errors (repeatable)
     #[arg(
         long,
         value_name = "FILE",
-        help_heading = "Batches", conflicts_with_all = ["write_batch", "concurrency", "request-timeout", "retry-failed"]
+        help_heading = "Batches", conflicts_with_all = ["write_batch", "concurrency", "request-timeout", "retry-failed", "dry_run"]
     )]
     read_batch: Vec<PathBuf>,
 }
@@ -54,6 +58,7 @@ pub(crate) struct ProbabilityArgs {
     /// context)
     #[arg(long, value_name = "TOKEN", conflicts_with_all = [
         "samples", "temperature", "top-p", "seed", "api", "stop", "prompt-end", "instruction", "max-lines", "until", "write_batch", "read_batch",
+        "dry_run",
     ])]
     probability_of: Option<String>,
     /// Cut each prompt after the last occurrence of this text first, or append the text if there is none (`<eof>`)
@@ -74,7 +79,11 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
             "leave it out",
         );
     }
-    let data = Data::of(args, &settings)?;
+    let mut data = Data::of(args, &settings)?;
+    let mut log = StageLog::of_flags(&args.dry_run);
+    if let Data::Cache(experiment, _) = &mut data {
+        log.begin(experiment);
+    }
     let completion = match &data {
         Data::Cache(experiment, _) => completion_of(completion, &settings, experiment)?,
         Data::File(_) => completion,
@@ -101,8 +110,9 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
             complete_one(prompts, &completion, layout(&settings)?.style(), place)
         }
         Data::Cache(experiment, modes) => {
-            complete_modes(experiment, modes, &completion)?;
-            let Some(output) = &args.output else {
+            log.stage("complete", experiment, || completed(experiment, modes, &completion))?;
+            log.finish(&args.dry_run)?;
+            let Some(output) = args.output.as_ref().filter(|_| !log.is_dry()) else {
                 return Ok(());
             };
             let path = experiment.layout.predictions(modes[0], &completion.model);
@@ -170,9 +180,21 @@ pub(super) fn complete_modes(
     modes: &[Mode],
     completion: &Completion,
 ) -> Result<()> {
-    let report = resumable(completion, || pipeline::complete(experiment, modes, completion))?;
+    let report = completed(experiment, modes, completion)?;
     output::report(&label("complete", experiment), &report);
     Ok(())
+}
+
+/// Completes the cached prompts of these modes.
+pub(super) fn completed(
+    experiment: &Experiment,
+    modes: &[Mode],
+    completion: &Completion,
+) -> Result<StageReport> {
+    match experiment.plan {
+        Some(_) => Ok(pipeline::complete(experiment, modes, completion)?),
+        None => resumable(completion, || pipeline::complete(experiment, modes, completion)),
+    }
 }
 
 fn probabilities(

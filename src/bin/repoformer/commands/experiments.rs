@@ -189,7 +189,8 @@ fn warn_of_cuts(settings: &Settings, set: &TaskSet) {
 /// The experiment of another model with the same tasks and fragments.
 pub(super) fn experiment_like(other: &Experiment, settings: &Settings) -> Result<Experiment> {
     let file = other.tasks.as_ref().map(|set| set.path.as_path());
-    experiment(settings, file, other.tasks.clone(), other.layout.cut)
+    let like = experiment(settings, file, other.tasks.clone(), other.layout.cut)?;
+    Ok(Experiment { plan: other.plan.clone(), ..like })
 }
 
 fn experiment(
@@ -228,6 +229,7 @@ fn experiment(
         retrieval,
         prompts,
         scoring,
+        plan: None,
     })
 }
 

@@ -30,6 +30,7 @@ pub(crate) mod sample;
 mod selective;
 mod server;
 mod session;
+mod stage_log;
 pub(crate) mod stages;
 pub(crate) mod stats;
 mod tests_of_run;

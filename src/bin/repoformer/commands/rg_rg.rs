@@ -16,6 +16,7 @@ use super::experiments::{check_completable, check_not_tasks, completion_of, of_k
 use super::rows::{self, Row, Rows};
 use super::server;
 use super::session::{label, open};
+use super::stage_log::StageLog;
 use super::stages::{copy_prompts, read_predictions};
 use crate::output::{self, check_output, fail, write_data};
 use crate::settings::{SettingFlags, Settings};
@@ -32,10 +33,13 @@ pub(crate) struct RgRgArgs {
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
     /// Number of times to complete the prompts and to search again with the completions; prints a table of the iterations
-    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000))]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), group = "printing")]
     iterations: Option<u32>,
-    /// Format of the table
-    #[arg(long, value_name = "FORMAT", default_value = "text", requires = "iterations")]
+    /// Print which artifacts would be made, and why, and make none
+    #[arg(long, group = "printing")]
+    dry_run: bool,
+    /// Format of the table, or of what --dry-run prints
+    #[arg(long, value_name = "FORMAT", default_value = "text", requires = "printing")]
     format: ScoreFormat,
 }
 
@@ -44,7 +48,8 @@ pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
     args.format.check(Path::new("-"))?;
     check_not_tasks(&settings, args.output.as_deref())?;
     check_output(args.output.as_deref(), &args.predictions)?;
-    let mut experiment = single(&settings)?;
+    let (mut experiment, mut log) = (single(&settings)?, StageLog::new(args.dry_run));
+    log.begin(&mut experiment);
     let joined = read_predictions(&experiment, &settings, args.predictions.as_deref())?;
     output::problems(&joined.problems);
     match args.iterations {
@@ -56,7 +61,7 @@ pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
             if args.predictions.is_none() {
                 let first = Mode::LeftContext;
                 let path = cached_predictions(&experiment, first, &completion)?;
-                check_completed_alike(&path, &completion, first)?;
+                check_completed_alike(&experiment, &path, &completion, first)?;
                 rows.push(row(&experiment, first, &completion)?);
             }
             iterate(&mut experiment, joined, iterations, &completion, &mut rows)?;
@@ -65,8 +70,10 @@ pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
         }
         None => {
             check_no_server(&settings)?;
-            let report = stages(&experiment, &joined)?;
-            output::report(&label("rg-rg", &experiment), &report);
+            log.stage("rg-rg", &experiment, || stages(&experiment, &joined))?;
+            if log.is_dry() {
+                return write_data(Path::new("-"), written(&log, args.format)?);
+            }
         }
     }
     if let Some(output) = &args.output {
@@ -126,7 +133,9 @@ fn iterate(
 }
 
 fn row(experiment: &Experiment, mode: Mode, completion: &Completion) -> Result<Row> {
-    Row::of(experiment, mode, completion, &Resampling::default())
+    let (scores, report) = pipeline::scores(experiment, mode, &completion.model, None)?;
+    output::remarks(&report);
+    Row::of(experiment, mode, completion, scores, &Resampling::default())
 }
 
 /// The share of tasks whose predictions did not change, of those that have some.

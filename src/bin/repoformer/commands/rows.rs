@@ -97,17 +97,14 @@ impl Row {
         [self].into_iter().chain(others).collect()
     }
 
-    /// The row of a completed mode.
+    /// The row of a completed mode with these scores.
     pub(super) fn of(
         experiment: &Experiment,
         mode: Mode,
         completion: &Completion,
+        scores: Value,
         resampling: &Resampling,
     ) -> Result<Row> {
-        let (scores, report) = pipeline::scores(experiment, mode, &completion.model, None)?;
-        output::rebuilt(&report.rebuilt);
-        report.warnings.iter().for_each(output::warning);
-        output::problems(&report.problems);
         let name = experiment.layout.mode_name(mode);
         let row = Self {
             is_always: matches!(mode, Mode::LeftContext | Mode::Given),

@@ -2,15 +2,17 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+use std::time::Instant;
 
 use anyhow::{Result, bail};
 use clap::Args;
 use repoformer::evaluate::statistics::Resampling;
-use repoformer::pipeline::{self, Completion, Experiment, Layout, StageReport};
+use repoformer::pipeline::{self, Completion, Experiment, Layout, Planned, has_predictions};
 use repoformer::retrieve::{Mode, REPOCODER_MODES};
 use repoformer::store::artifact::write_file;
+use tempfile::TempDir;
 
-use super::complete::complete_modes;
+use super::complete::completed;
 use super::experiments::{
     are_functions, check_completable, check_not_tasks, completion_of, experiments_of,
     possible_modes,
@@ -19,7 +21,8 @@ use super::paper::{self, Panel, Paper, tasks_of};
 use super::report::{self, Making};
 use super::rows::{self, Row, Rows};
 use super::selective::{Policies, Selected};
-use super::session::{begin, label, modes, resampling, seed};
+use super::session::{begin, modes, resampling, seed};
+use super::stage_log::StageLog;
 use super::stages::read_predictions;
 use super::tests_of_run::TestResults;
 use super::{rg_rg, server};
@@ -31,7 +34,10 @@ use crate::table::{ScoreFormat, written};
 pub(crate) struct RunArgs {
     #[command(flatten)]
     settings: SettingFlags,
-    /// Format of the table
+    /// Print which artifacts would be made, and why, and make none; no server is asked
+    #[arg(long)]
+    dry_run: bool,
+    /// Format of the table, or of what --dry-run prints
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: ScoreFormat,
     /// File for the table (`-`: standard output)
@@ -64,7 +70,8 @@ mod demo {
 }
 
 pub(crate) fn run(args: &RunArgs) -> Result<()> {
-    let settings = settings(&args.settings)?;
+    let (begin, mut log) = (Instant::now(), StageLog::new(args.dry_run));
+    let (settings, _demo) = settings(&args.settings, args.dry_run)?;
     args.format.check(&args.output)?;
     check_not_tasks(&settings, Some(&args.output))?;
     let seed = seed(&settings)?;
@@ -77,7 +84,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     };
     // Before the hours of completing.
     let all = policies(&settings, false)?;
-    all.greet(&settings)?;
+    if !args.dry_run {
+        all.greet(&settings)?;
+    }
     policies(&settings.of_functions(), true)?;
     let paper = Paper::of(&settings)?;
     let is_sizes = settings.text("paper") == Some(paper::SIZES);
@@ -94,6 +103,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         return fail(format!("--{flag} is not used by {name}"), "leave it out");
     }
     if is_sizes {
+        if args.dry_run {
+            return fail("--dry-run is not used by sizes, which makes no artifact", "leave it out");
+        }
         return write_data(&args.output, paper::sizes(&settings, args.format)?);
     }
     let mut tests = TestResults::of(&args.exec)?;
@@ -104,7 +116,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let (mut measured, mut panels) = (Vec::new(), Vec::new());
     let mut walked = None;
     let resampling = resampling(&settings)?;
-    let experiments = experiments_of(&settings, &modes)?;
+    let mut experiments = experiments_of(&settings, &modes)?;
+    experiments.iter_mut().for_each(|(experiment, _)| log.begin(experiment));
     // Before the hours of completing, too.
     for (experiment, settings) in &experiments {
         if experiment.tasks.is_none() {
@@ -124,7 +137,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         }
         let completion = completion_of(completion.clone(), &settings, &experiment)?;
         let policies = policies(&settings, are_functions(&settings, experiment.tasks.as_ref()))?;
-        stages(&experiment, &settings, &modes, &completion)?;
+        stages(&experiment, &settings, &modes, &completion, &mut log)?;
         places.push(place(&experiment));
         measured.push((experiment.name.clone(), tasks_of(&experiment, &settings)?));
         for &mode in &modes {
@@ -138,7 +151,18 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
                 output::failed(format!("{mode} is left out: it has no prediction"));
                 continue;
             }
-            let row = Row::of(&experiment, mode, &completion, &resampling)?;
+            let (scores, report) = log.timed("scores", || {
+                let (scores, report) =
+                    pipeline::scores(&experiment, mode, &completion.model, None)?;
+                let is_current = report.built == 0;
+                Ok(((scores, report), is_current))
+            })?;
+            output::remarks(&report);
+            if log.is_dry() {
+                log.add("scores", &experiment, report.planned);
+                continue;
+            }
+            let row = Row::of(&experiment, mode, &completion, scores, &resampling)?;
             let row = row.tested(tests.of_mode(&experiment, mode, &completion)?);
             // What policies trade is seen beside what each mode takes.
             if policies.is_empty() && paper.is_none() {
@@ -149,7 +173,19 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
                 rows.extend(row.by_metric(&experiment, &resampling));
             }
         }
-        let (selected, judged) = policies.choose(&experiment, &modes, &completion, &settings)?;
+        if log.is_dry() {
+            policies.plan(&experiment, &modes, &completion, &settings, &mut log)?;
+            if let (Some(folder), None) = (&args.report, &paper) {
+                let page = page(folder, &experiment).join("index.html");
+                log.add("report", &experiment, vec![Planned::each_time(&page, "report")]);
+            }
+            continue;
+        }
+        let choose = || policies.choose(&experiment, &modes, &completion, &settings);
+        let (selected, judged) = match policies.is_empty() {
+            true => choose()?,
+            false => log.timed("policies", || Ok((choose()?, false)))?,
+        };
         for selected in &selected {
             let row = Row::selective(&experiment, selected, &resampling);
             let row = row.tested(tests.of_policy(&experiment, selected)?);
@@ -178,10 +214,16 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
             continue;
         }
         if let Some(folder) = &args.report {
-            let folder = folder.clone().unwrap_or_else(|| experiment.layout.cache.join("report"));
-            let page = leave_report(&experiment, &settings, &folder, selected, resampling)?;
+            let folder = page(folder, &experiment);
+            let page = log.timed("report", || {
+                let page = leave_report(&experiment, &settings, &folder, selected, resampling)?;
+                Ok((page, false))
+            })?;
             places.push(format!("report: {}", page.display()));
         }
+    }
+    if log.is_dry() {
+        return write_data(&args.output, written(&log, args.format)?);
     }
     tests.check_used()?;
     rows::compare_with_always(&mut rows);
@@ -208,7 +250,14 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     all.tell_of_shares();
     rows::warn_of_gaps(&rows);
     places.iter().for_each(output::note);
+    log.tell_times(begin.elapsed());
     Ok(())
+}
+
+/// Folder of a benchmark's report.
+fn page(folder: &Option<PathBuf>, experiment: &Experiment) -> PathBuf {
+    let folder = folder.clone().unwrap_or_else(|| experiment.layout.cache.join("report"));
+    folder.join(&experiment.name)
 }
 
 /// Reports completions without times: they are not made again only to be measured.
@@ -223,10 +272,6 @@ fn tell_untimed(row: &Row, experiment: &Experiment, mode: Mode, completion: &Com
     }
 }
 
-fn has_predictions(experiment: &Experiment, mode: Mode, completion: &Completion) -> Result<bool> {
-    Ok(pipeline::count_predictions(experiment, mode, completion)? > 0)
-}
-
 /// Writes the report of a benchmark, with the choices of the policies.
 fn leave_report(
     experiment: &Experiment,
@@ -239,8 +284,7 @@ fn leave_report(
         Making::of(super::eval::scoring(settings, experiment, &report::METRICS)?, resampling);
     let mut sources = report::of_cache(experiment, settings)?;
     sources.extend(selected.into_iter().map(|one| one.source));
-    let folder = folder.join(&experiment.name);
-    report::make(experiment, sources, &making, &folder)
+    report::make(experiment, sources, &making, folder)
 }
 
 /// Folders of a benchmark's artifacts.
@@ -250,12 +294,13 @@ fn place(experiment: &Experiment) -> String {
     format!("artifacts: {}", cache.join(stages).join(benchmark).display())
 }
 
-/// The given settings, or the demonstration's where no data is named.
-fn settings(flags: &SettingFlags) -> Result<Settings> {
+/// The given settings, or the demonstration's where no data is named. A dry run has its files in a folder that is removed with
+/// the second value.
+fn settings(flags: &SettingFlags, is_dry: bool) -> Result<(Settings, Option<TempDir>)> {
     let given = Settings::resolve(flags)?;
     let named = ["repos-dir", "tasks"];
     if named.iter().any(|key| given.text(key).is_some()) {
-        return begin(given, flags);
+        return Ok((begin(given, flags)?, None));
     }
     let has_settings = ["profile", "config"].iter().any(|key| given.text(key).is_some());
     let presets = if has_settings {
@@ -272,8 +317,12 @@ fn settings(flags: &SettingFlags) -> Result<Settings> {
     // Another project's data/repos is not the demonstration's.
     let mut named = ["repos-dir", "tasks"].into_iter().flat_map(|key| settings.list(key));
     let here = named.all(|path| Path::new(path).exists());
+    let mut removed = None;
     if !here && settings.text("repos-dir").is_some() {
-        let root = settings.parsed::<PathBuf>("cache-dir")?.join("demo");
+        let root = match is_dry {
+            true => removed.insert(tempfile::tempdir()?).path().to_owned(),
+            false => settings.parsed::<PathBuf>("cache-dir")?.join("demo"),
+        };
         for (path, text) in demo::FILES {
             let path = root.join(path);
             if std::fs::read(&path).ok().as_deref() != Some(text.as_bytes()) {
@@ -282,7 +331,7 @@ fn settings(flags: &SettingFlags) -> Result<Settings> {
         }
         settings.move_paths(&root);
     }
-    Ok(settings)
+    Ok((settings, removed))
 }
 
 /// Runs every stage.
@@ -291,6 +340,7 @@ fn stages(
     settings: &Settings,
     modes: &[Mode],
     completion: &Completion,
+    log: &mut StageLog,
 ) -> Result<()> {
     // The second retrieval searches with the predictions of the first.
     let mut first = modes.to_vec();
@@ -298,25 +348,31 @@ fn stages(
     if modes.contains(&Mode::Prediction) && !first.contains(&Mode::LeftContext) {
         first.push(Mode::LeftContext);
     }
-    let tell = |name: &str, report: StageReport| output::report(&label(name, experiment), &report);
     // Contexts that the tasks carry need no repository.
     if !experiment.repos_dir.as_os_str().is_empty() {
-        let mut windows = pipeline::window_repositories(experiment)?;
-        windows.merge(pipeline::window_queries(experiment, &first, None)?);
-        tell("window", windows);
-        let mut vectors = pipeline::vectorize_repositories(experiment)?;
-        vectors.merge(pipeline::vectorize_queries(experiment, &first)?);
-        tell("vectorize", vectors);
-        tell("search", pipeline::search(experiment, &first)?);
+        log.stage("window", experiment, || {
+            let mut windows = pipeline::window_repositories(experiment)?;
+            windows.merge(pipeline::window_queries(experiment, &first, None)?);
+            Ok(windows)
+        })?;
+        log.stage("vectorize", experiment, || {
+            let mut vectors = pipeline::vectorize_repositories(experiment)?;
+            vectors.merge(pipeline::vectorize_queries(experiment, &first)?);
+            Ok(vectors)
+        })?;
+        log.stage("search", experiment, || Ok(pipeline::search(experiment, &first)?))?;
     }
-    tell("prompt", pipeline::prompt(experiment, &first)?);
-    complete_modes(experiment, &first, completion)?;
+    log.stage("prompt", experiment, || Ok(pipeline::prompt(experiment, &first)?))?;
+    log.stage("complete", experiment, || completed(experiment, &first, completion))?;
     if modes.contains(&Mode::Prediction)
         && has_predictions(experiment, Mode::LeftContext, completion)?
     {
-        let joined = read_predictions(experiment, settings, None)?;
-        tell("rg-rg", rg_rg::stages(experiment, &joined)?);
-        complete_modes(experiment, &[Mode::Prediction], completion)?;
+        log.stage("rg-rg", experiment, || {
+            let joined = read_predictions(experiment, settings, None)?;
+            rg_rg::stages(experiment, &joined)
+        })?;
+        let mode = [Mode::Prediction];
+        log.stage("complete", experiment, || completed(experiment, &mode, completion))?;
     }
     Ok(())
 }

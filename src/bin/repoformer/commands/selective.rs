@@ -5,8 +5,9 @@ use std::path::PathBuf;
 
 use anyhow::{Result, bail};
 use repoformer::pipeline::{
-    self, Completion, Experiment, Latency, PromptLayout, Selective, SignalSources, TokenQuestion,
-    cached_probabilities, decision_latencies, forget_outdated, selective, write_chosen,
+    self, Completion, Experiment, Latency, Planned, PromptLayout, Selective, SignalSources,
+    TokenQuestion, cached_probabilities, decision_latencies, forget_outdated, selective,
+    write_chosen,
 };
 use repoformer::prompt::style::{DecisionFrame, Style};
 use repoformer::retrieve::Mode;
@@ -21,9 +22,13 @@ use super::judged::{Judged, JudgedPolicy};
 use super::policy::scored::{Trained, lacking, score};
 use super::report::Source;
 use super::server::{self, resumable};
-use super::session::{label, seed};
+use super::session::seed;
+use super::stage_log::StageLog;
 use crate::output::{self, fail};
 use crate::settings::Settings;
+
+/// The modes that policies may choose instead of none; the first of them that is there.
+const RETRIEVING: [Mode; 2] = [Mode::LeftContext, Mode::Given];
 
 /// The policies of a run, and the trained ones among them.
 #[derive(Debug, Default)]
@@ -100,8 +105,7 @@ impl Policies {
         settings: &Settings,
     ) -> Result<(Vec<Selected>, Option<Judged>)> {
         let (seed, clock) = (seed(settings)?, settings.parsed("clock")?);
-        let retrieves = [Mode::LeftContext, Mode::Given];
-        for mode in retrieves {
+        for mode in RETRIEVING {
             for path in forget_outdated(experiment, mode, &completion.model)? {
                 output::note(format!(
                     "{}: removed: a policy chose these between other predictions than are there now",
@@ -112,7 +116,7 @@ impl Policies {
         if self.is_empty() && settings.text("paper").is_none() {
             return Ok((Vec::new(), None));
         }
-        let mode = retrieves.into_iter().find(|mode| modes.contains(mode));
+        let mode = RETRIEVING.into_iter().find(|mode| modes.contains(mode));
         let (Some(mode), true) = (mode, modes.contains(&Mode::Without)) else {
             let reason = "policies choose between none and rg1, and are left out";
             if !self.is_empty() {
@@ -123,7 +127,7 @@ impl Policies {
         let mut probabilities = self.probabilities.clone();
         let mut decisions = Vec::new();
         if probabilities.is_empty() && self.asks() {
-            match ask(experiment, completion, settings) {
+            match ask(experiment, completion, settings, &mut StageLog::default()) {
                 Ok(None) => {}
                 Ok(Some((path, latencies))) => {
                     probabilities.push(path);
@@ -180,6 +184,34 @@ impl Policies {
             LatencyModel::of_each(each, found.without_embedding).by(clock)
         });
         Ok((all, Some(Judged { mode, examples: found.examples, clock, policies })))
+    }
+
+    /// Adds what the policies of a dry run would make.
+    pub(super) fn plan(
+        &self,
+        experiment: &Experiment,
+        modes: &[Mode],
+        completion: &Completion,
+        settings: &Settings,
+        log: &mut StageLog,
+    ) -> Result<()> {
+        let mode = RETRIEVING.into_iter().find(|mode| modes.contains(mode));
+        let Some(mode) = mode.filter(|_| modes.contains(&Mode::Without)) else {
+            return Ok(());
+        };
+        if self.probabilities.is_empty() && self.asks() {
+            ask(experiment, completion, settings, log)?;
+        }
+        let of_each = self.chosen.iter().map(|chosen| {
+            let layout = &experiment.layout;
+            let path = layout.chosen_predictions(&chosen.name, mode, &completion.model);
+            Planned::each_time(&path, "chosen predictions")
+        });
+        let chosen: Vec<Planned> = of_each.collect();
+        if !chosen.is_empty() {
+            log.add("policies", experiment, chosen);
+        }
+        Ok(())
     }
 
     /// Warns of tasks whose fragments give the target away to policies that look at them.
@@ -304,21 +336,26 @@ fn ask(
     experiment: &Experiment,
     completion: &Completion,
     settings: &Settings,
+    log: &mut StageLog,
 ) -> Result<Option<Asked>> {
     let Some(own) = policy_settings(settings)? else {
-        return ask_model(experiment, completion);
+        return ask_model(experiment, completion, log);
     };
     let experiment = experiment_like(experiment, &own)?;
     if !experiment.repos_dir.as_os_str().is_empty() {
         // Its style may show right contexts, and the other not.
-        pipeline::window_repositories(&experiment)?;
+        let windows = pipeline::window_repositories(&experiment)?;
+        log.add("window", &experiment, windows.planned);
     }
-    let report = pipeline::prompt(&experiment, &[Mode::Without])?;
-    output::report(&label("prompt", &experiment), &report);
-    ask_model(&experiment, &policy_model(&own)?)
+    log.stage("prompt", &experiment, || Ok(pipeline::prompt(&experiment, &[Mode::Without])?))?;
+    ask_model(&experiment, &policy_model(&own)?, log)
 }
 
-fn ask_model(experiment: &Experiment, completion: &Completion) -> Result<Option<Asked>> {
+fn ask_model(
+    experiment: &Experiment,
+    completion: &Completion,
+    log: &mut StageLog,
+) -> Result<Option<Asked>> {
     let layout = &experiment.prompts.layout;
     let (PromptLayout::Style(style), true) = (layout, completion.server.is_some()) else {
         return Ok(None);
@@ -329,10 +366,9 @@ fn ask_model(experiment: &Experiment, completion: &Completion) -> Result<Option<
         id: None,
         after: Some(frame.eof().to_owned()),
     };
-    let (path, report) = resumable(completion, || {
-        cached_probabilities(experiment, Mode::Without, completion, &question)
-    })?;
-    output::report(&label("probabilities", experiment), &report);
+    let ask = || cached_probabilities(experiment, Mode::Without, completion, &question);
+    let (path, report) = if log.is_dry() { ask()? } else { resumable(completion, ask)? };
+    log.tell("probabilities", experiment, report);
     let latencies = decision_latencies(experiment, &completion.model);
     Ok(Some((path, latencies)))
 }

@@ -16,7 +16,8 @@ use repoformer::store::artifact::digest;
 use repoformer::store::manifest::Manifest;
 
 use super::experiments::{check_not_tasks, check_single, experiments, experiments_of, of_kind};
-use super::session::{FIRST, WITHOUT_PREDICTION, completion, label, modes, open};
+use super::session::{FIRST, WITHOUT_PREDICTION, completion, modes, open};
+use super::stage_log::{DryRunFlags, StageLog};
 use crate::output::{self, fail, group, write_data, write_json, write_manifest_beside};
 use crate::settings::{Listed, SettingFlags, Settings};
 
@@ -24,6 +25,8 @@ use crate::settings::{Listed, SettingFlags, Settings};
 pub(crate) struct WindowArgs {
     #[command(flatten)]
     settings: SettingFlags,
+    #[command(flatten)]
+    dry_run: DryRunFlags,
     /// Predictions for mode rg-rg [default: the model's predictions for mode rg1, in the cache]
     #[arg(long, value_name = "FILE")]
     predictions: Option<PathBuf>,
@@ -33,9 +36,11 @@ pub(crate) struct WindowArgs {
 pub(crate) struct VectorizeArgs {
     #[command(flatten)]
     settings: SettingFlags,
+    #[command(flatten)]
+    dry_run: DryRunFlags,
     /// Instead of vectors, write the texts that need dense vectors, to be embedded elsewhere: lines `{"_id", "digest",
     /// "text"}`
-    #[arg(long, value_name = "FILE")]
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
     write_texts: Option<PathBuf>,
 }
 
@@ -43,6 +48,8 @@ pub(crate) struct VectorizeArgs {
 pub(crate) struct SearchArgs {
     #[command(flatten)]
     settings: SettingFlags,
+    #[command(flatten)]
+    dry_run: DryRunFlags,
     /// Also write the rankings of one mode in an information-retrieval format
     #[arg(long, value_name = "FORMAT", requires = "output")]
     export: Option<ExportFormat>,
@@ -69,6 +76,8 @@ pub(crate) enum ExportFormat {
 pub(crate) struct PromptArgs {
     #[command(flatten)]
     settings: SettingFlags,
+    #[command(flatten)]
+    dry_run: DryRunFlags,
     /// Also write the prompts of one mode to this file (`-`: standard output)
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
@@ -76,20 +85,21 @@ pub(crate) struct PromptArgs {
 
 /// Runs a stage on each experiment, and reports it.
 fn stage(
-    name: &str,
+    name: &'static str,
     flags: &SettingFlags,
+    dry_run: &DryRunFlags,
     work: impl Fn(&Experiment, &Settings) -> Result<StageReport>,
 ) -> Result<()> {
-    let settings = open(flags)?;
-    for experiment in experiments(&settings)? {
-        let report = work(&experiment, &settings)?;
-        output::report(&label(name, &experiment), &report);
+    let (settings, mut log) = (open(flags)?, StageLog::of_flags(dry_run));
+    for mut experiment in experiments(&settings)? {
+        log.begin(&mut experiment);
+        log.stage(name, &experiment, || work(&experiment, &settings))?;
     }
-    Ok(())
+    log.finish(dry_run)
 }
 
 pub(crate) fn window(args: &WindowArgs) -> Result<()> {
-    stage("window", &args.settings, |experiment, settings| {
+    stage("window", &args.settings, &args.dry_run, |experiment, settings| {
         let modes = modes(settings, &FIRST)?;
         let searches_predictions = modes.contains(&Mode::Prediction);
         if args.predictions.is_some() && !searches_predictions {
@@ -124,6 +134,9 @@ pub(super) fn read_predictions(
             &completion(&of_kind(settings, Some(tasks)))?,
         )?,
     };
+    if experiment.is_planned(&path) {
+        return Ok(JoinedPredictions::unread(path));
+    }
     let mut joined = predictions::read(&path, tasks)?;
     joined.cached = named.is_none().then(|| path.clone());
     if joined.missing.len() < tasks.tasks.len() {
@@ -140,7 +153,7 @@ pub(crate) fn vectorize(args: &VectorizeArgs) -> Result<()> {
     if let Some(path) = &args.write_texts {
         return write_dense_texts(&args.settings, path);
     }
-    stage("vectorize", &args.settings, |experiment, settings| {
+    stage("vectorize", &args.settings, &args.dry_run, |experiment, settings| {
         let mut report = pipeline::vectorize_repositories(experiment)?;
         if experiment.tasks.is_some() {
             let modes = modes(settings, &FIRST)?;
@@ -183,14 +196,14 @@ pub(crate) fn search(args: &SearchArgs) -> Result<()> {
         );
     }
     let scores = args.scores.as_deref().map_or(Ok(trec::Scores::default()), str::parse)?;
-    stage("search", &args.settings, |experiment, settings| {
+    stage("search", &args.settings, &args.dry_run, |experiment, settings| {
         let modes = modes(settings, &FIRST)?;
         let export = args.export.zip(args.output.as_deref());
         if let Some((_, output)) = export {
             check_one_output(settings, output, &modes)?;
         }
         let report = pipeline::search(experiment, &modes)?;
-        if let Some((format, output)) = export {
+        if let Some((format, output)) = export.filter(|_| experiment.plan.is_none()) {
             write_search(experiment, modes[0], format, scores, output)?;
         }
         Ok(report)
@@ -251,14 +264,18 @@ pub(crate) fn prompt(args: &PromptArgs) -> Result<()> {
     if let Some(output) = &args.output {
         check_one_output(&settings, output, &modes)?;
     }
-    for (experiment, _) in experiments_of(&settings, &modes)? {
-        let report = pipeline::prompt(&experiment, &modes)?;
-        if let Some(output) = &args.output {
-            copy_prompts(&experiment, modes[0], output)?;
-        }
-        output::report(&label("prompt", &experiment), &report);
+    let mut log = StageLog::of_flags(&args.dry_run);
+    for (mut experiment, _) in experiments_of(&settings, &modes)? {
+        log.begin(&mut experiment);
+        log.stage("prompt", &experiment, || {
+            let report = pipeline::prompt(&experiment, &modes)?;
+            if let Some(output) = args.output.as_ref().filter(|_| experiment.plan.is_none()) {
+                copy_prompts(&experiment, modes[0], output)?;
+            }
+            Ok(report)
+        })?;
     }
-    Ok(())
+    log.finish(&args.dry_run)
 }
 
 /// Checks that `-o` takes the records of one task file and one mode, and is not the task file.
