@@ -21,7 +21,7 @@ use super::eval::scoring;
 use super::experiments::{of_kind, without_repositories};
 use super::mixed;
 use super::session::{completion, open, resampling, seed};
-use crate::output::{self, check_output, fail, hinted, write_data};
+use crate::output::{self, check_output, fail, hinted, plural, write_data};
 use crate::settings::{SettingFlags, Settings};
 use crate::table::{ScoreFormat, written};
 
@@ -50,6 +50,10 @@ pub(crate) struct CompareArgs {
     /// Compare predictions made or scored under different conditions (sampling, limits, cuts, targets); the differences are named
     #[arg(long)]
     allow_mixed: bool,
+    /// Check that B is as A: a measure whose mean differs by more than this (scores between 0 and 1), or a task of one side alone,
+    /// ends with exit status 1
+    #[arg(long, value_name = "T")]
+    within: Option<f64>,
     /// Format of the comparison; tsv, csv, jsonl and parquet have a row per measure
     #[arg(long, value_name = "FORMAT", default_value = "text")]
     format: ScoreFormat,
@@ -69,6 +73,12 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     let (a_path, b_path) = (comparison::split(&args.a).0, comparison::split(&args.b).0);
     args.format.check(&args.output)?;
     check_output(Some(&args.output), [a_path, b_path])?;
+    if args.within.is_some_and(|tolerance| tolerance.is_nan() || tolerance < 0.0) {
+        return fail(
+            "--within must be a number from 0 on",
+            "the scores of A and B are between 0 and 1",
+        );
+    }
     if a_path == Path::new("-") && b_path == Path::new("-") {
         return fail(
             "A and B cannot both be standard input, which is read once",
@@ -83,7 +93,33 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     output::problems(&comparison.problems);
     warn(&comparison);
     let results = Compared { comparison: &comparison, per_task: args.per_task };
-    write_data(&args.output, written(&results, args.format)?)
+    write_data(&args.output, written(&results, args.format)?)?;
+    if let Some(tolerance) = args.within {
+        check(&comparison, tolerance);
+    }
+    Ok(())
+}
+
+/// Checks that no mean of B differs from A's by more than a tolerance, and that both have the same tasks and measures.
+fn check(comparison: &Comparison, tolerance: f64) {
+    for difference in &comparison.all {
+        let mean = difference.difference.mean;
+        if mean.is_nan() || mean.abs() > tolerance {
+            output::failed(format!(
+                "{}: B - A is {mean:+.6}, not within {tolerance}",
+                difference.measure
+            ));
+        }
+    }
+    let alone: usize = [&comparison.a, &comparison.b].iter().map(|side| side.alone.len()).sum();
+    if alone + comparison.left_out.len() > 0 {
+        let measures = comparison.left_out.len();
+        output::failed(format!(
+            "{alone} {} and {measures} {} are in A or B alone",
+            plural(alone, "task"),
+            plural(measures, "measure")
+        ));
+    }
 }
 
 /// Finds the scores that A or B names on the command line.
