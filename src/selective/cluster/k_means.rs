@@ -35,13 +35,13 @@ pub fn k_means(vectors: &Vectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) ->
         clusters[*seed] = cluster;
     }
     let mut centroids = Centroids::means(vectors, &clusters, seeds.len());
-    // They settle long before the last of them.
-    let work = Work::begin("cluster", "rounds");
-    for _ in 0..ROUNDS {
-        work.done(1);
+    for round in 1..=ROUNDS {
+        // They settle long before the last of them.
+        let work = Work::of(format!("cluster, round {round}"), "texts", vectors.len());
         let documents = (0..vectors.len()).into_par_iter().with_min_len(AT_ONCE);
         let mut nearest: Vec<Nearest> = documents
             .map_init(Scratch::default, |scratch, document| {
+                work.done(1);
                 centroids.nearest(vectors.row(document), scratch)
             })
             .collect();
@@ -71,7 +71,7 @@ fn seeds(vectors: &Vectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) -> Vec<u
     let mut distances = vec![f64::INFINITY; vectors.len()];
     let mut next = draw(vectors.len() as u64) as usize;
     let mut products = vec![0.0_f64; vectors.len()];
-    let work = Work::of("cluster: first centroids", "clusters", k);
+    let work = Work::of("cluster, first centroids", "clusters", k);
     loop {
         work.done(1);
         seeds.push(next);

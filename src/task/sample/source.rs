@@ -7,6 +7,7 @@ use tree_sitter::{Node, Tree};
 use super::table::{LONGEST_CALL, table_rows};
 use crate::repository::corpus::{Repository, SourceFile};
 use crate::repository::parallel;
+use crate::store::progress::Work;
 use crate::text::language::syntax::{Syntax, is_bare_string, is_comment, preorder, rows};
 use crate::text::language::{Grammar, Language, LanguageSpec, Layout, Prose};
 use crate::text::lines::Lines;
@@ -65,7 +66,12 @@ pub(super) fn read_all<T: Send + Default>(
         Some((Some(source), extracted))
     };
     let files = repository.files.iter().enumerate();
-    parallel::map(files, |file| read(file).unwrap_or_default()).into_iter().unzip()
+    let work = Work::of(format!("parse {}", repository.name), "files", repository.files.len());
+    let read = parallel::map(files, |file| {
+        work.done(1);
+        read(file).unwrap_or_default()
+    });
+    read.into_iter().unzip()
 }
 
 /// Index of the first file that is the same file on disk.
