@@ -29,6 +29,10 @@ use commands::stats::StatsArgs;
 use commands::validate::ValidateArgs;
 use output::ScreenFlags;
 
+#[cfg(target_env = "musl")]
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
 const STYLES: Styles = Styles::styled()
     .header(AnsiColor::Green.on_default().bold())
     .usage(AnsiColor::Green.on_default().bold())
