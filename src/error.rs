@@ -243,6 +243,7 @@ impl Error {
             | Self::Vectors { hint, .. }
             | Self::Comparison { hint, .. } => Some(hint.clone()),
             Self::Style { hint, .. } => hint.clone(),
+            Self::Unknown { given, known, .. } => did_you_mean(given, known.split(", ")),
             Self::Tokenizer { .. } => Some(
                 "a tokenizer is p50k_base, words, or the path of a tokenizer.json as models on the Hugging Face hub carry it"
                     .into(),
@@ -259,6 +260,52 @@ impl Error {
             _ => None,
         }
     }
+}
+
+/// The known name that differs least from a given one: letters that are added, left out, changed or swapped count one each,
+/// and case does not count.
+///
+/// ```
+/// use repoformer::error::nearest;
+///
+/// assert_eq!(nearest("rg2", ["none", "rg1", "gt"]), Some("rg1"));
+/// assert_eq!(nearest("BM25", ["jaccard", "bm25"]), Some("bm25"));
+/// ```
+pub fn nearest<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    known.into_iter().min_by_key(|name| distance(given, name))
+}
+
+fn distance(given: &str, name: &str) -> usize {
+    strsim::damerau_levenshtein(&given.to_lowercase(), &name.to_lowercase())
+}
+
+/// The known name that a given one was probably meant to be: one that differs in few letters, or that it begins.
+///
+/// ```
+/// use repoformer::error::meant;
+///
+/// let profiles = ["demo", "repocoder", "repoformer-paper"];
+/// assert_eq!(meant("repocodre", profiles), Some("repocoder"));
+/// assert_eq!(meant("repoformer", profiles), Some("repoformer-paper"));
+/// assert_eq!(meant("mine", profiles), None);
+/// ```
+pub fn meant<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    let letters = |text: &str| text.chars().count();
+    let is_near = |name: &str| {
+        let most = letters(given).max(letters(name));
+        distance(given, name) <= (most / 3).max(1) && letters(given).min(letters(name)) > 1
+    };
+    let begins = |name: &str| letters(given) > 2 && name.starts_with(given);
+    let rank = |name: &&str| {
+        let distance = distance(given, name);
+        (distance > 1 && !begins(name), distance)
+    };
+    known.into_iter().filter(|name| is_near(name) || begins(name)).min_by_key(rank)
+}
+
+/// Hint at the known name that was probably [meant].
+pub fn did_you_mean<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> Option<String> {
+    meant(given, known).map(|name| format!("did you mean '{name}'?"))
 }
 
 /// Hint for a system error while reading or writing.

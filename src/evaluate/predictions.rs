@@ -4,12 +4,13 @@
 //! (`{"task_id", "pred"}`) and the samples of lm-evaluation-harness, as its log has them.
 
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use super::lm_eval;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, did_you_mean};
 use crate::store::jsonl::{self, Fields, Object};
 use crate::task::TaskSet;
 
@@ -197,6 +198,8 @@ pub(crate) struct TaskIndex<'a> {
     by_place: FxHashMap<(&'a str, String, usize), usize>,
     /// Indices in the task set of the tasks of each group.
     pub(crate) groups: Vec<Vec<usize>>,
+    /// Whether an unknown id was already compared with the known ones, which takes a while for many.
+    is_hinted: AtomicBool,
 }
 
 impl<'a> TaskIndex<'a> {
@@ -207,6 +210,7 @@ impl<'a> TaskIndex<'a> {
             by_id: FxHashMap::default(),
             by_place: FxHashMap::default(),
             groups: Vec::new(),
+            is_hinted: AtomicBool::new(false),
         };
         for (place, task) in tasks.tasks.iter().enumerate() {
             index.by_row.insert(task.row, place);
@@ -233,7 +237,11 @@ impl<'a> TaskIndex<'a> {
             };
         };
         let Some(same_id) = self.by_id.get(id) else {
-            return Err(unknown(format!("task {id:?}")));
+            return Err(record.error(format!(
+                "task {id:?} is not in {}{}",
+                self.tasks.path.display(),
+                self.meant(id)
+            )));
         };
         let task = |place: usize| &self.tasks.tasks[place];
         let fits = |place: &&usize| name.fits(&task(**place).path, task(**place).line_no);
@@ -252,6 +260,15 @@ impl<'a> TaskIndex<'a> {
                 ))),
             },
         }
+    }
+
+    /// The id that the first unknown one was probably meant to be, in words.
+    fn meant(&self, id: &str) -> String {
+        if self.is_hinted.swap(true, Ordering::Relaxed) {
+            return String::new();
+        }
+        let known = self.tasks.tasks.iter().map(|task| task.id.as_str());
+        did_you_mean(id, known).map_or(String::new(), |hint| format!("; {hint}"))
     }
 
     /// Returns the task at a row of the task file, if it is the one that the record names.

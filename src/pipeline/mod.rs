@@ -3,6 +3,7 @@
 //! A stage does nothing where its artifact is current, rebuilds one that is stale or damaged and says why, and
 //! names the command that makes an upstream artifact which is missing.
 
+mod cache;
 mod complete;
 mod completion;
 mod contexts;
@@ -27,6 +28,7 @@ mod stage;
 mod vectorize;
 mod window;
 
+pub use cache::{CacheFile, CacheSources, Condition, STAGES, cache_files};
 pub use complete::{
     artifact_text, cached_predictions, check_completed_alike, complete, complete_file,
     has_predictions,

@@ -12,6 +12,7 @@ mod cli_bad_cache;
 mod cli_bad_input;
 mod cli_chunks;
 mod cli_complete;
+mod cli_doctor;
 mod cli_dry_run;
 #[cfg(target_os = "linux")]
 mod cli_exec;
@@ -20,6 +21,7 @@ mod cli_functions;
 mod cli_identity;
 mod cli_joins;
 mod cli_languages;
+mod cli_manual;
 mod cli_paper;
 mod cli_policy;
 #[cfg(target_os = "linux")]

@@ -2,23 +2,29 @@
 
 mod bars;
 mod commands;
+mod near_files;
 mod output;
 mod records_output;
 mod settings;
 mod table;
+mod usage;
 
 use std::process::ExitCode;
 
 use anyhow::Result;
 use clap::builder::styling::{AnsiColor, Styles};
-use clap::{Parser, Subcommand};
+use clap::{CommandFactory, Parser, Subcommand};
 
+use commands::cache::CacheCommand;
 use commands::compare::CompareArgs;
 use commands::complete::CompleteArgs;
+use commands::completions::CompletionsArgs;
 use commands::convert::ConvertArgs;
+use commands::doctor::DoctorArgs;
 use commands::eval_args::EvalArgs;
 use commands::inspect::InspectArgs;
 use commands::label::LabelCommand;
+use commands::manual::ManualArgs;
 use commands::policy::PolicyCommand;
 use commands::report::ReportArgs;
 use commands::rg_rg::RgRgArgs;
@@ -93,6 +99,15 @@ enum Command {
     Stats(StatsArgs),
     /// Check files of records and list every problem with its line
     Validate(ValidateArgs),
+    /// List what lies in the cache and remove what is named
+    #[command(subcommand)]
+    Cache(CacheCommand),
+    /// Check what this machine and these settings allow: cache, isolation of tests, server
+    Doctor(DoctorArgs),
+    /// Print the script by which a shell completes commands, flags and values
+    Completions(CompletionsArgs),
+    /// Write the manual: a page for each command
+    Manual(ManualArgs),
     /// Run one test command in isolation (started by `eval --exec`)
     #[cfg(target_os = "linux")]
     #[command(name = repoformer::execute::guard::SUBCOMMAND, hide = true)]
@@ -103,7 +118,11 @@ enum Command {
 }
 
 fn main() -> ExitCode {
-    let cli = Cli::parse();
+    commands::completions::answer(Cli::command);
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        Err(answer) => return usage::tell(&answer, Cli::command()),
+    };
     output::init(cli.screen);
     let done = settings::check_environment().and_then(|()| run(cli.command));
     bars::end();
@@ -137,6 +156,10 @@ fn run(command: Command) -> Result<()> {
         Command::Convert(args) => commands::convert::run(&args),
         Command::Stats(args) => commands::stats::run(&args),
         Command::Validate(args) => commands::validate::run(&args),
+        Command::Cache(args) => commands::cache::run(&args),
+        Command::Doctor(args) => commands::doctor::run(&args),
+        Command::Completions(args) => commands::completions::run(&args),
+        Command::Manual(args) => commands::manual::run(&args, Cli::command()),
         #[cfg(target_os = "linux")]
         Command::Guard { stage } => Ok(repoformer::execute::guard::serve(&stage)?),
     }
@@ -145,7 +168,6 @@ fn run(command: Command) -> Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use clap::CommandFactory;
 
     #[test]
     fn the_command_line_is_consistent() {

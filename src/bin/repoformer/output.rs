@@ -9,12 +9,13 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
-use repoformer::error::Error;
+use repoformer::error::{Access, Error, did_you_mean};
 use repoformer::pipeline::{Rebuilt, StageReport};
 use repoformer::store::artifact::write_file;
 use repoformer::store::manifest;
 
 use crate::bars;
+use crate::near_files::near_file;
 
 /// Flags that say how much is printed, and how.
 #[derive(Debug, Clone, Args)]
@@ -70,6 +71,16 @@ pub(crate) fn hinted(source: impl Into<anyhow::Error>, hint: impl Into<String>) 
 /// Fails for this reason, with a hint.
 pub(crate) fn fail<T>(reason: impl Display, hint: impl Into<String>) -> Result<T> {
     Err(hinted(anyhow!("{reason}"), hint))
+}
+
+/// Fails with the known names, and a hint at the one that was probably meant.
+pub(crate) fn unknown<T>(what: impl Display, given: &str, known: &[impl AsRef<str>]) -> Result<T> {
+    let names: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
+    let error = anyhow!("{what} '{given}'; known: {}", names.join(", "));
+    Err(match did_you_mean(given, names) {
+        Some(hint) => hinted(error, hint),
+        None => error,
+    })
 }
 
 /// Settings and files in the library's messages, and the flags or commands that choose them.
@@ -215,16 +226,38 @@ pub(crate) fn announce(text: &str) {
     say(text);
 }
 
-/// Prints the error that ends the program, with its causes and its hint.
-pub(crate) fn error(error: &anyhow::Error) {
+/// An error with its causes, and its hint.
+pub(crate) fn error_and_hint(error: &anyhow::Error) -> (String, Option<String>) {
     let hint = error.chain().find_map(|cause| match cause.downcast_ref::<Hinted>() {
         Some(hinted) => Some(hinted.hint.clone()),
-        None => cause.downcast_ref::<Error>().and_then(Error::hint),
+        None => cause.downcast_ref::<Error>().and_then(hint_of),
     });
-    say_error(&with_flags(&format!("{error:#}")));
-    if let Some(hint) = hint {
-        say_hint(&with_flags(&hint));
-    }
+    (with_flags(&format!("{error:#}")), hint.map(|hint| with_flags(&hint)))
+}
+
+/// Prints the error that ends the program, with its causes and its hint.
+pub(crate) fn error(error: &anyhow::Error) {
+    let (text, hint) = error_and_hint(error);
+    say_error(&text);
+    hint.iter().for_each(|hint| say_hint(hint));
+}
+
+/// Prints the way out below a failed check.
+pub(crate) fn failed_hint(text: &str) {
+    say_hint(text);
+}
+
+/// The library's hint, or the file that a path which leads nowhere was probably meant to name.
+fn hint_of(error: &Error) -> Option<String> {
+    let missing = match error {
+        Error::Io { path, access: Access::Read, reason, .. } => {
+            (reason.kind() == io::ErrorKind::NotFound).then_some(path)
+        }
+        Error::Repository { path, .. } => (!path.exists()).then_some(path),
+        _ => None,
+    };
+    let near = missing.and_then(|path| near_file(path));
+    near.map(|near| format!("did you mean '{}'?", near.display())).or_else(|| error.hint())
 }
 
 pub(crate) fn note(text: impl AsRef<str>) {
@@ -278,7 +311,7 @@ pub(crate) fn problems(problems: &[Error]) {
         }
         say_error(&text);
         // Problems of one kind share a hint.
-        let hint = problem.hint().map(|hint| with_flags(&hint));
+        let hint = hint_of(problem).map(|hint| with_flags(&hint));
         if let Some(hint) = hint.filter(|hint| is_new(hint)) {
             say_hint(&hint);
         }

@@ -207,8 +207,18 @@ impl Table {
         self.rows
     }
 
+    /// The table with aligned columns of texts.
+    pub(crate) fn text_left(&self) -> String {
+        self.aligned(usize::MAX)
+    }
+
     /// The table with aligned columns.
     pub(crate) fn text(&self) -> String {
+        self.aligned(1)
+    }
+
+    /// The table with so many columns aligned at the left, the others at the right.
+    fn aligned(&self, left: usize) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
         let width = |column: usize| {
             let cells = self.rows.iter().filter_map(|row| row.get(column));
@@ -217,7 +227,7 @@ impl Table {
         let widths: Vec<usize> = (0..columns).map(width).collect();
         let line = |row: &Vec<String>| {
             let cells = row.iter().zip(&widths).enumerate().map(|(column, (cell, &width))| {
-                if column == 0 { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
+                if column < left { format!("{cell:<width$}") } else { format!("{cell:>width$}") }
             });
             cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
         };

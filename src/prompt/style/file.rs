@@ -8,9 +8,9 @@ use std::sync::LazyLock;
 use toml::Spanned;
 use toml::de::{DeTable, DeValue};
 
-use super::template::{FRAGMENT, Fault, PROMPT, Piece, Presence, Slot, Template, nearest};
+use super::template::{FRAGMENT, Fault, PROMPT, Piece, Presence, Slot, Template};
 use super::{Include, Style};
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, did_you_mean};
 
 /// The styles in the program itself.
 const BUNDLED: [(&str, &str); 11] = [
@@ -64,14 +64,7 @@ impl FromStr for Style {
         }
         let path = Path::new(setting);
         if !path.exists() {
-            let nearest = nearest(setting, Self::names()).unwrap_or_default();
-            let names = Self::names().collect::<Vec<_>>().join(", ");
-            return Err(Error::Parameter {
-                name: "prompt-style",
-                reason: format!(
-                    "unknown prompt style '{setting}', nor is it a file; the nearest is '{nearest}'; known: {names}"
-                ),
-            });
+            return Err(Error::unknown("prompt style", setting, Self::names()));
         }
         Self::open(path)
     }
@@ -90,10 +83,8 @@ pub(super) fn read(text: &str, path: &Path, name: &str) -> Result<Style> {
     let table = table.into_inner();
     for key in table.keys() {
         if !KEYS.contains(&key.get_ref().as_ref()) {
-            let near = nearest(key.get_ref(), KEYS.into_iter()).unwrap_or_default();
-            let hint = format!("the nearest known key is '{near}'");
-            let reason = format!("unknown key '{}'", key.get_ref());
-            return Err(source.error(key.span().start, reason, Some(hint)));
+            let reason = format!("unknown key '{}'; known: {}", key.get_ref(), KEYS.join(", "));
+            return Err(source.error(key.span().start, reason, did_you_mean(key.get_ref(), KEYS)));
         }
     }
     let specials = source.texts(&table, "specials")?;

@@ -5,7 +5,7 @@
 
 use std::ops::Range;
 
-use crate::text::distance::levenshtein;
+use crate::error::did_you_mean;
 
 /// Parts that a template has a place for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -249,10 +249,8 @@ impl Parser<'_> {
         let named = self.slots.iter().find(|slot| slot.name() == name);
         named.copied().ok_or_else(|| {
             let names = self.slots.iter().map(|slot| slot.name());
-            let near = nearest(name, names.clone()).unwrap_or_default();
-            let known = names.collect::<Vec<_>>().join(", ");
-            let hint = format!("the nearest known slot is '{near}'; there are {known}");
-            fault(at, format!("unknown slot '{name}'"), Some(hint))
+            let known = names.clone().collect::<Vec<_>>().join(", ");
+            fault(at, format!("unknown slot '{name}'; known: {known}"), did_you_mean(name, names))
         })
     }
 
@@ -278,11 +276,6 @@ pub(super) fn first_special(text: &str, specials: &[String]) -> Option<Range<usi
         specials.iter().filter_map(|special| Some((text.find(special.as_str())?, special.len())));
     let first = places.min_by_key(|&(at, length)| (at, std::cmp::Reverse(length)));
     first.map(|(at, length)| at..at + length)
-}
-
-/// The known name that is most like another.
-pub(super) fn nearest<'n>(name: &str, known: impl Iterator<Item = &'n str>) -> Option<&'n str> {
-    known.min_by_key(|known| levenshtein::distance(name, known))
 }
 
 fn crossed(at: usize, slot: Slot, open: Option<(Slot, usize)>) -> Fault {

@@ -222,8 +222,8 @@ fn a_style_is_named_or_a_file() {
     let context = CrossFile::default();
     let filled = own.fill(&parts(&context), &LARGE, &Tokenizer::words()).unwrap();
     assert_eq!(filled.text, "{L1\nL2 = }");
-    let unknown = "star-coder".parse::<Style>().unwrap_err().to_string();
-    assert!(unknown.contains("the nearest is 'starcoder'"), "{unknown}");
+    let unknown = "star-coder".parse::<Style>().unwrap_err();
+    assert_eq!(unknown.hint().as_deref(), Some("did you mean 'starcoder'?"));
     std::fs::write(&path, b"\xff").unwrap();
     assert!(Style::open(&path).unwrap_err().to_string().contains("mine.toml: cannot read"));
 }

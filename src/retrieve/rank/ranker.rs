@@ -5,6 +5,7 @@ use std::slice;
 use std::str::FromStr;
 
 use super::codebleu;
+use crate::error::{Error, Result};
 use crate::text::language::Language;
 
 /// How documents are ranked by a query. Reads and prints as [`Ranker::NAMES`] and `rrf:NAME,NAME,…`.
@@ -150,29 +151,24 @@ impl fmt::Display for Ranker {
 }
 
 impl FromStr for Ranker {
-    type Err = String;
+    type Err = Error;
 
-    fn from_str(name: &str) -> Result<Self, String> {
-        let known = || Self::NAMES.join(", ");
+    fn from_str(name: &str) -> Result<Self> {
+        let unknown = |name: &str| Error::unknown("ranker", name, Self::NAMES);
         let Some(parts) = name.strip_prefix(FUSION) else {
-            return Self::named(name).ok_or_else(|| {
-                let names = known();
-                format!("unknown ranker '{name}'; known: {names}, or {FUSION}A,B,… of two or more of them")
-            });
+            return Self::named(name).ok_or_else(|| unknown(name));
         };
-        let part = |part: &str| {
-            let refused = if part == "rrf" || part.starts_with(FUSION) {
-                "a fusion cannot be a part of another".to_owned()
-            } else {
-                format!("unknown ranker '{part}'")
-            };
-            Self::named(part).ok_or_else(|| format!("'{name}': {refused}; known: {}", known()))
+        let refused = |reason| Error::parameter("ranker", format!("'{name}': a fusion {reason}"));
+        let part = |part: &str| match Self::named(part) {
+            Some(ranker) => Ok(ranker),
+            None if part == "rrf" || part.starts_with(FUSION) => {
+                Err(refused("cannot be a part of another".to_owned()))
+            }
+            None => Err(unknown(part)),
         };
         let rankers: Vec<Self> = parts.split(',').map(part).collect::<Result<_, _>>()?;
         if rankers.len() < 2 {
-            return Err(format!(
-                "'{name}': a fusion needs two rankers or more, as in {FUSION}jaccard,bm25"
-            ));
+            return Err(refused(format!("needs two rankers or more, as in {FUSION}jaccard,bm25")));
         }
         Ok(Self::Fusion(rankers))
     }
@@ -197,13 +193,13 @@ mod tests {
             ("", "unknown ranker ''; known: jaccard, bm25, bm25-by-line, "),
             ("BM25", "unknown ranker 'BM25'"),
             ("rrf", "unknown ranker 'rrf'"),
-            ("rrf:", "'rrf:': unknown ranker ''; known: jaccard, "),
-            ("rrf:jaccard", "'rrf:jaccard': a fusion needs two rankers"),
-            ("rrf:jaccard,", "'rrf:jaccard,': unknown ranker ''"),
-            ("rrf:jaccard,rrf:bm25,dense", "a fusion cannot be a part of another"),
+            ("rrf:", "unknown ranker ''; known: jaccard, "),
+            ("rrf:jaccard", "ranker: 'rrf:jaccard': a fusion needs two rankers"),
+            ("rrf:jaccard,", "unknown ranker ''"),
+            ("rrf:jaccard,rrf:bm25,dense", "ranker: 'rrf:jaccard,rrf:bm25,dense': a fusion cannot"),
         ] {
-            let error = name.parse::<Ranker>().unwrap_err();
-            assert!(error.starts_with(reason) || error.contains(&format!(": {reason}")), "{error}");
+            let error = name.parse::<Ranker>().unwrap_err().to_string();
+            assert!(error.starts_with(reason), "{error}");
         }
     }
 }

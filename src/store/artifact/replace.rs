@@ -42,16 +42,23 @@ const TEMPORARY: &str = ".writing-";
 /// Time after creation within which a temporary file is locked.
 const UNTIL_LOCKED: Duration = Duration::from_secs(60);
 
+/// Whether a file has the name of a temporary file.
+pub fn is_temporary(path: &Path) -> bool {
+    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(TEMPORARY))
+}
+
+/// Whether the program that wrote a temporary file was killed.
+pub fn is_abandoned(path: &Path) -> bool {
+    let age = fs::metadata(path).and_then(|metadata| metadata.modified());
+    let age = age.ok().and_then(|time| time.elapsed().ok());
+    age.is_some_and(|age| age > UNTIL_LOCKED)
+        && File::open(path).is_ok_and(|file| file.try_lock().is_ok())
+}
+
 /// Removes from a folder the temporary files of programs that were killed.
 pub(super) fn remove_abandoned(folder: &Path) {
-    let is_abandoned = |path: &Path| {
-        let age = fs::metadata(path).ok()?.modified().ok()?.elapsed().ok()?;
-        let file = File::open(path).ok()?;
-        Some(age > UNTIL_LOCKED && file.try_lock().is_ok())
-    };
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        let is_temporary = entry.file_name().to_string_lossy().starts_with(TEMPORARY);
-        if is_temporary && is_abandoned(&entry.path()) == Some(true) {
+        if is_temporary(&entry.path()) && is_abandoned(&entry.path()) {
             // A file that cannot be removed does no harm.
             let _ = fs::remove_file(entry.path());
         }

@@ -141,6 +141,12 @@ pub fn read_header(path: &Path) -> Result<Header> {
     open(path).map(|(header, _)| header)
 }
 
+/// Whether a file begins as artifacts do.
+pub fn is_artifact(path: &Path) -> bool {
+    let mut begin = [0; MAGIC.len()];
+    File::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok() && begin == MAGIC
+}
+
 /// Opens an artifact: reads its header and prepares its columns for reading.
 ///
 /// # Errors

@@ -27,9 +27,17 @@ impl Request {
 pub(crate) fn server(
     answer: impl Fn(&Request) -> Answer + Send + Sync + 'static,
 ) -> (String, Arc<Mutex<Vec<Request>>>) {
+    server_listing(refusal("404 Not Found", "no such page"), answer)
+}
+
+/// Such a server that answers `models` to requests without a body.
+pub(crate) fn server_listing(
+    models: Answer,
+    answer: impl Fn(&Request) -> Answer + Send + Sync + 'static,
+) -> (String, Arc<Mutex<Vec<Request>>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
-    let (seen, answer) = (Arc::new(Mutex::new(Vec::new())), Arc::new(answer));
+    let (seen, answer) = (Arc::new(Mutex::new(Vec::new())), Arc::new((models, answer)));
     let requests = Arc::clone(&seen);
     std::thread::spawn(move || {
         for stream in listener.incoming() {
@@ -54,10 +62,10 @@ pub(crate) fn server(
                 let body = serde_json::from_slice(&body).unwrap_or_default();
                 let request = Request { path, body };
                 let (status, text) = match request.body {
-                    Value::Null => refusal("404 Not Found", "no such page"),
+                    Value::Null => answer.0.clone(),
                     _ => {
                         seen.lock().unwrap().push(request.clone());
-                        answer(&request)
+                        (answer.1)(&request)
                     }
                 };
                 let length = text.len();

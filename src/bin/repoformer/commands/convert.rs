@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Context, Result, anyhow, bail};
 use clap::Args;
 use repoformer::complete::batch::Sampling;
 use repoformer::complete::server::Ending;
@@ -31,7 +31,7 @@ pub(crate) struct ConvertArgs {
     /// Target format. Tasks: repoeval, repoformer, crosscodeeval, crosscodelongeval. Predictions: repocoder-predictions,
     /// crosscodeeval-predictions. From prompts or tasks: batch-requests. From prompts: lm-eval (a task of
     /// lm-evaluation-harness, in folder -o). From labels: labels. Repositories: repos (folders in -o), packages, raw
-    #[arg(long, value_name = "FORMAT")]
+    #[arg(long, value_name = "FORMAT", hide_possible_values = true, value_parser = Listed::of(TargetFormat::ALL))]
     to: String,
     /// File for the records (`-`: standard output; compressed if the name ends in .gz or .zst); folder for repos and lm-eval
     #[arg(short, long, value_name = "FILE", default_value = "-")]
@@ -107,7 +107,7 @@ impl ConvertArgs {
 }
 
 pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
-    let to: TargetFormat = args.to.parse().map_err(|e| anyhow!("--to: {e}"))?;
+    let to: TargetFormat = args.to.parse().context("--to")?;
     args.check_flags(to)?;
     check_output(Some(&args.output), args.file.iter().chain(&args.tasks))?;
     let (outcome, notes) = match to {
@@ -249,7 +249,7 @@ fn work(args: &ConvertArgs, kind: RecordKind, emit: &mut Emit<'_>) -> Result<Con
         .and_then(|dir| one_repository(dir, &args.repo, args.file.as_slice()));
     let repos_dir = settled.as_ref().map(|found| found.dir.as_path()).or(args.repos_dir.as_deref());
     let named = settled.as_ref().map_or(&args.repo, |found| &found.named);
-    let language: Language = args.language.parse().map_err(|e| anyhow!("--language: {e}"))?;
+    let language: Language = args.language.parse().context("--language")?;
     Ok(match (kind, &args.file, repos_dir) {
         (RecordKind::Package | RecordKind::RawRepository, None, Some(dir)) => {
             let names = repositories_in(dir, named)?;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, bail};
 use repoformer::evaluate::quality::{Measures, RetrievalQuality, TaskQuality};
 use repoformer::pipeline::{self, Experiment, StageReport, retrieval_quality};
 use repoformer::retrieve::rank::Ranker;
@@ -152,8 +152,8 @@ fn separate(names: &[String]) -> Vec<String> {
     names.iter().flat_map(apart).collect()
 }
 
-fn parse_all<T: std::str::FromStr<Err: std::fmt::Display>>(names: &[String]) -> Result<Vec<T>> {
-    names.iter().map(|name| name.parse().map_err(|reason| anyhow!("{reason}"))).collect()
+fn parse_all<T: std::str::FromStr<Err: Into<anyhow::Error>>>(names: &[String]) -> Result<Vec<T>> {
+    names.iter().map(|name| name.parse().map_err(Into::into)).collect()
 }
 
 fn measure(experiment: &Experiment, args: &EvalArgs, settings: &Settings) -> Result<Row> {

@@ -353,7 +353,7 @@ fn stem(file: &Path) -> String {
     stem.unwrap_or(if name == "-" { "stdin" } else { &name }).to_owned()
 }
 
-fn benchmark(settings: &Settings, file: Option<&Path>) -> Result<String> {
+pub(super) fn benchmark(settings: &Settings, file: Option<&Path>) -> Result<String> {
     let name = match (settings.text("benchmark"), file) {
         (Some(name), _) => name.to_owned(),
         (None, Some(file)) => {

@@ -1,12 +1,15 @@
 //! The subcommands, and what they share.
 
+pub(crate) mod cache;
 mod checkout;
 mod chosen;
 pub(crate) mod compare;
 mod comparison_text;
 pub(crate) mod complete;
+pub(crate) mod completions;
 pub(crate) mod convert;
 mod curve_charts;
+pub(crate) mod doctor;
 pub(crate) mod eval;
 pub(crate) mod eval_args;
 #[cfg(target_os = "linux")]
@@ -19,6 +22,7 @@ mod experiments;
 pub(crate) mod inspect;
 mod judged;
 pub(crate) mod label;
+pub(crate) mod manual;
 mod mixed;
 pub(crate) mod paper;
 pub(crate) mod policy;

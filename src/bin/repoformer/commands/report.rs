@@ -21,7 +21,7 @@ use super::eval::scoring;
 use super::experiments::{of_kind, without_repositories};
 use super::mixed;
 use super::session::{completed_modes, completion, open, resampling};
-use crate::output::{self, fail, write_json};
+use crate::output::{self, fail, unknown, write_json};
 use crate::settings::{SettingFlags, Settings};
 
 #[derive(Debug, Args)]
@@ -258,7 +258,6 @@ fn executed(given: &[String], source: &Source, manifest: &mut Manifest) -> Resul
 
 fn check_names(sources: &[Source], making: &Making) -> Result<()> {
     let names: Vec<&str> = sources.iter().map(|source| source.name.as_str()).collect();
-    let known = names.join(", ");
     for (number, name) in names.iter().enumerate() {
         if names[..number].contains(name) {
             return fail(
@@ -269,11 +268,11 @@ fn check_names(sources: &[Source], making: &Making) -> Result<()> {
     }
     for given in &making.exec {
         if let Some((of, _)) = named(given).filter(|(of, _)| !names.contains(of)) {
-            bail!("--exec '{given}': unknown system '{of}'; known: {known}")
+            return unknown(format!("--exec '{given}': unknown system"), of, &names);
         }
     }
     if let Some(name) = making.baseline.as_ref().filter(|name| !names.contains(&name.as_str())) {
-        bail!("unknown --baseline '{name}'; known: {known}")
+        return unknown("unknown --baseline", name, &names);
     }
     Ok(())
 }

@@ -69,6 +69,9 @@ mod demo {
         ["data/tasks/line.jsonl", "data/tasks/api.jsonl", "data/tasks/function.jsonl"];
 }
 
+/// Files of the demonstration: their paths and texts.
+pub(super) const DEMO_FILES: &[(&str, &str)] = demo::FILES;
+
 pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let (begin, mut log) = (Instant::now(), StageLog::new(args.dry_run));
     let (settings, _demo) = settings(&args.settings, args.dry_run)?;

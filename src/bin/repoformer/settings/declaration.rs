@@ -7,7 +7,7 @@ use std::ops::RangeInclusive;
 use anyhow::{Result, anyhow, bail};
 use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction};
-use repoformer::text::distance::levenshtein;
+use repoformer::error::did_you_mean;
 
 use crate::output::hinted;
 
@@ -38,7 +38,7 @@ pub(super) enum Group {
 }
 
 impl Group {
-    fn heading(self) -> &'static str {
+    pub(super) fn heading(self) -> &'static str {
         match self {
             Self::DataSet => "Data set",
             Self::Fragments => "Fragments",
@@ -188,12 +188,14 @@ impl Setting {
                 if names.iter().any(|name| name == value) {
                     return Ok(());
                 }
-                let known = self.known();
-                let error = anyhow!("unknown {key} '{value}' (from {source}); known: {known}");
-                let is_near = |name: &&str| levenshtein::distance(value, name) <= name.len() / 3;
-                let nearest = nearest(value, names.iter().map(String::as_str));
-                Err(match nearest.filter(is_near) {
-                    Some(name) => hinted(error, format!("did you mean '{name}'?")),
+                let error =
+                    anyhow!("unknown {key} '{value}' (from {source}); known: {}", self.known());
+                let names = || names.iter().map(String::as_str);
+                // Of several names in one value, the unknown one counts: rrf:jaccard,bm26, lerned@0.2.
+                let parts = value.trim_start_matches("rrf:").split([',', '@']);
+                let unknown = parts.into_iter().find(|part| !names().any(|name| name == *part));
+                Err(match did_you_mean(unknown.unwrap_or(value), names()) {
+                    Some(hint) => hinted(error, hint),
                     None => error,
                 })
             }
@@ -217,6 +219,20 @@ impl Setting {
         }
     }
 
+    /// The help without the meaning of each value, where the values are listed behind it.
+    fn short_help(&self, help: &str) -> String {
+        let end = [": ", "; "].iter().filter_map(|sign| help.find(sign)).min();
+        match (&self.values, end) {
+            (Values::OneOf(_), Some(end)) => {
+                let rest = &help[end..];
+                let more = [" (with --unit", " (repeatable", " [default:"].iter();
+                let more = more.filter_map(|mark| rest.find(mark)).min();
+                format!("{}{}", &help[..end], more.map_or("", |at| &rest[at..]))
+            }
+            _ => help.to_owned(),
+        }
+    }
+
     /// Its flag, as a subcommand has it.
     pub(super) fn flag(&self, command: &str) -> Option<Arg> {
         if !self.commands.is_empty() && !self.commands.contains(&command) {
@@ -236,7 +252,8 @@ impl Setting {
         }
         let mut flag = Arg::new(self.key)
             .long(self.key)
-            .help(help)
+            .help(self.short_help(&help))
+            .long_help(help)
             .help_heading(self.group.heading())
             .hide_short_help(!self.is_in_short_help(command));
         if let Some(alias) = self.alias {
@@ -258,16 +275,19 @@ impl Setting {
     }
 }
 
-fn expected_whole(bounds: &RangeInclusive<u64>) -> String {
+/// Values of a flag that its definition does not hold.
+#[derive(Debug, Default)]
+pub(crate) struct Completable {
+    pub(crate) names: Vec<String>,
+    /// Whether commas separate several.
+    pub(crate) is_list: bool,
+}
+
+pub(super) fn expected_whole(bounds: &RangeInclusive<u64>) -> String {
     match (bounds.start(), bounds.end()) {
         (0, &u64::MAX) => "a whole number".into(),
         (least, most) => format!("a whole number from {least} to {most}"),
     }
-}
-
-/// The name that differs least from `text`.
-pub(super) fn nearest<'a>(text: &str, names: impl Iterator<Item = &'a str>) -> Option<&'a str> {
-    names.min_by_key(|name| levenshtein::distance(text, name))
 }
 
 /// Lists values in help and completion scripts. Any text passes: the check belongs to whoever parses the value, so that a

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use repoformer::complete::server::{Api, Ending};
 use repoformer::evaluate::metrics::Metric;
-use repoformer::evaluate::postprocess::Recipe;
+use repoformer::evaluate::postprocess::{Recipe, Step};
 use repoformer::pipeline::Until;
 use repoformer::prompt::style::Style;
 use repoformer::repository::corpus::Walk;
@@ -20,7 +20,7 @@ use crate::commands::paper::names as paper;
 
 use super::declaration::Arity::{Names, Paths, Texts};
 use super::declaration::Values::{Number, OneOf, OneOfOr, Switch, Text, Whole};
-use super::declaration::{Group, Setting, Values};
+use super::declaration::{Completable, Group, Setting, Values};
 
 /// The subcommands that complete prompts (`all`: `label all`).
 const COMPLETING: &[&str] = &["complete", "rg-rg", "run", "all"];
@@ -108,7 +108,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             "Terms that lexical rankers compare: tokens of --tokenizer (one-gram), or words as NLTK cuts them (words: 3.9 and later; \
              words-nltk-3.8: until 3.8.1); dense makes dense vectors instead",
             default_text: Some("one-gram; with chunks, words unless --tokenizer is given");
-        "ranker" "NAME" OneOfOr(|| names(Ranker::NAMES), |name| name.starts_with("rrf:"), "several fused, as in rrf:jaccard,bm25") =>
+        "ranker" "NAME" OneOfOr(|| names(Ranker::NAMES), |name| name.parse::<Ranker>().is_ok(), "several fused, as in rrf:jaccard,bm25") =>
             "Ranker: {names}",
             default: Some("jaccard"), arity: Texts;
         "top-k" "N" Whole(1..=u32::MAX as u64) => "Number of fragments kept per query", default: Some("20");
@@ -223,12 +223,12 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             arity: Names, commands: SCORING,
             default_text: Some("repocoder, and for function bodies repoformer; of a report both");
         "postprocess" "STEPS" OneOfOr(
-            || names(["own", "none"]),
+            || names(["own", "none", "chat"].into_iter().chain(Step::ALL.map(Step::name))),
             |text| text.parse::<Recipe>().is_ok(),
-            "steps separated by commas: fences, chatter, echo (chat: these three), first-line, lines, stripped-lines, statement, \
-             bracket, function-body, comments, comment-signs",
+            "several steps separated by commas",
         ) =>
-            "How predictions are cut before they are scored, each metric as its own program does (own), or: {names}",
+            "How predictions are cut before they are scored: each metric as its own program does (own), not at all (none), or by these \
+             steps (chat: fences, chatter, echo); known: {names}",
             commands: SCORING, default_text: Some("own; none for --pairs");
     }
     Policies {
@@ -272,4 +272,29 @@ fn names<T: Display>(values: impl IntoIterator<Item = T>) -> Vec<String> {
 /// The setting of a key.
 pub(super) fn declared(key: &str) -> Option<&'static Setting> {
     SETTINGS.iter().find(|setting| setting.key == key)
+}
+
+/// The values of a setting's flag, for completions; those that clap lists are not among them.
+pub(crate) fn completable(key: &str) -> Option<Completable> {
+    let setting = declared(key)?;
+    let names = match (&setting.values, key) {
+        (OneOf(_), _) => Vec::new(),
+        (_, "profile") => profiles(),
+        (_, "tokenizer") => vec!["p50k_base".into(), "words".into()],
+        (_, "model") => vec!["in-context".into()],
+        _ => setting.names(),
+    };
+    Some(Completable { names, is_list: matches!(setting.arity, Names | Paths) })
+}
+
+/// Names of the bundled profiles, and of those in the working folder.
+pub(crate) fn profiles() -> Vec<String> {
+    let files = std::fs::read_dir("configs").into_iter().flatten().flatten();
+    let name = |file: std::fs::DirEntry| {
+        Some(file.file_name().to_str()?.strip_suffix(".toml")?.to_owned())
+    };
+    let mut own: Vec<String> = files.filter_map(name).collect();
+    own.retain(|name| !BUNDLED.iter().any(|(bundled, _)| bundled == name));
+    own.sort_unstable();
+    BUNDLED.map(|(name, _)| name.to_owned()).into_iter().chain(own).collect()
 }

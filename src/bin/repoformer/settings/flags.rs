@@ -19,6 +19,11 @@ pub(crate) struct SettingFlags {
 }
 
 impl SettingFlags {
+    /// Settings of a subcommand that has flags of its own for them.
+    pub(crate) fn of(given: impl IntoIterator<Item = (&'static str, Vec<String>)>) -> Self {
+        Self { given: given.into_iter().collect(), ..Self::default() }
+    }
+
     /// Whether the flag was given.
     pub(crate) fn has(&self, key: &str) -> bool {
         self.given.contains_key(key)

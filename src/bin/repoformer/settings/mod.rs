@@ -3,8 +3,11 @@
 mod declaration;
 mod declared;
 mod flags;
+mod page;
 mod resolved;
 
-pub(crate) use declaration::{Given, Listed};
+pub(crate) use declaration::{Completable, Given, Listed};
+pub(crate) use declared::completable;
 pub(crate) use flags::SettingFlags;
-pub(crate) use resolved::{Settings, check_environment};
+pub(crate) use page::settings_page;
+pub(crate) use resolved::{COMPLETION, Settings, check_environment};

@@ -1,24 +1,29 @@
 //! The settings in force: defaults, then a profile, a file, the environment and flags, each beating the ones before.
 
 use std::collections::BTreeMap;
-use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::{Context, Result, anyhow, bail};
+use anyhow::{Result, anyhow, bail};
 
-use super::declaration::{Given, Group, PREFIX, Setting, Values, nearest, variable};
-use super::declared::{BUNDLED, SETTINGS, declared};
+use repoformer::error::{self, Access, Error, did_you_mean, nearest};
+
+use super::declaration::{Given, Group, PREFIX, Setting, Values, variable};
+use super::declared::{BUNDLED, SETTINGS, declared, profiles};
 use super::flags::SettingFlags;
 use crate::output::fail;
 
 /// The file of settings that is read where no other is named.
 const FOUND_BY_ITSELF: &str = "repoformer.toml";
 
-/// Variables that are not settings: the server's key, the mark of test runs, and what the project's own tests read.
-const OTHER_VARIABLES: [&str; 11] = [
-    "API_KEY", "POLICY_API_KEY", "RUN", "CORPORA", "CORPUS", "EMBEDDINGS", "EMBEDDINGS_MODEL",
-    "FIXTURES", "LABELS", "NLTK_WORDS", "NLTK_38_WORDS",
+/// Variable by which a shell asks for completions.
+pub(crate) const COMPLETION: &str = "REPOFORMER_COMPLETE";
+
+/// Variables that are not settings: the server's key, the mark of test runs, that of completions, and what the project's own
+/// tests read.
+const OTHER_VARIABLES: [&str; 12] = [
+    "API_KEY", "POLICY_API_KEY", "RUN", "COMPLETE", "CORPORA", "CORPUS", "EMBEDDINGS",
+    "EMBEDDINGS_MODEL", "FIXTURES", "LABELS", "NLTK_WORDS", "NLTK_38_WORDS",
 ];
 
 /// Origin of a value.
@@ -69,6 +74,23 @@ impl Settings {
         Self::resolve(&SettingFlags::default())
     }
 
+    /// The defaults alone.
+    pub(crate) fn defaults() -> Self {
+        let mut settings = Self::default();
+        for setting in SETTINGS {
+            if let Some(default) = setting.default {
+                settings.set(setting.key, vec![default.to_owned()], Source::Default);
+            }
+        }
+        settings
+    }
+
+    /// Keys that a file, the environment or a flag set.
+    pub(crate) fn chosen(&self) -> Vec<&'static str> {
+        let keys = SETTINGS.iter().map(|setting| setting.key);
+        keys.filter(|key| !self.own(key).is_empty()).collect()
+    }
+
     /// Resolves all settings for a subcommand with defaults of its own.
     pub(crate) fn with_presets(
         flags: &SettingFlags,
@@ -88,12 +110,7 @@ impl Settings {
             named?.first()
         });
 
-        let mut settings = Self { scores: flags.scores, ..Self::default() };
-        for setting in SETTINGS {
-            if let Some(default) = setting.default {
-                settings.set(setting.key, vec![default.to_owned()], Source::Default);
-            }
-        }
+        let mut settings = Self { scores: flags.scores, ..Self::defaults() };
         settings.set_all(&presets, &Source::Subcommand(subcommand));
         if let Some(name) = profile {
             settings.set_file(&read_profile(name)?, &Source::Profile(name.clone()));
@@ -206,25 +223,32 @@ impl Settings {
     }
 
     /// The value of a key that has a default, parsed.
-    pub(crate) fn parsed<T: FromStr<Err: Display>>(&self, key: &str) -> Result<T> {
+    pub(crate) fn parsed<T: FromStr<Err: Into<anyhow::Error>>>(&self, key: &str) -> Result<T> {
         let text = self.text(key).ok_or_else(|| anyhow!("{key} is not set"))?;
         self.parse(key, text)
     }
 
     /// The values of a key, parsed.
-    pub(crate) fn parsed_list<T: FromStr<Err: Display>>(&self, key: &str) -> Result<Vec<T>> {
+    pub(crate) fn parsed_list<T: FromStr<Err: Into<anyhow::Error>>>(
+        &self,
+        key: &str,
+    ) -> Result<Vec<T>> {
         let values = self.list(key).iter();
         values.map(|text| self.parse(key, text)).collect()
     }
 
     /// The value of a key that may not be set, parsed.
-    pub(crate) fn parsed_option<T: FromStr<Err: Display>>(&self, key: &str) -> Result<Option<T>> {
+    pub(crate) fn parsed_option<T: FromStr<Err: Into<anyhow::Error>>>(
+        &self,
+        key: &str,
+    ) -> Result<Option<T>> {
         self.text(key).map(|text| self.parse(key, text)).transpose()
     }
 
-    fn parse<T: FromStr<Err: Display>>(&self, key: &str, text: &str) -> Result<T> {
+    fn parse<T: FromStr<Err: Into<anyhow::Error>>>(&self, key: &str, text: &str) -> Result<T> {
         let source = self.source(key);
-        text.parse().map_err(|e| anyhow!("{key} '{text}' (from {source}): {e}"))
+        text.parse()
+            .map_err(|e: T::Err| e.into().context(format!("{key} '{text}' (from {source})")))
     }
 
     /// A setting that was chosen for this run and that this way of cutting files does not know.
@@ -364,15 +388,31 @@ fn environment() -> Result<Given> {
         }
         let Some(setting) = SETTINGS.iter().find(|one| variable(one.key) == name) else {
             let names: Vec<String> = SETTINGS.iter().map(|one| variable(one.key)).collect();
-            let nearest = nearest(&name, names.iter().map(String::as_str));
+            let names = names.iter().map(|name| &name[PREFIX.len()..]);
             return fail(
                 format!("unknown environment variable {name}"),
-                format!("did you mean {}?", nearest.unwrap_or_default()),
+                meant(rest, names, PREFIX, "variable"),
             );
         };
         found.insert(setting.key, setting.split(&value));
     }
     Ok(found)
+}
+
+/// Hint at the setting that was probably meant; where none is like it, the nearest, and where all are listed.
+fn meant<'n>(
+    given: &str,
+    known: impl Iterator<Item = &'n str> + Clone,
+    prefix: &str,
+    noun: &str,
+) -> String {
+    if let Some(name) = error::meant(given, known.clone()) {
+        return format!("did you mean '{prefix}{name}'?");
+    }
+    let nearest = nearest(given, known).unwrap_or_default();
+    format!(
+        "the nearest {noun} is '{prefix}{nearest}'; `repoformer run --show-settings` lists all settings"
+    )
 }
 
 fn read_profile(name: &str) -> Result<FileSettings> {
@@ -383,18 +423,29 @@ fn read_profile(name: &str) -> Result<FileSettings> {
     match BUNDLED.iter().find(|(bundled, _)| *bundled == name) {
         Some((_, text)) => parse(text, &format!("profile {name}")),
         None => {
-            let names = BUNDLED.map(|(name, _)| name).join(", ");
+            let names = profiles();
             fail(
-                format!("unknown profile '{name}'; known: {names}"),
-                format!("a profile of your own is configs/{name}.toml in the working folder"),
+                format!("unknown profile '{name}'; known: {}", names.join(", ")),
+                did_you_mean(name, names.iter().map(String::as_str)).unwrap_or_else(|| {
+                    format!("a profile of your own is configs/{name}.toml in the working folder")
+                }),
             )
         }
     }
 }
 
+/// The values of a key in the text of a bundled profile.
+pub(super) fn profile_values(text: &str, key: &str) -> Option<Vec<String>> {
+    parse(text, "profile").ok()?.all.remove(key)
+}
+
 fn read_file(path: &Path) -> Result<FileSettings> {
-    let text = std::fs::read_to_string(path)
-        .with_context(|| format!("{}: cannot read this configuration", path.display()))?;
+    let text = std::fs::read_to_string(path).map_err(|reason| Error::Io {
+        path: path.to_owned(),
+        access: Access::Read,
+        action: "read this configuration",
+        reason,
+    })?;
     parse(&text, &path.display().to_string())
 }
 
@@ -429,10 +480,9 @@ fn given(table: &toml::Table, name: &str) -> Result<Given> {
     for (key, value) in table {
         let Some(setting) = declared(key).filter(|setting| setting.in_files) else {
             let known = SETTINGS.iter().filter(|setting| setting.in_files);
-            let nearest = nearest(key, known.map(|setting| setting.key));
             return fail(
                 format!("{name}: unknown key '{key}'"),
-                format!("did you mean '{}'?", nearest.unwrap_or_default()),
+                meant(key, known.map(|setting| setting.key), "", "key"),
             );
         };
         let values = match value {

@@ -15,7 +15,7 @@ use crate::commands::eval_args::{ExecArgs, Isolation, Switch};
 use crate::output::{self, fail, write_json};
 
 /// Program that starts the guard: the running one, even if its file was replaced meanwhile.
-const PROGRAM: &str = "/proc/self/exe";
+pub(in crate::commands) const PROGRAM: &str = "/proc/self/exe";
 
 /// Folders, limits, isolation and setup of test runs.
 pub(super) struct Bench {

@@ -16,6 +16,7 @@ use repoformer::repository::corpus::is_test_file;
 use repoformer::task::TaskSet;
 
 use self::bench::Bench;
+pub(super) use self::bench::PROGRAM;
 use self::messages::{Named, report_execution, report_summaries};
 use self::mining::mine_tests;
 use self::results::Results;

@@ -16,7 +16,7 @@ use super::page;
 use super::scored::{Scored, Trained, lacking, score};
 use super::tables::{self, AllSwept, Swept};
 use crate::commands::session::seed;
-use crate::output::{self, check_output, fail, group, hinted, write_data};
+use crate::output::{self, check_output, fail, group, hinted, unknown, write_data};
 use crate::settings::{Listed, Settings};
 use crate::table::{ScoreFormat, with_embedding, written};
 
@@ -357,10 +357,7 @@ fn measure(name: &str) -> Result<Measure> {
     match name {
         "es" => Ok(Measure::Similarity),
         PASS => Ok(Measure::Pass),
-        other => fail(
-            format!("unknown metric '{other}'; known: es, {PASS}"),
-            "`label judge --metric` has the metrics of edit similarities",
-        ),
+        other => unknown("unknown metric", other, &["es", PASS]),
     }
 }
 

@@ -1,0 +1,138 @@
+//! A file of a cache folder, its condition, and its removal.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use crate::error::{Error, Result};
+
+/// Folders of a cache, and names of what they hold; `dense` lies below `vector`.
+pub const STAGES: [&str; 13] = [
+    "window", "vector", "dense", "retrieval", "prompts", "predictions", "scores", "latency",
+    "probabilities", "journal", "exec", "report", "demo",
+];
+
+/// Stages whose files took a server's answers, or hours of tests.
+const PAID: [&str; 4] = ["dense", "probabilities", "journal", "exec"];
+
+/// How a file compares with what is there now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Condition {
+    /// Made from what is there now, as far as that is known.
+    Current,
+    /// Made from something else, or by another version of the program.
+    Stale(String),
+    /// Not as it was written.
+    Damaged(String),
+    /// Its inputs cannot be compared.
+    Unknown(String),
+    /// It has no header, and is kept whatever changes: answers, times, results of tests, pages.
+    Kept,
+    /// Left behind by a program that was killed.
+    Temporary,
+    /// Not this program's.
+    Foreign,
+}
+
+impl Condition {
+    /// Its name.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Current => "current",
+            Self::Stale(_) => "stale",
+            Self::Damaged(_) => "damaged",
+            Self::Unknown(_) => "unknown",
+            Self::Kept => "kept",
+            Self::Temporary => "temporary",
+            Self::Foreign => "foreign",
+        }
+    }
+
+    /// Why it is not current, where that is known.
+    pub fn reason(&self) -> Option<&str> {
+        match self {
+            Self::Stale(reason) | Self::Damaged(reason) | Self::Unknown(reason) => Some(reason),
+            _ => None,
+        }
+    }
+}
+
+/// A file of a cache, with those that belong to it.
+#[derive(Debug, Clone)]
+pub struct CacheFile {
+    /// Its path.
+    pub path: PathBuf,
+    /// Files beside it that go with it: its header, the time of its search.
+    pub beside: Vec<PathBuf>,
+    /// Folder of the cache that it lies in, one of [`STAGES`]; none for foreign files elsewhere.
+    pub stage: Option<&'static str>,
+    /// Its benchmark; `repos` for what belongs to repositories.
+    pub benchmark: Option<String>,
+    /// Its mode.
+    pub mode: Option<String>,
+    /// What it is, in words.
+    pub kind: String,
+    /// Length of all its files.
+    pub bytes: u64,
+    /// Time of the last change.
+    pub modified: Option<SystemTime>,
+    /// How it compares with what is there now.
+    pub condition: Condition,
+    /// What it was made with.
+    pub parameters: BTreeMap<String, String>,
+}
+
+/// What artifacts are compared with, besides each other.
+#[derive(Debug, Default)]
+pub struct CacheSources {
+    /// The folder of repositories.
+    pub repos_dir: Option<PathBuf>,
+    /// Digest of each benchmark's tasks.
+    pub tasks: BTreeMap<String, String>,
+    /// Files of the demonstration, which the program writes below `demo`.
+    pub demo: Vec<(PathBuf, &'static str)>,
+}
+
+impl CacheFile {
+    /// Whether its content cannot be made again without a server or hours of tests.
+    pub fn is_paid(&self) -> bool {
+        self.stage.is_some_and(|stage| PAID.contains(&stage))
+    }
+
+    /// Removes it, and folders that are empty then.
+    ///
+    /// # Errors
+    /// It is not this program's own, another program is writing to it, or it cannot be removed.
+    pub fn remove(&self, cache: &Path) -> Result<()> {
+        let refused = |reason: &str| {
+            Err(Error::artifact(&self.path, reason, "leave it, or remove it by hand"))
+        };
+        if self.condition == Condition::Foreign {
+            return refused("not a file of this program");
+        }
+        let lock = if self.path.is_dir() { self.path.join(LOCK) } else { self.path.clone() };
+        let is_open = |file: File| matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock));
+        if File::open(lock).is_ok_and(is_open) {
+            return refused("another program is writing to it");
+        }
+        let removed = match self.path.is_dir() {
+            true => fs::remove_dir_all(&self.path),
+            false => fs::remove_file(&self.path),
+        };
+        removed.map_err(|e| Error::writing(&self.path, "remove this file", e))?;
+        for path in &self.beside {
+            fs::remove_file(path).map_err(|e| Error::writing(path, "remove this file", e))?;
+        }
+        for folder in self.path.ancestors().skip(1).take_while(|folder| *folder != cache) {
+            // A folder with anything in it stays.
+            if fs::remove_dir(folder).is_err() {
+                break;
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Name of the lock of a folder of copies of repositories.
+pub(super) const LOCK: &str = ".lock";

@@ -1,0 +1,297 @@
+//! What a file of a cache folder is.
+
+use std::collections::BTreeMap;
+use std::fs::{self, File};
+use std::io::Read;
+use std::path::Path;
+
+use walkdir::{DirEntry, WalkDir};
+
+use super::file::{CacheFile, CacheSources, Condition, LOCK, STAGES};
+use crate::error::Error;
+use crate::repository::corpus::{Repository, Walk};
+use crate::repository::fragment::{
+    ChunkShape, Cut, FragmentFile, RepoFragments, WindowShape, digest_of_files,
+};
+use crate::retrieve::Mode;
+use crate::selective::policy::Policy;
+use crate::store::artifact::{
+    Header, Payload, header_path, is_abandoned, is_artifact, is_temporary, jsonl_header,
+    read_header,
+};
+use crate::text::language::Language;
+
+/// Whether a file goes with another that is there.
+pub(super) fn is_beside(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let of = |end: &str, suffixes: &[&str]| {
+        let stem = name.strip_prefix('.').and_then(|name| name.strip_suffix(end));
+        stem.is_some_and(|stem| {
+            let there = |suffix: &&str| path.with_file_name(format!("{stem}{suffix}")).is_file();
+            suffixes.iter().any(there)
+        })
+    };
+    of(".header.json", &[".jsonl", ".json"]) || of(".time.json", &[".bin"])
+}
+
+/// The parts of a path within the cache.
+fn parts(path: &Path, cache: &Path) -> Vec<String> {
+    let within = path.strip_prefix(cache).unwrap_or(path);
+    within.iter().map(|part| part.to_string_lossy().into_owned()).collect()
+}
+
+fn stage_of(parts: &[String]) -> Option<&'static str> {
+    let of = |name: &str| STAGES.into_iter().find(|stage| *stage == name);
+    match parts {
+        [vector, dense, _, ..] if vector == "vector" && dense == "dense" => of("dense"),
+        [first, _, ..] if first != "dense" => of(first),
+        _ => None,
+    }
+}
+
+/// Whether a folder holds copies of repositories for test runs.
+pub(super) fn is_copies(entry: &DirEntry, cache: &Path) -> bool {
+    let parts = parts(entry.path(), cache);
+    matches!(&parts[..], [exec, _, copies] if exec == "exec" && copies == "copies")
+        && entry.path().join(LOCK).is_file()
+}
+
+pub(super) fn copies(entry: &DirEntry, cache: &Path) -> CacheFile {
+    let files = WalkDir::new(entry.path()).into_iter().flatten();
+    let lengths = files.filter(|file| file.file_type().is_file());
+    let bytes = lengths.filter_map(|file| Some(file.metadata().ok()?.len())).sum();
+    CacheFile {
+        kind: "copies of repositories for tests".into(),
+        bytes,
+        condition: Condition::Kept,
+        ..plain(entry, cache)
+    }
+}
+
+/// A file of which only the place is known yet.
+fn plain(entry: &DirEntry, cache: &Path) -> CacheFile {
+    let parts = parts(entry.path(), cache);
+    let stage = stage_of(&parts);
+    let metadata = entry.metadata().ok();
+    let has_benchmark = stage.is_some_and(|stage| !["dense", "journal", "demo"].contains(&stage));
+    let has_mode = stage.is_some_and(|stage| ["window", "vector", "retrieval"].contains(&stage));
+    CacheFile {
+        path: entry.path().to_owned(),
+        beside: Vec::new(),
+        stage,
+        benchmark: parts.get(1).filter(|_| has_benchmark && parts.len() > 2).cloned(),
+        mode: match has_mode {
+            true => parts.get(2).filter(|_| parts.len() > 3).cloned(),
+            false => stage.and_then(|_| mode_of(parts.last()?)),
+        },
+        kind: "another file".into(),
+        bytes: metadata.as_ref().map_or(0, fs::Metadata::len),
+        modified: metadata.and_then(|metadata| metadata.modified().ok()),
+        condition: Condition::Foreign,
+        parameters: BTreeMap::new(),
+    }
+}
+
+/// The mode that a name begins with, behind the policy that chose or the word of a decision: `rg-rg-2-…`.
+fn mode_of(name: &str) -> Option<String> {
+    let name = name.trim_start_matches('.');
+    let starts = std::iter::once(0).chain(name.match_indices('-').map(|(at, _)| at + 1));
+    starts.filter_map(|at| mode_at(&name[at..])).next()
+}
+
+fn mode_at(name: &str) -> Option<String> {
+    let modes = Mode::ALL.into_iter().map(Mode::name);
+    let found = modes.filter_map(|mode| Some((mode, name.strip_prefix(mode)?.strip_prefix('-')?)));
+    let (mode, rest) = found.max_by_key(|(mode, _)| mode.len())?;
+    // Further iterations are numbered.
+    let (number, _) = rest.split_once('-').unwrap_or((rest, ""));
+    let is_number = !number.is_empty() && number.bytes().all(|byte| byte.is_ascii_digit());
+    let is_iteration = mode == Mode::Prediction.name() && is_number;
+    Some(if is_iteration { format!("{mode}-{number}") } else { mode.to_owned() })
+}
+
+pub(super) fn read_file(
+    entry: &DirEntry,
+    cache: &Path,
+    sources: &CacheSources,
+) -> (CacheFile, Option<Header>) {
+    let (path, mut file) = (entry.path(), plain(entry, cache));
+    if is_temporary(path) {
+        if is_abandoned(path) {
+            file.kind = "temporary file".into();
+            file.condition = Condition::Temporary;
+        }
+        return (file, None);
+    }
+    let Some(stage) = file.stage.filter(|_| entry.file_type().is_file()) else {
+        return (file, None);
+    };
+    let header = header_path(path);
+    let header = match () {
+        () if is_artifact(path) => Some(read_header(path)),
+        () if header.is_file() && (ends(path, "jsonl") || ends(path, "json")) => {
+            file.beside.push(header);
+            Some(jsonl_header(path))
+        }
+        () => None,
+    };
+    if ends(path, "bin") {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let time = path.with_file_name(format!(".{stem}.time.json"));
+        file.beside.extend(Some(time).filter(|time| time.is_file()));
+    }
+    let lengths = file.beside.iter().filter_map(|path| Some(path.metadata().ok()?.len()));
+    file.bytes += lengths.sum::<u64>();
+    let header = match header {
+        Some(Ok(header)) => header,
+        Some(Err(Error::Artifact { reason, .. })) => {
+            file.kind = "artifact".into();
+            // Another format is no damage.
+            let is_other = reason.starts_with("written by");
+            let condition = if is_other { Condition::Stale } else { Condition::Damaged };
+            file.condition = condition(reason.trim_start_matches("damaged: ").to_owned());
+            return (file, None);
+        }
+        Some(Err(error)) => {
+            file.condition = Condition::Damaged(error.to_string());
+            return (file, None);
+        }
+        None => {
+            without_header(&mut file, stage, cache, sources);
+            return (file, None);
+        }
+    };
+    file.kind = header.identity.kind.clone();
+    file.parameters = header.identity.parameters.clone();
+    file.condition = match header.tool == env!("CARGO_PKG_VERSION") {
+        true => of_sources(&header, &file, sources),
+        false => Condition::Stale(format!("it was written by repoformer {}", header.tool)),
+    };
+    (file, Some(header))
+}
+
+fn ends(path: &Path, end: &str) -> bool {
+    path.extension().is_some_and(|found| found == end)
+}
+
+/// Recognises what stages write without a header.
+fn without_header(file: &mut CacheFile, stage: &str, cache: &Path, sources: &CacheSources) {
+    let name = file.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
+    let begins = |text: &str| begins_with(&file.path, text.as_bytes());
+    let kind = match stage {
+        "journal" if ends(&file.path, "jsonl") && begins("{\"key\":") => "answers of a server",
+        "predictions" if is_choice(&file.path, &name) => "predictions that a policy chose",
+        "latency" if ends(&file.path, "jsonl") && begins("{\"task_id\":") => "times of tasks",
+        "exec" if ends(&file.path, "jsonl") && begins("{\"task_id\":") => "results of test runs",
+        "exec" if name.ends_with(".manifest.json") => "manifest of test runs",
+        "dense" if ends(&file.path, "vectors") => "vectors of a model",
+        "dense" if ends(&file.path, "jsonl") && begins("{") => "times of embeddings",
+        "report" if ends(&file.path, "html") || ends(&file.path, "svg") => "page or figure",
+        "report" if name == "manifest.json" && begins("{") => "manifest of a page",
+        "demo" if is_demo(&file.path, cache, sources) => "file of the demonstration",
+        _ if name.starts_with('.') && name.ends_with(".header.json") && begins("{") => {
+            file.kind = "header of an artifact".into();
+            file.condition = Condition::Damaged("its artifact is missing".into());
+            return;
+        }
+        _ if name.starts_with('.') && name.ends_with(".time.json") && begins("{") => {
+            file.kind = "time of a search".into();
+            file.condition = Condition::Damaged("its artifact is missing".into());
+            return;
+        }
+        _ => return,
+    };
+    file.kind = kind.into();
+    file.condition = Condition::Kept;
+}
+
+/// Whether a file has the name of a policy's choice between predictions that are there.
+fn is_choice(path: &Path, name: &str) -> bool {
+    let is_made = |(at, _): (usize, &str)| {
+        let (policy, base) = (&name[..at], path.with_file_name(&name[at + 1..]));
+        let policy = policy.split('@').next().unwrap_or(policy);
+        policy.parse::<Policy>().is_ok() && base.is_file() && header_path(&base).is_file()
+    };
+    name.match_indices('-').any(is_made)
+}
+
+fn begins_with(path: &Path, text: &[u8]) -> bool {
+    let mut begin = Vec::new();
+    let read =
+        File::open(path).and_then(|file| file.take(text.len() as u64).read_to_end(&mut begin));
+    read.is_ok() && begin == text
+}
+
+fn is_demo(path: &Path, cache: &Path, sources: &CacheSources) -> bool {
+    let within = path.strip_prefix(cache.join("demo")).unwrap_or(path);
+    let own = sources.demo.iter().find(|(path, _)| path == within);
+    own.is_some_and(|(_, text)| fs::read(path).is_ok_and(|bytes| bytes == text.as_bytes()))
+}
+
+/// Compares the inputs that lie outside the cache, where they are known.
+fn of_sources(header: &Header, file: &CacheFile, sources: &CacheSources) -> Condition {
+    let input = |name: &str| header.identity.inputs.get(name);
+    let changed = |name: &str| Condition::Stale(format!("{name} changed"));
+    if header.identity.kind == RepoFragments::KIND
+        && let (Some(known), Some(made_from)) = (repository(header, sources), input("repository"))
+        && known != *made_from
+    {
+        return changed("repository");
+    }
+    let of_all = ["prompts", "scores"].contains(&header.identity.kind.as_str());
+    let tasks = file.benchmark.as_ref().and_then(|name| sources.tasks.get(name));
+    if let (true, Some(known), Some(made_from)) = (of_all, tasks, input("tasks"))
+        && known != made_from
+    {
+        return changed("tasks");
+    }
+    Condition::Current
+}
+
+/// Digest of the repository that fragments were cut from, as it is now.
+fn repository(header: &Header, sources: &CacheSources) -> Option<String> {
+    let parameter = |name: &str| header.identity.parameters.get(name);
+    let language: Language = parameter("language")?.parse().ok()?;
+    let walk: Walk = parameter("walk")?.parse().ok()?;
+    let cut = match parameter("chunk-size") {
+        Some(_) => Cut::Chunks(ChunkShape::default()),
+        None => Cut::Windows(WindowShape::default()),
+    };
+    let (repos_dir, name) = (sources.repos_dir.as_ref()?, parameter("repository")?);
+    let repository = Repository::read_with(repos_dir, name, language, walk).ok()?.repository;
+    let files = repository.files.iter().cloned();
+    let files: Vec<FragmentFile> = files.map(|file| FragmentFile::new(file, cut)).collect();
+    Some(digest_of_files(&files))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn modes_are_read_from_names() {
+        for (name, mode) in [
+            ("none-starcoder-in-context.jsonl", Some("none")),
+            ("rg1-one-gram-ws-20-ss-2.jsonl", Some("rg1")),
+            ("rg-rg-one-gram-ws-20-ss-2-m.jsonl", Some("rg-rg")),
+            ("rg-rg-2-one-gram-ws-20-ss-2-m.jsonl", Some("rg-rg-2")),
+            ("decision-gt-plain-m.jsonl", Some("gt")),
+            ("trial-retrieval@0.3-rg1-last-n-lines20-m.jsonl", Some("rg1")),
+            (".rg1-plain.header.json", Some("rg1")),
+            ("results.jsonl", None),
+        ] {
+            assert_eq!(mode_of(name).as_deref(), mode, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_stage_is_a_folder_with_something_in_it() {
+        let of = |path: &str| stage_of(&parts(Path::new(path), Path::new("cache")));
+        assert_eq!(of("cache/window/repos/a.bin"), Some("window"));
+        assert_eq!(of("cache/vector/tasks/gt/a.bin"), Some("vector"));
+        assert_eq!(of("cache/vector/dense/m.vectors"), Some("dense"));
+        for other in ["cache/window", "cache/notes.txt", "cache/dense/m.vectors", "cache/mine/a"] {
+            assert_eq!(of(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! `doctor` and servers: which API answers, which models there are, and what fails the check.
+
+use serde_json::{Value, json};
+
+use crate::support::Place;
+use crate::support::server::{Answer, ok, refusal, server_listing};
+
+/// What `doctor` finds about a server that has completions alone, its exit code and its messages.
+fn found(models: Answer, completions: Answer, flags: &str) -> (Value, Option<i32>, String) {
+    let (url, _) = server_listing(models, move |request| match request.path.as_str() {
+        "/v1/completions" => completions.clone(),
+        _ => refusal("404 Not Found", "no such page"),
+    });
+    let place = Place::empty();
+    let line = format!("repoformer doctor --format json --endpoint {url} {flags}");
+    let ran = place.shell_with(&line, &[("REPOFORMER_API_KEY", "SECRET")]);
+    assert!(!ran.stdout.contains("SECRET") && !ran.stderr.contains("SECRET"), "{}", ran.stdout);
+    let mut findings: Value = serde_json::from_str(&ran.stdout).unwrap();
+    (findings["server"].take(), ran.code, ran.stderr)
+}
+
+fn models() -> Answer {
+    ok(&json!({"data": [{"id": "starcoder-1b"}, {"id": "other"}]}))
+}
+
+/// A request without its fields, as servers refuse it.
+fn incomplete() -> Answer {
+    refusal("400 Bad Request", "you must provide a model parameter")
+}
+
+#[test]
+fn the_apis_and_models_of_a_server_are_told() {
+    let (server, code, messages) = found(models(), incomplete(), "--model other");
+    assert_eq!(server["apis"], json!(["completions"]));
+    assert_eq!(server["models"], json!(["starcoder-1b", "other"]));
+    assert_eq!((&server["key_is_set"], &server["usable"]), (&json!(true), &json!(true)));
+    assert_eq!((code, messages.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn a_model_that_the_server_lacks_fails_the_check() {
+    let (server, code, messages) = found(models(), incomplete(), "--model starcoder-2b");
+    assert_eq!((code, &server["usable"]), (Some(1), &json!(false)));
+    assert!(messages.contains("has no model 'starcoder-2b'"), "{messages}");
+    assert!(messages.contains("hint: did you mean 'starcoder-1b'?"), "{messages}");
+}
+
+#[test]
+fn a_refused_key_and_a_server_without_a_known_api_fail_the_check() {
+    let refused = refusal("401 Unauthorized", "invalid key SECRET");
+    let (_, code, messages) = found(models(), refused, "");
+    assert_eq!(code, Some(1));
+    assert!(messages.contains("401"), "{messages}");
+    let missing = || refusal("404 Not Found", "no such page");
+    let (server, code, messages) = found(missing(), missing(), "");
+    assert_eq!((code, &server["apis"]), (Some(1), &json!([])));
+    assert!(messages.contains("has none of the APIs that are used here"), "{messages}");
+}

@@ -1,0 +1,63 @@
+//! The pages that the program writes about itself: those of the book are committed, manual pages can be read.
+
+use std::path::Path;
+use std::process::Command;
+
+use snapbox::{Assert, Data};
+
+use crate::support::Place;
+
+/// `SNAPSHOTS=overwrite` accepts what has changed.
+#[test]
+fn the_committed_pages_are_those_that_the_program_writes() {
+    let place = Place::empty();
+    place.shell("repoformer manual book --format markdown");
+    let assert = Assert::new().action_env("SNAPSHOTS");
+    for name in ["commands.md", "every-setting.md"] {
+        let committed = Path::new(env!("CARGO_MANIFEST_DIR")).join("docs").join(name);
+        let written = place.read(&format!("book/{name}"));
+        assert.eq(Data::text(written).raw(), Data::read_from(&committed, None).raw());
+    }
+}
+
+/// Needs `mandoc` and `man`.
+#[test]
+#[ignore = "run by .ci/shells, which installs what it needs"]
+fn manual_pages_are_read_without_warnings() {
+    let place = Place::empty();
+    place.shell("repoformer manual man");
+    let pages: Vec<_> = std::fs::read_dir(place.path("man")).unwrap().collect();
+    assert!(pages.len() > 30, "{}", pages.len());
+    for page in pages {
+        let page = page.unwrap().path();
+        let lint = Command::new("mandoc").args(["-T", "lint", "-W", "warning"]).arg(&page).output();
+        let lint = lint.unwrap();
+        assert!(lint.status.success(), "{}", String::from_utf8_lossy(&lint.stdout));
+        let read = Command::new("man").args(["--warnings=all", "-l"]).arg(&page).output().unwrap();
+        let text = String::from_utf8_lossy(&read.stdout);
+        assert!(read.status.success() && read.stderr.is_empty(), "{read:?}");
+        assert!(text.contains("SYNOPSIS") && text.contains("--verbose"), "{text}");
+    }
+}
+
+/// Needs `fish` and `zsh`. `complete -C` answers as the shell does when the tabulator key is pressed.
+#[test]
+#[ignore = "run by .ci/shells, which installs what it needs"]
+fn other_shells_read_their_scripts_and_complete() {
+    let place = Place::new();
+    for (line, wanted) in [
+        ("window --mode rg1,", "rg1,none\nrg1,rg-rg\nrg1,gt\nrg1,given\n"),
+        ("eval --tasks ta", "tasks.jsonl\n"),
+        ("run --profile repoc", "repocoder\n"),
+    ] {
+        let ran = place.shell(&format!(
+            "repoformer completions fish > script && fish -c 'source script; complete -C \"repoformer {line}\"'"
+        ));
+        assert_eq!((ran.stdout.as_str(), ran.code), (wanted, Some(0)), "{line}: {}", ran.stderr);
+    }
+    let ran = place.shell(
+        "repoformer completions zsh > script && zsh -f -c 'autoload -U compinit; compinit -u; source ./script; \
+         echo $_comps[repoformer]'",
+    );
+    assert!(ran.stdout.contains("repoformer"), "{} {}", ran.stdout, ran.stderr);
+}
