@@ -224,7 +224,7 @@ fn the_environment_counts_for_every_subcommand() {
         let said = place.shell_with(&format!("repoformer {command}"), &typo).failed();
         said.says(&[
             "unknown environment variable REPOFORMER_SAMPELS",
-            "did you mean REPOFORMER_SAMPLES?",
+            "did you mean 'REPOFORMER_SAMPLES'?",
         ]);
     }
 

@@ -27,7 +27,9 @@ pub(crate) fn near_file(path: &Path) -> Option<PathBuf> {
             Path::new(name).file_stem().map(|stem| stem.to_string_lossy().into_owned())
         };
         let given = stem(name.to_str()?)?;
-        names.retain(|name| stem(name).is_some_and(|stem| meant(&given, [&*stem]).is_some()));
+        names.retain(|name| {
+            stem(name).is_some_and(|stem| stem == given || meant(&given, [&*stem]).is_some())
+        });
         there.push(meant(name.to_str()?, names.iter().map(String::as_str))?);
     }
     (there != path && there.exists()).then_some(there)

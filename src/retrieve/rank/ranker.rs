@@ -12,7 +12,8 @@ use crate::text::language::Language;
 ///
 /// ```
 /// use repoformer::retrieve::rank::{LineWeights, Ranker};
-/// assert_eq!("bm25-by-line-reciprocal".parse(), Ok(Ranker::Bm25ByLine(LineWeights::Reciprocal)));
+/// let by_line: Ranker = "bm25-by-line-reciprocal".parse().unwrap();
+/// assert_eq!(by_line, Ranker::Bm25ByLine(LineWeights::Reciprocal));
 /// let fusion: Ranker = "rrf:jaccard,bm25".parse().unwrap();
 /// assert_eq!(fusion, Ranker::Fusion(vec![Ranker::Jaccard, Ranker::Bm25]));
 /// assert_eq!(fusion.to_string(), "rrf:jaccard,bm25");

@@ -7,9 +7,9 @@ use super::resolved::profile_values;
 const HEAD: &str = "\
 # Every setting
 
-<!-- Written by `repoformer manual DIR --format markdown`. Change src/bin/repoformer/settings/declared.rs instead. -->
+<!-- generated: by `repoformer manual DIR --format markdown`; change src/bin/repoformer/settings/declared.rs instead -->
 
-After reading this page you know every setting, where it can be set, and which value it has if you do not set it.
+After this page you can set every setting, and know which value it has if you do not.
 
 A setting is a flag (`--top-k 10`), an environment variable (`REPOFORMER_TOP_K=10`) and a key of a configuration file
 (`top-k = 10`). Flags beat the environment, which beats the file, which beats the profile, which beats the defaults below.

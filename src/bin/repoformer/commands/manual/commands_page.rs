@@ -13,9 +13,9 @@ struct Named<'c> {
 const HEAD: &str = "\
 # Every command
 
-<!-- Written by `repoformer manual DIR --format markdown`. Change the help in the source instead. -->
+<!-- generated: by `repoformer manual DIR --format markdown`; change the help in the source instead -->
 
-After reading this page you know what each command does and which flags it takes. `repoformer COMMAND -h` prints the flags
+After this page you can find what each command does and which flags it takes. `repoformer COMMAND -h` prints the flags
 that matter most for a command, `repoformer COMMAND --help` all of them.
 ";
 
