@@ -637,10 +637,10 @@ fn the_sample_repositories_by_their_unit_tests() {
     let (repos, tasks) = (repos.to_str().unwrap(), tasks.to_str().unwrap());
     let base = [
         "eval", "--exec", "--repos-dir", repos, "--tasks", tasks, "--cache-dir", "cache", "--repo",
-        "tidewatch", "--format", "json",
+        "tidewatch",
     ];
     let run = |more: &[&str]| -> Value {
-        let ran = place.run(&[&base[..], more].concat()).done();
+        let ran = place.run(&[&base[..], &["--format", "json"], more].concat()).done();
         serde_json::from_str(&ran.stdout).unwrap_or_default()
     };
     let truth = run(&["--check-references"]);
