@@ -40,14 +40,14 @@ const SMALLER: [(&str, &str); 2] =
     [("--per-repo 200", "--per-repo 5"), ("--per-repo 40", "--per-repo 5")];
 
 /// Programs that pages name: none of them must be there, and none must fetch or train.
-const PROGRAMS: [(&str, &str); 8] = [
+const PROGRAMS: [(&str, &str); 12] = [
     // `cargo run` runs the program that is built; other commands must fit the package.
     (
         "cargo",
         r#"test -f Cargo.toml
 case "$*" in
 "run --release -- "*) shift 3; exec repoformer "$@" ;;
-"install --path ."*) ;;
+"install --locked --path ."*) ;;
 "run --release --example "*) test -f "examples/$4.rs" ;;
 "bench --bench "*) grep -q "^name = \"$3\"" Cargo.toml ;;
 "test --test it -- --ignored "*) grep -q "^mod $6;" tests/it/main.rs ;;
@@ -59,12 +59,51 @@ esac"#,
         "pip",
         r#"case "$*" in
 "install .") test -f pyproject.toml ;;
+"install dist/"*) test -f "$2" ;;
 "install -r "*) test -f "$3" ;;
 "install "[a-z]*) ;;
 *) echo "pip $*: unknown" >&2; exit 1 ;;
 esac"#,
     ),
-    ("python", r#"exec python3 "$PROJECT/tests/fixtures/book/stand_in.py" "$@""#),
+    ("rustup", r#"test "$1 $2" = "target add""#),
+    // Files with the names that the true script gives them.
+    (
+        "dist.sh",
+        r#"version=$(repoformer --version | cut -d " " -f 2)
+mkdir dist
+for target; do
+  name=repoformer-$version-$target
+  case $target in
+  x86_64-unknown-linux-gnu) touch "dist/repoformer-$version-py3-none-manylinux2014_x86_64.manylinux_2_17_x86_64.whl" ;;
+  x86_64-unknown-linux-musl)
+    mkdir "$name"
+    ln -s "$(command -v repoformer)" "$name/repoformer"
+    tar -czf "dist/$name.tar.gz" "$name"
+    rm -r "$name"
+    ;;
+  esac
+done"#,
+    ),
+    // The program of this machine, in the folder that is mounted.
+    (
+        "docker",
+        r#"test -f Dockerfile
+case "$1" in
+build) ;;
+run)
+  shift
+  while test "$1" != repoformer; do shift; done
+  shift
+  exec repoformer "${@:-run}"
+  ;;
+esac"#,
+    ),
+    ("man", r#"test "$1" = -l; test -f "$2""#),
+    (
+        "python",
+        r#"test "$1 ${2-}" = "-m repoformer" && shift 2 && exec repoformer "$@"
+exec python3 "$PROJECT/tests/fixtures/book/stand_in.py" "$@""#,
+    ),
     ("lm_eval", r#"exec python3 "$PROJECT/tests/fixtures/book/stand_in.py" lm_eval "$@""#),
     ("jupyter", r#"test "$1" = execute; test -f "$2""#),
     ("accelerate", r#"test "$1" = launch; shift; exec python "$@""#),
