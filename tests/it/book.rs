@@ -40,7 +40,7 @@ const SMALLER: [(&str, &str); 2] =
     [("--per-repo 200", "--per-repo 5"), ("--per-repo 40", "--per-repo 5")];
 
 /// Programs that pages name: none of them must be there, and none must fetch or train.
-const PROGRAMS: [(&str, &str); 12] = [
+const PROGRAMS: [(&str, &str); 14] = [
     // `cargo run` runs the program that is built; other commands must fit the package.
     (
         "cargo",
@@ -98,6 +98,12 @@ run)
   ;;
 esac"#,
     ),
+    // `.ci/workflows` runs both.
+    (
+        "make",
+        r#"test -f Makefile; for what; do :; done; test "${what#*=}" != "$what" || grep -q "^$what:" Makefile"#,
+    ),
+    ("snakemake", r#"test -f Snakefile"#),
     ("man", r#"test "$1" = -l; test -f "$2""#),
     (
         "python",
