@@ -23,7 +23,7 @@ echo "| repository | tasks | CPU s | wall s | MB |"
 echo "|---|---|---|---|---|"
 for path in "$repos"/*/; do
   name=$(basename "$path")
-  "$bin" sample --kind line --per-repo 200 --seed 0 --repos-dir "$repos" --repo "$name" -o "$name.jsonl" -q
+  "$bin" sample --kind line --per-repo 200 --seed 0 --data-tables draw --repos-dir "$repos" --repo "$name" -o "$name.jsonl" -q
   flags="--repos-dir $repos --tasks $name.jsonl --profile repoformer-release --mode rg1 --cache-dir released"
   /usr/bin/time -o time -f '%U %S %e %M' bash -c "stages $flags"
   awk -v name="$name" -v tasks="$(wc -l <"$name.jsonl")" \
@@ -52,7 +52,7 @@ while read -r folder && [ "$number" -lt 1000 ]; do
   cp "$folder"/*.py "$to"
   number=$((number + 1))
 done <folders
-"$bin" sample --kind line --per-repo 3 --seed 0 --repos-dir small -o all.jsonl -q
+"$bin" sample --kind line --per-repo 3 --seed 0 --data-tables draw --repos-dir small -o all.jsonl -q
 head -n 2665 all.jsonl >drawn.jsonl
 "$bin" convert drawn.jsonl --to crosscodeeval --repos-dir small -o small.jsonl -q
 flags="--repos-dir small --tasks small.jsonl --profile crosscodeeval --mode rg1 --cache-dir many"

@@ -362,33 +362,27 @@ fn problem(page: &Page) -> Option<String> {
     (page.path == "README.md").then(|| demonstration(page, &ran.stdout)).flatten()
 }
 
-/// The first row of the demonstration that the README or *Getting started* shows with other numbers. Times are let be.
+/// Where the README or *Getting started* shows the demonstration with other numbers. Times are let be.
 fn demonstration(readme: &Page, stdout: &str) -> Option<String> {
-    let rows = stdout.lines().filter(|row| row.starts_with("line "));
-    let rows: Vec<Vec<&str>> = rows.take(4).map(|row| row.split_whitespace().collect()).collect();
+    let rows = |text: &str| -> Vec<Vec<String>> {
+        let rows = text.lines().filter(|row| row.starts_with("line "));
+        rows.map(|row| row.split_whitespace().map(str::to_owned).collect()).take(4).collect()
+    };
+    let printed = rows(stdout);
     let started = Page::read("docs/getting-started.md");
-    let shown: Vec<Vec<&str>> = started
-        .parts
-        .iter()
-        .flat_map(|part| part.text.lines().filter(|row| row.starts_with("line ")))
-        .map(|row| row.split_whitespace().collect())
-        .collect();
-    assert_eq!((rows.len(), shown.len()), (4, 4), "{stdout}");
-    rows.iter().zip(&shown).find_map(|(row, shown)| {
-        let untimed = row.len() - 1;
-        let cells: Vec<String> = readme
-            .prose
-            .lines()
-            .find(|line| line.starts_with(&format!("| {}: ", row[1])))
-            .into_iter()
-            .flat_map(|line| line.split('|').skip(2).take(4))
-            .map(|cell| cell.trim().replace(',', ""))
-            .collect();
-        // Tasks, mode, n, metric, EM and its range, ES and its range, %RAG, tokens.
-        let numbers = [row[2], row[4], row[7], row[11]];
-        (shown[..untimed] != row[..untimed] || cells != numbers)
-            .then(|| format!("the demonstration printed {row:?}, not {shown:?} and {cells:?}"))
-    })
+    let shown: Vec<Vec<String>> = started.parts.iter().flat_map(|part| rows(&part.text)).collect();
+    assert_eq!((printed.len(), shown.len()), (4, 4), "{stdout}");
+    let untimed = |rows: &[Vec<String>]| -> Vec<Vec<String>> {
+        rows.iter().map(|row| row[..row.len() - 1].to_vec()).collect()
+    };
+    // Tasks, mode, n, metric, EM and its range, ES and its range, %RAG, tokens.
+    let scores: Vec<String> =
+        printed.iter().map(|row| format!("{} / {}", row[4], row[7])).collect();
+    let row = readme.prose.lines().find(|line| line.starts_with("| demonstration: "));
+    let cells: Vec<&str> = row.into_iter().flat_map(|row| row.split('|').skip(3)).take(4).collect();
+    let is_shown = cells.iter().map(|cell| cell.trim()).eq(scores.iter().map(String::as_str));
+    (untimed(&printed) != untimed(&shown) || !is_shown)
+        .then(|| format!("the demonstration printed {printed:?}, not {shown:?} and {cells:?}"))
 }
 
 /// `BOOK=scores cargo test --test it -- book` runs only the pages whose path contains this.
