@@ -10,8 +10,9 @@ use super::completion::{Completion, Predictions, drop_retrieved, record_line, ta
 use super::experiment::Experiment;
 use super::prompt::{read_prompts, require_prompts};
 use super::remote::{self, Latency, PromptText};
-use super::stage::{StageReport, Step, check_input, check_parameters, made_again, require_jsonl};
-use super::window::PREDICTIONS_FILE;
+use super::stage::{
+    PREDICTIONS_FILE, StageReport, Step, check_input, check_parameters, made_again, require_jsonl,
+};
 use crate::complete::in_context::{self, Finish, Generation, Limits};
 use crate::error::{Error, Result};
 use crate::prompt::style::Style;

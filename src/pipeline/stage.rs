@@ -7,7 +7,7 @@ use super::experiment::Experiment;
 use super::plan::{Foreseen, Plan, Planned, Verdict};
 use crate::error::{Access, Error, Result};
 use crate::repository::parallel;
-use crate::retrieve::Mode;
+use crate::retrieve::{Mode, Retrieval};
 use crate::store::artifact::{
     self, Columns, Header, Identity, LineSink, LineTotals, Payload, State,
 };
@@ -45,19 +45,29 @@ pub struct Rebuilt {
     pub reason: String,
     /// Whether it was stale, rather than damaged.
     pub is_stale: bool,
+    /// Whether the reason is another artifact that was made again before, rather than something outside the cache.
+    pub follows: bool,
 }
 
-impl Rebuilt {
-    /// Whether the reason is another artifact that was made again before, rather than something outside the cache.
-    pub fn follows(&self) -> bool {
-        let input = self.reason.strip_suffix(" changed").filter(|_| self.is_stale);
-        input.is_some_and(|input| !["repository", "tasks"].contains(&input))
+/// Name of the predictions' artifact in the identity of queries that were made of it.
+pub(super) const PREDICTIONS_FILE: &str = "predictions-file";
+
+/// Whether an input is an artifact of the cache, rather than a file of the user.
+fn is_artifact(input: &str, identity: &Identity) -> bool {
+    match input {
+        "repository" | "tasks" | "vector texts" => false,
+        "predictions" => {
+            identity.kind == "scores" || identity.parameters.contains_key(PREDICTIONS_FILE)
+        }
+        // Search takes the cache's vectors, and `vectorize` those of a file.
+        "vectors" => identity.kind == Retrieval::KIND,
+        _ => true,
     }
 }
 
 impl std::fmt::Display for Rebuilt {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let Self { path, reason, is_stale } = self;
+        let Self { path, reason, is_stale, .. } = self;
         match is_stale {
             true => write!(f, "{}: stale ({reason}), rebuilt", path.display()),
             false => write!(f, "{}: {reason}; rebuilt", path.display()),
@@ -89,7 +99,7 @@ impl StageReport {
         self.planned.extend(other.planned);
     }
 
-    fn note(&mut self, path: &Path, state: &State) {
+    fn note(&mut self, path: &Path, identity: &Identity, state: &State) {
         let (reason, is_stale) = match state {
             // The others are often due to the first.
             State::Stale(differences) => (differences.first().map(ToString::to_string), true),
@@ -97,7 +107,9 @@ impl StageReport {
             State::Missing | State::Current(_) => return,
         };
         let reason = reason.unwrap_or_default();
-        self.rebuilt.push(Rebuilt { path: path.to_owned(), reason, is_stale });
+        let input = reason.strip_suffix(" changed").filter(|_| is_stale);
+        let follows = input.is_some_and(|input| is_artifact(input, identity));
+        self.rebuilt.push(Rebuilt { path: path.to_owned(), reason, is_stale, follows });
     }
 
     fn done(&mut self, path: PathBuf, header: &Header, built: bool) {
@@ -126,7 +138,9 @@ impl StageReport {
             return Ok(self.decided(path, verdict, header));
         }
         let state = state(identity);
-        self.settle(path, state, |report, path| artifact::write(path, identity, &build(report)?))
+        self.settle(path, identity, state, |report, path| {
+            artifact::write(path, identity, &build(report)?)
+        })
     }
 
     /// Leaves a current JSONL artifact alone, and builds and writes any other.
@@ -143,7 +157,7 @@ impl StageReport {
             return Ok(self.decided(path, verdict, header));
         }
         let state = state(identity);
-        self.settle(path, state, |report, path| {
+        self.settle(path, identity, state, |report, path| {
             artifact::write_lines(path, identity, |sink| build(report, sink))
         })
     }
@@ -181,6 +195,7 @@ impl StageReport {
     fn settle(
         &mut self,
         path: PathBuf,
+        identity: &Identity,
         state: State,
         make: impl FnOnce(&mut Self, &Path) -> Result<Header>,
     ) -> Result<Header> {
@@ -188,7 +203,7 @@ impl StageReport {
             self.done(path, &header, false);
             return Ok(*header);
         }
-        self.note(&path, &state);
+        self.note(&path, identity, &state);
         let header = make(self, &path)?;
         self.done(path, &header, true);
         Ok(header)

@@ -4,8 +4,8 @@ use super::contexts::{RightContexts, misfit, open_contexts, right_context};
 use super::experiment::Experiment;
 use super::fragments::OpenFragments;
 use super::stage::{
-    StageReport, Step, Unread, check_digest, check_input, check_parameters, for_each_repository,
-    not_made,
+    PREDICTIONS_FILE, StageReport, Step, Unread, check_digest, check_input, check_parameters,
+    for_each_repository, not_made,
 };
 use crate::error::{Error, Result};
 use crate::evaluate::predictions::JoinedPredictions;
@@ -184,9 +184,6 @@ impl Sources<'_> {
         Ok(())
     }
 }
-
-/// Name of the predictions' artifact in the identity of queries that were made of it.
-pub(super) const PREDICTIONS_FILE: &str = "predictions-file";
 
 /// Adds the cached predictions that queries are made of; what somebody brought is no artifact.
 fn of_artifact(

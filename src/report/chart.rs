@@ -54,6 +54,7 @@ impl ChartPage {
             "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
              <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n\
              <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+             <meta name=\"generator\" content=\"repoformer {}\">\n\
              <meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n\
              <title>{title}</title>\n<style>\n{}\n</style>\n</head>\n<body>\n\
              <header class=\"head\">\n<p class=\"kicker\"><span>Repository-level code completion</span></p>\n\
@@ -61,6 +62,7 @@ impl ChartPage {
              <section class=\"measure-width\">\n<div class=\"tables\">\n{}</div>\n\
              <p>{}</p>\n</section>\n<section class=\"measure-width\">\n<div class=\"plates\">\n{figures}</div>\n</section>\n\
              </main>\n</body>\n</html>\n",
+            env!("CARGO_PKG_VERSION"),
             page_style(),
             escape(&self.finding),
             self.tables.iter().map(PageTable::html).collect::<String>(),

@@ -53,7 +53,7 @@ impl Progress {
     /// Seconds until the end at this rate.
     pub fn seconds_left(&self) -> Option<f64> {
         let (total, rate) = (self.total()?, self.rate());
-        (rate > 0.0).then(|| (total - self.done()) as f64 / rate)
+        (rate > 0.0).then(|| total.saturating_sub(self.done()) as f64 / rate)
     }
 }
 

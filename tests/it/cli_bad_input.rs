@@ -3,7 +3,7 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use crate::support::Place;
+use crate::support::{Place, Ran};
 
 #[cfg(unix)]
 #[test]
@@ -72,4 +72,16 @@ fn files_that_come_and_go_while_they_are_read() {
     let undisturbed = Place::new();
     undisturbed.stage(&["run"]).done();
     crate::support::assert_same(&place.files("cache"), &undisturbed.files("cache"));
+}
+
+#[test]
+fn arguments_that_are_not_utf8_are_refused() {
+    use std::ffi::OsStr;
+    use std::os::unix::ffi::OsStrExt;
+    let place = Place::empty();
+    for flag in ["--bogus", "--benchmark"] {
+        let output =
+            place.command(&["run", flag]).arg(OsStr::from_bytes(b"\xff")).output().unwrap();
+        Ran::of(output).failed().says(&["error: "]);
+    }
 }

@@ -242,6 +242,15 @@ fn a_stage_without_its_inputs_fails_as_it_would() {
 }
 
 #[test]
+fn a_plan_takes_the_place_of_no_results() {
+    let place = Place::new();
+    place.write("table.txt", "results\n");
+    let dry = place.stage(&["run", "--dry-run", "-o", "table.txt"]).done();
+    assert!(dry.stdout.starts_with("window tasks: "), "{}", dry.stdout);
+    assert_eq!(place.read("table.txt"), "results\n");
+}
+
+#[test]
 fn the_demonstration_outside_its_project_is_planned_without_its_files() {
     let place = Place::empty();
     let dry = place.run(&["run", "--dry-run"]).done();

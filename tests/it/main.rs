@@ -10,6 +10,7 @@ mod book;
 mod cli_alike;
 mod cli_bad_cache;
 mod cli_bad_input;
+mod cli_cache;
 mod cli_chunks;
 mod cli_complete;
 mod cli_doctor;

@@ -10,7 +10,7 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
 use repoformer::error::{Access, Error, did_you_mean};
-use repoformer::pipeline::{Rebuilt, StageReport};
+use repoformer::pipeline::{Rebuilt, STAGES, StageReport};
 use repoformer::store::artifact::write_file;
 use repoformer::store::manifest;
 
@@ -338,8 +338,15 @@ pub(crate) fn failures(number: usize) {
     PROBLEMS.fetch_add(number, Relaxed);
 }
 
-/// Reasons for rebuilding stale artifacts that were printed so far.
-static REBUILT_FOR: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+/// Benchmarks, and reasons for rebuilding their stale artifacts, that were printed so far.
+static REBUILT_FOR: Mutex<BTreeSet<(String, String)>> = Mutex::new(BTreeSet::new());
+
+/// A reason with the benchmark that it holds for: the folder of the artifact's stage that the artifact lies in.
+fn rebuilt_for(one: &Rebuilt) -> (String, String) {
+    let mut parts = one.path.iter().rev().map(|part| part.to_string_lossy());
+    let below: Vec<_> = parts.by_ref().take_while(|part| !STAGES.contains(&&**part)).collect();
+    (below.last().map(|part| part.to_string()).unwrap_or_default(), one.reason.clone())
+}
 
 /// Warns of artifacts that were rebuilt, in one line without `-v`. What has a reason that was printed before, or follows from
 /// a rebuild that was, is not printed again.
@@ -349,16 +356,16 @@ pub(crate) fn rebuilt(artifacts: &[Rebuilt]) {
     }
     let mut printed = REBUILT_FOR.lock().unwrap_or_else(PoisonError::into_inner);
     let is_known = |one: &Rebuilt| {
-        one.is_stale && (printed.contains(&one.reason) || one.follows() && !printed.is_empty())
+        one.is_stale && (printed.contains(&rebuilt_for(one)) || one.follows && !printed.is_empty())
     };
     let new: Vec<&Rebuilt> = artifacts.iter().filter(|one| !is_known(one)).collect();
     match new[..] {
         [] => {}
         [one] => warning(one.to_string()),
         _ => {
-            let all_follow = new.iter().all(|one| one.follows());
+            let all_follow = new.iter().all(|one| one.follows);
             let mut reasons: Vec<&str> = Vec::new();
-            for one in new.iter().filter(|one| all_follow || !one.follows()) {
+            for one in new.iter().filter(|one| all_follow || !one.follows) {
                 if !reasons.contains(&&*one.reason) {
                     reasons.push(&one.reason);
                 }
@@ -374,7 +381,7 @@ pub(crate) fn rebuilt(artifacts: &[Rebuilt]) {
             warning(format!("{count} {state} artifacts rebuilt: {reasons}{more} (-v lists them)"));
         }
     }
-    printed.extend(new.iter().filter(|one| one.is_stale).map(|one| one.reason.clone()));
+    printed.extend(new.iter().filter(|one| one.is_stale).map(|one| rebuilt_for(one)));
 }
 
 fn warnings(report: &StageReport) {

@@ -29,7 +29,10 @@ fn explained(answer: &Error, program: Command) -> Option<anyhow::Error> {
         Some(ContextValue::String(text)) => Some(text.as_str()),
         _ => None,
     };
-    let (command, path) = chosen(&program, std::env::args().skip(1));
+    let mut program = program;
+    program.build(); // Global flags belong to every command from then on.
+    let arguments = std::env::args_os().skip(1).map(|one| one.to_string_lossy().into_owned());
+    let (command, path) = chosen(&program, arguments);
     let told: anyhow::Result<()> = match answer.kind() {
         ErrorKind::InvalidSubcommand => {
             let name = given(ContextKind::InvalidSubcommand)?;
@@ -76,9 +79,13 @@ fn is_flag(argument: &str) -> bool {
 fn chosen(program: &Command, arguments: impl Iterator<Item = String>) -> (&Command, String) {
     let (mut command, mut path) = (program, program.get_name().to_owned());
     for argument in arguments {
-        if let Some(next) = command.find_subcommand(&argument) {
-            path = format!("{path} {}", next.get_name());
-            command = next;
+        match command.find_subcommand(&argument) {
+            Some(next) => {
+                path = format!("{path} {}", next.get_name());
+                command = next;
+            }
+            None if is_flag(&argument) => {}
+            None => break,
         }
     }
     (command, path)

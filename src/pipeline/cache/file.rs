@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::error::{Error, Result};
+use crate::task::TaskSet;
 
 /// Folders of a cache, and names of what they hold; `dense` lies below `vector`.
 pub const STAGES: [&str; 13] = [
@@ -88,8 +89,8 @@ pub struct CacheFile {
 pub struct CacheSources {
     /// The folder of repositories.
     pub repos_dir: Option<PathBuf>,
-    /// Digest of each benchmark's tasks.
-    pub tasks: BTreeMap<String, String>,
+    /// Each benchmark's tasks.
+    pub tasks: BTreeMap<String, TaskSet>,
     /// Files of the demonstration, which the program writes below `demo`.
     pub demo: Vec<(PathBuf, &'static str)>,
 }

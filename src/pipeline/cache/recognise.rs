@@ -177,17 +177,47 @@ fn ends(path: &Path, end: &str) -> bool {
 /// Recognises what stages write without a header.
 fn without_header(file: &mut CacheFile, stage: &str, cache: &Path, sources: &CacheSources) {
     let name = file.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let begins = |text: &str| begins_with(&file.path, text.as_bytes());
+    let begin = beginning(&file.path);
+    let begins = |text: &str| begin.starts_with(text);
+    let has = |texts: &[&str]| texts.iter().all(|text| begin.contains(text));
+    let is_own_manifest = || begins("{") && has(&["\"tool\": \"repoformer\""]);
     let kind = match stage {
         "journal" if ends(&file.path, "jsonl") && begins("{\"key\":") => "answers of a server",
         "predictions" if is_choice(&file.path, &name) => "predictions that a policy chose",
-        "latency" if ends(&file.path, "jsonl") && begins("{\"task_id\":") => "times of tasks",
-        "exec" if ends(&file.path, "jsonl") && begins("{\"task_id\":") => "results of test runs",
-        "exec" if name.ends_with(".manifest.json") => "manifest of test runs",
+        "latency"
+            if ends(&file.path, "jsonl")
+                && begins("{\"task_id\":")
+                && (has(&["\"generation_ms\":"]) || has(&["\"decision_ms\":"])) =>
+        {
+            "times of tasks"
+        }
+        "exec"
+            if ends(&file.path, "jsonl")
+                && begins("{\"task_id\":")
+                && has(&["\"kind\":", "\"status\":"]) =>
+        {
+            "results of test runs"
+        }
+        "exec" if name.ends_with(".manifest.json") && is_own_manifest() => "manifest of test runs",
         "dense" if ends(&file.path, "vectors") => "vectors of a model",
-        "dense" if ends(&file.path, "jsonl") && begins("{") => "times of embeddings",
-        "report" if ends(&file.path, "html") || ends(&file.path, "svg") => "page or figure",
-        "report" if name == "manifest.json" && begins("{") => "manifest of a page",
+        "dense" if name.ends_with(".times.jsonl") && begins("{\"digest\":") => {
+            "times of embeddings"
+        }
+        "report"
+            if ends(&file.path, "html")
+                && has(&["<meta name=\"generator\" content=\"repoformer"]) =>
+        {
+            "page"
+        }
+        "report"
+            if ends(&file.path, "svg")
+                && has(&[
+                    "role=\"img\" aria-labelledby=\"title desc\" font-family=\"Helvetica, Arial, 'Liberation Sans'",
+                ]) =>
+        {
+            "figure"
+        }
+        "report" if name == "manifest.json" && is_own_manifest() => "manifest of a page",
         "demo" if is_demo(&file.path, cache, sources) => "file of the demonstration",
         _ if name.starts_with('.') && name.ends_with(".header.json") && begins("{") => {
             file.kind = "header of an artifact".into();
@@ -215,11 +245,11 @@ fn is_choice(path: &Path, name: &str) -> bool {
     name.match_indices('-').any(is_made)
 }
 
-fn begins_with(path: &Path, text: &[u8]) -> bool {
+/// The first bytes of a file: enough for what tells its kind.
+fn beginning(path: &Path) -> String {
     let mut begin = Vec::new();
-    let read =
-        File::open(path).and_then(|file| file.take(text.len() as u64).read_to_end(&mut begin));
-    read.is_ok() && begin == text
+    let read = File::open(path).and_then(|file| file.take(4096).read_to_end(&mut begin));
+    read.map_or(String::new(), |_| String::from_utf8_lossy(&begin).into_owned())
 }
 
 fn is_demo(path: &Path, cache: &Path, sources: &CacheSources) -> bool {
@@ -233,22 +263,35 @@ fn of_sources(header: &Header, file: &CacheFile, sources: &CacheSources) -> Cond
     let input = |name: &str| header.identity.inputs.get(name);
     let changed = |name: &str| Condition::Stale(format!("{name} changed"));
     if header.identity.kind == RepoFragments::KIND
-        && let (Some(known), Some(made_from)) = (repository(header, sources), input("repository"))
-        && known != *made_from
+        && let Some(made_from) = input("repository")
     {
-        return changed("repository");
+        match repository(header, sources) {
+            Some(known) if known != *made_from => return changed("repository"),
+            Some(_) => {}
+            None if sources.repos_dir.is_none() => {
+                return Condition::Unknown("no folder of repositories is named".into());
+            }
+            None => return Condition::Unknown("its repository is not there".into()),
+        }
     }
-    let of_all = ["prompts", "scores"].contains(&header.identity.kind.as_str());
-    let tasks = file.benchmark.as_ref().and_then(|name| sources.tasks.get(name));
-    if let (true, Some(known), Some(made_from)) = (of_all, tasks, input("tasks"))
-        && known != made_from
-    {
-        return changed("tasks");
+    if let Some(made_from) = input("tasks") {
+        let tasks = file.benchmark.as_ref().and_then(|name| sources.tasks.get(name));
+        let Some(tasks) = tasks else {
+            return Condition::Unknown("no task file of its benchmark is named".into());
+        };
+        // Of one repository: all of its tasks, or where their holes are.
+        let known = match header.identity.parameters.get("repository") {
+            None => vec![tasks.digest()],
+            Some(name) => vec![tasks.digest_of(name), tasks.hole_digest(name)],
+        };
+        if !known.contains(made_from) {
+            return changed("tasks");
+        }
     }
     Condition::Current
 }
 
-/// Digest of the repository that fragments were cut from, as it is now.
+/// Digest of the repository that fragments were cut from, as it is now; `None` if it is not there.
 fn repository(header: &Header, sources: &CacheSources) -> Option<String> {
     let parameter = |name: &str| header.identity.parameters.get(name);
     let language: Language = parameter("language")?.parse().ok()?;

@@ -11,6 +11,7 @@ use repoformer::error::{Access, Error};
 use repoformer::pipeline::{CacheFile, CacheSources, Condition, STAGES, cache_files};
 use serde_json::{Value, json};
 
+use super::checkout;
 use super::experiments::{benchmark, read_tasks};
 use super::run::DEMO_FILES;
 use crate::output::{self, fail, group, note, plural, unknown, write_data};
@@ -101,6 +102,9 @@ pub(super) fn files(settings: &Settings) -> Result<(PathBuf, Vec<CacheFile>)> {
     if !cache.is_dir() {
         return Ok((cache, Vec::new()));
     }
+    let mut settings = settings.clone();
+    checkout::settle(&mut settings);
+    let settings = &settings;
     let mut sources = CacheSources {
         repos_dir: settings.text("repos-dir").map(PathBuf::from),
         demo: DEMO_FILES.iter().map(|(path, text)| (path.into(), *text)).collect(),
@@ -108,7 +112,19 @@ pub(super) fn files(settings: &Settings) -> Result<(PathBuf, Vec<CacheFile>)> {
     };
     for file in settings.list("tasks") {
         let name = benchmark(settings, Some(Path::new(file)))?;
-        sources.tasks.insert(name, read_tasks(Path::new(file))?.digest());
+        sources.tasks.insert(name, read_tasks(Path::new(file))?);
+    }
+    // Without any, `run` takes those of the demonstration, which lie in the cache.
+    if sources.repos_dir.is_none() && sources.tasks.is_empty() {
+        let demo = cache.join("demo/data");
+        sources.repos_dir = Some(demo.join("repos")).filter(|folder| folder.is_dir());
+        for (path, _) in DEMO_FILES.iter().filter(|(path, _)| path.ends_with(".jsonl")) {
+            let path = cache.join("demo").join(path);
+            let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+            if let Ok(tasks) = read_tasks(&path) {
+                sources.tasks.insert(name, tasks);
+            }
+        }
     }
     let files = cache_files(&cache, &sources)?;
     Ok((cache, files))

@@ -18,7 +18,7 @@ pub(super) struct Chosen {
 impl Chosen {
     /// Parses `NAME` or `NAME@THRESHOLD`.
     pub(super) fn parse(text: &str, are_functions: bool) -> Result<Self> {
-        let (name, threshold) = match text.split_once('@') {
+        let (name, threshold) = match text.rsplit_once('@') {
             // A name as a whole: self@greedy.
             Some((name, threshold)) if text.parse::<Policy>().is_err() => (name, Some(threshold)),
             _ => (text, None),

@@ -104,7 +104,16 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
 fn check(comparison: &Comparison, tolerance: f64) {
     for difference in &comparison.all {
         let mean = difference.difference.mean;
-        if mean.is_nan() || mean.abs() > tolerance {
+        let lacking = comparison.tasks.len().saturating_sub(difference.n);
+        if lacking > 0 {
+            output::failed(format!(
+                "{}: {lacking} {} without a value in A or B",
+                difference.measure,
+                plural(lacking, "task")
+            ));
+        }
+        // A difference such as 0.9 - 0.89 is not 0.01 to the last bit.
+        if mean.is_nan() || mean.abs() > tolerance + 1e-12 {
             output::failed(format!(
                 "{}: B - A is {mean:+.6}, not within {tolerance}",
                 difference.measure

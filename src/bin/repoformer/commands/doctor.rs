@@ -334,21 +334,26 @@ fn server(args: &DoctorArgs, settings: &Settings) -> Finding {
         }
     };
     let shown = endpoint.url("/v1");
-    let (models, refusal) = match endpoint.get_json("/v1/models") {
+    let (mut is_listed, mut models, mut refusal) = (false, Vec::new(), None);
+    match endpoint.get_json("/v1/models") {
         Ok(answer) => {
-            let list = answer["data"].as_array().cloned().unwrap_or_default();
+            let list = answer["data"].as_array().cloned();
+            is_listed = list.is_some();
+            let list = list.unwrap_or_default();
             let ids = list.iter().filter_map(|model| Some(model["id"].as_str()?.to_owned()));
-            (ids.collect::<Vec<_>>(), None)
+            models = ids.collect();
         }
-        Err(error) => (Vec::new(), Some(error)),
-    };
+        Err(error) => refusal = Some(error),
+    }
     let (mut apis, mut refused) = (Vec::new(), None);
     for (name, path) in APIS {
         let error = endpoint.post_json(path, &json!({})).err();
-        let status = error.as_ref().and_then(status).unwrap_or(200);
-        if ![404, 405, 501].contains(&status) {
+        // An empty request is answered with JSON or refused; no answer, and a page, tell of no API.
+        let status = error.as_ref().map_or(Some(200), status);
+        if status.is_some_and(|status| ![404, 405, 501].contains(&status)) {
             apis.push(name);
         }
+        let status = status.unwrap_or_default();
         refused = refused.or(error.filter(|_| [401, 403].contains(&status)));
     }
     let listed = match (models.len(), &refusal) {
@@ -368,7 +373,8 @@ fn server(args: &DoctorArgs, settings: &Settings) -> Finding {
     let refused = refusal.filter(without_key).or(refused).map(anyhow::Error::from);
     let is_none = args.endpoint.is_some() && apis.is_empty();
     let none = is_none.then(|| anyhow::anyhow!("{shown}: has none of the APIs that are used here"));
-    let problem = refused.or_else(|| missing_model(settings, &models, &shown)).or(none);
+    let missing = || missing_model(settings, is_listed.then_some(&models)?, &shown);
+    let problem = refused.or_else(missing).or(none);
     match problem {
         Some(error) => Finding::failed("server", text, fields, &error),
         None => Finding::new("server", text, fields),
@@ -386,7 +392,7 @@ fn status(error: &Error) -> Option<u16> {
 /// The model that was asked for and is not among those of the server.
 fn missing_model(settings: &Settings, models: &[String], url: &str) -> Option<anyhow::Error> {
     let model = settings.text("model").filter(|model| *model != "in-context")?;
-    if models.is_empty() || models.iter().any(|known| known == model) {
+    if models.iter().any(|known| known == model) {
         return None;
     }
     let error = anyhow::anyhow!("{url}: has no model '{model}'");

@@ -75,7 +75,8 @@ pub(super) const DEMO_FILES: &[(&str, &str)] = demo::FILES;
 pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let (begin, mut log) = (Instant::now(), StageLog::new(args.dry_run));
     let (settings, _demo) = settings(&args.settings, args.dry_run)?;
-    args.format.check(&args.output)?;
+    let output = if args.dry_run { Path::new("-") } else { &args.output };
+    args.format.check(output)?;
     check_not_tasks(&settings, Some(&args.output))?;
     let seed = seed(&settings)?;
     // Greedy completions draw nothing.
@@ -226,7 +227,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         }
     }
     if log.is_dry() {
-        return write_data(&args.output, written(&log, args.format)?);
+        // A plan takes the place of no results.
+        return write_data(Path::new("-"), written(&log, args.format)?);
     }
     tests.check_used()?;
     rows::compare_with_always(&mut rows);

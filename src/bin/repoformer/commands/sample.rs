@@ -77,9 +77,15 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
                 output::detail(format!("  {name}: {} tasks", tasks.len()));
                 if tasks.len() < args.per_repo {
                     let (drawn, asked) = (tasks.len(), args.per_repo);
-                    let Exclusions { paths, tests, .. } = &sampling.exclusions;
+                    let Exclusions { paths, tests, tables } = &sampling.exclusions;
                     let is_part = *tests || !paths.is_empty();
-                    let rest = if is_part { " outside of what is excluded" } else { "" };
+                    let rest = match (is_part, tables) {
+                        (true, _) => " outside of what is excluded",
+                        (false, true) => {
+                            " outside of data tables (--data-tables draw takes their rows)"
+                        }
+                        (false, false) => "",
+                    };
                     output::note(format!(
                         "{name}: only {drawn} of {asked} {kind} tasks: the repository holds no more{rest}"
                     ));

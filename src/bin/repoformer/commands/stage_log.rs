@@ -195,7 +195,16 @@ impl Printable for StageLog {
                 artifacts.iter().filter_map(|one| one.requests).reduce(|sum, one| sum + one);
             if let Some(requests) = requests {
                 let noun = plural(requests, "request");
-                text += &format!("  {} {noun} to the server\n", group(requests));
+                let is_open =
+                    |one: &&Planned| one.requests.is_none() && one.verdict != Verdict::Current;
+                text += &match artifacts.iter().filter(is_open).count() {
+                    0 => format!("  {} {noun} to the server\n", group(requests)),
+                    open => format!(
+                        "  at least {} {noun} to the server; those of {open} {} are known once their prompts are made\n",
+                        group(requests),
+                        plural(open, "artifact")
+                    ),
+                };
             }
             // By reason, in the order of the first artifacts.
             let mut reasons: Vec<(String, Vec<&Planned>)> = Vec::new();

@@ -221,7 +221,8 @@ impl Setting {
 
     /// The help without the meaning of each value, where the values are listed behind it.
     fn short_help(&self, help: &str) -> String {
-        let end = [": ", "; "].iter().filter_map(|sign| help.find(sign)).min();
+        let meaning = &help[..help.find(" [default:").unwrap_or(help.len())];
+        let end = [": ", "; "].iter().filter_map(|sign| meaning.find(sign)).min();
         match (&self.values, end) {
             (Values::OneOf(_), Some(end)) => {
                 let rest = &help[end..];
