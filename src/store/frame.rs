@@ -78,13 +78,25 @@ impl Frame {
             let name = in_column(field.as_ref());
             Column { name, of, values: Vec::new() }
         };
-        Self { columns: columns.into_iter().map(column).collect(), rows: 0 }
+        let mut columns: Vec<Column> = columns.into_iter().map(column).collect();
+        for place in 1..columns.len() {
+            let (before, rest) = columns.split_at_mut(place);
+            let name = &mut rest[0].name;
+            number(name, before.iter().filter(|column| column.name == *name).count());
+        }
+        Self { columns, rows: 0 }
     }
 
     /// Appends a record as a row. A value of another type widens its column, and one without a column gets a new one.
     pub fn push(&mut self, record: Value) {
         let mut cells = Vec::new();
         flatten(String::new(), record, &mut cells);
+        // Fields such as `em` and `EM` would share a column.
+        for place in 1..cells.len() {
+            let (before, rest) = cells.split_at_mut(place);
+            let name = &mut rest[0].0;
+            number(name, before.iter().filter(|(other, _)| other == name).count());
+        }
         // Records have their fields in one order.
         let mut next = 0;
         for (name, value) in cells {
@@ -125,6 +137,13 @@ impl Frame {
             text.push('\n');
         }
         text
+    }
+}
+
+/// Numbers a name that so many have before it: `em_2`.
+fn number(name: &mut String, before: usize) {
+    if before > 0 {
+        *name += &format!("_{}", before + 1);
     }
 }
 

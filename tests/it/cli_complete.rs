@@ -139,11 +139,11 @@ fn completions_end_after_the_lines_of_their_targets() {
         assert!(seen.lock().unwrap().iter().all(|request| request.body.get("stream").is_none()));
         let asked = seen.lock().unwrap().len();
         // What was kept of the whole is used.
-        let (kept, of_kept) = score(&[]);
+        let (kept, of_kept) = score(&["--until", "lines"]);
         assert_eq!((seen.lock().unwrap().len(), &of_kept), (asked, &scores));
         std::fs::remove_dir_all(place.path("cache/journal")).unwrap();
         std::fs::remove_dir_all(place.path("cache/predictions")).unwrap();
-        let (streamed, of_streamed) = score(&[]);
+        let (streamed, of_streamed) = score(&["--until", "lines"]);
         assert!(seen.lock().unwrap()[asked..].iter().all(|request| request.body["stream"] == true));
         assert_eq!((&streamed, &of_streamed), (&kept, &scores));
         let read = |text: &str| parse_jsonl(text)[0]["choices"][0].clone();

@@ -278,6 +278,13 @@ pub(crate) fn warning(text: impl AsRef<str>) {
     }
 }
 
+/// Warns, however often it is asked to, once.
+pub(crate) fn warning_once(text: &str) {
+    if is_new(text) {
+        warning(text);
+    }
+}
+
 /// Number of items to show: `few` without `-v`, all with it.
 fn shown(few: usize) -> usize {
     if is_verbose() { usize::MAX } else { few }

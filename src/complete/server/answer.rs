@@ -1,6 +1,6 @@
 //! Answers of a server: texts, and the log-probabilities of their tokens.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -139,6 +139,8 @@ pub fn samples(answer: &Value, api: Api) -> Result<Vec<Sample>, String> {
 pub(super) struct Parts {
     /// By index; a server may name those of several samples in any order.
     found: BTreeMap<u64, Sample>,
+    /// Those that had a text, if only an empty one.
+    with_text: BTreeSet<u64>,
 }
 
 impl Parts {
@@ -157,7 +159,10 @@ impl Parts {
             };
             let index = choice.get("index").and_then(Value::as_u64).unwrap_or(place as u64);
             let sample = self.found.entry(index).or_insert_with(|| Sample::of("", None));
-            sample.text += text.and_then(Value::as_str).unwrap_or_default();
+            if let Some(text) = text.and_then(Value::as_str) {
+                sample.text += text;
+                self.with_text.insert(index);
+            }
             sample.tokens.extend(choice.get("logprobs").map(tokens).unwrap_or_default());
             let finish = choice.get("finish_reason").and_then(Value::as_str);
             sample.finish_reason = finish.map(str::to_owned).or(sample.finish_reason.take());
@@ -172,8 +177,18 @@ impl Parts {
     }
 
     /// The completions as far as they came, in the order of their indices.
-    pub(super) fn into_samples(self) -> Vec<Sample> {
-        self.found.into_values().collect()
+    ///
+    /// # Errors
+    /// One of them has no text, such as that of a model that had no token left after its thoughts.
+    pub(super) fn into_samples(self, api: Api) -> Result<Vec<Sample>, String> {
+        if let Some(index) = self.found.keys().find(|index| !self.with_text.contains(*index)) {
+            let field = match api {
+                Api::Completions => "text",
+                Api::Chat => "message.content",
+            };
+            return Err(format!("the answer's choices[{index}] has no '{field}'"));
+        }
+        Ok(self.found.into_values().collect())
     }
 }
 

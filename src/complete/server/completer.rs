@@ -119,7 +119,8 @@ impl<'a> Completer<'a> {
                 self.without_logprobs.store(true, Ordering::Relaxed);
             } else if message.contains("max_completion_tokens") && has("max_tokens") {
                 self.completion_tokens.store(true, Ordering::Relaxed);
-            } else if message.contains("stream") && has("stream") {
+            } else if message.split(|c: char| !c.is_alphanumeric()).any(is_stream) && has("stream")
+            {
                 self.tell_without_stream();
             } else {
                 return Err(error);
@@ -165,9 +166,9 @@ impl<'a> Completer<'a> {
                 self.tell_without_stream();
                 samples(&answer, api)
             }
-            (None, None) => match parts.into_samples() {
-                found if found.is_empty() => Err("the answer's 'choices' are empty".into()),
-                found => Ok(found),
+            (None, None) => match parts.into_samples(api) {
+                Ok(found) if found.is_empty() => Err("the answer's 'choices' are empty".into()),
+                found => found,
             },
         };
         Ok((found.map_err(|reason| self.no_completion(api, reason))?, time))
@@ -185,4 +186,9 @@ impl<'a> Completer<'a> {
         let hint = "is this an OpenAI-compatible server? The chat API needs messages";
         self.endpoint.error(api.path(), reason, hint)
     }
+}
+
+/// Whether a word of a refusal names streaming; `upstream` does not.
+fn is_stream(word: &str) -> bool {
+    word.to_lowercase().starts_with("stream")
 }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Result, bail};
+use repoformer::complete::server::Api;
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::postprocess::{FunctionBodies, Postprocess};
 use repoformer::evaluate::score::Scoring;
@@ -402,9 +403,18 @@ pub(super) fn completion_of(
         && settings.text("until").is_none()
         && !are_functions(settings, experiment.tasks.as_ref())
         && experiment.tasks.is_some()
+        // What a chat model writes before its code, such as thoughts, is known as such at its end alone.
+        && server.asking.api != Api::Chat
         && looks_at_lines()
     {
         server.until = Until::Lines;
+    }
+    if let Some(server) = &completion.server
+        && (server.until, server.asking.api) == (Until::Lines, Api::Chat)
+    {
+        output::warning_once(
+            "--until lines: thoughts and sentences of a chat model count as lines until they end, so its code may be cut off",
+        );
     }
     Ok(completion)
 }

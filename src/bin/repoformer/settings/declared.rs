@@ -179,7 +179,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
         "until" "NAME" OneOf(|| names(Until::ALL)) =>
             "Where a completion ends: after as many non-blank lines as the target has, read as the server writes them (lines), or at \
              --max-tokens (tokens)",
-            default_text: Some("lines; tokens for function bodies, and where scores look at more than the target's lines"),
+            default_text: Some("lines; tokens for function bodies and chat models, and where scores look at more than the target's lines"),
             commands: COMPLETING;
         "concurrency" "N" COUNT => "Number of simultaneous requests", default: Some("4"), commands: COMPLETING;
         "samples" "N" COUNT => "Number of completions per prompt", default: Some("1"), commands: COMPLETING;
