@@ -219,6 +219,15 @@ mod tests {
     }
 
     #[test]
+    fn fields_of_equal_names_have_columns_of_their_own() {
+        let mut frame =
+            Frame::new([("mine.em", ColumnType::Number), ("mine.EM", ColumnType::Number)]);
+        frame.push(json!({"mine": {"em": null, "EM": 0.9}}));
+        frame.push(json!({"mine": {"em": 0.5, "EM": 0.25}}));
+        assert_eq!(frame.csv(), "mine_em,mine_em_2\n,0.9\n0.5,0.25\n");
+    }
+
+    #[test]
     fn names_are_joined_and_can_stand_in_programs() {
         let record = json!({
             "a": {"b": {"c": 1}}, "gt_recall@10": {"mean": 0.5}, "buckets": {"-90": 1, "0": 2, "10": 3},
