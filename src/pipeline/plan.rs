@@ -21,7 +21,7 @@ pub struct Plan(Arc<Mutex<FxHashMap<PathBuf, Header>>>);
 pub struct Planned {
     /// Its path.
     pub path: PathBuf,
-    /// What it holds: `prompts`.
+    /// Kind of content: `prompts`.
     pub kind: String,
     /// Whether it would be made, and why.
     pub verdict: Verdict,
@@ -56,7 +56,7 @@ pub enum Verdict {
 /// Predictions of a model on a server, before it is asked.
 #[derive(Debug, Default)]
 pub(super) struct Foreseen {
-    /// That some are missing which can be had.
+    /// Lacks some that can be had.
     pub(super) incomplete: Option<Verdict>,
     /// Number of requests that are not answered yet, where the prompts are known.
     pub(super) requests: Option<usize>,
@@ -101,7 +101,7 @@ impl Verdict {
 }
 
 impl Planned {
-    /// What is written each time, current or not.
+    /// Written each time, current or not.
     pub fn each_time(path: &Path, kind: &str) -> Self {
         let (path, kind) = (path.to_owned(), kind.to_owned());
         Self { path, kind, verdict: Verdict::EachTime, requests: None }

@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use crate::support::Place;
 use crate::support::server::{Answer, ok, refusal, server_listing};
 
-/// What `doctor` finds about a server that has completions alone, its exit code and its messages.
+/// Findings of `doctor` about a server that has completions alone, its exit code and its messages.
 fn found(models: Answer, completions: Answer, flags: &str) -> (Value, Option<i32>, String) {
     let (url, _) = server_listing(models, move |request| match request.path.as_str() {
         "/v1/completions" => completions.clone(),

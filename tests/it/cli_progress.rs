@@ -8,7 +8,7 @@ use crate::support::server::{completion, server};
 
 const BAR: char = '░';
 
-/// What a command shows on a terminal.
+/// Output of a command on a terminal.
 fn on_a_terminal(place: &Place, command: &str) -> String {
     let terminal = format!("script --quiet --return --command '{command}' /dev/null");
     let ran = place.shell_with(&terminal, &[("TERM", "xterm"), ("COLUMNS", "120")]).done();

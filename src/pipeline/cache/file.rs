@@ -72,7 +72,7 @@ pub struct CacheFile {
     pub benchmark: Option<String>,
     /// Its mode.
     pub mode: Option<String>,
-    /// What it is, in words.
+    /// Kind of file, in words.
     pub kind: String,
     /// Length of all its files.
     pub bytes: u64,
@@ -80,11 +80,11 @@ pub struct CacheFile {
     pub modified: Option<SystemTime>,
     /// How it compares with what is there now.
     pub condition: Condition,
-    /// What it was made with.
+    /// Parameters that it was made with.
     pub parameters: BTreeMap<String, String>,
 }
 
-/// What artifacts are compared with, besides each other.
+/// Sources that artifacts are compared with, besides each other.
 #[derive(Debug, Default)]
 pub struct CacheSources {
     /// The folder of repositories.

@@ -1,4 +1,4 @@
-//! What a file of a cache folder is.
+//! Recognises files of a cache folder.
 
 use std::collections::BTreeMap;
 use std::fs::{self, File};

@@ -44,7 +44,7 @@ impl Server {
         Some(header.records).filter(|records| *records < prompts.records() as u64)
     }
 
-    /// What completing a mode's prompts would take.
+    /// Requests that completing a mode's prompts would take.
     pub(super) fn foresee(
         &self,
         experiment: &Experiment,

@@ -43,7 +43,7 @@ pub(crate) struct DoctorArgs {
     format: ReportFormat,
 }
 
-/// What was found about one thing.
+/// Finding about one thing.
 struct Finding {
     /// Its name, and that of its object in JSON.
     name: &'static str,

@@ -25,7 +25,7 @@ pub(crate) struct DryRunFlags {
     format: ScoreFormat,
 }
 
-/// What the stages of a command did, or would do.
+/// Work that the stages of a command did, or would do.
 #[derive(Debug, Default)]
 pub(crate) struct StageLog {
     plan: Option<Plan>,
