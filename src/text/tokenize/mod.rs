@@ -16,6 +16,7 @@
 
 mod cache;
 mod classes;
+mod dictionary;
 mod key;
 mod lines;
 mod merge;
@@ -27,9 +28,10 @@ pub(crate) mod words;
 
 pub use cache::PieceCache;
 pub(crate) use classes::is_word;
+pub use dictionary::Dictionary;
 pub use lines::LineTokens;
 pub use set::IdSet;
-pub use words::{Dictionary, Nltk, each_word};
+pub use words::{Nltk, each_word};
 
 use cache::Ids;
 
