@@ -8,11 +8,13 @@ use crate::store::artifact::parameters;
 
 /// Settings of completions that a comparison holds fixed, as headers name them. The model is none of them: models are what is
 /// compared.
-const FIXED: [&str; 7] =
-    ["instruction", "max-lines", "max-tokens", "stop", "temperature", "top-p", "until"];
+const FIXED: [&str; 8] = [
+    "instruction", "max-lines", "max-tokens", "prompt-end", "stop", "temperature", "top-p", "until",
+];
 
 /// Settings that the records of a server's predictions repeat, each as a header has it.
-const REPEATED: [&str; 5] = ["instruction", "max-tokens", "temperature", "top-p", "until"];
+const REPEATED: [&str; 6] =
+    ["instruction", "max-tokens", "prompt-end", "temperature", "top-p", "until"];
 
 /// Reads with which parameters predictions were made: from their header, else from what their records say; empty where neither
 /// says.

@@ -32,8 +32,16 @@ const APART: [&str; 5] = [MODEL, MODE, STYLE, STYLE_DIGEST, TOKEN];
 
 /// Settings that a header says and a record need not.
 const OF_HEADER: [&str; 5] = ["max-tokens", "max-lines", "model-revision", "until", MODEL];
-/// Settings that a record of a server's answer names only where they are set.
-const OPTIONAL: [&str; 5] = ["instruction", "samples", "seed", "stop", "top-p"];
+/// Values that settings have where a record that names the temperature does not name them. A server's record leaves out what is
+/// not set; where completions end, such records of version 0.1 and of lm-evaluation-harness do not say.
+const LEFT_OUT: [(&str, &str); 6] = [
+    ("instruction", "not set"),
+    ("samples", "not set"),
+    ("seed", "not set"),
+    ("stop", "not set"),
+    ("top-p", "not set"),
+    ("until", "tokens"),
+];
 
 /// The part of a record that says how it was made.
 #[derive(Default, Deserialize)]
@@ -109,9 +117,10 @@ impl Origin {
                 };
                 origin.add(&name.replace('_', "-"), Some(value));
             }
-            for name in OPTIONAL.iter().filter(|name| !asked.contains_key(&name.replace('-', "_")))
-            {
-                origin.add(name, Some("not set".into()));
+            let is_whole = asked.contains_key("temperature");
+            let left_out = |(name, _): &&(&str, _)| !asked.contains_key(&name.replace('-', "_"));
+            for (name, value) in LEFT_OUT.iter().filter(left_out).filter(|_| is_whole) {
+                origin.add(name, Some((*value).into()));
             }
         }
         Ok(origin)
@@ -131,11 +140,10 @@ impl Origin {
         self.said.get(setting).into_iter().flatten().map(String::as_str)
     }
 
-    /// Settings of the model that the records name; several values stand in one text.
+    /// Settings of the model that the records name, "not set" among their values; several values stand in one text.
     pub(crate) fn settings(&self) -> BTreeMap<String, String> {
         let settings = self.said.iter().filter(|(setting, _)| !APART.contains(&setting.as_str()));
-        let set = settings.filter(|(_, values)| !values.contains("not set"));
-        set.map(|(setting, values)| (setting.clone(), joined(values))).collect()
+        settings.map(|(setting, values)| (setting.clone(), joined(values))).collect()
     }
 
     /// The file.

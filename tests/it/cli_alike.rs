@@ -107,6 +107,63 @@ fn records_say_how_they_were_asked_for() {
     place.stage(&report).failed().says(&["temperature: 0.8 (a), 0 (b)"]);
 }
 
+/// Files without a header that set something alone: what the other's records leave out was not set, and is no unknown.
+#[test]
+fn settings_of_one_file_alone_are_refused() {
+    let place = Place::new();
+    let write = |name: &str, asked: Value| {
+        let record = |id| json!({"task_id": id, "pred": "x", "asked": asked});
+        place.write(name, jsonl(&["alpha/0", "alpha/1", "beta/0"].map(record)));
+    };
+    let plain = json!({"max_tokens": 8, "temperature": 0.0, "prompt_end": "as-is"});
+    write("a.jsonl", plain.clone());
+    let compare = ["compare", "--tasks", "tasks.jsonl", "a.jsonl", "b.jsonl"];
+    let report = ["report", "--tasks", "tasks.jsonl", "--predictions=a.jsonl"];
+    let report = [&report[..], &["--predictions=b.jsonl"]].concat();
+    for (name, value, said) in [
+        ("top_p", json!(0.9), "top-p: not set (A), 0.9 (B)"),
+        ("instruction", json!("Complete."), "instruction: not set (A), Complete. (B)"),
+        ("until", json!("lines"), "until: tokens (A), lines (B)"),
+        ("prompt_end", json!("before-whitespace"), "prompt-end: as-is (A), before-whitespace (B)"),
+    ] {
+        let mut asked = plain.clone();
+        asked[name] = value;
+        write("b.jsonl", asked);
+        let [as_files, as_names] = [("a.jsonl", "b.jsonl"), ("a", "b")]
+            .map(|(a, b)| said.replace("(A)", &format!("({a})")).replace("(B)", &format!("({b})")));
+        place.run(&compare).failed().says(&[&*as_files, "--allow-mixed"]);
+        place.run(&report).failed().says(&[&*as_names, "--allow-mixed"]);
+    }
+    let mut asked = plain.clone();
+    asked["until"] = json!("tokens");
+    write("b.jsonl", asked);
+    place.run(&compare).done();
+    // Nothing is known of a file whose records say nothing, nor what else a record sets that names its limit alone.
+    predictions(&place, "b.jsonl", ["x"; 3]);
+    place.run(&compare).done();
+    write("b.jsonl", json!({"max_tokens": 8}));
+    place.run(&compare).done();
+    place.run(&report).done();
+}
+
+/// lm-evaluation-harness says of its samples how they were asked for, and a changed prompt is another one.
+#[test]
+fn samples_of_lm_eval_are_compared_with_their_like() {
+    let place = Place::new();
+    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/lm_eval/none.jsonl");
+    let samples = std::fs::read_to_string(fixture).unwrap();
+    place.write("a.jsonl", &samples);
+    place.write("b.jsonl", samples.replace("\"arg_0\": \"", "\"arg_0\": \"Complete:\\n"));
+    let compare = ["compare", "--tasks", "tasks.jsonl", "a.jsonl"];
+    let with = |other| [&compare[..], &[other]].concat();
+    let changed = "instruction: not set (a.jsonl), the prompt was changed by lm-evaluation-harness";
+    place.run(&with("b.jsonl")).failed().says(&[changed]);
+    let fixture = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/lm_eval/rg1.jsonl");
+    place.write("c.jsonl", std::fs::read_to_string(fixture).unwrap());
+    let ends = "prompt-end: as-is (a.jsonl), before-whitespace (c.jsonl)";
+    place.run(&with("c.jsonl")).failed().says(&[ends]);
+}
+
 /// Numbers without a bound are said in words.
 #[test]
 fn a_page_shows_no_limit_as_all() {

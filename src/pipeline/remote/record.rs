@@ -181,9 +181,8 @@ impl Record {
             all.push(logprobs);
         }
         let mut asked = self.asking.to_record();
-        if self.lines.is_some() {
-            asked["until"] = Until::Lines.name().into();
-        }
+        let until = if self.lines.is_some() { Until::Lines } else { Until::Tokens };
+        asked["until"] = until.name().into();
         let is_drawn = self.asking.temperature == 1.0 && self.asking.top_p.is_none();
         let mut object = self.object;
         object.insert("asked".into(), asked);
