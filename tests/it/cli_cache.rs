@@ -45,6 +45,35 @@ fn what_is_not_compared_is_not_called_current() {
     );
 }
 
+/// Benchmarks share fragments, and queries of two kinds a folder: each is compared with its own.
+#[test]
+fn artifacts_that_lie_together_are_told_apart() {
+    let place = Place::new();
+    let first = place.read("tasks.jsonl").lines().next().unwrap().to_owned();
+    place.write("one.jsonl", first + "\n");
+    let run = |more: &[&str]| {
+        let run = ["run", "--repos-dir", "repos", "--cache-dir", "cache", "--mode", "none,rg1"];
+        place.run(&[&run[..], more].concat()).done();
+    };
+    for tasks in ["tasks.jsonl", "one.jsonl"] {
+        run(&["--tasks", tasks]);
+        for query in ["last-n-lines", "left-right"] {
+            run(&["--tasks", tasks, "--unit", "chunks", "--query", query]);
+        }
+    }
+    let named = ["--repos-dir", "repos", "--tasks", "tasks.jsonl", "--tasks", "one.jsonl"];
+    for stage in ["retrieval", "prompts", "predictions", "scores"] {
+        all_are(&states(&place, stage, &named), "current", "");
+    }
+    // Retrieval of one kind is another than its prompts were made from.
+    place.stage(&["search", "--mode", "rg1", "--hole-guard", "reference", "-q"]).done();
+    let stage = [&named[..], &["--benchmark", "tasks", "--mode", "rg1"]].concat();
+    let mut conditions: Vec<String> =
+        states(&place, "prompts", &stage).into_iter().map(|(state, _)| state).collect();
+    conditions.sort();
+    assert_eq!(conditions, ["current", "current", "unknown"]);
+}
+
 #[test]
 fn a_checkout_is_compared_as_one_repository() {
     let place = Place::new();
@@ -83,6 +112,33 @@ fn files_of_others_stay_wherever_they_lie() {
         assert!(removed.contains(own), "{removed}");
         assert!(!place.path("cache").join(own).exists());
     }
+}
+
+/// What a run leaves behind that was stopped is its own, and is removed once nobody holds it.
+#[test]
+fn files_of_a_stopped_run_are_the_programs_own() {
+    let place = Place::new();
+    place.write("cache/prompts/tasks/.writing-left", "half");
+    place.write("cache/prompts/tasks/.writing-held", "half");
+    place.write("cache/journal/m.jsonl", "");
+    place.write("cache/exec/tasks/results.jsonl", "");
+    place.write("cache/vector/dense/m.times.jsonl", "");
+    let held = std::fs::File::open(place.path("cache/prompts/tasks/.writing-held")).unwrap();
+    held.lock().unwrap();
+    let mut found = states(&place, "prompts", &[]);
+    found.sort();
+    let no_reason = |state: &str| (state.to_owned(), String::new());
+    assert_eq!(found, ["in use", "temporary"].map(no_reason));
+    for stage in ["journal", "exec", "dense"] {
+        all_are(&states(&place, stage, &[]), "kept", "");
+    }
+    let prune = ["cache", "prune", "--cache-dir", "cache", "--temporary", "--yes"];
+    let removed = place.run(&prune).done().stdout;
+    assert_eq!(removed, "cache/prompts/tasks/.writing-left\n");
+    drop(held);
+    let prune = ["cache", "prune", "--cache-dir", "cache", "--stage", "prompts,journal", "--yes"];
+    let removed = place.run(&prune).done().stdout;
+    assert_eq!(removed, "cache/prompts/tasks/.writing-held\ncache/journal/m.jsonl\n");
 }
 
 #[test]

@@ -5,11 +5,12 @@ use std::path::Path;
 
 use rustc_hash::FxHashMap;
 
-use super::file::{CacheFile, Condition};
+use super::file::{CacheFile, CacheSources, Condition};
 use crate::pipeline::contexts::RightContexts;
 use crate::repository::fragment::RepoFragments;
 use crate::retrieve::Retrieval;
 use crate::store::artifact::{Header, Payload};
+use crate::task::TaskSet;
 
 /// A file, and its header where it has one that can be read.
 pub(super) type Found = (CacheFile, Option<Header>);
@@ -83,7 +84,7 @@ pub(super) fn spread(found: &mut [Found]) {
 }
 
 /// Compares prompts with what was retrieved, of which they keep one digest: see `prompt::Sources::digest`.
-pub(super) fn compare_prompts(found: &mut [Found]) {
+pub(super) fn compare_prompts(found: &mut [Found], sources: &CacheSources) {
     let mut groups: BTreeMap<String, Vec<usize>> = BTreeMap::new();
     let mut contexts: FxHashMap<(String, String), usize> = FxHashMap::default();
     for (index, (file, header)) in found.iter().enumerate() {
@@ -96,11 +97,13 @@ pub(super) fn compare_prompts(found: &mut [Found]) {
             contexts.insert((benchmark, name), index);
         } else if kind == Retrieval::KIND || kind == RepoFragments::KIND {
             let shared = parameters.iter().filter(|(name, _)| !OF_ONE.contains(&name.as_str()));
+            let shared: Vec<_> = shared.collect();
             let folder = file.path.parent().unwrap_or(Path::new("")).display();
-            groups
-                .entry(format!("{folder} {shared:?}", shared = shared.collect::<Vec<_>>()))
-                .or_default()
-                .push(index);
+            // The name says by which queries it was found: `alpha_chunk20_stride10.left-right20.jaccard.top20.bin`.
+            let (name, own) = (file.path.file_name(), parameters.get("repository"));
+            let name = name.unwrap_or_default().to_string_lossy();
+            let kind = own.and_then(|own| name.strip_prefix(own.as_str())).unwrap_or_default();
+            groups.entry(format!("{folder} {kind} {shared:?}")).or_default().push(index);
         }
     }
     let groups: Vec<Vec<usize>> = groups.into_values().collect();
@@ -110,11 +113,18 @@ pub(super) fn compare_prompts(found: &mut [Found]) {
             continue;
         }
         let members = |group: &&Vec<usize>| is_source(found, file, header, group);
-        let fitting: Vec<&Vec<usize>> = groups.iter().filter(members).collect();
         let Some(made_from) = header.identity.inputs.get("retrieval") else { continue };
         let benchmark = file.benchmark.clone().unwrap_or_default();
+        // Benchmarks share fragments, and each has its own repositories.
+        let named = sources.tasks.get(&benchmark).map(TaskSet::repositories).unwrap_or_default();
+        let is_of_tasks = |member: &usize| named.contains(&repository(found, *member));
+        let of_tasks = |group: &Vec<usize>| match group.iter().copied().filter(is_of_tasks) {
+            some if retrieves(header) || some.clone().next().is_none() => group.clone(),
+            some => some.collect(),
+        };
+        let fitting: Vec<Vec<usize>> = groups.iter().filter(members).map(of_tasks).collect();
         let context = |name: &str| contexts.get(&(benchmark.clone(), name.to_owned())).copied();
-        let is_made = |group: &&Vec<usize>| {
+        let is_made = |group: &Vec<usize>| {
             let without = digest_of(found, group, |_| None);
             without == *made_from || digest_of(found, group, context) == *made_from
         };
@@ -211,14 +221,16 @@ fn is_source(found: &[Found], file: &CacheFile, prompts: &Header, group: &[usize
         && header.identity.parameters.iter().all(is_same)
 }
 
+/// The repository that an artifact is of.
+fn repository(found: &[Found], index: usize) -> String {
+    let parameters = found[index].1.as_ref().map(|header| &header.identity.parameters);
+    parameters.and_then(|of| of.get("repository")).cloned().unwrap_or_default()
+}
+
 fn digest_of(found: &[Found], group: &[usize], context: impl Fn(&str) -> Option<usize>) -> String {
     let header = |index: usize| found[index].1.as_ref();
-    let name = |index: &usize| {
-        let parameters = header(*index).map(|header| &header.identity.parameters);
-        parameters.and_then(|of| of.get("repository")).cloned().unwrap_or_default()
-    };
     let mut members: Vec<(String, usize)> =
-        group.iter().map(|index| (name(index), *index)).collect();
+        group.iter().map(|index| (repository(found, *index), *index)).collect();
     members.sort_unstable();
     let mut hasher = blake3::Hasher::new();
     for (name, index) in members {

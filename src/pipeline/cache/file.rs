@@ -30,6 +30,8 @@ pub enum Condition {
     Unknown(String),
     /// It has no header, and is kept whatever changes: answers, times, results of tests, pages.
     Kept,
+    /// A temporary file that a program holds which is writing it.
+    InUse,
     /// Left behind by a program that was killed.
     Temporary,
     /// Not this program's.
@@ -45,6 +47,7 @@ impl Condition {
             Self::Damaged(_) => "damaged",
             Self::Unknown(_) => "unknown",
             Self::Kept => "kept",
+            Self::InUse => "in use",
             Self::Temporary => "temporary",
             Self::Foreign => "foreign",
         }

@@ -42,7 +42,7 @@ pub fn cache_files(cache: &Path, sources: &CacheSources) -> Result<Vec<CacheFile
     }
     compare_inputs(&mut found);
     spread(&mut found);
-    compare_prompts(&mut found);
+    compare_prompts(&mut found, sources);
     spread(&mut found);
     let place = |file: &CacheFile| STAGES.iter().position(|stage| Some(*stage) == file.stage);
     let mut files: Vec<CacheFile> = found.into_iter().map(|(file, _)| file).collect();

@@ -16,8 +16,7 @@ use crate::repository::fragment::{
 use crate::retrieve::Mode;
 use crate::selective::policy::Policy;
 use crate::store::artifact::{
-    Header, Payload, header_path, is_abandoned, is_artifact, is_temporary, jsonl_header,
-    read_header,
+    Header, Payload, header_path, is_artifact, is_held, is_temporary, jsonl_header, read_header,
 };
 use crate::text::language::Language;
 
@@ -117,10 +116,8 @@ pub(super) fn read_file(
 ) -> (CacheFile, Option<Header>) {
     let (path, mut file) = (entry.path(), plain(entry, cache));
     if is_temporary(path) {
-        if is_abandoned(path) {
-            file.kind = "temporary file".into();
-            file.condition = Condition::Temporary;
-        }
+        file.kind = "temporary file".into();
+        file.condition = if is_held(path) { Condition::InUse } else { Condition::Temporary };
         return (file, None);
     }
     let Some(stage) = file.stage.filter(|_| entry.file_type().is_file()) else {
@@ -180,9 +177,12 @@ fn without_header(file: &mut CacheFile, stage: &str, cache: &Path, sources: &Cac
     let begin = beginning(&file.path);
     let begins = |text: &str| begin.starts_with(text);
     let has = |texts: &[&str]| texts.iter().all(|text| begin.contains(text));
+    // A program that is killed may leave what it appends to without a line.
+    let is_empty = file.bytes == 0;
+    let starts = |text: &str| begins(text) || is_empty;
     let is_own_manifest = || begins("{") && has(&["\"tool\": \"repoformer\""]);
     let kind = match stage {
-        "journal" if ends(&file.path, "jsonl") && begins("{\"key\":") => "answers of a server",
+        "journal" if ends(&file.path, "jsonl") && starts("{\"key\":") => "answers of a server",
         "predictions" if is_choice(&file.path, &name) => "predictions that a policy chose",
         "latency"
             if ends(&file.path, "jsonl")
@@ -193,14 +193,14 @@ fn without_header(file: &mut CacheFile, stage: &str, cache: &Path, sources: &Cac
         }
         "exec"
             if ends(&file.path, "jsonl")
-                && begins("{\"task_id\":")
-                && has(&["\"kind\":", "\"status\":"]) =>
+                && starts("{\"task_id\":")
+                && (has(&["\"kind\":", "\"status\":"]) || is_empty) =>
         {
             "results of test runs"
         }
         "exec" if name.ends_with(".manifest.json") && is_own_manifest() => "manifest of test runs",
         "dense" if ends(&file.path, "vectors") => "vectors of a model",
-        "dense" if name.ends_with(".times.jsonl") && begins("{\"digest\":") => {
+        "dense" if name.ends_with(".times.jsonl") && starts("{\"digest\":") => {
             "times of embeddings"
         }
         "report"

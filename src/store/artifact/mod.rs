@@ -14,7 +14,7 @@ pub use output::OutputFile;
 pub use payload::Payload;
 pub(crate) use payload::check_offsets;
 pub(crate) use replace::{create_folder, folder_of};
-pub use replace::{is_abandoned, is_temporary, write_file};
+pub use replace::{is_held, is_temporary, write_file};
 pub use store::{
     LineSink, State, digest, header_path, is_artifact, jsonl_header, open, parameters, read,
     read_header, read_jsonl, read_jsonl_header, state, state_jsonl, write, write_lines,

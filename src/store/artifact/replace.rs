@@ -47,12 +47,16 @@ pub fn is_temporary(path: &Path) -> bool {
     path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(TEMPORARY))
 }
 
-/// Whether the program that wrote a temporary file was killed.
-pub fn is_abandoned(path: &Path) -> bool {
+/// Whether a program may still be writing a temporary file: it holds the lock, or no lock can tell.
+pub fn is_held(path: &Path) -> bool {
+    !File::open(path).is_ok_and(|file| file.try_lock().is_ok())
+}
+
+/// Whether the program that wrote a temporary file was killed, with a margin for one that has only just created it.
+fn is_abandoned(path: &Path) -> bool {
     let age = fs::metadata(path).and_then(|metadata| metadata.modified());
     let age = age.ok().and_then(|time| time.elapsed().ok());
-    age.is_some_and(|age| age > UNTIL_LOCKED)
-        && File::open(path).is_ok_and(|file| file.try_lock().is_ok())
+    age.is_some_and(|age| age > UNTIL_LOCKED) && !is_held(path)
 }
 
 /// Removes from a folder the temporary files of programs that were killed.
