@@ -49,6 +49,11 @@ fn explained(answer: &Error, program: Command) -> Option<anyhow::Error> {
             let known = flags(command);
             let hint = did_you_mean(name, known.iter().map(String::as_str));
             let hint = match (others.is_empty(), hint) {
+                // What such a command does without it is a dry run.
+                _ if name == "--dry-run" && known.iter().any(|flag| flag == "--yes") => {
+                    "leave it out: nothing is done without --yes, and what would be is listed"
+                        .into()
+                }
                 (true, Some(hint)) => hint,
                 (true, None) => format!("`{path} --help` lists its flags"),
                 (false, _) => format!("{name} is a flag of {}", others.join(", ")),

@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use indicatif::{HumanBytes, HumanDuration};
 use repoformer::error::{Access, Error};
 use repoformer::pipeline::{CacheFile, CacheSources, Condition, STAGES, cache_files};
+use repoformer::store::frame::ColumnType::{Integer, Text};
 use serde_json::{Value, json};
 
 use super::checkout;
@@ -16,7 +17,7 @@ use super::experiments::{benchmark, read_tasks};
 use super::run::DEMO_FILES;
 use crate::output::{self, fail, group, note, plural, unknown, write_data};
 use crate::settings::{Listed, SettingFlags, Settings};
-use crate::table::{ReportFormat, Table, json_text};
+use crate::table::{NamedColumn, Printable, ScoreFormat, Table, columns, written};
 
 #[derive(Debug, Subcommand)]
 pub(crate) enum CacheCommand {
@@ -33,9 +34,9 @@ pub(crate) struct CacheListArgs {
     /// List each file, with what it was made with and why it is not current
     #[arg(long)]
     files: bool,
-    /// Format of the list
+    /// Format of the list; csv, json, jsonl and parquet have a row per file, as has tsv with --files
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: ReportFormat,
+    format: ScoreFormat,
     #[command(flatten)]
     selection: Selection,
 }
@@ -47,9 +48,9 @@ pub(crate) struct CachePruneArgs {
     /// Remove the files; without this, they are only listed
     #[arg(long)]
     yes: bool,
-    /// Format of the list
+    /// Format of the list; text has the paths alone
     #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: ReportFormat,
+    format: ScoreFormat,
     #[command(flatten)]
     selection: Selection,
 }
@@ -193,21 +194,18 @@ impl Selection {
 }
 
 fn list(args: &CacheListArgs) -> Result<()> {
+    let format = ScoreFormat::of(Some(args.format), Path::new("-"))?;
     let (cache, mut files) = args.place.files()?;
     args.selection.check(&files)?;
     files.retain(|file| args.selection.has(file));
-    let text = match args.format {
-        ReportFormat::Json => json_text(&files.iter().map(record).collect()),
-        ReportFormat::Text if files.is_empty() => String::new(),
-        ReportFormat::Text if args.files => file_table(&files).text_left(),
-        ReportFormat::Text => summary(&files).text_left(),
-    };
-    write_data(Path::new("-"), text)?;
+    let shown = if args.files { Shown::Files } else { Shown::Summary };
+    write_data(Path::new("-"), written(&FileList { files: &files, shown }, format)?)?;
     note(format!("cache: {} in {}", total(&files), cache.display()));
     Ok(())
 }
 
 fn prune(args: &CachePruneArgs) -> Result<()> {
+    let format = ScoreFormat::of(Some(args.format), Path::new("-"))?;
     let (cache, files) = args.place.files()?;
     if args.selection.is_empty() {
         return fail(
@@ -216,8 +214,9 @@ fn prune(args: &CachePruneArgs) -> Result<()> {
         );
     }
     args.selection.check(&files)?;
-    let is_named =
-        |file: &&CacheFile| file.condition != Condition::Foreign && args.selection.has(file);
+    let is_others =
+        |file: &CacheFile| matches!(file.condition, Condition::Foreign | Condition::InUse);
+    let is_named = |file: &&CacheFile| !is_others(file) && args.selection.has(file);
     // What took a server's answers or hours of tests is removed by its own name alone.
     let has_stage = !args.selection.stage.is_empty();
     let (chosen, kept): (Vec<_>, Vec<_>) =
@@ -229,13 +228,8 @@ fn prune(args: &CachePruneArgs) -> Result<()> {
             _ => removed.push(file.clone()),
         }
     }
-    let text = match args.format {
-        ReportFormat::Json => json_text(&removed.iter().map(record).collect()),
-        ReportFormat::Text => {
-            removed.iter().map(|file| format!("{}\n", file.path.display())).collect()
-        }
-    };
-    write_data(Path::new("-"), text)?;
+    let list = FileList { files: &removed, shown: Shown::Paths };
+    write_data(Path::new("-"), written(&list, format)?)?;
     let done = if args.yes { "removed" } else { "not removed; --yes removes them" };
     note(format!("cache: {} {done}", total(&removed)));
     if !kept.is_empty() {
@@ -260,6 +254,61 @@ pub(super) fn total(files: &[CacheFile]) -> String {
 fn age(modified: Option<SystemTime>) -> String {
     let age = modified.and_then(|time| time.elapsed().ok()).unwrap_or(Duration::ZERO);
     format!("{:#}", HumanDuration(age))
+}
+
+/// Files as they are printed.
+struct FileList<'a> {
+    files: &'a [CacheFile],
+    shown: Shown,
+}
+
+/// Table that people read of files.
+#[derive(Clone, Copy)]
+enum Shown {
+    /// A row for each stage, benchmark and mode.
+    Summary,
+    /// A row for each file.
+    Files,
+    /// The paths alone.
+    Paths,
+}
+
+impl Printable for FileList<'_> {
+    fn table(&self) -> Table {
+        match self.shown {
+            Shown::Summary => summary(self.files),
+            Shown::Files | Shown::Paths => file_table(self.files),
+        }
+    }
+
+    fn text(&self) -> String {
+        match self.shown {
+            Shown::Paths => {
+                self.files.iter().map(|file| format!("{}\n", file.path.display())).collect()
+            }
+            _ if self.files.is_empty() => String::new(),
+            _ => self.table().text_left(),
+        }
+    }
+
+    fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_> {
+        Box::new(self.files.iter().map(record))
+    }
+
+    fn columns(&self) -> Vec<NamedColumn> {
+        let names = ["path", "beside", "stage", "benchmark", "mode", "kind"];
+        let sizes = columns(Integer, ["bytes", "modified"]);
+        let state = columns(Text, ["state", "reason", "made_with"]);
+        columns(Text, names).chain(sizes).chain(state).collect()
+    }
+
+    fn rows(&self) -> Box<dyn Iterator<Item = Value> + '_> {
+        Box::new(self.lines().map(|mut row| {
+            // Artifacts have other parameters each, and a table the same columns for all.
+            row["made_with"] = row["made_with"].to_string().into();
+            row
+        }))
+    }
 }
 
 /// A row for each stage, benchmark and mode.
