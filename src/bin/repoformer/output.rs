@@ -11,7 +11,7 @@ use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
 use repoformer::error::{Access, Error, did_you_mean};
 use repoformer::pipeline::{Rebuilt, STAGES, StageReport};
-use repoformer::store::artifact::write_file;
+use repoformer::store::artifact::{OutputFile, write_file};
 use repoformer::store::manifest;
 
 use crate::bars;
@@ -494,10 +494,12 @@ pub(crate) fn check_folder(output: &Path, command: &str) -> Result<()> {
     fail(format!("{start}{command} writes several files"), "name a folder with -o")
 }
 
-/// Writes data to a file, whole or not at all, or to standard output (`-`).
+/// Writes data to a file, whole or not at all and compressed if its name says so, or to standard output (`-`).
 pub(crate) fn write_data(path: &Path, data: impl AsRef<[u8]>) -> Result<()> {
     if path != Path::new("-") {
-        return Ok(write_file(path, data.as_ref())?);
+        let mut file = OutputFile::create(path)?;
+        file.write(data.as_ref())?;
+        return Ok(file.finish()?);
     }
     let written = bars::aside(|| {
         let mut stdout = io::stdout().lock();

@@ -30,36 +30,44 @@ pub(crate) enum ScoreFormat {
 }
 
 impl ScoreFormat {
-    /// Checks that the output can take this format, before any work: a terminal is no place for Parquet, and a file that is named
-    /// as CSV or Parquet holds it.
-    pub(crate) fn check(self, output: &Path) -> Result<()> {
-        if self == Self::Parquet && output == Path::new("-") && io::stdout().is_terminal() {
+    /// The format that was given, else that by which the output is named, else text; checked before any work: a terminal is no
+    /// place for Parquet, and a file that is named as CSV or Parquet holds it.
+    pub(crate) fn of(given: Option<Self>, output: &Path) -> Result<Self> {
+        let named = Self::named(output);
+        let format = given.or(named).unwrap_or(Self::Text);
+        if format == Self::Parquet && output == Path::new("-") && io::stdout().is_terminal() {
             return fail(
                 "Parquet is not text, and standard output is a terminal",
                 "send it to a file: `--format parquet > FILE`, or -o FILE",
             );
         }
-        let ending = output.extension().and_then(|ending| ending.to_str());
-        let is_other = match ending {
-            // Tabs separate, too.
-            Some("csv") => !matches!(self, Self::Csv | Self::Tsv),
-            Some("parquet") => self != Self::Parquet,
-            _ => false,
-        };
-        match ending.filter(|_| is_other) {
-            None => Ok(()),
-            Some(ending) => {
-                let name = self.to_possible_value().map(|value| value.get_name().to_owned());
-                fail(
-                    format!(
-                        "{}: named as {ending}, but its format would be {}",
-                        output.display(),
-                        name.unwrap_or_default()
-                    ),
-                    format!("choose --format {ending}, or name another file"),
-                )
-            }
+        match named {
+            Some(Self::Csv) if matches!(format, Self::Csv | Self::Tsv) => Ok(format), // tabs separate, too
+            Some(named @ (Self::Csv | Self::Parquet)) if format != named => fail(
+                format!(
+                    "{}: named as {}, but its format would be {}",
+                    output.display(),
+                    named.name(),
+                    format.name()
+                ),
+                format!("choose --format {}, or name another file", named.name()),
+            ),
+            _ => Ok(format),
         }
+    }
+
+    /// The format by which a file is named, compressed or not.
+    fn named(output: &Path) -> Option<Self> {
+        let ending = |path: &Path| path.extension()?.to_str().map(str::to_owned);
+        let ending = match ending(output)?.as_str() {
+            "gz" | "zst" => ending(Path::new(output.file_stem()?)),
+            plain => Some(plain.to_owned()),
+        };
+        Self::from_str(&ending?, false).ok()
+    }
+
+    fn name(self) -> String {
+        self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
 }
 

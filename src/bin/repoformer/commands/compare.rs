@@ -54,9 +54,9 @@ pub(crate) struct CompareArgs {
     /// ends with exit status 1
     #[arg(long, value_name = "T")]
     within: Option<f64>,
-    /// Format of the comparison; tsv, csv, jsonl and parquet have a row per measure
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: ScoreFormat,
+    /// Format of the comparison; tsv, csv, jsonl and parquet have a row per measure [default: as FILE is named, else text]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<ScoreFormat>,
     /// File for the comparison (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
@@ -71,7 +71,7 @@ pub(crate) enum ResampledUnit {
 
 pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     let (a_path, b_path) = (comparison::split(&args.a).0, comparison::split(&args.b).0);
-    args.format.check(&args.output)?;
+    let format = ScoreFormat::of(args.format, &args.output)?;
     check_output(Some(&args.output), [a_path, b_path])?;
     if args.within.is_some_and(|tolerance| tolerance.is_nan() || tolerance < 0.0) {
         return fail(
@@ -93,7 +93,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     output::problems(&comparison.problems);
     warn(&comparison);
     let results = Compared { comparison: &comparison, per_task: args.per_task };
-    write_data(&args.output, written(&results, args.format)?)?;
+    write_data(&args.output, written(&results, format)?)?;
     if let Some(tolerance) = args.within {
         check(&comparison, tolerance);
     }

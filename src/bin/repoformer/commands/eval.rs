@@ -33,7 +33,7 @@ struct Judging {
 
 pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     let settings = open(&args.settings)?;
-    args.format.check(&args.output)?;
+    args.format()?;
     check_not_tasks(&settings, Some(&args.output))?;
     check_output(Some(&args.output), args.pairs.iter().chain(&args.predictions))?;
     if args.retrieval {

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use anyhow::Result;
 use clap::{Arg, Args, ValueEnum};
 use repoformer::evaluate::score::Missing;
 use repoformer::retrieve::QueryForm;
@@ -50,9 +51,9 @@ pub(crate) struct EvalArgs {
     /// Also write the scores of each task (with csv, jsonl and parquet, only these)
     #[arg(long)]
     pub(crate) per_task: bool,
-    /// Format of the scores
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    pub(crate) format: ScoreFormat,
+    /// Format of the scores [default: as FILE is named, else text]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<ScoreFormat>,
     /// Treatment of tasks without prediction: fail (error), score 0 (zero), leave out (skip)
     #[arg(long, value_name = "HOW", default_value = "error",
         value_parser = Listed::of([Missing::Error, Missing::Zero, Missing::Skip]))]
@@ -137,6 +138,13 @@ pub(crate) struct ExecArgs {
     /// Folder of the repositories' copies [default: exec/BENCHMARK/copies in the cache]
     #[arg(long, value_name = "DIR", requires = "exec")]
     pub(crate) work_dir: Option<PathBuf>,
+}
+
+impl EvalArgs {
+    /// The format of the scores, which the output can take.
+    pub(crate) fn format(&self) -> Result<ScoreFormat> {
+        ScoreFormat::of(self.format, &self.output)
+    }
 }
 
 /// Hides the details of executions in the short help.

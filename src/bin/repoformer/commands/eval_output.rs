@@ -160,7 +160,7 @@ pub(super) fn task_columns() -> impl Iterator<Item = NamedColumn> {
 impl Results<'_> {
     /// Writes the scores in the requested format. JSON objects contain the manifest; other files have it beside them.
     pub(super) fn write(&self, args: &EvalArgs) -> Result<()> {
-        write_with_manifest(args, &written(self, args.format)?, &self.manifest)
+        write_with_manifest(args, &written(self, args.format()?)?, &self.manifest)
     }
 
     fn metrics(&self) -> Vec<Metric> {
@@ -270,7 +270,7 @@ impl Results<'_> {
 /// Writes results; without the manifest in them, it comes beside.
 pub(super) fn write_with_manifest(args: &EvalArgs, data: &[u8], manifest: &Value) -> Result<()> {
     write_data(&args.output, data)?;
-    match args.format {
+    match args.format()? {
         ScoreFormat::Json => Ok(()),
         ScoreFormat::Jsonl if !args.per_task => Ok(()),
         _ => write_manifest_beside(&args.output, manifest),

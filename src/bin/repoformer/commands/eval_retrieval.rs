@@ -77,7 +77,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
         }
     }
     let results = Results { rows, per_task: args.per_task };
-    write_data(&args.output, written(&results, args.format)?)
+    write_data(&args.output, written(&results, args.format()?)?)
 }
 
 /// Measurements of rankers and queries.

@@ -45,7 +45,7 @@ pub(crate) struct RgRgArgs {
 
 pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
     let settings = open(&args.settings)?;
-    args.format.check(Path::new("-"))?;
+    let format = ScoreFormat::of(Some(args.format), Path::new("-"))?;
     check_not_tasks(&settings, args.output.as_deref())?;
     check_output(args.output.as_deref(), &args.predictions)?;
     let (mut experiment, mut log) = (single(&settings)?, StageLog::new(args.dry_run));
@@ -65,14 +65,14 @@ pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
                 rows.push(row(&experiment, first, &completion)?);
             }
             iterate(&mut experiment, joined, iterations, &completion, &mut rows)?;
-            write_data(Path::new("-"), written(&Rows(&rows), args.format)?)?;
+            write_data(Path::new("-"), written(&Rows(&rows), format)?)?;
             rows::warn_of_gaps(&rows);
         }
         None => {
             check_no_server(&settings)?;
             log.stage("rg-rg", &experiment, || stages(&experiment, &joined))?;
             if log.is_dry() {
-                return write_data(Path::new("-"), written(&log, args.format)?);
+                return write_data(Path::new("-"), written(&log, format)?);
             }
         }
     }

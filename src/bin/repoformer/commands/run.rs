@@ -37,9 +37,9 @@ pub(crate) struct RunArgs {
     /// Print which artifacts would be made, and why, and make none; no server is asked
     #[arg(long)]
     dry_run: bool,
-    /// Format of the table, or of what --dry-run prints
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: ScoreFormat,
+    /// Format of the table, or of what --dry-run prints [default: as FILE is named, else text]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<ScoreFormat>,
     /// File for the table (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
@@ -76,7 +76,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let (begin, mut log) = (Instant::now(), StageLog::new(args.dry_run));
     let (settings, _demo) = settings(&args.settings, args.dry_run)?;
     let output = if args.dry_run { Path::new("-") } else { &args.output };
-    args.format.check(output)?;
+    let format = ScoreFormat::of(args.format, output)?;
     check_not_tasks(&settings, Some(&args.output))?;
     let seed = seed(&settings)?;
     // Greedy completions draw nothing.
@@ -110,7 +110,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         if args.dry_run {
             return fail("--dry-run is not used by sizes, which makes no artifact", "leave it out");
         }
-        return write_data(&args.output, paper::sizes(&settings, args.format)?);
+        return write_data(&args.output, paper::sizes(&settings, format)?);
     }
     let mut tests = TestResults::of(&args.exec)?;
     if paper.is_some() {
@@ -199,8 +199,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
             let Some(judged) = judged else { continue };
             if figure.is_walk() {
                 if walked.is_none() {
-                    walked =
-                        Some(paper::walk(&experiment, &completion.model, &judged, args.format)?);
+                    walked = Some(paper::walk(&experiment, &completion.model, &judged, format)?);
                 }
                 continue;
             }
@@ -228,7 +227,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     }
     if log.is_dry() {
         // A plan takes the place of no results.
-        return write_data(Path::new("-"), written(&log, args.format)?);
+        return write_data(Path::new("-"), written(&log, format)?);
     }
     tests.check_used()?;
     rows::compare_with_always(&mut rows);
@@ -238,7 +237,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
             for (benchmark, tasks) in &measured {
                 numbers.extend(rows::measured(&rows, benchmark, &completion.model, tasks));
             }
-            table.written(&numbers, args.format)?
+            table.written(&numbers, format)?
         }
         Some(Paper::Figure(_)) if walked.is_some() => walked.unwrap_or_default(),
         Some(Paper::Figure(figure)) => {
@@ -246,9 +245,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
             let folder = args.report.clone().flatten().unwrap_or_else(|| cache.join("report"));
             let folder = folder.join(figure.name());
             places.push(format!("figure: {}", folder.join("index.html").display()));
-            figure.draw(&panels, &folder, args.format)?
+            figure.draw(&panels, &folder, format)?
         }
-        None => written(&Rows(&rows), args.format)?,
+        None => written(&Rows(&rows), format)?,
     };
     write_data(&args.output, data)?;
     rows::tell_of_crowds(&rows);

@@ -25,9 +25,9 @@ pub(crate) struct StatsArgs {
     /// Tokenizer that counts tokens: p50k_base, words, or a model's tokenizer.json
     #[arg(long, value_name = "NAME|FILE", default_value = "p50k_base")]
     tokenizer: String,
-    /// Format of the table; in all but text, tokenizer and contexts are columns
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: ScoreFormat,
+    /// Format of the table; in all but text, tokenizer and contexts are columns [default: as FILE is named, else text]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<ScoreFormat>,
     /// File for the table (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
@@ -35,7 +35,7 @@ pub(crate) struct StatsArgs {
 
 pub(crate) fn run(args: &StatsArgs) -> Result<()> {
     let tokenizer: Tokenizer = args.tokenizer.parse()?;
-    args.format.check(&args.output)?;
+    let format = ScoreFormat::of(args.format, &args.output)?;
     check_output(Some(&args.output), &args.files)?;
     let repos_dir = folder_for(args.repos_dir.as_deref(), &args.files);
     let mut measured = Vec::new();
@@ -57,7 +57,7 @@ pub(crate) fn run(args: &StatsArgs) -> Result<()> {
             "name files of tasks or labels; see the problems above",
         );
     }
-    write_data(&args.output, written(&Stats { measured: &measured, args }, args.format)?)
+    write_data(&args.output, written(&Stats { measured: &measured, args }, format)?)
 }
 
 /// Lengths to print.

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::selective::policy::Example;
 use crate::selective::policy::features::{BUCKETS, Context, Hashed, Local, Request, Retrieved};
 use crate::store::artifact::write_file;
+use crate::store::jsonl;
 
 /// Type name in the file.
 const FILE: &str = "repoformer-policy";
@@ -110,7 +111,7 @@ impl PolicyModel {
     /// # Errors
     /// The file cannot be read, is not a policy, or has another version or other features than this program.
     pub fn read(path: &Path) -> Result<Self> {
-        let text = std::fs::read(path).map_err(|e| Error::reading(path, "read this policy", e))?;
+        let text = jsonl::read(path)?;
         let wrong = |reason: String| Error::artifact(path, reason, "train the policy again");
         let head: Head = serde_json::from_slice(&text)
             .map_err(|e| wrong(format!("this is not a trained policy ({e})")))?;

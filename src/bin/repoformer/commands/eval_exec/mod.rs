@@ -31,10 +31,15 @@ use crate::table::{ScoreFormat, written};
 
 pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     let exec = &args.exec;
-    if exec.mine_tests && !matches!(args.format, ScoreFormat::Text | ScoreFormat::Jsonl) {
+    let is_lines = match args.format()? {
+        ScoreFormat::Text | ScoreFormat::Jsonl => true,
+        ScoreFormat::Json => args.format.is_none(),
+        _ => false,
+    };
+    if exec.mine_tests && !is_lines {
         return fail(
             "--format is for results, and --mine-tests writes the lines of JSON that --tests reads",
-            "leave it out",
+            "leave it out, and name the file as .jsonl",
         );
     }
     let experiment = single(settings)?;
@@ -97,7 +102,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
         resampling: &resampling,
         manifest: &manifest,
     };
-    write_with_manifest(args, &written(&results, args.format)?, &manifest)
+    write_with_manifest(args, &written(&results, args.format()?)?, &manifest)
 }
 
 /// Tasks of the selected repositories.

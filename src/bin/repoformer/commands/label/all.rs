@@ -19,7 +19,6 @@ use crate::commands::server;
 use crate::commands::session::{begin, label, seed};
 use crate::output::{self, check_folder, fail, write_manifest_beside};
 use crate::settings::{Given, SettingFlags, Settings};
-use crate::table::ScoreFormat;
 
 #[derive(Debug, Args)]
 pub(crate) struct LabelAllArgs {
@@ -88,7 +87,7 @@ pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
         threshold: args.threshold,
         output: labels.clone(),
         summary: None,
-        format: ScoreFormat::Text,
+        format: None,
     };
     judge::run_with(&judging, &settings)?;
     verbalize_labels(&labels, &sequences, &encoder, folder)

@@ -65,9 +65,9 @@ pub(crate) struct LabelJudgeArgs {
     /// Also write the summary to this file: labels and gains by the length of the targets (`-`: standard output)
     #[arg(long, value_name = "FILE")]
     pub(crate) summary: Option<PathBuf>,
-    /// Format of the summary
-    #[arg(long, value_name = "FORMAT", default_value = "text", requires = "summary")]
-    pub(crate) format: ScoreFormat,
+    /// Format of the summary [default: as its file is named, else text]
+    #[arg(long, value_name = "FORMAT", requires = "summary")]
+    pub(crate) format: Option<ScoreFormat>,
 }
 
 pub(super) fn run(args: &LabelJudgeArgs) -> Result<()> {
@@ -86,7 +86,7 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
     check_rereadable(&inputs, "label judge")?;
     check_output(Some(&args.output), &inputs)?;
     if let Some(summary) = &args.summary {
-        args.format.check(summary)?;
+        ScoreFormat::of(args.format, summary)?;
         if check_output(Some(summary), &inputs).is_err() {
             let summary = summary.display();
             return fail(
@@ -174,7 +174,7 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
     let summary = Summary { judged: &judged, lengths: lengths(&judged) };
     output::note(summary.text().trim_end());
     if let Some(place) = &args.summary {
-        write_data(place, written(&summary, args.format)?)?;
+        write_data(place, written(&summary, ScoreFormat::of(args.format, place)?)?)?;
     }
     Ok(())
 }

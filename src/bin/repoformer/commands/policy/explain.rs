@@ -20,9 +20,9 @@ pub(crate) struct PolicyExplainArgs {
     /// Number of features to list, the weightiest first
     #[arg(long, value_name = "N", default_value_t = 20)]
     top: usize,
-    /// Format of the list
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: ScoreFormat,
+    /// Format of the list [default: as FILE is named, else text]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<ScoreFormat>,
     /// File for the list (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
@@ -42,11 +42,11 @@ pub(super) fn trained_on(training: &Training) -> String {
 }
 
 pub(super) fn run(args: &PolicyExplainArgs) -> Result<()> {
-    args.format.check(&args.output)?;
+    let format = ScoreFormat::of(args.format, &args.output)?;
     check_output(Some(&args.output), [&args.file])?;
     let policy = read_model(&args.file)?;
     let features = by_spread(&policy, args.top);
-    write_data(&args.output, written(&Explanation { policy: &policy, features }, args.format)?)
+    write_data(&args.output, written(&Explanation { policy: &policy, features }, format)?)
 }
 
 /// A policy with its weightiest features.

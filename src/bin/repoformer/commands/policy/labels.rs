@@ -37,9 +37,9 @@ pub(crate) struct PolicyTrainArgs {
 pub(crate) struct PolicyFeaturesArgs {
     #[command(flatten)]
     pub(crate) labels: LabelFlags,
-    /// Format of the records
-    #[arg(long, value_name = "FORMAT", default_value = "jsonl")]
-    pub(crate) format: RecordFormat,
+    /// Format of the records [default: as FILE is named, else jsonl]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<RecordFormat>,
     /// File for the records (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
@@ -57,13 +57,18 @@ pub(crate) enum RecordFormat {
 }
 
 impl RecordFormat {
-    /// The format of tables of the same name.
-    fn of_tables(self) -> ScoreFormat {
-        match self {
+    /// The format that was given, else that by which the output is named, else lines of JSON.
+    fn of(given: Option<Self>, output: &Path) -> Result<Self> {
+        let of_tables = given.map(|given| match given {
             Self::Jsonl => ScoreFormat::Jsonl,
             Self::Csv => ScoreFormat::Csv,
             Self::Parquet => ScoreFormat::Parquet,
-        }
+        });
+        Ok(match ScoreFormat::of(of_tables, output)? {
+            ScoreFormat::Csv => Self::Csv,
+            ScoreFormat::Parquet => Self::Parquet,
+            _ => Self::Jsonl,
+        })
     }
 }
 
@@ -170,7 +175,7 @@ pub(super) fn run_train(args: &PolicyTrainArgs) -> Result<()> {
 }
 
 pub(super) fn run_features(args: &PolicyFeaturesArgs) -> Result<()> {
-    args.format.of_tables().check(&args.output)?;
+    let format = RecordFormat::of(args.format, &args.output)?;
     let examples = read_labels(&args.labels, &args.output, &[], Some(Measure::Similarity))?;
     let records = examples.all.iter().map(features);
     let frame = || {
@@ -178,7 +183,7 @@ pub(super) fn run_features(args: &PolicyFeaturesArgs) -> Result<()> {
         examples.all.iter().for_each(|example| frame.push(features(example)));
         frame
     };
-    match args.format {
+    match format {
         RecordFormat::Jsonl => {
             let mut output = RecordsOutput::new(&args.output);
             for record in records {

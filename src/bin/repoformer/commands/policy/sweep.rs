@@ -65,9 +65,9 @@ pub(crate) struct PolicySweepArgs {
     /// Seed of policy random [default: 0]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
-    /// Format: a summary of each policy (text), or every point
-    #[arg(long, value_name = "FORMAT", default_value = "text")]
-    format: ScoreFormat,
+    /// Format: a summary of each policy (text), or every point [default: as FILE is named, else text]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<ScoreFormat>,
     /// Also write a page with the curves to this folder: index.html and its figures
     #[arg(long, value_name = "DIR")]
     report: Option<PathBuf>,
@@ -78,7 +78,7 @@ pub(crate) struct PolicySweepArgs {
 
 pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
     let settings = Settings::without_flags()?;
-    args.format.check(&args.output)?;
+    let format = ScoreFormat::of(args.format, &args.output)?;
     let (retrievers, clocks) = clocks(args, &settings)?;
     let policies: Vec<Policy> =
         args.policy.iter().map(|name| name.parse()).collect::<Result<_, _>>()?;
@@ -109,7 +109,7 @@ pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
             curve.policy
         ));
     }
-    write_data(&args.output, written(&swept, args.format)?)?;
+    write_data(&args.output, written(&swept, format)?)?;
     if let Some(folder) = &args.report {
         page::write(folder, &swept)?;
         output::note(format!("report: {}", folder.join("index.html").display()));
