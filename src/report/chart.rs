@@ -50,24 +50,13 @@ impl ChartPage {
             ))
         };
         let figures: String = (1..).zip(&self.charts).filter_map(figure).collect();
-        format!(
-            "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-             <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n\
-             <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
-             <meta name=\"generator\" content=\"repoformer {}\">\n\
-             <meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n\
-             <title>{title}</title>\n<style>\n{}\n</style>\n</head>\n<body>\n\
-             <header class=\"head\">\n<p class=\"kicker\"><span>Repository-level code completion</span></p>\n\
-             <h1>{title}</h1>\n<p class=\"finding\">{}</p>\n</header>\n<main>\n\
-             <section class=\"measure-width\">\n<div class=\"tables\">\n{}</div>\n\
-             <p>{}</p>\n</section>\n<section class=\"measure-width\">\n<div class=\"plates\">\n{figures}</div>\n</section>\n\
-             </main>\n</body>\n</html>\n",
-            env!("CARGO_PKG_VERSION"),
-            page_style(),
-            escape(&self.finding),
-            self.tables.iter().map(PageTable::html).collect::<String>(),
+        let tables: String = self.tables.iter().map(PageTable::html).collect();
+        let main = format!(
+            "<section class=\"measure-width\">\n<div class=\"tables\">\n{tables}</div>\n\
+             <p>{}</p>\n</section>\n<section class=\"measure-width\">\n<div class=\"plates\">\n{figures}</div>\n</section>\n",
             escape(&self.note),
-        )
+        );
+        document(&title, &escape(&self.finding), &main)
     }
 
     /// Returns the charts as files: names (`budget.svg`) and contents.
@@ -97,4 +86,73 @@ impl PageTable {
         }
         html + "</table>\n</div>\n"
     }
+}
+
+/// A page that links others.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct IndexPage {
+    /// Heading.
+    pub title: String,
+    /// The pages, in order.
+    pub links: Vec<PageLink>,
+}
+
+/// A link to a page.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct PageLink {
+    /// Title of the page.
+    pub title: String,
+    /// Its place, relative to the page that links it: `line/index.html`.
+    pub path: String,
+    /// Main result, as HTML: see [`Report::finding`](super::Report::finding).
+    pub finding: String,
+}
+
+impl IndexPage {
+    /// Returns the page as HTML, in UTF-8; it runs no script.
+    ///
+    /// ```
+    /// use repoformer::report::{IndexPage, PageLink};
+    /// let link = PageLink { title: "A < B".into(), path: "a b/index.html".into(), finding: "<b>rg1</b>".into() };
+    /// let page = IndexPage { title: "Reports".into(), links: vec![link] };
+    /// assert!(page.html().contains("<a href=\"a%20b/index.html\">A &lt; B</a>: <b>rg1</b>"));
+    /// ```
+    pub fn html(&self) -> String {
+        let item = |PageLink { title, path, finding }: &PageLink| {
+            format!("<li><a href=\"{}\">{}</a>: {finding}</li>\n", url(path), escape(title))
+        };
+        let items: String = self.links.iter().map(item).collect();
+        let main = format!("<section class=\"measure-width\">\n<ul>\n{items}</ul>\n</section>\n");
+        document(&escape(&self.title), "", &main)
+    }
+}
+
+/// A relative path as a link has it: what is neither plain nor `/` is percent-encoded, a colon of a first folder too.
+fn url(path: &str) -> String {
+    let mut url = String::new();
+    for byte in path.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' | b'/' => {
+                url.push(char::from(byte));
+            }
+            other => url += &format!("%{other:02X}"),
+        }
+    }
+    url
+}
+
+/// A page without scripts; its parts are HTML.
+fn document(title: &str, finding: &str, main: &str) -> String {
+    format!(
+        "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"generator\" content=\"repoformer {}\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n\
+         <title>{title}</title>\n<style>\n{}\n</style>\n</head>\n<body>\n\
+         <header class=\"head\">\n<p class=\"kicker\"><span>Repository-level code completion</span></p>\n\
+         <h1>{title}</h1>\n<p class=\"finding\">{finding}</p>\n</header>\n<main>\n{main}</main>\n</body>\n</html>\n",
+        env!("CARGO_PKG_VERSION"),
+        page_style(),
+    )
 }

@@ -12,7 +12,7 @@
 //! - [`Report::gain`]: gains over the baseline; `group`: tasks by length and by retrieved identifiers.
 //! - `figures`: one file per figure, over a small SVG writer for page and file.
 //! - `data`: tasks and texts as compressed blocks; lines repeat, so each is stored once.
-//! - [`ChartPage`]: a smaller page with a table and line charts.
+//! - [`ChartPage`]: a smaller page with a table and line charts; [`IndexPage`]: links to pages.
 //! - `page`: the tables, and the page's skeleton, style and scripts as separate files.
 //!
 //! ```
@@ -49,7 +49,7 @@ mod page;
 mod text;
 
 pub use crate::prompt::shown::Fragment;
-pub use chart::{ChartPage, PageTable};
+pub use chart::{ChartPage, IndexPage, PageLink, PageTable};
 pub use figures::chart::{Chart, ChartForm, Line};
 pub use model::{BaselineComparison, Report, ReportMeasure, ReportTask, System, TaskOutcome};
 
@@ -57,6 +57,11 @@ impl Report {
     /// Returns the report as one page of HTML, in UTF-8.
     pub fn page(&self) -> String {
         page::page(self)
+    }
+
+    /// Returns the main result as a sentence of HTML.
+    pub fn finding(&self) -> String {
+        page::finding(self)
     }
 
     /// Returns the figures as files: names (`gain-rg1.svg`) and contents. Empty figures are left out.

@@ -27,6 +27,11 @@ pub(super) fn page_style() -> &'static str {
     STYLES[0]
 }
 
+/// Renders the main result.
+pub(super) fn finding(report: &Report) -> String {
+    finding::html(report)
+}
+
 /// Renders the whole page.
 pub(super) fn page(report: &Report) -> String {
     let lengths = Lengths::of(report);
