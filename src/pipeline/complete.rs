@@ -51,7 +51,11 @@ pub fn complete(
         if let Some(server) = &completion.server {
             if report.is_dry() {
                 let foreseen = server.foresee(experiment, mode, &path, completion)?;
+                // Answers of a batch have no times, and those that were kept may have none.
+                let asks = foreseen.requests.is_some_and(|requests| requests > 0);
                 report.foresee(path, &identity, foreseen)?;
+                let times = experiment.layout.latency(mode, &completion.model);
+                report.foresee_times(times, TIMES, asks && server.asked.is_some());
                 continue;
             }
             server.forget_incomplete(experiment, mode, &path, completion)?;
@@ -70,6 +74,8 @@ pub fn complete(
             Ok(LineTotals { records: predictions.records, ..LineTotals::default() })
         })?;
         if report.is_dry() {
+            let times = experiment.layout.latency(mode, &completion.model);
+            report.foresee_times(times, TIMES, true);
             continue;
         }
         // What failed is told in the runs after, too.
@@ -91,6 +97,9 @@ pub fn complete(
     }
     Ok(report)
 }
+
+/// Kind of a file of times, in words.
+const TIMES: &str = "times of tasks";
 
 fn incomplete(path: &Path, predictions: u64, prompts: u64) -> Error {
     Error::Artifact {

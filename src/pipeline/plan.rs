@@ -51,6 +51,8 @@ pub enum Verdict {
     Upstream(Vec<(String, PathBuf)>),
     /// It is written each time.
     EachTime,
+    /// It is written on a condition that is only known then, in words.
+    Perhaps(&'static str),
 }
 
 /// Predictions of a model on a server, before it is asked.
@@ -73,6 +75,7 @@ impl Verdict {
             Self::Incomplete { .. } => "incomplete",
             Self::Upstream(_) => "upstream",
             Self::EachTime => "each-time",
+            Self::Perhaps(_) => "perhaps",
         }
     }
 
@@ -96,15 +99,15 @@ impl Verdict {
                 format!("made again if {noun} changes: {}", names.join(", "))
             }
             Self::EachTime => "written each time".into(),
+            Self::Perhaps(condition) => format!("written if {condition}"),
         })
     }
 }
 
 impl Planned {
-    /// Written each time, current or not.
-    pub fn each_time(path: &Path, kind: &str) -> Self {
-        let (path, kind) = (path.to_owned(), kind.to_owned());
-        Self { path, kind, verdict: Verdict::EachTime, requests: None }
+    /// A file that is no artifact.
+    pub fn file(path: PathBuf, kind: &str, verdict: Verdict) -> Self {
+        Self { path, kind: kind.to_owned(), verdict, requests: None }
     }
 
     /// Returns `artifact, kind, state, reason[, differences][, upstream][, requests]`.

@@ -64,10 +64,10 @@ pub fn gather(about: About, contenders: Vec<Contender>) -> Result<Report> {
     let samples =
         contenders.iter().filter_map(|one| Some(one.evaluation.scores.as_ref().ok()?.samples()));
     let samples: Vec<usize> = samples.collect();
-    let mut measures = measures(&metrics);
     let is_executed = contenders.iter().any(|contender| !contender.executed.is_empty());
-    let main = measures.iter().position(|measure| measure.value == "es").unwrap_or(0);
-    let exact = measures.iter().position(|measure| measure.value == "em");
+    let names: Vec<&str> = contenders.iter().map(|contender| contender.name.as_str()).collect();
+    let Report { mut measures, main, exact, tasks: shown, baseline, .. } =
+        frame(&about, &tasks, &metrics, &names);
     if is_executed {
         measures.push(ReportMeasure {
             metric: "unit tests".into(),
@@ -75,10 +75,6 @@ pub fn gather(about: About, contenders: Vec<Contender>) -> Result<Report> {
             title: "unit-test pass rate of the tasks whose tests can tell".into(),
         });
     }
-    let baseline = match &about.baseline {
-        None => (contenders.len() > 1).then_some(0),
-        Some(name) => contenders.iter().position(|contender| contender.name == *name),
-    };
     let mut systems = Vec::new();
     let mut sides = Vec::new();
     for contender in contenders {
@@ -121,11 +117,45 @@ pub fn gather(about: About, contenders: Vec<Contender>) -> Result<Report> {
         measures,
         main,
         exact,
-        tasks: tasks.tasks.iter().map(shown).collect(),
+        tasks: shown,
         systems,
         baseline,
         few: few_repositories(&tasks),
     })
+}
+
+/// A report before anything is measured: its tasks, measures, and systems by their names.
+fn frame(about: &About, tasks: &TaskSet, metrics: &[Metric], names: &[&str]) -> Report {
+    let measures = measures(metrics);
+    let named = |name: &&str| System { name: (*name).to_owned(), ..System::default() };
+    Report {
+        main: measures.iter().position(|measure| measure.value == "es").unwrap_or(0),
+        exact: measures.iter().position(|measure| measure.value == "em"),
+        measures,
+        tasks: tasks.tasks.iter().map(shown).collect(),
+        systems: names.iter().map(named).collect(),
+        baseline: match &about.baseline {
+            None => (names.len() > 1).then_some(0),
+            Some(name) => names.iter().position(|other| other == name),
+        },
+        ..Report::default()
+    }
+}
+
+/// Names of the figures of a report on systems, and whether each is drawn whatever they predict; the others are where prompts
+/// show something that was retrieved.
+pub fn foresee_figures(tasks: &TaskSet, metrics: &[Metric], names: &[&str]) -> Vec<(String, bool)> {
+    let mut report = frame(&About::default(), tasks, metrics, names);
+    let names = |report: &Report| report.figures().into_iter().map(|(name, _)| name);
+    let sure: Vec<String> = names(&report).collect();
+    for system in &mut report.systems {
+        system.outcomes = vec![Some(TaskOutcome {
+            values: vec![0.0; report.measures.len()],
+            identifiers_retrieved: Some(0.0),
+            ..TaskOutcome::default()
+        })];
+    }
+    names(&report).map(|name| (name.clone(), sure.contains(&name))).collect()
 }
 
 /// The metric of each of their values.

@@ -186,6 +186,22 @@ impl StageReport {
         Ok(())
     }
 
+    /// Adds to a dry run the times that are written with the artifact that was decided last; of some, it is not known before
+    /// whether they will be measured.
+    pub(super) fn foresee_times(&mut self, path: PathBuf, kind: &str, are_measured: bool) {
+        let Some(of) = self.planned.last() else { return };
+        let upstream = || Verdict::Upstream(vec![(of.kind.clone(), of.path.clone())]);
+        let verdict = match &of.verdict {
+            Verdict::Current if path.exists() => Verdict::Current,
+            Verdict::Current => return,
+            _ if path.exists() => upstream(),
+            Verdict::Upstream(_) => upstream(),
+            _ if are_measured => Verdict::Missing,
+            _ => Verdict::Perhaps("the server's answers were timed"),
+        };
+        self.planned.push(Planned::file(path, kind, verdict));
+    }
+
     fn decided(&mut self, path: PathBuf, verdict: Verdict, header: Header) -> Header {
         let kind = header.identity.kind.clone();
         self.planned.push(Planned { path, kind, verdict, requests: None });

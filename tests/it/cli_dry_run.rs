@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use serde_json::{Value, json};
 
 use crate::support::server::{completion, refusal, server};
-use crate::support::{Place, task};
+use crate::support::{Place, Ran, parse_jsonl, task};
 
 /// Artifacts that a dry run lists. What is in two benchmarks' plans is listed with the first of them.
 struct Plan(BTreeMap<String, Value>);
@@ -13,7 +13,7 @@ struct Plan(BTreeMap<String, Value>);
 impl Plan {
     fn of(place: &Place, args: &[&str]) -> Self {
         let before = place.times(".");
-        let dry = place.stage(&[args, &["--dry-run", "--format", "json"]].concat()).done();
+        let dry = started(place, &[args, &["--dry-run", "--format", "json"]].concat()).done();
         assert_eq!(place.times("."), before, "a dry run wrote something");
         let records: Vec<Value> = serde_json::from_str(&dry.stdout).unwrap();
         let mut artifacts = BTreeMap::new();
@@ -42,7 +42,7 @@ impl Plan {
     /// All that was written is not said to be current, and all that is said to be made was written.
     fn check(&self, place: &Place, args: &[&str]) {
         let before = place.times(".");
-        let ran = place.stage(&[args, &["--verbose"]].concat()).done();
+        let ran = started(place, &[args, &["--verbose"]].concat()).done();
         let after = place.times(".");
         let written: BTreeSet<&str> = after
             .iter()
@@ -55,7 +55,8 @@ impl Plan {
             assert_ne!(record["state"], "current", "{path} was written");
         }
         for (path, record) in &self.0 {
-            let is_sure = !["current", "upstream"].contains(&record["state"].as_str().unwrap());
+            let may_be = ["current", "upstream", "perhaps"];
+            let is_sure = !may_be.contains(&record["state"].as_str().unwrap());
             assert!(
                 !is_sure || written.contains(path.as_str()),
                 "{path} was not written: {record}"
@@ -75,14 +76,18 @@ impl Plan {
     }
 }
 
-/// Headers, measurements, answers of servers and a page's figures, which are no artifacts.
+/// A command with the data of a place; without any, that of the demonstration.
+fn started(place: &Place, args: &[&str]) -> Ran {
+    match place.path("tasks.jsonl").exists() {
+        true => place.stage(args),
+        false => place.run(args),
+    }
+}
+
+/// Headers, times of searches, and answers of servers: what goes with an artifact, and is listed as none.
 fn is_beside(path: &str) -> bool {
     let name = path.rsplit('/').next().unwrap();
-    name.starts_with('.')
-        || name.ends_with(".time.json")
-        || path.starts_with("cache/latency/")
-        || path.starts_with("cache/journal/")
-        || path.starts_with("page/") && name != "index.html"
+    name.starts_with('.') || name.ends_with(".time.json") || path.starts_with("cache/journal/")
 }
 
 /// Plans a run, checks it, and returns the states.
@@ -97,15 +102,15 @@ fn a_run_does_what_was_planned() {
     let place = Place::new();
     let run = ["run"];
     let empty = planned(&place, &run);
-    assert_eq!(empty.states(), [("missing", 34)].into());
+    assert_eq!(empty.states(), [("missing", 38)].into());
     let done = planned(&place, &run);
-    assert_eq!(done.states(), [("current", 34)].into());
+    assert_eq!(done.states(), [("current", 38)].into());
 
     // Another parameter: the search is of another name, prompts are stale, and all behind them depends on them.
     let other = planned(&place, &["run", "--top-k", "3"]);
     assert_eq!(
         other.states(),
-        [("missing", 6), ("stale", 3), ("upstream", 10), ("current", 15)].into()
+        [("missing", 6), ("stale", 3), ("upstream", 13), ("current", 16)].into()
     );
     let prompts = &other.0["cache/prompts/tasks/rg1-one-gram-ws-20-ss-2.jsonl"];
     assert_eq!(prompts["reason"], "top-k was 20, is 3");
@@ -140,7 +145,7 @@ fn a_run_does_what_was_planned() {
     assert_eq!(broken.of_state("missing"), [retrieval]);
     assert_eq!(broken.of_state("damaged"), [vectors]);
     assert!(!broken.of_state("upstream").is_empty());
-    assert_eq!(Plan::of(&place, &run).states(), [("current", 34)].into());
+    assert_eq!(Plan::of(&place, &run).states(), [("current", 38)].into());
 }
 
 #[test]
@@ -159,9 +164,9 @@ fn other_versions_benchmarks_and_profiles_are_planned_too() {
     let both = ["run", "--tasks", "tasks.jsonl", "--tasks", "more.jsonl"];
     let plan = planned(&place, &both);
     // The fragments of both are the same.
-    assert_eq!(plan.states(), [("current", 34), ("missing", 30)].into());
+    assert_eq!(plan.states(), [("current", 38), ("missing", 34)].into());
     let dry = place.stage(&[&both[..], &["--dry-run"]].concat()).done();
-    assert!(dry.stdout.ends_with("in all: 68 current\n"), "{}", dry.stdout);
+    assert!(dry.stdout.ends_with("in all: 76 current\n"), "{}", dry.stdout);
 
     for (profile, each_time) in [("repoformer-paper", 1), ("crosscodeeval", 0)] {
         let mut run = vec!["run", "--profile", profile, "--mode", "none,rg1", "--report=page"];
@@ -170,15 +175,16 @@ fn other_versions_benchmarks_and_profiles_are_planned_too() {
         }
         let plan = planned(&place, &run);
         assert!(plan.states()["missing"] > 8, "{profile}: {:?}", plan.states());
-        // Besides what a policy chooses, the page.
+        // The page, its manifest and figures of means, gains, outcomes and lengths; with a policy also what it chooses, and its
+        // gains. Whether identifiers are found is known then.
         let again = planned(&place, &run);
         let states = again.states();
         assert_eq!(
             states.keys().copied().collect::<Vec<_>>(),
-            ["current", "each-time"],
+            ["current", "each-time", "perhaps"],
             "{profile}"
         );
-        assert_eq!(states["each-time"], each_time + 1, "{profile}");
+        assert_eq!(states["each-time"], 2 * each_time + 6, "{profile}");
     }
 }
 
@@ -208,10 +214,13 @@ fn requests_are_counted_and_no_server_is_asked() {
     let predictions = "cache/predictions/tasks/none-one-gram-ws-20-ss-2-m.jsonl";
     // Without the prompts, nobody knows.
     assert_eq!(plan(&place, &[]).0[predictions].get("requests"), None);
+    let times = "cache/latency/tasks/none-one-gram-ws-20-ss-2-m.jsonl";
+    assert_eq!(plan(&place, &[]).0[times]["state"], "perhaps");
     for stage in ["window", "vectorize", "search", "prompt"] {
         place.stage(&[stage]).done();
     }
     assert_eq!(plan(&place, &[]).0[predictions]["requests"], 3);
+    assert_eq!(plan(&place, &[]).0[times]["state"], "missing");
     assert!(!place.path("cache/journal").exists());
     assert!(seen.lock().unwrap().is_empty());
 
@@ -250,10 +259,100 @@ fn a_plan_takes_the_place_of_no_results() {
     assert_eq!(place.read("table.txt"), "results\n");
 }
 
+/// Outside its project, its files are part of what a run writes; of its three benchmarks there is a report each, and a page that
+/// links them.
 #[test]
-fn the_demonstration_outside_its_project_is_planned_without_its_files() {
+fn the_demonstration_is_planned_with_all_that_it_writes() {
     let place = Place::empty();
     let dry = place.run(&["run", "--dry-run"]).done();
     assert!(dry.stdout.contains("to make\n"), "{}", dry.stdout);
     assert_eq!(place.count("."), 0, "a dry run wrote something");
+    let run = ["run", "--report=page", "--policy=always,learned@30%", "--mode=none,rg1"];
+    let plan = planned(&place, &run);
+    for path in [
+        "data/cache/demo/data/tasks/line.jsonl",
+        "data/cache/latency/api/rg1-one-gram-ws-20-ss-2-in-context.jsonl",
+        "page/line/figures/gain-rg1.svg",
+        "page/line/figures/manifest.json",
+        "page/index.html",
+    ] {
+        assert!(plan.0.contains_key(path), "{path}");
+    }
+    let again = planned(&place, &run);
+    assert_eq!(
+        again.states().keys().copied().collect::<Vec<_>>(),
+        ["current", "each-time", "perhaps"]
+    );
+    let index = place.read("page/index.html");
+    for benchmark in ["line", "api", "function"] {
+        let link = format!("<li><a href=\"{benchmark}/index.html\">{benchmark}</a>: <b>");
+        assert!(index.contains(&link), "{index}");
+    }
+    assert!(!index.contains("<script"), "{index}");
+}
+
+/// A page that is not the program's own list of reports stays.
+#[test]
+fn the_page_of_several_reports_takes_the_place_of_no_other() {
+    let place = Place::new();
+    place.write("more.jsonl", place.read("tasks.jsonl"));
+    place.write("page/index.html", "mine");
+    let both = ["--tasks", "tasks.jsonl", "--tasks", "more.jsonl"];
+    let run = [&["run", "--mode=none", "--report=page"][..], &both].concat();
+    let refused = ["page/index.html: --report would overwrite this page", "--report=DIR"];
+    place.stage(&run).failed().says(&refused);
+    place.stage(&[&run[..], &["--dry-run"]].concat()).failed().says(&refused);
+    assert_eq!(place.read("page/index.html"), "mine");
+    assert!(!place.path("cache").exists());
+    std::fs::remove_file(place.path("page/index.html")).unwrap();
+    for _ in 0..2 {
+        place.stage(&run).done().says(&["reports: page/index.html"]);
+    }
+}
+
+/// Policies that a run leaves out are not planned, and what leaves them out is said in both.
+#[test]
+fn policies_that_cannot_choose_are_not_planned() {
+    let place = Place::new();
+    let run = ["run", "--mode=none,rg1", "--policy=always,self@0.5,entropy@1"];
+    let left_out =
+        ["self@0.5: left out: it asks a model", "entropy@1: left out: 3 of 3 tasks lack"];
+    let dry = place.stage(&[&run[..], &["--dry-run", "--format=jsonl"]].concat()).partly();
+    let dry = dry.says(&left_out);
+    let of_policies = |paths: &mut dyn Iterator<Item = String>| -> Vec<String> {
+        paths.filter(|path| path.contains("predictions/tasks/") && path.contains("rg1")).collect()
+    };
+    let planned = parse_jsonl(&dry.stdout);
+    let mut paths = planned.iter().map(|one| one["artifact"].as_str().unwrap().to_owned());
+    let mut planned = of_policies(&mut paths);
+    place.stage(&run).partly().says(&left_out);
+    let written = place.times(".");
+    let mut written = of_policies(&mut written.into_keys().filter(|path| !is_beside(path)));
+    planned.sort();
+    written.sort();
+    assert_eq!(planned.len(), 2, "{planned:?}");
+    assert_eq!(written, planned);
+    // Without retrieval, there is nothing to choose.
+    let none = ["run", "--mode=none", "--policy=always", "--dry-run"];
+    place.stage(&none).partly().says(&["policies choose between none and rg1, and are left out"]);
+    // Nor can a policy learn from one repository.
+    let first = place.read("tasks.jsonl").lines().next().unwrap().to_owned();
+    place.write("tasks.jsonl", first + "\n");
+    let learned = ["run", "--mode=none,rg1", "--policy=learned", "--dry-run"];
+    let one = "policy learned: all instances are of one repository";
+    let dry = place.stage(&learned).partly().says(&[one]);
+    assert!(!dry.stdout.contains("learned-rg1"), "{}", dry.stdout);
+}
+
+#[test]
+fn figures_of_the_paper_are_planned() {
+    let place = Place::new();
+    let run = ["run", "--mode=none,rg1", "--paper=figure-3", "--report=page"];
+    let plan = Plan::of(&place, &run);
+    let page = "page/figure-3/index.html";
+    assert_eq!(plan.0[page]["kind"], "page, with its charts beside it");
+    place.stage(&run).done();
+    assert!(place.path(page).exists());
+    let sets: BTreeSet<String> = place.times("page").into_keys().collect();
+    assert!(sets.iter().all(|path| path.starts_with("figure-3/")), "{sets:?}");
 }

@@ -145,6 +145,10 @@ pub fn cached_probabilities(
         report.problems.extend(found.problems);
         Ok(LineTotals { records: found.records, ..LineTotals::default() })
     })?;
+    if report.is_dry() {
+        let times = experiment.layout.decision_latency(mode, &completion.model);
+        report.foresee_times(times, "times of decisions", true);
+    }
     if header.records < prompts.records && !report.is_dry() {
         // What failed is asked for again; the journal has the others.
         std::fs::remove_file(header_path(&path))

@@ -10,9 +10,10 @@ use repoformer::evaluate::executed::{Executed, is_of, read_executed};
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::score::{Missing, Scores, Scoring};
 use repoformer::evaluate::statistics::Resampling;
-use repoformer::pipeline::report::{About, Contender, gather};
-use repoformer::pipeline::{Experiment, cached_predictions, evaluate};
+use repoformer::pipeline::report::{About, Contender, foresee_figures, gather};
+use repoformer::pipeline::{Experiment, Planned, Verdict, cached_predictions, evaluate};
 use repoformer::report::Report;
+use repoformer::retrieve::Mode;
 use repoformer::store::artifact::{digest, parameters, write_file};
 use repoformer::store::manifest::Manifest;
 use serde_json::Value;
@@ -20,7 +21,7 @@ use serde_json::Value;
 use super::eval::scoring;
 use super::experiments::{of_kind, without_repositories};
 use super::mixed;
-use super::session::{completed_modes, completion, open, resampling};
+use super::session::{completed_modes, completion, open, page_in, resampling};
 use crate::output::{self, fail, unknown, write_json};
 use crate::settings::{SettingFlags, Settings};
 
@@ -46,6 +47,66 @@ pub(crate) struct ReportArgs {
     /// Folder for index.html, figures/*.svg and figures/manifest.json; or FILE.html, with its figures in FILE.figures
     #[arg(short, long, value_name = "DIR", default_value = "report")]
     output: PathBuf,
+}
+
+/// Files of a report: its page, and the folder of its figures.
+struct Place {
+    page: PathBuf,
+    folder: PathBuf,
+}
+
+impl Place {
+    /// The files of a folder, or of the page itself if it ends in `.html`.
+    fn of(output: &Path) -> Self {
+        match output.extension().is_some_and(|ending| ending == "html") {
+            true => Self { page: output.to_owned(), folder: output.with_extension("figures") },
+            false => Self { page: page_in(output), folder: output.join("figures") },
+        }
+    }
+
+    fn figure(&self, name: &str) -> PathBuf {
+        self.folder.join(name)
+    }
+
+    fn manifest(&self) -> PathBuf {
+        self.folder.join("manifest.json")
+    }
+}
+
+/// A report that was written.
+pub(super) struct Written {
+    pub(super) page: PathBuf,
+    pub(super) title: String,
+    /// Main result, as HTML.
+    pub(super) finding: String,
+}
+
+/// The files of the report that a run would write on what is completed then, with these policies' choices.
+pub(super) fn planned(
+    experiment: &Experiment,
+    settings: &Settings,
+    policies: &[String],
+    output: &Path,
+) -> Result<Vec<Planned>> {
+    let tasks = experiment.tasks()?;
+    let completion = completion(&of_kind(settings, experiment.tasks.as_ref()))?;
+    let modes = completed_modes(settings, experiment, &completion)?.0;
+    let mut names: Vec<&str> = modes.iter().map(|mode| mode.name()).collect();
+    names.extend(policies.iter().map(String::as_str));
+    let metrics = scoring(settings, experiment, &METRICS)?.metrics;
+    let retrieves = modes.iter().any(|mode| *mode != Mode::Without);
+    let place = Place::of(output);
+    let mut files = vec![Planned::file(place.page.clone(), "report", Verdict::EachTime)];
+    for (name, is_sure) in foresee_figures(tasks, &metrics, &names) {
+        let verdict = match is_sure {
+            true => Verdict::EachTime,
+            false if retrieves => Verdict::Perhaps("prompts show what was retrieved"),
+            false => continue,
+        };
+        files.push(Planned::file(place.figure(&name), "figure", verdict));
+    }
+    files.push(Planned::file(place.manifest(), "manifest of a page", Verdict::EachTime));
+    Ok(files)
 }
 
 /// Metrics of a report, unless others are named.
@@ -102,8 +163,8 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         resampling: resampling(&settings)?,
         allow_mixed: args.allow_mixed,
     };
-    let place = make(&experiment, sources, &making, &args.output)?;
-    output::note(format!("report: {}", place.display()));
+    let written = make(&experiment, sources, &making, &args.output)?;
+    output::note(format!("report: {}", written.page.display()));
     Ok(())
 }
 
@@ -142,13 +203,13 @@ pub(super) fn of_cache(experiment: &Experiment, settings: &Settings) -> Result<V
     Ok(sources)
 }
 
-/// Writes a report; returns the path of its page. `output` is a folder, or the page itself if it ends in `.html`.
+/// Writes a report. `output` is a folder, or the page itself if it ends in `.html`.
 pub(super) fn make(
     experiment: &Experiment,
     sources: Vec<Source>,
     making: &Making,
     output: &Path,
-) -> Result<PathBuf> {
+) -> Result<Written> {
     check_names(&sources, making)?;
     let Some(tasks) = &experiment.tasks else {
         bail!("--tasks is not set, so there is nothing to report on")
@@ -211,7 +272,9 @@ pub(super) fn make(
         baseline: making.baseline.clone(),
         resampling: making.resampling,
     };
-    write(&gather(about, contenders)?, manifest, output)
+    let report = gather(about, contenders)?;
+    let page = write(&report, manifest, &Place::of(output))?;
+    Ok(Written { page, finding: report.finding(), title: report.title })
 }
 
 /// Parameters of a system, from its cached artifacts.
@@ -296,33 +359,27 @@ fn provenance(manifest: &Value) -> Vec<(String, String)> {
     lines
 }
 
-fn write(report: &Report, mut manifest: Manifest, output: &Path) -> Result<PathBuf> {
-    let is_page = output.extension().is_some_and(|ending| ending == "html");
-    let (page, folder) = if is_page {
-        (output.to_owned(), output.with_extension("figures"))
-    } else {
-        (output.join("index.html"), output.join("figures"))
-    };
-    remove_old_figures(&folder)?;
+fn write(report: &Report, mut manifest: Manifest, place: &Place) -> Result<PathBuf> {
+    remove_old_figures(place)?;
     let text = report.page();
-    write_file(&page, text.as_bytes())?;
+    write_file(&place.page, text.as_bytes())?;
     manifest.digest("index.html", &digest(text.as_bytes()));
     for (name, svg) in report.figures() {
-        write_file(&folder.join(&name), svg.as_bytes())?;
+        write_file(&place.figure(&name), svg.as_bytes())?;
         manifest.digest(&name, &digest(svg.as_bytes()));
     }
-    write_json(&folder.join("manifest.json"), &manifest.to_record())?;
-    Ok(page)
+    write_json(&place.manifest(), &manifest.to_record())?;
+    Ok(place.page.clone())
 }
 
 /// Removes the figures of an earlier report: a folder holds those of one report.
-fn remove_old_figures(folder: &Path) -> Result<()> {
-    let manifest = std::fs::read(folder.join("manifest.json")).unwrap_or_default();
+fn remove_old_figures(place: &Place) -> Result<()> {
+    let manifest = std::fs::read(place.manifest()).unwrap_or_default();
     let manifest: Value = serde_json::from_slice(&manifest).unwrap_or_default();
     let inputs = manifest["inputs"].as_array().into_iter().flatten();
     let names = inputs.filter_map(|input| input["name"].as_str());
     for name in names.filter(|name| name.ends_with(".svg") && !name.contains('/')) {
-        let path = folder.join(name);
+        let path = place.figure(name);
         if let Err(error) = std::fs::remove_file(&path)
             && error.kind() != std::io::ErrorKind::NotFound
         {

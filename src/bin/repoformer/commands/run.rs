@@ -7,7 +7,10 @@ use std::time::Instant;
 use anyhow::{Result, bail};
 use clap::Args;
 use repoformer::evaluate::statistics::Resampling;
-use repoformer::pipeline::{self, Completion, Experiment, Layout, Planned, has_predictions};
+use repoformer::pipeline::{
+    self, Completion, Experiment, Layout, Planned, Verdict, has_predictions,
+};
+use repoformer::report::{IndexPage, PageLink};
 use repoformer::retrieve::{Mode, REPOCODER_MODES};
 use repoformer::store::artifact::write_file;
 use tempfile::TempDir;
@@ -18,10 +21,10 @@ use super::experiments::{
     possible_modes,
 };
 use super::paper::{self, Panel, Paper, tasks_of};
-use super::report::{self, Making};
+use super::report::{self, Making, Written};
 use super::rows::{self, Row, Rows};
 use super::selective::{Policies, Selected};
-use super::session::{begin, modes, resampling, seed};
+use super::session::{begin, modes, page_in, resampling, seed};
 use super::stage_log::StageLog;
 use super::stages::read_predictions;
 use super::tests_of_run::TestResults;
@@ -43,7 +46,8 @@ pub(crate) struct RunArgs {
     /// File for the table (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
-    /// Also write a report of each task file, as BENCHMARK/index.html in this folder [default: report in the cache folder]
+    /// Also write a report of each task file, as BENCHMARK/index.html in this folder, and of several index.html, which links
+    /// them [default: report in the cache folder]
     #[arg(long, value_name = "DIR", num_args = 0..=1, require_equals = true)]
     report: Option<Option<PathBuf>>,
     /// Probabilities of the token that asks for retrieval, for policy self, from `complete --probability-of` (repeatable)
@@ -74,7 +78,8 @@ pub(super) const DEMO_FILES: &[(&str, &str)] = demo::FILES;
 
 pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let (begin, mut log) = (Instant::now(), StageLog::new(args.dry_run));
-    let (settings, _demo) = settings(&args.settings, args.dry_run)?;
+    let Begun { settings, is_elsewhere, removed: _removed } =
+        settings(&args.settings, args.dry_run)?;
     let output = if args.dry_run { Path::new("-") } else { &args.output };
     let format = ScoreFormat::of(args.format, output)?;
     check_not_tasks(&settings, Some(&args.output))?;
@@ -117,11 +122,18 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         tests.check_pairs()?;
     }
     let (mut rows, mut places) = (Vec::new(), Vec::new());
-    let (mut measured, mut panels) = (Vec::new(), Vec::new());
+    let (mut measured, mut panels, mut is_judged) = (Vec::new(), Vec::new(), false);
     let mut walked = None;
     let resampling = resampling(&settings)?;
     let mut experiments = experiments_of(&settings, &modes)?;
     experiments.iter_mut().for_each(|(experiment, _)| log.begin(experiment));
+    if is_elsewhere && log.is_dry() {
+        log.add_files("demo", planned_demo(&demo_folder(&settings)?));
+    }
+    let mut reports = match (&args.report, &paper) {
+        (Some(folder), None) => Some(Reports::of(folder, &settings, experiments.len())?),
+        _ => None,
+    };
     // Before the hours of completing, too.
     for (experiment, settings) in &experiments {
         if experiment.tasks.is_none() {
@@ -178,10 +190,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
             }
         }
         if log.is_dry() {
-            policies.plan(&experiment, &modes, &completion, &settings, &mut log)?;
-            if let (Some(folder), None) = (&args.report, &paper) {
-                let page = page(folder, &experiment).join("index.html");
-                log.add("report", &experiment, vec![Planned::each_time(&page, "report")]);
+            let chosen = policies.plan(&experiment, &modes, &completion, &settings, &mut log);
+            is_judged |= chosen.is_some();
+            if let Some(reports) = &reports {
+                let folder = reports.folder.join(&experiment.name);
+                let chosen = chosen.unwrap_or_default();
+                let files = report::planned(&experiment, &settings, &chosen, &folder)?;
+                log.add("report", &experiment, files);
             }
             continue;
         }
@@ -216,16 +231,26 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
             }
             continue;
         }
-        if let Some(folder) = &args.report {
-            let folder = page(folder, &experiment);
-            let page = log.timed("report", || {
-                let page = leave_report(&experiment, &settings, &folder, selected, resampling)?;
-                Ok((page, false))
+        if let Some(reports) = &mut reports {
+            let folder = reports.folder.join(&experiment.name);
+            let written = log.timed("report", || {
+                let report = leave_report(&experiment, &settings, &folder, selected, resampling)?;
+                Ok((report, false))
             })?;
-            places.push(format!("report: {}", page.display()));
+            places.push(format!("report: {}", written.page.display()));
+            reports.add(&experiment, written);
         }
     }
     if log.is_dry() {
+        let verdict = Verdict::EachTime;
+        let index = reports.as_ref().and_then(Reports::index);
+        let index = index.map(|path| Planned::file(path, "page of the reports", verdict.clone()));
+        log.add_files("report", index.into_iter().collect());
+        if let Some(Paper::Figure(figure)) = paper.as_ref().filter(|_| is_judged && !is_walk) {
+            let page = page_in(&figure_folder(args, &settings, figure)?);
+            let page = Planned::file(page, "page, with its charts beside it", verdict);
+            log.add_files("figure", vec![page]);
+        }
         // A plan takes the place of no results.
         return write_data(Path::new("-"), written(&log, format)?);
     }
@@ -241,14 +266,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         }
         Some(Paper::Figure(_)) if walked.is_some() => walked.unwrap_or_default(),
         Some(Paper::Figure(figure)) => {
-            let cache: PathBuf = settings.parsed("cache-dir")?;
-            let folder = args.report.clone().flatten().unwrap_or_else(|| cache.join("report"));
-            let folder = folder.join(figure.name());
-            places.push(format!("figure: {}", folder.join("index.html").display()));
+            let folder = figure_folder(args, &settings, figure)?;
+            places.push(format!("figure: {}", page_in(&folder).display()));
             figure.draw(&panels, &folder, format)?
         }
         None => written(&Rows(&rows), format)?,
     };
+    if let Some(index) = reports.as_ref().map(Reports::write).transpose()?.flatten() {
+        places.push(format!("reports: {}", index.display()));
+    }
     write_data(&args.output, data)?;
     rows::tell_of_crowds(&rows);
     all.tell_of_shares();
@@ -258,10 +284,71 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     Ok(())
 }
 
-/// Folder of a benchmark's report.
-fn page(folder: &Option<PathBuf>, experiment: &Experiment) -> PathBuf {
-    let folder = folder.clone().unwrap_or_else(|| experiment.layout.cache.join("report"));
-    folder.join(&experiment.name)
+/// Folder that reports and figures are written to.
+fn report_folder(given: Option<&PathBuf>, settings: &Settings) -> Result<PathBuf> {
+    Ok(match given {
+        Some(folder) => folder.clone(),
+        None => settings.parsed::<PathBuf>("cache-dir")?.join("report"),
+    })
+}
+
+/// Folder of a figure of the paper.
+fn figure_folder(args: &RunArgs, settings: &Settings, figure: &paper::Figure) -> Result<PathBuf> {
+    let given = args.report.as_ref().and_then(Option::as_ref);
+    Ok(report_folder(given, settings)?.join(figure.name()))
+}
+
+/// The reports of a run, and the page that links them where there are several.
+struct Reports {
+    folder: PathBuf,
+    count: usize,
+    links: Vec<PageLink>,
+}
+
+impl Reports {
+    fn of(folder: &Option<PathBuf>, settings: &Settings, count: usize) -> Result<Self> {
+        let folder = report_folder(folder.as_ref(), settings)?;
+        let reports = Self { folder, count, links: Vec::new() };
+        if let Some(index) = reports.index().filter(|index| index.exists()) {
+            let text = std::fs::read(&index).unwrap_or_default();
+            let text = String::from_utf8_lossy(&text);
+            if !is_own_index(&text) {
+                return fail(
+                    format!("{}: --report would overwrite this page", index.display()),
+                    "name another folder: --report=DIR; this one gets a page that links its reports",
+                );
+            }
+        }
+        Ok(reports)
+    }
+
+    /// The page that links several.
+    fn index(&self) -> Option<PathBuf> {
+        (self.count > 1).then(|| page_in(&self.folder))
+    }
+
+    fn add(&mut self, experiment: &Experiment, Written { page, title, finding }: Written) {
+        let name = page.file_name().unwrap_or_default().to_string_lossy();
+        let path = format!("{}/{name}", experiment.name);
+        self.links.push(PageLink { title, path, finding });
+    }
+
+    /// Writes the page that links the reports, where there are several; returns its path.
+    fn write(&self) -> Result<Option<PathBuf>> {
+        let Some(index) = self.index() else { return Ok(None) };
+        let page = IndexPage { title: INDEX.into(), links: self.links.clone() };
+        write_file(&index, page.html().as_bytes())?;
+        Ok(Some(index))
+    }
+}
+
+/// Title of the page that links the reports of a run.
+const INDEX: &str = "Reports of a run";
+
+/// Whether a page is one that links reports.
+fn is_own_index(page: &str) -> bool {
+    let marks = ["content=\"repoformer ", &format!("<title>{INDEX}</title>")];
+    marks.iter().all(|mark| page.contains(mark))
 }
 
 /// Reports completions without times: they are not made again only to be measured.
@@ -283,7 +370,7 @@ fn leave_report(
     folder: &Path,
     selected: Vec<Selected>,
     resampling: Resampling,
-) -> Result<PathBuf> {
+) -> Result<Written> {
     let making =
         Making::of(super::eval::scoring(settings, experiment, &report::METRICS)?, resampling);
     let mut sources = report::of_cache(experiment, settings)?;
@@ -298,13 +385,48 @@ fn place(experiment: &Experiment) -> String {
     format!("artifacts: {}", cache.join(stages).join(benchmark).display())
 }
 
-/// The given settings, or the demonstration's where no data is named. A dry run has its files in a folder that is removed with
-/// the second value.
-fn settings(flags: &SettingFlags, is_dry: bool) -> Result<(Settings, Option<TempDir>)> {
+/// Settings of a run, and what they need.
+struct Begun {
+    settings: Settings,
+    /// Whether the demonstration's files are not here, and lie in the cache.
+    is_elsewhere: bool,
+    /// Folder of a dry run's, which is removed with this.
+    removed: Option<TempDir>,
+}
+
+/// Folder of the demonstration's files, where they are not here.
+fn demo_folder(settings: &Settings) -> Result<PathBuf> {
+    Ok(settings.parsed::<PathBuf>("cache-dir")?.join("demo"))
+}
+
+/// Files of the demonstration in a folder, their texts, and whether they are there.
+fn demo_files(root: &Path) -> impl Iterator<Item = (PathBuf, &'static str, bool)> {
+    demo::FILES.iter().map(move |(path, text)| {
+        let path = root.join(path);
+        let is_there = std::fs::read(&path).ok().as_deref() == Some(text.as_bytes());
+        (path, *text, is_there)
+    })
+}
+
+/// What a run would do with the files of the demonstration.
+fn planned_demo(root: &Path) -> Vec<Planned> {
+    let planned = demo_files(root).map(|(path, _, is_there)| {
+        let verdict = match (is_there, path.exists()) {
+            (true, _) => Verdict::Current,
+            (false, false) => Verdict::Missing,
+            (false, true) => Verdict::Damaged("another text than the program's".into()),
+        };
+        Planned::file(path, "file of the demonstration", verdict)
+    });
+    planned.collect()
+}
+
+/// The given settings, or the demonstration's where no data is named.
+fn settings(flags: &SettingFlags, is_dry: bool) -> Result<Begun> {
     let given = Settings::resolve(flags)?;
     let named = ["repos-dir", "tasks"];
     if named.iter().any(|key| given.text(key).is_some()) {
-        return Ok((begin(given, flags)?, None));
+        return Ok(Begun { settings: begin(given, flags)?, is_elsewhere: false, removed: None });
     }
     let has_settings = ["profile", "config"].iter().any(|key| given.text(key).is_some());
     let presets = if has_settings {
@@ -321,21 +443,19 @@ fn settings(flags: &SettingFlags, is_dry: bool) -> Result<(Settings, Option<Temp
     // Another project's data/repos is not the demonstration's.
     let mut named = ["repos-dir", "tasks"].into_iter().flat_map(|key| settings.list(key));
     let here = named.all(|path| Path::new(path).exists());
+    let is_elsewhere = !here && settings.text("repos-dir").is_some();
     let mut removed = None;
-    if !here && settings.text("repos-dir").is_some() {
+    if is_elsewhere {
         let root = match is_dry {
             true => removed.insert(tempfile::tempdir()?).path().to_owned(),
-            false => settings.parsed::<PathBuf>("cache-dir")?.join("demo"),
+            false => demo_folder(&settings)?,
         };
-        for (path, text) in demo::FILES {
-            let path = root.join(path);
-            if std::fs::read(&path).ok().as_deref() != Some(text.as_bytes()) {
-                write_file(&path, text.as_bytes())?;
-            }
+        for (path, text, _) in demo_files(&root).filter(|(.., is_there)| !is_there) {
+            write_file(&path, text.as_bytes())?;
         }
         settings.move_paths(&root);
     }
-    Ok((settings, removed))
+    Ok(Begun { settings, is_elsewhere, removed })
 }
 
 /// Runs every stage.

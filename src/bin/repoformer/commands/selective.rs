@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use anyhow::{Result, bail};
 use repoformer::pipeline::{
     self, Completion, Experiment, Latency, Planned, PromptLayout, Selective, SignalSources,
-    TokenQuestion, cached_probabilities, decision_latencies, forget_outdated, selective,
+    TokenQuestion, Verdict, cached_probabilities, decision_latencies, forget_outdated, selective,
     write_chosen,
 };
 use repoformer::prompt::style::{DecisionFrame, Style};
@@ -116,28 +116,11 @@ impl Policies {
         if self.is_empty() && settings.text("paper").is_none() {
             return Ok((Vec::new(), None));
         }
-        let mode = RETRIEVING.into_iter().find(|mode| modes.contains(mode));
-        let (Some(mode), true) = (mode, modes.contains(&Mode::Without)) else {
-            let reason = "policies choose between none and rg1, and are left out";
-            if !self.is_empty() {
-                self.left_out(&format!("{}: {reason}", experiment.name));
-            }
+        let Some(mode) = self.retrieving(experiment, modes) else {
             return Ok((Vec::new(), None));
         };
-        let mut probabilities = self.probabilities.clone();
-        let mut decisions = Vec::new();
-        if probabilities.is_empty() && self.asks() {
-            match ask(experiment, completion, settings, &mut StageLog::default()) {
-                Ok(None) => {}
-                Ok(Some((path, latencies))) => {
-                    probabilities.push(path);
-                    decisions = latencies;
-                }
-                Err(reason) => {
-                    self.left_out(&format!("{}: policy self: {reason:#}", experiment.name))
-                }
-            }
-        }
+        let log = &mut StageLog::default();
+        let (probabilities, decisions) = self.decisions(experiment, completion, settings, log);
         let style = || settings.parsed::<Style>("policy-prompt-style");
         let deciding = self.asks().then(style).transpose()?;
         let sources = SignalSources {
@@ -152,15 +135,7 @@ impl Policies {
         self.trained.warn(&found.examples, generator, Some(experiment.scoring.first().name()));
         self.warn_of_targets(experiment, &found.examples);
         let (mut all, mut policies) = (Vec::new(), Vec::new());
-        for chosen in &self.chosen {
-            if asks(chosen.policy) && probabilities.is_empty() {
-                self.left_out(&format!(
-                    "{} {}: left out: it asks a model on a server, which was trained to decide: --endpoint URL --model NAME with its \
-                     --prompt-style, or --policy-endpoint URL --policy-model-name NAME",
-                    experiment.name, chosen.name
-                ));
-                continue;
-            }
+        for chosen in self.possible(experiment, !probabilities.is_empty()) {
             match self.scores(chosen, &found.examples, seed) {
                 Ok(judged) => {
                     let model = &completion.model;
@@ -186,7 +161,7 @@ impl Policies {
         Ok((all, Some(Judged { mode, examples: found.examples, clock, policies })))
     }
 
-    /// Adds what the policies of a dry run would make.
+    /// Adds what the policies of a dry run would make. Returns the names of those that would choose; `None` where none could.
     pub(super) fn plan(
         &self,
         experiment: &Experiment,
@@ -194,24 +169,81 @@ impl Policies {
         completion: &Completion,
         settings: &Settings,
         log: &mut StageLog,
-    ) -> Result<()> {
-        let mode = RETRIEVING.into_iter().find(|mode| modes.contains(mode));
-        let Some(mode) = mode.filter(|_| modes.contains(&Mode::Without)) else {
-            return Ok(());
-        };
-        if self.probabilities.is_empty() && self.asks() {
-            ask(experiment, completion, settings, log)?;
-        }
-        let of_each = self.chosen.iter().map(|chosen| {
+    ) -> Option<Vec<String>> {
+        let mode = self.retrieving(experiment, modes)?;
+        let (probabilities, _) = self.decisions(experiment, completion, settings, log);
+        let possible = self.possible(experiment, !probabilities.is_empty());
+        let of_each = possible.iter().map(|chosen| {
             let layout = &experiment.layout;
             let path = layout.chosen_predictions(&chosen.name, mode, &completion.model);
-            Planned::each_time(&path, "chosen predictions")
+            Planned::file(path, "chosen predictions", Verdict::EachTime)
         });
-        let chosen: Vec<Planned> = of_each.collect();
-        if !chosen.is_empty() {
-            log.add("policies", experiment, chosen);
+        log.add("policies", experiment, of_each.collect());
+        Some(possible.into_iter().map(|chosen| chosen.name.clone()).collect())
+    }
+
+    /// The mode that policies choose beside none. Reports that there is none.
+    fn retrieving(&self, experiment: &Experiment, modes: &[Mode]) -> Option<Mode> {
+        let mode = RETRIEVING.into_iter().find(|mode| modes.contains(mode));
+        let mode = mode.filter(|_| modes.contains(&Mode::Without));
+        if mode.is_none() && !self.is_empty() {
+            let reason = "policies choose between none and rg1, and are left out";
+            self.left_out(&format!("{}: {reason}", experiment.name));
         }
-        Ok(())
+        mode
+    }
+
+    /// Files of the probabilities for policy self, which a server is asked for unless they were given; and what each took.
+    fn decisions(
+        &self,
+        experiment: &Experiment,
+        completion: &Completion,
+        settings: &Settings,
+        log: &mut StageLog,
+    ) -> (Vec<PathBuf>, Vec<Latency>) {
+        if !self.probabilities.is_empty() || !self.asks() {
+            return (self.probabilities.clone(), Vec::new());
+        }
+        match ask(experiment, completion, settings, log) {
+            Ok(None) => (Vec::new(), Vec::new()),
+            Ok(Some((path, latencies))) => (vec![path], latencies),
+            Err(reason) => {
+                self.left_out(&format!("{}: policy self: {reason:#}", experiment.name));
+                (Vec::new(), Vec::new())
+            }
+        }
+    }
+
+    /// The policies that can choose, as far as is known before any task is scored. Reports the others.
+    fn possible(&self, experiment: &Experiment, has_probabilities: bool) -> Vec<&Chosen> {
+        let tasks = experiment.tasks.as_ref().map_or(&[][..], |set| &set.tasks);
+        let refusal = |chosen: &Chosen| {
+            match chosen.policy {
+            policy if asks(policy) && !has_probabilities => Some(
+                "it asks a model on a server, which was trained to decide: --endpoint URL --model NAME with its \
+                 --prompt-style, or --policy-endpoint URL --policy-model-name NAME"
+                    .to_owned(),
+            ),
+            Policy::Entropy if self.samples.is_none() => {
+                let count = tasks.len();
+                Some(format!("{count} of {count} tasks lack {}", lacking(chosen.policy)))
+            }
+            policy => {
+                let repositories = tasks.iter().map(|task| task.repository.as_str());
+                let can_learn = self.trained.check_others(policy, repositories);
+                can_learn.err().map(|reason| format!("{reason:#}"))
+            }
+        }
+        };
+        let can_choose = |chosen: &&Chosen| match refusal(chosen) {
+            None => true,
+            Some(reason) => {
+                let (benchmark, name) = (&experiment.name, &chosen.name);
+                self.left_out(&format!("{benchmark} {name}: left out: {reason}"));
+                false
+            }
+        };
+        self.chosen.iter().filter(can_choose).collect()
     }
 
     /// Warns of tasks whose fragments give the target away to policies that look at them.

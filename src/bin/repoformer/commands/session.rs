@@ -108,7 +108,7 @@ pub(super) fn completed_modes(
     let asked = !settings.list("mode").is_empty();
     let path = |mode: &Mode| experiment.layout.predictions(*mode, &completion.model);
     let modes = modes(settings, experiment.known_modes())?;
-    Ok(modes.into_iter().partition(|mode| asked || path(mode).exists()))
+    Ok(modes.into_iter().partition(|mode| asked || experiment.has(&path(mode))))
 }
 
 /// The model that completes, and the limits of a completion.
@@ -121,9 +121,14 @@ pub(super) fn completion(settings: &Settings) -> Result<Completion> {
     Ok(completion)
 }
 
+/// Path of the page in a folder.
+pub(super) fn page_in(folder: &Path) -> PathBuf {
+    folder.join("index.html")
+}
+
 /// Writes `index.html` and the figures of a page into a folder.
 pub(super) fn write_page(folder: &Path, page: &ChartPage) -> Result<()> {
-    write_file(&folder.join("index.html"), page.html().as_bytes())?;
+    write_file(&page_in(folder), page.html().as_bytes())?;
     for (name, svg) in page.figures() {
         write_file(&folder.join(name), svg.as_bytes())?;
     }

@@ -127,16 +127,24 @@ impl StageLog {
         experiment: &Experiment,
         mut artifacts: Vec<Planned>,
     ) {
-        let (label, benchmark) =
-            (label(name, experiment), experiment.tasks.as_ref().map(|_| experiment.name.clone()));
+        let benchmark = experiment.tasks.as_ref().map(|_| experiment.name.clone());
         // A policy's own model repeats stages.
         for stage in self.planned.iter().filter(|stage| stage.benchmark == benchmark) {
             artifacts.retain(|one| stage.artifacts.iter().all(|other| other.path != one.path));
         }
+        self.push(Stage { name, label: label(name, experiment), benchmark, artifacts });
+    }
+
+    /// Adds files of a dry run that belong to no benchmark.
+    pub(crate) fn add_files(&mut self, name: &'static str, artifacts: Vec<Planned>) {
+        self.push(Stage { name, label: name.to_owned(), benchmark: None, artifacts });
+    }
+
+    fn push(&mut self, stage: Stage) {
         match self.planned.last_mut() {
-            _ if artifacts.is_empty() => {}
-            Some(last) if last.label == label => last.artifacts.extend(artifacts),
-            _ => self.planned.push(Stage { name, label, benchmark, artifacts }),
+            _ if stage.artifacts.is_empty() => {}
+            Some(last) if last.label == stage.label => last.artifacts.extend(stage.artifacts),
+            _ => self.planned.push(stage),
         }
     }
 
@@ -254,16 +262,21 @@ impl Printable for StageLog {
 
 /// `2 to make, 1 that may change, 3 current`
 fn counts<'p>(artifacts: impl Iterator<Item = &'p Planned>) -> String {
-    let (mut make, mut may_change, mut current) = (0, 0, 0);
+    let (mut make, mut may_change, mut current, mut perhaps) = (0, 0, 0, 0);
     for artifact in artifacts {
         match artifact.verdict {
             Verdict::Current => current += 1,
             Verdict::Upstream(_) => may_change += 1,
+            Verdict::Perhaps(_) => perhaps += 1,
             _ => make += 1,
         }
     }
-    let parts =
-        [(make, "to make"), (may_change, "to make if their inputs change"), (current, "current")];
+    let parts = [
+        (make, "to make"),
+        (may_change, "to make if their inputs change"),
+        (perhaps, "that may be made"),
+        (current, "current"),
+    ];
     let parts = parts.into_iter().filter(|(count, _)| *count > 0);
     let parts: Vec<String> =
         parts.map(|(count, what)| format!("{} {what}", group(count))).collect();

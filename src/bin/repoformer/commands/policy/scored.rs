@@ -1,6 +1,6 @@
 //! The scores that policies give instances, and the trained policies among them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use anyhow::Result;
@@ -28,6 +28,34 @@ impl Trained {
             }
         }
         Ok(Self(models))
+    }
+
+    /// Checks that a learned policy without a file has other repositories to learn from, for each of these.
+    ///
+    /// # Errors
+    /// All are of one repository, or of none.
+    pub(crate) fn check_others<'r>(
+        &self,
+        policy: Policy,
+        repositories: impl Iterator<Item = &'r str>,
+    ) -> Result<()> {
+        let Some(kind) = policy.learned().filter(|kind| !self.0.contains_key(kind.name())) else {
+            return Ok(());
+        };
+        let repositories: BTreeSet<&str> = repositories.collect();
+        if repositories.len() > 1 {
+            return Ok(());
+        }
+        let are_named = repositories.iter().any(|name| !name.is_empty());
+        let why = if are_named {
+            "all instances are of one repository"
+        } else {
+            "the tasks name no repository"
+        };
+        fail(
+            format!("policy {kind}: {why}, so there is no other to train on"),
+            "give a trained policy (--model FILE; for `run`, --policy-model FILE), or instances of more repositories",
+        )
     }
 
     /// Warns of policies applied to their training data, to another model's completions, or to gains by another metric.
@@ -136,22 +164,8 @@ pub(crate) fn score(
         let missing = vec![None; examples.len()];
         return Ok(Scored { policy, ordered: missing.clone(), probabilities: Some(missing) });
     }
-    let mut repositories: Vec<&str> =
-        (known.iter().chain(&more)).map(|example| example.repository.as_str()).collect();
-    repositories.sort_unstable();
-    repositories.dedup();
-    if repositories.len() < 2 {
-        let are_named = repositories.iter().any(|name| !name.is_empty());
-        let why = if are_named {
-            "all instances are of one repository"
-        } else {
-            "the tasks name no repository"
-        };
-        return fail(
-            format!("policy {kind}: {why}, so there is no other to train on"),
-            "give a trained policy (--model FILE; for `run`, --policy-model FILE), or instances of more repositories",
-        );
-    }
+    let all = known.iter().chain(&more);
+    trained.check_others(policy, all.map(|example| example.repository.as_str()))?;
     let held_out = hold_out(&known, &more, kind, method)?;
     let spread = |scores: Vec<f64>| -> Vec<Option<f64>> {
         let mut scores = scores.into_iter();
