@@ -221,6 +221,9 @@ fn requests_are_counted_and_no_server_is_asked() {
     }
     assert_eq!(plan(&place, &[]).0[predictions]["requests"], 3);
     assert_eq!(plan(&place, &[]).0[times]["state"], "missing");
+    let args = [&run(&[])[..], &["--dry-run".to_owned()]].concat();
+    let text = place.stage(&args.iter().map(String::as_str).collect::<Vec<_>>()).done().stdout;
+    assert!(text.contains("\n  3 requests to the server\n"), "{text}");
     assert!(!place.path("cache/journal").exists());
     assert!(seen.lock().unwrap().is_empty());
 

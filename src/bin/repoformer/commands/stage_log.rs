@@ -203,8 +203,11 @@ impl Printable for StageLog {
                 artifacts.iter().filter_map(|one| one.requests).reduce(|sum, one| sum + one);
             if let Some(requests) = requests {
                 let noun = plural(requests, "request");
-                let is_open =
-                    |one: &&Planned| one.requests.is_none() && one.verdict != Verdict::Current;
+                let is_open = |one: &&Planned| {
+                    one.kind == "predictions"
+                        && one.requests.is_none()
+                        && one.verdict != Verdict::Current
+                };
                 text += &match artifacts.iter().filter(is_open).count() {
                     0 => format!("  {} {noun} to the server\n", group(requests)),
                     open => format!(
