@@ -415,6 +415,63 @@ fn a_batch_goes_out_and_comes_back_in_any_order() {
 }
 
 #[test]
+fn a_batch_leaves_out_what_a_server_streamed() {
+    let place = prompted();
+    let (url, seen) = streamer(&["\n", "x = f(1)", "\n", "more"]);
+    place.stage(&complete(&url, &[])).done();
+    assert!(seen.lock().unwrap().iter().all(|request| request.body["stream"] == true));
+    let streamed = place.read(PREDICTIONS);
+    let flags = ["complete", "--mode", "none", "--model", "org/tiny:1", "--max-tokens", "8"];
+    let of = |more: &[&'static str]| [&flags[..], more].concat();
+    place
+        .stage(&of(&["--write-batch", "none.jsonl"]))
+        .done()
+        .says(&["0 requests (3 prompts are answered"]);
+    // One of them is lost.
+    let journal = place.read("cache/journal/org-tiny-1.jsonl");
+    let two: Vec<&str> = journal.lines().take(2).collect();
+    place.write("cache/journal/org-tiny-1.jsonl", two.join("\n") + "\n");
+    std::fs::remove_dir_all(place.path("cache/predictions")).unwrap();
+    place.stage(&of(&["--write-batch", "one.jsonl"])).done().says(&["1 requests (2 prompts"]);
+    let request = place.records("one.jsonl").remove(0);
+    assert!(request["body"].get("stream").is_none(), "{request}");
+    place.write("answer.jsonl", batch_answer(&request, "\nx = f(1)\nmore").to_string() + "\n");
+    place.stage(&of(&["--read-batch", "answer.jsonl"])).done().says(&["1 answers"]);
+    let texts = |text: &str| -> Vec<Value> {
+        parse_jsonl(text).iter().map(|record| record["choices"][0]["text"].clone()).collect()
+    };
+    assert_eq!(texts(&place.read(PREDICTIONS)), texts(&streamed));
+}
+
+/// Answers that another command got are part of the cache's predictions from the next run on.
+#[test]
+fn answers_that_came_meanwhile_are_added() {
+    let place = prompted();
+    let is_sound = Arc::new(Mutex::new(false));
+    let sound = Arc::clone(&is_sound);
+    let (url, seen) = server(move |request| match request.prompt().contains("view") {
+        true if !*sound.lock().unwrap() => refusal("400 Bad Request", "too many tokens"),
+        _ => completion("\nstore_11 = store(1)"),
+    });
+    place.stage(&complete(&url, &[])).partly();
+    assert_eq!(place.records(PREDICTIONS).len(), 2);
+    *is_sound.lock().unwrap() = true;
+    let prompts = place.named("cache/prompts/tasks", "none");
+    let more = [
+        "--prompts", &prompts, "-o", "other.jsonl", "--until", "lines", "--retry-failed",
+        "--cache-dir", "cache",
+    ];
+    let flags = ["complete", "--endpoint", &url, "--model", "org/tiny:1", "--max-tokens", "8"];
+    place.run(&[&flags[..], &more].concat()).done();
+    let asked = seen.lock().unwrap().len();
+    let dry = place.stage(&complete(&url, &["--dry-run"])).done();
+    assert!(dry.stdout.contains("1 of 3 prompts have no prediction"), "{}", dry.stdout);
+    place.stage(&complete(&url, &[])).done().says(&["3 records in 1 artifact (written)"]);
+    assert_eq!((place.records(PREDICTIONS).len(), seen.lock().unwrap().len()), (3, asked));
+    place.stage(&complete(&url, &[])).done().says(&["3 records in 1 artifact (current)"]);
+}
+
+#[test]
 fn a_batch_of_a_file_of_prompts() {
     let place = Place::empty();
     place.write(

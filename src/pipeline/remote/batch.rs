@@ -48,7 +48,9 @@ pub fn write_batch(prompts: &[PromptText], completion: &Completion) -> Result<Ba
     let mut written = BatchWritten::default();
     let requests = requests(server, prompts, completion, &mut written.problems);
     let journal = Journal::open(&server.journal)?;
-    let keys: Vec<String> = requests.iter().map(|request| request.key.clone()).collect();
+    // An answer that a server streamed, and that ends after the target's lines, is one as well.
+    let keys: Vec<String> =
+        requests.iter().map(|request| server.key(&request.record, Some(&journal))).collect();
     let open = unanswered(&keys, Some(&journal), true);
     written.requests = open.len();
     written.others = requests.len() - open.len();

@@ -24,18 +24,36 @@ use crate::retrieve::Mode;
 use crate::store::artifact::{self, header_path};
 use crate::store::progress::Work;
 
+/// How far prompts are answered.
+struct Known {
+    /// Number of prompts that the journal has an answer to: of a batch, or of another command, that came meanwhile.
+    answers: u64,
+    /// Number of requests that would be sent: what failed is asked for again where that is wished. `None` where no server is
+    /// asked.
+    requests: Option<usize>,
+}
+
+impl Known {
+    /// Whether more predictions can be had than there are.
+    fn has_more_than(&self, there: u64) -> bool {
+        self.answers > there || self.requests.is_some_and(|requests| requests > 0)
+    }
+}
+
 impl Server {
-    /// Number of requests for these prompts that would be sent: what failed is asked for again where that is wished. `None` where
-    /// no server is asked.
-    fn requests(&self, prompts: &PromptText, completion: &Completion) -> Result<Option<usize>> {
-        let Some(Asked { sending, .. }) = &self.asked else {
-            return Ok(None);
-        };
+    /// How far these prompts are answered.
+    fn known(&self, prompts: &PromptText, completion: &Completion) -> Result<Known> {
         let PromptText { path, text, .. } = prompts;
         let records = self.records(path, text, completion, &mut Vec::new());
         let journal = self.journal.exists().then(|| Journal::read(&self.journal)).transpose()?;
-        let keys = self.keys(&records, journal.as_ref());
-        Ok(Some(unanswered(&keys, journal.as_ref(), sending.retry_failed).len()))
+        let journal = journal.as_ref();
+        let keys = self.keys(&records, journal);
+        let is_answered = |key: &&String| journal.is_some_and(|journal| journal.has_answer(key));
+        let requests = self
+            .asked
+            .as_ref()
+            .map(|Asked { sending, .. }| unanswered(&keys, journal, sending.retry_failed).len());
+        Ok(Known { answers: keys.iter().filter(is_answered).count() as u64, requests })
     }
 
     /// How many predictions there are, where some prompts have none.
@@ -56,11 +74,11 @@ impl Server {
             return Ok(Foreseen::default());
         }
         let prompts = PromptText::of_mode(experiment, mode)?;
-        let requests = self.requests(&prompts, completion)?;
-        let there = self.partial(&prompts, path).filter(|_| requests != Some(0));
+        let known = self.known(&prompts, completion)?;
+        let there = self.partial(&prompts, path).filter(|there| known.has_more_than(*there));
         let prompts = prompts.records() as u64;
         let incomplete = there.map(|there| Verdict::Incomplete { there, prompts });
-        Ok(Foreseen { incomplete, requests })
+        Ok(Foreseen { incomplete, requests: known.requests })
     }
 
     /// Why prompts have no answer that were not answered before, one by one.
@@ -95,9 +113,10 @@ impl Server {
             return Ok(());
         }
         let prompts = PromptText::of_mode(experiment, mode)?;
-        // Answers of a batch may have come meanwhile.
-        let can_be_had = || Ok::<_, Error>(self.requests(&prompts, completion)? != Some(0));
-        if self.partial(&prompts, path).is_none() || !can_be_had()? {
+        let Some(there) = self.partial(&prompts, path) else {
+            return Ok(());
+        };
+        if !self.known(&prompts, completion)?.has_more_than(there) {
             return Ok(());
         }
         // The header last: predictions without one would be taken for somebody's own.
@@ -177,13 +196,14 @@ impl Server {
         Ok((journal, failures))
     }
 
-    /// Keys of the requests for these records. A batch's answers hold all tokens.
+    /// Key of the request for a record.
+    fn key(&self, record: &Record, journal: Option<&Journal>) -> String {
+        record.key(journal, self.asked.as_ref().map(|asked| asked.sending))
+    }
+
+    /// Keys of the requests for these records.
     fn keys(&self, records: &[Record], journal: Option<&Journal>) -> Vec<String> {
-        let key = |record: &Record| match &self.asked {
-            Some(asked) => record.key(journal, asked.sending.retry_failed),
-            None => record.whole_key(),
-        };
-        records.iter().map(key).collect()
+        records.iter().map(|record| self.key(record, journal)).collect()
     }
 
     /// The journal's entry for a request; the reason of a failure ends with what to do.

@@ -10,7 +10,7 @@ use super::super::completion::{
 use super::super::experiment::Experiment;
 use super::super::prompt::{read_prompts, require_prompts};
 use super::latency::Latency;
-use crate::complete::server::{CompletionRequest, Confidence, Entry, Journal, entropy};
+use crate::complete::server::{CompletionRequest, Confidence, Entry, Journal, Sending, entropy};
 use crate::error::{Error, Result};
 use crate::evaluate::postprocess::{Hole, Recipe};
 use crate::prompt::style::stops_of;
@@ -81,17 +81,19 @@ impl Record {
     }
 
     /// Key of the request whose answer is used, or that is to be sent: that which ends after the lines, unless the journal has the
-    /// answer for all tokens, or knows no more than that this one failed.
-    pub(super) fn key(&self, journal: Option<&Journal>, retry_failed: bool) -> String {
+    /// answer for all tokens, or knows no more than that this one failed. `None` for `sending`: to be sent in a batch, which
+    /// does not stream.
+    pub(super) fn key(&self, journal: Option<&Journal>, sending: Option<Sending>) -> String {
         let whole = self.whole_key();
         let Some(lines) = self.lines else {
             return whole;
         };
         let ended = digest_parts(["until lines 1", &whole, &lines.to_string()]);
-        let is_whole = journal.is_some_and(|journal| {
-            journal.has_answer(&whole)
-                || (!journal.has_answer(&ended) && !journal.is_open(&whole, retry_failed))
-        });
+        let has_answer = |key: &str| journal.is_some_and(|journal| journal.has_answer(key));
+        let is_failed = |Sending { retry_failed, .. }: Sending| {
+            journal.is_some_and(|journal| !journal.is_open(&whole, retry_failed))
+        };
+        let is_whole = has_answer(&whole) || (!has_answer(&ended) && sending.is_none_or(is_failed));
         if is_whole { whole } else { ended }
     }
 
