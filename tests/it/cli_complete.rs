@@ -167,6 +167,37 @@ fn completions_end_after_the_lines_of_their_targets() {
     }
 }
 
+/// Tokens that do not spell the completion, such as those of a model's thoughts before it.
+#[test]
+fn probabilities_of_other_tokens_are_not_those_of_the_completion() {
+    let place = prompted();
+    let (url, _) = server(|request| {
+        let logprob = |token: &str| json!({"token": token, "logprob": -0.5});
+        let tokens = ["a thought", "\n", "x = 1", "\n", "y"].map(logprob);
+        let mut choice = json!({"index": 0, "text": "\nx = 1\ny", "finish_reason": "length", "logprobs": {"content": tokens}});
+        if request.body["n"] == 2 {
+            let mut other = choice.clone();
+            other["index"] = 1.into();
+            return ok(&json!({"choices": [choice, other]}));
+        }
+        choice["index"] = 0.into();
+        ok(&json!({"choices": [choice]}))
+    });
+    for (until, text, listed) in [("lines", "x = 1", 0), ("tokens", "x = 1\ny", 5)] {
+        place.stage(&complete(&url, &["--until", until])).done();
+        let choice = &place.records(PREDICTIONS)[0]["choices"][0];
+        assert_eq!(choice["text"], text);
+        let of = choice["logprobs"]["tokens"].as_array().map_or(0, Vec::len);
+        assert_eq!(
+            (of, choice.get("mean_logprob"), choice.get("min_logprob")),
+            (listed, None, None)
+        );
+    }
+    let samples = ["--samples", "2", "--temperature", "1", "--until", "tokens"];
+    place.stage(&complete(&url, &samples)).done();
+    assert_eq!(place.records(PREDICTIONS)[0].get("entropy"), None);
+}
+
 #[test]
 fn other_cuts_need_all_tokens() {
     let place = prompted();

@@ -35,42 +35,43 @@ impl Sample {
         Self { text: text.to_owned(), finish_reason: None, tokens }
     }
 
-    /// Returns the tokens that begin before this byte of the text; all, if they do not begin with the text.
+    /// Returns the tokens that begin before this byte of the text; none if the tokens do not spell the text.
     pub(crate) fn tokens_before(&self, end: usize) -> &[TokenProbability] {
-        let whole: String = self.tokens.iter().map(|token| token.text.as_str()).collect();
-        if !whole.starts_with(&self.text) {
-            return &self.tokens;
-        }
         let mut at = 0;
         let begins_before = |token: &&TokenProbability| {
             let begin = at;
-            at += token.text.len();
+            at += token.spelled().len();
             begin < end
         };
-        &self.tokens[..self.tokens.iter().take_while(begins_before).count()]
+        match self.is_spelled() {
+            true => &self.tokens[..self.tokens.iter().take_while(begins_before).count()],
+            false => &[],
+        }
     }
 
     /// Returns the log-probabilities of the tokens in a part of the text, given in bytes: not those of a text that ended it, which
-    /// some servers list as well. If the tokens do not begin with the text, of all of them (a character may consist of several).
+    /// some servers list as well. None if the tokens do not spell the text, such as those of a model's thoughts before it, or
+    /// tokens that are parts of a character and whose bytes the server does not list: nobody knows which are the text's own.
     ///
     /// ```
     /// use repoformer::complete::server::{Sample, TokenProbability};
-    /// let token = |text: &str, logprob| TokenProbability { id: None, text: text.into(), logprob };
+    /// let token = |text: &str, logprob| TokenProbability { text: text.into(), logprob, ..Default::default() };
     /// let tokens = vec![token("\n  ", -3.0), token("x", -0.5), token("\ny", -2.0)];
     /// let sample = Sample { text: "\n  x\ny".into(), finish_reason: None, tokens };
     /// assert_eq!(sample.logprobs(3..4), [-0.5]);
     /// assert_eq!(sample.logprobs(1..4), [-3.0, -0.5]);
-    /// let ended = Sample { text: "\n  x".into(), ..sample };
+    /// let ended = Sample { text: "\n  x".into(), ..sample.clone() };
     /// assert_eq!(ended.logprobs(0..4), [-3.0, -0.5]);
+    /// let other = Sample { text: "z".into(), ..sample };
+    /// assert!(other.logprobs(0..1).is_empty());
     /// ```
     pub fn logprobs(&self, part: Range<usize>) -> Vec<f64> {
-        let whole: String = self.tokens.iter().map(|token| token.text.as_str()).collect();
-        if !whole.starts_with(&self.text) {
-            return self.tokens.iter().map(|token| token.logprob).collect();
-        }
         let (mut found, mut at) = (Vec::new(), 0);
+        if !self.is_spelled() {
+            return found;
+        }
         for token in &self.tokens {
-            let end = at + token.text.len();
+            let end = at + token.spelled().len();
             if at < part.end && end > part.start {
                 found.push(token.logprob);
             }
@@ -78,17 +79,34 @@ impl Sample {
         }
         found
     }
+
+    /// Whether the tokens begin with the text.
+    fn is_spelled(&self) -> bool {
+        let whole: Vec<u8> =
+            self.tokens.iter().flat_map(|token| token.spelled()).copied().collect();
+        whole.starts_with(self.text.as_bytes())
+    }
 }
 
 /// A token and the logarithm of its probability.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TokenProbability {
     /// Number in the model's vocabulary, if the server returns it; special tokens have no text.
     pub id: Option<u64>,
     /// Its text.
     pub text: String,
+    /// Its bytes, if the server returns them and they are not those of the text: a part of a character.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Vec<u8>>,
     /// Natural logarithm of the model's probability.
     pub logprob: f64,
+}
+
+impl TokenProbability {
+    /// The bytes that it adds to a completion.
+    fn spelled(&self) -> &[u8] {
+        self.bytes.as_deref().unwrap_or(self.text.as_bytes())
+    }
 }
 
 /// Returns the completions of an answer, in the order of their indices.
@@ -196,9 +214,18 @@ impl Parts {
 fn tokens(logprobs: &Value) -> Vec<TokenProbability> {
     if let Some(content) = logprobs.get("content").and_then(Value::as_array) {
         let token = |token: &Value| {
+            let text = token.get("token")?.as_str()?;
+            let bytes = token.get("bytes").and_then(Value::as_array);
+            let bytes = bytes.and_then(|bytes| {
+                bytes
+                    .iter()
+                    .map(|byte| u8::try_from(byte.as_u64()?).ok())
+                    .collect::<Option<Vec<u8>>>()
+            });
             Some(TokenProbability {
                 id: token.get("id").and_then(Value::as_u64),
-                text: token.get("token")?.as_str()?.to_owned(),
+                bytes: bytes.filter(|bytes| !bytes.is_empty() && bytes != text.as_bytes()),
+                text: text.to_owned(),
                 logprob: token.get("logprob")?.as_f64()?,
             })
         };
@@ -210,9 +237,9 @@ fn tokens(logprobs: &Value) -> Vec<TokenProbability> {
     };
     let token = |(text, value): (&Value, &Value)| {
         Some(TokenProbability {
-            id: None,
             text: text.as_str()?.to_owned(),
             logprob: value.as_f64()?,
+            ..TokenProbability::default()
         })
     };
     texts.iter().zip(values).filter_map(token).collect()

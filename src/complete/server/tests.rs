@@ -497,3 +497,28 @@ fn an_error_within_a_stream_is_the_servers() {
     let error = Completer::new(&endpoint).ask(&asking, "p", Some(&line)).unwrap_err().to_string();
     assert!(error.contains("out of memory"), "{error}");
 }
+
+/// llama.cpp's server lists the bytes of tokens that are parts of a character; their text is empty.
+#[test]
+fn parts_of_a_character_spell_it() {
+    let token = |text: &str, bytes: &[u8], logprob: f64| json!({"token": text, "bytes": bytes, "logprob": logprob});
+    let of = |bytes: [&[u8]; 2]| {
+        let tokens = [
+            token("caf", b"caf", -1.0),
+            token("", bytes[0], -2.0),
+            token("", bytes[1], -3.0),
+            token("\n", b"\n", -4.0),
+        ];
+        let answer =
+            json!({"choices": [{"index": 0, "text": "café", "logprobs": {"content": tokens}}]});
+        samples(&answer, Api::Completions).unwrap().remove(0)
+    };
+    let spelled = of([&[0xc3], &[0xa9]]);
+    assert_eq!(spelled.logprobs(0..5), [-1.0, -2.0, -3.0]);
+    assert_eq!(spelled.tokens_before(3).len(), 1);
+    // As the journal keeps it.
+    let kept: Sample = serde_json::from_str(&serde_json::to_string(&spelled).unwrap()).unwrap();
+    assert_eq!(kept, spelled);
+    let unknown = of([&[], &[]]);
+    assert!(unknown.logprobs(0..5).is_empty() && unknown.tokens_before(3).is_empty());
+}

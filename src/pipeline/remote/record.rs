@@ -170,7 +170,7 @@ impl Record {
                     tokens.iter().map(|token| (token.text.as_str(), token.logprob)).unzip();
                 choice["logprobs"] = json!({"tokens": tokens, "token_logprobs": logprobs});
             }
-            // How sure the model is of the completion, whatever else it wrote.
+            // How sure the model is of the completion, whatever else it wrote; not said where that is not known.
             let logprobs = sample.logprobs(span);
             if let Some(sure) = Confidence::of(&logprobs) {
                 choice["mean_logprob"] = sure.mean_logprob.into();

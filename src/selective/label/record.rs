@@ -86,7 +86,7 @@ impl Signals {
             let text = choice.get("text").and_then(Value::as_str).unwrap_or_default();
             let sample = Sample::of(text, choice.get("logprobs"));
             let known = match sample.tokens.is_empty() {
-                // Tokens without texts.
+                // Tokens without texts are taken for the completion's.
                 true => logprobs?.iter().filter_map(Value::as_f64).collect(),
                 false => sample.logprobs(0..text.len()),
             };
@@ -306,8 +306,8 @@ mod tests {
         };
         assert_eq!(least("\n    x = 16", &logprobs), Some(-0.3));
         assert_eq!(least("", &logprobs), None);
-        // Texts that do not make up the completion, or none: nobody knows which are its own.
-        assert_eq!(least("y", &logprobs), Some(-7.0));
+        // Texts that do not spell the completion: nobody knows which are its own.
+        assert_eq!(least("y", &logprobs), None);
         assert_eq!(least("y", &json!({"token_logprobs": [-0.5]})), Some(-0.5));
     }
 

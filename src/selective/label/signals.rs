@@ -19,7 +19,7 @@ pub fn entropies(path: &Path, tasks: &TaskSet, signals: &mut [Signals]) -> Resul
         let record = Fields::new(path, at.line, "", &object);
         let Some(entropy) = Signals::of_prediction(&object).entropy else {
             return Err(record.error(
-                "has no 'entropy': several samples at temperature 1, with log-probabilities, have one",
+                "has no 'entropy': several samples at temperature 1 have one, with log-probabilities of tokens that spell them",
             ));
         };
         match index.find(path, at.line, &object)? {

@@ -153,7 +153,8 @@ impl<'a> Prober<'a> {
         let logprob = self.logprob(prompt)?;
         let seconds = begin.elapsed().as_secs_f64();
         let text = self.token.text.clone();
-        let token = TokenProbability { id: Some(self.token.id), text: text.clone(), logprob };
+        let token =
+            TokenProbability { id: Some(self.token.id), text: text.clone(), bytes: None, logprob };
         // More than one half is the most.
         let likeliest = match logprob > -LN_2 {
             true => Ok(token.clone()),
