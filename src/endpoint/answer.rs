@@ -58,16 +58,16 @@ pub(super) fn read_body(
         return Err(refused(parts.status, &parts.headers, &masked(), context));
     }
     let failure = match read {
-        Ok(_) => match parse(&bytes) {
+        Ok(_) => match parse(&bytes, context) {
             Ok(value) => return Ok(value),
-            Err(_) => match parse(&masked()) {
+            Err(_) => match parse(&masked(), context) {
                 Ok(_) => broken_off(&[], ""),
                 Err(failure) => failure,
             },
         },
         Err(error) => unread(error, &masked(), context),
     };
-    Err(Failure { status: Some(parts.status.as_u16()), ..failure })
+    Err(failure.or_status(parts.status))
 }
 
 /// Replaces every occurrence of a part.
@@ -127,21 +127,32 @@ pub(super) fn broken_off(bytes: &[u8], why: &str) -> Failure {
 }
 
 /// Parses the JSON of a complete response.
-pub(super) fn parse(bytes: &[u8]) -> Result<Value, Failure> {
+pub(super) fn parse(bytes: &[u8], context: Context<'_>) -> Result<Value, Failure> {
     let value = match serde_json::from_slice::<Value>(bytes) {
         Ok(value) => value,
         Err(error) if error.is_eof() => return Err(broken_off(bytes, "")),
         Err(error) => return Err(not_json(bytes, &error)),
     };
-    // Some servers report errors with a success status.
-    match value.get("error").filter(|error| !error.is_null()) {
-        Some(_) => Err(Failure::new(
+    // Some servers report errors with a success status, and all that stream do once they have begun.
+    let is_error =
+        value["object"] == "error" || value.get("error").is_some_and(|one| !one.is_null());
+    match (is_error, status_within(&value)) {
+        (false, _) => Ok(value),
+        (true, Some(status)) => Err(refused(status, &HeaderMap::new(), bytes, context)),
+        (true, None) => Err(Failure::new(
             Again::Never,
             format!("the server says: {}", message_of(bytes)),
             "check the URL and the name of the model",
         )),
-        None => Ok(value),
     }
+}
+
+/// Status that an error names as its code, a number or its digits.
+fn status_within(error: &Value) -> Option<StatusCode> {
+    let code = error.pointer("/error/code").or_else(|| error.get("code"))?;
+    let number = code.as_u64().or_else(|| code.as_str()?.parse().ok())?;
+    let status = StatusCode::from_u16(u16::try_from(number).ok()?).ok()?;
+    (status.is_client_error() || status.is_server_error()).then_some(status)
 }
 
 fn not_json(bytes: &[u8], error: &serde_json::Error) -> Failure {
@@ -247,7 +258,8 @@ mod tests {
 
     #[test]
     fn what_is_no_json_is_shown_where_it_stands() {
-        let failure = |text: &str| parse(text.as_bytes()).unwrap_err();
+        let context = Context { timeout: Duration::ZERO, key_variable: "KEY", key: None };
+        let failure = |text: &str| parse(text.as_bytes(), context).unwrap_err();
         let page = failure("\n<!DOCTYPE html><p>hello");
         assert!(page.reason.starts_with("HTML instead of JSON: <!DOCTYPE"), "{page:?}");
         let text = format!("{{\"a\": [\n{}NaN, 0.5]}}", "0.25, ".repeat(100));
@@ -264,6 +276,6 @@ mod tests {
         assert!(
             failure("{\"error\": \"Unexpected endpoint\"}").reason.ends_with("Unexpected endpoint")
         );
-        assert_eq!(parse(b"{\"error\": null, \"a\": 1}").unwrap()["a"], 1);
+        assert_eq!(parse(b"{\"error\": null, \"a\": 1}", context).unwrap()["a"], 1);
     }
 }

@@ -21,8 +21,8 @@ pub(super) fn read(
         take(Event::Whole(answer::read_body(&parts, body, context)?));
         return Ok(());
     }
-    let of_status = |failure| Failure { status: Some(parts.status.as_u16()), ..failure };
-    follow(BufReader::new(body.into_reader()), context, take).map_err(of_status)
+    follow(BufReader::new(body.into_reader()), context, take)
+        .map_err(|failure| failure.or_status(parts.status))
 }
 
 /// Reads events up to the one that says `[DONE]`. Fields other than `data`, and comments, are not used.
@@ -60,9 +60,11 @@ fn follow(
             if data == b"[DONE]" {
                 return Ok(());
             }
-            let value = answer::parse(&data).map_err(|_| match answer::parse(&masked(&data)) {
-                Ok(_) => answer::broken_off(&[], ""),
-                Err(failure) => failure,
+            let value = answer::parse(&data, context).map_err(|_| {
+                match answer::parse(&masked(&data), context) {
+                    Ok(_) => answer::broken_off(&[], ""),
+                    Err(failure) => failure,
+                }
             })?;
             if take(Event::Data(value)) {
                 return Ok(());

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, SystemTime};
 
-use ureq::http::HeaderMap;
+use ureq::http::{HeaderMap, StatusCode};
 
 /// Failure of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,13 +14,18 @@ pub(super) struct Failure {
     pub(super) again: Again,
     /// Whether there was no response at all.
     pub(super) is_silence: bool,
-    /// Status of the response.
+    /// Status of the response, or of the error within it.
     pub(super) status: Option<u16>,
 }
 
 impl Failure {
     pub(super) fn new(again: Again, reason: impl Into<String>, hint: impl Into<String>) -> Self {
         Self { reason: reason.into(), hint: hint.into(), again, is_silence: false, status: None }
+    }
+
+    /// Sets the status of the response, unless an error within it named its own.
+    pub(super) fn or_status(self, status: StatusCode) -> Self {
+        Self { status: self.status.or(Some(status.as_u16())), ..self }
     }
 }
 

@@ -498,6 +498,44 @@ fn an_error_within_a_stream_is_the_servers() {
     assert!(error.contains("out of memory"), "{error}");
 }
 
+/// Once a stream has begun, its status can no longer say that the server is busy.
+#[test]
+fn an_overload_within_a_stream_is_waited_for() {
+    for error in [
+        json!({"error": {"message": "too many requests", "code": 429}}),
+        json!({"error": {"message": "busy", "code": "503"}}),
+        json!({"object": "error", "message": "busy", "code": 500}),
+    ] {
+        let failed = error.clone();
+        let server = Server::start(move |number, _| match number {
+            0 => events(&[part(0, "lost", -1.0), failed.clone()]),
+            _ => events(&[part(0, "x\n", -1.0)]),
+        });
+        let endpoint = server.endpoint();
+        let asking = CompletionRequest::new("m", 9);
+        let found = Completer::new(&endpoint).ask(&asking, "p", Some(&line)).unwrap().samples;
+        assert_eq!((&*found[0].text, server.requests().len()), ("x\n", 2), "{error}");
+    }
+    // One that stays is the server's failure, and not kept as the prompt's.
+    let server = Server::start(|_, request| match request.body["prompt"] == "busy" {
+        true => ok(&json!({"error": {"message": "busy", "code": 503}})),
+        false => texts(&["fine"]),
+    });
+    let (_dir, path) = place();
+    let asking = CompletionRequest::new("m", 7);
+    let outcome = ask(&server, &asking, &["a", "busy"], &path).unwrap();
+    let error = outcome.entries[1].error.as_deref().unwrap_or_default();
+    assert!(error.contains("503 Service Unavailable: busy"), "{error}");
+    assert_eq!(ask(&server, &asking, &["a", "busy"], &path).unwrap().asked, 1);
+    // Others do not pass.
+    let server = Server::start(|_, _| {
+        events(&[json!({"error": {"message": "exceeds the context size", "code": 400}})])
+    });
+    let endpoint = server.endpoint();
+    Completer::new(&endpoint).ask(&asking, "p", Some(&line)).unwrap_err();
+    assert_eq!(server.requests().len(), 1);
+}
+
 /// llama.cpp's server lists the bytes of tokens that are parts of a character; their text is empty.
 #[test]
 fn parts_of_a_character_spell_it() {
