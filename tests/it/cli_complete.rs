@@ -211,6 +211,12 @@ fn other_cuts_need_all_tokens() {
         "these completions end after as many lines as the target has, and crosscodeeval cuts by statement",
         "--until tokens",
     ]);
+    let short = ["these completions end after as many lines", "crosscodeeval cuts by statement"];
+    let of = ["--model", "org/tiny:1", "--max-tokens", "8", "--metrics", "crosscodeeval"];
+    place.stage(&[&["compare", "none", "none"][..], &of].concat()).done().says(&short);
+    place.stage(&[&["report", "--mode", "none"][..], &of].concat()).done().says(&short);
+    let run = ["run", "--mode", "none", "--endpoint", &url, "--until", "lines"];
+    place.stage(&[&run[..], &of].concat()).done().says(&short);
     // A run knows its metrics; the profiles of papers ask for all tokens.
     for more in [&["--metrics", "crosscodeeval"][..], &["--profile", "repocoder"]] {
         let asked = seen.lock().unwrap().len();

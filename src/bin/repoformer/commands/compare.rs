@@ -17,7 +17,7 @@ use repoformer::retrieve::Mode;
 use serde_json::Value;
 
 use super::comparison_text::{Compared, listed};
-use super::eval::scoring;
+use super::eval::{scoring, warn_of_ends};
 use super::experiments::{of_kind, without_repositories};
 use super::mixed;
 use super::session::{completion, open, resampling, seed};
@@ -168,6 +168,7 @@ impl Scorer {
         let scoring = scoring(&self.settings, experiment, &[Metric::RepoCoder])?;
         let evaluation = evaluate(experiment, &path, &scoring, Missing::Skip)?;
         output::problems(&evaluation.problems);
+        warn_of_ends(&path, &scoring);
         let scores = evaluation.scores?;
         let mut side = PerTask::new(given);
         side.conditions = Conditions::of_predictions(&made_with(&path));

@@ -263,11 +263,11 @@ fn of_predictions(
 }
 
 /// Warns of completions that ended after the target's lines, where a cut may look at more.
-pub(super) fn warn_of_ends(path: &Path, scoring: &Scoring) {
+pub(crate) fn warn_of_ends(path: &Path, scoring: &Scoring) {
     let is_short = made_with(path).get("until").is_some_and(|until| until == Until::Lines.name());
     let longer = scoring.recipes().find(|(_, recipe)| !recipe.is_of_lines());
     if let Some((metric, recipe)) = longer.filter(|_| is_short) {
-        output::warning(format!(
+        output::warning_once(&format!(
             "{}: these completions end after as many lines as the target has, and {metric} cuts by {recipe}, which may look at more; \
              complete with --until tokens for it",
             path.display()

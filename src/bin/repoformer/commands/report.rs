@@ -18,7 +18,7 @@ use repoformer::store::artifact::{digest, parameters, write_file};
 use repoformer::store::manifest::Manifest;
 use serde_json::Value;
 
-use super::eval::scoring;
+use super::eval::{scoring, warn_of_ends};
 use super::experiments::{of_kind, without_repositories};
 use super::mixed;
 use super::session::{completed_modes, completion, open, page_in, resampling};
@@ -238,6 +238,7 @@ pub(super) fn make(
             ));
         }
         let made_as = source.made_as.as_ref().unwrap_or(&source.predictions);
+        warn_of_ends(made_as, &making.scoring);
         let mut known = Conditions::of_predictions(&made_with(made_as));
         known.set_samples(evaluation.scores.as_ref().map_or(0, Scores::samples));
         conditions.push((source.name.clone(), known));

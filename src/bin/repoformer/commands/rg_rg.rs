@@ -12,6 +12,7 @@ use repoformer::pipeline::{
 use repoformer::retrieve::Mode;
 
 use super::complete::complete_modes;
+use super::eval::warn_of_ends;
 use super::experiments::{check_completable, check_not_tasks, completion_of, of_kind, single};
 use super::rows::{self, Row, Rows};
 use super::server;
@@ -135,6 +136,7 @@ fn iterate(
 fn row(experiment: &Experiment, mode: Mode, completion: &Completion) -> Result<Row> {
     let (scores, report) = pipeline::scores(experiment, mode, &completion.model, None)?;
     output::remarks(&report);
+    warn_of_ends(&experiment.layout.predictions(mode, &completion.model), &experiment.scoring);
     Row::of(experiment, mode, completion, scores, &Resampling::default())
 }
 

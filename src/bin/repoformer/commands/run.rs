@@ -16,6 +16,7 @@ use repoformer::store::artifact::write_file;
 use tempfile::TempDir;
 
 use super::complete::completed;
+use super::eval::warn_of_ends;
 use super::experiments::{
     are_functions, check_completable, check_not_tasks, completion_of, experiments_of,
     possible_modes,
@@ -178,6 +179,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
                 log.add("scores", &experiment, report.planned);
                 continue;
             }
+            let predictions = experiment.layout.predictions(mode, &completion.model);
+            warn_of_ends(&predictions, &experiment.scoring);
             let row = Row::of(&experiment, mode, &completion, scores, &resampling)?;
             let row = row.tested(tests.of_mode(&experiment, mode, &completion)?);
             // What policies trade is seen beside what each mode takes.

@@ -6,7 +6,8 @@ use anyhow::Result;
 use clap::Args;
 use repoformer::error::Error;
 use repoformer::evaluate::metrics::Metric;
-use repoformer::evaluate::postprocess::Recipe;
+use repoformer::evaluate::postprocess::{Postprocess, Recipe};
+use repoformer::evaluate::score::Scoring;
 use repoformer::selective::label::{
     JudgeSettings, JudgeSummary, JudgedBy, LengthCounts, PASS, judge,
 };
@@ -14,6 +15,7 @@ use repoformer::store::frame::ColumnType::{Integer, Number};
 use serde_json::{Map, Value, json};
 
 use crate::commands::comparison_text::histogram;
+use crate::commands::eval::warn_of_ends;
 use crate::output::{self, check_output, check_rereadable, fail, group, hinted, write_data};
 use crate::records_output::RecordsOutput;
 use crate::settings::{Listed, Settings};
@@ -134,6 +136,12 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
     let recipe =
         args.postprocess.as_ref().or(own_steps).map(String::as_str).filter(|steps| *steps != "own");
     let recipe: Option<Recipe> = recipe.map(str::parse).transpose()?;
+    if let JudgedBy::Similarity(metric) = by {
+        let own = Postprocess::Own { function_bodies: false };
+        let postprocess = recipe.clone().map_or(own, Postprocess::Same);
+        let scoring = Scoring { metrics: vec![metric], postprocess };
+        [&args.base, &args.rag].into_iter().for_each(|path| warn_of_ends(path, &scoring));
+    }
     let judging = JudgeSettings {
         instances: &args.instances,
         base: &args.base,
