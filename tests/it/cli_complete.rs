@@ -167,6 +167,34 @@ fn completions_end_after_the_lines_of_their_targets() {
     }
 }
 
+/// The time of an answer that was written to its last token is not that of a completion that ends after its lines.
+#[test]
+fn the_time_of_a_longer_answer_is_not_that_of_a_shorter_one() {
+    let place = Place::new();
+    let (url, seen) = streamer(&["\n", "x = f(1)", "\n", "more"]);
+    let run = |more: &[&str]| {
+        let run = ["run", "--mode", "none", "--endpoint", &url, "--model", "tiny"];
+        let ran = place.stage(&[&run[..], &["--max-tokens", "8"], more].concat()).done();
+        (ran.stdout.contains("generation ms/prompt"), ran)
+    };
+    let (is_timed, ran) = run(&["--until", "tokens"]);
+    assert!(is_timed, "{}", ran.stdout);
+    ran.silent_on("have no time");
+    let (is_timed, ran) = run(&[]);
+    assert!(!is_timed, "{}", ran.stdout);
+    ran.says(&["tasks none: 3 of 3 completions have no time, so their mean is left out"]);
+    assert_eq!(seen.lock().unwrap().len(), 3);
+    // A mean of some would be taken for that of all.
+    let journal = place.read("cache/journal/tiny.jsonl");
+    place.write("cache/journal/tiny.jsonl", journal.lines().next().unwrap().to_owned() + "\n");
+    std::fs::remove_dir_all(place.path("cache/predictions")).unwrap();
+    let (is_timed, ran) = run(&[]);
+    assert!(!is_timed, "{}", ran.stdout);
+    ran.says(&["tasks none: 1 of 3 completions have no time", "a new --journal"]);
+    let times = place.records("cache/latency/tasks/none-one-gram-ws-20-ss-2-tiny.jsonl");
+    assert_eq!(times.iter().filter(|time| time["generation_ms"].is_null()).count(), 1);
+}
+
 /// Tokens that do not spell the completion, such as those of a model's thoughts before it.
 #[test]
 fn probabilities_of_other_tokens_are_not_those_of_the_completion() {

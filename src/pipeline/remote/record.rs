@@ -135,14 +135,27 @@ impl Record {
         }
     }
 
+    /// Whether an answer was written beyond the lines that the completion ends after: its time is not that of the completion.
+    fn is_longer(&self, entry: &Entry) -> bool {
+        let has_end = |lines: usize, written: &str| {
+            self.end_of_lines(self.asking.completion(self.prompt(), written), lines).is_some()
+        };
+        entry.key == self.whole_key()
+            && self.lines.is_some_and(|lines| {
+                entry.samples.iter().any(|sample| has_end(lines, &sample.text))
+            })
+    }
+
+    /// Times of its answer.
     pub(super) fn latency(&self, entry: &Entry) -> Latency {
+        let seconds = entry.seconds.filter(|_| !self.is_longer(entry));
         Latency {
             task_id: self.task_id.clone(),
             row: self.number("row"),
             sample: self.number("sample").unwrap_or(0),
             retrieval_ms: None,
             without_embedding: false,
-            generation_ms: entry.seconds.map(|seconds| 1e3 * seconds),
+            generation_ms: seconds.map(|seconds| 1e3 * seconds),
             decision_ms: None,
             at_once: entry.at_once,
         }

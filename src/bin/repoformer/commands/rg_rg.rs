@@ -137,7 +137,9 @@ fn row(experiment: &Experiment, mode: Mode, completion: &Completion) -> Result<R
     let (scores, report) = pipeline::scores(experiment, mode, &completion.model, None)?;
     output::remarks(&report);
     warn_of_ends(&experiment.layout.predictions(mode, &completion.model), &experiment.scoring);
-    Row::of(experiment, mode, completion, scores, &Resampling::default())
+    let row = Row::of(experiment, mode, completion, scores, &Resampling::default())?;
+    rows::tell_of_untimed(&row, experiment, mode, completion);
+    Ok(row)
 }
 
 /// The share of tasks whose predictions did not change, of those that have some.

@@ -47,6 +47,8 @@ pub(super) struct Row {
     generation_ms: Option<f64>,
     /// Mean milliseconds from a request to its completion, retrieval included.
     latency_ms: Option<f64>,
+    /// Number of completions whose time is not known, and of all; `None` where nobody asked for times.
+    untimed: Option<(usize, usize)>,
     /// Share of the latency of always retrieving that is saved.
     speedup: Option<f64>,
     /// Whether it is a mode whose prompts show what was retrieved before completing.
@@ -77,6 +79,7 @@ impl Row {
             time: None,
             generation_ms: None,
             latency_ms: None,
+            untimed: None,
             without_embedding: false,
             speedup: None,
             is_always: false,
@@ -146,16 +149,15 @@ impl Row {
         (count > 0).then(|| self.passed.values().sum::<f64>() / count as f64)
     }
 
-    /// Whether all of its completions were timed.
-    pub(super) fn is_timed(&self) -> bool {
-        self.generation_ms.is_some()
-    }
-
     /// Adds the time of its prompts, measured now if it was not before.
     pub(super) fn timed(self, experiment: &Experiment, mode: Mode, model: &str) -> Result<Row> {
         let latencies = pipeline::latencies(experiment, mode, model)?;
         let latency = |latency: &Latency| Some(latency.retrieval(mode)? + latency.generation_ms?);
+        // Where none was timed, no times are kept.
+        let all = if latencies.is_empty() { self.count() as usize } else { latencies.len() };
+        let timed = latencies.iter().filter(|latency| latency.generation_ms.is_some()).count();
         Ok(Self {
+            untimed: Some((all - timed, all)),
             generation_ms: mean(latencies.iter().map(|latency| latency.generation_ms)),
             // The second retrieval waits for a completion.
             latency_ms: mean(latencies.iter().map(latency)).filter(|_| mode != Mode::Prediction),
@@ -164,6 +166,33 @@ impl Row {
             ..self
         })
     }
+}
+
+/// Says how many completions of a mode have no time, which leaves its means out.
+pub(super) fn tell_of_untimed(
+    row: &Row,
+    experiment: &Experiment,
+    mode: Mode,
+    completion: &Completion,
+) {
+    let Some((untimed @ 1.., all)) = row.untimed else {
+        return;
+    };
+    let path = experiment.layout.predictions(mode, &completion.model);
+    let (why, way_out) = match completion.is_embedded() {
+        true => (
+            "they were made without timing",
+            format!("delete {} to make and time them again", path.display()),
+        ),
+        false => (
+            "a batch answered, or an earlier run kept the answer to its last token",
+            "a new --journal asks and times again".to_owned(),
+        ),
+    };
+    output::note(format!(
+        "{} {}: {untimed} of {all} completions have no time, so their mean is left out: {why}; {way_out}",
+        row.benchmark, row.mode
+    ));
 }
 
 /// Greatest number of samples of a task.

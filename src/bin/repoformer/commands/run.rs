@@ -184,13 +184,12 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
             let row = Row::of(&experiment, mode, &completion, scores, &resampling)?;
             let row = row.tested(tests.of_mode(&experiment, mode, &completion)?);
             // What policies trade is seen beside what each mode takes.
-            if policies.is_empty() && paper.is_none() {
-                rows.extend(row.by_metric(&experiment, &resampling));
-            } else {
-                let row = row.timed(&experiment, mode, &completion.model)?;
-                tell_untimed(&row, &experiment, mode, &completion);
-                rows.extend(row.by_metric(&experiment, &resampling));
-            }
+            let row = match policies.is_empty() && paper.is_none() {
+                true => row,
+                false => row.timed(&experiment, mode, &completion.model)?,
+            };
+            rows::tell_of_untimed(&row, &experiment, mode, &completion);
+            rows.extend(row.by_metric(&experiment, &resampling));
         }
         if log.is_dry() {
             let chosen = policies.plan(&experiment, &modes, &completion, &settings, &mut log);
@@ -352,18 +351,6 @@ const INDEX: &str = "Reports of a run";
 fn is_own_index(page: &str) -> bool {
     let marks = ["content=\"repoformer ", &format!("<title>{INDEX}</title>")];
     marks.iter().all(|mark| page.contains(mark))
-}
-
-/// Reports completions without times: they are not made again only to be measured.
-fn tell_untimed(row: &Row, experiment: &Experiment, mode: Mode, completion: &Completion) {
-    if completion.is_embedded() && !row.is_timed() {
-        let path = experiment.layout.predictions(mode, &completion.model);
-        output::note(format!(
-            "{} {mode}: some completions were made without timing; delete {} to make and time them again",
-            experiment.name,
-            path.display()
-        ));
-    }
 }
 
 /// Writes the report of a benchmark, with the choices of the policies.

@@ -122,8 +122,10 @@ impl<T: Clone> ByTask<T> {
 /// Times of requests by task.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LatencyModel {
-    /// Measured times; `None` if the times of every request are given.
+    /// Measured times, with means in the place of a part that was not measured; `None` if the times of every request are given.
     times: Option<ByTask<RequestTimes>>,
+    /// Tasks whose retrieval and completion were both measured, if measured times were read.
+    whole: Option<ByTask<()>>,
     /// Tasks whose completions without retrieval were measured, if these were measured separately.
     base: Option<ByTask<()>>,
     /// Given times, or mean times for tasks that were not measured.
@@ -138,7 +140,7 @@ impl LatencyModel {
     /// Returns a model of equal times for every request.
     pub fn given(times: RequestTimes) -> Self {
         let clock = Clock::default();
-        Self { times: None, base: None, mean: times, without_embedding: false, clock }
+        Self { times: None, whole: None, base: None, mean: times, without_embedding: false, clock }
     }
 
     /// Reads measured times: JSON lines with `task_id`, `retrieval_ms`, `generation_ms`, of completions with retrieved fragments
@@ -167,15 +169,18 @@ impl LatencyModel {
             }
             (id.clone(), *row, times)
         };
-        let known = |base: &Measured| {
-            ByTask::of(base.times.iter().map(|(id, row, _)| (id.clone(), *row, ())))
+        let known = |all: &Measured, is_known: fn(&Took) -> bool| {
+            let known = all.times.iter().filter(|(.., time)| is_known(time));
+            ByTask::of(known.map(|(id, row, _)| (id.clone(), *row, ())))
         };
+        let is_whole = |time: &Took| time.retrieval.is_some() && time.generation.is_some();
         Ok(Self {
             times: Some(ByTask::of(found.times.iter().map(of_task))),
             mean,
             clock: Clock::default(),
             without_embedding: found.without_embedding,
-            base: base.as_ref().map(known),
+            whole: Some(known(&found, is_whole)),
+            base: base.as_ref().map(|base| known(base, |time| time.generation.is_some())),
         })
     }
 
@@ -192,7 +197,8 @@ impl LatencyModel {
 
     /// Whether a task's times were measured or given.
     pub fn knows(&self, example: &Example) -> bool {
-        self.times.as_ref().is_none_or(|times| times.get(example).is_some())
+        let is_there = self.times.as_ref().is_none_or(|times| times.get(example).is_some());
+        is_there && self.whole.as_ref().is_none_or(|whole| whole.get(example).is_some())
     }
 
     /// Whether completions without retrieval were measured separately.

@@ -128,6 +128,7 @@ fn measured_times_are_read_and_filled_up() {
         ((10.0, 100.0), (30.0, 100.0), (20.0, 100.0))
     );
     assert_eq!(clock.of(&named("t/1")).decision, Some(5.0));
+    assert_eq!(["t/0", "t/1", "t/9"].map(|id| clock.knows(&named(id))), [true, false, false]);
     assert!(!clock.without_embedding);
     let lacking = lines.replace("\"t/1\",", "\"t/1\", \"without_embedding\": true,");
     std::fs::write(&path, lacking).unwrap();
