@@ -64,7 +64,7 @@ impl Finding {
 }
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<()> {
-    let (configuration, settings) = configuration(args);
+    let (configuration, settings) = configuration(args)?;
     let mut findings = vec![version(), instructions(), threads(&settings), configuration];
     findings.push(cached(&settings));
     findings.extend(disk(&settings));
@@ -126,8 +126,8 @@ fn threads(settings: &Settings) -> Finding {
     Finding::new("threads", text, json!({"in_use": used, "cores": cores}))
 }
 
-/// The settings in force; where they have a mistake, the defaults.
-fn configuration(args: &DoctorArgs) -> (Finding, Settings) {
+/// The settings in force; where they have a mistake, those of flags and the environment.
+fn configuration(args: &DoctorArgs) -> Result<(Finding, Settings)> {
     let path = |path: &PathBuf| path.to_string_lossy().into_owned();
     let given = [
         ("cache-dir", args.cache_dir.as_ref().map(path)),
@@ -137,7 +137,8 @@ fn configuration(args: &DoctorArgs) -> (Finding, Settings) {
         ("model", args.model.clone()),
     ];
     let given = given.into_iter().filter_map(|(key, value)| Some((key, vec![value?])));
-    match Settings::resolve(&SettingFlags::of(given)) {
+    let flags = SettingFlags::of(given);
+    Ok(match Settings::resolve(&flags) {
         Ok(settings) => {
             let (file, profile) = (settings.text("config"), settings.text("profile"));
             let mut text = match file {
@@ -155,9 +156,9 @@ fn configuration(args: &DoctorArgs) -> (Finding, Settings) {
         Err(error) => {
             let finding =
                 Finding::failed("configuration", "has a mistake".into(), json!({}), &error);
-            (finding, Settings::defaults())
+            (finding, Settings::without_files(&flags)?)
         }
-    }
+    })
 }
 
 fn cached(settings: &Settings) -> Finding {

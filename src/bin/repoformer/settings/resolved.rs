@@ -74,8 +74,19 @@ impl Settings {
         Self::resolve(&SettingFlags::default())
     }
 
+    /// The defaults, and what the environment and flags set: no file and no profile.
+    ///
+    /// # Errors
+    /// The environment has an unknown variable.
+    pub(crate) fn without_files(flags: &SettingFlags) -> Result<Self> {
+        let mut settings = Self::defaults();
+        settings.set_all(&environment()?, &Source::Environment);
+        settings.set_all(&flags.given, &Source::Flag);
+        Ok(settings)
+    }
+
     /// The defaults alone.
-    pub(crate) fn defaults() -> Self {
+    fn defaults() -> Self {
         let mut settings = Self::default();
         for setting in SETTINGS {
             if let Some(default) = setting.default {
