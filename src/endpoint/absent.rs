@@ -68,7 +68,7 @@ impl Endpoint {
 
     /// # Errors
     /// Unreachable.
-    pub fn greet(&self) -> Result<()> {
+    pub fn greet(&self) -> Result<Vec<String>> {
         match self.0 {}
     }
 

@@ -160,16 +160,22 @@ impl Endpoint {
     }
 
     /// Checks that a server answers, whatever its answer is: called before many requests, so that a wrong address is not retried
-    /// for each of them.
+    /// for each of them. Returns the names of its models, none where it does not list them.
     ///
     /// # Errors
     /// No connection is possible.
-    pub fn greet(&self) -> Result<()> {
+    pub fn greet(&self) -> Result<Vec<String>> {
         let url = self.address.of(GREETING);
         let request = self.agent.get(&url).config();
         let request = request.timeout_global(Some(LONGEST_GREETING)).build();
-        let Err(error) = self.with_key(request).call() else {
-            return Ok(());
+        let error = match self.with_key(request).call() {
+            Ok(response) => {
+                let answer = answer::read(response, self.context()).unwrap_or_default();
+                let models = answer["data"].as_array().into_iter().flatten();
+                let names = models.filter_map(|model| Some(model["id"].as_str()?.to_owned()));
+                return Ok(names.collect());
+            }
+            Err(error) => error,
         };
         let failure = answer::unanswered(&error, self.context());
         // A server too busy to answer exists.
@@ -177,7 +183,7 @@ impl Endpoint {
         if failure.is_silence && !is_busy {
             return Err(self.failed(GREETING, failure));
         }
-        Ok(())
+        Ok(Vec::new())
     }
 
     /// Error for an answer of this server that is not as needed.

@@ -4,7 +4,7 @@ use std::io::Read;
 use std::net::TcpListener;
 use std::sync::{Arc, Mutex};
 
-use crate::support::server::{Answer, Request, completion, ok, refusal, server};
+use crate::support::server::{Answer, Request, completion, ok, refusal, server, server_listing};
 use crate::support::{Place, TARGETS, parse_jsonl};
 use serde_json::{Value, json};
 
@@ -389,6 +389,33 @@ fn nobody_there_is_told_at_once() {
         .failed()
         .says(&["/v1/models: ", "is the server running"])
         .silent_on("kept in");
+}
+
+/// A run cuts, searches and prompts for minutes before it asks.
+#[test]
+fn a_run_looks_for_its_server_first() {
+    let place = Place::new();
+    let run = |url: &str, more: &[&str]| {
+        let run = ["run", "--mode", "none", "--endpoint", url, "--model", "tiny"];
+        place.stage(&[&run[..], &["--max-tokens", "8"], more].concat())
+    };
+    let nowhere = "http://127.0.0.1:9";
+    run(nowhere, &[]).failed().says(&["/v1/models: ", "is the server running"]);
+    assert!(!place.path("cache").exists());
+    run(nowhere, &["--dry-run"]).done();
+    let models = |name: &str| ok(&json!({"data": [{"id": name}]}));
+    let (url, seen) = server_listing(models("other"), |_| completion("\nx"));
+    run(&url, &[]).done().says(&["/v1/models: lists no model 'tiny', but other"]);
+    assert_eq!(seen.lock().unwrap().len(), 3);
+    let (url, _) = server_listing(models("tiny:latest"), |_| completion("\nx"));
+    run(&url, &["--cache-dir", "other"]).done().silent_on("lists no model");
+    // The journal has all.
+    for folder in ["prompts", "predictions"] {
+        std::fs::remove_dir_all(place.path("cache").join(folder)).unwrap();
+    }
+    run(nowhere, &[]).done();
+    std::fs::remove_dir_all(place.path("cache/journal")).unwrap();
+    run(nowhere, &[]).done().says(&["(current)"]);
 }
 
 /// Answer of a batch endpoint to a request.

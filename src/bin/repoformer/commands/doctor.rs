@@ -325,7 +325,7 @@ fn server(args: &DoctorArgs, settings: &Settings) -> Finding {
         ..ConnectionSettings::default()
     };
     let endpoint = Endpoint::new(url, connection);
-    let asked = endpoint.and_then(|endpoint| endpoint.greet().map(|()| endpoint));
+    let asked = endpoint.and_then(|endpoint| endpoint.greet().map(|_| endpoint));
     let endpoint = match asked {
         Ok(endpoint) => endpoint,
         Err(error) => {

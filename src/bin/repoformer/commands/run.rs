@@ -146,6 +146,15 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
         }
     }
     let plans: Vec<_> = experiments.iter().map(|(one, _)| possible_modes(one, &modes)).collect();
+    let is_open = |experiment: &Experiment, mode: Mode| {
+        !experiment.layout.predictions(mode, &completion.model).exists()
+    };
+    let mut open = experiments.iter().zip(&plans).flat_map(|((experiment, _), (modes, _))| {
+        modes.iter().map(move |mode| is_open(experiment, *mode))
+    });
+    if !args.dry_run && open.any(|is_open| is_open) {
+        server::greet(&completion)?;
+    }
     let possible: BTreeSet<Mode> = plans.iter().flat_map(|(modes, _)| modes).copied().collect();
     for ((experiment, settings), (modes, reasons)) in experiments.into_iter().zip(plans) {
         for (mode, reason) in reasons {

@@ -12,7 +12,7 @@ use repoformer::pipeline::{Asked, Completion, Server, file_name};
 
 use super::session::completion;
 use crate::bars;
-use crate::output::{announce, fail, note};
+use crate::output::{announce, fail, note, warning};
 use crate::settings::Settings;
 
 /// The model that completes: the embedded one, or a server's. `seed` is the first sample's; by batch, no server is asked.
@@ -124,6 +124,28 @@ fn endpoint(settings: &Settings, model: &str, key_variable: Option<String>) -> R
     let timeout = Duration::from_secs_f64(settings.parsed("request-timeout")?);
     let connection = ConnectionSettings { timeout, key_variable, ..ConnectionSettings::patient() };
     Ok(Endpoint::new(url, connection)?.on_retry(|text| note(text)))
+}
+
+/// Checks that a server answers that is about to be asked, before the work that comes first, and warns where it lists other
+/// models alone. A server of which answers are kept was there, and may not be needed again.
+pub(super) fn greet(completion: &Completion) -> Result<()> {
+    let Some(Server { asked: Some(Asked { endpoint, .. }), journal, .. }) = &completion.server
+    else {
+        return Ok(());
+    };
+    if journal.metadata().is_ok_and(|file| file.len() > 0) {
+        return Ok(());
+    }
+    let (model, models) = (&completion.model, endpoint.greet()?);
+    let latest = format!("{model}:latest");
+    if !models.is_empty() && !models.iter().any(|known| known == model || *known == latest) {
+        warning(format!(
+            "{}: lists no model '{model}', but {}",
+            endpoint.url("/v1/models"),
+            models[..models.len().min(5)].join(", ")
+        ));
+    }
+    Ok(())
 }
 
 /// Runs work whose answers are kept: after an interruption or an error, a message says how to resume.
