@@ -814,21 +814,13 @@ fn an_interruption_says_how_to_go_on() {
         completion("x = 1")
     });
     let args = complete(&url, &["--concurrency", "1"]);
-    // A shell starts background jobs with Ctrl-C ignored, and their children inherit that.
-    let mut command = std::process::Command::new("/usr/bin/env");
-    command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_repoformer")]);
-    command.args(place.args(&args)).current_dir(place.path("")).env_clear();
-    let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
     let journal = place.path("cache/journal/org-tiny-1.jsonl");
     let lines = || std::fs::read_to_string(&journal).unwrap_or_default().lines().count();
-    while lines() < 2 {
-        std::thread::sleep(std::time::Duration::from_millis(5));
-    }
-    let id = child.id().to_string();
-    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
-    let mut said = String::new();
-    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
-    assert_eq!(child.wait().unwrap().code(), Some(130));
+    let said = interrupted(&place, &args, || {
+        while lines() < 2 {
+            std::thread::sleep(std::time::Duration::from_millis(5));
+        }
+    });
     assert!(
         said.contains("interrupted; cache/journal/org-tiny-1.jsonl keeps the answers"),
         "{said}"
@@ -837,6 +829,39 @@ fn an_interruption_says_how_to_go_on() {
     let before = seen.lock().unwrap().len();
     place.stage(&args).done();
     assert_eq!(seen.lock().unwrap().len(), before + 1);
+}
+
+/// What a command says that is interrupted after a while.
+#[cfg(target_os = "linux")]
+fn interrupted(place: &Place, stage: &[&str], wait: impl FnOnce()) -> String {
+    use std::os::unix::process::ExitStatusExt;
+    // A shell starts background jobs with Ctrl-C ignored, and their children inherit that.
+    let mut command = std::process::Command::new("/usr/bin/env");
+    command.args(["--default-signal=INT", env!("CARGO_BIN_EXE_repoformer")]);
+    command.args(place.args(stage)).current_dir(place.path("")).env_clear();
+    let mut child = command.stderr(std::process::Stdio::piped()).spawn().unwrap();
+    wait();
+    let id = child.id().to_string();
+    assert!(std::process::Command::new("kill").args(["-INT", &id]).status().unwrap().success());
+    let mut said = String::new();
+    child.stderr.take().unwrap().read_to_string(&mut said).unwrap();
+    // By the signal itself, which ends the loop of a shell, too.
+    assert_eq!(child.wait().unwrap().signal(), Some(2));
+    said
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn an_interrupted_run_says_that_it_goes_on() {
+    let place = Place::new();
+    // It is asked which models it has, and never answers.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let run = ["run", "--mode", "none", "--endpoint", &url, "--model", "tiny"];
+    let mut connection = None;
+    let said = interrupted(&place, &run, || connection = Some(listener.accept().unwrap()));
+    let wanted = "interrupted; what is finished is in the cache: the same command resumes there";
+    assert!(said.contains(wanted), "{said}");
 }
 
 #[cfg(unix)]

@@ -110,6 +110,9 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
             complete_one(prompts, &completion, layout(&settings)?.style(), place)
         }
         Data::Cache(experiment, modes) => {
+            if !log.is_dry() {
+                server::keeps_artifacts();
+            }
             log.stage("complete", experiment, || completed(experiment, modes, &completion))?;
             log.finish(&args.dry_run)?;
             let Some(output) = args.output.as_ref().filter(|_| !log.is_dry()) else {

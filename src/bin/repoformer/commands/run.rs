@@ -81,6 +81,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let (begin, mut log) = (Instant::now(), StageLog::new(args.dry_run));
     let Begun { settings, is_elsewhere, removed: _removed } =
         settings(&args.settings, args.dry_run)?;
+    if !args.dry_run {
+        server::keeps_artifacts();
+    }
     let output = if args.dry_run { Path::new("-") } else { &args.output };
     let format = ScoreFormat::of(args.format, output)?;
     check_not_tasks(&settings, Some(&args.output))?;

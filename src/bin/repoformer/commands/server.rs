@@ -148,6 +148,12 @@ pub(super) fn greet(completion: &Completion) -> Result<()> {
     Ok(())
 }
 
+/// Sets that Ctrl-C says that what is finished is kept, from here on.
+pub(super) fn keeps_artifacts() {
+    let text = "what is finished is in the cache: the same command resumes there";
+    set_interruption_message(Some(text.into()));
+}
+
 /// Runs work whose answers are kept: after an interruption or an error, a message says how to resume.
 pub(super) fn resumable<T>(
     completion: &Completion,
@@ -158,9 +164,9 @@ pub(super) fn resumable<T>(
     };
     let text =
         format!("{} keeps the answers: the same command resumes there", server.journal.display());
-    set_interruption_message(Some(text.clone()));
+    let before = set_interruption_message(Some(text.clone()));
     let done = work();
-    set_interruption_message(None);
+    set_interruption_message(before);
     done.map_err(|error| {
         // A wrong address or key is no interruption.
         if server.journal.metadata().is_ok_and(|file| file.len() > 0) {
@@ -173,15 +179,18 @@ pub(super) fn resumable<T>(
 /// Message of an interruption.
 static INTERRUPTION_MESSAGE: Mutex<Option<String>> = Mutex::new(None);
 
-/// Sets the message that Ctrl-C prints before the program ends.
-fn set_interruption_message(text: Option<String>) {
+/// Sets the message that Ctrl-C prints before the program ends; returns the one before.
+fn set_interruption_message(text: Option<String>) -> Option<String> {
     static ONCE: std::sync::Once = std::sync::Once::new();
     let is_set = text.is_some();
-    *INTERRUPTION_MESSAGE.lock().unwrap_or_else(PoisonError::into_inner) = text;
+    let mut message = INTERRUPTION_MESSAGE.lock().unwrap_or_else(PoisonError::into_inner);
+    let before = std::mem::replace(&mut *message, text);
+    drop(message);
     if is_set && !ignores_interruptions() {
         // Without a handler the program ends silently, which loses nothing either.
         ONCE.call_once(|| drop(ctrlc::set_handler(end)));
     }
+    before
 }
 
 /// Whether the parent process had the program ignore Ctrl-C, as a shell script does with background jobs.
@@ -198,6 +207,12 @@ fn end() {
     let text = INTERRUPTION_MESSAGE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(text) = &*text {
         announce(&format!("\ninterrupted; {text}"));
+    }
+    // A shell ends its loop only if Ctrl-C ended the program itself. What takes the program's place has no handler.
+    #[cfg(unix)]
+    {
+        use std::os::unix::process::CommandExt;
+        let _ = std::process::Command::new("/bin/sh").args(["-c", "kill -INT $$"]).exec();
     }
     // The status that shells report of a program that Ctrl-C ends.
     std::process::exit(130);
