@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::sync::LazyLock;
 
 use repoformer::prompt::{Budget, Builder, BuilderSettings};
-use repoformer::repository::corpus::{Repository, repository_names};
+use repoformer::repository::corpus::{Repository, folder_names};
 use repoformer::repository::fragment::{Cut, RepoFragments, WindowShape};
 use repoformer::retrieve::rank::{Ranker, Vocabulary};
 use repoformer::retrieve::vector::TokenSets;
@@ -31,7 +31,7 @@ pub static REPOSITORY: LazyLock<Repository> = LazyLock::new(|| {
     let folder =
         folder.unwrap_or_else(|| PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("data/repos"));
     let mut files = Vec::new();
-    for name in repository_names(&folder).unwrap() {
+    for name in folder_names(&folder).unwrap() {
         let mut read = Repository::read(&folder, &name, Language::Python).unwrap().repository.files;
         read.iter_mut().for_each(|file| file.path = format!("all/{}", file.path));
         files.extend(read);

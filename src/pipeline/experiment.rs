@@ -115,7 +115,7 @@ impl PromptSettings {
 }
 
 impl Experiment {
-    /// Settles which repositories take part: those named, or those that the tasks name, or all folders. A named
+    /// Settles which repositories take part: those named, or those that the tasks name, or all that are there. A named
     /// repository without a folder takes no part and is reported, with the number of tasks that this costs.
     ///
     /// # Errors
@@ -125,7 +125,7 @@ impl Experiment {
         named: &[String],
         mut tasks: Option<&mut TaskSet>,
     ) -> Result<(Vec<String>, Vec<Error>)> {
-        let there = corpus::repository_names(repos_dir)?;
+        let there = corpus::folder_names(repos_dir)?;
         if let Some(tasks) = &mut tasks {
             tasks.name_folders(&there);
         }
@@ -137,7 +137,7 @@ impl Experiment {
                 names
             }
             Some(tasks) => tasks.repositories(),
-            None => there.clone(),
+            None => corpus::RepositoryFolders::below(repos_dir)?.names,
         };
         // A name that is not UTF-8 is listed with replacement characters, under which no folder is found.
         let (found, lost): (Vec<_>, Vec<_>) = wanted

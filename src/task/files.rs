@@ -7,21 +7,21 @@ use rustc_hash::FxHashMap;
 
 use super::Task;
 use crate::error::Result;
-use crate::repository::corpus::repository_names;
+use crate::repository::corpus::folder_names;
 use crate::text::lines::universal_newlines;
 
 /// Source files of tasks, each read once.
 #[derive(Debug)]
 pub(crate) struct TaskFiles<'a> {
     repos_dir: &'a Path,
-    /// Names of the repositories' folders.
+    /// Names of the folders that may be repositories.
     folders: Vec<String>,
     texts: FxHashMap<String, Result<String, String>>,
 }
 
 impl<'a> TaskFiles<'a> {
     pub(crate) fn below(repos_dir: &'a Path) -> Result<Self> {
-        Ok(Self { repos_dir, folders: repository_names(repos_dir)?, texts: FxHashMap::default() })
+        Ok(Self { repos_dir, folders: folder_names(repos_dir)?, texts: FxHashMap::default() })
     }
 
     /// Reads a task's file in text mode; the error says why it cannot be read. The task's path is changed to the folder of its

@@ -1,10 +1,15 @@
 //! Repositories out of a tar archive, such as a Python source distribution or an archive of a commit.
 
-use std::io::{BufRead, Read};
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, Read};
 use std::path::{Component, Path};
+
+use tar::{Entry, EntryType};
 
 use super::stream::Conversion;
 use crate::error::{Error, Result};
+use crate::repository::corpus::{RepositoryFolders, signs};
 use crate::repository::record::Folders;
 use crate::store::jsonl::is_tar;
 
@@ -13,8 +18,8 @@ const LONGEST: u64 = 64 << 20;
 /// Most bytes of all files together, which ends an archive that grows without end.
 const MOST: u64 = 16 << 30;
 
-/// Writes the files of an archive below `dir`: each folder at its top is a repository, and files at its top belong to one
-/// named like the archive. Links are left out.
+/// Writes the files of an archive below `dir`: as one repository, named like the archive, or each folder at its top as one, by
+/// the rule for folders ([`Checkout`](crate::repository::corpus::Checkout)). Links and devices are left out.
 ///
 /// # Errors
 /// The archive cannot be read, or a folder cannot be written; then there are no new folders.
@@ -23,20 +28,32 @@ pub(super) fn to_folders(path: &Path, input: Box<dyn BufRead>, dir: &Path) -> Re
     let refused = |reason: String| Error::Repository { path: path.to_owned(), reason };
     let mut folders = Folders::create(dir)?;
     let mut conversion = Conversion::default();
-    let (mut links, mut bytes) = (0, 0);
-    let mut archive = tar::Archive::new(input);
+    let (mut left_out, mut bytes) = (BTreeMap::new(), 0);
+    let is_at_end = Cell::new(false);
+    let mut archive = tar::Archive::new(Ending { input, is_at_end: &is_at_end });
     for entry in archive.entries().map_err(cannot_read)? {
         let mut entry = entry.map_err(cannot_read)?;
         let kind = entry.header().entry_type();
-        links += usize::from(kind.is_symlink() || kind.is_hard_link());
-        if !kind.is_file() {
+        if !(kind.is_file() || kind.is_contiguous() || kind.is_gnu_sparse()) {
+            if let Some(noun) = noun(kind) {
+                *left_out.entry(noun).or_insert(0) += 1;
+            }
             continue;
         }
         let name = entry.path().map_err(cannot_read)?.into_owned();
         let shown = name.display().to_string();
-        let Some((folder, file)) = place(path, &name) else {
-            conversion.problems.push(refused(format!("'{shown}' leads out of the archive")));
-            continue;
+        let file = match place(&name) {
+            _ if is_pax_sparse(&mut entry).map_err(cannot_read)? => Err(
+                "is left out: a sparse file in the pax format; make the archive without such files",
+            ),
+            place => place,
+        };
+        let file = match file {
+            Ok(file) => file,
+            Err(reason) => {
+                conversion.problems.push(refused(format!("'{shown}' {reason}")));
+                continue;
+            }
         };
         let mut content = Vec::new();
         entry.by_ref().take(LONGEST + 1).read_to_end(&mut content).map_err(cannot_read)?;
@@ -49,41 +66,127 @@ pub(super) fn to_folders(path: &Path, input: Box<dyn BufRead>, dir: &Path) -> Re
         if bytes > MOST {
             return Err(refused(format!("holds more than {} GiB of files", MOST >> 30)));
         }
-        match folders.write(&folder, &file, &content)? {
-            Ok(()) => conversion.records += 1,
-            Err(reason) => conversion.problems.push(refused(reason)),
+        if let Err(reason) = folders.unpack(&file, &content)? {
+            conversion.problems.push(refused(reason));
         }
     }
-    if links > 0 {
-        let links = if links == 1 { "1 link is".into() } else { format!("{links} links are") };
-        conversion.warnings.push(format!("{}: {links} left out", path.display()));
+    if is_at_end.get() {
+        let reason = "has no end mark: it is cut off, and files may be missing; get it again";
+        conversion.problems.push(refused(reason.into()));
     }
+    let left_out = left_out.into_iter().map(|(noun, count): (&str, usize)| counted(count, noun));
+    let left_out = left_out.collect::<Vec<_>>().join(", ");
+    if !left_out.is_empty() {
+        conversion.warnings.push(format!("{}: left out: {left_out}", path.display()));
+    }
+    distribute(path, &mut folders, &mut conversion)?;
     if conversion.records > 0 {
         folders.finish()?;
     }
     Ok(conversion)
 }
 
-/// The repository's folder and the path in it; `None` for a path that leads elsewhere.
-fn place(archive: &Path, name: &Path) -> Option<(String, String)> {
+/// Makes one repository of what was unpacked, or one of each folder.
+fn distribute(path: &Path, folders: &mut Folders, conversion: &mut Conversion) -> Result<()> {
+    let refused = |reason: String| Error::Repository { path: path.to_owned(), reason };
+    let (shown, signs) = (path.display(), signs(&folders.unpacked()));
+    if !signs.is_empty() {
+        let (name, signs) = (name_of(path), signs.join(", "));
+        match folders.adopt(&name, "")? {
+            Ok(files) => conversion.records += files,
+            Err(reason) => conversion.problems.push(refused(reason)),
+        }
+        conversion.notes.push(format!(
+            "{shown}: used as one repository, '{name}', for it has {signs}; unpack it yourself if its folders are repositories"
+        ));
+        return Ok(());
+    }
+    let Ok(found) = RepositoryFolders::below(&folders.unpacked()) else {
+        let reason = "has neither a source file nor a folder with one";
+        conversion.problems.push(refused(reason.into()));
+        return Ok(());
+    };
+    let mut are_adopted = true;
+    for name in &found.names {
+        match folders.adopt(name, name)? {
+            Ok(files) => conversion.records += files,
+            Err(reason) => {
+                conversion.problems.push(refused(reason));
+                are_adopted = false;
+            }
+        }
+    }
+    let rest = folders.left()?;
+    if rest > 0 && are_adopted {
+        let (count, names) = (counted(rest, "file"), found.names.join(", "));
+        let warning = format!("{shown}: left out: {count} outside of its repositories, {names}");
+        conversion.warnings.push(warning);
+    }
+    Ok(())
+}
+
+/// Name of the repository that an archive is.
+fn name_of(archive: &Path) -> String {
+    let name = archive.file_name().unwrap_or_default().to_string_lossy();
+    let ends = [".tar.gz", ".tgz", ".tar.zst", ".tar"];
+    let stem = ends.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+    if stem == "-" { "stdin" } else { stem }.to_owned()
+}
+
+/// Path of a file below the archive; in words why it has none.
+fn place(name: &Path) -> Result<String, &'static str> {
     let mut names = Vec::new();
     for part in name.components() {
         match part {
-            Component::Normal(name) => names.push(name.to_str()?.to_owned()),
+            Component::Normal(name) => {
+                let name = name.to_str().ok_or("is left out: its name is not UTF-8; rename it")?;
+                names.push(name);
+            }
             Component::CurDir => {}
-            _ => return None,
+            _ => return Err("leads out of the archive"),
         }
     }
-    let file = names.pop()?;
-    if names.is_empty() {
-        let name = archive.file_name()?.to_str()?;
-        let ends = [".tar.gz", ".tgz", ".tar.zst", ".tar"];
-        let stem = ends.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(name);
-        return Some((if name == "-" { "stdin" } else { stem }.to_owned(), file));
+    Ok(names.join("/"))
+}
+
+/// Name of a kind of entry that is left out; folders and headers of archives are not counted.
+fn noun(kind: EntryType) -> Option<&'static str> {
+    match kind {
+        EntryType::Directory | EntryType::XGlobalHeader | EntryType::XHeader => None,
+        EntryType::Symlink | EntryType::Link => Some("link"),
+        EntryType::Char | EntryType::Block => Some("device"),
+        EntryType::Fifo => Some("named pipe"),
+        _ => Some("entry of another kind"),
     }
-    let folder = names.remove(0);
-    names.push(file);
-    Some((folder, names.join("/")))
+}
+
+/// Whether an entry begins with a map of a sparse file's parts, which the reader takes for its content.
+fn is_pax_sparse(entry: &mut Entry<'_, impl Read>) -> io::Result<bool> {
+    let Some(fields) = entry.pax_extensions()? else { return Ok(false) };
+    let keys = fields.flatten().map(|field| field.key_bytes().to_owned());
+    Ok(keys.into_iter().any(|key| key.starts_with(b"GNU.sparse.")))
+}
+
+/// Input that notes when it was read to its end, which a whole archive never is: zeros come before.
+struct Ending<'a> {
+    input: Box<dyn BufRead>,
+    is_at_end: &'a Cell<bool>,
+}
+
+impl Read for Ending<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.input.read(buffer)?;
+        self.is_at_end.set(self.is_at_end.get() || read == 0 && !buffer.is_empty());
+        Ok(read)
+    }
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    match (count, noun) {
+        (1, _) => format!("1 {noun}"),
+        (_, "entry of another kind") => format!("{count} entries of other kinds"),
+        _ => format!("{count} {noun}s"),
+    }
 }
 
 /// Reads the first bytes of a file: whether they begin an archive, and the file with them put back.
@@ -94,10 +197,6 @@ pub(super) fn recognise(
     let mut start = Vec::new();
     let read = input.by_ref().take(512).read_to_end(&mut start);
     read.map_err(|e| Error::reading(path, "read this file", e))?;
-    if start.starts_with(b"PK\x03\x04") {
-        let reason = "this is a zip archive; unpack it, or take the .tar.gz".into();
-        return Err(Error::Repository { path: path.to_owned(), reason });
-    }
     let is_archive = is_tar(&start);
     Ok((is_archive, Box::new(std::io::Cursor::new(start).chain(input))))
 }

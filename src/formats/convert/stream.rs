@@ -65,8 +65,10 @@ pub struct Conversion {
     pub records: usize,
     /// Records that could not be converted, each with its line and reason.
     pub problems: Vec<Error>,
-    /// Fields that were dropped or are missing, in words.
+    /// What was dropped or is missing, in words.
     pub warnings: Vec<String>,
+    /// What was decided, in words.
+    pub notes: Vec<String>,
 }
 
 /// Receives the records of a conversion, one after another.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use rustc_hash::FxHashMap;
 use walkdir::{DirEntry, WalkDir};
 
+use super::folders::is_cache;
 use super::{Reading, Repository, SourceFile, Walk, check_name};
 use crate::error::{Error, Result};
 use crate::repository::parallel;
@@ -129,7 +130,7 @@ pub(crate) fn source_files(
     }
     let (mut found, mut skipped) = (Vec::new(), Vec::new());
     let entries = WalkDir::new(root).follow_links(follows).into_iter();
-    for entry in entries.filter_entry(|entry| !follows || is_visible(entry)) {
+    for entry in entries.filter_entry(|entry| is_part(entry, follows)) {
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
@@ -162,14 +163,19 @@ pub(crate) fn source_files(
     Ok((found, skipped))
 }
 
-fn is_visible(entry: &DirEntry) -> bool {
-    entry.depth() == 0 || !entry.file_name().as_encoded_bytes().starts_with(b".")
+/// Whether a file or folder belongs to its repository: a cache of this program never does, since it has copies of the
+/// repository's files, and hidden ones do where the walk has them.
+fn is_part(entry: &DirEntry, leaves_hidden: bool) -> bool {
+    let is_hidden = || entry.file_name().as_encoded_bytes().starts_with(b".");
+    entry.depth() == 0
+        || !(leaves_hidden && is_hidden())
+            && !(entry.file_type().is_dir() && is_cache(entry.path()))
 }
 
 /// Finds the files of a folder without links, where every name is UTF-8 and every folder can be listed; `None` elsewhere.
 fn find_without_links(root: &Path, name: &str, language: Language) -> Option<Vec<Found>> {
     let mut found = Vec::new();
-    for entry in WalkDir::new(root).into_iter().filter_entry(is_visible) {
+    for entry in WalkDir::new(root).into_iter().filter_entry(|entry| is_part(entry, true)) {
         let entry = entry.ok()?;
         let kind = entry.file_type();
         if kind.is_symlink() && entry.depth() > 0 {

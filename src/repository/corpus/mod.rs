@@ -2,20 +2,22 @@
 //!
 //! The rules are RepoCoder's (`glob("**/*.py", recursive=True)`, text mode), for each [`Language`](crate::text::language::Language) with its own endings:
 //! hidden files and folders are left out, symbolic links are followed, endings are case-sensitive (`.d.ts` ends in
-//! `.ts`), files that git ignores count. Its order is the file system's; ours is the code-point order of the path.
+//! `.ts`), files that git ignores count. A cache of this program counts for nothing. Its order is the file system's; ours is the code-point order of the path.
 //!
 //! Files are UTF-8. A byte order mark stays, as U+FEFF at the start of the text, as Python's `open` leaves it; many C#
 //! files have one. A file that is not UTF-8 is stepped over and reported: RepoCoder would stop at it, and
 //! CrossCodeEval's program would put U+FFFD for what it cannot decode, which no model should learn to write.
 
 mod checkout;
+mod folders;
 mod listing;
 
 pub use checkout::Checkout;
+pub(crate) use checkout::signs;
+pub use folders::{RepositoryFolders, folder_names};
 pub use listing::languages;
 pub(crate) use listing::{decode, read_bytes, source_files};
 
-use std::fs;
 use std::path::{Component, Path};
 
 use crate::error::{Error, Result, named};
@@ -84,30 +86,6 @@ impl Repository {
     }
 }
 
-/// The folders directly below `repos_dir`, hidden ones left out, in code-point order.
-///
-/// # Errors
-/// `repos_dir` cannot be listed or holds no folder.
-pub fn repository_names(repos_dir: &Path) -> Result<Vec<String>> {
-    let entries = fs::read_dir(repos_dir)
-        .map_err(|e| Error::reading(repos_dir, "list the repositories folder", e))?;
-    let mut names = Vec::new();
-    for entry in entries {
-        let entry =
-            entry.map_err(|e| Error::reading(repos_dir, "list the repositories folder", e))?;
-        let name = entry.file_name().to_string_lossy().into_owned();
-        if !name.starts_with('.') && entry.path().is_dir() {
-            names.push(name);
-        }
-    }
-    if names.is_empty() {
-        let reason = "holds no folder; a folder of repositories holds one folder for each".into();
-        return Err(Error::Repository { path: repos_dir.to_owned(), reason });
-    }
-    names.sort_unstable();
-    Ok(names)
-}
-
 /// Whether `name` can be a repository's folder: one path component that leads nowhere else.
 pub fn is_folder_name(name: &str) -> bool {
     let mut components = Path::new(name).components();
@@ -145,6 +123,8 @@ fn check_name(repos_dir: &Path, name: &str) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::text::language::Language;
 

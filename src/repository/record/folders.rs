@@ -6,9 +6,13 @@ use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
 use tempfile::TempDir;
+use walkdir::WalkDir;
 
 use super::path_names;
 use crate::error::{Error, Result};
+
+/// Folder of what was unpacked, beside the repositories.
+const UNPACKED: &str = ".unpacked";
 
 /// Repositories while they are written: beside their places until all of them are there, so that a folder is whole or
 /// not there at all. Dropped before, they leave nothing behind.
@@ -49,18 +53,70 @@ impl Folders {
         path: &str,
         content: &[u8],
     ) -> Result<Result<(), String>> {
-        if let Err(reason) = path_names(repository).and_then(|_| path_names(path)) {
+        if let Err(reason) = self.check(repository) {
             return Ok(Err(reason));
         }
-        let folder = repository;
-        if folder.contains('/') || folder.starts_with('.') {
-            return Ok(Err(format!("'{folder}' cannot name a repository's folder")));
+        let written = self.write_below(repository, path, content)?;
+        if written.is_ok() {
+            *self.files.entry(repository.to_owned()).or_default() += 1;
         }
-        if !self.files.contains_key(folder) && self.dir.join(folder).symlink_metadata().is_ok() {
-            return Ok(Err(format!(
-                "{} is there already; remove it or choose another -o",
-                self.dir.join(folder).display()
-            )));
+        Ok(written)
+    }
+
+    /// Writes a file of an archive, whose repositories are known at its end, to be [adopted](Self::adopt).
+    ///
+    /// # Errors
+    /// As [`write`](Self::write).
+    pub fn unpack(&mut self, path: &str, content: &[u8]) -> Result<Result<(), String>> {
+        self.write_below(UNPACKED, path, content)
+    }
+
+    /// Folder of what was unpacked.
+    pub fn unpacked(&self) -> PathBuf {
+        self.temporary.path().join(UNPACKED)
+    }
+
+    /// Makes a repository of a folder that was unpacked, or of all (""), and returns the number of its files.
+    ///
+    /// # Errors
+    /// The name cannot be used, in words (`Ok(Err)`); or moving failed.
+    pub fn adopt(&mut self, repository: &str, within: &str) -> Result<Result<usize, String>> {
+        if let Err(reason) = self.check(repository) {
+            return Ok(Err(reason));
+        }
+        let folder = self.unpacked().join(within);
+        let files = count_files(&folder)?;
+        fs::rename(&folder, self.temporary.path().join(repository))
+            .map_err(|e| Error::writing(&folder, "move this folder", e))?;
+        self.files.insert(repository.to_owned(), files);
+        Ok(Ok(files))
+    }
+
+    /// Number of files that were unpacked and not adopted.
+    ///
+    /// # Errors
+    /// They cannot be listed.
+    pub fn left(&self) -> Result<usize> {
+        count_files(&self.unpacked())
+    }
+
+    /// Checks that a repository can have this name; in words why not.
+    fn check(&self, repository: &str) -> Result<(), String> {
+        path_names(repository)?;
+        if repository.contains('/') || repository.starts_with('.') {
+            return Err(format!("'{repository}' cannot name a repository's folder"));
+        }
+        let place = self.dir.join(repository);
+        if !self.files.contains_key(repository) && place.symlink_metadata().is_ok() {
+            let place = place.display();
+            return Err(format!("{place} is there already; remove it or choose another -o"));
+        }
+        Ok(())
+    }
+
+    fn write_below(&self, folder: &str, path: &str, content: &[u8]) -> Result<Result<(), String>> {
+        if let Err(reason) = path_names(path) {
+            return Ok(Err(reason));
         }
         // Nothing but what was written here is below the temporary folder: no link leads anywhere.
         let place = self.temporary.path().join(folder).join(path);
@@ -71,12 +127,12 @@ impl Folders {
         let file = fs::File::options().write(true).create_new(true).open(&place);
         let mut file = match file {
             Err(error) if is_taken(&error) => {
-                return Ok(Err(format!("'{path}' is there twice in {folder}")));
+                let of = if folder == UNPACKED { "" } else { &format!(" in {folder}") };
+                return Ok(Err(format!("'{path}' is there twice{of}")));
             }
             other => other.map_err(|e| Error::writing(&place, "write this file", e))?,
         };
         file.write_all(content).map_err(|e| Error::writing(&place, "write this file", e))?;
-        *self.files.entry(folder.to_owned()).or_default() += 1;
         Ok(Ok(()))
     }
 
@@ -94,6 +150,15 @@ impl Folders {
         }
         Ok(folders)
     }
+}
+
+fn count_files(folder: &Path) -> Result<usize> {
+    let mut files = 0;
+    for entry in WalkDir::new(folder) {
+        let entry = entry.map_err(|e| Error::reading(folder, "list this folder", e.into()))?;
+        files += usize::from(entry.file_type().is_file());
+    }
+    Ok(files)
 }
 
 fn is_taken(error: &std::io::Error) -> bool {

@@ -115,6 +115,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
         TargetFormat::LmEval => lm_eval_task(args)?,
         TargetFormat::Records(kind) => (records(args, kind)?, Vec::new()),
     };
+    outcome.notes.iter().for_each(output::note);
     for warning in &outcome.warnings {
         output::warning(warning);
     }

@@ -17,7 +17,7 @@ use repoformer::task::{Task, TaskSet};
 use repoformer::text::language::Language;
 
 use super::experiment_settings::{cuts, prompts, retrieval};
-use super::session::repos_dir;
+use super::session::{check_named, repos_dir, repos_dir_of_modes, repositories_in};
 use crate::output::{self, check_output, fail};
 use crate::settings::Settings;
 
@@ -35,7 +35,7 @@ pub(super) fn experiments_of(
 ) -> Result<Vec<(Experiment, Settings)>> {
     let is_repocoder = settings.text("prompt-style") == Some("repocoder");
     if is_repocoder || modes.iter().any(|mode| mode.retrieves()) {
-        repos_dir(settings)?;
+        repos_dir_of_modes(settings)?;
     }
     open_experiments(settings)
 }
@@ -317,6 +317,13 @@ pub(super) fn possible_modes(
 fn repositories(settings: &Settings, tasks: Option<&mut TaskSet>) -> Result<Vec<String>> {
     let named = settings.list("repo");
     if let Some(dir) = repos_dir_of(settings, tasks.as_deref()) {
+        check_named(dir, named)?;
+        let all = if named.is_empty() && tasks.is_none() {
+            repositories_in(dir, &[])?
+        } else {
+            Vec::new()
+        };
+        let named = if all.is_empty() { named } else { &all };
         let (found, problems) = Experiment::settle_repositories(dir, named, tasks)?;
         output::problems(&problems);
         return Ok(found);

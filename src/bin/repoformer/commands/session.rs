@@ -2,18 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Result, anyhow};
+use repoformer::error::did_you_mean;
 use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::{Completion, Experiment};
 use repoformer::report::ChartPage;
-use repoformer::repository::corpus::{languages, repository_names};
+use repoformer::repository::corpus::{RepositoryFolders, is_folder_name, languages};
 use repoformer::retrieve::{Mode, QueryForm};
 use repoformer::store::artifact::write_file;
 use repoformer::text::language::Language;
 
 use super::checkout;
 use super::experiment_settings::cuts_chunks;
-use crate::output::{fail, write_data};
+use crate::output::{fail, hinted, note, plural, write_data};
 use crate::settings::{SettingFlags, Settings};
 
 /// Resolves a command's settings. Where they were only to be shown, the program ends here.
@@ -44,21 +45,72 @@ pub(super) fn repos_dir(settings: &Settings) -> Result<PathBuf> {
         Some(dir) => Ok(dir.into()),
         None => fail(
             "--repos-dir is not set",
-            "name the folder that holds one folder a repository; `repoformer run` alone runs the demonstration, and tasks that carry their \
-             cross-file context need no repositories with --mode given",
+            "name the folder that holds one folder a repository, or one repository; `repoformer run` alone runs the demonstration",
         ),
     }
 }
 
-/// The repositories of a folder that were named, or all; sorted, each once.
+/// The folder of repositories for modes that retrieve, of which one does not.
+pub(super) fn repos_dir_of_modes(settings: &Settings) -> Result<PathBuf> {
+    repos_dir(settings).map_err(|error| {
+        hinted(
+            anyhow!("{error}"),
+            "name the folder that holds one folder a repository, or one repository; `repoformer run` alone runs the demonstration, and \
+             tasks that carry their cross-file context need no repositories with --mode given",
+        )
+    })
+}
+
+/// Names of folders that a note lists.
+const LISTED: usize = 5;
+/// Names of repositories that an error lists.
+const KNOWN: usize = 20;
+
+/// The repositories of a folder that were named, or all; sorted, each once. A note says which folders are left out.
 pub(super) fn repositories_in(dir: &Path, named: &[String]) -> Result<Vec<String>> {
     let mut names = named.to_vec();
+    check_named(dir, named)?;
     if names.is_empty() {
-        names = repository_names(dir)?;
+        let found = RepositoryFolders::below(dir)?;
+        note_left_out(dir, &found.without_source);
+        names = found.names;
     }
     names.sort_unstable();
     names.dedup();
     Ok(names)
+}
+
+/// Checks that the named repositories are there.
+///
+/// # Errors
+/// One is not; the error lists those that are.
+pub(super) fn check_named(dir: &Path, named: &[String]) -> Result<()> {
+    let is_missing = |name: &&String| is_folder_name(name) && !dir.join(name).is_dir();
+    let Some(missing) = named.iter().find(is_missing) else {
+        return Ok(());
+    };
+    let known = RepositoryFolders::below(dir)?.names;
+    let listed = known.iter().take(KNOWN).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = if known.len() > KNOWN { ", …" } else { "" };
+    fail(
+        format!("{}: unknown repository '{missing}'; known: {listed}{more}", dir.display()),
+        did_you_mean(missing, known.iter().map(String::as_str))
+            .unwrap_or_else(|| "choose one of these with --repo, or another --repos-dir".into()),
+    )
+}
+
+fn note_left_out(dir: &Path, names: &[String]) {
+    if names.is_empty() {
+        return;
+    }
+    let listed = names.iter().take(LISTED).map(String::as_str).collect::<Vec<_>>().join(", ");
+    let more = if names.len() > LISTED { ", …" } else { "" };
+    note(format!(
+        "{}: {} {} without a source file left out: {listed}{more}",
+        dir.display(),
+        names.len(),
+        plural(names.len(), "folder")
+    ));
 }
 
 /// Hint that counts the source files of other languages in repositories; `None` without any.

@@ -1,0 +1,144 @@
+//! Folders of a folder of repositories: which of them are repositories.
+
+use std::fs;
+use std::path::Path;
+
+use walkdir::WalkDir;
+
+use crate::error::{Error, Result};
+use crate::store::artifact::is_artifact;
+use crate::text::language::Language;
+
+/// Folders directly below a folder of repositories.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RepositoryFolders {
+    /// Names of the repositories, in code-point order.
+    pub names: Vec<String>,
+    /// Names of the folders that hold no source file of any language, in code-point order.
+    pub without_source: Vec<String>,
+}
+
+impl RepositoryFolders {
+    /// Lists the folders below `repos_dir`. Hidden ones, `__pycache__`, `*.egg-info` and caches of this program are left out.
+    ///
+    /// # Errors
+    /// `repos_dir` cannot be listed, or none of its folders is a repository.
+    pub fn below(repos_dir: &Path) -> Result<Self> {
+        let mut found = Self::default();
+        for name in folder_names(repos_dir)? {
+            let folder = repos_dir.join(&name);
+            if is_by_product(&name) || is_cache(&folder) {
+                continue;
+            }
+            let holds_source = holds_source(&folder);
+            if holds_source { &mut found.names } else { &mut found.without_source }.push(name);
+        }
+        if found.names.is_empty() {
+            let reason = "holds no folder with a source file; a folder of repositories holds one folder for each";
+            return Err(Error::Repository { path: repos_dir.to_owned(), reason: reason.into() });
+        }
+        Ok(found)
+    }
+}
+
+/// The folders directly below `repos_dir`, hidden ones left out, in code-point order.
+///
+/// # Errors
+/// `repos_dir` cannot be listed or holds no folder.
+pub fn folder_names(repos_dir: &Path) -> Result<Vec<String>> {
+    let cannot_list = |e| Error::reading(repos_dir, "list the repositories folder", e);
+    let mut names = Vec::new();
+    for entry in fs::read_dir(repos_dir).map_err(cannot_list)? {
+        let entry = entry.map_err(cannot_list)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.starts_with('.') && entry.path().is_dir() {
+            names.push(name);
+        }
+    }
+    if names.is_empty() {
+        let reason = "holds no folder; a folder of repositories holds one folder for each".into();
+        return Err(Error::Repository { path: repos_dir.to_owned(), reason });
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Whether a folder of this name is a by-product of Python.
+fn is_by_product(name: &str) -> bool {
+    name == "__pycache__" || name.ends_with(".egg-info")
+}
+
+/// Whether a folder is a cache of this program: artifacts lie where the first stage puts them.
+pub(super) fn is_cache(folder: &Path) -> bool {
+    let window = WalkDir::new(folder.join("window")).min_depth(2).max_depth(3).into_iter();
+    window.flatten().any(|entry| entry.file_type().is_file() && is_artifact(entry.path()))
+}
+
+/// Whether a folder holds a source file of any language, or something that cannot be listed, which may be one.
+fn holds_source(folder: &Path) -> bool {
+    let loops = |error: &walkdir::Error| error.loop_ancestor().is_some();
+    WalkDir::new(folder).follow_links(true).into_iter().any(|entry| match entry {
+        Ok(entry) => !entry.file_type().is_dir() && is_source(&entry.file_name().to_string_lossy()),
+        Err(error) => !loops(&error) && !error.path().is_some_and(Path::is_symlink),
+    })
+}
+
+/// Whether a file of this name is a source file of any language.
+pub(super) fn is_source(name: &str) -> bool {
+    Language::of_path(name).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn folders_that_cannot_be_repositories_are_left_out() {
+        let temporary = tempfile::tempdir().unwrap();
+        let dir = temporary.path();
+        for path in [
+            "b/deep/er/a.go", "a/x.py", "docs/index.md", "__pycache__/a.py", "a.egg-info/a.py",
+            ".git/hooks/a.py", "window/repos/notes.py", "top.py",
+        ] {
+            let path = dir.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        fs::create_dir(dir.join("empty")).unwrap();
+        let found = RepositoryFolders::below(dir).unwrap();
+        assert_eq!(found.names, ["a", "b", "window"]);
+        assert_eq!(found.without_source, ["docs", "empty"]);
+        assert_eq!(folder_names(dir).unwrap().len(), 7);
+
+        let refused = RepositoryFolders::below(&dir.join("docs")).unwrap_err().to_string();
+        assert!(refused.contains("holds no folder;"), "{refused}");
+        let refused = RepositoryFolders::below(&dir.join("b/deep/..")).unwrap();
+        assert_eq!(refused.names, ["deep"]);
+        fs::remove_file(dir.join("b/deep/er/a.go")).unwrap();
+        let refused = RepositoryFolders::below(&dir.join("b")).unwrap_err().to_string();
+        assert!(refused.contains("no folder with a source file"), "{refused}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn a_source_file_behind_a_link_counts_and_a_loop_ends() {
+        let temporary = tempfile::tempdir().unwrap();
+        let dir = temporary.path();
+        for folder in ["linked", "loop", "broken"] {
+            fs::create_dir(dir.join(folder)).unwrap();
+        }
+        fs::write(dir.join("a.py"), "").unwrap();
+        let link = |to: &str, path: &str| {
+            std::os::unix::fs::symlink(to, dir.join(path)).unwrap();
+        };
+        link("../a.py", "linked/b.py");
+        link("..", "loop/up");
+        link("nowhere", "broken/c.txt");
+        let found = RepositoryFolders::below(dir).unwrap();
+        // The loop's folder sees the others through its link, as their files are read.
+        assert_eq!(
+            (found.names, found.without_source),
+            (vec!["linked".into(), "loop".into()], vec!["broken".into()])
+        );
+    }
+}
