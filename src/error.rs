@@ -46,6 +46,16 @@ pub enum Error {
         /// Why.
         reason: String,
     },
+    /// A file in a form that is not read.
+    #[error("{}: {reason}", path.display())]
+    Form {
+        /// The file.
+        path: PathBuf,
+        /// Its form.
+        reason: String,
+        /// How to make it readable.
+        hint: String,
+    },
     /// A record of a JSONL file that cannot be used.
     #[error("{}:{line}: {reason}", path.display())]
     Record {
@@ -238,6 +248,7 @@ impl Error {
                 io_hint(reason.kind(), *access == Access::Write).map(Into::into)
             }
             Self::Artifact { hint, .. }
+            | Self::Form { hint, .. }
             | Self::Endpoint { hint, .. }
             | Self::Execution { hint, .. }
             | Self::Vectors { hint, .. }
@@ -290,6 +301,12 @@ fn distance(given: &str, name: &str) -> usize {
 /// assert_eq!(meant("mine", profiles), None);
 /// ```
 pub fn meant<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    all_meant(given, known).into_iter().next()
+}
+
+/// The known names that a given one was probably meant to be, the likeliest first: a second one where it is as near, or is
+/// begun by the given name and the first is not.
+fn all_meant<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
     let letters = |text: &str| text.chars().count();
     let is_near = |name: &str| {
         let most = letters(given).max(letters(name));
@@ -300,12 +317,31 @@ pub fn meant<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> Optio
         let distance = distance(given, name);
         (distance > 1 && !begins(name), distance)
     };
-    known.into_iter().filter(|name| is_near(name) || begins(name)).min_by_key(rank)
+    let mut found: Vec<&str> =
+        known.into_iter().filter(|name| is_near(name) || begins(name)).collect();
+    found.sort_by_key(rank);
+    found.dedup();
+    if let [first, rest @ ..] = &found[..] {
+        let is_second = |name: &&&str| rank(name) == rank(first) || begins(name) && !begins(first);
+        let second = rest.iter().find(is_second).copied();
+        found = std::iter::once(*first).chain(second).collect();
+    }
+    found
 }
 
-/// Hint at the known name that was probably [meant].
+/// Hint at the known names that were probably [meant].
+///
+/// ```
+/// use repoformer::error::did_you_mean;
+///
+/// let flags = ["--repo", "--report", "--repos-dir"];
+/// assert_eq!(did_you_mean("--repot", flags).unwrap(), "did you mean '--repo' or '--report'?");
+/// assert_eq!(did_you_mean("--repos", flags).unwrap(), "did you mean '--repo' or '--repos-dir'?");
+/// assert_eq!(did_you_mean("--reportt", flags).unwrap(), "did you mean '--report'?");
+/// ```
 pub fn did_you_mean<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> Option<String> {
-    meant(given, known).map(|name| format!("did you mean '{name}'?"))
+    let names = all_meant(given, known);
+    (!names.is_empty()).then(|| format!("did you mean '{}'?", names.join("' or '")))
 }
 
 /// Hint for a system error while reading or writing.
