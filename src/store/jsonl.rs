@@ -15,7 +15,7 @@ pub type Object = Map<String, Value>;
 /// Opens a file and decompresses it: gzip, zstd or plain, recognised by content; `-` is standard input.
 ///
 /// # Errors
-/// The file cannot be opened, or its compressed data cannot be read.
+/// The file cannot be opened, its compressed data cannot be read, or it has another form that is known not to be text.
 pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
     let raw: Box<dyn Read> = if path == Path::new("-") {
         let work = Work::begin("reading standard input", "bytes");
@@ -40,8 +40,41 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
             .map_err(|e| Error::reading(path, "read this zstd file", e))?;
         return Ok(Box::new(BufReader::new(decoder)));
     }
-    Ok(Box::new(buffered))
+    match other_form(path, start) {
+        Some(error) => Err(error),
+        None => Ok(Box::new(buffered)),
+    }
 }
+
+/// Compressions that are not read: how their files begin, and the program that decompresses.
+const COMPRESSIONS: [(&[u8], &str); 3] =
+    [(b"\xfd7zXZ\0", "xz"), (b"BZh", "bzip2"), (b"\x04\x22\x4d\x18", "lz4")];
+
+/// The error for a file that begins as other forms do.
+fn other_form(path: &Path, start: &[u8]) -> Option<Error> {
+    let form = |reason: String, hint: String| Error::Form { path: path.to_owned(), reason, hint };
+    if let Some((_, name)) = COMPRESSIONS.iter().find(|(begin, _)| start.starts_with(begin)) {
+        let reason = format!("compressed with {name}; known compressions: gzip, zstd");
+        let file = path.display();
+        let plain = path.with_extension("");
+        let hint = match path == Path::new("-") {
+            true => format!("decompress it on the way: `{name} -dc | …`"),
+            false => format!("convert it: `{name} -dc {file} | gzip > {}.gz`", plain.display()),
+        };
+        return Some(form(reason, hint));
+    }
+    if start.starts_with(b"PK\x03\x04") {
+        return Some(form("a zip archive".into(), "unpack it, or take the .tar.gz".into()));
+    }
+    if start.starts_with(PARQUET) {
+        let hint = "print its rows, or read it with pandas or polars";
+        return Some(form("a Parquet table, not JSON lines".into(), hint.into()));
+    }
+    None
+}
+
+/// Beginning of a Parquet file.
+pub const PARQUET: &[u8] = b"PAR1";
 
 /// Position of a record in its file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

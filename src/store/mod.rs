@@ -7,5 +7,5 @@ pub mod frame;
 pub mod jsonl;
 pub mod manifest;
 #[cfg(feature = "parquet")]
-pub(crate) mod parquet;
+pub mod parquet;
 pub mod progress;

@@ -84,7 +84,7 @@ pub(crate) fn unknown<T>(what: impl Display, given: &str, known: &[impl AsRef<st
 }
 
 /// Settings and files in the library's messages, and the flags or commands that choose them.
-const FLAGS: [(&str, &str); 41] = [
+const FLAGS: [(&str, &str); 42] = [
     ("choose the language", "--language"),
     ("choose other repositories", "--repo"),
     ("completion server", "--endpoint"),
@@ -104,6 +104,7 @@ const FLAGS: [(&str, &str); 41] = [
     ("window and search stages", "`repoformer window`, `search`"),
     ("draw tasks from repositories", "`repoformer sample`"),
     ("score it as labels", "`repoformer label judge`"),
+    ("print its rows", "`repoformer inspect --format jsonl`"),
     ("convert it to folders", "`repoformer convert --to repos -o DIR`"),
     ("convert it to predictions", "`repoformer convert --to repocoder-predictions --tasks FILE`"),
     ("current file of texts", "`vectorize --write-texts`, --vector-texts"),

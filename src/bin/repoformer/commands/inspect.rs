@@ -1,5 +1,7 @@
 //! `inspect`: what any file of the cache is, or its records as JSONL.
 
+use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use anyhow::Result;
@@ -14,7 +16,8 @@ use repoformer::retrieve::{Queries, Retrieval};
 use repoformer::store::artifact::{
     Header, Payload, header_path, read, read_header, read_jsonl_header,
 };
-use repoformer::store::jsonl;
+use repoformer::store::jsonl::{self, PARQUET};
+use repoformer::store::parquet::Rows;
 use repoformer::task::kind::RecordKind;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
@@ -24,7 +27,7 @@ use crate::table::json_text;
 
 #[derive(Debug, Args)]
 pub(crate) struct InspectArgs {
-    /// File in a cache folder
+    /// File in a cache folder, or a Parquet table
     file: PathBuf,
     /// Part to print: what it is, with its header where it has one (text, json), or the records (jsonl)
     #[arg(long, value_name = "FORMAT", default_value = "text")]
@@ -83,6 +86,13 @@ const WITHOUT_HEADER: [(&str, &str); 6] = [
     ("vector", "times of embeddings"),
 ];
 
+/// The rows of a Parquet table; `None` for other files.
+fn table(path: &Path) -> Result<Option<Rows>> {
+    let mut begin = [0; PARQUET.len()];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut begin));
+    Ok(if read.is_ok() && begin == PARQUET { Some(Rows::open(path)?) } else { None })
+}
+
 /// Contents of a file of JSON that has no header.
 struct Plain {
     kind: String,
@@ -140,6 +150,12 @@ fn header(path: &Path) -> Result<Value> {
             "dimensions": stored.dim,
         }));
     }
+    if let Some(rows) = table(path)? {
+        let columns =
+            rows.columns().into_iter().map(|(name, kind)| json!({"name": name, "type": kind}));
+        let columns: Vec<Value> = columns.collect();
+        return Ok(json!({"kind": "Parquet table", "records": rows.count(), "columns": columns}));
+    }
     if let Some(plain) = Some(path).filter(|path| !is_jsonl(path)).and_then(plain) {
         let mut header = json!({"kind": plain.kind, "records": plain.records.len()});
         if plain.unreadable > 0 {
@@ -178,7 +194,11 @@ fn header_text(header: &Value) -> String {
         match header.get(field) {
             None => {}
             Some(Value::Array(columns)) => columns.iter().for_each(|column| {
-                line(format!("{} = {} bytes", plain(&column["name"]), column["bytes"]));
+                let name = plain(&column["name"]);
+                line(match column.get("type") {
+                    Some(kind) => format!("{name} = {}", plain(kind)),
+                    None => format!("{name} = {} bytes", column["bytes"]),
+                });
             }),
             Some(Value::Object(values)) => values.iter().for_each(|(name, value)| {
                 let sign = if field == "inputs" { ":" } else { " =" };
@@ -207,6 +227,10 @@ fn records_text(args: &InspectArgs) -> Result<Vec<u8>> {
         for (digest, vector) in stored.vectors {
             line(&mut out, &json!({"digest": digest.to_hex().as_str(), "embedding": vector}));
         }
+        return Ok(out);
+    }
+    if let Some(rows) = table(path)? {
+        rows.for_each(|row| line(&mut out, &row))?;
         return Ok(out);
     }
     if let Some(plain) = plain(path) {
