@@ -45,10 +45,12 @@ fn manual_pages_are_read_without_warnings() {
 #[ignore = "run by .ci/shells, which installs what it needs"]
 fn other_shells_read_their_scripts_and_complete() {
     let place = Place::new();
+    place.shell("mkdir 'my repos'");
     for (line, wanted) in [
         ("window --mode rg1,", "rg1,none\nrg1,rg-rg\nrg1,gt\nrg1,given\n"),
         ("eval --tasks ta", "tasks.jsonl\n"),
         ("run --profile repoc", "repocoder\n"),
+        ("window --repos-dir my\\\\ re", "my repos/\n"),
     ] {
         let ran = place.shell(&format!(
             "repoformer completions fish > script && fish -c 'source script; complete -C \"repoformer {line}\"'"

@@ -15,8 +15,9 @@ use clap_complete::engine::{
 };
 use clap_complete::env::{Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
 use clap_complete::{CompleteEnv, env};
-use repoformer::repository::corpus::repository_names;
+use repoformer::repository::corpus::RepositoryFolders;
 
+use super::run::demo_repositories;
 use crate::output::write_data;
 use crate::settings::{COMPLETION, Completable, Settings, completable};
 
@@ -62,7 +63,32 @@ fn program() -> Result<String> {
 
 /// Answers a shell that asks for completions, and ends the program; returns where none asks.
 pub(crate) fn answer(program: impl Fn() -> Command) {
-    CompleteEnv::with_factory(|| completed(program())).var(COMPLETION).shells(SHELLS).complete();
+    let shell = std::env::var(COMPLETION).unwrap_or_default();
+    let are_quoted = ["bash", "zsh", "fish"].contains(&&*shell);
+    let unquote = |word: OsString| if are_quoted { unquoted(&word) } else { word };
+    let complete =
+        CompleteEnv::with_factory(|| completed(program())).var(COMPLETION).shells(SHELLS);
+    let folder = std::env::current_dir().ok();
+    match complete.try_complete(std::env::args_os().map(unquote), folder.as_deref()) {
+        Ok(false) => {}
+        Ok(true) => std::process::exit(0),
+        Err(error) => error.exit(),
+    }
+}
+
+/// A word of a command line without its quotes, of which the last may be open, and backslashes.
+fn unquoted(word: &OsStr) -> OsString {
+    let Some(text) = word.to_str() else { return word.to_owned() };
+    let (mut plain, mut quote, mut signs) = (String::new(), None, text.chars());
+    while let Some(sign) = signs.next() {
+        match (sign, quote) {
+            ('\'' | '"', None) => quote = Some(sign),
+            (_, Some(open)) if sign == open => quote = None,
+            ('\\', None | Some('"')) => plain.extend(signs.next()),
+            _ => plain.push(sign),
+        }
+    }
+    plain.into()
 }
 
 /// A command whose flags know their values. Flags that its short help leaves out are offered where no other fits.
@@ -139,16 +165,30 @@ impl ValueCompleter for Known {
     }
 }
 
-/// The repositories in the folder that the command line names so far, or the settings.
+/// The repositories in the folder that the command line names so far, or the settings; `run` has those of the demonstration
+/// where none is named.
 fn repositories() -> Vec<String> {
     let words: Vec<String> =
-        std::env::args_os().map(|word| word.to_string_lossy().into()).collect();
-    let place = words.iter().position(|word| word == "--repos-dir");
-    let named = place.and_then(|place| words.get(place + 1)).cloned();
+        std::env::args_os().map(|word| unquoted(&word).to_string_lossy().into()).collect();
+    let mut behind = words.iter().skip_while(|word| *word != "--repos-dir").skip(1);
+    let behind = behind.find(|word| *word != "=").cloned();
+    let joined = words.iter().find_map(|word| word.strip_prefix("--repos-dir=").map(Into::into));
     let known = || Some(Settings::without_flags().ok()?.text("repos-dir")?.to_owned());
-    let folder = named.or_else(known);
-    folder.and_then(|folder| repository_names(Path::new(&folder)).ok()).unwrap_or_default()
+    match behind.or(joined).or_else(known) {
+        Some(folder) => RepositoryFolders::below(Path::new(&folder)).unwrap_or_default().names,
+        None if words.iter().any(|word| word == "run") => demo_repositories(),
+        None => Vec::new(),
+    }
 }
+
+/// End of Bash's function, which has values with special signs quoted.
+const QUOTING: &str = r#"
+    if [[ "${COMPREPLY[*]-}" == *[[:space:]\'\"\\\$\&\(\)\;\<\>\|\`\*\?\[\!\#]* ]]; then
+        compopt -o filenames 2> /dev/null
+    fi
+    return 0
+}
+"#;
 
 /// Bash takes `=` and `:` for the ends of words, which they are not here.
 struct Bash;
@@ -170,7 +210,11 @@ impl EnvCompleter for Bash {
         completer: &str,
         out: &mut dyn io::Write,
     ) -> io::Result<()> {
-        env::Bash.write_registration(variable, name, program, completer, out)
+        let mut script = Vec::new();
+        env::Bash.write_registration(variable, name, program, completer, &mut script)?;
+        // The end of the function: Bash quotes what it takes for the names of files.
+        let script = String::from_utf8_lossy(&script).replacen("\n}\n", QUOTING, 1);
+        out.write_all(script.as_bytes())
     }
 
     fn write_complete(
@@ -237,6 +281,19 @@ mod tests {
         let Joined { words, place, before } = Joined::of(parts, place);
         let words = words.iter().map(|word| word.to_string_lossy().into_owned());
         (words.collect(), place, before)
+    }
+
+    #[test]
+    fn quotes_and_backslashes_of_words_are_undone() {
+        for (word, wanted) in [
+            ("plain", "plain"),
+            (r"my\ tasks", "my tasks"),
+            (r#""my ta"#, "my ta"),
+            (r#"'a\b'"c\"d"e"#, r#"a\bc"de"#),
+            ("", ""),
+        ] {
+            assert_eq!(unquoted(OsStr::new(word)), wanted, "{word}");
+        }
     }
 
     #[test]

@@ -77,6 +77,15 @@ mod demo {
 /// Files of the demonstration: their paths and texts.
 pub(super) const DEMO_FILES: &[(&str, &str)] = demo::FILES;
 
+/// Names of the demonstration's repositories.
+pub(super) fn demo_repositories() -> Vec<String> {
+    let below = |path: &str| Some(path.strip_prefix(demo::REPOS)?.split('/').nth(1)?.to_owned());
+    let mut names: Vec<String> = demo::FILES.iter().filter_map(|(path, _)| below(path)).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
 pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let (begin, mut log) = (Instant::now(), StageLog::new(args.dry_run));
     let Begun { settings, is_elsewhere, removed: _removed } =
