@@ -25,7 +25,7 @@ use super::server::{self, resumable};
 use super::session::seed;
 use super::stage_log::StageLog;
 use crate::output::{self, fail};
-use crate::settings::Settings;
+use crate::settings::{POLICY_KEY_VARIABLE, Settings};
 
 /// The modes that policies may choose instead of none; the first of them that is there.
 const RETRIEVING: [Mode; 2] = [Mode::LeftContext, Mode::Given];
@@ -356,7 +356,7 @@ fn policy_settings(settings: &Settings) -> Result<Option<Settings>> {
 
 /// The policy's own model.
 fn policy_model(settings: &Settings) -> Result<Completion> {
-    server::model_with_key(settings, "REPOFORMER_POLICY_API_KEY")
+    server::model_with_key(settings, POLICY_KEY_VARIABLE)
 }
 
 /// File of the probabilities of the token that asks for retrieval, and what each took.

@@ -4,6 +4,7 @@ use std::fmt::Display;
 use std::path::Path;
 
 use repoformer::complete::server::{Api, Ending};
+use repoformer::endpoint::DEFAULT_KEY_VARIABLE;
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::postprocess::{Recipe, Step};
 use repoformer::pipeline::Until;
@@ -20,7 +21,7 @@ use crate::commands::paper::names as paper;
 
 use super::declaration::Arity::{Names, Paths, Texts};
 use super::declaration::Values::{Number, OneOf, OneOfOr, Switch, Text, Whole};
-use super::declaration::{Completable, Group, Setting, Values};
+use super::declaration::{Completable, Group, Setting, Values, variable};
 
 /// The subcommands that complete prompts (`all`: `label all`).
 const COMPLETING: &[&str] = &["complete", "rg-rg", "run", "all"];
@@ -285,6 +286,17 @@ pub(crate) fn completable(key: &str) -> Option<Completable> {
         _ => setting.names(),
     };
     Some(Completable { names, is_list: matches!(setting.arity, Names | Paths) })
+}
+
+/// Flags of servers, and the variables that hold their keys.
+pub(crate) const KEY_VARIABLES: [(&str, &str); 2] =
+    [("endpoint", DEFAULT_KEY_VARIABLE), ("policy-endpoint", POLICY_KEY_VARIABLE)];
+/// Variable that holds the key of the policy's server.
+pub(crate) const POLICY_KEY_VARIABLE: &str = "REPOFORMER_POLICY_API_KEY";
+
+/// Environment variable of a setting; `None` where the key is of none.
+pub(crate) fn variable_of(key: &str) -> Option<String> {
+    declared(key).map(|setting| variable(setting.key))
 }
 
 /// Names of the bundled profiles, and of those in the working folder.

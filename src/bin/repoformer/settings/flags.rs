@@ -6,7 +6,8 @@ use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 use super::declaration::Given;
 use super::declared::SETTINGS;
 
-const SHOW: &str = "show-settings";
+/// Name of the flag that every command with settings has.
+pub(crate) const SHOW: &str = "show-settings";
 
 /// Flags of the settings that a subcommand takes.
 #[derive(Debug, Clone, Default)]

@@ -7,7 +7,7 @@ mod page;
 mod resolved;
 
 pub(crate) use declaration::{Completable, Given, Listed};
-pub(crate) use declared::completable;
-pub(crate) use flags::SettingFlags;
+pub(crate) use declared::{KEY_VARIABLES, POLICY_KEY_VARIABLE, completable, variable_of};
+pub(crate) use flags::{SHOW, SettingFlags};
 pub(crate) use page::settings_page;
 pub(crate) use resolved::{COMPLETION, Settings, check_environment};

@@ -8,12 +8,12 @@ use anyhow::Result;
 use clap::builder::PossibleValue;
 use clap::{Arg, Args, Command, ValueEnum};
 use clap_mangen::Man;
-use clap_mangen::roff::{Roff, roman};
+use clap_mangen::roff::{Roff, bold, roman};
 use repoformer::store::artifact::write_file;
 
 use self::commands_page::usage;
 use crate::output::{fail, note};
-use crate::settings::settings_page;
+use crate::settings::{KEY_VARIABLES, SHOW, settings_page, variable_of};
 
 #[derive(Debug, Args)]
 pub(crate) struct ManualArgs {
@@ -45,7 +45,7 @@ pub(crate) fn run(args: &ManualArgs, program: Command) -> Result<()> {
     let mut program = explicit(program.disable_help_subcommand(true));
     program.build();
     let pages = match args.format {
-        ManualFormat::Man => manual_pages(&program)?,
+        ManualFormat::Man => manual_pages(&program, &exit_statuses(&program))?,
         ManualFormat::Markdown => vec![
             ("commands.md".into(), commands_page::page(&program).into_bytes()),
             ("every-setting.md".into(), settings_page().into_bytes()),
@@ -68,15 +68,15 @@ fn explicit(command: Command) -> Command {
 }
 
 /// The page of each command, by file name.
-fn manual_pages(command: &Command) -> Result<Vec<(String, Vec<u8>)>> {
-    let mut pages = vec![manual_page(command)?];
+fn manual_pages(command: &Command, statuses: &Items) -> Result<Vec<(String, Vec<u8>)>> {
+    let mut pages = vec![manual_page(command, statuses)?];
     for below in command.get_subcommands().filter(|below| !below.is_hide_set()) {
-        pages.extend(manual_pages(below)?);
+        pages.extend(manual_pages(below, statuses)?);
     }
     Ok(pages)
 }
 
-fn manual_page(command: &Command) -> Result<(String, Vec<u8>)> {
+fn manual_page(command: &Command, statuses: &Items) -> Result<(String, Vec<u8>)> {
     let name = command.get_display_name().unwrap_or(command.get_name()).to_owned();
     // Dozens of flags would fill the synopsis.
     let short = command.clone().override_usage(usage(command)).mut_args(with_values);
@@ -90,18 +90,66 @@ fn manual_page(command: &Command) -> Result<(String, Vec<u8>)> {
         man.render_subcommands_section(&mut page)?;
     }
     man.render_options_section(&mut page)?;
-    if let Some(more) = command.get_after_help() {
-        let mut roff = Roff::new();
+    let mut roff = Roff::new();
+    section(&mut roff, "EXIT STATUS", statuses);
+    section(&mut roff, "ENVIRONMENT", &variables(command));
+    let notes: Vec<String> =
+        paragraphs(command).into_iter().filter(|text| !text.starts_with(EXIT)).collect();
+    if !notes.is_empty() {
         roff.control("SH", ["NOTES"]);
-        for (number, paragraph) in more.to_string().split("\n\n").enumerate() {
+        for (number, paragraph) in notes.iter().enumerate() {
             if number > 0 {
                 roff.control("PP", []);
             }
             roff.text([roman(paragraph)]);
         }
-        roff.to_writer(&mut page)?;
     }
+    roff.to_writer(&mut page)?;
     Ok((format!("{name}.1"), page))
+}
+
+/// Terms of a section and their descriptions.
+type Items = Vec<(String, String)>;
+
+fn section(roff: &mut Roff, title: &str, items: &Items) {
+    roff.control("SH", [title]);
+    for (term, text) in items {
+        roff.control("TP", []);
+        roff.text([bold(term)]);
+        roff.text([roman(text)]);
+    }
+}
+
+/// Paragraphs below the flags of a command's help.
+fn paragraphs(command: &Command) -> Vec<String> {
+    let text = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+    text.split("\n\n").filter(|text| !text.is_empty()).map(Into::into).collect()
+}
+
+/// Beginning of the paragraph that lists the exit statuses.
+const EXIT: &str = "Exit status: ";
+
+/// The exit statuses of every command, as the program's help lists them.
+fn exit_statuses(program: &Command) -> Items {
+    let paragraphs = paragraphs(program);
+    let listed = paragraphs.iter().find_map(|text| text.strip_prefix(EXIT)).unwrap_or_default();
+    let items = listed.trim_end_matches('.').split(", ").filter_map(|item| item.split_once(' '));
+    items.map(|(status, text)| (status.to_owned(), text.to_owned())).collect()
+}
+
+/// The environment variables that a command reads: those of its settings, keys of its servers, and the terminal's.
+fn variables(command: &Command) -> Items {
+    let has = |id: &str| command.get_arguments().any(|arg| arg.get_id() == id);
+    let flags = command.get_arguments().filter(|_| has(SHOW)).map(|arg| arg.get_id().as_str());
+    let mut items: Items =
+        flags.filter_map(|key| Some((variable_of(key)?, format!("Same as --{key}.")))).collect();
+    for (flag, variable) in KEY_VARIABLES {
+        if has(flag) {
+            items.push((variable.into(), format!("Key of the server at --{flag}.")));
+        }
+    }
+    items.push(("NO_COLOR".into(), "If set and not empty, output has no colours.".into()));
+    items
 }
 
 /// A flag whose help ends with its values; the crate would give each a paragraph.
