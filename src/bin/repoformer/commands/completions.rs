@@ -183,7 +183,7 @@ fn repositories() -> Vec<String> {
 
 /// End of Bash's function, which has values with special signs quoted.
 const QUOTING: &str = r#"
-    if [[ "${COMPREPLY[*]-}" == *[[:space:]\'\"\\\$\&\(\)\;\<\>\|\`\*\?\[\!\#]* ]]; then
+    if [[ "${COMPREPLY[*]-}" == *[\ \'\"\\\$\&\(\)\;\<\>\|\`\*\?\[\!\#]* ]]; then
         compopt -o filenames 2> /dev/null
     fi
     return 0
