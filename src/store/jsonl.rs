@@ -63,9 +63,6 @@ fn other_form(path: &Path, start: &[u8]) -> Option<Error> {
         };
         return Some(form(reason, hint));
     }
-    if start.starts_with(b"PK\x03\x04") {
-        return Some(form("a zip archive".into(), "unpack it, or take the .tar.gz".into()));
-    }
     if start.starts_with(PARQUET) {
         let hint = "print its rows, or read it with pandas or polars";
         return Some(form("a Parquet table, not JSON lines".into(), hint.into()));

@@ -197,6 +197,14 @@ pub(super) fn recognise(
     let mut start = Vec::new();
     let read = input.by_ref().take(512).read_to_end(&mut start);
     read.map_err(|e| Error::reading(path, "read this file", e))?;
+    if start.starts_with(b"PK\x03\x04") {
+        let (reason, hint) = ("a zip archive", "unpack it, or take the .tar.gz");
+        return Err(Error::Form {
+            path: path.to_owned(),
+            reason: reason.into(),
+            hint: hint.into(),
+        });
+    }
     let is_archive = is_tar(&start);
     Ok((is_archive, Box::new(std::io::Cursor::new(start).chain(input))))
 }
