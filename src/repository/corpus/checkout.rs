@@ -138,7 +138,7 @@ mod tests {
         };
         assert_eq!(signs_of("z.py __init__.py sub/a.py"), "__init__.py");
         assert_eq!(signs_of("Main.java com/A.java"), "Main.java");
-        assert_eq!(signs_of("README.md src/a/b.py docs/c.md"), "src");
+        assert_eq!(signs_of("README.md src/a/b.py docs/c.txt"), "src");
         assert_eq!(signs_of("README.md tests/test_a.py a/b.py"), "tests");
         for several in [
             "README.md a/b.py c/d.py",

@@ -97,7 +97,7 @@ mod tests {
         let temporary = tempfile::tempdir().unwrap();
         let dir = temporary.path();
         for path in [
-            "b/deep/er/a.go", "a/x.py", "docs/index.md", "__pycache__/a.py", "a.egg-info/a.py",
+            "b/deep/er/a.go", "a/x.py", "docs/index.txt", "__pycache__/a.py", "a.egg-info/a.py",
             ".git/hooks/a.py", "window/repos/notes.py", "top.py",
         ] {
             let path = dir.join(path);
