@@ -296,6 +296,10 @@ fn all_of_it_in_one_command() {
         "label", "all", "--repos-dir", "repos", "--no-filter", "--kind", "function", "--tokenizer",
         "tokenizer.json", "-o", "out",
     ];
+    // A server that is not there is told before anything is drawn.
+    let nowhere = ["--endpoint", "http://127.0.0.1:9", "--model", "m"];
+    place.run(&[&all[..], &nowhere].concat()).failed().says(&["is the server running"]);
+    assert!(!place.path("out/instances.jsonl").exists());
     let ran = place.run(&[&all[..], &["--ratio", "0.3"]].concat());
     ran.says(&["label sample: ", "label judge: ", "% positive", "train: "]);
     let first = place.files("out");

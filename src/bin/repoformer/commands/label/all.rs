@@ -61,6 +61,10 @@ pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
     making.check_output(folder)?;
     let (sequences, encoder) = making.settings()?;
     let completion = server::model(&settings, None, false)?;
+    // Before the hours of drawing.
+    if !instances.exists() {
+        server::greet(&completion)?;
+    }
     draw(args, &settings, &instances)?;
     check_splits(&instances, sequences.held_out).map_err(with_flags)?;
 
