@@ -282,13 +282,14 @@ fn model(Request { path, body }: &Request) -> Answer {
     }
     let mood = mood(&body.to_string());
     let choice = |index: u64| {
+        // It goes on after the line end that prompts are sent without.
+        let text = format!("\nx_{} = {index}", mood % 9);
         let token = match body.get("logit_bias").is_some() {
             true => {
                 json!({"id": 7, "token": "", "logprob": -0.75 - f64::from(mood % 1000) / 300.0})
             }
-            false => json!({"id": 3, "token": "x", "logprob": -f64::from(mood % 7) / 5.0}),
+            false => json!({"id": 3, "token": text, "logprob": -f64::from(mood % 7) / 5.0}),
         };
-        let text = format!("x_{} = {index}", mood % 9);
         let message = json!({"role": "assistant", "content": text});
         let logprobs = json!({"content": [token]});
         json!({"index": index, "text": text, "message": message, "finish_reason": "stop", "logprobs": logprobs})
