@@ -1,6 +1,5 @@
 //! A task prepared for test runs: its file, its command, its planted failure.
 
-use std::fs;
 use std::path::Path;
 
 use super::command::{Template, Values, default_test_command};
@@ -10,6 +9,7 @@ use super::site::Site;
 use super::test_map::TestMap;
 use super::verdict::Runner;
 use crate::error::Result;
+use crate::repository::corpus::read_named;
 use crate::store::artifact::digest_parts;
 use crate::task::{Task, TaskSet};
 
@@ -106,15 +106,7 @@ pub fn site(task: &Task, repos_dir: &Path) -> Result<Site, String> {
     if task.file_in_repository().is_empty() {
         return Err("its record names no file".into());
     }
-    let inside = Path::new(&task.path)
-        .components()
-        .all(|part| matches!(part, std::path::Component::Normal(_)));
-    if !inside {
-        return Err(format!("its path {:?} leads out of its repository", task.path));
-    }
-    let path = repos_dir.join(&task.path);
-    let text = fs::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
-    Site::find(task, text)
+    Site::find(task, read_named(repos_dir, &task.path)?)
 }
 
 impl Subject {

@@ -1,13 +1,12 @@
 //! The files that tasks have their holes in.
 
-use std::fs;
 use std::path::Path;
 
 use rustc_hash::FxHashMap;
 
 use super::Task;
 use crate::error::Result;
-use crate::repository::corpus::folder_names;
+use crate::repository::corpus::{folder_names, read_named};
 use crate::text::lines::universal_newlines;
 
 /// Source files of tasks, each read once.
@@ -31,14 +30,10 @@ impl<'a> TaskFiles<'a> {
         if task.path.is_empty() {
             return Err(format!("{} names no file", task.format));
         }
-        let path = self.repos_dir.join(&task.path);
-        let text = self.texts.entry(task.path.clone()).or_insert_with(|| {
-            let bytes =
-                fs::read(&path).map_err(|e| format!("{}: cannot be read: {e}", path.display()))?;
-            let text =
-                String::from_utf8(bytes).map_err(|_| format!("{}: not UTF-8", path.display()))?;
-            Ok(universal_newlines(text))
-        });
+        let text = self
+            .texts
+            .entry(task.path.clone())
+            .or_insert_with(|| read_named(self.repos_dir, &task.path).map(universal_newlines));
         text.as_deref().map_err(Clone::clone)
     }
 

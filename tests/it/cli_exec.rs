@@ -466,7 +466,7 @@ fn what_cannot_be_is_refused_with_the_way_out() {
     place
         .stage(&["eval", "--exec", "--check-references", "--test-cmd", "true"])
         .partly()
-        .says(&["calc.py: No such file"]);
+        .says(&["calc.py: cannot be read: No such file"]);
 }
 
 /// Where this user may have namespaces, whoever it is, runs are closed off.

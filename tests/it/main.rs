@@ -19,6 +19,8 @@ mod cli_dry_run;
 mod cli_exec;
 mod cli_formats;
 mod cli_functions;
+#[cfg(unix)]
+mod cli_hostile;
 mod cli_identity;
 mod cli_joins;
 mod cli_languages;

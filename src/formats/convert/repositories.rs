@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::archive;
 use super::stream::{Conversion, Emit, TargetFormat, dropped, each, other_kind};
 use crate::error::{Error, Result};
-use crate::repository::corpus::languages;
+use crate::repository::corpus::{Walk, languages};
 use crate::repository::record::{
     Content, Folders, OF_REPOSITORY, Package, RawFile, RawRepository, read_folder,
 };
@@ -107,6 +107,7 @@ pub fn from_folders(
     repos_dir: &Path,
     names: &[String],
     language: Language,
+    walk: Walk,
     to: RecordKind,
     emit: &mut Emit<'_>,
 ) -> Result<Conversion> {
@@ -114,7 +115,7 @@ pub fn from_folders(
     let work = Work::of(format!("reading {}", repos_dir.display()), "repositories", names.len());
     for name in names {
         work.done(1);
-        let contents = match read_folder(repos_dir, name, language) {
+        let contents = match read_folder(repos_dir, name, language, walk) {
             Ok((contents, skipped)) => {
                 conversion.problems.extend(skipped);
                 contents

@@ -5,6 +5,7 @@ use serde_json::{Value, json};
 use super::*;
 use crate::complete::batch::Sampling;
 use crate::error::{Error, Result};
+use crate::repository::corpus::Walk;
 use crate::task::kind::RecordKind;
 use crate::task::{Format, Task, TaskSet};
 use crate::text::language::Language;
@@ -202,14 +203,14 @@ fn repositories_go_into_folders_and_back() {
     assert!(!dir.path().join("b.py").exists());
     let names = ["r".to_owned(), "s".to_owned(), "gone".to_owned()];
     let (raw, outcome) = collected(|emit| {
-        from_folders(&repos, &names, Language::Python, RecordKind::RawRepository, emit)
+        from_folders(&repos, &names, Language::Python, Walk::Glob, RecordKind::RawRepository, emit)
     });
     assert_eq!((raw.len(), outcome.problems.len()), (2, 1));
     assert_eq!(raw[0]["files"][0]["metadata"]["local_imports"], json!(["b"]));
     // Raw → packages → raw, and raw → raw.
     let (there, _) = converted(&raw, |path, emit| records(path, RecordKind::Package, emit));
     let (own, _) = collected(|emit| {
-        from_folders(&repos, &names[..2], Language::Python, RecordKind::Package, emit)
+        from_folders(&repos, &names[..2], Language::Python, Walk::Glob, RecordKind::Package, emit)
     });
     assert_eq!(there, own);
     for from in [&there, &raw] {

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use walkdir::{DirEntry, WalkDir};
 
 use super::folders::is_cache;
-use super::{Reading, Repository, SourceFile, Walk, check_name};
+use super::{Reading, Repository, SourceFile, Walk, check_name, is_folder_name};
 use crate::error::{Error, Result};
 use crate::repository::parallel;
 use crate::store::progress::Work;
@@ -123,14 +123,34 @@ pub(crate) fn source_files(
     if !metadata.is_dir() {
         return Err(Error::Repository { path: root.to_owned(), reason: "is not a folder".into() });
     }
-    let follows = walk == Walk::Glob;
+    let follows = walk != Walk::Rglob;
     // Following links asks the system about every entry, so it is done where there are links.
     if follows && let Some(found) = find_without_links(root, name, language) {
         return Ok((found, Vec::new()));
     }
     let (mut found, mut skipped) = (Vec::new(), Vec::new());
+    let real = fs::canonicalize(root)
+        .map_err(|e| Error::reading(root, "open this repository folder", e))?;
+    let mut led_out = Vec::new();
     let entries = WalkDir::new(root).follow_links(follows).into_iter();
-    for entry in entries.filter_entry(|entry| is_part(entry, follows)) {
+    let mut is_taken = |entry: &DirEntry| {
+        if !is_part(entry, follows) {
+            return false;
+        }
+        let is_read = is_source_name(entry.path(), language) || entry.file_type().is_dir();
+        let is_link = entry.depth() > 0 && entry.path_is_symlink() && is_read;
+        match is_link.then(|| leads_out(&real, entry.path())).flatten() {
+            Some(_) if walk == Walk::GlobAnywhere => true,
+            Some(reason) => {
+                let way =
+                    format!("{reason}, or read such links with --walk {}", Walk::GlobAnywhere);
+                led_out.push(Error::SourceFile { path: entry.path().to_owned(), reason: way });
+                false
+            }
+            None => true,
+        }
+    };
+    for entry in entries.filter_entry(&mut is_taken) {
         let entry = match entry {
             Ok(entry) => entry,
             Err(error) => {
@@ -159,8 +179,41 @@ pub(crate) fn source_files(
             }),
         }
     }
+    skipped.extend(led_out);
     found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     Ok((found, skipped))
+}
+
+/// Where a path leads if that is out of the folder `real`, a canonical path; in words. A link that leads nowhere does not.
+fn leads_out(real: &Path, path: &Path) -> Option<String> {
+    let target = fs::canonicalize(path).ok()?;
+    (!target.starts_with(real)).then(|| {
+        format!("a link out of the repository, to {}; put a copy in its place", target.display())
+    })
+}
+
+/// Reads a file that a task names by its path from `repos_dir` on, without changing its line ends.
+///
+/// # Errors
+/// The path leads out of its repository, by its names or by links, or the file cannot be read; the message says why.
+pub(crate) fn read_named(repos_dir: &Path, path: &str) -> std::result::Result<String, String> {
+    let on_disk = repos_dir.join(path);
+    let says = |reason: &str| format!("{}: {reason}", on_disk.display());
+    let repository = path.split('/').next().unwrap_or_default();
+    if !path.split('/').all(is_folder_name) {
+        return Err(says("its path leads out of its repository"));
+    }
+    let real = fs::canonicalize(repos_dir.join(repository));
+    let real = real.and_then(|real| fs::metadata(&on_disk).map(|_| real));
+    let real = real.map_err(|error| says(&format!("cannot be read: {error}")))?;
+    if let Some(reason) = leads_out(&real, &on_disk) {
+        return Err(says(&reason));
+    }
+    let text = read_bytes(&on_disk).and_then(|bytes| decode(&on_disk, bytes.content));
+    text.map_err(|error| match error {
+        Error::SourceFile { reason, .. } => says(&reason),
+        error => error.to_string(),
+    })
 }
 
 /// Whether a file or folder belongs to its repository: a cache of this program never does, since it has copies of the

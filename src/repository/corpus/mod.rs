@@ -1,8 +1,9 @@
 //! Repositories: a folder → its files of one language, decoded and in one fixed order.
 //!
 //! The rules are RepoCoder's (`glob("**/*.py", recursive=True)`, text mode), for each [`Language`](crate::text::language::Language) with its own endings:
-//! hidden files and folders are left out, symbolic links are followed, endings are case-sensitive (`.d.ts` ends in
-//! `.ts`), files that git ignores count. A cache of this program counts for nothing. Its order is the file system's; ours is the code-point order of the path.
+//! hidden files and folders are left out, symbolic links are followed within the repository, endings are case-sensitive (`.d.ts`
+//! ends in `.ts`), files that git ignores count. A cache of this program counts for nothing. A link that leads out of its repository is left out and reported: who
+//! wrote the repository would choose which of the user's files a model sees. Its order is the file system's; ours is the code-point order of the path.
 //!
 //! Files are UTF-8. A byte order mark stays, as U+FEFF at the start of the text, as Python's `open` leaves it; many C#
 //! files have one. A file that is not UTF-8 is stepped over and reported: RepoCoder would stop at it, and
@@ -16,7 +17,7 @@ pub use checkout::Checkout;
 pub(crate) use checkout::signs;
 pub use folders::{RepositoryFolders, folder_names};
 pub use listing::languages;
-pub(crate) use listing::{decode, read_bytes, source_files};
+pub(crate) use listing::{decode, read_bytes, read_named, source_files};
 
 use std::path::{Component, Path};
 
@@ -63,16 +64,21 @@ impl SourceFile {
 /// Which files of a folder count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Walk {
-    /// RepoCoder's (`glob("**/*.py", recursive=True)`): hidden files and folders are left out, links are followed.
+    /// RepoCoder's (`glob("**/*.py", recursive=True)`): hidden files and folders are left out, links within the repository
+    /// are followed.
     #[default]
     Glob,
-    /// Repoformer's (`Path.rglob("*.py")`): hidden ones count, links to files too, links to folders are not followed.
+    /// As RepoCoder's, and links that lead out of the repository are followed too.
+    GlobAnywhere,
+    /// Repoformer's (`Path.rglob("*.py")`): hidden ones count, links to files within the repository too, links to folders
+    /// are not followed.
     Rglob,
 }
 
 named! {
     Walk, "walk":
     Glob = "glob",
+    GlobAnywhere = "glob-anywhere",
     Rglob = "rglob",
 }
 
@@ -195,6 +201,51 @@ mod tests {
         let paths = ["r/alias/r.py", "r/hard.py", "r/m.py", "r/real/r.py", "r/z.py"];
         assert!(files.into_iter().eq(paths.into_iter().zip([0, 1, 1, 0, 1])));
         assert!(reading.skipped.iter().any(|e| e.to_string().contains("broken.py")));
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_that_lead_out_are_left_out_unless_asked_for() {
+        let dir = repository(&[("m.py", b"x\n"), ("d/n.py", b"y\n")]);
+        let outside = dir.path().join("outside");
+        fs::create_dir_all(outside.join("deep")).unwrap();
+        for name in ["s.py", "deep/t.py", "u.txt"] {
+            fs::write(outside.join(name), "z\n").unwrap();
+        }
+        let root = dir.path().join("r");
+        for (target, link) in [
+            ("../outside/s.py", "a.py"),
+            ("../outside", "folder"),
+            ("../folder/deep", "d/chain"),
+            ("a.py", "b.py"),
+            ("..", "up"),
+            ("../outside/u.txt", "u.txt"),
+            ("m.py", "ours.py"),
+            ("d", "also"),
+        ] {
+            std::os::unix::fs::symlink(target, root.join(link)).unwrap();
+        }
+        let read = |walk| {
+            let read = Repository::read_with(dir.path(), "r", Language::Python, walk).unwrap();
+            let paths: Vec<String> =
+                read.repository.files.into_iter().map(|file| file.path).collect();
+            let said = read
+                .skipped
+                .iter()
+                .filter(|error| error.to_string().contains("out of the repository"));
+            (paths.join(" "), said.count())
+        };
+        assert_eq!(read(Walk::Glob), ("r/also/n.py r/d/n.py r/m.py r/ours.py".into(), 6));
+        assert_eq!(read(Walk::Rglob), ("r/d/n.py r/m.py r/ours.py".into(), 2));
+        let (all, said) = read(Walk::GlobAnywhere);
+        assert!(all.contains("r/folder/deep/t.py") && all.contains("r/b.py") && said == 0, "{all}");
+        for path in [
+            "r/a.py", "r/folder/s.py", "r/d/chain/t.py", "r/../outside/s.py", "../outside/s.py",
+            "/etc/passwd",
+        ] {
+            assert!(read_named(dir.path(), path).is_err(), "{path}");
+        }
+        assert_eq!(read_named(dir.path(), "r/also/n.py").unwrap(), "y\n");
     }
 
     #[test]

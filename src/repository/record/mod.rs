@@ -34,13 +34,14 @@ pub struct Content {
 /// The source files of a language in `<repos_dir>/<name>` in the order of their paths, and those that cannot be read.
 ///
 /// # Errors
-/// As [`Repository::read`](crate::repository::corpus::Repository::read), whose rules say which files they are.
+/// As [`Repository::read_with`](crate::repository::corpus::Repository::read_with).
 pub fn read_folder(
     repos_dir: &Path,
     name: &str,
     language: Language,
+    walk: Walk,
 ) -> Result<(Vec<Content>, Vec<Error>)> {
-    let (found, mut skipped) = source_files(repos_dir, name, language, Walk::Glob)?;
+    let (found, mut skipped) = source_files(repos_dir, name, language, walk)?;
     let mut contents = Vec::new();
     for file in found {
         let read = read_bytes(&file.on_disk);

@@ -11,6 +11,7 @@ use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::postprocess::FunctionBodies;
 use repoformer::formats::convert::lm_eval::{self, LmEvalSettings, LmEvalTask};
 use repoformer::formats::convert::{self, Conversion, Emit, TargetFormat};
+use repoformer::repository::corpus::Walk;
 use repoformer::store::artifact::write_file;
 use repoformer::task::kind::RecordKind;
 use repoformer::text::language::Language;
@@ -45,6 +46,9 @@ pub(crate) struct ConvertArgs {
     /// Language of the files of --repos-dir that packages and raw records take
     #[arg(long, value_name = "NAME", default_value = "python", value_parser = Listed::of(Language::ALL))]
     language: String,
+    /// Source files of --repos-dir that packages and raw records take, as --walk of `window` names them
+    #[arg(long, value_name = "NAME", default_value = "glob", value_parser = Listed::of(Walk::ALL))]
+    walk: String,
     /// Tasks that the predictions, batch answers or prompts (for lm-eval) belong to
     #[arg(long, value_name = "FILE", required_if_eq("to", "lm-eval"))]
     tasks: Option<PathBuf>,
@@ -254,7 +258,8 @@ fn work(args: &ConvertArgs, kind: RecordKind, emit: &mut Emit<'_>) -> Result<Con
     Ok(match (kind, &args.file, repos_dir) {
         (RecordKind::Package | RecordKind::RawRepository, None, Some(dir)) => {
             let names = repositories_in(dir, named)?;
-            convert::from_folders(dir, &names, language, kind, emit)?
+            let walk = args.walk.parse().context("--walk")?;
+            convert::from_folders(dir, &names, language, walk, kind, emit)?
         }
         (RecordKind::Package | RecordKind::RawRepository, _, _) => {
             convert::records(input(args)?, kind, emit)?

@@ -45,6 +45,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
     let settings = open(&args.settings)?;
     let dir = repos_dir(&settings)?;
     let names = repositories_in(&dir, settings.list("repo"))?;
+    let walk = settings.parsed("walk")?;
     let kind: Kind = args.kind.parse()?;
     let language: Language = settings.parsed_option("language")?.unwrap_or_default();
     let usual = Sampling::new(kind);
@@ -60,7 +61,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
     let p50k = P50k;
     let work = Work::of("sample", "repositories", names.len());
     let draw = |name: &String| {
-        let reading = Repository::read(&dir, name, language)?;
+        let reading = Repository::read_with(&dir, name, language, walk)?;
         let tasks = sample(&reading.repository, &sampling, &|text| p50k.count(text));
         let matched = sampling.exclusions.matched(&reading.repository);
         work.done(1);
