@@ -134,9 +134,6 @@ impl<'a> Import<'a> {
             let hint = "a row for each text is needed, in the order of the file of texts, which must be the current one";
             return Err(Error::vectors(self.path, "", reason, hint));
         }
-        if array.dim == 0 && array.rows > 0 {
-            return Err(Error::vectors(self.path, "", "its rows have no numbers", WRITE_THEM));
-        }
         for row in 0..array.rows {
             let vector = &array.numbers[row * array.dim..][..array.dim];
             self.put(self.digests[row], vector, row, "row").map_err(|(reason, hint)| {

@@ -59,6 +59,11 @@ pub(super) fn read(path: &Path, reader: &mut dyn Read) -> Result<Array> {
         let hint = "save a row for each text, in the order of the file of texts";
         return Err(wrong(reason, hint));
     };
+    // Any number of such rows fits the file.
+    if dim == 0 && rows > 0 {
+        let reason = format!("its {rows} rows have no numbers");
+        return Err(wrong(reason, "save a row of numbers for each text"));
+    }
     let count = rows.checked_mul(dim);
     let Some(size) = count.and_then(|count| count.checked_mul(float.bytes)) else {
         let reason = format!("{rows} rows of {dim} numbers are more than memory can hold");
@@ -250,6 +255,8 @@ mod tests {
             ),
             (&file("'<f8'", "(1, 1)", &1e300_f64.to_le_bytes()), "too large for 32 bits"),
             (&file("'<f8'", "(4000000000, 4000000000)", &[]), "more than memory can hold"),
+            // As many steps as rows would take years.
+            (&file("'<f4'", "(4000000000000000000, 0)", &[]), "rows have no numbers"),
         ] {
             let error = read_bytes(bytes).unwrap_err();
             assert!(error.to_string().contains(reason) && error.hint().is_some(), "{error}");
