@@ -220,9 +220,8 @@ pub(crate) fn read_named(repos_dir: &Path, path: &str) -> std::result::Result<St
 /// repository's files, and hidden ones do where the walk has them.
 fn is_part(entry: &DirEntry, leaves_hidden: bool) -> bool {
     let is_hidden = || entry.file_name().as_encoded_bytes().starts_with(b".");
-    entry.depth() == 0
-        || !(leaves_hidden && is_hidden())
-            && !(entry.file_type().is_dir() && is_cache(entry.path()))
+    let is_own = || entry.file_type().is_dir() && is_cache(entry.path());
+    entry.depth() == 0 || !(leaves_hidden && is_hidden() || is_own())
 }
 
 /// Finds the files of a folder without links, where every name is UTF-8 and every folder can be listed; `None` elsewhere.
