@@ -3,8 +3,9 @@
 use std::fs;
 use std::path::Path;
 
-use walkdir::WalkDir;
+use walkdir::{DirEntry, WalkDir};
 
+use super::listing::leads_out;
 use crate::error::{Error, Result};
 use crate::store::artifact::is_artifact;
 use crate::text::language::Language;
@@ -74,10 +75,16 @@ pub(super) fn is_cache(folder: &Path) -> bool {
     window.flatten().any(|entry| entry.file_type().is_file() && is_artifact(entry.path()))
 }
 
-/// Whether a folder holds a source file of any language, or something that cannot be listed, which may be one.
+/// Whether a folder holds a source file of any language, or something that cannot be listed, which may be one. Links out of it
+/// do not count: they are not read.
 fn holds_source(folder: &Path) -> bool {
+    let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     let loops = |error: &walkdir::Error| error.loop_ancestor().is_some();
-    WalkDir::new(folder).follow_links(true).into_iter().any(|entry| match entry {
+    let is_inside = |entry: &DirEntry| {
+        entry.depth() == 0 || !entry.path_is_symlink() || leads_out(&real, entry.path()).is_none()
+    };
+    let entries = WalkDir::new(folder).follow_links(true).into_iter().filter_entry(is_inside);
+    entries.into_iter().any(|entry| match entry {
         Ok(entry) => !entry.file_type().is_dir() && is_source(&entry.file_name().to_string_lossy()),
         Err(error) => !loops(&error) && !error.path().is_some_and(Path::is_symlink),
     })
@@ -121,24 +128,26 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_source_file_behind_a_link_counts_and_a_loop_ends() {
+    fn a_source_file_behind_a_link_within_counts_and_a_loop_ends() {
         let temporary = tempfile::tempdir().unwrap();
         let dir = temporary.path();
-        for folder in ["linked", "loop", "broken"] {
-            fs::create_dir(dir.join(folder)).unwrap();
+        for folder in ["linked", "led_out", "loop", "broken"] {
+            fs::create_dir_all(dir.join(folder).join("d")).unwrap();
         }
         fs::write(dir.join("a.py"), "").unwrap();
+        fs::write(dir.join("linked/script"), "").unwrap();
         let link = |to: &str, path: &str| {
             std::os::unix::fs::symlink(to, dir.join(path)).unwrap();
         };
-        link("../a.py", "linked/b.py");
-        link("..", "loop/up");
+        link("../script", "linked/d/b.py");
+        link("../a.py", "led_out/b.py");
+        link("../linked", "led_out/folder");
+        link("..", "loop/d/up");
         link("nowhere", "broken/c.txt");
         let found = RepositoryFolders::below(dir).unwrap();
-        // The loop's folder sees the others through its link, as their files are read.
         assert_eq!(
             (found.names, found.without_source),
-            (vec!["linked".into(), "loop".into()], vec!["broken".into()])
+            (vec!["linked".into()], vec!["broken".into(), "led_out".into(), "loop".into()])
         );
     }
 }

@@ -185,7 +185,7 @@ pub(crate) fn source_files(
 }
 
 /// Where a path leads if that is out of the folder `real`, a canonical path; in words. A link that leads nowhere does not.
-fn leads_out(real: &Path, path: &Path) -> Option<String> {
+pub(super) fn leads_out(real: &Path, path: &Path) -> Option<String> {
     let target = fs::canonicalize(path).ok()?;
     (!target.starts_with(real)).then(|| {
         format!("a link out of the repository, to {}; put a copy in its place", target.display())

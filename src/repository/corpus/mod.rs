@@ -1,9 +1,12 @@
 //! Repositories: a folder → its files of one language, decoded and in one fixed order.
 //!
 //! The rules are RepoCoder's (`glob("**/*.py", recursive=True)`, text mode), for each [`Language`](crate::text::language::Language) with its own endings:
-//! hidden files and folders are left out, symbolic links are followed within the repository, endings are case-sensitive (`.d.ts`
-//! ends in `.ts`), files that git ignores count. A cache of this program counts for nothing. A link that leads out of its repository is left out and reported: who
-//! wrote the repository would choose which of the user's files a model sees. Its order is the file system's; ours is the code-point order of the path.
+//! hidden files and folders are left out, symbolic links are followed within the repository, endings are case-sensitive
+//! (`.d.ts` ends in `.ts`), files that git ignores count. Its order is the file system's; ours is the code-point order of
+//! the path.
+//!
+//! A link that leads out of its repository is left out and reported: who wrote the repository would choose which of the
+//! user's files a model sees. A cache of this program is no part of a repository.
 //!
 //! Files are UTF-8. A byte order mark stays, as U+FEFF at the start of the text, as Python's `open` leaves it; many C#
 //! files have one. A file that is not UTF-8 is stepped over and reported: RepoCoder would stop at it, and
