@@ -7,28 +7,28 @@ use serde_json::Value;
 use ureq::http::response::Parts;
 use ureq::http::{HeaderMap, StatusCode};
 
-use super::address::{MASK, masked};
+use super::address::masked;
 use super::excerpt::{SHOWN, excerpt};
+use super::key::Key;
 use super::retry::{Again, Failure, asked_wait, passes};
 
 /// A server's response, whose body is still to be read.
 pub(super) type Response = ureq::http::Response<ureq::Body>;
-
-/// Limit of a response in bytes: a few hundred vectors of a few thousand numbers take some tens of millions.
-pub(super) const LONGEST: u64 = 1 << 29;
 
 /// Number of retries after an internal error of the server (500).
 const FAULTS: u32 = 5;
 /// Number of retries after a timeout.
 const TIMEOUTS: u32 = 2;
 
-/// Settings that messages mention.
-#[derive(Debug, Clone, Copy)]
+/// Settings for reading an answer, some of which messages mention.
+#[derive(Clone, Copy)]
 pub(super) struct Context<'a> {
     pub(super) timeout: Duration,
     /// Environment variable of the key.
     pub(super) key_variable: &'a str,
-    pub(super) key: Option<&'a str>,
+    pub(super) key: Option<&'a Key>,
+    /// Greatest number of bytes of an answer.
+    pub(super) longest: u64,
 }
 
 /// Reads the JSON of a response.
@@ -44,22 +44,18 @@ pub(super) fn read_body(
     context: Context<'_>,
 ) -> Result<Value, Failure> {
     let mut bytes = Vec::new();
-    let read = body.into_reader().take(LONGEST + 1).read_to_end(&mut bytes);
-    if bytes.len() as u64 > LONGEST {
-        let reason = format!("the answer is longer than {LONGEST} bytes");
-        return Err(Failure::new(Again::Never, reason, "send less at a time"));
+    let read = body.into_reader().take(context.longest.saturating_add(1)).read_to_end(&mut bytes);
+    if bytes.len() as u64 > context.longest {
+        return Err(too_long(context));
     }
     // Servers repeat a wrong key, and an excerpt may end within it.
-    let masked = || match context.key {
-        Some(key) => replaced(&bytes, key.as_bytes(), MASK.as_bytes()),
-        None => bytes.clone(),
-    };
+    let masked = || context.masked(&bytes);
     if !parts.status.is_success() {
         return Err(refused(parts.status, &parts.headers, &masked(), context));
     }
     let failure = match read {
         Ok(_) => match parse(&bytes, context) {
-            Ok(value) => return Ok(value),
+            Ok(value) => return Ok(context.without_key(value)),
             Err(_) => match parse(&masked(), context) {
                 Ok(_) => broken_off(&[], ""),
                 Err(failure) => failure,
@@ -70,16 +66,26 @@ pub(super) fn read_body(
     Err(failure.or_status(parts.status))
 }
 
-/// Replaces every occurrence of a part.
-pub(super) fn replaced(bytes: &[u8], part: &[u8], by: &[u8]) -> Vec<u8> {
-    let (mut out, mut at) = (Vec::with_capacity(bytes.len()), 0);
-    for found in memchr::memmem::find_iter(bytes, part) {
-        out.extend_from_slice(&bytes[at..found]);
-        out.extend_from_slice(by);
-        at = found + part.len();
+impl Context<'_> {
+    /// Bytes of an answer for a message.
+    pub(super) fn masked(&self, bytes: &[u8]) -> Vec<u8> {
+        self.key.map_or_else(|| bytes.to_vec(), |key| key.masked(bytes))
     }
-    out.extend_from_slice(&bytes[at..]);
-    out
+
+    /// An answer without the key: servers repeat what they were sent.
+    pub(super) fn without_key(&self, mut answer: Value) -> Value {
+        if let Some(key) = self.key {
+            key.mask(&mut answer);
+        }
+        answer
+    }
+}
+
+/// Failure of an answer that no such request calls for.
+pub(super) fn too_long(context: Context<'_>) -> Failure {
+    let reason =
+        format!("the answer is longer than {} bytes, more than was asked for", context.longest);
+    Failure::new(Again::Never, reason, "is this the server's URL?")
 }
 
 /// Failure of a request without any response.
@@ -258,7 +264,8 @@ mod tests {
 
     #[test]
     fn what_is_no_json_is_shown_where_it_stands() {
-        let context = Context { timeout: Duration::ZERO, key_variable: "KEY", key: None };
+        let context =
+            Context { timeout: Duration::ZERO, key_variable: "KEY", key: None, longest: 99 };
         let failure = |text: &str| parse(text.as_bytes(), context).unwrap_err();
         let page = failure("\n<!DOCTYPE html><p>hello");
         assert!(page.reason.starts_with("HTML instead of JSON: <!DOCTYPE"), "{page:?}");

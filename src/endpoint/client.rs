@@ -1,16 +1,18 @@
 //! The client: requests, retries, keys.
 
+use std::borrow::Cow;
 use std::env::VarError;
 use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
-use ureq::http::HeaderValue;
 use ureq::tls::{RootCerts, TlsConfig};
 
 use super::address::{Address, MASK, masked};
 use super::answer::{self, Context, Response};
+use super::bound::longest;
+use super::key::Key;
 use super::retry::{self, Again, Failure};
 use super::{ConnectionSettings, DEFAULT_KEY_VARIABLE, Event, events};
 use crate::error::{Error, Result};
@@ -42,13 +44,6 @@ pub struct Endpoint {
     key: Option<Key>,
     agent: ureq::Agent,
     notice: Option<Arc<Notice>>,
-}
-
-/// A server's key, which is not shown in messages.
-#[derive(Clone)]
-struct Key {
-    secret: String,
-    header: HeaderValue,
 }
 
 impl fmt::Debug for Endpoint {
@@ -122,7 +117,7 @@ impl Endpoint {
     /// As for [`post_json`](Self::post_json).
     pub fn post_json_timed(&self, path: &str, body: &Value) -> Result<(Value, Duration)> {
         self.exchange(path, Some(body.to_string().as_bytes()), &mut |response| {
-            answer::read(response, self.context())
+            answer::read(response, self.context(Some(body)))
         })
     }
 
@@ -139,7 +134,7 @@ impl Endpoint {
         take: &mut dyn FnMut(Event) -> bool,
     ) -> Result<Duration> {
         let sent = body.to_string();
-        let read = &mut |response| events::read(response, self.context(), take);
+        let read = &mut |response| events::read(response, self.context(Some(body)), take);
         Ok(self.exchange(path, Some(sent.as_bytes()), read)?.1)
     }
 
@@ -155,7 +150,7 @@ impl Endpoint {
     /// # Errors
     /// As for [`post_json`](Self::post_json).
     pub fn get_json(&self, path: &str) -> Result<Value> {
-        let read = &mut |response| answer::read(response, self.context());
+        let read = &mut |response| answer::read(response, self.context(None));
         Ok(self.exchange(path, None, read)?.0)
     }
 
@@ -170,14 +165,14 @@ impl Endpoint {
         let request = request.timeout_global(Some(LONGEST_GREETING)).build();
         let error = match self.with_key(request).call() {
             Ok(response) => {
-                let answer = answer::read(response, self.context()).unwrap_or_default();
+                let answer = answer::read(response, self.context(None)).unwrap_or_default();
                 let models = answer["data"].as_array().into_iter().flatten();
                 let names = models.filter_map(|model| Some(model["id"].as_str()?.to_owned()));
                 return Ok(names.collect());
             }
             Err(error) => error,
         };
-        let failure = answer::unanswered(&error, self.context());
+        let failure = answer::unanswered(&error, self.context(None));
         // A server too busy to answer exists.
         let is_busy = matches!(error, ureq::Error::Timeout(ureq::Timeout::Global));
         if failure.is_silence && !is_busy {
@@ -195,7 +190,7 @@ impl Endpoint {
     fn failed(&self, path: &str, failure: Failure) -> Error {
         Error::Endpoint {
             url: self.url(path),
-            reason: self.without_key(failure.reason),
+            reason: self.message(failure.reason),
             hint: failure.hint,
             status: failure.status,
         }
@@ -231,7 +226,7 @@ impl Endpoint {
                 let (url, seconds) = (self.url(path), wait.as_secs_f64());
                 let text =
                     format!("{url}: {}; retrying in {seconds:.1} s ({count})", failure.reason);
-                notice(&self.without_key(text));
+                notice(&self.message(text));
             }
             std::thread::sleep(wait);
             retries += 1;
@@ -239,12 +234,14 @@ impl Endpoint {
         }
     }
 
-    fn context(&self) -> Context<'_> {
+    /// Settings for reading the answer to a request.
+    fn context(&self, body: Option<&Value>) -> Context<'_> {
         let named = self.settings.key_variable.as_deref();
         Context {
             timeout: self.settings.timeout,
             key_variable: named.unwrap_or(DEFAULT_KEY_VARIABLE),
-            key: self.key.as_ref().map(|key| &*key.secret),
+            key: self.key.as_ref(),
+            longest: longest(body),
         }
     }
 
@@ -258,13 +255,13 @@ impl Endpoint {
             }
             None => self.with_key(self.agent.get(&url)).call(),
         };
-        sent.map_err(|error| answer::unanswered(&error, self.context()))
+        sent.map_err(|error| answer::unanswered(&error, self.context(None)))
     }
 
     /// Adds the server's key to a request.
     fn with_key<Body>(&self, request: ureq::RequestBuilder<Body>) -> ureq::RequestBuilder<Body> {
         match &self.key {
-            Some(key) => request.header("authorization", &key.header),
+            Some(key) => request.header("authorization", key.header()),
             None => request,
         }
     }
@@ -296,46 +293,20 @@ impl Endpoint {
         }
     }
 
-    /// Masks the key, which servers repeat in their messages.
-    fn without_key(&self, text: String) -> String {
+    /// A text that the server wrote, without long parts of its key; the text itself if there are none.
+    pub(crate) fn without_key<'t>(&self, text: &'t str) -> Cow<'t, str> {
         match &self.key {
-            Some(key) => text.replace(&key.secret, MASK),
-            None => text,
+            Some(key) => key.masked_text(text),
+            None => Cow::Borrowed(text),
         }
     }
-}
 
-impl Key {
-    /// Reads the key from the named variable, or from the default one.
-    fn from_environment(
-        url: &str,
-        named: Option<&str>,
-        variable: impl Fn(&str) -> Result<String, VarError>,
-    ) -> Result<Option<Self>> {
-        let name = named.unwrap_or(DEFAULT_KEY_VARIABLE);
-        let wrong = |reason: String| Error::Endpoint {
-            url: masked(url),
-            reason,
-            hint: format!("set {name} to the server's key, and nothing else"),
-            status: None,
-        };
-        let not = |what: &str| wrong(format!("the environment variable {name} {what}"));
-        let value = match variable(name) {
-            Ok(value) => value,
-            Err(VarError::NotPresent) if named.is_none() => return Ok(None),
-            Err(VarError::NotPresent) => return Err(not("is not set")),
-            Err(_) => return Err(not("is not UTF-8")),
-        };
-        let secret = value.trim();
-        if secret.is_empty() {
-            return if named.is_none() { Ok(None) } else { Err(not("is empty")) };
+    /// Masks the key, which servers repeat in their messages.
+    fn message(&self, text: String) -> String {
+        match &self.key {
+            Some(key) => String::from_utf8_lossy(&key.masked(text.as_bytes())).into_owned(),
+            None => text,
         }
-        let mut header = HeaderValue::from_str(&format!("Bearer {secret}"))
-            .ok()
-            .filter(|_| secret.bytes().all(|byte| byte.is_ascii_graphic()))
-            .ok_or_else(|| not("contains characters that no key has"))?;
-        header.set_sensitive(true);
-        Ok(Some(Self { secret: secret.into(), header }))
     }
 }
 

@@ -3,9 +3,8 @@
 use std::io::{BufRead, BufReader, Read};
 
 use super::Event;
-use super::address::MASK;
-use super::answer::{self, Context, LONGEST, Response};
-use super::retry::{Again, Failure};
+use super::answer::{self, Context, Response};
+use super::retry::Failure;
 
 /// Hands on the events of a response, until `take` needs no more.
 pub(super) fn read(
@@ -31,18 +30,17 @@ fn follow(
     context: Context<'_>,
     take: &mut dyn FnMut(Event) -> bool,
 ) -> Result<(), Failure> {
-    let masked = |bytes: &[u8]| match context.key {
-        Some(key) => answer::replaced(bytes, key.as_bytes(), MASK.as_bytes()),
-        None => bytes.to_vec(),
-    };
+    let masked = |bytes: &[u8]| context.masked(bytes);
     let (mut data, mut seen) = (Vec::new(), 0);
     loop {
         let mut line = Vec::new();
-        let read = reader.by_ref().take(LONGEST + 1 - seen).read_until(b'\n', &mut line);
+        let read = reader
+            .by_ref()
+            .take((context.longest - seen).saturating_add(1))
+            .read_until(b'\n', &mut line);
         seen += line.len() as u64;
-        if seen > LONGEST {
-            let reason = format!("the answer is longer than {LONGEST} bytes");
-            return Err(Failure::new(Again::Never, reason, "send less at a time"));
+        if seen > context.longest {
+            return Err(answer::too_long(context));
         }
         if let Err(error) = read {
             return Err(answer::unread(error, &masked(&data), context));
@@ -66,7 +64,7 @@ fn follow(
                     Err(failure) => failure,
                 }
             })?;
-            if take(Event::Data(value)) {
+            if take(Event::Data(context.without_key(value))) {
                 return Ok(());
             }
             data.clear();
@@ -79,13 +77,20 @@ fn follow(
 
 #[cfg(test)]
 mod tests {
+    use super::super::key::Key;
+    use super::super::retry::Again;
     use super::*;
     use serde_json::json;
     use std::time::Duration;
 
     fn events(text: &str, most: usize) -> (Vec<Event>, Result<(), Failure>) {
-        let context =
-            Context { timeout: Duration::from_secs(1), key_variable: "KEY", key: Some("secret") };
+        let key = Key::new("secret").unwrap();
+        let context = Context {
+            timeout: Duration::from_secs(1),
+            key_variable: "KEY",
+            key: Some(&key),
+            longest: 1 << 16,
+        };
         let mut found = Vec::new();
         let outcome = follow(text.as_bytes(), context, &mut |event| {
             found.push(event);

@@ -14,10 +14,14 @@ mod address;
 #[cfg(feature = "http")]
 mod answer;
 #[cfg(feature = "http")]
+mod bound;
+#[cfg(feature = "http")]
 mod client;
 #[cfg(feature = "http")]
 mod events;
 mod excerpt;
+#[cfg(feature = "http")]
+mod key;
 #[cfg(feature = "http")]
 mod retry;
 #[cfg(feature = "http")]

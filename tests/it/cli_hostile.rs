@@ -1,10 +1,11 @@
-//! Repositories and task files of a stranger: nothing outside of a repository is read.
+//! Repositories, task files and servers of a stranger: nothing outside of a repository is read, and no key is kept.
 
 use std::os::unix::fs::symlink;
 
 use serde_json::json;
 
-use crate::support::{Place, task};
+use crate::support::server::{refusal, server_listing};
+use crate::support::{Place, Ran, task};
 
 /// A text that stands in files outside of the repositories alone.
 const SECRET: &str = "the_key_of_the_user";
@@ -100,5 +101,67 @@ fn a_task_names_no_file_outside_of_its_repository() {
             assert!(!String::from_utf8_lossy(&bytes).contains(SECRET), "{path}: {file}");
         }
         std::fs::remove_dir_all(place.path("cache")).ok();
+    }
+}
+
+/// A key that servers see in each request.
+const KEY: &str = "sk-live-0a1b2c3d4e5f6a7b8c9d0e1f2a3b4c5d";
+
+/// Servers repeat the key: in completions, token by token, in errors, and in the names of their models.
+#[test]
+fn a_server_that_repeats_the_key_has_it_kept_and_printed_nowhere() {
+    let place = Place::new();
+    let models = json!({"data": [{"id": format!("model-{KEY}")}]}).to_string();
+    let (url, seen) = server_listing(("200 OK".into(), models), |request| {
+        let said = format!("Bearer {KEY}\n and {KEY}");
+        if request.prompt().contains("main_") {
+            return refusal("400 Bad Request", &format!("the key {}… is too short", &KEY[..30]));
+        }
+        let parts: Vec<&str> =
+            said.as_bytes().chunks(5).map(|part| str::from_utf8(part).unwrap()).collect();
+        let logprobs = |parts: &[&str]| -> Vec<_> {
+            parts.iter().map(|part| json!({"token": part, "logprob": -0.5})).collect()
+        };
+        if request.body["stream"] != true {
+            let choice = json!({"index": 0, "text": said, "finish_reason": KEY, "logprobs": {"content": logprobs(&parts)}});
+            return ("200 OK".into(), json!({"choices": [choice]}).to_string());
+        }
+        let events = parts.iter().map(|part| {
+            let choice = json!({"index": 0, "text": part, "finish_reason": null, "logprobs": {"content": logprobs(&[part])}});
+            format!("data: {}\n\n", json!({"choices": [choice]}))
+        });
+        let text = events.collect::<String>() + "data: [DONE]\n\n";
+        ("200 OK\r\nContent-Type: text/event-stream".into(), text)
+    });
+    let asked = ["--endpoint", &url, "--model", "m", "--max-tokens", "64", "--cache-dir"];
+    for (cache, more) in [("streamed", &[][..]), ("whole", &["--until", "tokens"]), ("doctor", &[])]
+    {
+        let stage: &[&str] = if cache == "doctor" { &["doctor"] } else { &["run", "--report"] };
+        let args = [stage, &asked, &[cache], more].concat();
+        let args = if cache == "doctor" { args } else { place.args(&args) };
+        let ran = Ran::of(place.command(&args).env("REPOFORMER_API_KEY", KEY).output().unwrap());
+        for (what, text) in [("stdout", &ran.stdout), ("stderr", &ran.stderr)] {
+            assert_no_part(text.as_bytes(), &format!("{what} of {cache}"));
+        }
+        assert!(cache == "doctor" || ran.stderr.contains("is too short"), "{}", ran.stderr);
+    }
+    assert!(seen.lock().unwrap().len() > 4);
+    let files: Vec<_> = walkdir::WalkDir::new(place.path(".")).into_iter().flatten().collect();
+    let files = files.iter().filter(|entry| entry.file_type().is_file());
+    let mut masked = 0;
+    for file in files {
+        let bytes = std::fs::read(file.path()).unwrap();
+        assert_no_part(file.path().as_os_str().as_encoded_bytes(), "a name");
+        assert_no_part(&bytes, &file.path().display().to_string());
+        masked += usize::from(String::from_utf8_lossy(&bytes).contains("Bearer ***"));
+    }
+    assert!(masked > 3, "completions are kept: {masked}");
+}
+
+/// Asserts that no twelve characters of the key stand in a text.
+fn assert_no_part(text: &[u8], what: &str) {
+    let text = String::from_utf8_lossy(text);
+    for at in 0..=KEY.len() - 12 {
+        assert!(!text.contains(&KEY[at..at + 12]), "{what} has a part of the key");
     }
 }

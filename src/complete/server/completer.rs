@@ -1,5 +1,6 @@
 //! Completions of a prompt, in as few requests as the server allows.
 
+use std::borrow::Cow;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
@@ -73,7 +74,19 @@ impl<'a> Completer<'a> {
             }
             found.extend(new.into_iter().take(left));
         }
+        // A stream, or its tokens, may spell the key in parts.
+        found.iter_mut().for_each(|sample| self.mask_key(sample));
         Ok(Answer { samples: found, seconds: took.as_secs_f64() })
+    }
+
+    /// Masks the server's key in a completion, whose tokens are no longer its own then.
+    fn mask_key(&self, sample: &mut Sample) {
+        let tokens: String = sample.tokens.iter().map(|token| token.text.as_str()).collect();
+        let is_masked = |text: &str| matches!(self.endpoint.without_key(text), Cow::Owned(_));
+        if is_masked(&tokens) || is_masked(&sample.text) {
+            sample.text = self.endpoint.without_key(&sample.text).into_owned();
+            sample.tokens.clear();
+        }
     }
 
     /// Sends a request, without fields that the server rejects.

@@ -251,3 +251,15 @@ fn queries_are_asked_for_alone_and_their_times_are_kept() {
     assert_eq!(embed(&["c", "b", "a"]), EmbeddingCounts { texts: 3, known: 3, computed: 0 });
     assert_eq!(setting.asked().len(), 5);
 }
+
+#[test]
+fn an_answer_far_longer_than_its_vectors_is_not_read() {
+    let setting = Setting::new(|_, request| {
+        let mut answer = answered(request, 3);
+        answer["padding"] = "x".repeat(18 << 20).into();
+        ok(&answer)
+    });
+    let error = setting.embed(&["a"]).unwrap_err();
+    assert!(error.to_string().contains("longer than 17301504 bytes"), "{error}");
+    assert_eq!(setting.server.requests().len(), 1);
+}

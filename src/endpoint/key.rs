@@ -1,0 +1,187 @@
+//! A server's key: read from the environment, sent to its server alone, and masked in all that comes back.
+
+use std::borrow::Cow;
+use std::env::VarError;
+
+use rustc_hash::FxHashSet;
+use serde_json::Value;
+use ureq::http::HeaderValue;
+
+use super::DEFAULT_KEY_VARIABLE;
+use super::address::{MASK, masked};
+use crate::error::{Error, Result};
+
+/// Length of a part of a key that is masked as the whole is. Shorter keys are words, such as `EMPTY`, which completions may
+/// contain.
+const PART: usize = 12;
+
+/// A server's key.
+#[derive(Clone)]
+pub(super) struct Key {
+    secret: String,
+    header: HeaderValue,
+    /// Each part of it; none of a short one.
+    parts: FxHashSet<[u8; PART]>,
+}
+
+impl Key {
+    /// Reads the key from the named variable, or from the default one.
+    pub(super) fn from_environment(
+        url: &str,
+        named: Option<&str>,
+        variable: impl Fn(&str) -> Result<String, VarError>,
+    ) -> Result<Option<Self>> {
+        let name = named.unwrap_or(DEFAULT_KEY_VARIABLE);
+        let wrong = |reason: String| Error::Endpoint {
+            url: masked(url),
+            reason,
+            hint: format!("set {name} to the server's key, and nothing else"),
+            status: None,
+        };
+        let not = |what: &str| wrong(format!("the environment variable {name} {what}"));
+        let value = match variable(name) {
+            Ok(value) => value,
+            Err(VarError::NotPresent) if named.is_none() => return Ok(None),
+            Err(VarError::NotPresent) => return Err(not("is not set")),
+            Err(_) => return Err(not("is not UTF-8")),
+        };
+        let secret = value.trim();
+        if secret.is_empty() {
+            return if named.is_none() { Ok(None) } else { Err(not("is empty")) };
+        }
+        Self::new(secret).ok_or_else(|| not("contains characters that no key has")).map(Some)
+    }
+
+    /// A key of ASCII characters other than blanks.
+    pub(super) fn new(secret: &str) -> Option<Self> {
+        let mut header = HeaderValue::from_str(&format!("Bearer {secret}"))
+            .ok()
+            .filter(|_| secret.bytes().all(|byte| byte.is_ascii_graphic()))?;
+        header.set_sensitive(true);
+        let parts = secret.as_bytes().windows(PART).filter_map(|part| part.try_into().ok());
+        Some(Self { secret: secret.into(), header, parts: parts.collect() })
+    }
+
+    /// The header that carries it.
+    pub(super) fn header(&self) -> &HeaderValue {
+        &self.header
+    }
+
+    /// A message without the key, however short it is, and without long parts of it.
+    pub(super) fn masked(&self, message: &[u8]) -> Vec<u8> {
+        let mut is_secret = vec![false; message.len()];
+        for found in memchr::memmem::find_iter(message, self.secret.as_bytes()) {
+            is_secret[found..found + self.secret.len()].fill(true);
+        }
+        self.mark_parts(message, &mut is_secret);
+        without(message, &is_secret)
+    }
+
+    /// A text of a server without long parts of the key; the text itself if there are none.
+    pub(super) fn masked_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let mut is_secret = vec![false; text.len()];
+        self.mark_parts(text.as_bytes(), &mut is_secret);
+        if !is_secret.contains(&true) {
+            return Cow::Borrowed(text);
+        }
+        // The key is ASCII, so no character is split.
+        Cow::Owned(String::from_utf8_lossy(&without(text.as_bytes(), &is_secret)).into_owned())
+    }
+
+    /// Masks long parts of the key in every text and name of an answer; returns whether there were some.
+    pub(super) fn mask(&self, answer: &mut Value) -> bool {
+        let masked = |text: &str| match self.masked_text(text) {
+            Cow::Borrowed(_) => None,
+            Cow::Owned(text) => Some(text),
+        };
+        match answer {
+            Value::String(text) => masked(text).is_some_and(|new| {
+                *text = new;
+                true
+            }),
+            Value::Array(values) => {
+                // Not `any`, which ends at the first.
+                values.iter_mut().fold(false, |found, value| self.mask(value) || found)
+            }
+            Value::Object(fields) => {
+                let mut found = false;
+                if fields.keys().any(|name| masked(name).is_some()) {
+                    found = true;
+                    let before = std::mem::take(fields);
+                    *fields = before
+                        .into_iter()
+                        .map(|(name, value)| (masked(&name).unwrap_or(name), value))
+                        .collect();
+                }
+                fields.values_mut().fold(found, |found, value| self.mask(value) || found)
+            }
+            _ => false,
+        }
+    }
+
+    fn mark_parts(&self, text: &[u8], is_secret: &mut [bool]) {
+        if self.parts.is_empty() {
+            return;
+        }
+        for (at, part) in text.windows(PART).enumerate() {
+            if self.parts.contains(part) {
+                is_secret[at..at + PART].fill(true);
+            }
+        }
+    }
+}
+
+/// A text with each marked run replaced.
+fn without(text: &[u8], is_secret: &[bool]) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    for (at, byte) in text.iter().enumerate() {
+        match is_secret[at] {
+            false => out.push(*byte),
+            true if at == 0 || !is_secret[at - 1] => out.extend_from_slice(MASK.as_bytes()),
+            true => {}
+        }
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_key_and_long_parts_of_it_are_masked() {
+        let key = Key::new("sk-0123456789abcdef").unwrap();
+        let text = |text| key.masked_text(text).into_owned();
+        assert_eq!(text("é sk-0123456789abcdef é"), "é *** é");
+        assert_eq!(text("it ends with 456789abcdef."), "it ends with ***.");
+        assert_eq!(text("sk-01234567 is short"), "sk-01234567 is short");
+        assert_eq!(key.masked(b"sk-0123456789abcdefsk-0123456789abcdef!"), b"***!");
+        let mut answer =
+            json!({"a sk-0123456789abcdef": [1, "x", {"b": "0123456789ab"}], "c": null});
+        assert!(key.mask(&mut answer));
+        assert_eq!(answer, json!({"a ***": [1, "x", {"b": "***"}], "c": null}));
+        assert!(!key.mask(&mut answer));
+        // A word that completions may contain is masked in messages alone.
+        let word = Key::new("EMPTY").unwrap();
+        assert_eq!(
+            (&*word.masked_text("EMPTY"), &*word.masked(b"wrong key EMPTY")),
+            ("EMPTY", &b"wrong key ***"[..])
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn no_part_of_a_key_stays(secret in "[a-c]{1,30}", text in "[a-cé]{0,60}", cut in 0usize..30) {
+            let key = Key::new(&secret).unwrap();
+            let text = format!("{text}{}{text}", &secret[cut.min(secret.len())..]);
+            let shown = key.masked_text(&text);
+            for part in secret.as_bytes().windows(PART) {
+                prop_assert!(!shown.contains(str::from_utf8(part).unwrap()), "{shown}");
+            }
+            prop_assert!(memchr::memmem::find(&key.masked(text.as_bytes()), secret.as_bytes()).is_none());
+        }
+    }
+}
