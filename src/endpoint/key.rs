@@ -88,34 +88,25 @@ impl Key {
         Cow::Owned(String::from_utf8_lossy(&without(text.as_bytes(), &is_secret)).into_owned())
     }
 
-    /// Masks long parts of the key in every text and name of an answer; returns whether there were some.
-    pub(super) fn mask(&self, answer: &mut Value) -> bool {
-        let masked = |text: &str| match self.masked_text(text) {
-            Cow::Borrowed(_) => None,
-            Cow::Owned(text) => Some(text),
-        };
+    /// Masks long parts of the key in every text and name of an answer.
+    pub(super) fn mask(&self, answer: &mut Value) {
         match answer {
-            Value::String(text) => masked(text).is_some_and(|new| {
-                *text = new;
-                true
-            }),
-            Value::Array(values) => {
-                // Not `any`, which ends at the first.
-                values.iter_mut().fold(false, |found, value| self.mask(value) || found)
-            }
-            Value::Object(fields) => {
-                let mut found = false;
-                if fields.keys().any(|name| masked(name).is_some()) {
-                    found = true;
-                    let before = std::mem::take(fields);
-                    *fields = before
-                        .into_iter()
-                        .map(|(name, value)| (masked(&name).unwrap_or(name), value))
-                        .collect();
+            Value::String(text) => {
+                if let Cow::Owned(masked) = self.masked_text(text) {
+                    *text = masked;
                 }
-                fields.values_mut().fold(found, |found, value| self.mask(value) || found)
             }
-            _ => false,
+            Value::Array(values) => values.iter_mut().for_each(|value| self.mask(value)),
+            Value::Object(fields) => {
+                if fields.keys().any(|name| matches!(self.masked_text(name), Cow::Owned(_))) {
+                    let named = std::mem::take(fields).into_iter();
+                    let named =
+                        named.map(|(name, value)| (self.masked_text(&name).into_owned(), value));
+                    *fields = named.collect();
+                }
+                fields.values_mut().for_each(|value| self.mask(value));
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => {}
         }
     }
 
@@ -161,9 +152,8 @@ mod tests {
         assert_eq!(key.masked(b"sk-0123456789abcdefsk-0123456789abcdef!"), b"***!");
         let mut answer =
             json!({"a sk-0123456789abcdef": [1, "x", {"b": "0123456789ab"}], "c": null});
-        assert!(key.mask(&mut answer));
+        key.mask(&mut answer);
         assert_eq!(answer, json!({"a ***": [1, "x", {"b": "***"}], "c": null}));
-        assert!(!key.mask(&mut answer));
         // A word that completions may contain is masked in messages alone.
         let word = Key::new("EMPTY").unwrap();
         assert_eq!(

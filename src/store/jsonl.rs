@@ -64,7 +64,7 @@ fn other_form(path: &Path, start: &[u8]) -> Option<Error> {
         return Some(form(reason, hint));
     }
     if start.starts_with(PARQUET) {
-        let hint = "print its rows, or read it with pandas or polars";
+        let hint = "write it as JSON lines, or read it with pandas or polars";
         return Some(form("a Parquet table, not JSON lines".into(), hint.into()));
     }
     None

@@ -156,3 +156,15 @@ fn each_benchmark_says_why_its_artifacts_are_made_again() {
     let said = place.stage(&both).done().stderr;
     assert_eq!(said.matches("tasks changed").count(), 2, "{said}");
 }
+
+#[test]
+fn a_cache_among_repositories_is_none_however_deep_it_lies() {
+    let place = Place::new();
+    place
+        .run(&place.args(&["run", "--mode", "none,rg1", "--cache-dir", "repos/data/cache"]))
+        .done();
+    place.write("repos/data/cache/demo/data/repos/tidewatch/clock.py", "tick = 1\n");
+    let sample = ["sample", "--kind", "line", "--repos-dir", "repos", "--min-tokens", "1"];
+    let ran = place.run(&sample).done();
+    ran.says(&["repos: 1 folder without a source file left out: data", "from 2 repositories"]);
+}

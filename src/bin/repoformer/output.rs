@@ -104,7 +104,10 @@ const FLAGS: [(&str, &str); 42] = [
     ("window and search stages", "`repoformer window`, `search`"),
     ("draw tasks from repositories", "`repoformer sample`"),
     ("score it as labels", "`repoformer label judge`"),
-    ("print its rows", "`repoformer inspect --format jsonl`"),
+    (
+        "write it as JSON lines",
+        "`--format jsonl`; `repoformer inspect --format jsonl` prints its rows",
+    ),
     ("convert it to folders", "`repoformer convert --to repos -o DIR`"),
     ("convert it to predictions", "`repoformer convert --to repocoder-predictions --tasks FILE`"),
     ("current file of texts", "`vectorize --write-texts`, --vector-texts"),

@@ -35,6 +35,9 @@ impl ScoreFormat {
     pub(crate) fn of(given: Option<Self>, output: &Path) -> Result<Self> {
         let named = Self::named(output);
         let format = given.or(named).unwrap_or(Self::Text);
+        if output.is_dir() {
+            return fail(format!("{}: this is a folder", output.display()), "name a file in it");
+        }
         if format == Self::Parquet && output == Path::new("-") && io::stdout().is_terminal() {
             return fail(
                 "Parquet is not text, and standard output is a terminal",

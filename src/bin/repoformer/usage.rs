@@ -41,9 +41,13 @@ fn explained(answer: &Error, program: Command) -> Option<anyhow::Error> {
             let name = given(ContextKind::InvalidSubcommand)?;
             let hint = did_you_mean(name, subcommands(command))
                 .or_else(|| nested(command, name))
+                .or_else(|| beginning(command, name))
                 .unwrap_or_else(|| format!("`{path} --help` lists the commands"));
             let of = if path.contains(' ') { format!(" of `{path}`") } else { String::new() };
             fail(format!("unknown command '{name}'{of}"), hint)
+        }
+        ErrorKind::MissingSubcommand => {
+            fail(format!("`{path}` needs a command"), format!("`{path} --help` lists the commands"))
         }
         ErrorKind::UnknownArgument => {
             let argument = given(ContextKind::InvalidArg)?;
@@ -217,6 +221,17 @@ fn nested(command: &Command, name: &str) -> Option<String> {
         .flat_map(|of| of.get_subcommands().map(move |sub| (of.get_name(), sub.get_name())));
     let (of, sub) = below.into_iter().find(|(_, sub)| *sub == name)?;
     Some(format!("did you mean '{of} {sub}'?"))
+}
+
+/// Hint at a subcommand or flag of which this is a longer or shorter form, such as `evaluate` and `version`.
+fn beginning(command: &Command, name: &str) -> Option<String> {
+    let is_form = |known: &&str| {
+        known.len().min(name.len()) > 2 && (name.starts_with(known) || known.starts_with(name))
+    };
+    let flag = format!("--{name}");
+    let known = subcommands(command).find(is_form);
+    let meant = known.or_else(|| (flag == "--version").then_some(flag.as_str()))?;
+    Some(format!("did you mean '{meant}'?"))
 }
 
 /// The long flags of a subcommand, with their hyphens.

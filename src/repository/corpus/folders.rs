@@ -76,12 +76,14 @@ pub(super) fn is_cache(folder: &Path) -> bool {
 }
 
 /// Whether a folder holds a source file of any language, or something that cannot be listed, which may be one. Links out of it
-/// do not count: they are not read.
+/// and caches of this program do not count: they are not read.
 fn holds_source(folder: &Path) -> bool {
     let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     let loops = |error: &walkdir::Error| error.loop_ancestor().is_some();
     let is_inside = |entry: &DirEntry| {
-        entry.depth() == 0 || !entry.path_is_symlink() || leads_out(&real, entry.path()).is_none()
+        let is_out = || entry.path_is_symlink() && leads_out(&real, entry.path()).is_some();
+        let is_own = || entry.file_type().is_dir() && is_cache(entry.path());
+        entry.depth() == 0 || !(is_out() || is_own())
     };
     let entries = WalkDir::new(folder).follow_links(true).into_iter().filter_entry(is_inside);
     entries.into_iter().any(|entry| match entry {

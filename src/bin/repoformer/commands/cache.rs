@@ -64,8 +64,9 @@ struct CachePlace {
     /// Folder that holds one folder per repository, with which fragments are compared [default: that of the settings]
     #[arg(long, value_name = "DIR")]
     repos_dir: Option<PathBuf>,
-    /// Task file, with which prompts and scores of its name are compared (repeatable) [default: those of the settings]
-    #[arg(long, value_name = "FILE")]
+    /// Task file, with which prompts and scores of its name are compared (repeatable, or separated by commas) [default: those of
+    /// the settings]
+    #[arg(long, value_name = "FILE", value_delimiter = ',')]
     tasks: Vec<PathBuf>,
 }
 
@@ -201,7 +202,21 @@ fn list(args: &CacheListArgs) -> Result<()> {
     let shown = if args.files { Shown::Files } else { Shown::Summary };
     write_data(Path::new("-"), written(&FileList { files: &files, shown }, format)?)?;
     note(format!("cache: {} in {}", total(&files), cache.display()));
+    note_uncompared(&files);
     Ok(())
+}
+
+/// Says where artifacts were not compared, and how they are.
+fn note_uncompared(files: &[CacheFile]) {
+    let unknown =
+        files.iter().filter(|file| matches!(file.condition, Condition::Unknown(_))).count();
+    if unknown > 0 {
+        note(format!(
+            "cache: {} {} could not be compared; --repos-dir and --tasks name what artifacts were made of",
+            group(unknown),
+            plural(unknown, "file")
+        ));
+    }
 }
 
 fn prune(args: &CachePruneArgs) -> Result<()> {
@@ -227,6 +242,9 @@ fn prune(args: &CachePruneArgs) -> Result<()> {
             Some(Err(error)) => output::problems(&[error]),
             _ => removed.push(file.clone()),
         }
+    }
+    if args.selection.stale {
+        note_uncompared(&files);
     }
     let list = FileList { files: &removed, shown: Shown::Paths };
     write_data(Path::new("-"), written(&list, format)?)?;

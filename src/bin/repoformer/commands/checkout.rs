@@ -31,12 +31,20 @@ pub(super) fn one_repository<P: AsRef<Path>>(
     if !is_one {
         return None;
     }
+    let has_others =
+        named.is_empty() && tasks.iter().any(|file| have_others(&checkout, file.as_ref()));
     let Checkout { parent, name, signs } = checkout;
-    output::note(format!(
-        "{}: used as one repository, '{name}', for it has {}; --repo NAME uses folders of it as repositories",
-        dir.display(),
-        signs.join(", ")
-    ));
+    let (shown, signs) = (dir.display(), signs.join(", "));
+    output::note(match has_others {
+        false => format!(
+            "{shown}: used as one repository, '{name}', for it has {signs}; --repo NAME uses folders of it as repositories"
+        ),
+        true => format!(
+            "{shown}: one repository, '{name}', for it has {signs}, and tasks are of others, too: {} is used as the folder of \
+             repositories; --repo {name} uses this one alone",
+            parent.display()
+        ),
+    });
     let named = if tasks.is_empty() { vec![name] } else { named.to_vec() };
     Some(Repositories { dir: parent, named })
 }
@@ -59,6 +67,15 @@ fn lie_in(checkout: &Checkout, dir: &Path, file: &Path) -> bool {
         task.repository == checkout.name && checkout.parent.join(&task.path).is_file()
     };
     tasks().any(is_own) && !tasks().any(|task| dir.join(&task.path).is_file())
+}
+
+/// Whether tasks of a file belong to other repositories than this one.
+fn have_others(checkout: &Checkout, file: &Path) -> bool {
+    let reading = (file != Path::new("-")).then(|| TaskSet::read(file).ok()).flatten();
+    reading.is_some_and(|reading| {
+        let is_own = |name: &str| name == checkout.name || name.replace("--", "_") == checkout.name;
+        reading.set.tasks.iter().any(|task| !is_own(&task.repository))
+    })
 }
 
 /// Settings whose folder of repositories is one repository, as if they named its parent and it.

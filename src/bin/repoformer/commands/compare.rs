@@ -142,6 +142,12 @@ impl Scorer {
     /// Scores of each task, from a file of scores; with tasks also from predictions, or from a mode in the cache.
     fn load(&mut self, given: &str) -> Result<PerTask> {
         if self.settings.list("tasks").is_empty() {
+            if given.parse::<Mode>().is_ok() && !Path::new(given).exists() {
+                return fail(
+                    format!("--tasks is not set, so the predictions of {given} cannot be found"),
+                    "name the task file with --tasks, and --cache-dir if it is not data/cache",
+                );
+            }
             let scores = comparison::read(given).map_err(with_flags)?;
             return Ok(reported(scores));
         }

@@ -348,7 +348,8 @@ pub(super) fn read_tasks(file: &Path) -> Result<TaskSet> {
         ));
     }
     if let count @ 1.. = reading.repeated_ids {
-        output::note(format!("{name}: {count} tasks repeat an id; their rows distinguish them"));
+        let tasks = if count == 1 { "task repeats" } else { "tasks repeat" };
+        output::note(format!("{name}: {count} {tasks} an id; rows distinguish them"));
     }
     Ok(reading.set)
 }
@@ -362,6 +363,14 @@ fn stem(file: &Path) -> String {
 }
 
 pub(super) fn benchmark(settings: &Settings, file: Option<&Path>) -> Result<String> {
+    if let Some(file) = file {
+        if file.as_os_str().is_empty() {
+            return fail("--tasks names no file", "name a task file, or leave the flag out");
+        }
+        if file.is_dir() {
+            return fail(format!("{}: this is a folder", file.display()), "name a task file in it");
+        }
+    }
     let name = match (settings.text("benchmark"), file) {
         (Some(name), _) => name.to_owned(),
         (None, Some(file)) => {

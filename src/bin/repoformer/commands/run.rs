@@ -95,6 +95,9 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     }
     let output = if args.dry_run { Path::new("-") } else { &args.output };
     let format = ScoreFormat::of(args.format, output)?;
+    if args.dry_run && args.output != output {
+        output::note(format!("the plan is printed; {} is for results", args.output.display()));
+    }
     check_not_tasks(&settings, Some(&args.output))?;
     let seed = seed(&settings)?;
     // Greedy completions draw nothing.

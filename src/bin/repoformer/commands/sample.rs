@@ -26,8 +26,8 @@ pub(crate) struct SampleArgs {
     #[arg(long, value_name = "KIND", value_parser = Listed::of(Kind::ALL))]
     kind: String,
     /// Maximum number of tasks per repository
-    #[arg(long, value_name = "N", default_value_t = 200)]
-    per_repo: usize,
+    #[arg(long, value_name = "N", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..))]
+    per_repo: u32,
     /// Maximum tokens of the left context
     #[arg(long, value_name = "N", default_value_t = 2000)]
     context_tokens: usize,
@@ -45,13 +45,13 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
     let settings = open(&args.settings)?;
     let dir = repos_dir(&settings)?;
     let names = repositories_in(&dir, settings.list("repo"))?;
-    let walk = settings.parsed("walk")?;
+    let (walk, per_repo) = (settings.parsed("walk")?, args.per_repo as usize);
     let kind: Kind = args.kind.parse()?;
     let language: Language = settings.parsed_option("language")?.unwrap_or_default();
     let usual = Sampling::new(kind);
     let sampling = Sampling {
         language,
-        per_repository: args.per_repo,
+        per_repository: per_repo,
         seed: seed(&settings)?,
         context_tokens: args.context_tokens,
         min_tokens: args.min_tokens,
@@ -76,8 +76,8 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
                 Exclusions::also_matched(&mut matched, &found);
                 output::problems(&skipped);
                 output::detail(format!("  {name}: {} tasks", tasks.len()));
-                if tasks.len() < args.per_repo {
-                    let (drawn, asked) = (tasks.len(), args.per_repo);
+                if tasks.len() < per_repo {
+                    let (drawn, asked) = (tasks.len(), per_repo);
                     let Exclusions { paths, tests, tables } = &sampling.exclusions;
                     let is_part = *tests || !paths.is_empty();
                     let rest = match (is_part, tables) {
