@@ -181,10 +181,15 @@ fn repositories() -> Vec<String> {
     }
 }
 
-/// End of Bash's function, which has values with special signs quoted.
+/// End of Bash's function, which quotes values with special signs, unless the word is quoted already.
 const QUOTING: &str = r#"
-    if [[ "${COMPREPLY[*]-}" == *[\ \'\"\\\$\&\(\)\;\<\>\|\`\*\?\[\!\#]* ]]; then
-        compopt -o filenames 2> /dev/null
+    local at
+    if [[ "${COMP_WORDS[COMP_CWORD]-}" != [\'\"]* ]]; then
+        for at in "${!COMPREPLY[@]}"; do
+            if [[ "${COMPREPLY[at]}" == *[\ \'\"\\\$\&\(\)\;\<\>\|\`\*\?\[\!\#]* ]]; then
+                printf -v "COMPREPLY[at]" '%q' "${COMPREPLY[at]}"
+            fi
+        done
     fi
     return 0
 }
@@ -212,7 +217,7 @@ impl EnvCompleter for Bash {
     ) -> io::Result<()> {
         let mut script = Vec::new();
         env::Bash.write_registration(variable, name, program, completer, &mut script)?;
-        // The end of the function: Bash quotes what it takes for the names of files.
+        // At the end of the function.
         let script = String::from_utf8_lossy(&script).replacen("\n}\n", QUOTING, 1);
         out.write_all(script.as_bytes())
     }
