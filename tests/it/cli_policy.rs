@@ -1,6 +1,7 @@
 //! `policy`, and the rows of `run` that retrieve by one.
 
 use crate::support::frame::{assert_hold, frame};
+use crate::support::server::{refusal, server};
 use crate::support::{Place, jsonl, parse_jsonl};
 use serde_json::{Value, json};
 
@@ -933,4 +934,14 @@ fn times_of_a_cache_name_their_benchmark() {
         .run(&[&sweep[..], &["latency/api/none.jsonl"]].concat())
         .done()
         .says(&["the times of measured are of benchmark api; labels do not name theirs"]);
+}
+
+#[test]
+fn a_policy_without_predictions_has_no_score() {
+    let place = Place::new();
+    let (url, _) = server(|_| refusal("400 Bad Request", "no"));
+    let run = ["run", "--mode", "none,rg1", "--policy", "always,random", "--format", "csv"];
+    let ran = place.stage(&[&run[..], &["--endpoint", &url, "--model", "m"]].concat()).partly();
+    assert!(!ran.stdout.contains("always"), "{}", ran.stdout);
+    ran.says(&["tasks always, random: left out: no task has predictions of both none and rg1"]);
 }

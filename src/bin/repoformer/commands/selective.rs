@@ -14,6 +14,7 @@ use repoformer::retrieve::Mode;
 use repoformer::selective::policy::model::CalibrationMethod;
 use repoformer::selective::policy::sweep::{Clock, LatencyModel, RequestTimes};
 use repoformer::selective::policy::{Example, Policy};
+use repoformer::task::Task;
 use serde_json::{Value, json};
 
 use super::chosen::{Chosen, tell_of_shares, tell_threshold};
@@ -135,7 +136,15 @@ impl Policies {
         self.trained.warn(&found.examples, generator, Some(experiment.scoring.first().name()));
         self.warn_of_targets(experiment, &found.examples);
         let (mut all, mut policies) = (Vec::new(), Vec::new());
-        for chosen in self.possible(experiment, !probabilities.is_empty()) {
+        let mut possible = self.possible(experiment, !probabilities.is_empty());
+        if found.scores.is_empty() {
+            let names: Vec<&str> = possible.drain(..).map(|chosen| &*chosen.name).collect();
+            let (benchmark, names) = (&experiment.name, names.join(", "));
+            self.left_out(&format!(
+                "{benchmark} {names}: left out: no task has predictions of both none and {mode}"
+            ));
+        }
+        for chosen in possible {
             match self.scores(chosen, &found.examples, seed) {
                 Ok(judged) => {
                     let model = &completion.model;
@@ -216,7 +225,9 @@ impl Policies {
 
     /// The policies that can choose, as far as is known before any task is scored. Reports the others.
     fn possible(&self, experiment: &Experiment, has_probabilities: bool) -> Vec<&Chosen> {
-        let tasks = experiment.tasks.as_ref().map_or(&[][..], |set| &set.tasks);
+        let tasks = experiment.tasks.iter().flat_map(|set| &set.tasks);
+        let takes_part = |task: &&Task| experiment.repositories.contains(&task.repository);
+        let tasks: Vec<&Task> = tasks.filter(takes_part).collect();
         let refusal = |chosen: &Chosen| {
             match chosen.policy {
             policy if asks(policy) && !has_probabilities => Some(
@@ -435,7 +446,7 @@ fn select(
     let pairs = found.scores.iter().zip(retrieves);
     let tasks: Vec<Value> =
         pairs.map(|(scores, &retrieves)| scores[usize::from(retrieves)].clone()).collect();
-    let count = tasks.len().max(1) as f64;
+    let count = tasks.len() as f64;
     let mut all = json!({"n": tasks.len()});
     for metric in metrics {
         let values = metric.values().iter().map(|&value| {
