@@ -359,3 +359,18 @@ fn figures_of_the_paper_are_planned() {
     let sets: BTreeSet<String> = place.times("page").into_keys().collect();
     assert!(sets.iter().all(|path| path.starts_with("figure-3/")), "{sets:?}");
 }
+
+#[test]
+fn a_page_that_links_reports_does_not_outlive_one_of_them() {
+    let place = Place::new();
+    std::fs::copy(place.path("tasks.jsonl"), place.path("more.jsonl")).unwrap();
+    let run = |tasks| place.stage(&["run", "--mode", "none", "--report=pages", "--tasks", tasks]);
+    run("tasks.jsonl,more.jsonl").done();
+    assert!(place.read("pages/index.html").contains("more/index.html"));
+    run("tasks.jsonl").done().says(&["pages/index.html: removed"]);
+    assert!(!place.path("pages/index.html").exists());
+    // Another's stays.
+    place.write("pages/index.html", "<p>mine</p>");
+    run("tasks.jsonl").done();
+    assert_eq!(place.read("pages/index.html"), "<p>mine</p>");
+}

@@ -341,7 +341,7 @@ impl Reports {
             if !is_own_index(&text) {
                 return fail(
                     format!("{}: --report would overwrite this page", index.display()),
-                    "name another folder: --report=DIR; this one gets a page that links its reports",
+                    "name another folder: --report=DIR; a page that links the reports is written into it",
                 );
             }
         }
@@ -361,7 +361,19 @@ impl Reports {
 
     /// Writes the page that links the reports, where there are several; returns its path.
     fn write(&self) -> Result<Option<PathBuf>> {
-        let Some(index) = self.index() else { return Ok(None) };
+        let Some(index) = self.index() else {
+            // Findings of an earlier run would stand beside the report that was just written.
+            let stale = page_in(&self.folder);
+            if std::fs::read(&stale).is_ok_and(|text| is_own_index(&String::from_utf8_lossy(&text)))
+            {
+                std::fs::remove_file(&stale)?;
+                output::note(format!(
+                    "{}: removed, since it linked reports of an earlier run",
+                    stale.display()
+                ));
+            }
+            return Ok(None);
+        };
         let page = IndexPage { title: INDEX.into(), links: self.links.clone() };
         write_file(&index, page.html().as_bytes())?;
         Ok(Some(index))
@@ -422,7 +434,7 @@ fn demo_files(root: &Path) -> impl Iterator<Item = (PathBuf, &'static str, bool)
     })
 }
 
-/// What a run would do with the files of the demonstration.
+/// Plan of the files of the demonstration.
 fn planned_demo(root: &Path) -> Vec<Planned> {
     let planned = demo_files(root).map(|(path, _, is_there)| {
         let verdict = match (is_there, path.exists()) {
