@@ -40,6 +40,19 @@ impl Known {
     }
 }
 
+/// Removes lines and their header, which comes last: lines without one would be taken for somebody's own.
+fn forget(path: &Path) -> Result<()> {
+    for file in [path, &header_path(path)] {
+        match std::fs::remove_file(file) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::writing(file, "remove this file", e));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 impl Server {
     /// How far these prompts are answered.
     fn known(&self, prompts: &PromptText, completion: &Completion) -> Result<Known> {
@@ -119,16 +132,7 @@ impl Server {
         if !self.known(&prompts, completion)?.has_more_than(there) {
             return Ok(());
         }
-        // The header last: predictions without one would be taken for somebody's own.
-        for file in [path, &header] {
-            match std::fs::remove_file(file) {
-                Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                    return Err(Error::writing(file, "remove this file", e));
-                }
-                _ => {}
-            }
-        }
-        Ok(())
+        forget(path)
     }
 
     /// Completes every prompt of a text.

@@ -6,14 +6,16 @@ use serde_json::json;
 
 use super::super::completion::{Asked, Completion, Predictions, Server};
 use super::super::experiment::Experiment;
+use super::super::plan::{Foreseen, Verdict};
 use super::super::prompt::require_prompts;
 use super::super::stage::StageReport;
+use super::forget;
 use super::latency::{self, Latency};
 use super::record::{PromptText, Record};
 use crate::complete::server::{Answer, Journal, NextToken, Prober};
 use crate::error::{Error, Result};
 use crate::retrieve::Mode;
-use crate::store::artifact::{Identity, LineTotals, header_path};
+use crate::store::artifact::{Identity, LineTotals, read_jsonl_header};
 
 /// Which token's probability is asked for, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -137,7 +139,21 @@ pub fn cached_probabilities(
         None => identity,
     };
     let mut report = StageReport::of(experiment);
-    let header = report.ensure_jsonl(path.clone(), &identity, |report, sink| {
+    let there = read_jsonl_header(&path).ok().map(|header| header.records);
+    let incomplete = there.filter(|there| *there < prompts.records);
+    if report.is_dry() {
+        let prompts = prompts.records;
+        let incomplete = incomplete.map(|there| Verdict::Incomplete { there, prompts });
+        report.foresee(path.clone(), &identity, Foreseen { incomplete, requests: None })?;
+        let times = experiment.layout.decision_latency(mode, &completion.model);
+        report.foresee_times(times, "times of decisions", true);
+        return Ok((path, report));
+    }
+    if incomplete.is_some() {
+        // What failed is asked for again; the journal has the others.
+        forget(&path)?;
+    }
+    report.ensure_jsonl(path.clone(), &identity, |report, sink| {
         let prompts = PromptText::of_mode(experiment, mode)?;
         let found = probabilities(&prompts, completion, question)?;
         sink.write(&found.text)?;
@@ -145,15 +161,6 @@ pub fn cached_probabilities(
         report.problems.extend(found.problems);
         Ok(LineTotals { records: found.records, ..LineTotals::default() })
     })?;
-    if report.is_dry() {
-        let times = experiment.layout.decision_latency(mode, &completion.model);
-        report.foresee_times(times, "times of decisions", true);
-    }
-    if header.records < prompts.records && !report.is_dry() {
-        // What failed is asked for again; the journal has the others.
-        std::fs::remove_file(header_path(&path))
-            .map_err(|e| Error::writing(&path, "remove the header of this file", e))?;
-    }
     Ok((path, report))
 }
 
