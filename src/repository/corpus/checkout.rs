@@ -27,7 +27,7 @@ pub struct Checkout {
     pub parent: PathBuf,
     /// Its name in that folder.
     pub name: String,
-    /// What shows that it is one, such as `.git` and `pyproject.toml`.
+    /// Signs that it is one, such as `.git` and `pyproject.toml`.
     pub signs: Vec<String>,
 }
 
@@ -53,7 +53,7 @@ impl Checkout {
     }
 }
 
-/// What lies in a folder and shows that it is one repository; nothing in a folder of repositories.
+/// Files and folders in a folder that show that it is one repository; none in a folder of repositories.
 pub(crate) fn signs(folder: &Path) -> Vec<String> {
     let marks = marks(folder);
     if marks.iter().any(|mark| !CONTROL.contains(mark)) {

@@ -3,11 +3,10 @@
 use std::fs;
 use std::path::Path;
 
-use walkdir::{DirEntry, WalkDir};
+use walkdir::WalkDir;
 
-use super::listing::leads_out;
+use super::part::{is_cache, is_part, leads_out};
 use crate::error::{Error, Result};
-use crate::store::artifact::is_artifact;
 use crate::text::language::Language;
 
 /// Folders directly below a folder of repositories.
@@ -69,27 +68,36 @@ fn is_by_product(name: &str) -> bool {
     name == "__pycache__" || name.ends_with(".egg-info")
 }
 
-/// Whether a folder is a cache of this program: artifacts lie where the first stage puts them.
-pub(super) fn is_cache(folder: &Path) -> bool {
-    let window = WalkDir::new(folder.join("window")).min_depth(2).max_depth(3).into_iter();
-    window.flatten().any(|entry| entry.file_type().is_file() && is_artifact(entry.path()))
-}
-
-/// Whether a folder holds a source file of any language, or something that cannot be listed, which may be one. Links out of it
-/// and caches of this program do not count: they are not read.
+/// Whether a folder holds a source file of any language, or something that may be one: a link out of it, which is not followed
+/// here, or what cannot be listed. Hidden files and caches of this program do not count.
 fn holds_source(folder: &Path) -> bool {
     let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
-    let loops = |error: &walkdir::Error| error.loop_ancestor().is_some();
-    let is_inside = |entry: &DirEntry| {
-        let is_out = || entry.path_is_symlink() && leads_out(&real, entry.path()).is_some();
-        let is_own = || entry.file_type().is_dir() && is_cache(entry.path());
-        entry.depth() == 0 || !(is_out() || is_own())
-    };
-    let entries = WalkDir::new(folder).follow_links(true).into_iter().filter_entry(is_inside);
-    entries.into_iter().any(|entry| match entry {
-        Ok(entry) => !entry.file_type().is_dir() && is_source(&entry.file_name().to_string_lossy()),
-        Err(error) => !loops(&error) && !error.path().is_some_and(Path::is_symlink),
-    })
+    let mut entries = WalkDir::new(folder).follow_links(true).into_iter();
+    while let Some(entry) = entries.next() {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                let is_link = error.path().is_some_and(Path::is_symlink);
+                if error.loop_ancestor().is_none() && !is_link {
+                    return true;
+                }
+                continue;
+            }
+        };
+        let is_folder = entry.file_type().is_dir();
+        if !is_part(&entry, true) {
+            if is_folder {
+                entries.skip_current_dir();
+            }
+            continue;
+        }
+        let leads_out = || entry.path_is_symlink() && leads_out(&real, entry.path()).is_some();
+        let is_source = !is_folder && is_source(&entry.file_name().to_string_lossy());
+        if is_source || is_folder && entry.depth() > 0 && leads_out() {
+            return true;
+        }
+    }
+    false
 }
 
 /// Whether a file of this name is a source file of any language.
@@ -107,7 +115,7 @@ mod tests {
         let dir = temporary.path();
         for path in [
             "b/deep/er/a.go", "a/x.py", "docs/index.txt", "__pycache__/a.py", "a.egg-info/a.py",
-            ".git/hooks/a.py", "window/repos/notes.py", "top.py",
+            ".git/hooks/a.py", "window/repos/notes.py", "top.py", "hidden/.venv/a.py",
         ] {
             let path = dir.join(path);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
@@ -116,8 +124,8 @@ mod tests {
         fs::create_dir(dir.join("empty")).unwrap();
         let found = RepositoryFolders::below(dir).unwrap();
         assert_eq!(found.names, ["a", "b", "window"]);
-        assert_eq!(found.without_source, ["docs", "empty"]);
-        assert_eq!(folder_names(dir).unwrap().len(), 7);
+        assert_eq!(found.without_source, ["docs", "empty", "hidden"]);
+        assert_eq!(folder_names(dir).unwrap().len(), 8);
 
         let refused = RepositoryFolders::below(&dir.join("docs")).unwrap_err().to_string();
         assert!(refused.contains("holds no folder;"), "{refused}");
@@ -130,7 +138,7 @@ mod tests {
 
     #[cfg(unix)]
     #[test]
-    fn a_source_file_behind_a_link_within_counts_and_a_loop_ends() {
+    fn what_a_link_leads_to_counts_and_a_loop_ends() {
         let temporary = tempfile::tempdir().unwrap();
         let dir = temporary.path();
         for folder in ["linked", "led_out", "loop", "broken"] {
@@ -149,7 +157,7 @@ mod tests {
         let found = RepositoryFolders::below(dir).unwrap();
         assert_eq!(
             (found.names, found.without_source),
-            (vec!["linked".into()], vec!["broken".into(), "led_out".into(), "loop".into()])
+            (vec!["led_out".into(), "linked".into()], vec!["broken".into(), "loop".into()])
         );
     }
 }

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use rustc_hash::FxHashMap;
 use walkdir::{DirEntry, WalkDir};
 
-use super::folders::is_cache;
+use super::part::{is_part, leads_out};
 use super::{Reading, Repository, SourceFile, Walk, check_name, is_folder_name};
 use crate::error::{Error, Result};
 use crate::repository::parallel;
@@ -184,14 +184,6 @@ pub(crate) fn source_files(
     Ok((found, skipped))
 }
 
-/// Where a path leads if that is out of the folder `real`, a canonical path; in words. A link that leads nowhere does not.
-pub(super) fn leads_out(real: &Path, path: &Path) -> Option<String> {
-    let target = fs::canonicalize(path).ok()?;
-    (!target.starts_with(real)).then(|| {
-        format!("a link out of the repository, to {}; put a copy in its place", target.display())
-    })
-}
-
 /// Reads a file that a task names by its path from `repos_dir` on, without changing its line ends.
 ///
 /// # Errors
@@ -214,14 +206,6 @@ pub(crate) fn read_named(repos_dir: &Path, path: &str) -> std::result::Result<St
         Error::SourceFile { reason, .. } => says(&reason),
         error => error.to_string(),
     })
-}
-
-/// Whether a file or folder belongs to its repository: a cache of this program never does, since it has copies of the
-/// repository's files, and hidden ones do where the walk has them.
-fn is_part(entry: &DirEntry, leaves_hidden: bool) -> bool {
-    let is_hidden = || entry.file_name().as_encoded_bytes().starts_with(b".");
-    let is_own = || entry.file_type().is_dir() && is_cache(entry.path());
-    entry.depth() == 0 || !(leaves_hidden && is_hidden() || is_own())
 }
 
 /// Finds the files of a folder without links, where every name is UTF-8 and every folder can be listed; `None` elsewhere.

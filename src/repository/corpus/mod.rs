@@ -15,6 +15,7 @@
 mod checkout;
 mod folders;
 mod listing;
+mod part;
 
 pub use checkout::Checkout;
 pub(crate) use checkout::signs;

@@ -57,9 +57,10 @@ pub(super) fn folder_for<P: AsRef<Path>>(dir: Option<&Path>, tasks: &[P]) -> Opt
 
 /// Whether files of tasks lie in this repository, and none in a repository below it.
 fn lie_in(checkout: &Checkout, dir: &Path, file: &Path) -> bool {
-    // Standard input cannot be read twice.
-    let Ok(reading) = (if file == Path::new("-") { return true } else { TaskSet::read(file) })
-    else {
+    if is_read_once(file) {
+        return true;
+    }
+    let Ok(reading) = TaskSet::read(file) else {
         return false;
     };
     let tasks = || reading.set.tasks.iter();
@@ -69,9 +70,14 @@ fn lie_in(checkout: &Checkout, dir: &Path, file: &Path) -> bool {
     tasks().any(is_own) && !tasks().any(|task| dir.join(&task.path).is_file())
 }
 
+/// Whether a file is standard input or a pipe, which cannot be read twice.
+fn is_read_once(file: &Path) -> bool {
+    file == Path::new("-") || file.exists() && !file.is_file()
+}
+
 /// Whether tasks of a file belong to other repositories than this one.
 fn have_others(checkout: &Checkout, file: &Path) -> bool {
-    let reading = (file != Path::new("-")).then(|| TaskSet::read(file).ok()).flatten();
+    let reading = (!is_read_once(file)).then(|| TaskSet::read(file).ok()).flatten();
     reading.is_some_and(|reading| {
         let is_own = |name: &str| name == checkout.name || name.replace("--", "_") == checkout.name;
         reading.set.tasks.iter().any(|task| !is_own(&task.repository))
