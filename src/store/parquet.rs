@@ -4,6 +4,7 @@
 use std::fmt::Display;
 use std::fs::File;
 use std::io::{self, Write};
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -156,8 +157,11 @@ impl Rows {
     /// # Errors
     /// A row cannot be read, or its values are of a type that this program writes to no table.
     pub fn for_each(&self, mut row: impl FnMut(Map<String, Value>)) -> Result<()> {
-        let rows = self.file.get_row_iter(None).map_err(|e| unreadable(&self.path, e))?;
-        for read in rows {
+        let damaged = |_| unreadable(&self.path, "it is damaged");
+        // The reader panics on some damaged files.
+        let rows = catch_unwind(AssertUnwindSafe(|| self.file.get_row_iter(None)));
+        let mut rows = rows.map_err(damaged)?.map_err(|e| unreadable(&self.path, e))?;
+        while let Some(read) = catch_unwind(AssertUnwindSafe(|| rows.next())).map_err(damaged)? {
             let read = read.map_err(|e| unreadable(&self.path, e))?;
             let columns = read.get_column_iter().map(|(name, field)| {
                 let value = json(field).ok_or_else(|| {

@@ -44,6 +44,12 @@ impl ScoreFormat {
                 "send it to a file: `--format parquet > FILE`, or -o FILE",
             );
         }
+        if format == Self::Parquet && is_packed(output) {
+            return fail(
+                format!("{}: Parquet is compressed in itself", output.display()),
+                "name the file .parquet",
+            );
+        }
         match named {
             Some(Self::Csv) if matches!(format, Self::Csv | Self::Tsv) => Ok(format), // tabs separate, too
             Some(named @ (Self::Csv | Self::Parquet)) if format != named => fail(
@@ -61,17 +67,18 @@ impl ScoreFormat {
 
     /// The format by which a file is named, compressed or not.
     fn named(output: &Path) -> Option<Self> {
-        let ending = |path: &Path| path.extension()?.to_str().map(str::to_owned);
-        let ending = match ending(output)?.as_str() {
-            "gz" | "zst" => ending(Path::new(output.file_stem()?)),
-            plain => Some(plain.to_owned()),
-        };
-        Self::from_str(&ending?, false).ok()
+        let name = if is_packed(output) { Path::new(output.file_stem()?) } else { output };
+        Self::from_str(name.extension()?.to_str()?, true).ok()
     }
 
     fn name(self) -> String {
         self.to_possible_value().map(|value| value.get_name().to_owned()).unwrap_or_default()
     }
+}
+
+/// Whether a file's name says that it is compressed.
+fn is_packed(path: &Path) -> bool {
+    path.extension().is_some_and(|ending| ending == "gz" || ending == "zst")
 }
 
 /// Format of a summary.

@@ -49,7 +49,8 @@ pub fn is_temporary(path: &Path) -> bool {
 
 /// Whether a program may still be writing a temporary file: it holds the lock, or no lock can tell.
 pub fn is_held(path: &Path) -> bool {
-    !File::open(path).is_ok_and(|file| file.try_lock().is_ok())
+    // A pipe would wait for its writer.
+    path.is_file() && !File::open(path).is_ok_and(|file| file.try_lock().is_ok())
 }
 
 /// Whether the program that wrote a temporary file was killed, with a margin for one that has only just created it.
