@@ -27,7 +27,7 @@ const STYLE: &str = "prompt style";
 const STYLE_DIGEST: &str = "prompt style's digest";
 const TOKEN: &str = "token";
 
-/// What is checked apart from the model's settings.
+/// Settings that are checked apart from the model's settings.
 const APART: [&str; 5] = [MODEL, MODE, STYLE, STYLE_DIGEST, TOKEN];
 
 /// Settings that a header says and a record need not.

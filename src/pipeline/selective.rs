@@ -47,7 +47,7 @@ pub struct SignalSources<'a> {
     pub deciding: Option<&'a Style>,
     /// Samples without retrieval, for their entropy.
     pub samples: Option<&'a Path>,
-    /// What the decisions took that the probabilities are of.
+    /// Times of the decisions that the probabilities are of.
     pub decisions: &'a [Latency],
 }
 

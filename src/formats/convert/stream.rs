@@ -65,9 +65,9 @@ pub struct Conversion {
     pub records: usize,
     /// Records that could not be converted, each with its line and reason.
     pub problems: Vec<Error>,
-    /// What was dropped or is missing, in words.
+    /// Warnings of things that were dropped or are missing.
     pub warnings: Vec<String>,
-    /// What was decided, in words.
+    /// Notes on what was decided.
     pub notes: Vec<String>,
 }
 

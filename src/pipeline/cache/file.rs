@@ -30,7 +30,7 @@ pub enum Condition {
     Unknown(String),
     /// It has no header, and is kept whatever changes: answers, times, results of tests, pages.
     Kept,
-    /// A temporary file that a program holds which is writing it.
+    /// A temporary file that a program is writing.
     InUse,
     /// Left behind by a program that was killed.
     Temporary,

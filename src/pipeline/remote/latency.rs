@@ -125,7 +125,7 @@ pub(super) fn keep_decisions(
     write(&experiment.layout.decision_latency(mode, model), &decided.collect::<Vec<_>>())
 }
 
-/// What a model's decisions without retrieval took; empty where nobody measured.
+/// Times of a model's decisions without retrieval; empty where nobody measured.
 pub fn decision_latencies(experiment: &Experiment, model: &str) -> Vec<Latency> {
     read(&experiment.layout.decision_latency(Mode::Without, model))
 }

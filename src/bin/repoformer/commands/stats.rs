@@ -97,7 +97,7 @@ impl Printable for Stats<'_> {
     }
 }
 
-/// What the contexts are, in a word or two.
+/// Name of the contexts, in a word or two.
 fn contexts(args: &StatsArgs) -> &'static str {
     if args.repos_dir.is_some() { "whole files" } else { "as carried" }
 }

@@ -29,7 +29,7 @@ pub const UTILS_NAME: &str = "utils.py";
 /// Metrics that `utils.py` computes.
 pub const METRICS: [Metric; 3] = [Metric::RepoCoder, Metric::Repoformer, Metric::Chars];
 
-/// What a task of lm-evaluation-harness is made with, beside the prompts.
+/// Settings of a task of lm-evaluation-harness, beside the prompts.
 #[derive(Debug, Clone, Copy)]
 pub struct LmEvalSettings<'a> {
     /// Tasks of the prompts.

@@ -15,7 +15,7 @@ use super::labels::{LabelFlags, read_labels};
 use super::page;
 use super::scored::{Scored, Trained, lacking, score};
 use super::tables::{self, AllSwept, Swept};
-use crate::commands::session::seed;
+use crate::commands::session::{page_in, seed};
 use crate::output::{self, check_output, fail, group, hinted, unknown, write_data};
 use crate::settings::{Listed, Settings};
 use crate::table::{ScoreFormat, with_embedding, written};
@@ -112,7 +112,7 @@ pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
     write_data(&args.output, written(&swept, format)?)?;
     if let Some(folder) = &args.report {
         page::write(folder, &swept)?;
-        output::note(format!("report: {}", folder.join("index.html").display()));
+        output::note(format!("report: {}", page_in(folder).display()));
     }
     if clocks.is_empty() {
         output::note(
