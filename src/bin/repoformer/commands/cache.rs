@@ -13,8 +13,8 @@ use repoformer::store::frame::ColumnType::{Integer, Text};
 use serde_json::{Value, json};
 
 use super::checkout;
+use super::demonstration::FILES;
 use super::experiments::{benchmark, read_tasks};
-use super::run::DEMO_FILES;
 use crate::output::{self, fail, group, note, plural, unknown, write_data};
 use crate::settings::{Listed, SettingFlags, Settings};
 use crate::table::{NamedColumn, Printable, ScoreFormat, Table, columns, written};
@@ -109,7 +109,7 @@ pub(super) fn files(settings: &Settings) -> Result<(PathBuf, Vec<CacheFile>)> {
     let settings = &settings;
     let mut sources = CacheSources {
         repos_dir: settings.text("repos-dir").map(PathBuf::from),
-        demo: DEMO_FILES.iter().map(|(path, text)| (path.into(), *text)).collect(),
+        demo: FILES.iter().map(|(path, text)| (path.into(), *text)).collect(),
         ..CacheSources::default()
     };
     for file in settings.list("tasks") {
@@ -120,7 +120,7 @@ pub(super) fn files(settings: &Settings) -> Result<(PathBuf, Vec<CacheFile>)> {
     if sources.repos_dir.is_none() && sources.tasks.is_empty() {
         let demo = cache.join("demo/data");
         sources.repos_dir = Some(demo.join("repos")).filter(|folder| folder.is_dir());
-        for (path, _) in DEMO_FILES.iter().filter(|(path, _)| path.ends_with(".jsonl")) {
+        for (path, _) in FILES.iter().filter(|(path, _)| path.ends_with(".jsonl")) {
             let path = cache.join("demo").join(path);
             let name = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
             if let Ok(tasks) = read_tasks(&path) {

@@ -17,7 +17,7 @@ use clap_complete::env::{Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
 use clap_complete::{CompleteEnv, env};
 use repoformer::repository::corpus::RepositoryFolders;
 
-use super::run::demo_repositories;
+use super::demonstration;
 use crate::output::write_data;
 use crate::settings::{COMPLETION, Completable, Settings, completable};
 
@@ -176,7 +176,7 @@ fn repositories() -> Vec<String> {
     let known = || Some(Settings::without_flags().ok()?.text("repos-dir")?.to_owned());
     match behind.or(joined).or_else(known) {
         Some(folder) => RepositoryFolders::below(Path::new(&folder)).unwrap_or_default().names,
-        None if words.iter().any(|word| word == "run") => demo_repositories(),
+        None if words.iter().any(|word| word == "run") => demonstration::repositories(),
         None => Vec::new(),
     }
 }

@@ -10,12 +10,10 @@ use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::{
     self, Completion, Experiment, Layout, Planned, Verdict, has_predictions,
 };
-use repoformer::report::{IndexPage, PageLink};
 use repoformer::retrieve::{Mode, REPOCODER_MODES};
-use repoformer::store::artifact::write_file;
-use tempfile::TempDir;
 
 use super::complete::completed;
+use super::demonstration::{self, Begun};
 use super::eval::warn_of_ends;
 use super::experiments::{
     are_functions, check_completable, check_not_tasks, completion_of, experiments_of,
@@ -23,15 +21,16 @@ use super::experiments::{
 };
 use super::paper::{self, Panel, Paper, tasks_of};
 use super::report::{self, Making, Written};
+use super::reports::{Reports, report_folder};
 use super::rows::{self, Row, Rows};
 use super::selective::{Policies, Selected};
-use super::session::{begin, modes, page_in, resampling, seed};
+use super::session::{modes, page_in, resampling, seed};
 use super::stage_log::StageLog;
 use super::stages::read_predictions;
 use super::tests_of_run::TestResults;
 use super::{rg_rg, server};
 use crate::output::{self, fail, write_data};
-use crate::settings::{Given, SettingFlags, Settings};
+use crate::settings::{SettingFlags, Settings};
 use crate::table::{ScoreFormat, written};
 
 #[derive(Debug, Args)]
@@ -63,33 +62,10 @@ pub(crate) struct RunArgs {
     exec: Vec<String>,
 }
 
-/// The demonstration's data, for a program that runs outside its project.
-mod demo {
-    include!(concat!(env!("OUT_DIR"), "/demo_files.rs"));
-
-    /// Folder of its repositories, as in `configs/demo.toml`.
-    pub(super) const REPOS: &str = "data/repos";
-    /// Files of its tasks, as in `configs/demo.toml`.
-    pub(super) const TASKS: [&str; 3] =
-        ["data/tasks/line.jsonl", "data/tasks/api.jsonl", "data/tasks/function.jsonl"];
-}
-
-/// Files of the demonstration: their paths and texts.
-pub(super) const DEMO_FILES: &[(&str, &str)] = demo::FILES;
-
-/// Names of the demonstration's repositories.
-pub(super) fn demo_repositories() -> Vec<String> {
-    let below = |path: &str| Some(path.strip_prefix(demo::REPOS)?.split('/').nth(1)?.to_owned());
-    let mut names: Vec<String> = demo::FILES.iter().filter_map(|(path, _)| below(path)).collect();
-    names.sort_unstable();
-    names.dedup();
-    names
-}
-
 pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let (begin, mut log) = (Instant::now(), StageLog::new(args.dry_run));
     let Begun { settings, is_elsewhere, removed: _removed } =
-        settings(&args.settings, args.dry_run)?;
+        demonstration::settings(&args.settings, args.dry_run)?;
     if !args.dry_run {
         server::keeps_artifacts();
     }
@@ -144,7 +120,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let mut experiments = experiments_of(&settings, &modes)?;
     experiments.iter_mut().for_each(|(experiment, _)| log.begin(experiment));
     if is_elsewhere && log.is_dry() {
-        log.add_files("demo", planned_demo(&demo_folder(&settings)?));
+        log.add_files("demo", demonstration::planned(&settings)?);
     }
     let mut reports = match (&args.report, &paper) {
         (Some(folder), None) => Some(Reports::of(folder, &settings, experiments.len())?),
@@ -310,83 +286,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     Ok(())
 }
 
-/// Folder that reports and figures are written to.
-fn report_folder(given: Option<&PathBuf>, settings: &Settings) -> Result<PathBuf> {
-    Ok(match given {
-        Some(folder) => folder.clone(),
-        None => settings.parsed::<PathBuf>("cache-dir")?.join("report"),
-    })
-}
-
 /// Folder of a figure of the paper.
 fn figure_folder(args: &RunArgs, settings: &Settings, figure: &paper::Figure) -> Result<PathBuf> {
     let given = args.report.as_ref().and_then(Option::as_ref);
     Ok(report_folder(given, settings)?.join(figure.name()))
-}
-
-/// The reports of a run, and the page that links them where there are several.
-struct Reports {
-    folder: PathBuf,
-    count: usize,
-    links: Vec<PageLink>,
-}
-
-impl Reports {
-    fn of(folder: &Option<PathBuf>, settings: &Settings, count: usize) -> Result<Self> {
-        let folder = report_folder(folder.as_ref(), settings)?;
-        let reports = Self { folder, count, links: Vec::new() };
-        if let Some(index) = reports.index().filter(|index| index.exists()) {
-            let text = std::fs::read(&index).unwrap_or_default();
-            let text = String::from_utf8_lossy(&text);
-            if !is_own_index(&text) {
-                return fail(
-                    format!("{}: --report would overwrite this page", index.display()),
-                    "name another folder: --report=DIR; a page that links the reports is written into it",
-                );
-            }
-        }
-        Ok(reports)
-    }
-
-    /// The page that links several.
-    fn index(&self) -> Option<PathBuf> {
-        (self.count > 1).then(|| page_in(&self.folder))
-    }
-
-    fn add(&mut self, experiment: &Experiment, Written { page, title, finding }: Written) {
-        let name = page.file_name().unwrap_or_default().to_string_lossy();
-        let path = format!("{}/{name}", experiment.name);
-        self.links.push(PageLink { title, path, finding });
-    }
-
-    /// Writes the page that links the reports, where there are several; returns its path.
-    fn write(&self) -> Result<Option<PathBuf>> {
-        let Some(index) = self.index() else {
-            // Findings of an earlier run would stand beside the report that was just written.
-            let stale = page_in(&self.folder);
-            if std::fs::read(&stale).is_ok_and(|text| is_own_index(&String::from_utf8_lossy(&text)))
-            {
-                std::fs::remove_file(&stale)?;
-                output::note(format!(
-                    "{}: removed, since it linked reports of an earlier run",
-                    stale.display()
-                ));
-            }
-            return Ok(None);
-        };
-        let page = IndexPage { title: INDEX.into(), links: self.links.clone() };
-        write_file(&index, page.html().as_bytes())?;
-        Ok(Some(index))
-    }
-}
-
-/// Title of the page that links the reports of a run.
-const INDEX: &str = "Reports of a run";
-
-/// Whether a page is one that links reports.
-fn is_own_index(page: &str) -> bool {
-    let marks = ["content=\"repoformer ", &format!("<title>{INDEX}</title>")];
-    marks.iter().all(|mark| page.contains(mark))
 }
 
 /// Writes the report of a benchmark, with the choices of the policies.
@@ -409,79 +312,6 @@ fn place(experiment: &Experiment) -> String {
     let Layout { cache, benchmark, .. } = &experiment.layout;
     let stages = "{window,vector,retrieval,prompts,predictions,scores}";
     format!("artifacts: {}", cache.join(stages).join(benchmark).display())
-}
-
-/// Settings of a run, and what they need.
-struct Begun {
-    settings: Settings,
-    /// Whether the demonstration's files are not here, and lie in the cache.
-    is_elsewhere: bool,
-    /// Folder of a dry run's, which is removed with this.
-    removed: Option<TempDir>,
-}
-
-/// Folder of the demonstration's files, where they are not here.
-fn demo_folder(settings: &Settings) -> Result<PathBuf> {
-    Ok(settings.parsed::<PathBuf>("cache-dir")?.join("demo"))
-}
-
-/// Files of the demonstration in a folder, their texts, and whether they are there.
-fn demo_files(root: &Path) -> impl Iterator<Item = (PathBuf, &'static str, bool)> {
-    demo::FILES.iter().map(move |(path, text)| {
-        let path = root.join(path);
-        let is_there = std::fs::read(&path).ok().as_deref() == Some(text.as_bytes());
-        (path, *text, is_there)
-    })
-}
-
-/// Plan of the files of the demonstration.
-fn planned_demo(root: &Path) -> Vec<Planned> {
-    let planned = demo_files(root).map(|(path, _, is_there)| {
-        let verdict = match (is_there, path.exists()) {
-            (true, _) => Verdict::Current,
-            (false, false) => Verdict::Missing,
-            (false, true) => Verdict::Damaged("another text than the program's".into()),
-        };
-        Planned::file(path, "file of the demonstration", verdict)
-    });
-    planned.collect()
-}
-
-/// The given settings, or the demonstration's where no data is named.
-fn settings(flags: &SettingFlags, is_dry: bool) -> Result<Begun> {
-    let given = Settings::resolve(flags)?;
-    let named = ["repos-dir", "tasks"];
-    if named.iter().any(|key| given.text(key).is_some()) {
-        return Ok(Begun { settings: begin(given, flags)?, is_elsewhere: false, removed: None });
-    }
-    let has_settings = ["profile", "config"].iter().any(|key| given.text(key).is_some());
-    let presets = if has_settings {
-        // Settings without data use the demonstration's.
-        Given::from([
-            ("repos-dir", vec![demo::REPOS.into()]),
-            ("tasks", demo::TASKS.map(String::from).to_vec()),
-        ])
-    } else {
-        Given::from([("profile", vec!["demo".into()])])
-    };
-    let settings = Settings::with_presets(flags, "run", presets)?;
-    let mut settings = begin(settings, flags)?;
-    // Another project's data/repos is not the demonstration's.
-    let mut named = ["repos-dir", "tasks"].into_iter().flat_map(|key| settings.list(key));
-    let here = named.all(|path| Path::new(path).exists());
-    let is_elsewhere = !here && settings.text("repos-dir").is_some();
-    let mut removed = None;
-    if is_elsewhere {
-        let root = match is_dry {
-            true => removed.insert(tempfile::tempdir()?).path().to_owned(),
-            false => demo_folder(&settings)?,
-        };
-        for (path, text, _) in demo_files(&root).filter(|(.., is_there)| !is_there) {
-            write_file(&path, text.as_bytes())?;
-        }
-        settings.move_paths(&root);
-    }
-    Ok(Begun { settings, is_elsewhere, removed })
 }
 
 /// Runs every stage.
