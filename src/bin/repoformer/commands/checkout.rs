@@ -23,16 +23,18 @@ pub(super) fn one_repository<P: AsRef<Path>>(
 ) -> Option<Repositories> {
     let checkout = Checkout::of(dir)?;
     let is_itself = *named == [checkout.name.as_str()];
-    let is_one = match (named, tasks) {
-        ([_, ..], _) => is_itself,
-        (_, []) => true,
-        (_, tasks) => tasks.iter().any(|file| lie_in(&checkout, dir, file.as_ref())),
+    let has_others = match (named, tasks) {
+        ([_, ..], _) if !is_itself => return None,
+        ([_, ..], _) | (_, []) => false,
+        (_, tasks) => {
+            let owners: Vec<Owners> =
+                tasks.iter().map(|file| owners(&checkout, dir, file.as_ref())).collect();
+            if !owners.iter().any(|owners| owners.has_own) {
+                return None;
+            }
+            owners.iter().any(|owners| owners.has_others)
+        }
     };
-    if !is_one {
-        return None;
-    }
-    let has_others =
-        named.is_empty() && tasks.iter().any(|file| have_others(&checkout, file.as_ref()));
     let Checkout { parent, name, signs } = checkout;
     let (shown, signs) = (dir.display(), signs.join(", "));
     output::note(match has_others {
@@ -55,33 +57,29 @@ pub(super) fn folder_for<P: AsRef<Path>>(dir: Option<&Path>, tasks: &[P]) -> Opt
     Some(one_repository(dir, &[], tasks).map_or_else(|| dir.to_owned(), |found| found.dir))
 }
 
-/// Whether files of tasks lie in this repository, and none in a repository below it.
-fn lie_in(checkout: &Checkout, dir: &Path, file: &Path) -> bool {
-    if is_read_once(file) {
-        return true;
+/// Repositories that the tasks of a file belong to, beside one.
+struct Owners {
+    /// Whether tasks' files lie in the one, and none in a repository below it.
+    has_own: bool,
+    /// Whether tasks belong to others.
+    has_others: bool,
+}
+
+fn owners(checkout: &Checkout, dir: &Path, file: &Path) -> Owners {
+    // Standard input and pipes cannot be read twice.
+    if file == Path::new("-") || file.exists() && !file.is_file() {
+        return Owners { has_own: true, has_others: false };
     }
-    let Ok(reading) = TaskSet::read(file) else {
-        return false;
-    };
-    let tasks = || reading.set.tasks.iter();
+    let tasks = TaskSet::read(file).map(|reading| reading.set.tasks).unwrap_or_default();
     let is_own = |task: &Task| {
         task.repository == checkout.name && checkout.parent.join(&task.path).is_file()
     };
-    tasks().any(is_own) && !tasks().any(|task| dir.join(&task.path).is_file())
-}
-
-/// Whether a file is standard input or a pipe, which cannot be read twice.
-fn is_read_once(file: &Path) -> bool {
-    file == Path::new("-") || file.exists() && !file.is_file()
-}
-
-/// Whether tasks of a file belong to other repositories than this one.
-fn have_others(checkout: &Checkout, file: &Path) -> bool {
-    let reading = (!is_read_once(file)).then(|| TaskSet::read(file).ok()).flatten();
-    reading.is_some_and(|reading| {
-        let is_own = |name: &str| name == checkout.name || name.replace("--", "_") == checkout.name;
-        reading.set.tasks.iter().any(|task| !is_own(&task.repository))
-    })
+    let is_other = |task: &Task| task.repository.replace("--", "_") != checkout.name;
+    Owners {
+        has_own: tasks.iter().any(is_own)
+            && !tasks.iter().any(|task| dir.join(&task.path).is_file()),
+        has_others: tasks.iter().any(is_other),
+    }
 }
 
 /// Settings whose folder of repositories is one repository, as if they named its parent and it.
