@@ -287,10 +287,7 @@ impl Policies {
                     "add --policy self, or leave it out",
                 );
             }
-            let model = policy_model(&settings)?;
-            if let Some(asked) = model.server.as_ref().and_then(|server| server.asked.as_ref()) {
-                asked.endpoint.greet()?;
-            }
+            server::greet(&policy_model(&settings)?)?;
         }
         Ok(())
     }

@@ -39,25 +39,23 @@ pub(super) fn use_threads(threads: usize) -> Result<()> {
     Ok(())
 }
 
+/// Hint where the folder of repositories is not set.
+const REPOS_DIR: &str = "name the folder that holds one folder a repository, or one repository; `repoformer run` alone runs the demonstration";
+
 /// The folder of repositories, which has no default.
 pub(super) fn repos_dir(settings: &Settings) -> Result<PathBuf> {
     match settings.text("repos-dir") {
         Some(dir) => Ok(dir.into()),
-        None => fail(
-            "--repos-dir is not set",
-            "name the folder that holds one folder a repository, or one repository; `repoformer run` alone runs the demonstration",
-        ),
+        None => fail("--repos-dir is not set", REPOS_DIR),
     }
 }
 
 /// The folder of repositories for modes that retrieve, of which one does not.
 pub(super) fn repos_dir_of_modes(settings: &Settings) -> Result<PathBuf> {
     repos_dir(settings).map_err(|error| {
-        hinted(
-            anyhow!("{error}"),
-            "name the folder that holds one folder a repository, or one repository; `repoformer run` alone runs the demonstration, and \
-             tasks that carry their cross-file context need no repositories with --mode given",
-        )
+        let given =
+            "tasks that carry their cross-file context need no repositories with --mode given";
+        hinted(anyhow!("{error}"), format!("{REPOS_DIR}, and {given}"))
     })
 }
 
