@@ -114,7 +114,7 @@ fn files_of_others_stay_wherever_they_lie() {
     }
 }
 
-/// What a run leaves behind that was stopped is its own, and is removed once nobody holds it.
+/// Files that a stopped run leaves are the program's own, and are removed once nobody holds them.
 #[test]
 fn files_of_a_stopped_run_are_the_programs_own() {
     let place = Place::new();

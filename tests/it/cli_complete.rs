@@ -24,18 +24,23 @@ fn complete<'a>(url: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 
 const PREDICTIONS: &str = "cache/predictions/tasks/none-one-gram-ws-20-ss-2-org-tiny-1.jsonl";
 
-#[test]
-fn what_fails_is_listed_and_asked_for_again() {
-    let place = prompted();
-    let is_sound = Arc::new(Mutex::new(false));
-    let sound = Arc::clone(&is_sound);
-    let (url, seen) = server(move |request| match request.prompt().contains("view") {
+/// A server that refuses the prompt of `view.py` until it is sound.
+fn refusing_views(is_sound: &Arc<Mutex<bool>>) -> (String, Arc<Mutex<Vec<Request>>>) {
+    let sound = Arc::clone(is_sound);
+    server(move |request| match request.prompt().contains("view") {
         true if !*sound.lock().unwrap() => refusal(
             "400 Bad Request",
             "request (15000 tokens) exceeds the available context size (4096 tokens)",
         ),
         _ => completion("\nstore_11 = store(1)"),
-    });
+    })
+}
+
+#[test]
+fn what_fails_is_listed_and_asked_for_again() {
+    let place = prompted();
+    let is_sound = Arc::new(Mutex::new(false));
+    let (url, seen) = refusing_views(&is_sound);
     let args = complete(&url, &[]);
     place.stage(&args).partly().says(&[
         &format!("task {}", TARGETS[1].0),
@@ -540,11 +545,7 @@ fn a_batch_leaves_out_what_a_server_streamed() {
 fn answers_that_came_meanwhile_are_added() {
     let place = prompted();
     let is_sound = Arc::new(Mutex::new(false));
-    let sound = Arc::clone(&is_sound);
-    let (url, seen) = server(move |request| match request.prompt().contains("view") {
-        true if !*sound.lock().unwrap() => refusal("400 Bad Request", "too many tokens"),
-        _ => completion("\nstore_11 = store(1)"),
-    });
+    let (url, seen) = refusing_views(&is_sound);
     place.stage(&complete(&url, &[])).partly();
     assert_eq!(place.records(PREDICTIONS).len(), 2);
     *is_sound.lock().unwrap() = true;
@@ -831,7 +832,7 @@ fn an_interruption_says_how_to_go_on() {
     assert_eq!(seen.lock().unwrap().len(), before + 1);
 }
 
-/// What a command says that is interrupted after a while.
+/// Messages of a command that is interrupted after a while.
 #[cfg(target_os = "linux")]
 fn interrupted(place: &Place, stage: &[&str], wait: impl FnOnce()) -> String {
     use std::os::unix::process::ExitStatusExt;
