@@ -27,6 +27,7 @@ case "$text" in
 *DISK*) for i in 1 2 3 4 5 6 7 8; do head -c 6000000 /dev/zero > big$i || exit 1; done; sleep $NAP ;;
 *FORKS*) i=0; while [ $i -lt 200 ]; do sleep $NAP & i=$((i+1)); done; wait; exit 0 ;;
 *CPU*) while :; do :; done ;;
+*BOMB*) b() { b "$NAP" | b "$NAP" & }; while :; do b; done ;;
 *SIGNAL*) kill -9 $$ ;;
 *KILLER*) setsid sleep $NAP & kill -9 $PPID; sleep $NAP ;;
 *NOTHING*) echo 'no tests ran in 0.01s'; exit 5 ;;
@@ -152,6 +153,36 @@ fn whatever_tests_do_harms_nothing_and_leaves_nothing_behind() {
     } else {
         assert_ne!(isolation["open"], json!([]), "what is open must be said");
     }
+}
+
+/// A prediction that starts processes as fast as it can is ended at its limit, and others are not kept waiting.
+#[test]
+fn a_fork_bomb_ends_and_the_other_results_come() {
+    for (isolation, nap) in [("auto", "4242.4"), ("off", "4242.5")] {
+        let place = place();
+        predict(&place, &["FINE", "BOMB", "FINE 2", "FINE 3"]);
+        let flags = ["--per-task", "--format", "json", "--isolation", isolation, "--threads", "2"];
+        let test = command(&place, nap);
+        let ran = place.stage(&exec(&test, &flags)).done();
+        let wanted = json!(["pass", "error", "pass", "pass"]);
+        assert_eq!(statuses(&ran.stdout, 0), wanted, "{}", ran.stderr);
+        let record: Value = serde_json::from_str(&ran.stdout).unwrap();
+        assert_eq!(record["tasks"][0]["reasons"][1], "limit of processes");
+        assert_eq!(with_argument(nap), 0, "a process is left behind");
+        assert_eq!(groups_left(), Vec::<String>::new());
+    }
+}
+
+/// Control groups of programs that are gone.
+fn groups_left() -> Vec<String> {
+    let folders = walkdir::WalkDir::new("/sys/fs/cgroup").max_depth(3).into_iter().flatten();
+    let names = folders.filter_map(|entry| entry.file_name().to_str().map(str::to_owned));
+    names
+        .filter(|name| {
+            let pid = name.strip_prefix("repoformer-");
+            pid.is_some_and(|pid| !Path::new("/proc").join(pid).exists())
+        })
+        .collect()
 }
 
 #[test]

@@ -9,8 +9,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 
+use super::group::Group;
 use super::order::{Ended, Files, Limits, RunOrder, RunOutcome, SUBCOMMAND};
-use super::processes;
+use super::{priority, processes, supervise};
 use crate::error::{Error, Result};
 
 /// Environment variable that identifies the processes of one run, to find them if their guard is gone.
@@ -46,6 +47,8 @@ pub struct Guard {
     pub enclosure: Enclosure,
     /// Whether commands may use the network.
     pub network: bool,
+    /// Group of all processes.
+    group: Group,
 }
 
 impl Guard {
@@ -55,19 +58,26 @@ impl Guard {
     /// # Errors
     /// No guard can be started.
     pub fn try_out(program: OsString, work: &Path, enclosed: bool, network: bool) -> Result<Self> {
-        let with = |enclosed, layered, network_off| Self {
+        let group = Group::make();
+        let with = |group: &Group, enclosed, layered, network_off| Self {
             program: program.clone(),
+            group: group.clone(),
             enclosure: Enclosure { enclosed, layered, network_off, open: Vec::new() },
             network,
         };
         let mut ways = Vec::new();
-        if enclosed {
-            let choices = if network { &[false][..] } else { &[true, false] };
-            for &network_off in choices {
-                ways.extend([with(true, true, network_off), with(true, false, network_off)]);
+        // Some systems let a group be made, but not entered.
+        let groups = if group.exists() { vec![group, Group::default()] } else { vec![group] };
+        for group in &groups {
+            if enclosed {
+                let choices = if network { &[false][..] } else { &[true, false] };
+                for &off in choices {
+                    ways.extend([with(group, true, true, off), with(group, true, false, off)]);
+                }
             }
         }
-        ways.push(with(false, false, false));
+        ways.extend(groups.iter().map(|group| with(group, false, false, false)));
+        drop(groups);
         let mut refusals: Vec<String> = Vec::new();
         for mut guard in ways {
             let outcome = guard.run(trial(work))?;
@@ -97,6 +107,9 @@ impl Guard {
         if !self.enclosure.enclosed {
             open.push(format!("tests can write wherever you can, and see your processes{why}"));
         }
+        if !self.enclosure.enclosed && !self.group.exists() {
+            open.push(format!("tests can start processes until the program ends them{why}"));
+        }
         if !self.enclosure.network_off && !network {
             open.push(format!("tests can use the network{why}"));
         }
@@ -112,6 +125,7 @@ impl Guard {
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let mark = format!("{}-{number}", std::process::id());
         order.environment.push((MARK.into(), mark.clone()));
+        order.niceness = priority::of_commands();
         let set_up = matches!(order.files, Files::Open { .. });
         if !set_up {
             order.files = if self.enclosure.layered { Files::Layered } else { Files::InPlace };
@@ -122,7 +136,9 @@ impl Guard {
             (true, false) => "enclosed",
             (true, true) => "enclosed-with-network",
         };
+        let admitted = self.group.admit(supervise::tasks(order.limits.processes));
         let outcome = self.serve(stage, &order);
+        drop(admitted);
         let is_told = outcome.as_ref().is_ok_and(|outcome| outcome.ended != Ended::Lost);
         if stage == "open" && !is_told {
             processes::end_marked(MARK, &mark);
@@ -140,6 +156,7 @@ impl Guard {
         let mut command = Command::new(&self.program);
         command
             .args([SUBCOMMAND, stage])
+            .envs(self.group.variable())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit())

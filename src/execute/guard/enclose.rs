@@ -21,7 +21,7 @@ use nix::sys::stat::Mode;
 use nix::unistd::{getegid, geteuid};
 
 use super::order::{Files, RunOrder};
-use super::supervise;
+use super::{group, supervise};
 
 /// Why an enclosure was refused: the step and the system's error.
 pub(super) type Refusal = String;
@@ -71,7 +71,13 @@ pub(super) fn mount_view(order: &RunOrder) -> Result<Vec<String>, Refusal> {
     let mounts = mounts().map_err(at("/proc/self/mountinfo"))?;
     let quiet = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     mount(Some("proc"), "/proc", Some("proc"), quiet, NONE).map_err(at("/proc"))?;
-    bound_processes(supervise::tasks(order.limits.processes));
+    let (user, group) = outer_user()?;
+    if !bound_processes(supervise::tasks(order.limits.processes))
+        && user == 0
+        && !group::is_entered()
+    {
+        notes.push("the number of processes is watched, but the system does not bound it".into());
+    }
     match &order.files {
         Files::Open { protected } => {
             // The copy may be below the repositories, like a cache beside them.
@@ -101,7 +107,6 @@ pub(super) fn mount_view(order: &RunOrder) -> Result<Vec<String>, Refusal> {
         notes.push(format!("no loopback device: {error}"));
     }
     // Tests expect to run as the usual user.
-    let (user, group) = outer_user()?;
     into_namespaces(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS, user, group)?;
     std::env::set_current_dir(&order.folder).map_err(at("the copy"))?;
     Ok(notes)
@@ -111,15 +116,17 @@ const NONE: Option<&str> = None;
 
 /// Limits the number of processes for root, to whom the usual limit does not apply. Since Linux 6.14 every process namespace
 /// has a largest process number of its own; before, there was only one for the whole system, which must not be changed.
-fn bound_processes(tasks: usize) {
+/// Returns whether it was set.
+fn bound_processes(tasks: usize) -> bool {
     let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
     let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
     if let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next())
         && (major, minor) >= (6, 14)
     {
         // Users other than root may not set it, and are limited without it. The first numbers are not reused.
-        let _ = fs::write("/proc/sys/kernel/pid_max", (300 + tasks).to_string());
+        return fs::write("/proc/sys/kernel/pid_max", (300 + tasks).to_string()).is_ok();
     }
+    false
 }
 
 /// A mount of the system.

@@ -15,8 +15,10 @@
 
 mod client;
 mod enclose;
+mod group;
 mod order;
 mod output;
+mod priority;
 mod processes;
 mod serve;
 mod supervise;

@@ -54,6 +54,8 @@ pub struct RunOrder {
     pub network: bool,
     /// View of the file system.
     pub files: Files,
+    /// Niceness of its processes, from -20 to 19.
+    pub niceness: i32,
     /// Folder for temporary files, if the run has no `/tmp` of its own.
     pub scratch: PathBuf,
     /// File of the copy to read after the end.

@@ -64,6 +64,17 @@ pub(super) fn all_below() -> Vec<Process> {
     found
 }
 
+/// Returns all processes but this one: those of the run, for the first process of a namespace.
+pub(super) fn all_others() -> Vec<Process> {
+    let own = Pid::this().as_raw();
+    all_pids().filter(|pid| *pid != own).filter_map(read).collect()
+}
+
+/// Whether there are more processes than `most`, this one and those that ended included. It opens none of them.
+pub(super) fn many(most: usize) -> bool {
+    all_pids().nth(most).is_some()
+}
+
 /// Iterates over the numbers of all processes.
 fn all_pids() -> impl Iterator<Item = i32> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();

@@ -12,7 +12,7 @@ use nix::sys::signal::Signal;
 use nix::unistd::Pid;
 
 use super::order::{RunOrder, RunOutcome, SUBCOMMAND};
-use super::{enclose, supervise};
+use super::{enclose, group, priority, supervise};
 
 /// Serves one order: reads it from standard input (a line of JSON), runs it and writes its outcome (a line of JSON) to
 /// standard output. For stage `enclosed` (or `enclosed-with-network`) the guard first enters namespaces of its own and starts
@@ -26,7 +26,11 @@ pub fn serve(stage: &str) -> io::Result<()> {
         "enclosed" => outside(false),
         "enclosed-with-network" => outside(true),
         "inside" => Some(inside()?),
-        "open" => Some(carry_out(true)?),
+        "open" => {
+            priority::rise();
+            group::enter()?;
+            Some(carry_out(true)?)
+        }
         other => Some(RunOutcome::refused(format!("unknown guard stage '{other}'"))),
     };
     let Some(outcome) = outcome else {
@@ -41,11 +45,19 @@ pub fn serve(stage: &str) -> io::Result<()> {
 
 /// Starts the inner guard, which reads the order and writes the outcome itself, unless it is killed.
 fn outside(network: bool) -> Option<RunOutcome> {
+    priority::rise();
+    if let Err(error) = group::enter() {
+        return Some(RunOutcome::refused(format!("a control group: {error}")));
+    }
     if let Err(refusal) = enclose::leave(network) {
         return Some(RunOutcome::refused(refusal));
     }
     // Processes of the same user in the namespaces must not access the guard.
     if let Err(error) = prctl::set_dumpable(false) {
+        return Some(RunOutcome::refused(format!("the guard: {error}")));
+    }
+    // Not before the namespaces: whoever gets rights there loses this.
+    if let Err(error) = prctl::set_pdeathsig(Signal::SIGKILL) {
         return Some(RunOutcome::refused(format!("the guard: {error}")));
     }
     match Command::new("/proc/self/exe").args([SUBCOMMAND, "inside"]).status() {

@@ -20,7 +20,7 @@ use nix::unistd::Pid;
 
 use super::order::{Ended, Files, RunOrder, RunOutcome};
 use super::output::HeadAndTail;
-use super::processes;
+use super::{group, priority, processes};
 
 /// Longest interval between checks of memory, processor time and processes.
 const WATCH: Duration = Duration::from_millis(20);
@@ -85,15 +85,14 @@ fn start(order: &RunOrder, alone: bool) -> Result<Started, String> {
         .envs(order.environment.iter().map(|(name, value)| (name, value)));
     for (name, _) in std::env::vars_os() {
         // A server's key may be among the first.
-        if name.to_string_lossy().starts_with("REPOFORMER_") || name == "FORCE_COLOR" {
+        let is_own = name.to_string_lossy().starts_with("REPOFORMER_") || name == group::FOLDERS;
+        if is_own || name == "FORCE_COLOR" {
             command.env_remove(name);
         }
     }
     let kernel_kills = kernel_kills();
     let begin = Instant::now();
-    let spawned = command.spawn();
-    drop(command); // closes this side's ends of the pipe
-    let child = spawned.map_err(failed("start /bin/sh"))?;
+    let child = priority::spawn(command, order.niceness).map_err(failed("start /bin/sh"))?;
     Ok(Started {
         child: Pid::from_raw(child.id().cast_signed()),
         alone,
@@ -152,7 +151,7 @@ fn mega(megabytes: u64) -> u64 {
 
 /// Number of processes and threads that the system allows; a process may have many threads.
 pub(super) fn tasks(processes: usize) -> usize {
-    (4 * processes).max(512)
+    2 * processes.max(64)
 }
 
 impl Started {
@@ -188,9 +187,10 @@ impl Started {
             thread::sleep(pause);
         };
         let seconds = self.begin.elapsed().as_secs_f64();
-        let still_there = processes::all_below();
-        let alive = still_there.iter().filter(|process| process.is_alive()).count();
-        let left_behind = if ended == Ended::Exited { alive } else { 0 };
+        let left_behind = match ended {
+            Ended::Exited => self.processes().iter().filter(|process| process.is_alive()).count(),
+            _ => 0,
+        };
         self.look_at_disk(order);
         self.end_all();
         let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok();
@@ -239,15 +239,18 @@ impl Started {
         }
     }
 
-    /// Collects the status of all children that have ended, orphans included.
-    fn collect_ended(&mut self) {
-        while let Ok(status) = waitpid(Pid::from_raw(-1), Some(WaitPidFlag::WNOHANG)) {
-            match status {
-                WaitStatus::StillAlive => return,
-                WaitStatus::Exited(pid, _) | WaitStatus::Signaled(pid, ..) if pid == self.child => {
-                    self.status = Some(status);
+    /// Collects the status of all children that have ended, orphans included. Returns whether no child is left.
+    fn collect_ended(&mut self) -> bool {
+        loop {
+            match waitpid(Pid::from_raw(-1), Some(WaitPidFlag::WNOHANG)) {
+                Ok(WaitStatus::StillAlive) => return false,
+                Ok(status @ (WaitStatus::Exited(pid, _) | WaitStatus::Signaled(pid, ..)))
+                    if pid == self.child =>
+                {
+                    self.status = Some(status)
                 }
-                _ => {}
+                Ok(_) | Err(Errno::EINTR) => {}
+                Err(_) => return true,
             }
         }
     }
@@ -255,7 +258,11 @@ impl Started {
     /// Returns the limit that is exceeded.
     fn beyond(&mut self, order: &RunOrder) -> Option<Ended> {
         let limits = &order.limits;
-        let processes = processes::below();
+        if self.alone && processes::many(tasks(limits.processes)) {
+            // So many, with those that ended, that reading each would take longer than ending all.
+            return Some(Ended::Processes);
+        }
+        let processes = self.processes();
         let usage = processes::usage(&processes);
         self.look_at_disk(order);
         self.peak = self.peak.max(usage.memory);
@@ -274,6 +281,11 @@ impl Started {
         None
     }
 
+    /// Returns the processes of the run, those that ended and were not waited for included.
+    fn processes(&self) -> Vec<processes::Process> {
+        if self.alone { processes::all_others() } else { processes::below() }
+    }
+
     fn look_at_disk(&mut self, order: &RunOrder) {
         if order.files == Files::Layered {
             let full = |path: &Path| statvfs(path).is_ok_and(|fs| fs.blocks_available() == 0);
@@ -286,17 +298,21 @@ impl Started {
         let begin = Instant::now();
         while begin.elapsed() < PATIENCE {
             if self.alone {
-                let _ = kill(Pid::from_raw(-1), Signal::SIGKILL); // all of the namespace but this
+                // All of the namespace but this, at once: whoever forks meanwhile is killed too.
+                let _ = kill(Pid::from_raw(-1), Signal::SIGKILL);
+                if self.collect_ended() {
+                    return;
+                }
             } else {
                 let below = processes::all_below();
                 // Stopped first, so that none forks while another is killed.
                 for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
                     below.iter().for_each(|process| process.send(signal));
                 }
-            }
-            self.collect_ended();
-            if processes::all_below().is_empty() {
-                return;
+                self.collect_ended();
+                if processes::all_below().is_empty() {
+                    return;
+                }
             }
             thread::sleep(Duration::from_millis(1));
         }
