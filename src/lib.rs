@@ -78,10 +78,10 @@
 pub mod error;
 
 #[forbid(unsafe_code)]
-pub mod text;
+pub mod store;
 
 #[forbid(unsafe_code)]
-pub mod store;
+pub mod text;
 
 #[forbid(unsafe_code)]
 pub mod endpoint;

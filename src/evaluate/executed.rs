@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::error::{Error, Result};
+use crate::store::files;
 use crate::store::jsonl::{self, At, Fields, Object};
 use crate::store::manifest;
 
@@ -62,8 +63,8 @@ pub fn read_executed(path: &Path, name: &str) -> Result<BTreeMap<usize, Executed
 /// One of the files cannot be read.
 pub fn is_of(results: &Path, predictions: &Path) -> Result<Option<bool>> {
     let read =
-        |path: &Path| std::fs::read(path).map_err(|e| Error::reading(path, "read this file", e));
-    let text = match std::fs::read(manifest::beside(results)) {
+        |path: &Path| files::read(path).map_err(|e| Error::reading(path, "read this file", e));
+    let text = match files::read(manifest::beside(results)) {
         Ok(text) => text,
         Err(_) => read(results)?,
     };

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use crate::error::{Error, Result};
+use crate::store::files;
 
 /// Names of the placeholders.
 const PLACES: [&str; 4] = ["tests", "repository", "task_id", "path"];
@@ -132,7 +133,7 @@ fn quote(word: &str) -> String {
 /// Python code.
 pub fn default_test_command(repository: &Path) -> Option<&'static str> {
     let says = |file: &str, words: &[&str]| {
-        let text = std::fs::read_to_string(repository.join(file)).unwrap_or_default();
+        let text = files::read_to_string(repository.join(file)).unwrap_or_default();
         words.iter().any(|word| text.contains(word))
     };
     let is_there = |file: &&str| repository.join(file).is_file();

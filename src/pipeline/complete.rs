@@ -19,6 +19,7 @@ use crate::prompt::style::Style;
 use crate::repository::parallel;
 use crate::retrieve::Mode;
 use crate::store::artifact::{self, Identity, LineTotals, header_path};
+use crate::store::files;
 use crate::store::jsonl::{self, At, Fields, Object};
 use crate::store::progress::Work;
 
@@ -365,5 +366,5 @@ pub fn cached_predictions(
 /// It cannot be read.
 pub fn artifact_text(path: &Path) -> Result<Vec<u8>> {
     artifact::read_jsonl_header(path)?;
-    std::fs::read(path).map_err(|e| Error::reading(path, "read this artifact", e))
+    files::read(path).map_err(|e| Error::reading(path, "read this artifact", e))
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::store::artifact::{Identity, digest};
+use crate::store::files;
 
 /// A function that takes messages.
 type Listener = dyn Fn(&str) + Send + Sync;
@@ -83,6 +84,6 @@ impl DenseSource {
 }
 
 fn digest_of(path: &Path) -> Result<String> {
-    let bytes = std::fs::read(path).map_err(|e| Error::reading(path, "read this file", e))?;
+    let bytes = files::read(path).map_err(|e| Error::reading(path, "read this file", e))?;
     Ok(digest(&bytes))
 }

@@ -10,6 +10,7 @@ use crate::evaluate::predictions::{self, JoinedPredictions};
 use crate::evaluate::score::{Missing, Scores, Scoring, score_tasks};
 use crate::retrieve::Mode;
 use crate::store::artifact::{Identity, LineTotals, digest_parts};
+use crate::store::files;
 use crate::task::{TaskFiles, TaskSet};
 
 use super::experiment::Experiment;
@@ -106,7 +107,7 @@ pub fn scores(
     if report.is_dry() {
         return Ok((Value::Null, report));
     }
-    let text = std::fs::read(&path).map_err(|e| Error::reading(&path, "read these scores", e))?;
+    let text = files::read(&path).map_err(|e| Error::reading(&path, "read these scores", e))?;
     let record = serde_json::from_slice(&text)
         .map_err(|e| Error::reading(&path, "read these scores", e.into()))?;
     Ok((record, report))

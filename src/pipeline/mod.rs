@@ -28,7 +28,7 @@ mod stage;
 mod vectorize;
 mod window;
 
-pub use cache::{CacheFile, CacheSources, Condition, STAGES, cache_files};
+pub use cache::{CacheFile, CacheSources, Condition, STAGES, cache_files, remove_abandoned};
 pub use complete::{
     artifact_text, cached_predictions, check_completed_alike, complete, complete_file,
     has_predictions,

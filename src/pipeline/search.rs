@@ -15,6 +15,7 @@ use crate::error::Result;
 use crate::retrieve::vector::TokenSets;
 use crate::retrieve::{Mode, Queries, QueryVectors, RepositoryIndex, Retrieval};
 use crate::store::artifact::{Header, Identity, Payload, write_file};
+use crate::store::files;
 use crate::text::tokenize::P50k;
 
 /// How long a search took. It depends on the clock, and so lies in a file of its own.
@@ -252,7 +253,7 @@ pub(super) fn time_each(
 /// Time that the searches of a mode took in all, as measured when they were made; `None` where that is not known.
 pub fn search_time(experiment: &Experiment, mode: Mode) -> Option<SearchTime> {
     let of = |repository: &String| -> Option<SearchTime> {
-        let bytes = std::fs::read(experiment.layout.search_time(mode, repository)).ok()?;
+        let bytes = files::read(experiment.layout.search_time(mode, repository)).ok()?;
         serde_json::from_slice(&bytes).ok()
     };
     let none = SearchTime { with_embedding: true, ..SearchTime::default() };

@@ -20,6 +20,7 @@ use crate::selective::policy::features::Request;
 use crate::selective::policy::sweep::RequestTimes;
 use crate::selective::policy::{CompletionScores, Example, Policy};
 use crate::store::artifact::OutputFile;
+use crate::store::files;
 use crate::store::jsonl;
 use crate::task::cross_file::Fragment;
 
@@ -214,7 +215,7 @@ pub fn forget_outdated(experiment: &Experiment, mode: Mode, model: &str) -> Resu
     let with = by_row(&with);
     let count = by_row(&without).keys().filter(|row| with.contains_key(row)).count();
     let mut removed = Vec::new();
-    for entry in std::fs::read_dir(folder).into_iter().flatten().flatten() {
+    for entry in files::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let policy = name.to_str().and_then(|name| name.strip_suffix(&*end));
         let name = policy.map(|policy| policy.split('@').next().unwrap_or(policy));
@@ -225,8 +226,7 @@ pub fn forget_outdated(experiment: &Experiment, mode: Mode, model: &str) -> Resu
             if jsonl::records(&text).count() == count && jsonl::records(&text).all(is_known) {
                 continue;
             }
-            std::fs::remove_file(&path)
-                .map_err(|e| Error::writing(&path, "remove this file", e))?;
+            files::remove_file(&path).map_err(|e| Error::writing(&path, "remove this file", e))?;
             removed.push(path);
         }
     }

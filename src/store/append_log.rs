@@ -3,13 +3,13 @@
 //! Each line is one write: an interruption cuts off at most the last line, which is dropped when the file is opened again.
 //! One process writes at a time.
 
-use std::fs::{File, TryLockError};
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use crate::error::{Error, Result};
 use crate::store::artifact::{create_folder, folder_of};
+use crate::store::files::{File, TryLockError};
 
 /// Position of a line in the file, in bytes; the length includes the line end.
 #[derive(Debug, Clone, Copy)]
@@ -75,7 +75,8 @@ impl AppendLog {
         let writing = |e| Error::writing(path, "append to this file", e);
         check_file(path, kind)?;
         let file =
-            File::options().create(true).read(true).append(true).open(path).map_err(writing)?;
+            File::open_with(std::fs::File::options().create(true).read(true).append(true), path)
+                .map_err(writing)?;
         if is_locked(&file) {
             let reason = format!("{}: another {} is writing to it", path.display(), kind.writer);
             let hint = format!("wait until it ends, or choose another {}", kind.file);

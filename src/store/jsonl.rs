@@ -1,6 +1,5 @@
 //! JSON lines from a file, a compressed file or standard input, one record at a time.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -8,6 +7,7 @@ use serde_json::{Map, Value};
 
 use super::progress::{Counted, Work};
 use crate::error::{Error, Result};
+use crate::store::files::File;
 
 /// A JSON object with its fields in the order of the file.
 pub type Object = Map<String, Value>;

@@ -6,6 +6,7 @@ use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
 use crate::store::artifact::digest;
+use crate::store::files;
 
 /// Tool, settings, inputs and counts of a result. It contains neither time nor machine, so equal results have equal
 /// manifests.
@@ -51,8 +52,7 @@ impl Manifest {
         let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
         let mut input = json!({"name": name, "path": path.display().to_string()});
         if is_file {
-            let bytes =
-                std::fs::read(path).map_err(|e| Error::reading(path, "read this file", e))?;
+            let bytes = files::read(path).map_err(|e| Error::reading(path, "read this file", e))?;
             input["bytes"] = bytes.len().into();
             input["blake3"] = digest(&bytes).into();
         }
@@ -87,7 +87,7 @@ pub fn beside(path: &Path) -> PathBuf {
 
 /// Reads the manifest beside a file; it is empty where none can be read.
 pub fn read_beside(path: &Path) -> Map<String, Value> {
-    let text = std::fs::read(beside(path)).unwrap_or_default();
+    let text = files::read(beside(path)).unwrap_or_default();
     serde_json::from_slice(&text).unwrap_or_default()
 }
 

@@ -3,6 +3,7 @@
 
 pub mod append_log;
 pub mod artifact;
+pub mod files;
 pub mod frame;
 pub mod jsonl;
 pub mod manifest;

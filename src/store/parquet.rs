@@ -2,7 +2,6 @@
 //! rows as JSON.
 
 use std::fmt::Display;
-use std::fs::File;
 use std::io::{self, Write};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::path::{Path, PathBuf};
@@ -20,6 +19,7 @@ use serde_json::{Map, Value};
 
 use super::frame::{Column, ColumnType, Frame};
 use crate::error::{Error, Result};
+use crate::store::files::File;
 
 /// Starts a file of this schema.
 pub(crate) fn writer<W: Write + Send>(
@@ -119,7 +119,7 @@ fn text(value: &Value) -> Vec<u8> {
 /// A Parquet file that is read row by row.
 pub struct Rows {
     path: PathBuf,
-    file: SerializedFileReader<File>,
+    file: SerializedFileReader<std::fs::File>,
 }
 
 impl Rows {
@@ -129,7 +129,7 @@ impl Rows {
     /// The file cannot be opened, or it is not a whole Parquet file.
     pub fn open(path: &Path) -> Result<Self> {
         let file = File::open(path).map_err(|e| Error::reading(path, "open this file", e))?;
-        let file = SerializedFileReader::new(file).map_err(|e| unreadable(path, e))?;
+        let file = SerializedFileReader::new(file.into_std()).map_err(|e| unreadable(path, e))?;
         Ok(Self { path: path.to_owned(), file })
     }
 

@@ -3,6 +3,7 @@
 use std::path::{Component, Path, PathBuf};
 
 use repoformer::error::meant;
+use repoformer::store::files;
 
 /// Entries of a folder that a name is compared with; larger folders are data, whose names say little.
 const MOST: usize = 2000;
@@ -18,7 +19,7 @@ pub(crate) fn near_file(path: &Path) -> Option<PathBuf> {
         }
         let Component::Normal(name) = part else { return None };
         let folder = if there.as_os_str().is_empty() { Path::new(".") } else { &there };
-        let entries = std::fs::read_dir(folder).ok()?.flatten().take(MOST);
+        let entries = files::read_dir(folder).ok()?.flatten().take(MOST);
         let mut names: Vec<String> =
             entries.filter_map(|entry| entry.file_name().into_string().ok()).collect();
         names.sort_unstable(); // the system lists them in any order

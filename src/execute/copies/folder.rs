@@ -1,46 +1,47 @@
 //! Operations on whole folders: copy, digest, remove.
 
-use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use walkdir::WalkDir;
 
+use crate::store::files;
+
 /// Makes an empty folder, removing what exists.
 pub(super) fn empty(folder: &Path) -> io::Result<()> {
     remove(folder)?;
-    fs::create_dir_all(folder)
+    files::create_dir_all(folder)
 }
 
 /// Removes a file or folder, including folders without permissions for their owner.
 pub(super) fn remove(path: &Path) -> io::Result<()> {
-    let Ok(metadata) = fs::symlink_metadata(path) else {
+    let Ok(metadata) = files::symlink_metadata(path) else {
         return Ok(());
     };
     if !metadata.is_dir() {
-        return fs::remove_file(path);
+        return files::remove_file(path);
     }
-    if fs::remove_dir_all(path).is_ok() {
+    if files::remove_dir_all(path).is_ok() {
         return Ok(());
     }
     let mut folders = vec![path.to_owned()];
     while let Some(folder) = folders.pop() {
-        fs::set_permissions(&folder, fs::Permissions::from_mode(0o700))?;
-        for entry in fs::read_dir(&folder)? {
+        files::set_permissions(&folder, files::Permissions::from_mode(0o700))?;
+        for entry in files::read_dir(&folder)? {
             let entry = entry?;
             if entry.file_type()?.is_dir() {
                 folders.push(entry.path());
             }
         }
     }
-    fs::remove_dir_all(path)
+    files::remove_dir_all(path)
 }
 
 /// Copies a folder's content into another, except the folders `without`. Times, modes and links are kept; an absolute link
 /// to a place within the folder is made to point to the same place of the copy.
 pub(super) fn copy_folder(from: &Path, to: &Path, without: &[PathBuf]) -> io::Result<()> {
-    let from = &fs::canonicalize(from)?;
+    let from = &files::canonicalize(from)?;
     let walk = WalkDir::new(from).min_depth(1).sort_by_file_name().into_iter();
     for entry in walk.filter_entry(|entry| without.iter().all(|path| entry.path() != path)) {
         let entry = entry?;
@@ -52,18 +53,18 @@ pub(super) fn copy_folder(from: &Path, to: &Path, without: &[PathBuf]) -> io::Re
 
 /// Copies one file, link or folder (without its content). `root` and `copy` are the folders that are copied as a whole.
 pub(super) fn copy_entry(from: &Path, to: &Path, root: &Path, copy: &Path) -> io::Result<()> {
-    let metadata = fs::symlink_metadata(from)?;
+    let metadata = files::symlink_metadata(from)?;
     if metadata.is_dir() {
-        fs::create_dir_all(to)?;
-        return fs::set_permissions(
+        files::create_dir_all(to)?;
+        return files::set_permissions(
             to,
-            fs::Permissions::from_mode(metadata.mode() & 0o7777 | 0o700),
+            files::Permissions::from_mode(metadata.mode() & 0o7777 | 0o700),
         );
     }
     if metadata.is_symlink() {
-        let target = fs::read_link(from)?;
+        let target = files::read_link(from)?;
         let absolute = from.parent().unwrap_or(root).join(&target);
-        return match fs::canonicalize(&absolute) {
+        return match files::canonicalize(&absolute) {
             Ok(real) if real.starts_with(root) && target.is_absolute() => {
                 symlink(copy.join(real.strip_prefix(root).unwrap_or(&real)), to)
             }
@@ -72,15 +73,15 @@ pub(super) fn copy_entry(from: &Path, to: &Path, root: &Path, copy: &Path) -> io
         };
     }
     if metadata.is_file() {
-        fs::copy(from, to)?;
-        fs::File::open(to)?.set_modified(metadata.modified()?)?;
+        files::copy(from, to)?;
+        files::File::open(to)?.set_modified(metadata.modified()?)?;
     }
     Ok(()) // sockets, pipes and devices are not source code
 }
 
 /// Returns a digest of the names, kinds and contents of a folder, except the folders `without`.
 pub(super) fn digest(root: &Path, without: &[PathBuf]) -> io::Result<String> {
-    let root = &fs::canonicalize(root)?;
+    let root = &files::canonicalize(root)?;
     let mut hasher = blake3::Hasher::new();
     let walk = WalkDir::new(root).min_depth(1).sort_by_file_name().into_iter();
     for entry in walk.filter_entry(|entry| without.iter().all(|path| entry.path() != path)) {
@@ -88,9 +89,9 @@ pub(super) fn digest(root: &Path, without: &[PathBuf]) -> io::Result<String> {
         let path = entry.path().strip_prefix(root).unwrap_or(entry.path());
         let (name, kind) = (path.as_os_str().as_encoded_bytes(), entry.file_type());
         let content = if kind.is_file() {
-            fs::read(entry.path())?
+            files::read(entry.path())?
         } else if kind.is_symlink() {
-            fs::read_link(entry.path())?.into_os_string().into_encoded_bytes()
+            files::read_link(entry.path())?.into_os_string().into_encoded_bytes()
         } else {
             Vec::new()
         };
@@ -105,6 +106,8 @@ pub(super) fn digest(root: &Path, without: &[PathBuf]) -> io::Result<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -8,7 +8,6 @@
 mod folder;
 mod snapshot;
 
-use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
@@ -20,6 +19,7 @@ use self::snapshot::{Snapshot, restore};
 use super::guard::{Files, Guard, Limits, RunOrder, RunOutcome};
 use crate::error::{Error, Result};
 use crate::store::artifact::write_file;
+use crate::store::files;
 
 /// Copies of repositories, made on demand.
 #[derive(Debug)]
@@ -36,7 +36,7 @@ pub struct Copies<'a> {
     /// Conditions of all runs besides their own command, text and repository.
     pub(super) surroundings: String,
     /// Held while copies are in use.
-    _lock: fs::File,
+    _lock: files::File,
 }
 
 /// Commands that set copies up.
@@ -98,10 +98,10 @@ impl<'a> Copies<'a> {
         workers: usize,
     ) -> Result<Self> {
         let real = |path: &Path| {
-            fs::canonicalize(path).map_err(|e| Error::reading(path, "find this folder", e))
+            files::canonicalize(path).map_err(|e| Error::reading(path, "find this folder", e))
         };
         let work_dir = folders.work_dir;
-        fs::create_dir_all(work_dir)
+        files::create_dir_all(work_dir)
             .map_err(|e| Error::writing(work_dir, "create this folder for copies", e))?;
         let slots = if guard.enclosure.layered { 1 } else { workers };
         let source = |name: &String| Source {
@@ -110,7 +110,7 @@ impl<'a> Copies<'a> {
             copies: (0..slots).map(|_| OnceLock::new()).collect(),
         };
         let (repos_dir, work_dir) = (real(folders.repos_dir)?, real(work_dir)?);
-        let cache = fs::canonicalize(folders.cache).ok();
+        let cache = files::canonicalize(folders.cache).ok();
         let is_in_cache = cache.as_ref().is_some_and(|cache| work_dir.starts_with(cache));
         let inside = repositories.iter().find(|name| work_dir.starts_with(repos_dir.join(name)));
         if work_dir == repos_dir || (inside.is_some() && !is_in_cache) {
@@ -213,7 +213,7 @@ impl<'a> Copies<'a> {
             layered: self.is_shared(),
             snapshot: Snapshot::default(),
         };
-        let known = fs::read(&stamp_path)
+        let known = files::read(&stamp_path)
             .ok()
             .and_then(|bytes| serde_json::from_slice::<Stamp>(&bytes).ok())
             .filter(|known| known.same_as(&stamp) && folder.is_dir());
@@ -222,7 +222,7 @@ impl<'a> Copies<'a> {
             Some(known) => known.snapshot,
             None => {
                 make_room(&place).map_err(|e| at(&place, e))?;
-                fs::create_dir_all(&folder).map_err(|e| at(&folder, e))?;
+                files::create_dir_all(&folder).map_err(|e| at(&folder, e))?;
                 let from = self.repos_dir.join(name);
                 copy_folder(&from, &folder, &self.apart).map_err(|e| at(&folder, e))?;
                 if let Some(command) = command {
@@ -230,7 +230,7 @@ impl<'a> Copies<'a> {
                 }
                 let mut snapshot = Snapshot::default();
                 if !self.is_shared() {
-                    fs::create_dir_all(&pristine).map_err(|e| at(&pristine, e))?;
+                    files::create_dir_all(&pristine).map_err(|e| at(&pristine, e))?;
                     copy_folder(&folder, &pristine, &[]).map_err(|e| at(&pristine, e))?;
                     snapshot = Snapshot::of(&folder).map_err(|e| at(&folder, e))?;
                 }
@@ -292,22 +292,23 @@ const MARK: &str = "copy-of-repoformer";
 /// Makes an empty folder for a copy. Existing content is removed only if it is a copy.
 fn make_room(place: &Path) -> io::Result<()> {
     let mark = place.join(MARK);
-    let is_empty = || fs::read_dir(place).is_ok_and(|mut entries| entries.next().is_none());
-    if fs::symlink_metadata(place).is_ok() && !mark.is_file() && !is_empty() {
+    let is_empty = || files::read_dir(place).is_ok_and(|mut entries| entries.next().is_none());
+    if files::symlink_metadata(place).is_ok() && !mark.is_file() && !is_empty() {
         let reason = "contains something other than a copy, which is not removed; choose another work folder";
         return Err(io::Error::new(io::ErrorKind::AlreadyExists, reason));
     }
     remove(place)?;
-    fs::create_dir_all(place)?;
-    fs::write(mark, "")
+    files::create_dir_all(place)?;
+    files::write(mark, "")
 }
 
 /// Keeps other evaluations away from the copies of a folder.
-fn lock(work_dir: &Path) -> Result<fs::File> {
+fn lock(work_dir: &Path) -> Result<files::File> {
     let path = work_dir.join(".lock");
-    let file = fs::File::create(&path).map_err(|e| Error::writing(&path, "create this file", e))?;
+    let file =
+        files::File::create(&path).map_err(|e| Error::writing(&path, "create this file", e))?;
     match file.try_lock() {
-        Err(fs::TryLockError::WouldBlock) => Err(Error::execution(
+        Err(files::TryLockError::WouldBlock) => Err(Error::execution(
             format!("{}: another evaluation uses these copies", work_dir.display()),
             "wait until it ends, or choose another work folder and another results file",
         )),

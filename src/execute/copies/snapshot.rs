@@ -1,7 +1,6 @@
 //! State of an unused copy, and its restoration.
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -10,6 +9,8 @@ use serde::{Deserialize, Serialize};
 use walkdir::WalkDir;
 
 use super::folder::{copy_entry, remove};
+
+use crate::store::files;
 
 /// Metadata of every path in a folder.
 #[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,7 +29,7 @@ struct Entry {
 }
 
 impl Entry {
-    fn of(metadata: &fs::Metadata) -> Self {
+    fn of(metadata: &files::Metadata) -> Self {
         let is_folder = metadata.is_dir();
         // The size and times of a folder reflect its entries, which have their own.
         let unless_folder = |pair| if is_folder { (0, 0) } else { pair };
@@ -64,7 +65,7 @@ pub(super) fn restore(folder: &Path, pristine: &Path, snapshot: &mut Snapshot) -
             Err(error) => {
                 // A folder without permissions for its owner.
                 let Some(path) = error.path() else { continue };
-                fs::set_permissions(path, fs::Permissions::from_mode(0o700))?;
+                files::set_permissions(path, files::Permissions::from_mode(0o700))?;
                 return restore(folder, pristine, snapshot);
             }
         };
@@ -76,9 +77,9 @@ pub(super) fn restore(folder: &Path, pristine: &Path, snapshot: &mut Snapshot) -
                 seen.insert(path);
             }
             Some(before) if is_folder && before.inode == now.inode => {
-                fs::set_permissions(
+                files::set_permissions(
                     entry.path(),
-                    fs::Permissions::from_mode(before.mode & 0o7777),
+                    files::Permissions::from_mode(before.mode & 0o7777),
                 )?;
                 seen.insert(path);
             }
@@ -95,13 +96,15 @@ pub(super) fn restore(folder: &Path, pristine: &Path, snapshot: &mut Snapshot) -
     for path in lost {
         let to = folder.join(&path);
         copy_entry(&pristine.join(&path), &to, pristine, folder)?;
-        snapshot.entries.insert(path, Entry::of(&fs::symlink_metadata(&to)?));
+        snapshot.entries.insert(path, Entry::of(&files::symlink_metadata(&to)?));
     }
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::super::folder::{copy_folder, digest};
     use super::*;
 

@@ -1,11 +1,11 @@
 //! A file of a cache folder, its condition, and its removal.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
 use crate::error::{Error, Result};
+use crate::store::files::{self, File};
 use crate::task::TaskSet;
 
 /// Folders of a cache, and names of what they hold; `dense` lies below `vector`.
@@ -116,21 +116,21 @@ impl CacheFile {
             return refused("not a file of this program");
         }
         let lock = if self.path.is_dir() { self.path.join(LOCK) } else { self.path.clone() };
-        let is_open = |file: File| matches!(file.try_lock(), Err(fs::TryLockError::WouldBlock));
+        let is_open = |file: File| matches!(file.try_lock(), Err(files::TryLockError::WouldBlock));
         if File::open(lock).is_ok_and(is_open) {
             return refused("another program is writing to it");
         }
         let removed = match self.path.is_dir() {
-            true => fs::remove_dir_all(&self.path),
-            false => fs::remove_file(&self.path),
+            true => files::remove_dir_all(&self.path),
+            false => files::remove_file(&self.path),
         };
         removed.map_err(|e| Error::writing(&self.path, "remove this file", e))?;
         for path in &self.beside {
-            fs::remove_file(path).map_err(|e| Error::writing(path, "remove this file", e))?;
+            files::remove_file(path).map_err(|e| Error::writing(path, "remove this file", e))?;
         }
         for folder in self.path.ancestors().skip(1).take_while(|folder| *folder != cache) {
             // A folder with anything in it stays.
-            if fs::remove_dir(folder).is_err() {
+            if files::remove_dir(folder).is_err() {
                 break;
             }
         }

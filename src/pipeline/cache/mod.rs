@@ -12,10 +12,21 @@ use std::path::Path;
 use walkdir::WalkDir;
 
 use crate::error::{Error, Result};
+use crate::store::artifact;
 use compare::{Found, compare_inputs, compare_prompts, spread};
 use recognise::{copies, is_beside, is_copies, read_file};
 
 pub use file::{CacheFile, CacheSources, Condition, STAGES};
+
+/// Removes from a cache the temporary files of programs that were killed.
+pub fn remove_abandoned(cache: &Path) {
+    for stage in STAGES {
+        let walk = WalkDir::new(cache.join(stage)).into_iter();
+        for entry in walk.filter_entry(|entry| !is_copies(entry, cache)).flatten() {
+            artifact::remove_abandoned(entry.path());
+        }
+    }
+}
 
 /// Lists the files of a cache in the order of the stages, then of their paths.
 ///

@@ -1,7 +1,6 @@
 //! Recognises files of a cache folder.
 
 use std::collections::BTreeMap;
-use std::fs::{self, File};
 use std::io::Read;
 use std::path::Path;
 
@@ -18,6 +17,7 @@ use crate::selective::policy::Policy;
 use crate::store::artifact::{
     Header, Payload, header_path, is_artifact, is_held, is_temporary, jsonl_header, read_header,
 };
+use crate::store::files::{self, File};
 use crate::text::language::Language;
 
 /// Whether a file goes with another that is there.
@@ -84,7 +84,7 @@ fn plain(entry: &DirEntry, cache: &Path) -> CacheFile {
             false => stage.and_then(|_| mode_of(parts.last()?)),
         },
         kind: "another file".into(),
-        bytes: metadata.as_ref().map_or(0, fs::Metadata::len),
+        bytes: metadata.as_ref().map_or(0, files::Metadata::len),
         modified: metadata.and_then(|metadata| metadata.modified().ok()),
         condition: Condition::Foreign,
         parameters: BTreeMap::new(),
@@ -255,7 +255,7 @@ fn beginning(path: &Path) -> String {
 fn is_demo(path: &Path, cache: &Path, sources: &CacheSources) -> bool {
     let within = path.strip_prefix(cache.join("demo")).unwrap_or(path);
     let own = sources.demo.iter().find(|(path, _)| path == within);
-    own.is_some_and(|(_, text)| fs::read(path).is_ok_and(|bytes| bytes == text.as_bytes()))
+    own.is_some_and(|(_, text)| files::read(path).is_ok_and(|bytes| bytes == text.as_bytes()))
 }
 
 /// Compares the inputs that lie outside the cache, where they are known.

@@ -9,6 +9,7 @@ use super::super::search;
 use crate::error::{Error, Result};
 use crate::retrieve::Mode;
 use crate::store::artifact::write_file;
+use crate::store::files;
 use crate::store::jsonl;
 
 /// Times of one task's prompt, in milliseconds.
@@ -106,7 +107,7 @@ pub(in crate::pipeline) fn keep(path: &Path, latencies: &[Latency]) -> Result<()
     if latencies.iter().any(|latency| latency.generation_ms.is_some()) {
         return write(path, latencies);
     }
-    match std::fs::remove_file(path) {
+    match files::remove_file(path) {
         Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
             Err(Error::writing(path, "remove this file", e))
         }
@@ -141,7 +142,7 @@ fn write(path: &Path, latencies: &[Latency]) -> Result<()> {
 
 /// Reads the times kept; a file that cannot be read counts as empty.
 fn read(path: &Path) -> Vec<Latency> {
-    let text = std::fs::read(path).unwrap_or_default();
+    let text = files::read(path).unwrap_or_default();
     let records = jsonl::records(&text).map(|(_, bytes)| serde_json::from_slice(bytes).ok());
     records.collect::<Option<_>>().unwrap_or_default()
 }

@@ -22,6 +22,7 @@ use crate::complete::server::{Answer, Completer, Entry, Failures, Journal, run, 
 use crate::error::{Error, Result};
 use crate::retrieve::Mode;
 use crate::store::artifact::{self, header_path};
+use crate::store::files;
 use crate::store::progress::Work;
 
 /// How far prompts are answered.
@@ -43,7 +44,7 @@ impl Known {
 /// Removes lines and their header, which comes last: lines without one would be taken for somebody's own.
 fn forget(path: &Path) -> Result<()> {
     for file in [path, &header_path(path)] {
-        match std::fs::remove_file(file) {
+        match files::remove_file(file) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
                 return Err(Error::writing(file, "remove this file", e));
             }

@@ -11,6 +11,7 @@ use toml::de::{DeTable, DeValue};
 use super::template::{FRAGMENT, Fault, PROMPT, Piece, Presence, Slot, Template};
 use super::{Include, Style};
 use crate::error::{Error, Result, did_you_mean};
+use crate::store::files;
 
 /// The styles in the program itself.
 const BUNDLED: [(&str, &str); 11] = [
@@ -47,7 +48,7 @@ impl Style {
     /// # Errors
     /// The file cannot be read, or is no style: the error names the line.
     pub fn open(path: &Path) -> Result<Self> {
-        let text = std::fs::read_to_string(path)
+        let text = files::read_to_string(path)
             .map_err(|reason| Error::reading(path, "read this prompt style", reason))?;
         let name = path.file_stem().unwrap_or_default().to_string_lossy();
         read(&text, path, &name)

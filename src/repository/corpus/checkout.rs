@@ -5,10 +5,11 @@
 //!    has a file or folder of 1 or a `.git` of its own.
 //! 3. Any other is a folder of repositories.
 
-use std::fs;
 use std::path::{Path, PathBuf};
 
 use super::folders::{RepositoryFolders, is_source};
+
+use crate::store::files;
 
 /// Files that lie in the root of one project.
 const PROJECT: [&str; 10] = [
@@ -72,7 +73,7 @@ fn marks(folder: &Path) -> Vec<&'static str> {
 
 /// A source file directly in a folder, or a part of a repository.
 fn guess(folder: &Path) -> Option<String> {
-    let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+    let entries = files::read_dir(folder).into_iter().flatten().flatten();
     let files = entries.filter(|entry| entry.path().is_file());
     let names = files.filter_map(|entry| entry.file_name().into_string().ok());
     let sources = names.filter(|name| !name.starts_with('.') && is_source(name));
@@ -88,6 +89,8 @@ fn holds_repositories(folder: &Path) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

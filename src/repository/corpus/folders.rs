@@ -1,12 +1,12 @@
 //! Folders of a folder of repositories: which of them are repositories.
 
-use std::fs;
 use std::path::Path;
 
 use walkdir::WalkDir;
 
 use super::part::{is_cache, is_part, leads_out};
 use crate::error::{Error, Result};
+use crate::store::files;
 use crate::text::language::Language;
 
 /// Folders directly below a folder of repositories.
@@ -48,7 +48,7 @@ impl RepositoryFolders {
 pub fn folder_names(repos_dir: &Path) -> Result<Vec<String>> {
     let cannot_list = |e| Error::reading(repos_dir, "list the repositories folder", e);
     let mut names = Vec::new();
-    for entry in fs::read_dir(repos_dir).map_err(cannot_list)? {
+    for entry in files::read_dir(repos_dir).map_err(cannot_list)? {
         let entry = entry.map_err(cannot_list)?;
         let name = entry.file_name().to_string_lossy().into_owned();
         if !name.starts_with('.') && entry.path().is_dir() {
@@ -71,7 +71,7 @@ fn is_by_product(name: &str) -> bool {
 /// Whether a folder holds a source file of any language, or something that may be one: a link out of it, which is not followed
 /// here, or what cannot be listed. Hidden files and caches of this program do not count.
 fn holds_source(folder: &Path) -> bool {
-    let real = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    let real = files::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     let mut entries = WalkDir::new(folder).follow_links(true).into_iter();
     while let Some(entry) = entries.next() {
         let entry = match entry {
@@ -107,6 +107,8 @@ pub(super) fn is_source(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

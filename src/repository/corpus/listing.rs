@@ -1,6 +1,5 @@
 //! Finding and reading a repository's files: a walk over the folder, then each file.
 
-use std::fs;
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
@@ -11,6 +10,7 @@ use super::part::{is_part, leads_out};
 use super::{Reading, Repository, SourceFile, Walk, check_name, is_folder_name};
 use crate::error::{Error, Result};
 use crate::repository::parallel;
+use crate::store::files;
 use crate::store::progress::Work;
 use crate::text::language::Language;
 use crate::text::lines::universal_newlines;
@@ -94,15 +94,15 @@ type FileId = (u64, u64);
 type FileId = PathBuf;
 
 #[cfg(unix)]
-fn file_id(metadata: &fs::Metadata, _path: &Path) -> FileId {
+fn file_id(metadata: &files::Metadata, _path: &Path) -> FileId {
     use std::os::unix::fs::MetadataExt;
     (metadata.dev(), metadata.ino())
 }
 
 /// Hard links cannot be told here.
 #[cfg(not(unix))]
-fn file_id(_metadata: &fs::Metadata, path: &Path) -> FileId {
-    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+fn file_id(_metadata: &files::Metadata, path: &Path) -> FileId {
+    files::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// Lists the files of one language in `<repos_dir>/<name>` in the code-point order of their paths, and the files and
@@ -118,8 +118,8 @@ pub(crate) fn source_files(
 ) -> Result<(Vec<Found>, Vec<Error>)> {
     check_name(repos_dir, name)?;
     let root = &repos_dir.join(name);
-    let metadata =
-        fs::metadata(root).map_err(|e| Error::reading(root, "open this repository folder", e))?;
+    let metadata = files::metadata(root)
+        .map_err(|e| Error::reading(root, "open this repository folder", e))?;
     if !metadata.is_dir() {
         return Err(Error::Repository { path: root.to_owned(), reason: "is not a folder".into() });
     }
@@ -129,7 +129,7 @@ pub(crate) fn source_files(
         return Ok((found, Vec::new()));
     }
     let (mut found, mut skipped) = (Vec::new(), Vec::new());
-    let real = fs::canonicalize(root)
+    let real = files::canonicalize(root)
         .map_err(|e| Error::reading(root, "open this repository folder", e))?;
     let mut led_out = Vec::new();
     let entries = WalkDir::new(root).follow_links(follows).into_iter();
@@ -195,8 +195,8 @@ pub(crate) fn read_named(repos_dir: &Path, path: &str) -> std::result::Result<St
     if !path.split('/').all(is_folder_name) {
         return Err(says("its path leads out of its repository"));
     }
-    let real = fs::canonicalize(repos_dir.join(repository));
-    let real = real.and_then(|real| fs::metadata(&on_disk).map(|_| real));
+    let real = files::canonicalize(repos_dir.join(repository));
+    let real = real.and_then(|real| files::metadata(&on_disk).map(|_| real));
     let real = real.map_err(|error| says(&format!("cannot be read: {error}")))?;
     if let Some(reason) = leads_out(&real, &on_disk) {
         return Err(says(&reason));
@@ -267,7 +267,7 @@ pub(crate) struct Bytes {
 
 /// Reads a regular file whose offsets fit 32 bits.
 pub(crate) fn read_bytes(path: &Path) -> Result<Bytes> {
-    let metadata = fs::metadata(path).map_err(|e| unreadable(path, &e))?;
+    let metadata = files::metadata(path).map_err(|e| unreadable(path, &e))?;
     let left_out =
         |reason: &str| Error::SourceFile { path: path.to_owned(), reason: reason.into() };
     if !metadata.is_file() {
@@ -278,7 +278,8 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Bytes> {
     }
     let mut content = Vec::with_capacity(metadata.len() as usize + 1);
     // `take` keeps the file from being asked for its size once more.
-    let read = fs::File::open(path).and_then(|file| file.take(u64::MAX).read_to_end(&mut content));
+    let read =
+        files::File::open(path).and_then(|file| file.take(u64::MAX).read_to_end(&mut content));
     read.map_err(|e| unreadable(path, &e))?;
     Ok(Bytes { id: file_id(&metadata, path), content })
 }

@@ -1,11 +1,11 @@
 //! Parts of a repository: of what lies in its folder, all but caches of this program and what links out of it lead to.
 
-use std::fs;
 use std::path::Path;
 
 use walkdir::{DirEntry, WalkDir};
 
 use crate::store::artifact::is_artifact;
+use crate::store::files;
 
 /// Folders of a cache, of which no one removes all.
 const STAGES: [&str; 5] = ["window", "vector", "retrieval", "prompts", "predictions"];
@@ -21,7 +21,7 @@ pub(super) fn is_cache(folder: &Path) -> bool {
 
 /// Where a path leads if that is out of the folder `real`, a canonical path; in words. A link that leads nowhere does not.
 pub(super) fn leads_out(real: &Path, path: &Path) -> Option<String> {
-    let target = fs::canonicalize(path).ok()?;
+    let target = files::canonicalize(path).ok()?;
     (!target.starts_with(real)).then(|| {
         format!("a link out of the repository, to {}; put a copy in its place", target.display())
     })

@@ -1,15 +1,15 @@
 //! Folders of repositories, written from records.
 
-use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
-use tempfile::TempDir;
 use walkdir::WalkDir;
 
 use super::path_names;
 use crate::error::{Error, Result};
+use crate::store::artifact::TemporaryFolder;
+use crate::store::files;
 
 /// Folder of what was unpacked, beside the repositories.
 const UNPACKED: &str = ".unpacked";
@@ -19,7 +19,7 @@ const UNPACKED: &str = ".unpacked";
 #[derive(Debug)]
 pub struct Folders {
     dir: PathBuf,
-    temporary: TempDir,
+    temporary: TemporaryFolder,
     /// How many files each repository's folder has so far.
     files: FxHashMap<String, usize>,
 }
@@ -31,10 +31,9 @@ impl Folders {
     /// It cannot be created or written.
     pub fn create(dir: &Path) -> Result<Self> {
         let cannot_write = |e| Error::writing(dir, "write into this folder", e);
-        fs::create_dir_all(dir).map_err(|e| Error::writing(dir, "create this folder", e))?;
-        // The name hides it from whoever lists the repositories meanwhile.
-        let mut builder = tempfile::Builder::new();
-        let temporary = builder.prefix(".writing-").tempdir_in(dir);
+        files::create_dir_all(dir).map_err(|e| Error::writing(dir, "create this folder", e))?;
+        // Its name hides it from whoever lists the repositories meanwhile.
+        let temporary = TemporaryFolder::create(dir);
         Ok(Self {
             dir: dir.to_owned(),
             temporary: temporary.map_err(cannot_write)?,
@@ -86,7 +85,7 @@ impl Folders {
         }
         let folder = self.unpacked().join(within);
         let files = count_files(&folder)?;
-        fs::rename(&folder, self.temporary.path().join(repository))
+        files::rename(&folder, self.temporary.path().join(repository))
             .map_err(|e| Error::writing(&folder, "move this folder", e))?;
         self.files.insert(repository.to_owned(), files);
         Ok(Ok(files))
@@ -121,10 +120,11 @@ impl Folders {
         // Nothing but what was written here is below the temporary folder: no link leads anywhere.
         let place = self.temporary.path().join(folder).join(path);
         let parent = place.parent().unwrap_or(self.temporary.path());
-        if fs::create_dir_all(parent).is_err_and(|e| is_taken(&e)) {
+        if files::create_dir_all(parent).is_err_and(|e| is_taken(&e)) {
             return Ok(Err(format!("'{path}' lies below a file")));
         }
-        let file = fs::File::options().write(true).create_new(true).open(&place);
+        let file =
+            files::File::open_with(std::fs::File::options().write(true).create_new(true), &place);
         let mut file = match file {
             Err(error) if is_taken(&error) => {
                 let of = if folder == UNPACKED { "" } else { &format!(" in {folder}") };
@@ -145,7 +145,7 @@ impl Folders {
         folders.sort_unstable();
         for (name, _) in &folders {
             let place = self.dir.join(name);
-            fs::rename(self.temporary.path().join(name), &place)
+            files::rename(self.temporary.path().join(name), &place)
                 .map_err(|e| Error::writing(&place, "put this folder in its place", e))?;
         }
         Ok(folders)
@@ -168,6 +168,8 @@ fn is_taken(error: &std::io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]

@@ -4,7 +4,6 @@
 //! size follow: the BLAKE3 digest of a text, its vector as little-endian `f32`, and the first eight bytes of the BLAKE3 of
 //! both. Each batch is appended and synced before the next, so that an interrupted run loses only the batches in progress.
 
-use std::fs::{File, TryLockError};
 use std::io::{BufRead, BufReader, ErrorKind, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 
@@ -15,6 +14,7 @@ use super::matrix::Matrix;
 use super::text::{Digest, digest, shown};
 use crate::error::{Error, Result};
 use crate::store::artifact::{create_folder, folder_of};
+use crate::store::files::{self, File, TryLockError};
 
 const MAGIC: &[u8] = b"repoformer vectors\n";
 /// Limit of the header's length; a usual one has about a hundred bytes.
@@ -105,7 +105,7 @@ pub struct StoredVectors {
 /// # Errors
 /// The file cannot be read.
 pub fn read_stored(path: &Path) -> Result<Option<StoredVectors>> {
-    let bytes = std::fs::read(path).map_err(|e| Error::reading(path, "read these vectors", e))?;
+    let bytes = files::read(path).map_err(|e| Error::reading(path, "read these vectors", e))?;
     let rest = bytes.strip_prefix(MAGIC);
     let parts = rest.and_then(|rest| rest.split_at_checked(memchr::memchr(b'\n', rest)? + 1));
     let header = parts.and_then(|(json, _)| serde_json::from_slice::<Header>(json).ok());
@@ -130,7 +130,10 @@ impl VectorStore {
     /// another format.
     pub fn open(path: &Path, model: &str) -> Result<Self> {
         create_folder(folder_of(path))?;
-        let file = File::options().read(true).write(true).create(true).truncate(false).open(path);
+        let file = File::open_with(
+            std::fs::File::options().read(true).write(true).create(true).truncate(false),
+            path,
+        );
         let file = file.map_err(|e| Error::writing(path, "open these vectors", e))?;
         let mut store = Self {
             path: path.to_owned(),
@@ -407,7 +410,7 @@ format!("contains no vector for {n} of the texts; the first is {first}"),
     /// Fills a buffer from an offset of the file.
     fn read_at(&self, buffer: &mut [u8], begin: u64) -> Result<()> {
         #[cfg(unix)]
-        let read = std::os::unix::fs::FileExt::read_exact_at(&self.file, buffer, begin);
+        let read = self.file.read_exact_at(buffer, begin);
         #[cfg(not(unix))]
         let read = {
             let mut file = &self.file;

@@ -2,7 +2,6 @@
 //! a reader loads what it needs directly into place and leaves the rest on disk.
 
 use std::borrow::Cow;
-use std::fs::File;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -11,6 +10,7 @@ use zerocopy::{FromBytes, FromZeros, Immutable, IntoBytes};
 
 use super::header::{ColumnHeader, hex};
 use crate::error::{Error, Result};
+use crate::store::files::File;
 
 /// Limit of a column of records when it is decoded. Columns are checksummed before, so this only bounds what a crafted file
 /// can allocate.
@@ -224,7 +224,7 @@ impl Columns {
     /// Fills a buffer from an offset of the file.
     fn read_exact(&self, begin: u64, buffer: &mut [u8]) -> Result<()> {
         #[cfg(unix)]
-        let read = std::os::unix::fs::FileExt::read_exact_at(self.file()?, buffer, begin);
+        let read = self.file()?.read_exact_at(buffer, begin);
         #[cfg(not(unix))]
         let read = {
             use std::io::{Read, Seek, SeekFrom};

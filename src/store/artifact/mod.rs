@@ -13,7 +13,7 @@ pub use header::{ColumnHeader, Difference, Header, Identity, LineTotals};
 pub use output::OutputFile;
 pub use payload::Payload;
 pub(crate) use payload::check_offsets;
-pub(crate) use replace::{create_folder, folder_of};
+pub(crate) use replace::{TemporaryFolder, create_folder, folder_of, remove_abandoned};
 pub use replace::{is_held, is_temporary, write_file};
 pub use store::{
     LineSink, State, digest, header_path, is_artifact, jsonl_header, open, parameters, read,

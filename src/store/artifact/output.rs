@@ -3,7 +3,7 @@
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-use super::replace::{Replacement, folder_of, remove_abandoned};
+use super::replace::Replacement;
 use crate::error::{Error, Result};
 
 /// Compression level of zstd; its own default.
@@ -28,7 +28,6 @@ impl OutputFile {
     /// # Errors
     /// The folder cannot be created or written.
     pub fn create(path: &Path) -> Result<Self> {
-        remove_abandoned(folder_of(path));
         let file = BufWriter::with_capacity(1 << 16, Replacement::new(path)?);
         let encoder = match path.extension().and_then(|end| end.to_str()) {
             Some("gz") => {

@@ -1,13 +1,14 @@
 //! Files that are written atomically.
 
-use std::fs::{self, File};
-use std::io::{IoSlice, Write};
+use std::collections::BTreeSet;
+use std::io::{self, IoSlice, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
 
 use tempfile::NamedTempFile;
 
 use crate::error::{Error, Result};
+use crate::store::files::{self, File, TryLockError};
 
 /// Writes a file atomically, creating its folder.
 ///
@@ -32,41 +33,104 @@ pub(crate) fn folder_of(path: &Path) -> &Path {
 
 /// Creates a folder for output, and those above it.
 pub(crate) fn create_folder(folder: &Path) -> Result<()> {
-    fs::create_dir_all(folder)
+    files::create_dir_all(folder)
         .map_err(|e| Error::writing(folder, "create this folder to write into it", e))
 }
 
-/// Beginning of the names of temporary files.
+/// Beginning of the names of temporary files and folders; as many random letters follow.
 const TEMPORARY: &str = ".writing-";
+const RANDOM: usize = 6;
 
-/// Time after creation within which a temporary file is locked.
-const UNTIL_LOCKED: Duration = Duration::from_secs(60);
-
-/// Whether a file has the name of a temporary file.
+/// Whether a file or folder has the name of a temporary one.
 pub fn is_temporary(path: &Path) -> bool {
-    path.file_name().is_some_and(|name| name.to_string_lossy().starts_with(TEMPORARY))
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.strip_prefix(TEMPORARY).is_some_and(|random| {
+        random.len() == RANDOM && random.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    })
 }
 
-/// Whether a program may still be writing a temporary file: it holds the lock, or no lock can tell.
+/// Creates a temporary file or folder that holds its lock as long as what `make` returns is open.
+///
+/// Whoever removes what a killed program left holds the lock meanwhile. So a lock had, and a name still there, are one's own.
+fn locked<F>(
+    folder: &Path,
+    mut make: impl FnMut(&Path) -> io::Result<F>,
+    file: impl Fn(&F) -> Option<&File>,
+) -> io::Result<NamedTempFile<F>> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(TEMPORARY).rand_bytes(RANDOM);
+    loop {
+        let temporary = builder.make_in(folder, &mut make)?;
+        // On a file system without locks, it is never considered abandoned either.
+        let lock = file(temporary.as_file()).map(File::try_lock);
+        let is_taken = matches!(lock, Some(Err(TryLockError::WouldBlock)));
+        if !is_taken && temporary.path().exists() {
+            return Ok(temporary);
+        }
+    }
+}
+
+/// Whether a program may still be writing a temporary file or folder: it holds the lock, or no lock can tell.
 pub fn is_held(path: &Path) -> bool {
     // A pipe would wait for its writer.
-    path.is_file() && !File::open(path).is_ok_and(|file| file.try_lock().is_ok())
+    (path.is_file() || path.is_dir()) && !File::open(path).is_ok_and(|file| file.try_lock().is_ok())
 }
 
-/// Whether the program that wrote a temporary file was killed, with a margin for one that has only just created it.
-fn is_abandoned(path: &Path) -> bool {
-    let age = fs::metadata(path).and_then(|metadata| metadata.modified());
-    let age = age.ok().and_then(|time| time.elapsed().ok());
-    age.is_some_and(|age| age > UNTIL_LOCKED) && !is_held(path)
+/// Removes a file or folder if it is a temporary one of a program that was killed.
+pub(crate) fn remove_abandoned(path: &Path) {
+    let is_either = |kind: files::Metadata| kind.is_file() || kind.is_dir();
+    // The lock is held until the file is gone. One that cannot be removed does no harm.
+    if is_temporary(path)
+        && files::symlink_metadata(path).is_ok_and(is_either)
+        && let Ok(file) = File::open(path)
+        && file.try_lock().is_ok()
+    {
+        let _ = match path.is_dir() {
+            true => files::remove_dir_all(path),
+            false => files::remove_file(path),
+        };
+    }
 }
 
-/// Removes from a folder the temporary files of programs that were killed.
-pub(super) fn remove_abandoned(folder: &Path) {
-    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
-        if is_temporary(&entry.path()) && is_abandoned(&entry.path()) {
-            // A file that cannot be removed does no harm.
-            let _ = fs::remove_file(entry.path());
-        }
+fn remove_abandoned_in(folder: &Path) {
+    for entry in files::read_dir(folder).into_iter().flatten().flatten() {
+        remove_abandoned(&entry.path());
+    }
+}
+
+/// Removes those of a folder, once in the life of a program: before it first writes there.
+fn remove_abandoned_once(folder: &Path) {
+    static DONE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let is_new = DONE.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned());
+    if is_new {
+        remove_abandoned_in(folder);
+    }
+}
+
+/// A temporary folder in another one, which is removed with all that it holds when this is dropped.
+#[derive(Debug)]
+pub(crate) struct TemporaryFolder(NamedTempFile<Option<File>>);
+
+impl TemporaryFolder {
+    /// Creates it in a folder that is there.
+    pub(crate) fn create(folder: &Path) -> io::Result<Self> {
+        remove_abandoned_once(folder);
+        let make = |path: &Path| {
+            files::create_dir(path)?;
+            // Other systems do not open folders: what a killed program leaves there, stays.
+            if cfg!(unix) { File::open(path).map(Some) } else { Ok(None) }
+        };
+        locked(folder, make, Option::as_ref).map(Self)
+    }
+
+    pub(crate) fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for TemporaryFolder {
+    fn drop(&mut self) {
+        let _ = files::remove_dir_all(self.0.path());
     }
 }
 
@@ -79,7 +143,7 @@ pub(super) struct Replacement {
 
 #[derive(Debug)]
 enum Target {
-    Temporary(NamedTempFile),
+    Temporary(NamedTempFile<File>),
     /// A device or pipe (`/dev/full`, `/dev/stdout`) can only be written through.
     Device(File),
 }
@@ -88,26 +152,21 @@ impl Replacement {
     /// Creates the folder and a temporary file in it.
     pub(super) fn new(path: &Path) -> Result<Self> {
         // A link is followed; renaming over it would replace the link by a file.
-        let target = fs::canonicalize(path).ok().filter(|_| path.is_symlink());
+        let target = files::canonicalize(path).ok().filter(|_| path.is_symlink());
         let path = target.as_deref().unwrap_or(path);
         let folder = folder_of(path);
         create_folder(folder)?;
+        remove_abandoned_once(folder);
         let is_device =
-            fs::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
+            files::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
         let file = if is_device {
-            let device = File::options().write(true).open(path);
+            let device = File::open_with(std::fs::File::options().write(true), path);
             Target::Device(device.map_err(|e| Error::writing(path, "write this file", e))?)
         } else {
-            let mut builder = tempfile::Builder::new();
-            builder.prefix(TEMPORARY);
-            #[cfg(unix)]
-            builder.permissions(std::os::unix::fs::PermissionsExt::from_mode(0o666));
-            let temporary = builder
-                .tempfile_in(folder)
-                .map_err(|e| Error::writing(folder, "write into this folder", e))?;
-            // The lock marks the file as in use; on a file system without locks, it is never considered abandoned either.
-            let _ = temporary.as_file().try_lock();
-            Target::Temporary(temporary)
+            let temporary = locked(folder, |path| File::create_new(path), |file| Some(file));
+            Target::Temporary(
+                temporary.map_err(|e| Error::writing(folder, "write into this folder", e))?,
+            )
         };
         let path = path.to_owned();
         Ok(Self { path, file })
@@ -133,8 +192,10 @@ impl Replacement {
             return Ok(());
         };
         temporary.as_file().sync_all().map_err(cannot_write)?;
-        let placed = temporary.persist(&self.path);
-        placed.map(|_| ()).map_err(|e| cannot_write(e.error))
+        files::rename(temporary.path(), &self.path).map_err(cannot_write)?;
+        // Its name is gone: there is nothing left to remove.
+        let (_file, path) = temporary.into_parts();
+        path.keep().map(|_| ()).map_err(|e| cannot_write(e.error))
     }
 }
 
@@ -169,6 +230,8 @@ fn write_all(file: &mut File, parts: &[&[u8]]) -> std::io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
 
     #[test]
@@ -186,21 +249,51 @@ mod tests {
         assert_eq!(fs::read_dir(dir.path().join("a")).unwrap().count(), 1);
     }
 
-    /// Among a file that is being written, one that was abandoned, and a new one that is not locked yet, the second goes.
+    /// What nobody holds is removed from a folder: neither what is being written, nor another file with a like name.
+    #[cfg(unix)]
     #[test]
     fn what_is_abandoned_is_removed() {
         let dir = tempfile::tempdir().unwrap();
-        let written = Replacement::new(&dir.path().join("file")).unwrap();
-        let (old, new) = (dir.path().join(".writing-old"), dir.path().join(".writing-new"));
-        fs::write(&new, b"half").unwrap();
-        let long_ago = std::time::SystemTime::now() - 2 * UNTIL_LOCKED;
+        let at = |name: &str| dir.path().join(name);
+        let written = Replacement::new(&at("file")).unwrap();
+        let folder = TemporaryFolder::create(dir.path()).unwrap();
         let Target::Temporary(temporary) = &written.file else { panic!() };
-        temporary.as_file().set_modified(long_ago).unwrap();
-        fs::write(&old, b"half").unwrap();
-        File::options().write(true).open(&old).unwrap().set_modified(long_ago).unwrap();
-        remove_abandoned(dir.path());
-        assert!(!old.exists() && new.exists() && temporary.path().exists());
+        for path in [".writing-aB3dEf", ".writing-notes.md", "writing-aB3dEf"] {
+            fs::write(at(path), b"half").unwrap();
+        }
+        fs::create_dir_all(at(".writing-xxxxxx/deep")).unwrap();
+        std::os::unix::fs::symlink(at("writing-aB3dEf"), at(".writing-linked")).unwrap();
+        remove_abandoned_in(dir.path());
+        assert!(temporary.path().exists() && folder.path().exists());
+        assert!(!at(".writing-aB3dEf").exists() && !at(".writing-xxxxxx").exists());
+        for path in [".writing-notes.md", "writing-aB3dEf", ".writing-linked"] {
+            assert!(at(path).exists(), "{path}");
+        }
         written.finish().unwrap();
+        let inside = folder.path().to_owned();
+        drop(folder);
+        assert!(at("file").exists() && !inside.exists());
+    }
+
+    /// Whoever creates a temporary file while another program removes what is abandoned, keeps it.
+    #[test]
+    fn what_is_being_created_is_never_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let is_done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_done.load(std::sync::atomic::Ordering::Relaxed) {
+                    remove_abandoned_in(dir.path());
+                }
+            });
+            for number in 0..300 {
+                let path = dir.path().join(number.to_string());
+                write_file(&path, b"x").unwrap();
+                assert_eq!(fs::read(&path).unwrap(), b"x");
+            }
+            is_done.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 300);
     }
 
     #[cfg(unix)]

@@ -4,7 +4,6 @@
 //! artifact is an ordinary file with its header in a file beside it. Both are written to a temporary file in the same
 //! folder, synced and renamed, so that a reader never sees half of one.
 
-use std::fs::{self, File};
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -13,6 +12,7 @@ use super::header::{Difference, FORMAT, Header, Identity, LineTotals, hex};
 use super::payload::Payload;
 use super::replace::{Replacement, replace_file, write_file};
 use crate::error::{Error, Result};
+use crate::store::files::{self, File};
 
 const MAGIC: &[u8] = b"repoformer artifact\n";
 /// Limit of the header's length; a usual one has a few hundred bytes.
@@ -128,7 +128,7 @@ pub fn header_path(path: &Path) -> PathBuf {
 
 /// Parameters recorded for a JSONL artifact, by name; empty for a file without a header.
 pub fn parameters(path: &Path) -> std::collections::BTreeMap<String, String> {
-    let text = fs::read(header_path(path)).unwrap_or_default();
+    let text = files::read(header_path(path)).unwrap_or_default();
     let header = serde_json::from_slice::<Header>(&text).ok();
     header.map_or_else(Default::default, |header| header.identity.parameters)
 }
@@ -263,7 +263,7 @@ fn compare(
 /// # Errors
 /// Either is missing, truncated, or of another format version.
 pub fn jsonl_header(path: &Path) -> Result<Header> {
-    let file = fs::metadata(path).map_err(|e| Error::reading(path, "open this artifact", e))?;
+    let file = files::metadata(path).map_err(|e| Error::reading(path, "open this artifact", e))?;
     header_of(path, |header| file.len() == header.bytes)
 }
 
@@ -284,7 +284,7 @@ pub fn read_jsonl_header(path: &Path) -> Result<Header> {
 /// # Errors
 /// As for [`read_jsonl_header`].
 pub fn read_jsonl(path: &Path) -> Result<(Header, Vec<u8>)> {
-    let text = fs::read(path).map_err(|e| Error::reading(path, "open this artifact", e))?;
+    let text = files::read(path).map_err(|e| Error::reading(path, "open this artifact", e))?;
     let header = header_of(path, |header| digest(&text) == header.checksum)?;
     Ok((header, text))
 }
@@ -292,7 +292,7 @@ pub fn read_jsonl(path: &Path) -> Result<(Header, Vec<u8>)> {
 /// Reads the header beside a JSONL artifact, which must match.
 fn header_of(path: &Path, matches: impl FnOnce(&Header) -> bool) -> Result<Header> {
     let beside = header_path(path);
-    let json = fs::read(&beside).map_err(|e| Error::reading(&beside, "open this header", e))?;
+    let json = files::read(&beside).map_err(|e| Error::reading(&beside, "open this header", e))?;
     let header = parse_header(&beside, &json)?;
     if matches(&header) {
         return Ok(header);
@@ -302,6 +302,8 @@ fn header_of(path: &Path, matches: impl FnOnce(&Header) -> bool) -> Result<Heade
 
 #[cfg(test)]
 mod tests {
+    use std::fs;
+
     use super::*;
     use crate::repository::corpus::{Repository, SourceFile};
     use crate::repository::fragment::{Cut, RepoFragments, WindowShape};

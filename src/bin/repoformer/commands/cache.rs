@@ -9,6 +9,7 @@ use clap::{Args, Subcommand};
 use indicatif::{HumanBytes, HumanDuration};
 use repoformer::error::{Access, Error};
 use repoformer::pipeline::{CacheFile, CacheSources, Condition, STAGES, cache_files};
+use repoformer::store::files;
 use repoformer::store::frame::ColumnType::{Integer, Text};
 use serde_json::{Value, json};
 
@@ -143,7 +144,7 @@ impl CachePlace {
             given.push(("tasks", self.tasks.iter().map(text).collect()));
         }
         if let Some(path) = &self.cache_dir
-            && let Err(reason) = std::fs::read_dir(path)
+            && let Err(reason) = files::read_dir(path)
         {
             let action = "list this folder";
             let error = Error::Io { path: path.clone(), access: Access::Read, action, reason };

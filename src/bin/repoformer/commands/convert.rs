@@ -13,6 +13,7 @@ use repoformer::formats::convert::lm_eval::{self, LmEvalSettings, LmEvalTask};
 use repoformer::formats::convert::{self, Conversion, Emit, TargetFormat};
 use repoformer::repository::corpus::Walk;
 use repoformer::store::artifact::write_file;
+use repoformer::store::files;
 use repoformer::task::kind::RecordKind;
 use repoformer::text::language::Language;
 
@@ -224,7 +225,7 @@ fn lm_eval_task(args: &ConvertArgs) -> Result<(Conversion, Vec<String>)> {
 fn check_utils(folder: &Path) -> Result<()> {
     let path = folder.join(lm_eval::UTILS_NAME);
     let first_line = |text: &str| text.lines().next().map(str::to_owned);
-    match std::fs::read_to_string(&path) {
+    match files::read_to_string(&path) {
         Ok(text) if first_line(&text) != first_line(lm_eval::UTILS) => fail(
             format!("{} is not of a task that was converted here", path.display()),
             "name another folder with -o",

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use repoformer::pipeline::{Planned, Verdict};
 use repoformer::store::artifact::write_file;
+use repoformer::store::files;
 use tempfile::TempDir;
 
 use super::session::begin;
@@ -51,7 +52,7 @@ fn folder(settings: &Settings) -> Result<PathBuf> {
 fn files(root: &Path) -> impl Iterator<Item = (PathBuf, &'static str, bool)> {
     FILES.iter().map(move |(path, text)| {
         let path = root.join(path);
-        let is_there = std::fs::read(&path).ok().as_deref() == Some(text.as_bytes());
+        let is_there = files::read(&path).ok().as_deref() == Some(text.as_bytes());
         (path, *text, is_there)
     })
 }

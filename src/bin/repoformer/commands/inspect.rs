@@ -1,6 +1,5 @@
 //! `inspect`: what any file of the cache is, or its records as JSONL.
 
-use std::fs::File;
 use std::io::Read;
 use std::path::{Path, PathBuf};
 
@@ -16,6 +15,7 @@ use repoformer::retrieve::{Queries, Retrieval};
 use repoformer::store::artifact::{
     Header, Payload, header_path, read, read_header, read_jsonl_header,
 };
+use repoformer::store::files::{self, File};
 use repoformer::store::jsonl::{self, PARQUET};
 use repoformer::store::parquet::Rows;
 use repoformer::task::kind::RecordKind;
@@ -71,7 +71,7 @@ fn scores(path: &Path) -> Option<Map<String, Value>> {
     if path.extension()? != "json" {
         return None;
     }
-    let scores: Map<String, Value> = serde_json::from_slice(&std::fs::read(path).ok()?).ok()?;
+    let scores: Map<String, Value> = serde_json::from_slice(&files::read(path).ok()?).ok()?;
     let known = scores.contains_key("predictions") && scores.contains_key("all");
     known.then_some(scores)
 }
@@ -104,7 +104,7 @@ struct Plain {
 /// JSON without a header: lines, or one document; `None` for other files.
 fn plain(path: &Path) -> Option<Plain> {
     let is_lines = path.extension()? == "jsonl";
-    let bytes = std::fs::read(path).ok()?;
+    let bytes = files::read(path).ok()?;
     let texts: Vec<&[u8]> = match is_lines {
         true => jsonl::records(&bytes).map(|(_, line)| line).collect(),
         false => vec![&bytes],
@@ -215,7 +215,7 @@ fn records_text(args: &InspectArgs) -> Result<Vec<u8>> {
     let path = &args.file;
     if is_jsonl(path) {
         read_jsonl_header(path)?;
-        return Ok(std::fs::read(path)?);
+        return Ok(files::read(path)?);
     }
     let mut out = Vec::new();
     if let Some(scores) = scores(path) {

@@ -15,6 +15,7 @@ use repoformer::pipeline::{Experiment, Planned, Verdict, cached_predictions, eva
 use repoformer::report::Report;
 use repoformer::retrieve::Mode;
 use repoformer::store::artifact::{digest, parameters, write_file};
+use repoformer::store::files;
 use repoformer::store::manifest::Manifest;
 use serde_json::Value;
 
@@ -375,13 +376,13 @@ fn write(report: &Report, mut manifest: Manifest, place: &Place) -> Result<PathB
 
 /// Removes the figures of an earlier report: a folder holds those of one report.
 fn remove_old_figures(place: &Place) -> Result<()> {
-    let manifest = std::fs::read(place.manifest()).unwrap_or_default();
+    let manifest = files::read(place.manifest()).unwrap_or_default();
     let manifest: Value = serde_json::from_slice(&manifest).unwrap_or_default();
     let inputs = manifest["inputs"].as_array().into_iter().flatten();
     let names = inputs.filter_map(|input| input["name"].as_str());
     for name in names.filter(|name| name.ends_with(".svg") && !name.contains('/')) {
         let path = place.figure(name);
-        if let Err(error) = std::fs::remove_file(&path)
+        if let Err(error) = files::remove_file(&path)
             && error.kind() != std::io::ErrorKind::NotFound
         {
             bail!("{}: cannot remove this old figure: {error}", path.display());

@@ -6,6 +6,7 @@ use anyhow::Result;
 use repoformer::pipeline::Experiment;
 use repoformer::report::{IndexPage, PageLink};
 use repoformer::store::artifact::write_file;
+use repoformer::store::files;
 
 use super::report::Written;
 use super::session::page_in;
@@ -62,7 +63,7 @@ impl Reports {
             // Findings of an earlier run would stand beside the report that was just written.
             let stale = page_in(&self.folder);
             if is_own_index(&stale) {
-                std::fs::remove_file(&stale)?;
+                files::remove_file(&stale)?;
                 output::note(format!(
                     "{}: removed, since it linked reports of an earlier run",
                     stale.display()
@@ -81,7 +82,7 @@ const INDEX: &str = "Reports of a run";
 
 /// Whether a page is there that links reports.
 fn is_own_index(page: &Path) -> bool {
-    let text = std::fs::read(page).unwrap_or_default();
+    let text = files::read(page).unwrap_or_default();
     let text = String::from_utf8_lossy(&text);
     let marks = ["content=\"repoformer ", &format!("<title>{INDEX}</title>")];
     marks.iter().all(|mark| text.contains(mark))

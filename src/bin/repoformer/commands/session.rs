@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, anyhow};
 use repoformer::error::did_you_mean;
 use repoformer::evaluate::statistics::Resampling;
-use repoformer::pipeline::{Completion, Experiment};
+use repoformer::pipeline::{Completion, Experiment, remove_abandoned};
 use repoformer::report::ChartPage;
 use repoformer::repository::corpus::{RepositoryFolders, is_folder_name, languages};
 use repoformer::retrieve::{Mode, QueryForm};
@@ -30,6 +30,7 @@ pub(super) fn begin(mut settings: Settings, flags: &SettingFlags) -> Result<Sett
         std::process::exit(0);
     }
     use_threads(settings.parsed("threads")?)?;
+    remove_abandoned(&settings.parsed::<PathBuf>("cache-dir")?);
     Ok(settings)
 }
 

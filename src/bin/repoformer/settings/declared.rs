@@ -15,6 +15,7 @@ use repoformer::retrieve::rank::Ranker;
 use repoformer::retrieve::{Align, Mode, QueryForm, Ties};
 use repoformer::selective::policy::Policy;
 use repoformer::selective::policy::sweep::Clock;
+use repoformer::store::files;
 use repoformer::text::language::Language;
 
 use crate::commands::paper::names as paper;
@@ -301,10 +302,9 @@ pub(crate) fn variable_of(key: &str) -> Option<String> {
 
 /// Names of the bundled profiles, and of those in the working folder.
 pub(crate) fn profiles() -> Vec<String> {
-    let files = std::fs::read_dir("configs").into_iter().flatten().flatten();
-    let name = |file: std::fs::DirEntry| {
-        Some(file.file_name().to_str()?.strip_suffix(".toml")?.to_owned())
-    };
+    let files = files::read_dir("configs").into_iter().flatten().flatten();
+    let name =
+        |file: files::DirEntry| Some(file.file_name().to_str()?.strip_suffix(".toml")?.to_owned());
     let mut own: Vec<String> = files.filter_map(name).collect();
     own.retain(|name| !BUNDLED.iter().any(|(bundled, _)| bundled == name));
     own.sort_unstable();

@@ -7,6 +7,7 @@ use std::str::FromStr;
 use anyhow::{Result, anyhow, bail};
 
 use repoformer::error::{self, Access, Error, did_you_mean, nearest};
+use repoformer::store::files;
 
 use super::declaration::{Given, Group, PREFIX, Setting, Values, variable};
 use super::declared::{BUNDLED, SETTINGS, declared, profiles};
@@ -451,7 +452,7 @@ pub(super) fn profile_values(text: &str, key: &str) -> Option<Vec<String>> {
 }
 
 fn read_file(path: &Path) -> Result<FileSettings> {
-    let text = std::fs::read_to_string(path).map_err(|reason| Error::Io {
+    let text = files::read_to_string(path).map_err(|reason| Error::Io {
         path: path.to_owned(),
         access: Access::Read,
         action: "read this configuration",

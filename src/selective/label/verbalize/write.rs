@@ -7,6 +7,7 @@ use super::parquet::Table;
 use super::sequence::Sequence;
 use crate::error::{Error, Result};
 use crate::store::artifact::OutputFile;
+use crate::store::files;
 
 fn places(folder: &Path, name: &str) -> [PathBuf; 2] {
     ["jsonl", "parquet"].map(|ending| folder.join(format!("{name}.{ending}")))
@@ -15,7 +16,7 @@ fn places(folder: &Path, name: &str) -> [PathBuf; 2] {
 /// Removes the files of a split, if there are any.
 pub(super) fn remove(folder: &Path, name: &str) -> Result<()> {
     for path in places(folder, name) {
-        match std::fs::remove_file(&path) {
+        match files::remove_file(&path) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => {
                 return Err(Error::writing(&path, "remove this file", e));
             }

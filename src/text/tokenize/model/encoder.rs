@@ -7,6 +7,7 @@ use super::file::{File, extend};
 use super::parts::{Encoded, Part, not_read, tokenizer_error};
 use super::{Kind, Tokenizer};
 use crate::error::Result;
+use crate::store::files;
 
 /// The tokenizer of a `tokenizer.json`, extended by missing special tokens.
 ///
@@ -42,7 +43,7 @@ impl Encoder {
     pub fn open(path: &Path, specials: &[&str]) -> Result<Self> {
         let inside = path.join("tokenizer.json");
         let path = if path.is_dir() { &inside } else { path };
-        let bytes = std::fs::read(path).map_err(|reason| not_read(path, reason))?;
+        let bytes = files::read(path).map_err(|reason| not_read(path, reason))?;
         let before = File::of_bytes(path, &bytes)?;
         let mut lacking: Vec<&str> = Vec::new();
         for special in specials {

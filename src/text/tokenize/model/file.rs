@@ -10,6 +10,7 @@ use tokenizers::{AddedToken, ModelWrapper, PostProcessorWrapper, Tokenizer};
 
 use super::parts::{Encoded, Part, not_read, tokenizer_error};
 use crate::error::{Error, Result};
+use crate::store::files;
 
 /// A tokenizer that was read from a file.
 pub(super) struct File {
@@ -41,7 +42,7 @@ impl File {
     pub(super) fn open(path: &Path) -> Result<Self> {
         let inside = path.join("tokenizer.json");
         let path = if path.is_dir() { &inside } else { path };
-        let bytes = std::fs::read(path).map_err(|reason| not_read(path, reason))?;
+        let bytes = files::read(path).map_err(|reason| not_read(path, reason))?;
         Self::of_bytes(path, &bytes)
     }
 

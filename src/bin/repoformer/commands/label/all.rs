@@ -7,6 +7,7 @@ use clap::Args;
 use repoformer::pipeline::{self, cached_predictions};
 use repoformer::retrieve::Mode;
 use repoformer::selective::label::verbalize::check_splits;
+use repoformer::store::files;
 use repoformer::store::manifest::Manifest;
 
 use super::judge::{self, LabelJudgeArgs, check_threshold};
@@ -146,14 +147,14 @@ fn draw(args: &LabelAllArgs, settings: &Settings, instances: &Path) -> Result<()
         manifest
     };
     let beside = instances.with_extension("jsonl.manifest.json");
-    let known = std::fs::read(&beside).ok();
+    let known = files::read(&beside).ok();
     let known = known.and_then(|bytes| serde_json::from_slice(&bytes).ok());
     if known.is_some() && known == digest(instances).map(|found| wanted(&found)) {
         output::problems(&problems);
         output::note(format!("label sample: {} is current", instances.display()));
         return Ok(());
     }
-    if let Err(e) = std::fs::remove_file(&beside)
+    if let Err(e) = files::remove_file(&beside)
         && e.kind() != std::io::ErrorKind::NotFound
     {
         return Err(anyhow!("{}: cannot remove this file: {e}", beside.display()));
@@ -165,6 +166,6 @@ fn draw(args: &LabelAllArgs, settings: &Settings, instances: &Path) -> Result<()
 /// Digest of a file's bytes, if it can be read.
 fn digest(path: &Path) -> Option<String> {
     let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(std::fs::File::open(path).ok()?).ok()?;
+    hasher.update_reader(files::File::open(path).ok()?).ok()?;
     Some(hasher.finalize().to_hex().to_string())
 }

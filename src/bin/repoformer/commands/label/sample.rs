@@ -10,6 +10,7 @@ use repoformer::selective::label::{
     CHUNK_LINES, CollectSettings, Drawing, Filter, InstanceKind, RecordFormat, Rejection,
     Repositories, Shard, collect, fingerprint,
 };
+use repoformer::store::files;
 use repoformer::text::language::Language;
 
 use crate::commands::exclusions::{ExclusionFlags, warn_of_unmatched};
@@ -273,7 +274,7 @@ pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Res
     let forget = || {
         if let Some(journal) = &journal {
             // A file that stays does no harm.
-            let _ = std::fs::remove_file(journal);
+            let _ = files::remove_file(journal);
         }
     };
     if collected.instances == 0 {

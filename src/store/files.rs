@@ -1,0 +1,417 @@
+//! The one place through which files are opened, read, written, synced, renamed and removed.
+//!
+//! Names are those of `std::fs`, and so is their meaning. A debug build lets one call fail, to show that a run says so and
+//! that the next one is whole: `REPOFORMER_FAULT=enospc:17` fails the 17th call that a full disk would fail, `enospc:17+`
+//! that one and all after it. A release build has nothing of this.
+
+use std::fs;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+
+pub use std::fs::{DirEntry, Metadata, Permissions, ReadDir, TryLockError};
+
+/// Kinds of calls, as far as they fail for different reasons.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Call {
+    /// Reads bytes.
+    Read,
+    /// Writes bytes.
+    Write,
+    /// Changes files otherwise: creates, renames, removes, shortens, syncs.
+    Change,
+    /// Opens to read, lists, locks, or asks for properties.
+    Look,
+}
+
+#[cfg(debug_assertions)]
+mod fault {
+    use std::io;
+    use std::path::Path;
+    use std::sync::OnceLock;
+    use std::sync::atomic::{AtomicU64, Ordering};
+
+    use super::Call;
+
+    /// How calls fail.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum Kind {
+        /// The disk is full.
+        NoSpace,
+        /// The device fails.
+        Device,
+        /// A signal arrives before any byte is read or written.
+        Interrupted,
+        /// Half of the bytes are read or written.
+        Short,
+        /// The program is killed before the call.
+        Killed,
+    }
+
+    struct Fault {
+        kind: Kind,
+        number: u64,
+        lasts: bool,
+    }
+
+    /// Reads `KIND:NUMBER` or `KIND:NUMBER+`.
+    fn parse(text: &str) -> Option<Fault> {
+        let (kind, number) = text.split_once(':')?;
+        let kind = match kind {
+            "enospc" => Kind::NoSpace,
+            "eio" => Kind::Device,
+            "eintr" => Kind::Interrupted,
+            "short" => Kind::Short,
+            "kill" => Kind::Killed,
+            _ => return None,
+        };
+        let (number, lasts) = match number.strip_suffix('+') {
+            Some(number) => (number, true),
+            None => (number, false),
+        };
+        Some(Fault { kind, number: number.parse().ok()?, lasts })
+    }
+
+    fn chosen() -> Option<&'static Fault> {
+        static CHOSEN: OnceLock<Option<Fault>> = OnceLock::new();
+        let read = || {
+            let text = std::env::var("REPOFORMER_FAULT").ok()?;
+            Some(parse(&text).unwrap_or_else(|| panic!("REPOFORMER_FAULT={text}: not KIND:NUMBER")))
+        };
+        CHOSEN.get_or_init(read).as_ref()
+    }
+
+    pub(super) fn is_chosen() -> bool {
+        chosen().is_some()
+    }
+
+    /// Counts a call, and returns whether it is to be short.
+    #[allow(clippy::print_stderr)] // in debug builds alone
+    pub(super) fn before(call: Call, name: &str, path: &Path) -> io::Result<bool> {
+        static CALLS: AtomicU64 = AtomicU64::new(0);
+        let Some(fault) = chosen() else { return Ok(false) };
+        let applies = match fault.kind {
+            Kind::Device => true,
+            Kind::NoSpace | Kind::Killed => matches!(call, Call::Write | Call::Change),
+            Kind::Interrupted | Kind::Short => matches!(call, Call::Read | Call::Write),
+        };
+        if !applies {
+            return Ok(false);
+        }
+        let number = 1 + CALLS.fetch_add(1, Ordering::Relaxed);
+        if number != fault.number && !(fault.lasts && number > fault.number) {
+            return Ok(false);
+        }
+        eprintln!("fault {number}: {:?} in {name} of {}", fault.kind, path.display());
+        match fault.kind {
+            Kind::NoSpace => Err(io::Error::from_raw_os_error(28)),
+            Kind::Device => Err(io::Error::from_raw_os_error(5)),
+            Kind::Interrupted => Err(io::ErrorKind::Interrupted.into()),
+            Kind::Short => Ok(true),
+            Kind::Killed => std::process::exit(137),
+        }
+    }
+
+    #[test]
+    fn faults_are_read() {
+        let fault = parse("enospc:17+").unwrap();
+        assert_eq!((fault.kind, fault.number, fault.lasts), (Kind::NoSpace, 17, true));
+        assert!(!parse("kill:1").unwrap().lasts);
+        assert!(["", "eio", "eio:", "eio:x", "other:1"].iter().all(|text| parse(text).is_none()));
+    }
+}
+
+#[cfg(not(debug_assertions))]
+mod fault {
+    use super::Call;
+
+    pub(super) const fn is_chosen() -> bool {
+        false
+    }
+
+    #[inline]
+    pub(super) const fn before(_: Call, _: &str, _: &std::path::Path) -> std::io::Result<bool> {
+        Ok(false)
+    }
+}
+
+/// A file that is open.
+#[derive(Debug)]
+pub struct File {
+    file: fs::File,
+    /// Its path, for the messages of a debug build.
+    #[cfg(debug_assertions)]
+    path: PathBuf,
+}
+
+impl File {
+    fn of(file: fs::File, _path: &Path) -> Self {
+        Self {
+            file,
+            #[cfg(debug_assertions)]
+            path: _path.to_owned(),
+        }
+    }
+
+    fn before(&self, call: Call, name: &str) -> io::Result<bool> {
+        #[cfg(debug_assertions)]
+        let path = &*self.path;
+        #[cfg(not(debug_assertions))]
+        let path = Path::new("");
+        fault::before(call, name, path)
+    }
+
+    /// Opens a file to read it.
+    ///
+    /// # Errors
+    /// As those of `std::fs`, here and in all that follows.
+    pub fn open(path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = path.as_ref();
+        fault::before(Call::Look, "open", path)?;
+        Ok(Self::of(fs::File::open(path)?, path))
+    }
+
+    /// Creates a file to write it, or empties it.
+    pub fn create(path: impl AsRef<Path>) -> io::Result<Self> {
+        let mut options = fs::File::options();
+        Self::open_with(options.write(true).create(true).truncate(true), path)
+    }
+
+    /// Creates a file that is not there yet, to write it.
+    pub fn create_new(path: impl AsRef<Path>) -> io::Result<Self> {
+        Self::open_with(fs::File::options().write(true).create_new(true), path)
+    }
+
+    /// Opens a file to change it.
+    pub fn open_with(options: &fs::OpenOptions, path: impl AsRef<Path>) -> io::Result<Self> {
+        let path = path.as_ref();
+        fault::before(Call::Change, "open", path)?;
+        Ok(Self::of(options.open(path)?, path))
+    }
+
+    /// Opens the same file again, with the same position.
+    pub fn try_clone(&self) -> io::Result<Self> {
+        let file = self.file.try_clone()?;
+        #[cfg(debug_assertions)]
+        let path = &*self.path;
+        #[cfg(not(debug_assertions))]
+        let path = Path::new("");
+        Ok(Self::of(file, path))
+    }
+
+    /// Properties of the file.
+    pub fn metadata(&self) -> io::Result<Metadata> {
+        self.before(Call::Look, "metadata")?;
+        self.file.metadata()
+    }
+
+    /// Waits until the disk has all of the file.
+    pub fn sync_all(&self) -> io::Result<()> {
+        self.before(Call::Change, "sync")?;
+        self.file.sync_all()
+    }
+
+    /// Waits until the disk has the file's content.
+    pub fn sync_data(&self) -> io::Result<()> {
+        self.before(Call::Change, "sync")?;
+        self.file.sync_data()
+    }
+
+    /// Shortens or lengthens the file.
+    pub fn set_len(&self, length: u64) -> io::Result<()> {
+        self.before(Call::Change, "set the length")?;
+        self.file.set_len(length)
+    }
+
+    /// Sets the time of the last change.
+    pub fn set_modified(&self, time: std::time::SystemTime) -> io::Result<()> {
+        self.before(Call::Change, "set the time")?;
+        self.file.set_modified(time)
+    }
+
+    /// Locks the file, which lasts until it is closed.
+    pub fn try_lock(&self) -> Result<(), TryLockError> {
+        self.before(Call::Look, "lock").map_err(TryLockError::Error)?;
+        self.file.try_lock()
+    }
+
+    /// Fills a buffer from an offset; the position stays.
+    #[cfg(unix)]
+    pub fn read_exact_at(&self, mut buffer: &mut [u8], mut offset: u64) -> io::Result<()> {
+        use std::os::unix::fs::FileExt;
+        if !fault::is_chosen() {
+            return self.file.read_exact_at(buffer, offset);
+        }
+        while !buffer.is_empty() {
+            let read = self.before(Call::Read, "read").and_then(|is_short| {
+                let length = shortened(buffer.len(), is_short);
+                self.file.read_at(&mut buffer[..length], offset)
+            });
+            match read {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(read) => (buffer, offset) = (&mut buffer[read..], offset + read as u64),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
+    }
+
+    /// The file alone, for readers that want one of the standard library; their calls are not counted.
+    pub fn into_std(self) -> fs::File {
+        self.file
+    }
+}
+
+/// Length of a buffer for a call.
+fn shortened(length: usize, is_short: bool) -> usize {
+    if is_short { length.div_ceil(2) } else { length }
+}
+
+impl Read for &File {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = shortened(buffer.len(), self.before(Call::Read, "read")?);
+        (&self.file).read(&mut buffer[..length])
+    }
+
+    fn read_to_end(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        /// Reads by single calls, each of which may fail.
+        struct Calls<'a>(&'a File);
+        impl Read for Calls<'_> {
+            fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+                self.0.read(buffer)
+            }
+        }
+        match fault::is_chosen() {
+            true => Calls(self).read_to_end(buffer),
+            false => (&self.file).read_to_end(buffer),
+        }
+    }
+}
+
+impl Write for &File {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        let length = shortened(bytes.len(), self.before(Call::Write, "write")?);
+        (&self.file).write(&bytes[..length])
+    }
+
+    fn write_vectored(&mut self, parts: &[io::IoSlice<'_>]) -> io::Result<usize> {
+        match self.before(Call::Write, "write")? {
+            false => (&self.file).write_vectored(parts),
+            true => {
+                let first = parts.iter().find(|part| !part.is_empty());
+                let first = first.map_or(&[][..], |part| &part[..shortened(part.len(), true)]);
+                (&self.file).write(first)
+            }
+        }
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for &File {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        self.before(Call::Look, "seek")?;
+        (&self.file).seek(to)
+    }
+}
+
+impl Read for File {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        (&*self).read(buffer)
+    }
+
+    fn read_to_end(&mut self, buffer: &mut Vec<u8>) -> io::Result<usize> {
+        (&*self).read_to_end(buffer)
+    }
+}
+
+impl Write for File {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        (&*self).write(bytes)
+    }
+
+    fn write_vectored(&mut self, parts: &[io::IoSlice<'_>]) -> io::Result<usize> {
+        (&*self).write_vectored(parts)
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+}
+
+impl Seek for File {
+    fn seek(&mut self, to: SeekFrom) -> io::Result<u64> {
+        (&*self).seek(to)
+    }
+}
+
+/// Reads a whole file.
+///
+/// # Errors
+/// As those of `std::fs`, here and in all that follows.
+pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    File::open(path)?.read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+/// Reads a whole file of UTF-8.
+pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
+    let invalid =
+        |_| io::Error::new(io::ErrorKind::InvalidData, "stream did not contain valid UTF-8");
+    String::from_utf8(read(path)?).map_err(invalid)
+}
+
+/// Writes a whole file in place.
+pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> {
+    File::create(path)?.write_all(bytes.as_ref())
+}
+
+/// A function of `std::fs` with one path.
+macro_rules! of_path {
+    ($($doc:literal $name:ident $call:ident $result:ty;)*) => {$(
+        #[doc = $doc]
+        pub fn $name(path: impl AsRef<Path>) -> io::Result<$result> {
+            let path = path.as_ref();
+            fault::before(Call::$call, stringify!($name), path)?;
+            fs::$name(path)
+        }
+    )*};
+}
+
+of_path! {
+    "Removes a file." remove_file Change ();
+    "Removes an empty folder." remove_dir Change ();
+    "Removes a folder with all that it holds." remove_dir_all Change ();
+    "Creates a folder." create_dir Change ();
+    "Creates a folder and those above it." create_dir_all Change ();
+    "Lists a folder." read_dir Look ReadDir;
+    "Properties of a file, or of what a link leads to." metadata Look Metadata;
+    "Properties of a file or link." symlink_metadata Look Metadata;
+    "The path without links." canonicalize Look PathBuf;
+    "Where a link leads to." read_link Look PathBuf;
+}
+
+/// A function of `std::fs` that makes a second path of a first.
+macro_rules! of_paths {
+    ($($doc:literal $name:ident $result:ty;)*) => {$(
+        #[doc = $doc]
+        pub fn $name(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<$result> {
+            fault::before(Call::Change, stringify!($name), to.as_ref())?;
+            fs::$name(from, to)
+        }
+    )*};
+}
+
+of_paths! {
+    "Moves a file or folder; a file that is there is replaced." rename ();
+    "Copies a file and its permissions." copy u64;
+}
+
+/// Sets a file's permissions.
+pub fn set_permissions(path: impl AsRef<Path>, permissions: Permissions) -> io::Result<()> {
+    fault::before(Call::Change, "set_permissions", path.as_ref())?;
+    fs::set_permissions(path, permissions)
+}
