@@ -6,6 +6,7 @@ use anyhow::{Result, anyhow};
 use repoformer::execute::guard::{Guard, Limits};
 use repoformer::execute::{self, Commands, Copies, Setup, Status, Template, Values};
 use repoformer::pipeline::Experiment;
+use repoformer::store::files;
 use repoformer::store::manifest::Manifest;
 use repoformer::task::TaskSet;
 use serde_json::{Map, Value, json};
@@ -31,7 +32,7 @@ impl Bench {
         let folder = experiment.layout.cache.join("exec").join(&experiment.layout.benchmark);
         let work_dir = exec.work_dir.clone().unwrap_or_else(|| folder.join("copies"));
         let results = exec.exec_results.clone().unwrap_or_else(|| folder.join("results.jsonl"));
-        std::fs::create_dir_all(&work_dir).map_err(|e| {
+        files::create_dir_all(&work_dir).map_err(|e| {
             anyhow!("{}: cannot create this folder for copies: {e}", work_dir.display())
         })?;
         let seconds = |name: &str, value: Option<f64>, default: f64| match value.unwrap_or(default)
@@ -154,14 +155,15 @@ impl Bench {
         Ok(manifest)
     }
 
-    /// Writes the manifest of each set of predictions beside the results, with the number of runs.
+    /// Writes the manifest of each set of predictions beside the results, with the number of results.
     pub(super) fn write_manifest(&self, manifest: &Value, named: &[Named]) -> Result<()> {
         let path = self.settings.results.with_extension("manifest.json");
-        let known = std::fs::read(&path).unwrap_or_default();
+        let known = files::read(&path).unwrap_or_default();
         let mut all: Map<String, Value> = serde_json::from_slice(&known).unwrap_or_default();
         for (name, execution) in named {
             let mut record = manifest.clone();
-            record["runs"] = json!({"made": execution.runs, "reused": execution.reused});
+            // How many were made depends on what was interrupted.
+            record["runs"] = json!(execution.runs + execution.reused);
             all.insert(name.clone(), record);
         }
         write_json(&path, &all.into())
