@@ -1,7 +1,7 @@
 //! The one place through which files are opened, read, written, synced, renamed and removed.
 //!
 //! Names are those of `std::fs`, and so is their meaning. A debug build lets one call fail, to show that a run says so and
-//! that the next one is whole: `REPOFORMER_FAULT=enospc:17` fails the 17th call that a full disk would fail, `enospc:17+`
+//! that the next one is whole: `FAULTY_CALL=enospc:17` fails the 17th call that a full disk would fail, `enospc:17+`
 //! that one and all after it. A release build has nothing of this.
 
 use std::fs;
@@ -74,8 +74,8 @@ mod fault {
     fn chosen() -> Option<&'static Fault> {
         static CHOSEN: OnceLock<Option<Fault>> = OnceLock::new();
         let read = || {
-            let text = std::env::var("REPOFORMER_FAULT").ok()?;
-            Some(parse(&text).unwrap_or_else(|| panic!("REPOFORMER_FAULT={text}: not KIND:NUMBER")))
+            let text = std::env::var("FAULTY_CALL").ok()?;
+            Some(parse(&text).unwrap_or_else(|| panic!("FAULTY_CALL={text}: not KIND:NUMBER")))
         };
         CHOSEN.get_or_init(read).as_ref()
     }
