@@ -247,7 +247,7 @@ def names_file(said, path):
     """Whether a message names a file of the fault: itself, its artifact, or the folder that it was to lie in."""
     said = FAULT.sub("", said)
     path = pathlib.PurePath(path)
-    names = {path.name.strip("."), path.stem.strip(".").split(".")[0], path.parent.name}
+    names = {f"{path}:", path.name.strip("."), path.stem.strip(".").split(".")[0], path.parent.name}
     return any(name and name in said for name in names)
 
 

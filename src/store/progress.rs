@@ -129,7 +129,13 @@ impl<R> Counted<R> {
 
 impl<R: Read> Read for Counted<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.input.read(buffer)?;
+        // Buffers that are filled, not read from, do not try again by themselves.
+        let read = loop {
+            match self.input.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => break other?,
+            }
+        };
         self.work.done(read);
         Ok(read)
     }

@@ -385,6 +385,51 @@ fn without_tests(mut text: String) -> String {
     text
 }
 
+/// Files that may name `std::fs` or `tempfile` themselves, and why.
+const OWN_CALLS: [(&str, &str); 7] = [
+    ("src/store/files.rs", "the place"),
+    (
+        "src/store/artifact/replace.rs",
+        "has names of temporary files chosen, which the place creates",
+    ),
+    ("src/store/parquet.rs", "hands an open file to a reader of the standard library's files"),
+    ("src/execute/guard/", "works within the sandbox, on /proc and on mounts"),
+    ("src/bin/repoformer/commands/server.rs", "asks /proc how interruptions are met"),
+    ("src/bin/repoformer/commands/doctor.rs", "asks /proc, and writes nothing that is kept"),
+    (
+        "src/bin/repoformer/commands/demonstration.rs",
+        "lays out files for a dry run, outside of any cache",
+    ),
+];
+
+/// Tests let calls fail in one place (`store::files`), which so must be the only one.
+#[test]
+fn files_are_read_and_written_in_one_place() {
+    let mut elsewhere = Vec::new();
+    for of in [library(), binary()] {
+        for (module, source) in &of.modules {
+            let file = of.file(module);
+            let is_test = file.ends_with("tests.rs") || file.ends_with("test_server.rs");
+            if is_test || OWN_CALLS.iter().any(|(path, _)| file.starts_with(path)) {
+                continue;
+            }
+            // Options are handed to the place, which opens.
+            let rest = source.rest.replace("std::fs::File::options()", "");
+            let is_own = |import: &Import| match &import.path[..] {
+                [first, second, ..] => first == "std" && second == "fs" || first == "tempfile",
+                _ => false,
+            };
+            if rest.contains("std::fs::")
+                || rest.contains("tempfile::")
+                || source.imports.iter().any(is_own)
+            {
+                elsewhere.push(file);
+            }
+        }
+    }
+    assert!(elsewhere.is_empty(), "call `store::files`, or say why not here: {elsewhere:?}");
+}
+
 /// Names that a file's inner modules and macros take from `super` belong to the file itself.
 fn lift_inner_modules(text: String) -> String {
     let mut lifted = String::with_capacity(text.len());

@@ -118,12 +118,12 @@ fn files_of_others_stay_wherever_they_lie() {
 #[test]
 fn files_of_a_stopped_run_are_the_programs_own() {
     let place = Place::new();
-    place.write("cache/prompts/tasks/.writing-left", "half");
-    place.write("cache/prompts/tasks/.writing-held", "half");
+    place.write("cache/prompts/tasks/.writing-left00", "half");
+    place.write("cache/prompts/tasks/.writing-held00", "half");
     place.write("cache/journal/m.jsonl", "");
     place.write("cache/exec/tasks/results.jsonl", "");
     place.write("cache/vector/dense/m.times.jsonl", "");
-    let held = std::fs::File::open(place.path("cache/prompts/tasks/.writing-held")).unwrap();
+    let held = std::fs::File::open(place.path("cache/prompts/tasks/.writing-held00")).unwrap();
     held.lock().unwrap();
     let mut found = states(&place, "prompts", &[]);
     found.sort();
@@ -134,11 +134,11 @@ fn files_of_a_stopped_run_are_the_programs_own() {
     }
     let prune = ["cache", "prune", "--cache-dir", "cache", "--temporary", "--yes"];
     let removed = place.run(&prune).done().stdout;
-    assert_eq!(removed, "cache/prompts/tasks/.writing-left\n");
+    assert_eq!(removed, "cache/prompts/tasks/.writing-left00\n");
     drop(held);
     let prune = ["cache", "prune", "--cache-dir", "cache", "--stage", "prompts,journal", "--yes"];
     let removed = place.run(&prune).done().stdout;
-    assert_eq!(removed, "cache/prompts/tasks/.writing-held\ncache/journal/m.jsonl\n");
+    assert_eq!(removed, "cache/prompts/tasks/.writing-held00\ncache/journal/m.jsonl\n");
 }
 
 #[test]
