@@ -253,8 +253,11 @@ fn an_interrupted_run_leaves_no_process_and_goes_on_where_it_stopped() {
     let ran = place.stage(&args).done().says(&[&format!("{} runs", 12 - known)]);
     assert_eq!(statuses(&ran.stdout, 0), json!(vec!["pass"; 8]));
     assert_eq!(lines(), 12);
+    // How often it was interrupted does not stand in the manifest.
+    let manifest = place.read("cache/exec/tasks/results.manifest.json");
     let again = place.stage(&args).done().says(&["0 runs"]);
     assert_eq!(again.stdout, ran.stdout);
+    assert_eq!(place.read("cache/exec/tasks/results.manifest.json"), manifest);
 }
 
 #[test]
