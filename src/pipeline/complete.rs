@@ -61,6 +61,10 @@ pub fn complete(
             }
             server.forget_incomplete(experiment, mode, &path, completion)?;
         }
+        let times = experiment.layout.latency(mode, &completion.model);
+        if !report.is_dry() && header_path(&path).exists() {
+            remote::forget_damaged_latencies(&mut report, &times, &path)?;
+        }
         let prompts_there = header.records;
         let built = report.built;
         let header = report.ensure_jsonl(path.clone(), &identity, |report, sink| {
@@ -75,7 +79,6 @@ pub fn complete(
             Ok(LineTotals { records: predictions.records, ..LineTotals::default() })
         })?;
         if report.is_dry() {
-            let times = experiment.layout.latency(mode, &completion.model);
             report.foresee_times(times, TIMES, true);
             continue;
         }
@@ -90,8 +93,7 @@ pub fn complete(
             report.problems.extend(failures);
         }
         if report.built > built {
-            let path = experiment.layout.latency(mode, &completion.model);
-            remote::keep_latencies(&path, &latencies)?;
+            remote::keep_latencies(&times, &latencies)?;
             // A measurement: where what was searched is no longer there, queries have no time.
             let _ = remote::latencies(experiment, mode, &completion.model);
         }

@@ -8,14 +8,15 @@ use serde::{Deserialize, Serialize};
 use super::embed::{Dense, DenseInputs, cosines, embedding_times};
 use super::experiment::Experiment;
 use super::fragments::OpenFragments;
-use super::stage::{StageReport, Step, Unread, check_input, for_each_repository};
+use super::stage::{Rebuilt, StageReport, Step, Unread, check_input, for_each_repository};
 use super::vectorize::UnreadVectors;
 use super::window::open_queries;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::retrieve::vector::TokenSets;
 use crate::retrieve::{Mode, Queries, QueryVectors, RepositoryIndex, Retrieval};
 use crate::store::artifact::{Header, Identity, Payload, write_file};
 use crate::store::files;
+use crate::store::seal::{Seal, check, seal};
 use crate::text::tokenize::P50k;
 
 /// How long a search took. It depends on the clock, and so lies in a file of its own.
@@ -65,6 +66,9 @@ fn search_repository(
     let mut vectors = UnreadVectors::open(experiment, repository, &header)?;
     let mut searches = Vec::new();
     for &mode in modes {
+        if !report.is_dry() {
+            forget_damaged_time(report, experiment, mode, repository)?;
+        }
         let search = ModeSearch::open(experiment, repository, mode, &header)?;
         let mut identity = experiment.cut(Identity::new(Retrieval::KIND));
         identity = experiment.visible(experiment.ranked(identity));
@@ -202,8 +206,33 @@ fn keep_time(
     repository: &str,
     time: SearchTime,
 ) -> Result<()> {
-    let json = serde_json::to_vec(&time).unwrap_or_default();
+    let json = seal(serde_json::to_vec(&time).unwrap_or_default());
     write_file(&experiment.layout.search_time(mode, repository), &json)
+}
+
+/// Removes a damaged time and the retrieval that it is of, so that both are made again: notes why.
+fn forget_damaged_time(
+    report: &mut StageReport,
+    experiment: &Experiment,
+    mode: Mode,
+    repository: &str,
+) -> Result<()> {
+    let path = experiment.layout.search_time(mode, repository);
+    let Ok(json) = std::fs::read(&path) else { return Ok(()) };
+    if check(&json) != Seal::Broken && serde_json::from_slice::<SearchTime>(&json).is_ok() {
+        return Ok(());
+    }
+    let reason = "damaged: its checksum does not match".into();
+    for file in [&experiment.layout.retrieval(mode, repository), &path] {
+        match std::fs::remove_file(file) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::writing(file, "remove this file", e));
+            }
+            _ => {}
+        }
+    }
+    report.rebuilt.push(Rebuilt { path, reason, is_stale: false, follows: false });
+    Ok(())
 }
 
 /// Times each query by itself, in an index that is there, from its text to what is found: what somebody waits for who asks for

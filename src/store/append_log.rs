@@ -1,6 +1,7 @@
 //! Append-only files of JSON lines, from which interrupted work resumes.
 //!
 //! Each line is one write: an interruption cuts off at most the last line, which is dropped when the file is opened again.
+//! It ends with its checksum; a line that does not match it is left out and named.
 //! One process writes at a time.
 
 use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
@@ -10,6 +11,7 @@ use std::time::Duration;
 use crate::error::{Error, Result};
 use crate::store::artifact::{create_folder, folder_of};
 use crate::store::files::{File, TryLockError};
+use crate::store::seal::{self, Seal};
 
 /// Position of a line in the file, in bytes; the length includes the line end.
 #[derive(Debug, Clone, Copy)]
@@ -112,7 +114,7 @@ impl AppendLog {
         let reading = |e| Error::reading(&self.path, "read this file", e);
         let mut lines = BufReader::new(self.file.try_clone().map_err(reading)?);
         let (mut line, mut end, mut taken) = (Vec::new(), 0, 0);
-        let mut first_other = None;
+        let (mut first_other, mut damaged) = (None, Vec::new());
         for number in 1.. {
             line.clear();
             let length = lines.read_until(b'\n', &mut line).map_err(reading)?;
@@ -128,10 +130,14 @@ impl AppendLog {
                 }
                 break;
             }
-            if take(&line, Place { begin: end, length }) {
+            let is_whole = seal::check(&line) != Seal::Broken;
+            if is_whole && take(&line, Place { begin: end, length }) {
                 taken += 1;
             } else if !line.iter().all(u8::is_ascii_whitespace) {
+                // This log's own, with its checksum, are no sign that the file is something else.
+                taken += usize::from(seal::is_sealed(&line));
                 first_other.get_or_insert(number);
+                damaged.push(number);
             }
             end += length as u64;
         }
@@ -140,6 +146,7 @@ impl AppendLog {
             let reason = format!("{path}:{number}: not {line}; the file was not changed");
             return Err(Error::execution(reason, format!("choose another {}", kind.file)));
         }
+        damaged.into_iter().for_each(|number| seal::pass_over(&self.path, number));
         self.end = end;
         Ok(())
     }
@@ -156,11 +163,12 @@ impl AppendLog {
         Ok(line)
     }
 
-    /// Appends a line, given without its line end.
+    /// Appends a line, an object given without its line end, with its checksum.
     ///
     /// # Errors
     /// It cannot be written.
-    pub(crate) fn append(&mut self, mut line: Vec<u8>) -> Result<Place> {
+    pub(crate) fn append(&mut self, line: Vec<u8>) -> Result<Place> {
+        let mut line = seal::seal(line);
         line.push(b'\n');
         if let Err(error) = self.file.write_all(&line) {
             // Half a line would swallow the next one; if it cannot be removed now, it is dropped at the next opening.

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
+use super::manifest::check_beside;
 use super::progress::{Counted, Work};
 use crate::error::{Error, Result};
 use crate::store::files::File;
@@ -15,13 +16,15 @@ pub type Object = Map<String, Value>;
 /// Opens a file and decompresses it: gzip, zstd or plain, recognised by content; `-` is standard input.
 ///
 /// # Errors
-/// The file cannot be opened, its compressed data cannot be read, or it has another form that is known not to be text.
+/// The file cannot be opened, its compressed data cannot be read, it has another form that is known not to be text, or it is
+/// not what the manifest beside it is of.
 pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
     let raw: Box<dyn Read> = if path == Path::new("-") {
         let work = Work::begin("reading standard input", "bytes");
         Box::new(Counted::new(io::stdin(), work))
     } else {
         let file = File::open(path).map_err(|e| Error::reading(path, "open this file", e))?;
+        check_beside(path)?;
         let work = Work::begin(format!("reading {}", path.display()), "bytes");
         if let Ok(metadata) = file.metadata()
             && metadata.is_file()

@@ -1,5 +1,6 @@
 //! Manifest: the record of settings and inputs that is written in, or beside, every output file.
 
+use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
@@ -7,6 +8,7 @@ use serde_json::{Map, Value, json};
 use crate::error::{Error, Result};
 use crate::store::artifact::digest;
 use crate::store::files;
+use crate::store::seal;
 
 /// Tool, settings, inputs and counts of a result. It contains neither time nor machine, so equal results have equal
 /// manifests.
@@ -85,10 +87,86 @@ pub fn beside(path: &Path) -> PathBuf {
     name.into()
 }
 
-/// Reads the manifest beside a file; it is empty where none can be read.
-pub fn read_beside(path: &Path) -> Map<String, Value> {
-    let text = files::read(beside(path)).unwrap_or_default();
-    serde_json::from_slice(&text).unwrap_or_default()
+/// Name of the record of the file that a manifest lies beside.
+const OUTPUT: &str = "output";
+
+/// Adds size and digest of the file that a manifest is to lie beside.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn with_output(mut manifest: Value, path: &Path) -> Result<Value> {
+    let (bytes, digest) = digest_of(path)?;
+    manifest[OUTPUT] = json!({"bytes": bytes, "blake3": digest});
+    Ok(manifest)
+}
+
+/// Length and digest of a file.
+fn digest_of(path: &Path) -> Result<(u64, String)> {
+    let mut hasher = blake3::Hasher::new();
+    let hashed = files::File::open(path).and_then(|file| hasher.update_reader(file).map(|_| ()));
+    hashed.map_err(|e| Error::reading(path, "read this file", e))?;
+    Ok((hasher.count(), hasher.finalize().to_hex().to_string()))
+}
+
+/// Reads the manifest beside a file; it is empty where there is none of this program.
+///
+/// # Errors
+/// It is damaged.
+pub fn read_beside(path: &Path) -> Result<Map<String, Value>> {
+    let beside = beside(path);
+    let Ok(text) = files::read(&beside) else {
+        return Ok(Map::new());
+    };
+    seal::check_document(&beside, &text)?;
+    let tool = concat!("\"tool\": \"", env!("CARGO_PKG_NAME"), "\"");
+    let is_own = || memchr::memmem::find(&text, tool.as_bytes()).is_some();
+    match serde_json::from_slice(&text) {
+        Err(_) if is_own() => {
+            let hint = "make the file again, or remove its manifest";
+            Err(Error::artifact(&beside, "damaged: not JSON", hint))
+        }
+        read => {
+            let mut manifest: Map<String, Value> = read.unwrap_or_default();
+            manifest.remove(seal::FIELD);
+            Ok(manifest)
+        }
+    }
+}
+
+/// Checks that a file is the one that the manifest beside it is of, where there is one that says so.
+///
+/// # Errors
+/// The file or its manifest was changed.
+pub fn check_beside(path: &Path) -> Result<()> {
+    let manifest = read_beside(path)?;
+    let Some(written) = manifest.get(OUTPUT).and_then(|output| output["blake3"].as_str()) else {
+        return Ok(());
+    };
+    if digest_of(path)?.1 == written {
+        return Ok(());
+    }
+    let beside = beside(path).display().to_string();
+    let reason = format!("damaged or changed: {beside} has another checksum of it");
+    let hint = format!("make it again; if you changed it, remove {beside}");
+    Err(Error::artifact(path, reason, hint))
+}
+
+/// Removes the manifest beside a file that is written anew.
+///
+/// # Errors
+/// It cannot be removed.
+pub fn forget_beside(path: &Path) -> Result<()> {
+    let is_of = |manifest: &Map<String, Value>| manifest.contains_key(OUTPUT);
+    let beside_it = beside(path);
+    let is_own = match read_beside(path) {
+        Ok(manifest) => is_of(&manifest),
+        Err(_) => true,
+    };
+    if is_own {
+        let removed = files::remove_file(&beside_it);
+        removed.map_err(|e| Error::writing(&beside_it, "remove this manifest", e))?;
+    }
+    Ok(())
 }
 
 #[cfg(test)]

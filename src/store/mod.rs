@@ -10,3 +10,4 @@ pub mod manifest;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 pub mod progress;
+pub mod seal;

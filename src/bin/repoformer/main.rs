@@ -34,6 +34,7 @@ use commands::stages::{PromptArgs, SearchArgs, VectorizeArgs, WindowArgs};
 use commands::stats::StatsArgs;
 use commands::validate::ValidateArgs;
 use output::ScreenFlags;
+use repoformer::store::seal::take_passed_over;
 
 #[cfg(target_env = "musl")]
 #[global_allocator]
@@ -126,6 +127,7 @@ fn main() -> ExitCode {
     output::init(cli.screen);
     let done = settings::check_environment().and_then(|()| run(cli.command));
     bars::end();
+    take_passed_over().iter().for_each(output::warning);
     match done {
         Ok(()) if output::all_done() => ExitCode::SUCCESS,
         Ok(()) => ExitCode::from(1),

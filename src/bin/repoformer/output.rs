@@ -13,6 +13,7 @@ use repoformer::error::{Access, Error, did_you_mean};
 use repoformer::pipeline::{Rebuilt, STAGES, StageReport};
 use repoformer::store::artifact::{OutputFile, write_file};
 use repoformer::store::manifest;
+use repoformer::store::seal::seal;
 
 use crate::bars;
 use crate::near_files::near_file;
@@ -503,6 +504,7 @@ pub(crate) fn write_data(path: &Path, data: impl AsRef<[u8]>) -> Result<()> {
     if path != Path::new("-") {
         let mut file = OutputFile::create(path)?;
         file.write(data.as_ref())?;
+        manifest::forget_beside(path)?;
         return Ok(file.finish()?);
     }
     let written = bars::aside(|| {
@@ -512,17 +514,17 @@ pub(crate) fn write_data(path: &Path, data: impl AsRef<[u8]>) -> Result<()> {
     written.context("standard output: cannot write")
 }
 
-/// Writes a manifest beside a file, as `FILE.manifest.json`; standard output has none.
+/// Writes a manifest beside a file, as `FILE.manifest.json` with the checksum of the file; standard output has none.
 pub(crate) fn write_manifest_beside(path: &Path, manifest: &serde_json::Value) -> Result<()> {
     if path == Path::new("-") || path.exists() && !path.is_file() {
         return Ok(());
     }
-    write_json(&manifest::beside(path), manifest)
+    write_json(&manifest::beside(path), &manifest::with_output(manifest.clone(), path)?)
 }
 
-/// Writes a JSON value to a file, indented.
+/// Writes a JSON object to a file, indented and with its checksum.
 pub(crate) fn write_json(path: &Path, value: &serde_json::Value) -> Result<()> {
-    Ok(write_file(path, format!("{value:#}\n").as_bytes())?)
+    Ok(write_file(path, &seal(format!("{value:#}\n").into_bytes()))?)
 }
 
 /// Whether an error is a closed pipe.

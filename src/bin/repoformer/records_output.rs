@@ -5,6 +5,7 @@ use std::path::Path;
 
 use repoformer::error::Error;
 use repoformer::store::artifact::OutputFile;
+use repoformer::store::manifest;
 
 use crate::bars;
 
@@ -12,7 +13,7 @@ use crate::bars;
 pub(crate) enum RecordsOutput<'a> {
     Unopened(&'a Path),
     Stdout(io::BufWriter<io::StdoutLock<'static>>),
-    File(OutputFile),
+    File(&'a Path, OutputFile),
 }
 
 impl<'a> RecordsOutput<'a> {
@@ -38,7 +39,7 @@ impl<'a> RecordsOutput<'a> {
                 }
                 Self::Stdout(io::BufWriter::new(io::stdout().lock()))
             } else {
-                Self::File(OutputFile::create(path)?)
+                Self::File(path, OutputFile::create(path)?)
             };
         }
         Ok(self)
@@ -48,7 +49,7 @@ impl<'a> RecordsOutput<'a> {
         match self {
             Self::Unopened(_) => Ok(()),
             Self::Stdout(stdout) => stdout.write_all(bytes).map_err(standard_output),
-            Self::File(file) => file.write(bytes),
+            Self::File(_, file) => file.write(bytes),
         }
     }
 
@@ -57,7 +58,10 @@ impl<'a> RecordsOutput<'a> {
         match self {
             Self::Unopened(_) => Ok(()),
             Self::Stdout(mut stdout) => stdout.flush().map_err(standard_output),
-            Self::File(file) => file.finish(),
+            Self::File(path, file) => {
+                manifest::forget_beside(path)?;
+                file.finish()
+            }
         }
     }
 }

@@ -49,7 +49,7 @@ pub fn read(given: &str) -> Result<ReadScores> {
     reading.scores.conditions = match known {
         Some(known) => conditions.swap_remove(known).1,
         // Lines have no place for them.
-        None => conditions_of(&manifest::read_beside(path), name.as_deref()),
+        None => conditions_of(&manifest::read_beside(path)?, name.as_deref()),
     };
     for (place, record) in &chosen {
         if record.contains_key("excluded") {

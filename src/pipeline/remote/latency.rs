@@ -6,11 +6,13 @@ use serde::{Deserialize, Serialize};
 
 use super::super::experiment::Experiment;
 use super::super::search;
+use super::super::stage::{Rebuilt, StageReport};
 use crate::error::{Error, Result};
 use crate::retrieve::Mode;
 use crate::store::artifact::write_file;
 use crate::store::files;
-use crate::store::jsonl;
+use crate::store::jsonl::{self, At};
+use crate::store::seal::{Seal, check, seal};
 
 /// Times of one task's prompt, in milliseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -86,7 +88,7 @@ impl Latency {
 /// The mode's retrieval artifacts are missing, or the file cannot be written.
 pub fn latencies(experiment: &Experiment, mode: Mode, model: &str) -> Result<Vec<Latency>> {
     let path = experiment.layout.latency(mode, model);
-    let mut known = read(&path);
+    let mut known = read(&path)?;
     let is_measured = |latency: &Latency| latency.retrieval_ms.is_some();
     if known.is_empty() || !mode.retrieves() || known.iter().all(is_measured) {
         return Ok(known);
@@ -127,22 +129,62 @@ pub(super) fn keep_decisions(
 }
 
 /// Times of a model's decisions without retrieval; empty where nobody measured.
-pub fn decision_latencies(experiment: &Experiment, model: &str) -> Vec<Latency> {
+///
+/// # Errors
+/// The file of times is damaged.
+pub fn decision_latencies(experiment: &Experiment, model: &str) -> Result<Vec<Latency>> {
     read(&experiment.layout.decision_latency(Mode::Without, model))
 }
 
 fn write(path: &Path, latencies: &[Latency]) -> Result<()> {
     let mut text = Vec::new();
     for latency in latencies {
-        serde_json::to_writer(&mut text, latency).unwrap_or_default();
+        text.extend(seal(serde_json::to_vec(latency).unwrap_or_default()));
         text.push(b'\n');
     }
     write_file(path, &text)
 }
 
-/// Reads the times kept; a file that cannot be read counts as empty.
-fn read(path: &Path) -> Vec<Latency> {
-    let text = files::read(path).unwrap_or_default();
-    let records = jsonl::records(&text).map(|(_, bytes)| serde_json::from_slice(bytes).ok());
-    records.collect::<Option<_>>().unwrap_or_default()
+/// Reads the times kept; none where there is no file.
+fn read(path: &Path) -> Result<Vec<Latency>> {
+    let text = match files::read(path) {
+        Ok(text) => text,
+        Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(e) => return Err(Error::reading(path, "read these times", e)),
+    };
+    let record = |(At { line, .. }, bytes): (At, &[u8])| {
+        let damaged = |reason: &str| {
+            let reason = format!("line {line}: damaged: {reason}");
+            Error::artifact(path, reason, "run `complete` again; it makes the times again")
+        };
+        match check(bytes) {
+            Seal::Broken => Err(damaged("its checksum does not match")),
+            Seal::Whole | Seal::Without => {
+                serde_json::from_slice(bytes).map_err(|_| damaged("not the times of a task"))
+            }
+        }
+    };
+    jsonl::records(&text).map(record).collect()
+}
+
+/// Removes damaged times and the predictions that they are of, so that both are made again: notes why.
+///
+/// # Errors
+/// A file cannot be removed.
+pub(in crate::pipeline) fn forget_damaged(
+    report: &mut StageReport,
+    times: &Path,
+    predictions: &Path,
+) -> Result<()> {
+    let Err(Error::Artifact { reason, .. }) = read(times) else {
+        return Ok(());
+    };
+    report.rebuilt.push(Rebuilt {
+        path: times.to_owned(),
+        reason,
+        is_stale: false,
+        follows: false,
+    });
+    super::forget(predictions)?;
+    keep(times, &[])
 }

@@ -7,8 +7,8 @@ mod record;
 
 pub use batch::{BatchRead, BatchWritten, read_batch, write_batch};
 pub use latency::decision_latencies;
-pub(super) use latency::keep as keep_latencies;
 pub use latency::{Latency, latencies};
+pub(super) use latency::{forget_damaged as forget_damaged_latencies, keep as keep_latencies};
 pub use probability::{TokenQuestion, cached_probabilities, probabilities};
 pub use record::PromptText;
 use record::Record;

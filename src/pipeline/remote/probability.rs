@@ -149,6 +149,8 @@ pub fn cached_probabilities(
         report.foresee_times(times, "times of decisions", true);
         return Ok((path, report));
     }
+    let times = experiment.layout.decision_latency(mode, &completion.model);
+    latency::forget_damaged(&mut report, &times, &path)?;
     if incomplete.is_some() {
         // What failed is asked for again; the journal has the others.
         forget(&path)?;

@@ -8,8 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::text::Digest;
 use crate::error::Result;
 use crate::store::append_log::{AppendLog, LogKind};
-use crate::store::files;
-use crate::store::jsonl;
+
 
 const LOG: LogKind = LogKind {
     begin: "{\"digest\":",
@@ -49,10 +48,10 @@ impl EmbeddingTimes {
 
     /// Reads the times of a store's vectors; none where there is no file of them.
     pub fn read(store: &Path) -> FxHashMap<Digest, f64> {
-        let text = files::read(path_of(store)).unwrap_or_default();
-        let mut seconds = Seconds::default();
-        for (_, line) in jsonl::records(&text) {
-            take(line, &mut seconds);
+        let (path, mut seconds) = (path_of(store), Seconds::default());
+        if path.exists() {
+            // Where nothing can be read, no time is known.
+            let _ = AppendLog::read(&path, LOG, |line, _| take(line, &mut seconds).is_some());
         }
         seconds
     }

@@ -221,6 +221,12 @@ impl Place {
             .collect()
     }
 
+    /// Every file by its path.
+    pub(crate) fn every_file(&self) -> BTreeMap<String, Vec<u8>> {
+        let read = |path: String| (fs::read(self.path(&path)).unwrap(), path);
+        self.paths("").into_iter().map(read).map(|(bytes, path)| (path, bytes)).collect()
+    }
+
     /// Number of files below a folder.
     pub(crate) fn count(&self, folder: &str) -> usize {
         self.paths(folder).len()

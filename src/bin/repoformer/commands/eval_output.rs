@@ -17,9 +17,7 @@ use serde_json::Value;
 use super::mixed;
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{write_data, write_json, write_manifest_beside};
-use crate::table::{
-    NamedColumn, Printable, ScoreFormat, Table, columns, ends, interval, percent, written,
-};
+use crate::table::{NamedColumn, Printable, Table, columns, ends, interval, percent, written};
 
 /// The name of some predictions (a mode, a file, the references), and their scores.
 pub(super) type Named = (String, Scores);
@@ -267,14 +265,10 @@ impl Results<'_> {
     }
 }
 
-/// Writes results; without the manifest in them, it comes beside.
+/// Writes results, and beside a file its manifest.
 pub(super) fn write_with_manifest(args: &EvalArgs, data: &[u8], manifest: &Value) -> Result<()> {
     write_data(&args.output, data)?;
-    match args.format()? {
-        ScoreFormat::Json => Ok(()),
-        ScoreFormat::Jsonl if !args.per_task => Ok(()),
-        _ => write_manifest_beside(&args.output, manifest),
-    }
+    write_manifest_beside(&args.output, manifest)
 }
 
 /// The only record, or a list of them.

@@ -409,7 +409,7 @@ fn ask_model(
     let ask = || cached_probabilities(experiment, Mode::Without, completion, &question);
     let (path, report) = if log.is_dry() { ask()? } else { resumable(completion, ask)? };
     log.tell("probabilities", experiment, report);
-    let latencies = decision_latencies(experiment, &completion.model);
+    let latencies = decision_latencies(experiment, &completion.model)?;
     Ok(Some((path, latencies)))
 }
 

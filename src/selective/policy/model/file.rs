@@ -10,7 +10,7 @@ use crate::error::{Error, Result};
 use crate::selective::policy::Example;
 use crate::selective::policy::features::{BUCKETS, Context, Hashed, Local, Request, Retrieved};
 use crate::store::artifact::write_file;
-use crate::store::jsonl;
+use crate::store::{jsonl, seal};
 
 /// Type name in the file.
 const FILE: &str = "repoformer-policy";
@@ -93,9 +93,9 @@ impl PolicyModel {
 
     /// Returns the text of the file.
     pub fn to_text(&self) -> String {
-        let mut text = serde_json::to_string_pretty(self).unwrap_or_default();
-        text.push('\n');
-        text
+        let mut text = seal::seal(serde_json::to_vec_pretty(self).unwrap_or_default());
+        text.push(b'\n');
+        String::from_utf8(text).unwrap_or_default()
     }
 
     /// Writes a file.
@@ -124,6 +124,7 @@ impl PolicyModel {
                 head.version
             )));
         }
+        seal::check_document(path, &text)?;
         let policy: Self = serde_json::from_slice(&text)
             .map_err(|e| wrong(format!("this policy is damaged: {e}")))?;
         let known: Vec<String> = policy.policy.features().map(|(name, _)| name).collect();

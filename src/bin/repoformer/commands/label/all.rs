@@ -8,7 +8,7 @@ use repoformer::pipeline::{self, cached_predictions};
 use repoformer::retrieve::Mode;
 use repoformer::selective::label::verbalize::check_splits;
 use repoformer::store::files;
-use repoformer::store::manifest::Manifest;
+use repoformer::store::manifest::{Manifest, beside, check_beside, read_beside, with_output};
 
 use super::judge::{self, LabelJudgeArgs, check_threshold};
 use super::sample::{DrawingFlags, LabelSampleArgs, draw_instances, instances_digest};
@@ -141,18 +141,19 @@ fn draw(args: &LabelAllArgs, settings: &Settings, instances: &Path) -> Result<()
     manifest.setting("kind", args.drawing.kind.clone());
     manifest.setting("seed", seed(settings)?.to_string());
     manifest.setting("drawn-from", drawn_from);
-    let wanted = |digest: &str| {
-        let mut manifest = manifest.to_record();
-        manifest["digest"] = digest.into();
-        manifest
-    };
-    let beside = instances.with_extension("jsonl.manifest.json");
-    let known = files::read(&beside).ok();
-    let known = known.and_then(|bytes| serde_json::from_slice(&bytes).ok());
-    if known.is_some() && known == digest(instances).map(|found| wanted(&found)) {
+    let (beside, manifest) = (beside(instances), manifest.to_record());
+    let known = read_beside(instances);
+    if let (Ok(known), Ok(wanted)) = (&known, with_output(manifest.clone(), instances))
+        && wanted.as_object() == Some(known)
+    {
         output::problems(&problems);
         output::note(format!("label sample: {} is current", instances.display()));
         return Ok(());
+    }
+    if instances.exists()
+        && let Err(damage) = known.and_then(|_| check_beside(instances))
+    {
+        output::warning(format!("{damage}; the instances are drawn again"));
     }
     if let Err(e) = files::remove_file(&beside)
         && e.kind() != std::io::ErrorKind::NotFound
@@ -160,12 +161,5 @@ fn draw(args: &LabelAllArgs, settings: &Settings, instances: &Path) -> Result<()
         return Err(anyhow!("{}: cannot remove this file: {e}", beside.display()));
     }
     draw_instances(&drawing, settings)?;
-    write_manifest_beside(instances, &wanted(&digest(instances).unwrap_or_default()))
-}
-
-/// Digest of a file's bytes, if it can be read.
-fn digest(path: &Path) -> Option<String> {
-    let mut hasher = blake3::Hasher::new();
-    hasher.update_reader(files::File::open(path).ok()?).ok()?;
-    Some(hasher.finalize().to_hex().to_string())
+    write_manifest_beside(instances, &manifest)
 }

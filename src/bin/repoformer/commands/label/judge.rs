@@ -12,11 +12,14 @@ use repoformer::selective::label::{
     JudgeSettings, JudgeSummary, JudgedBy, LengthCounts, PASS, judge,
 };
 use repoformer::store::frame::ColumnType::{Integer, Number};
+use repoformer::store::manifest::Manifest;
 use serde_json::{Map, Value, json};
 
 use crate::commands::comparison_text::histogram;
 use crate::commands::eval::warn_of_ends;
-use crate::output::{self, check_output, check_rereadable, fail, group, hinted, write_data};
+use crate::output::{
+    self, check_output, check_rereadable, fail, group, hinted, write_data, write_manifest_beside,
+};
 use crate::records_output::RecordsOutput;
 use crate::settings::{Listed, Settings};
 use crate::table::{NamedColumn, Printable, ScoreFormat, Table, columns, written};
@@ -168,6 +171,14 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
         );
     }
     output.finish()?;
+    let mut manifest = Manifest::new("labels");
+    manifest.setting("metric", judged.metric.to_string());
+    manifest.setting("threshold", args.threshold);
+    for (name, path) in [("instances", &args.instances), ("base", &args.base), ("rag", &args.rag)] {
+        manifest.input(name, path)?;
+    }
+    manifest.count("instances", judged.gains.len());
+    write_manifest_beside(&args.output, &manifest.to_record())?;
     output::problems(&judged.problems);
     for (reason, count) in &judged.lacking {
         output::failed(format!("{} instances are left out: {reason}", group(*count)));
