@@ -8,10 +8,10 @@ use serde::{Deserialize, Serialize};
 use super::embed::{Dense, DenseInputs, cosines, embedding_times};
 use super::experiment::Experiment;
 use super::fragments::OpenFragments;
-use super::stage::{Rebuilt, StageReport, Step, Unread, check_input, for_each_repository};
+use super::stage::{Rebuilt, StageReport, Step, Unread, check_input, for_each_repository, remove};
 use super::vectorize::UnreadVectors;
 use super::window::open_queries;
-use crate::error::{Error, Result};
+use crate::error::Result;
 use crate::retrieve::vector::TokenSets;
 use crate::retrieve::{Mode, Queries, QueryVectors, RepositoryIndex, Retrieval};
 use crate::store::artifact::{Header, Identity, Payload, write_file};
@@ -223,14 +223,7 @@ fn forget_damaged_time(
         return Ok(());
     }
     let reason = "damaged: its checksum does not match".into();
-    for file in [&experiment.layout.retrieval(mode, repository), &path] {
-        match std::fs::remove_file(file) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::writing(file, "remove this file", e));
-            }
-            _ => {}
-        }
-    }
+    remove(&[&experiment.layout.retrieval(mode, repository), &path])?;
     report.rebuilt.push(Rebuilt { path, reason, is_stale: false, follows: false });
     Ok(())
 }

@@ -389,6 +389,23 @@ pub(super) fn stale(path: &Path, reason: String, step: &Step) -> Error {
     }
 }
 
+/// Removes files that are there. Of lines and their header, the header comes last: lines without one would be taken for
+/// somebody's own.
+///
+/// # Errors
+/// One cannot be removed.
+pub(super) fn remove(files: &[&Path]) -> Result<()> {
+    for file in files {
+        match std::fs::remove_file(file) {
+            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
+                return Err(Error::writing(file, "remove this file", e));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
 /// Does something for each repository, in parallel; the results are in the repositories' order.
 ///
 /// # Errors

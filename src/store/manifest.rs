@@ -1,6 +1,5 @@
 //! Manifest: the record of settings and inputs that is written in, or beside, every output file.
 
-use std::fs::File;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value, json};
@@ -108,27 +107,34 @@ fn digest_of(path: &Path) -> Result<(u64, String)> {
     Ok((hasher.count(), hasher.finalize().to_hex().to_string()))
 }
 
-/// Reads the manifest beside a file; it is empty where there is none of this program.
+/// Reads the manifest beside a file, as [`read`] does.
 ///
 /// # Errors
 /// It is damaged.
 pub fn read_beside(path: &Path) -> Result<Map<String, Value>> {
-    let beside = beside(path);
-    let Ok(text) = files::read(&beside) else {
+    read(&beside(path))
+}
+
+/// Reads a manifest; it is empty where there is none of this program.
+///
+/// # Errors
+/// It is damaged.
+pub fn read(manifest: &Path) -> Result<Map<String, Value>> {
+    let Ok(text) = files::read(manifest) else {
         return Ok(Map::new());
     };
-    seal::check_document(&beside, &text)?;
+    seal::check_document(manifest, &text)?;
     let tool = concat!("\"tool\": \"", env!("CARGO_PKG_NAME"), "\"");
     let is_own = || memchr::memmem::find(&text, tool.as_bytes()).is_some();
     match serde_json::from_slice(&text) {
         Err(_) if is_own() => {
             let hint = "make the file again, or remove its manifest";
-            Err(Error::artifact(&beside, "damaged: not JSON", hint))
+            Err(Error::artifact(manifest, "damaged: not JSON", hint))
         }
         read => {
-            let mut manifest: Map<String, Value> = read.unwrap_or_default();
-            manifest.remove(seal::FIELD);
-            Ok(manifest)
+            let mut fields: Map<String, Value> = read.unwrap_or_default();
+            fields.remove(seal::FIELD);
+            Ok(fields)
         }
     }
 }

@@ -235,6 +235,13 @@ fn a_trained_policy_is_a_file() {
     place
         .run(&[&sweep[..], &models].concat())
         .failed()
+        .says(&["learned.json: damaged", "`record_checksum`"]);
+    let end = text.find(",\n  \"record_checksum\"").unwrap();
+    let edited = text[..end].replace("\"indent\"", "\"moon\"") + "\n}\n";
+    place.write("learned.json", edited);
+    place
+        .run(&[&sweep[..], &models].concat())
+        .failed()
         .says(&["'moon'", "'indent'", "policy train"]);
     place.write("learned.json", "[]");
     place.run(&["policy", "explain", "learned.json"]).failed().says(&["not a trained policy"]);

@@ -6,11 +6,11 @@ use serde::{Deserialize, Serialize};
 
 use super::super::experiment::Experiment;
 use super::super::search;
-use super::super::stage::{Rebuilt, StageReport};
+use super::super::stage::{Rebuilt, StageReport, remove};
 use crate::error::{Error, Result};
 use crate::retrieve::Mode;
-use crate::store::artifact::write_file;
 use crate::store::files;
+use crate::store::artifact::{header_path, write_file};
 use crate::store::jsonl::{self, At};
 use crate::store::seal::{Seal, check, seal};
 
@@ -109,12 +109,7 @@ pub(in crate::pipeline) fn keep(path: &Path, latencies: &[Latency]) -> Result<()
     if latencies.iter().any(|latency| latency.generation_ms.is_some()) {
         return write(path, latencies);
     }
-    match files::remove_file(path) {
-        Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-            Err(Error::writing(path, "remove this file", e))
-        }
-        _ => Ok(()),
-    }
+    remove(&[path])
 }
 
 /// Keeps what decisions took that were just asked for.
@@ -185,6 +180,5 @@ pub(in crate::pipeline) fn forget_damaged(
         is_stale: false,
         follows: false,
     });
-    super::forget(predictions)?;
-    keep(times, &[])
+    remove(&[predictions, &header_path(predictions), times])
 }

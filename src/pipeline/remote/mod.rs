@@ -18,6 +18,7 @@ use std::path::Path;
 use super::completion::{Asked, Completion, Predictions, Server};
 use super::experiment::Experiment;
 use super::plan::{Foreseen, Verdict};
+use super::stage::remove;
 use crate::complete::server::{Answer, Completer, Entry, Failures, Journal, run, unanswered};
 use crate::error::{Error, Result};
 use crate::retrieve::Mode;
@@ -39,19 +40,6 @@ impl Known {
     fn has_more_than(&self, there: u64) -> bool {
         self.answers > there || self.requests.is_some_and(|requests| requests > 0)
     }
-}
-
-/// Removes lines and their header, which comes last: lines without one would be taken for somebody's own.
-fn forget(path: &Path) -> Result<()> {
-    for file in [path, &header_path(path)] {
-        match files::remove_file(file) {
-            Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
-                return Err(Error::writing(file, "remove this file", e));
-            }
-            _ => {}
-        }
-    }
-    Ok(())
 }
 
 impl Server {
@@ -133,7 +121,7 @@ impl Server {
         if !self.known(&prompts, completion)?.has_more_than(there) {
             return Ok(());
         }
-        forget(path)
+        remove(&[path, &header])
     }
 
     /// Completes every prompt of a text.

@@ -8,14 +8,13 @@ use super::super::completion::{Asked, Completion, Predictions, Server};
 use super::super::experiment::Experiment;
 use super::super::plan::{Foreseen, Verdict};
 use super::super::prompt::require_prompts;
-use super::super::stage::StageReport;
-use super::forget;
+use super::super::stage::{StageReport, remove};
 use super::latency::{self, Latency};
 use super::record::{PromptText, Record};
 use crate::complete::server::{Answer, Journal, NextToken, Prober};
 use crate::error::{Error, Result};
 use crate::retrieve::Mode;
-use crate::store::artifact::{Identity, LineTotals, read_jsonl_header};
+use crate::store::artifact::{Identity, LineTotals, header_path, read_jsonl_header};
 
 /// Which token's probability is asked for, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -153,7 +152,7 @@ pub fn cached_probabilities(
     latency::forget_damaged(&mut report, &times, &path)?;
     if incomplete.is_some() {
         // What failed is asked for again; the journal has the others.
-        forget(&path)?;
+        remove(&[&path, &header_path(&path)])?;
     }
     report.ensure_jsonl(path.clone(), &identity, |report, sink| {
         let prompts = PromptText::of_mode(experiment, mode)?;

@@ -7,7 +7,7 @@ use repoformer::execute::guard::{Guard, Limits};
 use repoformer::execute::{self, Commands, Copies, Setup, Status, Template, Values};
 use repoformer::pipeline::Experiment;
 use repoformer::store::files;
-use repoformer::store::manifest::Manifest;
+use repoformer::store::manifest::{self, Manifest};
 use repoformer::task::TaskSet;
 use serde_json::{Map, Value, json};
 
@@ -158,8 +158,10 @@ impl Bench {
     /// Writes the manifest of each set of predictions beside the results, with the number of results.
     pub(super) fn write_manifest(&self, manifest: &Value, named: &[Named]) -> Result<()> {
         let path = self.settings.results.with_extension("manifest.json");
-        let known = files::read(&path).unwrap_or_default();
-        let mut all: Map<String, Value> = serde_json::from_slice(&known).unwrap_or_default();
+        let mut all = manifest::read(&path).unwrap_or_else(|damage| {
+            output::warning(format!("{damage}; written anew"));
+            Map::new()
+        });
         for (name, execution) in named {
             let mut record = manifest.clone();
             // How many were made depends on what was interrupted.
