@@ -218,7 +218,7 @@ fn forget_damaged_time(
     repository: &str,
 ) -> Result<()> {
     let path = experiment.layout.search_time(mode, repository);
-    let Ok(json) = std::fs::read(&path) else { return Ok(()) };
+    let Ok(json) = files::read(&path) else { return Ok(()) };
     if check(&json) != Seal::Broken && serde_json::from_slice::<SearchTime>(&json).is_ok() {
         return Ok(());
     }

@@ -11,6 +11,7 @@ use crate::retrieve::{Mode, Retrieval};
 use crate::store::artifact::{
     self, Columns, Header, Identity, LineSink, LineTotals, Payload, State,
 };
+use crate::store::files;
 
 /// Work that a stage did.
 #[derive(Debug, Default)]
@@ -396,7 +397,7 @@ pub(super) fn stale(path: &Path, reason: String, step: &Step) -> Error {
 /// One cannot be removed.
 pub(super) fn remove(files: &[&Path]) -> Result<()> {
     for file in files {
-        match std::fs::remove_file(file) {
+        match files::remove_file(file) {
             Err(e) if e.kind() != std::io::ErrorKind::NotFound => {
                 return Err(Error::writing(file, "remove this file", e));
             }

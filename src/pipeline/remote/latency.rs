@@ -9,8 +9,8 @@ use super::super::search;
 use super::super::stage::{Rebuilt, StageReport, remove};
 use crate::error::{Error, Result};
 use crate::retrieve::Mode;
-use crate::store::files;
 use crate::store::artifact::{header_path, write_file};
+use crate::store::files;
 use crate::store::jsonl::{self, At};
 use crate::store::seal::{Seal, check, seal};
 

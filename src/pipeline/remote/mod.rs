@@ -23,7 +23,6 @@ use crate::complete::server::{Answer, Completer, Entry, Failures, Journal, run, 
 use crate::error::{Error, Result};
 use crate::retrieve::Mode;
 use crate::store::artifact::{self, header_path};
-use crate::store::files;
 use crate::store::progress::Work;
 
 /// How far prompts are answered.

@@ -9,7 +9,6 @@ use super::text::Digest;
 use crate::error::Result;
 use crate::store::append_log::{AppendLog, LogKind};
 
-
 const LOG: LogKind = LogKind {
     begin: "{\"digest\":",
     line: "a time of a vector",
