@@ -98,7 +98,6 @@ fn search_repository(
         false => None,
     };
     for (mode, identity, mut search) in searches {
-        let mut took = None;
         report.ensure(layout.retrieval(mode, repository), &identity, |_| {
             let (index, built) = match &index {
                 Some((index, built)) => (index, *built),
@@ -110,16 +109,15 @@ fn search_repository(
             let time = built + begin.elapsed();
             let queries = &read.queries.queries;
             let embedding = read.dense.as_ref().and_then(|_| embedding_times(experiment, queries));
-            took = Some(SearchTime {
+            let time = SearchTime {
                 queries: queries.len(),
                 seconds: (time + embedding.iter().flatten().sum::<Duration>()).as_secs_f64(),
                 with_embedding: embedding.is_some(),
-            });
+            };
+            // It goes first: an artifact that is there is not searched for again, and its time would stay unknown.
+            keep_time(experiment, mode, repository, time)?;
             Ok(found)
         })?;
-        if let Some(time) = took {
-            keep_time(experiment, mode, repository, time)?;
-        }
     }
     Ok(())
 }

@@ -143,10 +143,15 @@ impl Folders {
     pub fn finish(self) -> Result<Vec<(String, usize)>> {
         let mut folders: Vec<(String, usize)> = self.files.into_iter().collect();
         folders.sort_unstable();
-        for (name, _) in &folders {
+        for (number, (name, _)) in folders.iter().enumerate() {
             let place = self.dir.join(name);
-            files::rename(self.temporary.path().join(name), &place)
-                .map_err(|e| Error::writing(&place, "put this folder in its place", e))?;
+            if let Err(e) = files::rename(self.temporary.path().join(name), &place) {
+                // All or none: what is in its place would refuse the next attempt.
+                for (name, _) in &folders[..number] {
+                    let _ = files::rename(self.dir.join(name), self.temporary.path().join(name));
+                }
+                return Err(Error::writing(&place, "put this folder in its place", e));
+            }
         }
         Ok(folders)
     }
