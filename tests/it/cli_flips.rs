@@ -121,9 +121,13 @@ impl Again<'_> {
                     });
                 // A header's damage is its artifact's.
                 let artifact = path.replace("/.", "/").replace(".header.json", "");
-                let is_named = [path.as_str(), &artifact].iter().any(|name| {
-                    ran.stderr.contains(*name) && !wanted.stderr.contains(&format!("{name}: "))
-                });
+                let new_lines = ran
+                    .stderr
+                    .lines()
+                    .filter(|line| !wanted.stderr.lines().any(|old| old == *line));
+                let is_named = new_lines
+                    .into_iter()
+                    .any(|line| line.contains(path.as_str()) || line.contains(&artifact));
                 let is_left = now.get(path) == Some(&damaged);
                 let end = match (is_named, is_same) {
                     (true, _) if ran.code == Some(2) && ran.stderr.contains("hint: ") => {

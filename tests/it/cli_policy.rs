@@ -235,7 +235,7 @@ fn a_trained_policy_is_a_file() {
     place
         .run(&[&sweep[..], &models].concat())
         .failed()
-        .says(&["learned.json: damaged", "`record_checksum`"]);
+        .says(&["this policy is damaged", "'record_checksum'", "policy train"]);
     let end = text.find(",\n  \"record_checksum\"").unwrap();
     let edited = text[..end].replace("\"indent\"", "\"moon\"") + "\n}\n";
     place.write("learned.json", edited);

@@ -262,6 +262,7 @@ const LATENCY: &[Field] = &[
     must("task_id", Text),
     may("row sample at_once", Count),
     may("retrieval_ms generation_ms decision_ms", Number),
+    may("record_checksum", Text),
     may("without_embedding", Flag),
 ];
 

@@ -10,7 +10,8 @@ use crate::error::{Error, Result};
 use crate::selective::policy::Example;
 use crate::selective::policy::features::{BUCKETS, Context, Hashed, Local, Request, Retrieved};
 use crate::store::artifact::write_file;
-use crate::store::{jsonl, seal};
+use crate::store::jsonl;
+use crate::store::seal::{self, Seal};
 
 /// Type name in the file.
 const FILE: &str = "repoformer-policy";
@@ -124,7 +125,10 @@ impl PolicyModel {
                 head.version
             )));
         }
-        seal::check_document(path, &text)?;
+        if seal::check(&text) == Seal::Broken {
+            let reason = "this policy is damaged: its checksum does not match; if you edited it, remove its field 'record_checksum'";
+            return Err(wrong(reason.into()));
+        }
         let policy: Self = serde_json::from_slice(&text)
             .map_err(|e| wrong(format!("this policy is damaged: {e}")))?;
         let known: Vec<String> = policy.policy.features().map(|(name, _)| name).collect();
