@@ -2,7 +2,7 @@
 
 use super::figures::Medium;
 use super::figures::chart::{self, Chart};
-use super::page::page_style;
+use super::page::{plain_policy, plain_style};
 use super::text::escape;
 
 /// A page with a table and charts.
@@ -145,14 +145,15 @@ fn url(path: &str) -> String {
 fn document(title: &str, finding: &str, main: &str) -> String {
     format!(
         "<!doctype html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
-         <meta http-equiv=\"Content-Security-Policy\" content=\"default-src 'none'; style-src 'unsafe-inline'; img-src data:\">\n\
-         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" content=\"{}\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n<meta name=\"referrer\" content=\"no-referrer\">\n\
          <meta name=\"generator\" content=\"repoformer {}\">\n\
          <meta name=\"color-scheme\" content=\"light dark\">\n<link rel=\"icon\" href=\"data:,\">\n\
-         <title>{title}</title>\n<style>\n{}\n</style>\n</head>\n<body>\n\
+         <title>{title}</title>\n<style>{}</style>\n</head>\n<body>\n\
          <header class=\"head\">\n<p class=\"kicker\"><span>Repository-level code completion</span></p>\n\
          <h1>{title}</h1>\n<p class=\"finding\">{finding}</p>\n</header>\n<main>\n{main}</main>\n</body>\n</html>\n",
+        plain_policy(),
         env!("CARGO_PKG_VERSION"),
-        page_style(),
+        plain_style(),
     )
 }

@@ -52,7 +52,7 @@ fn compress(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// Appends bytes in base64 (RFC 4648, section 4).
-fn base64(bytes: &[u8], text: &mut String) {
+pub(super) fn base64(bytes: &[u8], text: &mut String) {
     const SIGNS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
     text.reserve(bytes.len().div_ceil(3) * 4);
     for three in bytes.chunks(3) {

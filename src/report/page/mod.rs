@@ -1,6 +1,7 @@
 //! The page: fills the slots of a skeleton (`page.html`) with text, tables, figures and data.
 
 mod finding;
+mod policy;
 mod systems;
 
 use super::Report;
@@ -9,23 +10,9 @@ use super::figures::{Medium, gains, identifiers, length, means, outcomes};
 use super::group::Lengths;
 use super::text::escape;
 
-const SKELETON: &str = include_str!("page.html");
-const STYLES: [&str; 2] = [include_str!("page.css"), include_str!("tasks.css")];
-/// Concatenated into one closure: a later file uses definitions of an earlier one.
-const SCRIPTS: [&str; 7] = [
-    include_str!("script/store.js"),
-    include_str!("script/diff.js"),
-    include_str!("script/code.js"),
-    include_str!("script/state.js"),
-    include_str!("script/list.js"),
-    include_str!("script/task.js"),
-    include_str!("script/main.js"),
-];
+pub(super) use policy::{plain_policy, plain_style};
 
-/// Style sheet of pages without a list of tasks.
-pub(super) fn page_style() -> &'static str {
-    STYLES[0]
-}
+const SKELETON: &str = include_str!("page.html");
 
 /// Renders the main result.
 pub(super) fn finding(report: &Report) -> String {
@@ -55,8 +42,9 @@ pub(super) fn page(report: &Report) -> String {
 
 fn fill(slot: &str, report: &Report, lengths: &Lengths) -> String {
     match slot {
-        "style" => STYLES.concat(),
-        "script" => SCRIPTS.concat(),
+        "policy" => policy::policy(),
+        "style" => policy::style(),
+        "script" => policy::script(),
         "title" if report.title.trim().is_empty() => "Report".into(),
         "title" => escape(&report.title),
         "finding" => finding::html(report),

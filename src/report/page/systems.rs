@@ -116,8 +116,9 @@ fn mean_cell(
     let interval = mean.interval.map(shown);
     let _ = write!(
         html,
-        "<td><span class=\"value\">{:.2}</span> {}<span class=\"range\" aria-hidden=\"true\">\
-         <i style=\"left:{:.1}%;width:{:.1}%\"></i><b style=\"left:{:.1}%\"></b></span></td>",
+        "<td><span class=\"value\">{:.2}</span> {}<svg class=\"range\" aria-hidden=\"true\">\
+         <rect class=\"interval\" x=\"{:.1}%\" y=\"2\" width=\"{:.1}%\" height=\"4\" rx=\"2\"/>\
+         <rect class=\"mean\" x=\"{:.1}%\" width=\"2.5\" height=\"8\" transform=\"translate(-1.25)\"/></svg></td>",
         mean.mean * 100.0,
         interval.unwrap_or_default(),
         place(ends.low),
@@ -170,6 +171,7 @@ fn changes_cell(report: &Report, at: usize, html: &mut String) {
         ("better", changes.better, "▲&#xFE0E; "),
     ];
     let (mut counts, mut bars) = (String::new(), String::new());
+    let mut left = 0.0;
     for (name, count, sign) in parts {
         let share = 100.0 * count as f64 / all;
         let off = if count == 0 { " disabled" } else { "" };
@@ -180,12 +182,16 @@ fn changes_cell(report: &Report, at: usize, html: &mut String) {
              title=\"{system} {name}: {tasks}, {share:.1} %\"{off}>{sign}{shown}</button>"
         );
         if count > 0 {
-            let _ = write!(bars, "<i class=\"{name}\" style=\"flex-grow:{share:.2}\"></i>");
+            let _ = write!(
+                bars,
+                "<rect class=\"{name}\" x=\"{left:.2}%\" width=\"{share:.2}%\" height=\"9\"/>"
+            );
         }
+        left += share;
     }
     let _ = write!(
         html,
-        "<td class=\"verdicts\"><div class=\"counts\">{counts}</div><div class=\"stack\" aria-hidden=\"true\">{bars}</div></td>"
+        "<td class=\"verdicts\"><div class=\"counts\">{counts}</div><svg class=\"stack\" aria-hidden=\"true\">{bars}</svg></td>"
     );
 }
 

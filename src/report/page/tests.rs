@@ -1,7 +1,10 @@
 use super::super::tests::{alone, report};
-use super::super::{BaselineComparison, Report};
+use super::super::{BaselineComparison, ChartPage, IndexPage, Report};
 use super::finding::{html, signed};
+use super::policy::{SCRIPTS, STYLES};
 use super::*;
+use sha2::{Digest, Sha256};
+
 use crate::evaluate::statistics::Interval;
 
 #[test]
@@ -28,6 +31,50 @@ fn scripts_and_styles_stay_in_their_elements() {
             !source.contains("http:") && !source.contains("https:") && !source.contains("url(")
         );
         assert!(!source.contains("innerhtml"), "texts become text nodes");
+    }
+}
+
+/// Text between the first tags of a name.
+fn content<'a>(page: &'a str, name: &str) -> Option<&'a str> {
+    let (_, rest) = page.split_once(&format!("<{name}>"))?;
+    Some(rest.split_once(&format!("</{name}>"))?.0)
+}
+
+fn digest(text: &str) -> String {
+    let mut digest = String::new();
+    data::base64(&Sha256::digest(text), &mut digest);
+    digest
+}
+
+/// If this fails, write the digests that it names into `policy.rs`.
+#[test]
+fn policies_allow_the_pages_own_script_and_style_alone() {
+    let (chart, index) = (ChartPage::default().html(), IndexPage::default().html());
+    let pages = [("tasks", report().page()), ("chart", chart), ("index", index)];
+    for (name, page) in pages {
+        let (_, policy) = page.split_once("Content-Security-Policy\" content=\"").unwrap();
+        let (policy, _) = policy.split_once("\">").unwrap();
+        assert!(
+            policy.starts_with("default-src 'none'; ") && !policy.contains("unsafe"),
+            "{policy}"
+        );
+        assert!(!policy.contains("connect") && !policy.contains("http"), "{policy}");
+        let style = format!("style-src 'sha256-{}';", digest(content(&page, "style").unwrap()));
+        assert!(policy.contains(&style), "{name}: {style} is not in {policy}");
+        match content(&page, "script") {
+            None => assert!(name != "tasks" && !policy.contains("script"), "{name}: {policy}"),
+            Some(script) => {
+                let script = format!("script-src 'sha256-{}';", digest(script));
+                assert!(policy.contains(&script), "{name}: {script} is not in {policy}");
+            }
+        }
+        // The policy would break what is styled or run by an attribute.
+        let page = page.replace(content(&page, "script").unwrap_or("no script"), "");
+        let tags = page.split('<').skip(1).filter_map(|tag| tag.split_once('>')).map(|tag| tag.0);
+        for names in tags.flat_map(|tag| tag.split('"').step_by(2)) {
+            assert!(!names.contains(" style") && !names.contains(" on"), "{name}: {names}");
+        }
+        assert_eq!(page.matches("<style").count(), 1, "{name}");
     }
 }
 

@@ -217,6 +217,13 @@ impl Browser {
         fs::write(folder.join(format!("{name}.png")), bytes).unwrap();
     }
 
+    /// Number of things that the page's policy has stopped since the page was opened.
+    pub(crate) fn refusals(&mut self) -> usize {
+        self.eval("1"); // what the page has said by now has come before the answer
+        let said = self.events.iter().map(|event| &event["params"]["entry"]);
+        said.filter(|entry| entry["source"] == "security" && entry["level"] == "error").count()
+    }
+
     /// Nothing was complained of, and nothing was asked of any network, since the page was opened.
     pub(crate) fn assert_quiet(&mut self) {
         self.eval("1"); // what the page has said by now has come before the answer

@@ -6,7 +6,9 @@ function el(tag, attributes, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes ?? {})) {
     if (value === null || value === undefined || value === false) continue;
-    if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
+    // The page's policy forbids style attributes; single properties are free.
+    if (name === "style") for (const [property, length] of Object.entries(value)) element.style.setProperty(property, length);
+    else if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true ? "" : value);
   }
   for (const child of children.flat()) if (child !== null && child !== undefined) element.append(child);
@@ -55,7 +57,7 @@ const GRAMMARS = {
 const TINTS = ["comment", "string", "number", "keyword"];
 
 function grammarOf(language) {
-  return GRAMMARS[language] ?? GRAMMARS.other;
+  return Object.hasOwn(GRAMMARS, language) ? GRAMMARS[language] : GRAMMARS.other;
 }
 
 /** A fragment may begin within a docstring: then its first delimiter closes one, and there is an odd number of them. */
@@ -128,9 +130,24 @@ function appendLine(parent, line, ranges) {
   }
 }
 
+/** As many characters as are ever laid out of a text; one that is shown by its name is an element, and counts as twenty. */
+const MOST_CHARACTERS = 400_000;
+
 /** As much of a text as is ever laid out at once. */
 function clip(lines, most = 2000) {
-  return lines.length > most ? lines.slice(0, most) : lines;
+  let [shown, left] = [0, MOST_CHARACTERS];
+  while (shown < Math.min(lines.length, most) && left > 0) {
+    const line = lines[shown].slice(0, LONGEST_LINE);
+    left -= line.length + 20 * (line.match(HIDDEN)?.length ?? 0);
+    shown += 1;
+  }
+  return shown < lines.length ? lines.slice(0, shown) : lines;
+}
+
+/** Says how many lines are not shown, if any. */
+function linesCut(lines, shown, where = "") {
+  const cut = lines.length - shown.length;
+  return cut ? el("p", { class: "cut-off" }, `… ${grouped(cut)} more lines${where}`) : null;
 }
 
 /** For tints, lines are cut as they are shown. */
@@ -154,6 +171,6 @@ function codeBlock(lines, { language, first = null, marks, classes, mayBeginInSt
     row.append(text);
     block.append(row);
   });
-  if (lines.length > shown.length) block.append(el("p", { class: "cut-off" }, `… ${grouped(lines.length - shown.length)} more lines`));
+  block.append(linesCut(lines, shown) ?? "");
   return block;
 }

@@ -2,6 +2,10 @@
 
 /** Tables of the comparison hold at most this many cells; larger pieces count as different altogether. */
 const MOST_CELLS = 4_000_000;
+/** Cells that are left to one target and its prediction: texts made to be slow are compared line by line only. */
+let cellsLeft = 0;
+/** As many words of a line as say how much it resembles others. */
+const MOST_WORDS = 64;
 
 /** Pairs of places of a longest common subsequence, in order. `same(i, j)` compares an item of each. */
 function commonSubsequence(lengthA, lengthB, same) {
@@ -12,7 +16,8 @@ function commonSubsequence(lengthA, lengthB, same) {
   const pairs = [];
   for (let at = 0; at < start; at += 1) pairs.push([at, at]);
   const [rows, columns] = [lengthA - start - end, lengthB - start - end];
-  if (rows > 0 && columns > 0 && rows * columns <= MOST_CELLS) {
+  if (rows > 0 && columns > 0 && rows * columns <= Math.min(MOST_CELLS, cellsLeft)) {
+    cellsLeft -= rows * columns;
     const width = columns + 1;
     const longest = new Uint16Array((rows + 1) * width);
     for (let i = rows - 1; i >= 0; i -= 1) {
@@ -93,7 +98,9 @@ function refine(a, b, marksA, marksB) {
  * and with both numbers are equal but for indentation.
  */
 function diffLines(target, prediction) {
-  const equal = (i, j) => target[i].trim() === prediction[j].trim();
+  cellsLeft = 4 * MOST_CELLS;
+  const [wanted, found] = [target, prediction].map((lines) => lines.map((line) => line.trim()));
+  const equal = (i, j) => wanted[i] === found[j];
   const rows = [];
   let [i, j] = [0, 0];
   for (const [nextI, nextJ] of [...commonSubsequence(target.length, prediction.length, equal), [target.length, prediction.length]]) {
@@ -133,7 +140,7 @@ function whole(line) {
 /** Pairs of lines, in order, whose resemblances sum up to the most. */
 function mostAlike(target, prediction, fromA, fromB, rows, columns) {
   const bags = (lines, from, count) =>
-    Array.from({ length: count }, (_, at) => new Set(wordsOf(lines[from + at].trim()).map((word) => word.text).filter((text) => text.trim())));
+    Array.from({ length: count }, (_, at) => new Set(wordsOf(lines[from + at].trim()).map((word) => word.text).filter((text) => text.trim()).slice(0, MOST_WORDS)));
   const [bagsA, bagsB] = [bags(target, fromA, rows), bags(prediction, fromB, columns)];
   const alike = (i, j) => {
     let shared = 0;

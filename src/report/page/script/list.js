@@ -90,7 +90,7 @@ const list = {
       "div",
       {
         class: `row${place === this.at ? " current" : ""}${task === state.task ? " open" : ""}`, id: `row-${place}`, role: "option",
-        style: `top:${place * ROW_HEIGHT}px`, "data-place": place, "aria-selected": String(task === state.task),
+        style: { top: `${place * ROW_HEIGHT}px` }, "data-place": place, "aria-selected": String(task === state.task),
         "aria-setsize": this.tasks.length, "aria-posinset": place + 1,
       },
       outcomeSign(task),
@@ -173,6 +173,6 @@ function outcomeSign(task) {
 function gainCell(gain) {
   const side = gain > 0 ? "better" : gain < 0 ? "worse" : "same";
   const wide = `${Math.abs(gain ?? 0) / 200}%`;
-  const bar = el("i", { class: side, style: gain < 0 ? `right:50%;width:${wide}` : `left:50%;width:${wide}` });
+  const bar = el("i", { class: side, style: { [gain < 0 ? "right" : "left"]: "50%", width: wide } });
   return el("span", { class: "gain" }, el("span", { class: side }, signedPoints(gain)), el("span", { class: "bar", "aria-hidden": "true" }, bar));
 }

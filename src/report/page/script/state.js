@@ -80,7 +80,7 @@ function sorted() {
   const key = `${state.sort} ${state.system}`;
   if (order.key === key) return order.tasks;
   const [, name, system, down] = /^(\w+)(?:\.(\d+))?(-?)$/.exec(state.sort) ?? [null, "row", undefined, ""];
-  const value = SORTS[name] ?? SORTS.row;
+  const value = Object.hasOwn(SORTS, name) ? SORTS[name] : SORTS.row;
   const values = data.tasks.id.map((_, task) => value(task, Number(system ?? 0)));
   const sign = down ? -1 : 1;
   const tasks = values.map((_, task) => task);

@@ -83,13 +83,17 @@ function predictionParts(task, texts, outcome, language) {
     ];
   }
   const [target, prediction] = withoutIndent([trimmed(texts.target), trimmed(outcome.prediction)]);
-  const rows = diffLines(short(clip(target)), short(clip(prediction)));
-  const agree = rows.every(({ a, b, marksA, marksB }) => a !== null && b !== null && marksA.length + marksB.length === 0);
+  const [targetShown, predictionShown] = [clip(target), clip(prediction)];
+  const rows = diffLines(short(targetShown), short(predictionShown));
+  // All of them, not what is shown of them.
+  const agree = target.length === prediction.length && target.every((line, at) => line.trim() === prediction[at].trim());
   const sides = sideBySide(target);
   const change = agree ? null : el("button", { type: "button", class: "quiet", "data-view": sides ? "below" : "beside", title: "Change the view (v)" }, sides ? "one below the other" : "side by side");
   const parts = [
     el("div", { class: "part-head" }, el("h4", {}, "Target and prediction"), valuesLine(task), change),
-    agree ? agreement(target, language) : (sides ? diffBeside : diffBelow)(target, prediction, rows, language),
+    agree ? agreement(target, language) : (sides ? diffBeside : diffBelow)(targetShown, predictionShown, rows, language),
+    agree ? null : linesCut(target, targetShown, " of the target"),
+    agree ? null : linesCut(prediction, predictionShown, " of the prediction"),
   ];
   if (outcome.raw) parts.push(rawPart(outcome.raw, outcome.prediction, language));
   return parts;
@@ -124,7 +128,11 @@ function valuesLine(task) {
 function withoutIndent(texts) {
   const lines = texts.flat().filter((line) => line.trim() !== "");
   let indent = /^[ \t]*/.exec(lines[0] ?? "")[0];
-  for (const line of lines) while (!line.startsWith(indent)) indent = indent.slice(0, -1);
+  for (const line of lines) {
+    let shared = 0;
+    while (shared < indent.length && line[shared] === indent[shared]) shared += 1;
+    indent = indent.slice(0, shared);
+  }
   return texts.map((text) => text.map((line) => (line.startsWith(indent) ? line.slice(indent.length) : line.trimStart())));
 }
 

@@ -1,0 +1,59 @@
+//! Scripts, style sheets and content security policy of every page: nothing is loaded or sent, and nothing works but the
+//! program's own script and style sheets.
+//!
+//! The digests are constants, as scripts and style sheets are: a test computes them and names those that are out of date.
+
+/// Style sheets: that of every page, and that of its tasks.
+pub(super) const STYLES: [&str; 2] = [include_str!("page.css"), include_str!("tasks.css")];
+/// Concatenated into one closure: a later file uses definitions of an earlier one.
+pub(super) const SCRIPTS: [&str; 7] = [
+    include_str!("script/store.js"),
+    include_str!("script/diff.js"),
+    include_str!("script/code.js"),
+    include_str!("script/state.js"),
+    include_str!("script/list.js"),
+    include_str!("script/task.js"),
+    include_str!("script/main.js"),
+];
+
+/// SHA-256, in base64, of the style sheet of a page with tasks.
+const STYLE: &str = "MA8hq/P0NL2uZ9AXVebT4XoKQoOI0BOwTZxJJysUpZU=";
+/// SHA-256 of the style sheet of a page without tasks.
+const PLAIN_STYLE: &str = "ASzOl0y2/BK27SfW6aVroIUCLdgrihNZsPD+D+iG5Nc=";
+/// SHA-256 of the script.
+const SCRIPT: &str = "JRRV0IC+L5xSP2S0lnnXtbBMAFn5vTaOEZD40du2ots=";
+
+/// Content of the `<style>` of a page with tasks.
+pub(super) fn style() -> String {
+    format!("\n{}", STYLES.concat())
+}
+
+/// Content of the `<style>` of a page without tasks.
+pub(in crate::report) fn plain_style() -> String {
+    format!("\n{}", STYLES[0])
+}
+
+/// Content of the `<script>`: one closure.
+pub(super) fn script() -> String {
+    format!("\n(() => {{\n\"use strict\";\n{}}})();\n", SCRIPTS.concat())
+}
+
+/// Policy of a page with tasks. Not even its own script may make markup of a text.
+pub(super) fn policy() -> String {
+    format!(
+        "{}; script-src 'sha256-{SCRIPT}'; require-trusted-types-for 'script'; trusted-types 'none'",
+        of_style(STYLE)
+    )
+}
+
+/// Policy of a page without tasks: no script works.
+pub(in crate::report) fn plain_policy() -> String {
+    of_style(PLAIN_STYLE)
+}
+
+/// The empty icon is the only thing that a page asks for, of itself.
+fn of_style(digest: &str) -> String {
+    format!(
+        "default-src 'none'; style-src 'sha256-{digest}'; img-src data:; base-uri 'none'; form-action 'none'"
+    )
+}
