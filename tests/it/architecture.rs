@@ -76,6 +76,18 @@ fn a_chapter_imports_only_from_those_before_it() {
     assert!(backwards.is_empty(), "{}", backwards.join("\n"));
 }
 
+/// It is no longer maintained: whoever replaces it touches one folder.
+#[test]
+fn bincode_stays_behind_its_module() {
+    let files = walkdir::WalkDir::new(root().join("src")).into_iter().flatten();
+    let named = files
+        .filter(|file| fs::read_to_string(file.path()).is_ok_and(|text| text.contains("bincode")));
+    let named: Vec<PathBuf> = named.map(walkdir::DirEntry::into_path).collect();
+    assert!(!named.is_empty());
+    let module = root().join("src/store/artifact");
+    assert!(named.iter().all(|file| file.starts_with(&module)), "{named:?}");
+}
+
 #[test]
 fn no_files_import_each_other_in_a_circle() {
     for of in [library(), binary()] {
