@@ -48,14 +48,14 @@ impl Address {
         if rest.split(['/', '?', '#']).next().is_none_or(str::is_empty) {
             return Err(wrong("the URL has no host".into(), example()));
         }
-        let uri: Uri = given.parse().map_err(|e| wrong(format!("not a URL: {e}"), example()))?;
-        let authority = uri.authority().map_or("", |authority| authority.as_str());
-        if authority.contains('@') {
+        if user_end(rest).is_some() {
             let hint = format!(
                 "take it out, and set the environment variable {DEFAULT_KEY_VARIABLE} to the server's key"
             );
             return Err(wrong("the URL holds a user name or key".into(), hint));
         }
+        let uri: Uri = given.parse().map_err(|e| wrong(format!("not a URL: {e}"), example()))?;
+        let authority = uri.authority().map_or("", |authority| authority.as_str());
         let host = uri.host().unwrap_or_default();
         let port = authority.strip_prefix(host).unwrap_or_default();
         if !port.is_empty() && uri.port_u16().is_none_or(|port| port == 0) {
@@ -70,6 +70,11 @@ impl Address {
             query: uri.query().map(|q| format!("?{q}")).unwrap_or_default(),
             local: is_local(host),
         })
+    }
+
+    /// The query of every request: `?name=value`, or empty.
+    pub(super) fn query(&self) -> &str {
+        &self.query
     }
 
     /// Returns the URL of a request. A path that begins with `/v1/` is below the API's version, any other beside it.
@@ -109,17 +114,28 @@ fn is_local(host: &str) -> bool {
     host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
 }
 
+/// Place of the `@` that ends a user name or key. A key may hold what ends a host: then its beginning looks like a wrong port.
+fn user_end(after_scheme: &str) -> Option<usize> {
+    let authority = after_scheme.split(['/', '?', '#']).next().unwrap_or_default();
+    let port = authority.rsplit_once(':').map_or("", |(_, port)| port);
+    let is_wrong = !port.bytes().all(|byte| byte.is_ascii_digit() || byte == b']');
+    if authority.contains('@') {
+        let start = after_scheme.split('?').next().unwrap_or_default();
+        return start.rfind('@');
+    }
+    if is_wrong { after_scheme.rfind('@') } else { None }
+}
+
 /// A URL for messages: without user name, password, and the values of its query.
 pub(super) fn masked(url: &str) -> String {
-    let (start, query) =
-        url.split_once('?').map_or((url, None), |(start, query)| (start, Some(query)));
-    let (scheme, rest) = start.split_at(start.find("://").map_or(0, |at| at + 3));
-    let (authority, path) = rest.split_at(rest.find('/').unwrap_or(rest.len()));
-    let authority = match authority.rsplit_once('@') {
-        Some((_, host)) => format!("{MASK}@{host}"),
-        None => authority.into(),
+    let (scheme, rest) = url.split_at(url.find("://").map_or(0, |at| at + 3));
+    let (user, rest) = match user_end(rest) {
+        Some(end) => (format!("{MASK}@"), &rest[end + 1..]),
+        None => (String::new(), rest),
     };
-    let mut shown = format!("{scheme}{authority}{path}");
+    let (start, query) =
+        rest.split_once('?').map_or((rest, None), |(start, query)| (start, Some(query)));
+    let mut shown = format!("{scheme}{user}{start}");
     for (at, pair) in query.into_iter().flat_map(|q| q.split('&')).enumerate() {
         shown.push(if at == 0 { '?' } else { '&' });
         shown.push_str(&match pair.split_once('=') {
@@ -172,6 +188,7 @@ mod tests {
             ("http://h:0", "is not a port", "65535"),
             ("http://h:x", "is not a port", "65535"),
             ("http://h o", "not a URL", "http://localhost"),
+            ("http://u:sk/123@h/v1", "user name or key", "REPOFORMER_API_KEY"),
             ("http://sk-123@h/v1", "user name or key", "REPOFORMER_API_KEY"),
         ] {
             let error = Address::parse(url).unwrap_err();
@@ -186,6 +203,10 @@ mod tests {
         assert_eq!(masked("http://h:1/v1"), "http://h:1/v1");
         assert_eq!(masked("http://u:p@h/v1?key=K&x&v=2"), "http://***@h/v1?key=***&***&v=***");
         assert_eq!(masked("u:p@h/v1"), "***@h/v1");
+        // Keys with the characters that end a host.
+        assert_eq!(masked("http://u:a/b?c@h/v1?d=e"), "http://***@h/v1?d=***");
+        assert_eq!(masked("http://u:a/b@c@h:1/v1"), "http://***@h:1/v1");
+        assert_eq!(masked("http://[::1]:8/@x?a=b@c"), "http://[::1]:8/@x?a=***");
     }
 
     #[test]

@@ -201,7 +201,7 @@ _ if too_long => {
             "send shorter texts, or start the server with a larger batch; llama.cpp calls it 'ubatch-size' for vectors"
                 .into()
         }
-        401 | 403 if context.key.is_some() => {
+        401 | 403 if context.key.is_some_and(|key| key.header().is_some()) => {
             format!("check the key in the environment variable {variable}")
         }
         401 | 403 => format!("set the environment variable {variable} to the server's key"),

@@ -73,6 +73,7 @@ impl Endpoint {
     ) -> Result<Self> {
         let address = Address::parse(url)?;
         let key = Key::from_environment(url, settings.key_variable.as_deref(), variable)?;
+        let key = Key::with_query(key, address.query());
         let mut config = ureq::Agent::config_builder()
             .timeout_global(Some(settings.timeout))
             .timeout_connect(Some(settings.connect_timeout))
@@ -260,8 +261,8 @@ impl Endpoint {
 
     /// Adds the server's key to a request.
     fn with_key<Body>(&self, request: ureq::RequestBuilder<Body>) -> ureq::RequestBuilder<Body> {
-        match &self.key {
-            Some(key) => request.header("authorization", key.header()),
+        match self.key.as_ref().and_then(Key::header) {
+            Some(header) => request.header("authorization", header),
             None => request,
         }
     }

@@ -15,12 +15,16 @@ use crate::error::{Error, Result};
 /// contain.
 const PART: usize = 12;
 
-/// A server's key.
+/// Words in the names of a URL's parameters that hold keys.
+const KEY_WORDS: [&str; 6] = ["key", "token", "secret", "sig", "pass", "auth"];
+
+/// A server's key, from the environment or in the query of its URL.
 #[derive(Clone)]
 pub(super) struct Key {
+    /// Empty where the URL alone holds keys.
     secret: String,
-    header: HeaderValue,
-    /// Each part of it; none of a short one.
+    header: Option<HeaderValue>,
+    /// Each part of every key, as it is and as a URL has it; none of a short one.
     parts: FxHashSet<[u8; PART]>,
 }
 
@@ -58,20 +62,53 @@ impl Key {
             .ok()
             .filter(|_| secret.bytes().all(|byte| byte.is_ascii_graphic()))?;
         header.set_sensitive(true);
-        let parts = secret.as_bytes().windows(PART).filter_map(|part| part.try_into().ok());
-        Some(Self { secret: secret.into(), header, parts: parts.collect() })
+        let mut key =
+            Self { secret: secret.into(), header: Some(header), parts: FxHashSet::default() };
+        key.add(secret);
+        key.add(&url_encoded(secret));
+        Some(key)
     }
 
-    /// The header that carries it.
-    pub(super) fn header(&self) -> &HeaderValue {
-        &self.header
+    /// A key with those that the query of a URL holds (`?api-key=…`): servers repeat them, too.
+    pub(super) fn with_query(key: Option<Self>, query: &str) -> Option<Self> {
+        let pairs = query.trim_start_matches('?').split('&');
+        let secrets: Vec<&str> = pairs
+            .filter_map(|pair| pair.split_once('='))
+            .filter(|(name, value)| {
+                let name = name.to_ascii_lowercase();
+                value.len() >= PART && KEY_WORDS.iter().any(|word| name.contains(word))
+            })
+            .map(|(_, value)| value)
+            .collect();
+        if secrets.is_empty() {
+            return key;
+        }
+        let none = || Self { secret: String::new(), header: None, parts: FxHashSet::default() };
+        let mut key = key.unwrap_or_else(none);
+        for secret in secrets {
+            key.add(secret);
+            key.add(&url_decoded(secret));
+        }
+        Some(key)
+    }
+
+    fn add(&mut self, secret: &str) {
+        let parts = secret.as_bytes().windows(PART);
+        self.parts.extend(parts.filter_map(|part| <[u8; PART]>::try_from(part).ok()));
+    }
+
+    /// The header that carries it; none where the URL does.
+    pub(super) fn header(&self) -> Option<&HeaderValue> {
+        self.header.as_ref()
     }
 
     /// A message without the key, however short it is, and without long parts of it.
     pub(super) fn masked(&self, message: &[u8]) -> Vec<u8> {
         let mut is_secret = vec![false; message.len()];
-        for found in memchr::memmem::find_iter(message, self.secret.as_bytes()) {
-            is_secret[found..found + self.secret.len()].fill(true);
+        if !self.secret.is_empty() {
+            for found in memchr::memmem::find_iter(message, self.secret.as_bytes()) {
+                is_secret[found..found + self.secret.len()].fill(true);
+            }
         }
         self.mark_parts(message, &mut is_secret);
         without(message, &is_secret)
@@ -84,7 +121,7 @@ impl Key {
         if !is_secret.contains(&true) {
             return Cow::Borrowed(text);
         }
-        // The key is ASCII, so no character is split.
+        // Keys are ASCII, so no character is split.
         Cow::Owned(String::from_utf8_lossy(&without(text.as_bytes(), &is_secret)).into_owned())
     }
 
@@ -120,6 +157,40 @@ impl Key {
             }
         }
     }
+}
+
+/// A text as the query of a URL has it.
+fn url_encoded(text: &str) -> String {
+    let mut url = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                url.push(char::from(byte));
+            }
+            other => url += &format!("%{other:02X}"),
+        }
+    }
+    url
+}
+
+/// The ASCII text of a URL's value; what is no encoding stays.
+fn url_decoded(value: &str) -> String {
+    let mut pieces = value.split('%');
+    let mut text = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let byte = piece.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match byte.filter(u8::is_ascii) {
+            Some(byte) => {
+                text.push(char::from(byte));
+                text += &piece[2..];
+            }
+            None => {
+                text.push('%');
+                text += piece;
+            }
+        }
+    }
+    text
 }
 
 /// A text with each marked run replaced.
@@ -160,6 +231,23 @@ mod tests {
             (&*word.masked_text("EMPTY"), &*word.masked(b"wrong key EMPTY")),
             ("EMPTY", &b"wrong key ***"[..])
         );
+    }
+
+    #[test]
+    fn keys_in_urls_are_masked_in_both_forms() {
+        let key =
+            Key::with_query(None, "?api-version=2024-10-21-preview&api-key=ab%2Bcdefghijklm%2Fn")
+                .unwrap();
+        assert_eq!(key.header(), None);
+        let text = |text| key.masked_text(text).into_owned();
+        assert_eq!(text("no ab+cdefghijklm/n here"), "no *** here");
+        assert_eq!(text("?api-key=ab%2Bcdefghijklm%2Fn"), "?api-key=***");
+        assert_eq!(text("2024-10-21-preview"), "2024-10-21-preview");
+        assert_eq!(key.masked(b"x ab+cdefghijklm/n"), b"x ***");
+        assert!(Key::with_query(None, "?key=short&api-version=2024-10-21-preview").is_none());
+        // A key of the environment in a URL.
+        let key = Key::with_query(Key::new("sk-live+0a1b/2c3d"), "").unwrap();
+        assert_eq!(key.masked_text("?key=sk-live%2B0a1b%2F2c3d."), "?key=***.");
     }
 
     proptest! {

@@ -30,6 +30,8 @@ mod cli_paper;
 mod cli_policy;
 #[cfg(target_os = "linux")]
 mod cli_progress;
+#[cfg(target_os = "linux")]
+mod cli_secrets;
 mod cli_shown;
 mod cli_tables;
 mod cli_verbalize;

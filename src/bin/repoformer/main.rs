@@ -119,6 +119,7 @@ enum Command {
 }
 
 fn main() -> ExitCode {
+    keep_keys_in_memory();
     commands::completions::answer(Cli::command);
     let cli = match Cli::try_parse() {
         Ok(cli) => cli,
@@ -136,6 +137,15 @@ fn main() -> ExitCode {
             output::error(&error);
             ExitCode::from(2)
         }
+    }
+}
+
+/// Lets no core dump, and no debugger of the same user, show the keys of servers; without any, crashes can be examined.
+fn keep_keys_in_memory() {
+    #[cfg(target_os = "linux")]
+    if settings::KEY_VARIABLES.iter().any(|(_, name)| std::env::var_os(name).is_some()) {
+        // It fails for no value but a wrong one.
+        let _ = nix::sys::prctl::set_dumpable(false);
     }
 }
 

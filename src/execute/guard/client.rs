@@ -162,6 +162,12 @@ impl Guard {
             .stderr(Stdio::inherit())
             // An interrupt at the terminal ends the program; its guards then end the commands, and themselves.
             .process_group(0);
+        // Keys of servers among them: a guard lives beside the command, and needs none.
+        for (name, _) in std::env::vars_os() {
+            if name.to_string_lossy().starts_with("REPOFORMER_") {
+                command.env_remove(name);
+            }
+        }
         let mut child = command.spawn()?;
         let stdin = child.stdin.take();
         let mut line = serde_json::to_vec(order)?;

@@ -10,7 +10,7 @@ use repoformer::error::{self, Access, Error, did_you_mean, nearest};
 use repoformer::store::files;
 
 use super::declaration::{Given, Group, PREFIX, Setting, Values, variable};
-use super::declared::{BUNDLED, SETTINGS, declared, profiles};
+use super::declared::{BUNDLED, KEY_VARIABLES, SETTINGS, declared, profiles};
 use super::flags::SettingFlags;
 use crate::output::fail;
 
@@ -351,6 +351,14 @@ impl Settings {
         let line = |setting: &Setting| {
             let key = setting.key;
             let text = match self.values.get(key) {
+                // Output is kept and passed on: in files, in logs of experiments.
+                Some(known) if may_hold_key(setting, &known.values) => {
+                    return format!(
+                        "{:<48} # {}, not shown: its URL may hold a key",
+                        format!("# {key} ="),
+                        self.source(key)
+                    );
+                }
                 Some(known) => format!("{key} = {}", toml_value(setting, &known.values)),
                 None => format!("# {key} ="),
             };
@@ -369,6 +377,12 @@ impl Settings {
         }
         lines
     }
+}
+
+/// Whether it is a URL with a user name or a query.
+fn may_hold_key(setting: &Setting, values: &[String]) -> bool {
+    let is_url = KEY_VARIABLES.iter().any(|(key, _)| *key == setting.key);
+    is_url && values.iter().any(|url| url.contains(['?', '@']))
 }
 
 fn toml_value(setting: &Setting, values: &[String]) -> String {

@@ -1,0 +1,397 @@
+//! Keys of servers stay in memory: every byte that commands leave and say is searched for them, whatever the servers do.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use crate::support::{Place, Ran, TARGETS, jsonl};
+
+/// A key whose URL-encoded form is another text.
+const KEY: &str = "sk-live+0a1b/2c3d=4e5f&6a7b8c9d0e1f2a3b4c5d";
+/// The key of the policy's server.
+const POLICY_KEY: &str = "pk-test+Zy9x/Wv8u=Ts7r&Qp6oNm5lKj4iHg3fEd2c";
+
+/// A server on this machine that keeps every request as it came.
+struct Recorder {
+    host: String,
+    requests: Arc<Mutex<Vec<String>>>,
+}
+
+impl Recorder {
+    /// `answer` makes the whole answer of a request's head and body.
+    fn start(answer: impl Fn(&str, &Value) -> String + Send + Sync + 'static) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let host = listener.local_addr().unwrap().to_string();
+        let (requests, answer) = (Arc::new(Mutex::new(Vec::new())), Arc::new(answer));
+        let seen: Arc<Mutex<Vec<String>>> = Arc::clone(&requests);
+        std::thread::spawn(move || {
+            for stream in listener.incoming().flatten() {
+                let (seen, answer) = (Arc::clone(&seen), Arc::clone(&answer));
+                std::thread::spawn(move || {
+                    let mut reader = BufReader::new(stream);
+                    let mut head = String::new();
+                    while !head.ends_with("\r\n\r\n") {
+                        if reader.read_line(&mut head).unwrap_or(0) == 0 {
+                            break;
+                        }
+                    }
+                    let lower = head.to_lowercase();
+                    let length = lower.split("content-length: ").nth(1);
+                    let length = length.and_then(|rest| rest.lines().next()?.parse().ok());
+                    let mut body = vec![0; length.unwrap_or(0)];
+                    let _ = reader.read_exact(&mut body);
+                    seen.lock().unwrap().push(head.clone());
+                    let body = serde_json::from_slice(&body).unwrap_or_default();
+                    let _ = reader.get_mut().write_all(answer(&head, &body).as_bytes());
+                });
+            }
+        });
+        Self { host, requests }
+    }
+
+    fn url(&self) -> String {
+        format!("http://{}", self.host)
+    }
+
+    fn requests(&self) -> Vec<String> {
+        self.requests.lock().unwrap().clone()
+    }
+}
+
+fn path_of(head: &str) -> &str {
+    head.split(' ').nth(1).unwrap_or("")
+}
+
+fn response(status: &str, headers: &str, body: &str) -> String {
+    let length = body.len();
+    format!(
+        "HTTP/1.1 {status}\r\nContent-Length: {length}\r\nConnection: close\r\n{headers}\r\n{body}"
+    )
+}
+
+/// A model that completes, embeds, and says how likely `<cc>` is.
+fn sound(head: &str, body: &Value) -> String {
+    let path = path_of(head);
+    let answer = if let Some(texts) = body["input"].as_array() {
+        let one = |(index, text): (usize, &Value)| json!({"index": index, "embedding": [1, text.as_str().unwrap().len()]});
+        json!({"data": texts.iter().enumerate().map(one).collect::<Vec<_>>()})
+    } else if body.is_null() {
+        json!({"data": [{"id": "tiny"}]})
+    } else if body.get("logit_bias").is_some() || body["max_tokens"] == 1 {
+        let likely = json!({"<cc>": -0.5, "x": -1.0});
+        let logprobs =
+            json!({"tokens": ["<cc>"], "token_logprobs": [-0.5], "top_logprobs": [likely]});
+        json!({"choices": [{"index": 0, "text": "<cc>", "finish_reason": "length", "logprobs": logprobs}]})
+    } else if path.contains("/chat/") {
+        let message = json!({"role": "assistant", "content": "x = 1"});
+        json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]})
+    } else {
+        json!({"choices": [{"index": 0, "text": "x = 1", "finish_reason": "stop"}]})
+    };
+    response("200 OK", "Content-Type: application/json\r\n", &answer.to_string())
+}
+
+/// RFC 4648, section 4, without padding: what stands whole in the encoding of any longer text too.
+fn base64(bytes: &[u8]) -> String {
+    const SIGNS: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let sign = |three: &[u8], place: usize| {
+        let bits = u32::from(three[0]) << 16 | u32::from(three[1]) << 8 | u32::from(three[2]);
+        char::from(SIGNS[(bits >> (18 - 6 * place)) as usize & 63])
+    };
+    let signs = bytes.chunks_exact(3).flat_map(|three| (0..4).map(move |place| sign(three, place)));
+    signs.collect()
+}
+
+fn url_encoded(text: &str) -> String {
+    let encode = |byte: u8| match byte {
+        b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' => char::from(byte).to_string(),
+        _ => format!("%{byte:02X}"),
+    };
+    text.bytes().map(encode).collect()
+}
+
+/// Every twelve characters of a key, as it is, in an URL, and in base64 wherever in a text it begins.
+fn forms(key: &str) -> Vec<String> {
+    let mut whole = vec![key.to_owned(), url_encoded(key), url_encoded(key).to_lowercase()];
+    whole.extend((0..3).map(|at| base64(&key.as_bytes()[at..])));
+    whole.push(key.bytes().map(|byte| format!("{byte:02x}")).collect());
+    let parts = whole.iter().flat_map(|text| text.as_bytes().windows(12));
+    parts.map(|part| str::from_utf8(part).unwrap().to_owned()).collect()
+}
+
+fn assert_no_key(bytes: &[u8], what: &str) {
+    for form in [KEY, POLICY_KEY].into_iter().flat_map(forms) {
+        let found = memchr::memmem::find(bytes, form.as_bytes());
+        assert!(found.is_none(), "{what} has '{form}' of a key");
+    }
+}
+
+#[test]
+fn base64_and_urls_are_searched_for() {
+    assert_eq!(base64(b"foobar"), "Zm9vYmFy"); // RFC 4648, section 10
+    assert_eq!(url_encoded("a+b/c"), "a%2Bb%2Fc");
+    let told = std::panic::catch_unwind(|| assert_no_key(&KEY.as_bytes()[9..21], "a part"));
+    assert!(told.is_err());
+    let inside = format!("user:{KEY}");
+    let told =
+        std::panic::catch_unwind(|| assert_no_key(base64(inside.as_bytes()).as_bytes(), "x"));
+    assert!(told.is_err());
+}
+
+/// The words of a command line; `URL` and `QUERY` stand for the server's address, without and with the key in its query.
+const COMMANDS: [&str; 13] = [
+    "run --mode none,rg1 --endpoint URL --model tiny --max-tokens 8 --report page --verbose",
+    "run --mode none --endpoint QUERY --model tiny --max-tokens 8 --report page --verbose",
+    "complete --mode none --endpoint URL --model tiny --max-tokens 8 --verbose --retry-failed",
+    "complete --prompts prompts.jsonl --endpoint URL --model tiny --max-tokens 8 --api chat",
+    "complete --prompts prompts.jsonl --endpoint QUERY --model tiny --max-tokens 8 --journal own.jsonl",
+    "run --unit chunks --vectorizer dense --mode none,rg1 --endpoint URL --embedding-model tiny --verbose",
+    "run --unit chunks --prompt-style starcoder --mode none,rg1 --endpoint URL --model tiny --max-tokens 8 \
+     --policy self@greedy --policy-endpoint QUERY --policy-model-name tiny --cache-dir policy --verbose",
+    "doctor --endpoint URL --verbose",
+    "doctor --endpoint QUERY --format json",
+    "run --endpoint QUERY --model tiny --show-settings",
+    "run --endpoint QUERY --model tiny --dry-run --verbose",
+    "run --api-key KEY",
+    "complete --prompts prompts.jsonl --endpoint http://user:KEY@model.invalid --model tiny",
+];
+
+/// Plays all commands against a server and gives what was said.
+fn play(place: &Place, name: &str, url: &str) -> String {
+    let query = format!("{url}/v1?api-key={}", url_encoded(KEY));
+    let mut said = String::new();
+    for command in COMMANDS {
+        let words: Vec<String> = command
+            .split_whitespace()
+            .map(|word| word.replace("URL", url).replace("QUERY", &query).replace("KEY", KEY))
+            .collect();
+        let words: Vec<&str> = words.iter().map(String::as_str).collect();
+        let has_tasks = ["--prompts", "doctor", "KEY"].iter().all(|word| !command.contains(word));
+        let words = if has_tasks { place.args(&words) } else { words };
+        let temporary = place.path("tmp");
+        std::fs::create_dir_all(&temporary).unwrap();
+        let mut run = place.command(&words);
+        run.env("REPOFORMER_API_KEY", KEY).env("REPOFORMER_POLICY_API_KEY", POLICY_KEY);
+        run.env("TMPDIR", &temporary).env("HOME", &temporary);
+        let ran = Ran::of(run.output().unwrap());
+        for (stream, text) in [("stdout", &ran.stdout), ("stderr", &ran.stderr)] {
+            assert_no_key(text.as_bytes(), &format!("{name}: {stream} of {command}"));
+        }
+        said += &ran.stderr;
+    }
+    said
+}
+
+fn assert_nothing_left(place: &Place, name: &str, least: usize) {
+    let files = walkdir::WalkDir::new(place.path("."));
+    let files = files.into_iter().flatten().filter(|entry| entry.file_type().is_file());
+    let mut searched = 0;
+    for file in files {
+        let shown = file.path().display().to_string();
+        assert_no_key(file.path().as_os_str().as_encoded_bytes(), &format!("{name}: a name"));
+        assert_no_key(&std::fs::read(file.path()).unwrap(), &format!("{name}: {shown}"));
+        searched += 1;
+    }
+    assert!(searched >= least, "{name}: {searched} files");
+}
+
+fn place() -> Place {
+    let place = Place::new();
+    place.write("prompts.jsonl", jsonl(&[json!({"prompt": "def f("}), json!({"prompt": "x = "})]));
+    place
+}
+
+#[test]
+fn no_byte_of_a_key_is_left_by_any_command() {
+    let place = place();
+    let server = Recorder::start(sound);
+    play(&place, "sound", &server.url());
+    let requests = server.requests();
+    let bearing = |key: &str| {
+        let line = format!("authorization: bearer {key}").to_lowercase();
+        requests.iter().filter(|head| head.to_lowercase().contains(&line)).count()
+    };
+    assert!(bearing(KEY) > 10 && bearing(POLICY_KEY) > 0, "keys reach their servers");
+    assert!(requests.iter().any(|head| head.contains("/embeddings")));
+    assert_nothing_left(&place, "sound", 60);
+}
+
+#[test]
+fn no_byte_of_a_key_is_left_when_servers_refuse() {
+    let place = place();
+    // It repeats what it was sent: the key of the header, and the address.
+    let server = Recorder::start(|head, _| {
+        let key =
+            head.lines().find_map(|line| line.split_once("Bearer ").or(line.split_once("bearer ")));
+        let key = key.map_or("none", |(_, key)| key);
+        let part = key.get(5..30).unwrap_or(key);
+        let message = format!("wrong key {key} at {}; or {part}", path_of(head));
+        let body = json!({"error": {"message": message}}).to_string();
+        response("401 Unauthorized", &format!("WWW-Authenticate: {key}\r\n"), &body)
+    });
+    let said = play(&place, "refusing", &server.url());
+    assert!(said.contains("401") && said.contains("wrong key ***"), "{said}");
+    assert_nothing_left(&place, "refusing", 20);
+    // What is no HTTP at all is shown in messages too.
+    let server = Recorder::start(|head, _| format!("{head}\r\n\r\n{head}"));
+    play(&place, "garbled", &server.url());
+    assert_nothing_left(&place, "garbled", 20);
+}
+
+/// No redirect is followed: neither to another host, which would get the key, nor within the same one.
+#[test]
+fn redirects_are_told_and_get_no_key() {
+    let trap = Recorder::start(sound);
+    let there = trap.url();
+    for code in ["301 Moved Permanently", "307 Temporary Redirect", "308 Permanent Redirect"] {
+        let place = place();
+        let to = format!("Location: {there}/v1/{}?key={}\r\n", "x", url_encoded(KEY));
+        let server = Recorder::start(move |_, _| response(code, &to, ""));
+        let said = play(&place, code, &server.url());
+        assert!(said.contains(&code[..3]) && said.contains(&there), "{said}");
+        assert!(!server.requests().is_empty());
+        assert_nothing_left(&place, code, 20);
+    }
+    assert_eq!(trap.requests(), Vec::<String>::new(), "the other host was asked");
+    let server = Recorder::start(|head, _| {
+        let to = format!("Location: /moved{}\r\n", path_of(head));
+        response("308 Permanent Redirect", &to, "")
+    });
+    let said = play(&place(), "within", &server.url());
+    assert!(said.contains("308"), "{said}");
+    assert!(!server.requests().iter().any(|head| head.contains("/moved")));
+}
+
+/// A proxy's password is a key too, and the proxy gets the server's key only because it passes it on.
+#[test]
+fn passwords_of_proxies_are_told_nowhere() {
+    let place = place();
+    let refusing = Recorder::start(|_, _| response("407 Proxy Authentication Required", "", "no"));
+    for proxy in [refusing.url(), "http://127.0.0.1:9".into(), "http://proxy.invalid:3128".into()] {
+        let proxy = proxy.replace("://", &format!("://user:{}@", url_encoded(POLICY_KEY)));
+        for command in [
+            "doctor --endpoint URL",
+            "complete --prompts prompts.jsonl --endpoint URL --model tiny",
+        ] {
+            for scheme in ["http", "https"] {
+                let command = command.replace("URL", &format!("{scheme}://model.invalid/v1"));
+                let words: Vec<&str> = command.split(' ').collect();
+                let mut run = place.command(&words);
+                run.env("REPOFORMER_API_KEY", KEY).env("ALL_PROXY", &proxy);
+                let ran = Ran::of(run.output().unwrap());
+                assert_no_key(ran.stdout.as_bytes(), &format!("stdout of {command}, {proxy}"));
+                assert_no_key(ran.stderr.as_bytes(), &format!("stderr of {command}, {proxy}"));
+                assert_ne!(ran.code, Some(0), "{}", ran.stdout);
+            }
+        }
+    }
+    assert_nothing_left(&place, "proxies", 5);
+    assert!(!refusing.requests().is_empty(), "the proxy was asked");
+}
+
+/// No file and no flag takes a key, and the refusal does not repeat it.
+#[test]
+fn keys_in_wrong_places_are_refused_unseen() {
+    let place = place();
+    let shell = |line: &str| {
+        let ran = place.shell_with(line, &[("SECRET", KEY)]);
+        assert_no_key(ran.stdout.as_bytes(), &format!("stdout of {line}"));
+        assert_no_key(ran.stderr.as_bytes(), &format!("stderr of {line}"));
+        assert_eq!(ran.code, Some(2), "{line}: {}", ran.stderr);
+    };
+    for (name, text) in [
+        ("api-key", format!("api-key = \"{KEY}\"\n")),
+        ("broken", format!("endpoint = {KEY}\n")),
+        ("number", format!("top-k = \"{KEY}\"\n")),
+        ("table", format!("[server]\nkey = \"{KEY}\"\n")),
+    ] {
+        place.write(&format!("{name}.toml"), text);
+        let ran = place.run(&["run", "--config", &format!("{name}.toml")]).failed();
+        // The file is the user's own; of the first and last, which can be meant for a key, nothing is repeated.
+        if ["api-key", "table"].contains(&name) {
+            assert_no_key(ran.stderr.as_bytes(), name);
+        }
+    }
+    for line in [
+        "repoformer run --api-key \"$SECRET\"",
+        "repoformer run --api-key=\"$SECRET\"",
+        "repoformer run --endpoint http://$SECRET@localhost",
+        "REPOFORMER_KEY=$SECRET repoformer run",
+        "REPOFORMER_API_KEY=\"$SECRET $SECRET\" repoformer run --endpoint http://localhost:9 --model tiny",
+    ] {
+        shell(line);
+    }
+}
+
+/// A command that holds a key leaves no core: without one it does, where this machine makes any.
+#[cfg(target_os = "linux")]
+#[test]
+fn a_crash_with_a_key_leaves_no_core() {
+    use std::os::unix::process::ExitStatusExt;
+
+    use nix::sys::signal::{Signal, kill};
+    use nix::unistd::Pid;
+
+    let place = place();
+    let mut dumped = Vec::new();
+    for key in [None, Some(("REPOFORMER_API_KEY", KEY)), Some(("REPOFORMER_POLICY_API_KEY", KEY))] {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        let words =
+            ["complete", "--prompts", "prompts.jsonl", "--endpoint", &url, "--model", "tiny"];
+        let mut run = std::process::Command::new("sh");
+        run.args([
+            "-c",
+            "ulimit -c unlimited 2>/dev/null; exec \"$0\" \"$@\"",
+            env!("CARGO_BIN_EXE_repoformer"),
+        ])
+        .args(words)
+        .current_dir(place.path("."))
+        .env_clear()
+        .envs(std::env::var_os("PATH").map(|path| ("PATH", path)))
+        .envs(key)
+        .stdout(std::process::Stdio::null())
+        .stderr(std::process::Stdio::null());
+        let mut child = run.spawn().unwrap();
+        // It waits for an answer now, and has sent the key.
+        let connection = listener.accept().unwrap();
+        kill(Pid::from_raw(child.id().cast_signed()), Signal::SIGABRT).unwrap();
+        let status = child.wait().unwrap();
+        assert_eq!(status.signal(), Some(Signal::SIGABRT as i32));
+        dumped.push(status.core_dumped());
+        drop(connection);
+        if key.is_none() {
+            let _ = std::fs::remove_file(place.path("core")); // it is large, and has no key
+        }
+    }
+    if !dumped[0] {
+        eprintln!("this machine makes no cores: the test shows nothing");
+    }
+    assert_eq!(dumped[1..], [false, false]);
+    assert_nothing_left(&place, "a core", 5);
+}
+
+/// The code of predictions looks for keys in its environment and in every process that it sees.
+#[cfg(target_os = "linux")]
+#[test]
+fn code_under_test_finds_no_key() {
+    let place = place();
+    place.write("p.jsonl", jsonl(&[json!({"task_id": TARGETS[0].0, "pred": "x = 1"})]));
+    let search = "env; for p in /proc/[0-9]*; do tr '\\0' '\\n' <$p/environ; tr '\\0' ' ' <$p/cmdline; \
+                  cat $p/fd/* ; done 2>/dev/null </dev/null; echo searched; exit 1";
+    let eval = [
+        "eval", "--exec", "--test-cmd", search, "--predictions", "p.jsonl", "--missing", "skip",
+        "--timeout", "20",
+    ];
+    let mut run = place.command(&place.args(&eval));
+    run.env("REPOFORMER_API_KEY", KEY).env("REPOFORMER_POLICY_API_KEY", POLICY_KEY);
+    let ran = Ran::of(run.output().unwrap());
+    let results = place.files("cache/exec");
+    let text: String =
+        results.values().map(|bytes| String::from_utf8_lossy(bytes).into_owned()).collect();
+    assert!(text.contains("searched") && text.contains("PATH="), "{text}\n{}", ran.stderr);
+    assert_no_key(text.as_bytes(), "what the code found");
+    assert_nothing_left(&place, "the code", 5);
+}
