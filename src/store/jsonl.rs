@@ -6,6 +6,7 @@ use std::path::Path;
 use serde_json::{Map, Value};
 
 use super::manifest::check_beside;
+use super::expansion::{Expanding, Metered};
 use super::progress::{Counted, Work};
 use crate::error::{Error, Result};
 use crate::store::files::File;
@@ -33,15 +34,17 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
         }
         Box::new(Counted::new(file, work))
     };
+    let (raw, compressed) = Metered::new(raw);
     let mut buffered = BufReader::with_capacity(1 << 16, raw);
     let start = buffered.fill_buf().map_err(|e| Error::reading(path, "read this file", e))?;
     if start.starts_with(&[0x1f, 0x8b]) {
-        return Ok(Box::new(BufReader::new(flate2::bufread::MultiGzDecoder::new(buffered))));
+        let decoder = flate2::bufread::MultiGzDecoder::new(buffered);
+        return Ok(Box::new(BufReader::new(Expanding::new(decoder, compressed))));
     }
     if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
         let decoder = zstd::stream::read::Decoder::with_buffer(buffered)
             .map_err(|e| Error::reading(path, "read this zstd file", e))?;
-        return Ok(Box::new(BufReader::new(decoder)));
+        return Ok(Box::new(BufReader::new(Expanding::new(decoder, compressed))));
     }
     match other_form(path, start) {
         Some(error) => Err(error),

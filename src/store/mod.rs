@@ -4,6 +4,7 @@
 pub mod append_log;
 pub mod artifact;
 pub mod files;
+mod expansion;
 pub mod frame;
 pub mod jsonl;
 pub mod manifest;

@@ -15,8 +15,12 @@ use crate::store::jsonl::is_tar;
 
 /// Longest file that is taken: no source file is longer.
 const LONGEST: u64 = 64 << 20;
-/// Most bytes of all files together, which ends an archive that grows without end.
+/// Most bytes of all entries together, which ends an archive that grows without end.
 const MOST: u64 = 16 << 30;
+/// Most entries: more than any repository has. Those without bytes, such as folders and links, would not reach [`MOST`].
+const MOST_ENTRIES: usize = 1_000_000;
+/// Most bytes between the content of two entries: headers, and the long names and extended attributes that are read whole.
+const LONGEST_HEADERS: u64 = 1 << 20;
 
 /// Writes the files of an archive below `dir`: as one repository, named like the archive, or each folder at its top as one, by
 /// the rule for folders ([`Checkout`](crate::repository::corpus::Checkout)). Links and devices are left out.
@@ -24,16 +28,33 @@ const MOST: u64 = 16 << 30;
 /// # Errors
 /// The archive cannot be read, or a folder cannot be written; then there are no new folders.
 pub(super) fn to_folders(path: &Path, input: Box<dyn BufRead>, dir: &Path) -> Result<Conversion> {
-    let cannot_read = |e| Error::reading(path, "read this archive", e);
     let refused = |reason: String| Error::Repository { path: path.to_owned(), reason };
     let mut folders = Folders::create(dir)?;
     let mut conversion = Conversion::default();
-    let (mut left_out, mut bytes) = (BTreeMap::new(), 0);
-    let is_at_end = Cell::new(false);
-    let mut archive = tar::Archive::new(Ending { input, is_at_end: &is_at_end });
-    for entry in archive.entries().map_err(cannot_read)? {
+    let (mut left_out, mut bytes) = (BTreeMap::new(), 0u64);
+    let (is_at_end, left) = (Cell::new(false), Cell::new(LONGEST_HEADERS));
+    let cannot_read = |e| match left.get() {
+        0 => {
+            refused(format!("has a name or attributes of more than {} MiB", LONGEST_HEADERS >> 20))
+        }
+        _ => Error::reading(path, "read this archive", e),
+    };
+    let mut archive = tar::Archive::new(Bounded { input, is_at_end: &is_at_end, left: &left });
+    for (number, entry) in archive.entries().map_err(cannot_read)?.enumerate() {
         let mut entry = entry.map_err(cannot_read)?;
+        if number == MOST_ENTRIES {
+            return Err(refused(format!("holds more than {MOST_ENTRIES} entries")));
+        }
         let kind = entry.header().entry_type();
+        // A sparse file's size is that of the file; fewer bytes lie in the archive.
+        let size =
+            if kind.is_gnu_sparse() { entry.header().entry_size() } else { Ok(entry.size()) };
+        let size = size.map_err(cannot_read)?;
+        bytes = bytes.saturating_add(size);
+        if bytes > MOST {
+            return Err(refused(format!("holds more than {} GiB", MOST >> 30)));
+        }
+        left.set(size + LONGEST_HEADERS);
         if !(kind.is_file() || kind.is_contiguous() || kind.is_gnu_sparse()) {
             if let Some(noun) = noun(kind) {
                 *left_out.entry(noun).or_insert(0) += 1;
@@ -61,10 +82,6 @@ pub(super) fn to_folders(path: &Path, input: Box<dyn BufRead>, dir: &Path) -> Re
             let reason = format!("'{shown}' is left out: longer than {} MiB", LONGEST >> 20);
             conversion.problems.push(refused(reason));
             continue;
-        }
-        bytes += content.len() as u64;
-        if bytes > MOST {
-            return Err(refused(format!("holds more than {} GiB of files", MOST >> 30)));
         }
         if let Err(reason) = folders.unpack(&file, &content)? {
             conversion.problems.push(refused(reason));
@@ -167,15 +184,22 @@ fn is_pax_sparse(entry: &mut Entry<'_, impl Read>) -> io::Result<bool> {
     Ok(keys.into_iter().any(|key| key.starts_with(b"GNU.sparse.")))
 }
 
-/// Input that notes when it was read to its end, which a whole archive never is: zeros come before.
-struct Ending<'a> {
+/// Input of which only so many bytes are read, and that notes when it was read to its end, which a whole archive never is: zeros
+/// come before.
+struct Bounded<'a> {
     input: Box<dyn BufRead>,
     is_at_end: &'a Cell<bool>,
+    left: &'a Cell<u64>,
 }
 
-impl Read for Ending<'_> {
+impl Read for Bounded<'_> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        let read = self.input.read(buffer)?;
+        if self.left.get() == 0 {
+            return Err(io::Error::other("too long"));
+        }
+        let most = buffer.len().min(usize::try_from(self.left.get()).unwrap_or(usize::MAX));
+        let read = self.input.read(&mut buffer[..most])?;
+        self.left.set(self.left.get() - read as u64);
         self.is_at_end.set(self.is_at_end.get() || read == 0 && !buffer.is_empty());
         Ok(read)
     }
@@ -207,4 +231,47 @@ pub(super) fn recognise(
     }
     let is_archive = is_tar(&start);
     Ok((is_archive, Box::new(std::io::Cursor::new(start).chain(input))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(kind: EntryType, name: &str, size: u64) -> Vec<u8> {
+        let mut header = tar::Header::new_gnu();
+        header.set_path(name).unwrap();
+        header.set_entry_type(kind);
+        header.set_size(size);
+        header.set_cksum();
+        header.as_bytes().to_vec()
+    }
+
+    fn reason(archive: impl BufRead + 'static) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let result = to_folders(Path::new("x.tar"), Box::new(archive), &out);
+        assert!(!out.exists(), "no new folders");
+        result.unwrap_err().to_string()
+    }
+
+    /// The reader keeps a name, and extended attributes, in memory: of an endless one, too.
+    #[test]
+    fn headers_without_end_are_refused() {
+        for kind in [EntryType::GNULongName, EntryType::GNULongLink, EntryType::XHeader] {
+            let header = io::Cursor::new(entry(kind, "long", 1 << 33));
+            let error = reason(io::BufReader::new(header.chain(io::repeat(b'x'))));
+            assert!(error.contains("a name or attributes of more than 1 MiB"), "{error}");
+        }
+    }
+
+    #[test]
+    fn entries_without_end_are_refused() {
+        let folder = entry(EntryType::Directory, "a", 0);
+        let folders = io::Cursor::new(folder.repeat(MOST_ENTRIES + 1));
+        assert!(reason(folders).contains("holds more than 1000000 entries"));
+        let file = entry(EntryType::Regular, "a.py", 1 << 50);
+        assert!(reason(io::Cursor::new(file)).contains("holds more than 16 GiB"));
+        let link = entry(EntryType::Symlink, "a", MOST + 1);
+        assert!(reason(io::Cursor::new(link)).contains("holds more than 16 GiB"));
+    }
 }

@@ -15,6 +15,8 @@ use crate::store::files::File;
 /// Limit of a column of records when it is decoded. Columns are checksummed before, so this only bounds what a crafted file
 /// can allocate.
 const LARGEST_COLUMN: usize = 1 << 36;
+/// Whether checksums are computed and not compared: the fuzzer's inputs have none that fit, and would never get past them.
+pub(super) const IS_UNCHECKED: bool = cfg!(fuzzing);
 /// Bytes read at a time if they are not kept: few enough to stay in the nearer caches and in memory used before, which is
 /// cheaper than allocating more.
 const CHUNK: usize = 1 << 16;
@@ -169,7 +171,8 @@ impl Columns {
     }
 
     fn check(&self, column: &ColumnHeader, digest: blake3::Hash) -> Result<()> {
-        if digest.to_hex().as_str() == column.checksum { Ok(()) } else { Err(self.mismatch()) }
+        let is_same = IS_UNCHECKED || digest.to_hex().as_str() == column.checksum;
+        if is_same { Ok(()) } else { Err(self.mismatch()) }
     }
 
     fn mismatch(&self) -> Error {
@@ -199,11 +202,13 @@ impl Columns {
         let (mut begin, column) = self.find(name)?;
         let (mut hasher, end) = (blake3::Hasher::new(), begin + column.bytes);
         for piece in pieces {
-            if begin + piece.bytes > end || self.digest(begin, piece.bytes)? != piece.digest {
+            let next = begin.checked_add(piece.bytes).filter(|next| *next <= end);
+            let next = next.ok_or_else(|| self.mismatch())?;
+            if self.digest(begin, piece.bytes)? != piece.digest && !IS_UNCHECKED {
                 return Err(self.mismatch());
             }
             hasher.update(&piece.digest);
-            begin += piece.bytes;
+            begin = next;
         }
         self.check(column, hasher.finalize())
     }
@@ -281,7 +286,7 @@ impl Columns {
         let (mut hasher, mut left) = (blake3::Hasher::new(), &bytes[..]);
         for piece in pieces {
             let part = left.split_at_checked(piece.bytes as usize);
-            let part = part.filter(|(part, _)| blake3::hash(part) == piece.digest);
+            let part = part.filter(|(part, _)| IS_UNCHECKED || blake3::hash(part) == piece.digest);
             let (_, rest) = part.ok_or_else(|| self.mismatch())?;
             hasher.update(&piece.digest);
             left = rest;
@@ -296,11 +301,11 @@ impl Columns {
     /// It is missing, damaged, or cannot be read.
     pub fn text(&mut self, name: &str, from: u64, piece: Piece) -> Result<String> {
         let (begin, column) = self.find(name)?;
-        if from + piece.bytes > column.bytes {
+        if from.checked_add(piece.bytes).is_none_or(|end| end > column.bytes) {
             return Err(self.damaged(format!("its column '{name}' is too short")));
         }
         let bytes = self.bytes(begin + from, piece.bytes)?;
-        if blake3::hash(&bytes) != piece.digest {
+        if blake3::hash(&bytes) != piece.digest && !IS_UNCHECKED {
             return Err(self.mismatch());
         }
         String::from_utf8(bytes).map_err(|_| self.damaged("a text is not UTF-8"))

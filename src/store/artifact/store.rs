@@ -7,7 +7,7 @@
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
-use super::columns::{Column, Columns};
+use super::columns::{Column, Columns, IS_UNCHECKED};
 use super::header::{Difference, FORMAT, Header, Identity, LineTotals, hex};
 use super::payload::Payload;
 use super::replace::{Replacement, replace_file, write_file};
@@ -179,7 +179,8 @@ pub fn open(path: &Path) -> Result<(Header, Columns)> {
     }
     let sizes = header.columns.iter().map(|column| column.bytes);
     let whole = sizes.into_iter().try_fold(0, u64::checked_add);
-    if whole != Some(header.bytes) || Header::checksum_of(&header.columns) != header.checksum {
+    let is_same = IS_UNCHECKED || Header::checksum_of(&header.columns) == header.checksum;
+    if whole != Some(header.bytes) || !is_same {
         return Err(Error::damaged(path, "its header's columns do not match"));
     }
     let columns = Columns::new(path, file, begin, header.columns.clone());
@@ -298,7 +299,7 @@ fn header_of(path: &Path, matches: impl FnOnce(&Header) -> bool) -> Result<Heade
     let beside = header_path(path);
     let json = files::read(&beside).map_err(|e| Error::reading(&beside, "open this header", e))?;
     let header = parse_header(&beside, &json)?;
-    if matches(&header) {
+    if matches(&header) || IS_UNCHECKED {
         return Ok(header);
     }
     Err(Error::damaged(path, "it does not match its header"))
