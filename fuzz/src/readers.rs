@@ -1,0 +1,375 @@
+//! Groups of readers: each takes the bytes of a file from elsewhere, and none may panic, hang, or fill the memory.
+//!
+//! A group gives the bytes to all of its readers, so that any file is a seed as it is. Errors are expected and dropped.
+
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::sync::{LazyLock, Mutex};
+use std::time::Duration;
+
+use repoformer::complete::in_context::{Limits, complete};
+use repoformer::complete::server::{Api, Completer, CompletionRequest, Journal, samples};
+use repoformer::endpoint::{ConnectionSettings, Endpoint};
+use repoformer::evaluate::metrics::Metric;
+use repoformer::evaluate::postprocess::Recipe;
+use repoformer::evaluate::{comparison, executed, pairs, predictions};
+use repoformer::execute::{Log, Runner, TestMap, guard::RunOutcome, judge};
+use repoformer::formats::convert::{self, TargetFormat};
+use repoformer::formats::{lengths, validate};
+use repoformer::pipeline::{CacheSources, cache_files};
+use repoformer::prompt::shown::{read_fragments, read_shown};
+use repoformer::prompt::style::{self, Parts, Style};
+use repoformer::prompt::{Budget, Builder, BuilderSettings};
+use repoformer::repository::corpus::{Repository, SourceFile};
+use repoformer::repository::fragment::{ChunkShape, Cut, RepoFragments, WindowShape};
+use repoformer::repository::record::PythonFile;
+use repoformer::retrieve::dense::{self, EmbeddingTimes, Matrix, VectorStore};
+use repoformer::retrieve::rank::{Ranker, Vocabulary, Words};
+use repoformer::retrieve::vector::TokenSets;
+use repoformer::retrieve::{
+    Align, FragmentTextSettings, HoleGuard, Mode, Queries, QueryForm, QuerySettings, QueryVectors,
+    RepositoryIndex, Retrieval, SearchSettings, Vectors, Visibility,
+};
+use repoformer::selective::label::{self, Drawing, InstanceKind, draw};
+use repoformer::selective::policy::features::Request;
+use repoformer::selective::policy::model::PolicyModel;
+use repoformer::selective::policy::sweep::LatencyModel;
+use repoformer::selective::policy::{Examples, Policy, Threshold};
+use repoformer::store::{artifact, jsonl, manifest};
+use repoformer::task::kind::RecordKind;
+use repoformer::task::sample::{Kind, PathPattern, Sampling, sample};
+use repoformer::task::{Format, TaskSet};
+use repoformer::text::language::Language;
+use repoformer::text::language::syntax::Syntax;
+use repoformer::text::tokenize::P50k;
+use repoformer::text::tokenize::model::{Encoder, Part, Tokenizer};
+
+/// A group: its name, which is that of its folder in the corpus, and its readers.
+pub struct Group {
+    /// Name.
+    pub name: &'static str,
+    /// Longest input that the fuzzer tries.
+    pub longest: usize,
+    /// Gives bytes to the readers.
+    pub read: fn(&[u8]),
+}
+
+/// Every group.
+pub const GROUPS: [Group; 10] = [
+    Group { name: "tasks", longest: 1 << 16, read: tasks },
+    Group { name: "predictions", longest: 1 << 16, read: of_predictions },
+    Group { name: "labels", longest: 1 << 16, read: labels },
+    Group { name: "repositories", longest: 1 << 18, read: repositories },
+    Group { name: "tokenizers", longest: 1 << 15, read: tokenizers },
+    Group { name: "vectors", longest: 1 << 14, read: vectors },
+    Group { name: "settings", longest: 1 << 12, read: settings },
+    Group { name: "answers", longest: 1 << 14, read: answers },
+    Group { name: "artifacts", longest: 1 << 16, read: artifacts },
+    Group { name: "sources", longest: 1 << 14, read: sources },
+];
+
+/// Folder of this process in memory, for readers that take paths.
+pub static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
+    let memory = Path::new("/dev/shm");
+    let root = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    let folder = root.join(format!("repoformer-fuzz-{}", std::process::id()));
+    std::fs::create_dir_all(&folder).expect("a folder in memory can be written");
+    folder
+});
+
+/// Writes the bytes to a file of this name.
+fn file(name: &str, bytes: &[u8]) -> PathBuf {
+    let path = FOLDER.join(name);
+    std::fs::write(&path, bytes).expect("a file in memory can be written");
+    path
+}
+
+/// Three tasks, to which predictions and other records belong.
+static TASKS: LazyLock<TaskSet> = LazyLock::new(|| {
+    let lines = include_bytes!("../corpus/tasks/three.jsonl");
+    TaskSet::read(&file("three.jsonl", lines)).expect("three tasks").set
+});
+
+fn tasks(bytes: &[u8]) {
+    let path = file("input.jsonl", bytes);
+    if let Ok(reading) = TaskSet::read(&path) {
+        for task in reading.set.tasks.iter().take(8) {
+            for format in Format::ALL {
+                let _ = task.to_format(format);
+            }
+            let _ = (task.language(), task.file_in_repository(), task.has_whole_left());
+        }
+        let _ = (reading.set.digest(), reading.set.repositories());
+    }
+    if let Ok(found) = validate::validate(&path, None) {
+        found.findings.iter().for_each(|finding| drop(found.message(finding)));
+        let _ = found.to_record();
+    }
+    let _ = lengths::lengths(&path, None, &Tokenizer::words());
+    for to in Format::ALL {
+        let _ = convert::tasks(&path, to, None, &mut |_| Ok(()));
+    }
+}
+
+fn of_predictions(bytes: &[u8]) {
+    let (path, tasks) = (file("input.jsonl", bytes), &*TASKS);
+    if let Ok(read) = predictions::read(&path, tasks) {
+        for (task, samples) in tasks.tasks.iter().zip(&read.predictions) {
+            let samples: Vec<String> = samples.iter().take(2).cloned().collect();
+            for metric in Metric::ALL {
+                let _ = metric.score(&task.ground_truth, &samples, task.language());
+            }
+        }
+    }
+    let _ = pairs::read(&path);
+    let _ = comparison::read(&path.to_string_lossy());
+    let _ = executed::read_executed(&path, "input");
+    let _ = TestMap::read(&path, tasks);
+    let _ = (read_fragments(&path), read_shown(&path));
+    let _ = (label::signals(&path, tasks), manifest::read_beside(&path));
+    for to in TargetFormat::ALL {
+        if let TargetFormat::Records(kind) = to {
+            let _ = convert::predictions(&path, kind, Some(tasks), &mut |_| Ok(()));
+        }
+    }
+}
+
+fn labels(bytes: &[u8]) {
+    let path = file("input.jsonl", bytes);
+    if let Ok(examples) = Examples::read(std::slice::from_ref(&path), None) {
+        for example in examples.all.iter().take(8) {
+            for policy in Policy::ALL {
+                let _ = policy.score(example, 0);
+            }
+        }
+    }
+    if let Ok(policy) = PolicyModel::read(&path) {
+        let (left, right, path) = ("x = 1\ny = ", "\n", "a/x.py");
+        let request = Request { left, right, path, language: Language::Python, fragments: &[] };
+        let _ = policy.decide(request);
+    }
+    let _ = LatencyModel::read(&path, Some(&path), None);
+    let _ = convert::labels(&path, &mut |_| Ok(()));
+}
+
+fn repositories(bytes: &[u8]) {
+    let (path, out) = (file("input.tar", bytes), FOLDER.join("out"));
+    let _ = convert::to_folders(&path, &out);
+    let _ = std::fs::remove_dir_all(&out);
+    for to in [RecordKind::Package, RecordKind::RawRepository] {
+        let _ = convert::records(&path, to, &mut |_| Ok(()));
+    }
+}
+
+fn tokenizers(bytes: &[u8]) {
+    let path = file("tokenizer.json", bytes);
+    if let Ok(tokenizer) = Tokenizer::open(&path) {
+        let text = "def f(x):\n    return x + 1  # \u{e9}\u{1f600}\n";
+        let _ = tokenizer.count(text);
+        tokenizer.each_term(text, |_| ());
+    }
+    if let Ok(encoder) = Encoder::open(&path, &["<eof>", "<cc>"])
+        && let Ok(encoded) = encoder.encode(&[Part::Special("<cc>"), Part::Plain("x = 1")])
+    {
+        let _ = encoder.decode(&encoded.ids);
+    }
+}
+
+fn vectors(bytes: &[u8]) {
+    let text = |id: &str, text: &str| dense::Text { id: id.into(), text: text.into() };
+    let texts = [text("0", "a"), text("1", "b"), text("2", "c")];
+    let path = file("input.vectors", bytes);
+    let _ = dense::import(&path, &texts);
+    let _ = (dense::read_texts(&path), dense::read_stored(&path));
+    let _ = EmbeddingTimes::read(&file("input.times.jsonl", bytes));
+    let _ = EmbeddingTimes::open(&path);
+    if let Ok(store) = VectorStore::open(&path, "m") {
+        let _ = store.notes();
+    }
+}
+
+fn settings(bytes: &[u8]) {
+    let path = file("input.toml", bytes);
+    if let Ok(style) = Style::open(&path) {
+        let context = repoformer::task::cross_file::CrossFile {
+            text: "# b = 2\n".into(),
+            fragments: Vec::new(),
+        };
+        let (left, right, cross_file) = ("x = 1\ny =", "\nz = 3\n", &context);
+        let (repository, path, language) = ("demo", "a.py", Language::Python);
+        let parts = Parts { repository, path, left, right, cross_file, language };
+        let budget =
+            style::Budget { total: 17, left: None, right: Some(2), cross_file: Some(16) };
+        if let Ok(filled) = style.fill(&parts, &budget, &Tokenizer::words()) {
+            let _ = style.split(&filled.text);
+        }
+        let _ = style::DecisionFrame::of(&style, None, None);
+    }
+    let Ok(text) = std::str::from_utf8(bytes) else { return };
+    for text in text.split('\n').take(8) {
+        let _ = (text.parse::<Ranker>(), text.parse::<Recipe>(), text.parse::<Threshold>());
+        let _ = (text.parse::<Language>(), PathPattern::parse(text));
+        let _ = repoformer::execute::Template::parse("test-command", text);
+        let _ = Endpoint::new(text, ConnectionSettings::default());
+        let _ = repoformer::complete::batch::parse_custom_id(text);
+    }
+}
+
+/// What the server of this process answers next: a response, from its head.
+static RESPONSE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
+
+/// A server on this machine that answers every request with [`RESPONSE`].
+static SERVER: LazyLock<Endpoint> = LazyLock::new(|| {
+    let listener = TcpListener::bind("127.0.0.1:0").expect("a port of this machine");
+    let url = format!("http://{}", listener.local_addr().expect("its address"));
+    let answer = |mut stream: TcpStream| -> std::io::Result<()> {
+        let mut request = [0; 1 << 13];
+        stream.set_read_timeout(Some(Duration::from_secs(1)))?;
+        let mut seen = Vec::new();
+        // Head and body come together or one after the other; a body ends with its object.
+        while !seen.ends_with(b"}") {
+            let read = stream.read(&mut request)?;
+            if read == 0 {
+                break;
+            }
+            seen.extend_from_slice(&request[..read]);
+        }
+        let response = RESPONSE.lock().map(|response| response.clone()).unwrap_or_default();
+        stream.write_all(&response)
+    };
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            let _ = answer(stream);
+        }
+    });
+    let settings = ConnectionSettings {
+        retries: 0,
+        timeout: Duration::from_secs(2),
+        ..ConnectionSettings::default()
+    };
+    Endpoint::new(&url, settings).expect("an address")
+});
+
+fn answers(bytes: &[u8]) {
+    if let Ok(answer) = serde_json::from_slice(bytes) {
+        for api in [Api::Completions, Api::Chat] {
+            let found = samples(&answer, api).unwrap_or_default();
+            for sample in found {
+                let _ = sample.logprobs(0..3);
+            }
+        }
+    }
+    if let Ok(journal) = Journal::open(&file("journal.jsonl", bytes)) {
+        let _ = journal.get("a");
+    }
+    let _ = Log::open(&file("results.jsonl", bytes), &[]);
+    let output = String::from_utf8_lossy(bytes).into_owned();
+    for runner in Runner::ALL {
+        let exit_code = Some(0);
+        let outcome = RunOutcome { output: output.clone(), exit_code, ..RunOutcome::default() };
+        let _ = judge(runner, &outcome);
+    }
+    for (at, bytes) in jsonl::records(bytes).take(8) {
+        if let Ok(object) = jsonl::parse(Path::new("batch.jsonl"), at.line, bytes) {
+            let _ = repoformer::complete::batch::Response::read(Path::new("b"), at.line, &object);
+        }
+    }
+    let head = |kind: &str| {
+        let length = bytes.len();
+        format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n")
+    };
+    let asking = CompletionRequest::new("m", 4);
+    let is_enough: &dyn Fn(&str) -> bool = &|text| text.len() > 8;
+    // Two in a hundred inputs: a connection takes a thousand times as long as the readers above.
+    if !bytes.starts_with(b"data:") && !bytes.starts_with(b"HTTP/") && bytes.len() % 50 != 0 {
+        return;
+    }
+    let (kind, enough) = match bytes.starts_with(b"data:") {
+        true => ("text/event-stream", Some(is_enough)),
+        false => ("application/json", None),
+    };
+    let mut response = if bytes.starts_with(b"HTTP/") { Vec::new() } else { head(kind).into() };
+    response.extend_from_slice(bytes);
+    if let Ok(mut next) = RESPONSE.lock() {
+        *next = response;
+    }
+    let _ = Completer::new(&SERVER).ask(&asking, "x", enough);
+}
+
+fn artifacts(bytes: &[u8]) {
+    let cache = FOLDER.join("cache");
+    let folder = cache.join("window/bench/rg1");
+    let _ = std::fs::create_dir_all(&folder);
+    let path = file("cache/window/bench/rg1/input.bin", bytes);
+    if let Ok((header, columns)) = artifact::open(&path) {
+        let _ = (header.identity.kind.len(), columns.check_all(None));
+    }
+    // Whatever kind the header names, which mutations would seldom change.
+    let _ = artifact::read::<RepoFragments>(&path).map(|(_, fragments)| drop(fragments.texts()));
+    let _ = artifact::read::<Retrieval>(&path);
+    let _ = artifact::read::<Queries>(&path);
+    let _ = artifact::read::<TokenSets>(&path);
+    let _ = artifact::read::<Words>(&path);
+    let _ = artifact::read::<Matrix>(&path);
+    let beside = artifact::header_path(&path.with_extension("jsonl"));
+    let lines = path.with_extension("jsonl");
+    let _ = (std::fs::write(&beside, bytes), std::fs::write(&lines, bytes));
+    let _ = (artifact::read_jsonl(&lines), artifact::parameters(&lines));
+    let _ = cache_files(&cache, &CacheSources::default());
+    let rows = repoformer::store::parquet::Rows::open(&path);
+    let _ = rows.map(|rows| rows.for_each(|row| drop(row)));
+}
+
+fn sources(bytes: &[u8]) {
+    // The first byte chooses the language; the fixtures' first letters choose their own.
+    let Some(first) = bytes.first() else { return };
+    let language = Language::ALL[usize::from(*first) % Language::ALL.len()];
+    let text = repoformer::text::lines::universal_newlines(String::from_utf8_lossy(bytes).into_owned());
+    let extension = language.extensions()[0].trim_start_matches('.');
+    let name = format!("r/a.{extension}");
+    let source = |path: &str, text: &str, same_as| SourceFile {
+        path: path.into(),
+        text: text.into(),
+        same_as,
+    };
+    let other = format!("r/b.{extension}");
+    let files = vec![source(&name, &text, 0), source(&other, "x = 1\ny = 2\n", 1)];
+    let repository = Repository { name: "r".into(), files };
+    if let Some(syntax) = Syntax::parse(&text, language) {
+        let _ = (syntax.imports(), syntax.comments(), syntax.functions(), syntax.scopes());
+    }
+    let _ = (PythonFile::read(&text), P50k.count(&text));
+    let tasks: Vec<_> = [Kind::Line, Kind::Api, Kind::Function, Kind::Chunk]
+        .into_iter()
+        .flat_map(|kind| {
+            let sampling = Sampling { language, per_repository: 2, ..Sampling::new(kind) };
+            sample(&repository, &sampling, &|text| P50k.count(text))
+        })
+        .collect();
+    for kind in [InstanceKind::Chunk, InstanceKind::Function] {
+        let _ = draw(repository.clone(), &Drawing { language, ..Drawing::paper(kind) });
+    }
+    let set = TaskSet { path: "tasks.jsonl".into(), tasks };
+    for cut in [Cut::Windows(WindowShape::default()), Cut::Chunks(ChunkShape::default())] {
+        let fragments = RepoFragments::cut(repository.clone(), language, cut);
+        let mode = Mode::LeftContext;
+        let asked = QuerySettings { mode, form: QueryForm::Window, length: 20 };
+        let queries = Queries::of_tasks(asked, &set, &fragments).queries;
+        let visibility = Visibility::Guarded(HoleGuard::Strict);
+        let vocabulary = Vocabulary::Words;
+        let search = SearchSettings { ranker: Ranker::Jaccard, vocabulary, visibility, top_k: 20 };
+        let vectors = Vectors::Terms(Words::of(&fragments.texts()));
+        let found =
+            RepositoryIndex::new(&fragments, vectors, &search).search(&queries, QueryVectors::default());
+        let shown =
+            FragmentTextSettings { align: Align::Extend, most: 10, full_paths: false, visibility };
+        let budget = Budget::default();
+        let settings = BuilderSettings { mode, form: QueryForm::Window, shown, budget };
+        let builder = Builder::new(&fragments, &P50k, settings);
+        for (task, found) in set.tasks.iter().zip(&found.found) {
+            let prompt = builder.build(task, Some(found));
+            let _ = complete(&prompt.text, &Limits { max_lines: 2, max_tokens: 20 });
+        }
+    }
+}
