@@ -56,7 +56,7 @@ pub struct Group {
 }
 
 /// Every group.
-pub const GROUPS: [Group; 10] = [
+pub const GROUPS: [Group; 11] = [
     Group { name: "tasks", longest: 1 << 16, read: tasks },
     Group { name: "predictions", longest: 1 << 16, read: of_predictions },
     Group { name: "labels", longest: 1 << 16, read: labels },
@@ -65,15 +65,21 @@ pub const GROUPS: [Group; 10] = [
     Group { name: "vectors", longest: 1 << 14, read: vectors },
     Group { name: "settings", longest: 1 << 12, read: settings },
     Group { name: "answers", longest: 1 << 14, read: answers },
+    Group { name: "compressed", longest: 1 << 17, read: compressed },
     Group { name: "artifacts", longest: 1 << 16, read: artifacts },
     Group { name: "sources", longest: 1 << 14, read: sources },
 ];
 
-/// Folder of this process in memory, for readers that take paths.
-pub static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
+/// Folder of a process, in memory where there is such a file system, for readers that take paths.
+pub fn folder_of(process: u32) -> PathBuf {
     let memory = Path::new("/dev/shm");
     let root = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
-    let folder = root.join(format!("repoformer-fuzz-{}", std::process::id()));
+    root.join(format!("repoformer-fuzz-{process}"))
+}
+
+/// Folder of this process.
+pub static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
+    let folder = folder_of(std::process::id());
     std::fs::create_dir_all(&folder).expect("a folder in memory can be written");
     folder
 });
@@ -199,8 +205,7 @@ fn settings(bytes: &[u8]) {
         let (left, right, cross_file) = ("x = 1\ny =", "\nz = 3\n", &context);
         let (repository, path, language) = ("demo", "a.py", Language::Python);
         let parts = Parts { repository, path, left, right, cross_file, language };
-        let budget =
-            style::Budget { total: 17, left: None, right: Some(2), cross_file: Some(16) };
+        let budget = style::Budget { total: 17, left: None, right: Some(2), cross_file: Some(16) };
         if let Ok(filled) = style.fill(&parts, &budget, &Tokenizer::words()) {
             let _ = style.split(&filled.text);
         }
@@ -277,7 +282,9 @@ fn answers(bytes: &[u8]) {
     }
     let head = |kind: &str| {
         let length = bytes.len();
-        format!("HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n")
+        format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: {kind}\r\ncontent-length: {length}\r\nconnection: close\r\n\r\n"
+        )
     };
     let asking = CompletionRequest::new("m", 4);
     let is_enough: &dyn Fn(&str) -> bool = &|text| text.len() > 8;
@@ -295,6 +302,11 @@ fn answers(bytes: &[u8]) {
         *next = response;
     }
     let _ = Completer::new(&SERVER).ask(&asking, "x", enough);
+}
+
+fn compressed(bytes: &[u8]) {
+    let path = file("input.gz", bytes);
+    let _ = (jsonl::read(&path), jsonl::for_each(&path, |_, _| Ok(())));
 }
 
 fn artifacts(bytes: &[u8]) {
@@ -325,7 +337,8 @@ fn sources(bytes: &[u8]) {
     // The first byte chooses the language; the fixtures' first letters choose their own.
     let Some(first) = bytes.first() else { return };
     let language = Language::ALL[usize::from(*first) % Language::ALL.len()];
-    let text = repoformer::text::lines::universal_newlines(String::from_utf8_lossy(bytes).into_owned());
+    let text =
+        repoformer::text::lines::universal_newlines(String::from_utf8_lossy(bytes).into_owned());
     let extension = language.extensions()[0].trim_start_matches('.');
     let name = format!("r/a.{extension}");
     let source = |path: &str, text: &str, same_as| SourceFile {
@@ -360,8 +373,8 @@ fn sources(bytes: &[u8]) {
         let vocabulary = Vocabulary::Words;
         let search = SearchSettings { ranker: Ranker::Jaccard, vocabulary, visibility, top_k: 20 };
         let vectors = Vectors::Terms(Words::of(&fragments.texts()));
-        let found =
-            RepositoryIndex::new(&fragments, vectors, &search).search(&queries, QueryVectors::default());
+        let found = RepositoryIndex::new(&fragments, vectors, &search)
+            .search(&queries, QueryVectors::default());
         let shown =
             FragmentTextSettings { align: Align::Extend, most: 10, full_paths: false, visibility };
         let budget = Budget::default();

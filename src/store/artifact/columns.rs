@@ -21,8 +21,19 @@ pub(super) const IS_UNCHECKED: bool = cfg!(fuzzing);
 /// cheaper than allocating more.
 const CHUNK: usize = 1 << 16;
 
-fn encoding() -> impl bincode::config::Config {
-    bincode::config::standard().with_fixed_int_encoding().with_limit::<LARGEST_COLUMN>()
+fn encoding<const LARGEST: usize>() -> impl bincode::config::Config {
+    bincode::config::standard().with_fixed_int_encoding().with_limit::<LARGEST>()
+}
+
+/// Decodes records; returns them and the number of bytes used. A length in the bytes is believed before it is compared with what
+/// follows, so the limit of what is allocated is near the length of all.
+fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, usize), bincode::error::DecodeError> {
+    use bincode::serde::decode_from_slice;
+    match bytes.len() {
+        0..=0xff_ffff => decode_from_slice(bytes, encoding::<{ 1 << 24 }>()),
+        ..=0x3fff_ffff => decode_from_slice(bytes, encoding::<{ 1 << 30 }>()),
+        _ => decode_from_slice(bytes, encoding::<LARGEST_COLUMN>()),
+    }
 }
 
 /// A column to be written: bytes in one or several parts.
@@ -94,8 +105,8 @@ impl<'a> Column<'a> {
     /// # Errors
     /// A record cannot be encoded; the message says why.
     pub fn records(name: &'static str, records: &impl Serialize) -> Result<Self, String> {
-        let bytes =
-            bincode::serde::encode_to_vec(records, encoding()).map_err(|e| e.to_string())?;
+        let bytes = bincode::serde::encode_to_vec(records, encoding::<LARGEST_COLUMN>())
+            .map_err(|e| e.to_string())?;
         Ok(Self { name, parts: vec![Cow::Owned(bytes)], checksum: None })
     }
 
@@ -268,7 +279,7 @@ impl Columns {
         let (begin, column) = self.find(name)?;
         let bytes = self.bytes(begin, column.bytes)?;
         self.check(column, blake3::hash(&bytes))?;
-        let (value, used) = bincode::serde::decode_from_slice(&bytes, encoding())
+        let (value, used) = decode(&bytes)
             .map_err(|e| self.damaged(format!("its column '{name}' cannot be decoded: {e}")))?;
         if used != bytes.len() {
             return Err(self.damaged(format!("its column '{name}' is longer than its records")));
@@ -315,5 +326,20 @@ impl Columns {
         let mut bytes = vec![0; length as usize];
         self.read_exact(begin, &mut bytes)?;
         Ok(bytes)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Found by the fuzzer: eight gigabytes were allocated for a text of eight bytes.
+    #[test]
+    fn lengths_beyond_the_column_are_not_believed() {
+        let error = decode::<String>(&(1u64 << 33).to_le_bytes()).unwrap_err();
+        assert!(matches!(error, bincode::error::DecodeError::LimitExceeded), "{error}");
+        let text = "x".repeat(1 << 20);
+        let bytes = bincode::serde::encode_to_vec(&text, encoding::<LARGEST_COLUMN>()).unwrap();
+        assert_eq!(decode::<String>(&bytes).unwrap(), (text, bytes.len()));
     }
 }

@@ -255,8 +255,13 @@ fn ids_before(tokenizer: &Tokenizer) -> Vec<u32> {
 
 /// Parses the content of a file.
 fn parse(path: &Path, bytes: &[u8]) -> Result<Tokenizer> {
+    // The crate panics on a decoder that is not JSON, and on a normalizer's damaged table of characters.
+    serde_json::from_slice::<serde::de::IgnoredAny>(bytes)
+        .map_err(|e| not_a_tokenizer(path, bytes, &e))?;
     // The crate's `from_bytes` is generic: its whole parser would be compiled again here.
-    let read = str::from_utf8(bytes).map_err(tokenizers::Error::from).and_then(str::parse);
+    let read = || str::from_utf8(bytes).map_err(tokenizers::Error::from).and_then(str::parse);
+    let read = std::panic::catch_unwind(read)
+        .unwrap_or_else(|_| Err("a part of it is damaged; download it again".into()));
     read.map_err(|e| not_a_tokenizer(path, bytes, &*e))
 }
 

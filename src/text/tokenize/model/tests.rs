@@ -216,3 +216,24 @@ fn all_once() -> &'static [Tokenizer] {
     static ALL: std::sync::OnceLock<Vec<Tokenizer>> = std::sync::OnceLock::new();
     ALL.get_or_init(all)
 }
+
+/// Found by the fuzzer: the crate panics on these.
+#[test]
+fn damaged_parts_of_a_tokenizer_are_errors() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("tokenizer.json");
+    for (parts, reason) in [
+        (r#""decoder": {"type": "ByteLevel", "use_regex": trzue}"#, "which is JSON"),
+        (r#""normalizer": {"type": "Precompiled"}"#, "a part of it is damaged"),
+        (
+            r#""normalizer": {"type": "Precompiled", "precompiled_charsmap": "AAAA"}"#,
+            "cannot be used",
+        ),
+    ] {
+        let model = r#""model": {"type": "WordLevel", "unk_token": "u", "vocab": {"u": 0}}"#;
+        let text = format!("{{\"version\": \"1.0\", \"added_tokens\": [], {parts}, {model}}}");
+        std::fs::write(&path, text).unwrap();
+        let error = Tokenizer::open(&path).unwrap_err().to_string();
+        assert!(error.contains(reason), "{parts}: {error}");
+    }
+}
