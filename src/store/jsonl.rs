@@ -5,8 +5,8 @@ use std::path::Path;
 
 use serde_json::{Map, Value};
 
-use super::manifest::check_beside;
 use super::expansion::{Expanding, Metered};
+use super::manifest::check_beside;
 use super::progress::{Counted, Work};
 use crate::error::{Error, Result};
 use crate::store::files::File;

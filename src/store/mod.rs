@@ -3,8 +3,8 @@
 
 pub mod append_log;
 pub mod artifact;
-pub mod files;
 mod expansion;
+pub mod files;
 pub mod frame;
 pub mod jsonl;
 pub mod manifest;
