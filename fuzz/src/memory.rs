@@ -18,7 +18,7 @@ struct Counting;
 static ALLOCATOR: Counting = Counting;
 
 /// Calls `read`; the process ends if it has more than [`MOST`] bytes at once.
-pub fn bounded(read: impl FnOnce()) {
+pub(crate) fn bounded(read: impl FnOnce()) {
     BOUND.store(USED.load(Relaxed).saturating_add(MOST), Relaxed);
     read();
     BOUND.store(usize::MAX, Relaxed);

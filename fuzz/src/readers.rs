@@ -46,17 +46,18 @@ use repoformer::text::tokenize::P50k;
 use repoformer::text::tokenize::model::{Encoder, Part, Tokenizer};
 
 /// A group: its name, which is that of its folder in the corpus, and its readers.
-pub struct Group {
+pub(crate) struct Group {
     /// Name.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Longest input that the fuzzer tries.
-    pub longest: usize,
+    #[allow(dead_code)] // the smoke test reads what there is
+    pub(crate) longest: usize,
     /// Gives bytes to the readers.
-    pub read: fn(&[u8]),
+    pub(crate) read: fn(&[u8]),
 }
 
 /// Every group.
-pub const GROUPS: [Group; 11] = [
+pub(crate) const GROUPS: [Group; 11] = [
     Group { name: "tasks", longest: 1 << 16, read: tasks },
     Group { name: "predictions", longest: 1 << 16, read: of_predictions },
     Group { name: "labels", longest: 1 << 16, read: labels },
@@ -71,14 +72,14 @@ pub const GROUPS: [Group; 11] = [
 ];
 
 /// Folder of a process, in memory where there is such a file system, for readers that take paths.
-pub fn folder_of(process: u32) -> PathBuf {
+pub(crate) fn folder_of(process: u32) -> PathBuf {
     let memory = Path::new("/dev/shm");
     let root = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
     root.join(format!("repoformer-fuzz-{process}"))
 }
 
 /// Folder of this process.
-pub static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
+pub(crate) static FOLDER: LazyLock<PathBuf> = LazyLock::new(|| {
     let folder = folder_of(std::process::id());
     std::fs::create_dir_all(&folder).expect("a folder in memory can be written");
     folder
