@@ -211,7 +211,8 @@ fn is_time(path: &str) -> bool {
 #[test]
 fn a_run_notices_flips_in_all_that_it_left() {
     let place = Place::new();
-    let run = |place: &Place| place.stage(&["run", "--report", "--format", "json"]);
+    let run =
+        |place: &Place| place.stage(&["run", "--mode", "none,rg1", "--report", "--format", "json"]);
     run(&place).done();
     let again = Again { place: &place, run: Box::new(run), kind: in_cache, is_measured: is_time };
     again.check();
