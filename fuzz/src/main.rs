@@ -11,13 +11,7 @@ use libfuzzer_sys::fuzz_target;
 
 static GROUP: LazyLock<&readers::Group> = LazyLock::new(|| {
     let name = std::env::var("READERS").unwrap_or_default();
-    // libFuzzer's hook ends the process at any panic; the library catches those of the tokenizers' parser.
-    std::panic::set_hook(Box::new(|panic| {
-        if !panic.location().is_some_and(|place| place.file().contains("/tokenizers-")) {
-            eprintln!("{panic}\n{}", std::backtrace::Backtrace::force_capture());
-            std::process::abort();
-        }
-    }));
+    readers::end_at_panics();
     let group = readers::GROUPS.iter().find(|group| group.name == name);
     group.expect("READERS is the name of a group")
 });

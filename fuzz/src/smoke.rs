@@ -3,6 +3,8 @@
 //!
 //! A group runs in a process of its own, which fails on a panic, more than five seconds of processor time, or a gigabyte.
 
+#![allow(clippy::print_stdout, clippy::print_stderr)] // a program
+
 mod memory;
 mod readers;
 
@@ -56,6 +58,7 @@ fn start(group: &Group) -> Child {
 fn run(group: &'static Group, seconds: u64) {
     let seeds = seeds(group.name);
     assert!(!seeds.is_empty(), "{} has a corpus", group.name);
+    readers::end_at_panics();
     std::thread::spawn(watch);
     let begin = Instant::now();
     let mut count = 0;
@@ -63,7 +66,8 @@ fn run(group: &'static Group, seconds: u64) {
         read(group, seed);
         count += 1;
     }
-    let small: Vec<&Vec<u8>> = seeds.iter().filter(|seed| seed.len() <= 1 << 13).collect();
+    let longest = group.longest.min(1 << 13);
+    let small: Vec<&Vec<u8>> = seeds.iter().filter(|seed| seed.len() <= longest).collect();
     let mut random = Random(0x9e37_79b9_7f4a_7c15);
     while begin.elapsed() < Duration::from_secs(seconds) {
         read(group, &random.changed(&small));
