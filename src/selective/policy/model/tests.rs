@@ -105,7 +105,7 @@ fn files_are_read_again_and_others_refused() {
         ("\"learned\"", "\"learned-scored\"", "without the feature 'retrieved.fragments'"),
         ("\"slope\"", "\"slip\"", "damaged"),
     ] {
-        let mut edited: serde_json::Map<String, Value> =
+        let mut edited: serde_json::Map<String, serde_json::Value> =
             serde_json::from_str(&policy.to_text().replacen(from, to, 1)).unwrap();
         edited.remove("record_checksum").unwrap();
         std::fs::write(&path, serde_json::to_string(&edited).unwrap()).unwrap();
