@@ -106,10 +106,13 @@ class Handler(http.server.BaseHTTPRequestHandler):
 
     def answer(self, status, body):
         text = json.dumps(body).encode()
-        self.send_response(status)
-        self.send_header("Content-Length", str(len(text)))
-        self.end_headers()
-        self.wfile.write(text)
+        try:
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+        except OSError:
+            pass  # whoever asked was killed
 
     def do_GET(self):
         self.answer(404, {"error": {"message": "no such page"}})

@@ -13,7 +13,7 @@ use crate::bars;
 pub(crate) enum RecordsOutput<'a> {
     Unopened(&'a Path),
     Stdout(io::BufWriter<io::StdoutLock<'static>>),
-    File(&'a Path, OutputFile),
+    File(&'a Path, Box<OutputFile>),
 }
 
 impl<'a> RecordsOutput<'a> {
@@ -39,7 +39,7 @@ impl<'a> RecordsOutput<'a> {
                 }
                 Self::Stdout(io::BufWriter::new(io::stdout().lock()))
             } else {
-                Self::File(path, OutputFile::create(path)?)
+                Self::File(path, Box::new(OutputFile::create(path)?))
             };
         }
         Ok(self)
