@@ -31,7 +31,7 @@ fn decode<T: DeserializeOwned>(bytes: &[u8]) -> Result<(T, usize), bincode::erro
     use bincode::serde::decode_from_slice;
     match bytes.len() {
         0..=0xff_ffff => decode_from_slice(bytes, encoding::<{ 1 << 24 }>()),
-        ..=0x3fff_ffff => decode_from_slice(bytes, encoding::<{ 1 << 30 }>()),
+        0x100_0000..=0x3fff_ffff => decode_from_slice(bytes, encoding::<{ 1 << 30 }>()),
         _ => decode_from_slice(bytes, encoding::<LARGEST_COLUMN>()),
     }
 }
