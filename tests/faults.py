@@ -227,7 +227,7 @@ def content(folder):
 
 
 def difference(files, wanted):
-    """What differs first, in words."""
+    """Names the first difference."""
     for name in sorted(set(files) | set(wanted)):
         if name not in files:
             return f"{name} is missing"

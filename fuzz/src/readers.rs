@@ -231,7 +231,7 @@ fn settings(bytes: &[u8]) {
     }
 }
 
-/// What the server of this process answers next: a response, from its head.
+/// Next answer of this process's server: a response, from its head.
 static RESPONSE: Mutex<Vec<u8>> = Mutex::new(Vec::new());
 
 /// A server on this machine that answers every request with [`RESPONSE`].

@@ -90,7 +90,7 @@ fn is_in_name(bytes: &[u8], at: usize) -> bool {
     begins.into_iter().any(|begin| bytes[begin..].starts_with(NAME))
 }
 
-/// What was printed, without measured times.
+/// Output without measured times.
 fn without_times(stdout: &str) -> String {
     stdout.split_inclusive('\n').filter(|line| !line.contains("_ms\"")).collect()
 }

@@ -249,7 +249,7 @@ mod tests {
         assert_eq!(fs::read_dir(dir.path().join("a")).unwrap().count(), 1);
     }
 
-    /// What nobody holds is removed from a folder: neither what is being written, nor another file with a like name.
+    /// Temporary files that nobody holds are removed: neither those being written, nor other files with a like name.
     #[cfg(unix)]
     #[test]
     fn what_is_abandoned_is_removed() {
