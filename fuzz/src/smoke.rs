@@ -8,7 +8,7 @@
 mod memory;
 mod readers;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, ExitCode};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
@@ -111,12 +111,17 @@ fn processor_seconds() -> f64 {
     fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
+/// Contents of a group's files, those of the sample sources of every language included.
 fn seeds(group: &str) -> Vec<Vec<u8>> {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("fuzz/corpus").join(group);
-    let entries = std::fs::read_dir(&folder).expect("the corpus of a group").flatten();
-    let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    paths.sort();
-    paths.iter().map(|path| std::fs::read(path).expect("a file of the corpus")).collect()
+    let project = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let samples = project.join("tests/fixtures/languages");
+    let own = project.join("fuzz/corpus").join(group);
+    let folders = if group == "sources" { vec![own, samples] } else { vec![own] };
+    let entries =
+        folders.iter().flat_map(|folder| walkdir::WalkDir::new(folder).sort_by_file_name());
+    let files = entries.map(|entry| entry.expect("a file of the corpus"));
+    let files = files.filter(|entry| entry.file_type().is_file());
+    files.map(|entry| std::fs::read(entry.path()).expect("a file of the corpus")).collect()
 }
 
 /// Random numbers (xorshift), the same in each run.

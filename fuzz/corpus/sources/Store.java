@@ -1,9 +1,0 @@
-package org.example.shop.store;
-
-import org.example.shop.Money;
-
-public interface Store {
-    Money findPrice(String name);
-
-    void note(String name, Money price);
-}
