@@ -260,6 +260,8 @@ static SERVER: LazyLock<Endpoint> = LazyLock::new(|| {
     });
     let settings = ConnectionSettings {
         retries: 0,
+        // Waits that a server asks for are no hang: by default, they may take minutes.
+        longest_retry_after: Duration::ZERO,
         timeout: Duration::from_secs(2),
         ..ConnectionSettings::default()
     };
