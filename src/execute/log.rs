@@ -5,6 +5,7 @@ use std::path::Path;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
+use super::guard::Report;
 use super::verdict::Status;
 use crate::error::Result;
 use crate::store::append_log::{AppendLog, LogKind, Place};
@@ -41,6 +42,9 @@ pub struct RunRecord {
     /// Number of tests that passed, if the runner says so.
     #[serde(default)]
     pub passed: Option<u64>,
+    /// Report of the test libraries, if they made one.
+    #[serde(default)]
+    pub report: Option<Report>,
     /// Whether the result is final; otherwise the run is repeated the next time.
     #[serde(default = "is_lasting")]
     pub is_lasting: bool,

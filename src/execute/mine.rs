@@ -342,9 +342,7 @@ impl Work<'_> {
         if let Some(known) = log().of_key(&key)? {
             return Ok(known.status);
         }
-        let texts = text.map(|text| (subject.site.path.clone(), text.to_owned()));
-        let texts = texts.into_iter().collect();
-        let order = RunOrder { command, texts, limits, ..RunOrder::default() };
+        let order = subject.order(&command, text.map(str::to_owned), &limits);
         let outcome = self.copies.run(copy, order)?;
         let verdict = judge(subject.runner, &outcome);
         let status = verdict.status;

@@ -12,7 +12,7 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use rustc_hash::FxHashMap;
 
 use super::copies::{Broken, Copies, tail};
-use super::guard::{Limits, RunOrder, RunOutcome};
+use super::guard::{Limits, Report, RunOrder, RunOutcome};
 use super::log::{Filling, Log, RunRecord};
 use super::subject::Subject;
 use super::telling::telling_line;
@@ -63,6 +63,8 @@ pub struct TaskResult {
     pub samples: Vec<Status>,
     /// Explanation for each sample whose status does not suffice; else empty.
     pub reasons: Vec<String>,
+    /// Whether the test library reported its results itself; otherwise they were read from the output of the tests.
+    pub is_reported: bool,
 }
 
 /// Result of all tasks.
@@ -143,9 +145,43 @@ enum Step {
 #[derive(Debug, Clone, Default)]
 struct State {
     excluded: Option<Exclusion>,
-    /// Smallest number of tests that passed with the reference text.
-    passed: Option<u64>,
+    /// Result with the reference text.
+    reference: Option<Reference>,
     samples: Vec<Option<(Status, String)>>,
+}
+
+/// Results of the runs with the reference text: what each of them reaches.
+#[derive(Debug, Clone)]
+struct Reference {
+    /// Smallest number of tests that passed, by the output.
+    passed: Option<u64>,
+    /// Their reports, if the test libraries made whole ones.
+    report: Option<Report>,
+}
+
+impl Reference {
+    /// Adds a run to those before it.
+    fn with(before: Option<Self>, passed: Option<u64>, report: Option<Report>) -> Self {
+        let report = report.filter(Report::is_whole);
+        match before {
+            None => Self { passed, report },
+            Some(before) => Self {
+                passed: [before.passed, passed].into_iter().flatten().min(),
+                report: before.report.zip(report).and_then(|(all, report)| all.and(&report)),
+            },
+        }
+    }
+
+    /// Returns why a run of a prediction that passed by its exit code and output is no pass.
+    fn missing(&self, passed: Option<u64>, report: Option<&Report>) -> Option<String> {
+        if let Some(reference) = &self.report {
+            // A run without any session is one whose sessions are missing.
+            return report.cloned().unwrap_or_default().missing(reference);
+        }
+        // A text that ends the run early, or has tests skipped, passes the remaining ones.
+        let (passed, truth) = passed.zip(self.passed)?;
+        (passed < truth).then(|| format!("{passed} tests passed, {truth} with the reference text"))
+    }
 }
 
 /// A run, and the steps that wait for it.
@@ -302,17 +338,11 @@ impl Board<'_> {
             return self.runs[number].waiting.push((task, step));
         }
         let number = self.runs.len();
-        let texts = text.map(|text| (subject.site.path.clone(), text));
         self.by_key.insert(key.clone(), number);
         self.queues[subject.repository].push_back(number);
         self.runs.push(Run {
             key,
-            order: RunOrder {
-                command: subject.command.clone(),
-                texts: texts.into_iter().collect(),
-                limits: *limits,
-                ..RunOrder::default()
-            },
+            order: subject.order(&subject.command, text, limits),
             repository: subject.repository,
             waiting: vec![(task, step)],
         });
@@ -363,7 +393,6 @@ impl Board<'_> {
     /// Handles the result of a step: logs it and requests the next step.
     fn deliver(&mut self, task: usize, step: Step, result: RunRecord) {
         self.done += 1;
-        let truth = self.states[task].passed;
         let (mut status, mut reason) = (result.status, result.reason.clone());
         let (is_lasting, passed) = (result.is_lasting, result.passed);
         match (step, status) {
@@ -372,13 +401,11 @@ impl Board<'_> {
             (Step::Planted | Step::Sample(_), Status::EnvironmentBroken) => {
                 status = Status::Error;
             }
-            // A text that ends the run early, or has tests skipped, passes the remaining ones.
             (Step::Sample(_), Status::Pass) => {
-                if let (Some(passed), Some(truth)) = (passed, truth)
-                    && passed < truth
-                {
-                    status = Status::Fail;
-                    reason = format!("{passed} tests passed, {truth} with the reference text");
+                let reference = self.states[task].reference.as_ref();
+                let missing = reference.and_then(|of| of.missing(passed, result.report.as_ref()));
+                if let Some(missing) = missing {
+                    (status, reason) = (Status::Fail, missing);
                 }
             }
             _ => {}
@@ -409,8 +436,9 @@ impl Board<'_> {
                 self.exclude(task, Some(status), in_words(&what, status, &reason));
             }
             Step::Truth(turn) => {
-                let fewest = [truth, passed].into_iter().flatten().min();
-                self.states[task].passed = fewest;
+                let before = self.states[task].reference.take();
+                let reference = Reference::with(before, passed, record.report);
+                self.states[task].reference = Some(reference);
                 let next = if turn + 1 < self.settings.oracle_runs {
                     Step::Truth(turn + 1)
                 } else {
@@ -485,6 +513,7 @@ impl Board<'_> {
                 repository: of.repository.clone(),
                 samples,
                 reasons,
+                is_reported: state.reference.is_some_and(|reference| reference.report.is_some()),
                 excluded: state.excluded,
             }
         };
@@ -524,6 +553,7 @@ pub(super) fn record_of(verdict: Verdict, outcome: &RunOutcome, key: String) -> 
         status: verdict.status,
         reason: verdict.reason,
         passed: verdict.passed,
+        report: outcome.report.clone(),
         is_lasting: verdict.is_lasting,
         seconds: round(outcome.seconds),
         cpu_seconds: round(outcome.cpu_seconds),

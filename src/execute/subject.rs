@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::command::{Template, Values, default_test_command};
 use super::copies::Copies;
-use super::guard::Limits;
+use super::guard::{Limits, RunOrder};
 use super::site::Site;
 use super::test_map::TestMap;
 use super::verdict::Runner;
@@ -110,6 +110,17 @@ pub fn site(task: &Task, repos_dir: &Path) -> Result<Site, String> {
 }
 
 impl Subject {
+    /// Returns the order of a run. `text` is the file's content if it is changed.
+    pub(super) fn order(&self, command: &str, text: Option<String>, limits: &Limits) -> RunOrder {
+        RunOrder {
+            command: command.to_owned(),
+            texts: text.map(|text| (self.site.path.clone(), text)).into_iter().collect(),
+            limits: *limits,
+            reports: self.runner != Runner::ExitCode,
+            ..RunOrder::default()
+        }
+    }
+
     /// Returns a digest of everything a run depends on. `text` is the file's content if it is changed; `turn` distinguishes
     /// runs of the same text.
     ///
@@ -130,7 +141,7 @@ impl Subject {
         let turn = turn.to_string();
         let path = text.map_or("", |_| self.site.path.as_str());
         Ok(digest_parts([
-            "execution 2",
+            "execution 3",
             &digest,
             setup,
             command,

@@ -20,9 +20,11 @@ mod order;
 mod output;
 mod priority;
 mod processes;
+mod report;
 mod serve;
 mod supervise;
 
 pub use client::{Enclosure, Guard};
 pub use order::{Ended, Files, Limits, RunOrder, RunOutcome, SUBCOMMAND};
+pub use report::Report;
 pub use serve::serve;

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::report::Report;
+
 /// Name of the hidden subcommand that serves an order.
 pub const SUBCOMMAND: &str = "__guard";
 
@@ -60,6 +62,8 @@ pub struct RunOrder {
     pub scratch: PathBuf,
     /// File of the copy to read after the end.
     pub collect: Option<String>,
+    /// Whether Python's test libraries report their results to the guard.
+    pub reports: bool,
 }
 
 /// How a run ended.
@@ -112,6 +116,8 @@ pub struct RunOutcome {
     pub disk_full: bool,
     /// Content of the collected file.
     pub collected: Option<String>,
+    /// Report of the test libraries, where the order asks for one.
+    pub report: Option<Report>,
     /// Parts that could not be enclosed.
     pub notes: Vec<String>,
 }

@@ -20,6 +20,7 @@ use nix::unistd::Pid;
 
 use super::order::{Ended, Files, RunOrder, RunOutcome};
 use super::output::HeadAndTail;
+use super::report::{Channel, Report};
 use super::{group, priority, processes};
 
 /// Longest interval between checks of memory, processor time and processes.
@@ -44,6 +45,7 @@ struct Started {
     child: Pid,
     alone: bool,
     output: JoinHandle<HeadAndTail>,
+    report: Option<JoinHandle<Report>>,
     begin: Instant,
     /// Number of processes that the system had killed for lack of memory before the start.
     kernel_kills: u64,
@@ -90,6 +92,16 @@ fn start(order: &RunOrder, alone: bool) -> Result<Started, String> {
             command.env_remove(name);
         }
     }
+    let channel = match order.reports {
+        true => Some(Channel::open(&order.scratch).map_err(failed("make a channel"))?),
+        false => None,
+    };
+    if let Some(channel) = &channel {
+        let ordered = order.environment.iter().rev().find(|(name, _)| name == "PYTHONPATH");
+        let own = std::env::var("PYTHONPATH").ok();
+        let paths = ordered.map(|(_, value)| value.as_str()).or(own.as_deref());
+        command.envs(channel.variables(paths).map_err(failed("make a channel"))?);
+    }
     let kernel_kills = kernel_kills();
     let begin = Instant::now();
     let child = priority::spawn(command, order.niceness).map_err(failed("start /bin/sh"))?;
@@ -97,6 +109,7 @@ fn start(order: &RunOrder, alone: bool) -> Result<Started, String> {
         child: Pid::from_raw(child.id().cast_signed()),
         alone,
         output: thread::spawn(move || HeadAndTail::read(reader)),
+        report: channel.map(|channel| thread::spawn(move || channel.listen())),
         begin,
         kernel_kills,
         disk_before,
@@ -217,6 +230,7 @@ impl Started {
             self.disk_full |= bytes.saturating_sub(self.disk_before) >= mega(order.limits.disk_mb);
         }
         let kept = self.output.join().unwrap_or_default();
+        let report = self.report.map(|report| report.join().unwrap_or_default());
         let collected = order.collect.as_ref().and_then(|name| {
             let path = order.folder.join(name);
             let is_small = fs::metadata(&path).is_ok_and(|m| m.len() <= LARGEST_COLLECTED);
@@ -235,6 +249,7 @@ impl Started {
             output_bytes: kept.bytes(),
             disk_full: self.disk_full,
             collected,
+            report,
             ..RunOutcome::default()
         }
     }

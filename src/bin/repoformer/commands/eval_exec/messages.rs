@@ -78,6 +78,15 @@ pub(super) fn report_execution(
             );
         }
     }
+    let is_judged = |of: &&TaskResult| of.excluded.is_none() && !of.samples.is_empty();
+    let judged: Vec<_> = execution.tasks.iter().filter(is_judged).collect();
+    let by_output = judged.iter().filter(|of| !of.is_reported).count();
+    if by_output > 0 {
+        output::note(format!(
+            "{name}: {by_output} of {} tasks are judged by the exit code and the output of their tests, which a prediction can fake",
+            judged.len()
+        ));
+    }
     let Execution { runs, reused, .. } = execution;
     output::note(format!("exec {name}: {runs} runs, {reused} results known or shared"));
 }

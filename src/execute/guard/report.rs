@@ -1,0 +1,195 @@
+//! Reports of Python's test libraries: a channel that the code under test does not know the secret of.
+//!
+//! A summary in the output can be printed by anyone, and an exit code chosen by anyone. So the interpreters of a command load
+//! a reporter (`reporter.py`, as `sitecustomize`) before anything else. In pytest and unittest it begins a session on a socket
+//! of the guard, which answers with a secret; the code under test is imported after that. Only messages with the secret count.
+//! A session ends with the counts of the library's own results, and with the parts of the library that were replaced
+//! meanwhile. [`Report::missing`] compares it with the report of the reference text.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::path::{Path, PathBuf};
+
+use nix::sys::socket::{AddressFamily, MsgFlags, SockFlag, SockType, recv, send, socketpair};
+use nix::sys::stat::fstat;
+use rustix::io::{FdFlags, fcntl_dupfd_cloexec, fcntl_setfd};
+use serde::{Deserialize, Serialize};
+
+/// Source of the reporter.
+const REPORTER: &str = include_str!("reporter.py");
+/// Environment variable of the reporter: number and inode of its socket.
+const VARIABLE: &str = "_REPOFORMER_REPORT";
+/// Smallest number of the command's descriptor, beyond those that scripts use.
+const LOWEST: i32 = 200;
+/// Largest number of sessions of a run.
+const MOST_SESSIONS: usize = 1000;
+/// Largest total length of the names of changes, in bytes.
+const LONGEST_CHANGES: usize = 4 << 20;
+
+/// Sessions of test libraries in one run, as they reported them themselves.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Report {
+    /// Number of sessions that began.
+    pub begun: usize,
+    /// Number of sessions that ended.
+    pub ended: usize,
+    /// Number of tests that passed.
+    pub passed: u64,
+    /// Number of tests that failed, or could not be run.
+    pub failed: u64,
+    /// Parts of the test libraries that were replaced, sorted.
+    pub changed: Vec<String>,
+    /// Number of messages without a secret, or after its session's end.
+    pub forged: usize,
+}
+
+impl Report {
+    /// Whether the sessions of this report, of a reference text, tell all: others can be held against them.
+    pub fn is_whole(&self) -> bool {
+        self.begun > 0 && self.begun == self.ended && self.failed == 0 && self.forged == 0
+    }
+
+    /// Returns why a run with this report is no pass, compared with the [whole](Self::is_whole) report of the reference text.
+    pub fn missing(&self, reference: &Self) -> Option<String> {
+        let Self { begun, ended, passed, failed, .. } = self;
+        if self.forged > 0 {
+            return Some("a report of tests was forged".into());
+        }
+        if begun != ended || *begun < reference.begun {
+            return Some("the tests ended without their report".into());
+        }
+        if *failed > 0 {
+            return Some(format!("{failed} tests failed by their report"));
+        }
+        if *begun > reference.begun {
+            return Some(format!(
+                "{begun} runs of tests reported, {} with the reference text",
+                reference.begun
+            ));
+        }
+        let new = self.changed.iter().find(|name| reference.changed.binary_search(name).is_err());
+        if let Some(name) = new {
+            return Some(format!("the test library was changed: {name}"));
+        }
+        (*passed < reference.passed).then(|| {
+            format!("{passed} tests passed by their report, {} with the reference text", reference.passed)
+        })
+    }
+
+    /// Combines the reports of several runs of the reference text: what each of them reaches, or changes. `None` if their
+    /// sessions differ.
+    #[must_use]
+    pub fn and(mut self, other: &Self) -> Option<Self> {
+        if !self.is_whole() || !other.is_whole() || self.begun != other.begun {
+            return None;
+        }
+        self.passed = self.passed.min(other.passed);
+        self.changed.extend(other.changed.iter().cloned());
+        self.changed.sort();
+        self.changed.dedup();
+        Some(self)
+    }
+}
+
+/// Channel of one run: the guard's end and the command's.
+pub(super) struct Channel {
+    guards: OwnedFd,
+    /// Inherited by the command; closed here once that has started.
+    commands: OwnedFd,
+    folder: PathBuf,
+}
+
+impl Channel {
+    /// Makes a channel, and writes the reporter to a folder for temporary files.
+    pub(super) fn open(scratch: &Path) -> io::Result<Self> {
+        let folder = scratch.join(".repoformer-report");
+        fs::create_dir_all(&folder)?;
+        fs::write(folder.join("sitecustomize.py"), REPORTER)?;
+        let kind = SockType::SeqPacket;
+        let (guards, commands) =
+            socketpair(AddressFamily::Unix, kind, None, SockFlag::SOCK_CLOEXEC)?;
+        let commands = fcntl_dupfd_cloexec(&commands, LOWEST)?;
+        fcntl_setfd(&commands, FdFlags::empty())?;
+        Ok(Self { guards, commands, folder })
+    }
+
+    /// Environment variables that lead Python to the reporter. `paths` are those that it searches otherwise.
+    pub(super) fn variables(&self, paths: Option<&str>) -> io::Result<[(&'static str, String); 2]> {
+        let inode = fstat(self.commands.as_fd())?.st_ino;
+        let folder = self.folder.to_string_lossy();
+        let paths = paths.filter(|paths| !paths.is_empty());
+        let paths = paths.map_or(folder.clone().into_owned(), |paths| format!("{folder}:{paths}"));
+        let socket = format!("{}:{inode}", self.commands.as_raw_fd());
+        Ok([("PYTHONPATH", paths), (VARIABLE, socket)])
+    }
+
+    /// Reads messages until no process holds the command's end any more.
+    pub(super) fn listen(self) -> Report {
+        let Self { guards, commands, .. } = self;
+        drop(commands);
+        let (mut report, mut secrets) = (Report::default(), Vec::new());
+        let (mut names, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
+        loop {
+            let message = match recv(guards.as_raw_fd(), &mut buffer, MsgFlags::empty()) {
+                Ok(0) => break,
+                Ok(length) => &buffer[..length],
+                Err(nix::errno::Errno::EINTR) => continue,
+                Err(_) => break,
+            };
+            if message == b"hello" {
+                report.begun += 1;
+                // A run with more sessions than that is none that can be told from a forged one.
+                if let Some(secret) = secret().filter(|_| report.begun <= MOST_SESSIONS) {
+                    let _ = send(guards.as_raw_fd(), secret.as_bytes(), MsgFlags::MSG_NOSIGNAL);
+                    secrets.push(Some(secret));
+                }
+                continue;
+            }
+            let holder = secrets.iter_mut().find_map(|slot| {
+                let rest = message.strip_prefix(slot.as_ref()?.as_bytes())?;
+                Some((slot, rest))
+            });
+            match holder {
+                Some((_, rest)) if rest.starts_with(b" changed ") => {
+                    if names.len() + rest.len() < LONGEST_CHANGES {
+                        names.extend_from_slice(&rest[b" changed ".len()..]);
+                    } else {
+                        report.forged += 1;
+                    }
+                }
+                Some((slot, rest)) => match counts(rest) {
+                    Some([passed, failed, errors, _]) => {
+                        *slot = None;
+                        report.ended += 1;
+                        report.passed += passed;
+                        report.failed += failed + errors;
+                        names.push(b',');
+                    }
+                    None => report.forged += 1,
+                },
+                None => report.forged += 1,
+            }
+        }
+        let names = String::from_utf8_lossy(&names).into_owned();
+        report.changed = names.split(',').filter(|n| !n.is_empty()).map(str::to_owned).collect();
+        report.changed.sort();
+        report.changed.dedup();
+        report
+    }
+}
+
+/// Reads ` ended PASSED FAILED ERRORS SKIPPED`.
+fn counts(text: &[u8]) -> Option<[u64; 4]> {
+    let text = std::str::from_utf8(text).ok()?.strip_prefix(" ended ")?;
+    let numbers: Option<Vec<u64>> = text.split(' ').map(|number| number.parse().ok()).collect();
+    numbers?.try_into().ok()
+}
+
+/// A secret of 128 random bits.
+fn secret() -> Option<String> {
+    let mut bytes = [0; 16];
+    let mut source = fs::File::open("/dev/urandom").ok()?;
+    io::Read::read_exact(&mut source, &mut bytes).ok()?;
+    Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
+}
