@@ -33,6 +33,8 @@ pub struct Copies<'a> {
     /// Number of parallel runs.
     pub(super) workers: usize,
     repositories: Vec<Source>,
+    /// Files and folders that hold answers: the repositories themselves, the tasks, this program's own files.
+    answers: Vec<PathBuf>,
     /// Conditions of all runs besides their own command, text and repository.
     pub(super) surroundings: String,
     /// Held while copies are in use.
@@ -83,6 +85,8 @@ pub struct CopyFolders<'a> {
     pub work_dir: &'a Path,
     /// This program's own files, which are never copied.
     pub cache: &'a Path,
+    /// The tasks, with their reference texts.
+    pub tasks: &'a Path,
 }
 
 impl<'a> Copies<'a> {
@@ -119,6 +123,10 @@ impl<'a> Copies<'a> {
             return Err(Error::execution(reason, hint));
         }
         let lock = lock(&work_dir)?;
+        let named = named_by_variables();
+        let answers = repositories.iter().map(|name| repos_dir.join(name)).chain(cache.clone());
+        let answers = answers.chain(files::canonicalize(folders.tasks).ok());
+        let answers = answers.filter(|path| !named.contains(&*path.to_string_lossy())).collect();
         let mut apart = vec![work_dir.clone()];
         apart.extend(cache);
         Ok(Self {
@@ -129,6 +137,7 @@ impl<'a> Copies<'a> {
             setup,
             workers,
             repositories: repositories.iter().map(source).collect(),
+            answers,
             surroundings: surroundings(guard),
             _lock: lock,
         })
@@ -188,6 +197,9 @@ impl<'a> Copies<'a> {
         ];
         let mut order =
             RunOrder { folder: copy.folder.clone(), scratch: copy.scratch.clone(), ..order };
+        // A program that the command names, such as that of an environment in a repository, must stay.
+        let is_named = |path: &&PathBuf| order.command.contains(&*path.to_string_lossy());
+        order.hidden = self.answers.iter().filter(|path| !is_named(path)).cloned().collect();
         order.environment.extend(variables.map(|(name, value)| (name.into(), value.into())));
         let outcome = self.guard.run(order)?;
         if let Some((pristine, snapshot)) = &copy.pristine {
@@ -317,17 +329,25 @@ fn lock(work_dir: &Path) -> Result<files::File> {
     }
 }
 
-/// Enclosure of the commands, and the variables that select programs and libraries.
-fn surroundings(guard: &Guard) -> String {
-    let enclosure = &guard.enclosure;
+/// Values of the variables that select programs and libraries.
+fn variables() -> [Option<String>; 8] {
     let names = [
         "PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "NODE_PATH",
         "JAVA_HOME", "LD_LIBRARY_PATH",
     ];
-    let values =
-        names.map(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()));
+    names.map(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+}
+
+/// Enclosure of the commands, and the variables that select programs and libraries.
+fn surroundings(guard: &Guard) -> String {
+    let enclosure = &guard.enclosure;
     let network = guard.network || !enclosure.network_off;
-    serde_json::json!([enclosure.enclosed, network, values]).to_string()
+    serde_json::json!([enclosure.enclosed, network, enclosure.filtered, variables()]).to_string()
+}
+
+/// All paths that select programs and libraries.
+fn named_by_variables() -> String {
+    variables().into_iter().flatten().collect::<Vec<_>>().join(":")
 }
 
 /// Returns the last bytes of a text, starting at a character.

@@ -2,7 +2,6 @@
 
 use std::ffi::OsString;
 use std::io::{Read, Write};
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -26,8 +25,12 @@ pub struct Enclosure {
     pub layered: bool,
     /// Whether the network is isolated.
     pub network_off: bool,
+    /// Whether system calls are filtered.
+    pub filtered: bool,
     /// Parts that are not isolated, and why, in words.
     pub open: Vec<String>,
+    /// What else differs from the system outside, and does no harm.
+    pub notes: Vec<String>,
 }
 
 impl Enclosure {
@@ -59,10 +62,16 @@ impl Guard {
     /// No guard can be started.
     pub fn try_out(program: OsString, work: &Path, enclosed: bool, network: bool) -> Result<Self> {
         let group = Group::make();
-        let with = |group: &Group, enclosed, layered, network_off| Self {
+        let with = |group: &Group, enclosed, layered, network_off, filtered| Self {
             program: program.clone(),
             group: group.clone(),
-            enclosure: Enclosure { enclosed, layered, network_off, open: Vec::new() },
+            enclosure: Enclosure {
+                enclosed,
+                layered,
+                network_off,
+                filtered,
+                ..Enclosure::default()
+            },
             network,
         };
         let mut ways = Vec::new();
@@ -72,11 +81,14 @@ impl Guard {
             if enclosed {
                 let choices = if network { &[false][..] } else { &[true, false] };
                 for &off in choices {
-                    ways.extend([with(group, true, true, off), with(group, true, false, off)]);
+                    let layered = [true, false];
+                    ways.extend(layered.map(|layered| with(group, true, layered, off, true)));
                 }
             }
         }
-        ways.extend(groups.iter().map(|group| with(group, false, false, false)));
+        for filtered in if enclosed { &[true, false][..] } else { &[false] } {
+            ways.extend(groups.iter().map(|group| with(group, false, false, false, *filtered)));
+        }
         drop(groups);
         let mut refusals: Vec<String> = Vec::new();
         for mut guard in ways {
@@ -85,7 +97,8 @@ impl Guard {
                 Some(refusal) => refusals.push(refusal),
                 None if outcome.exit_code == Some(0) => {
                     guard.enclosure.open = guard.what_is_open(&refusals, enclosed, network);
-                    guard.enclosure.open.extend(outcome.notes);
+                    guard.enclosure.open.extend(outcome.open);
+                    guard.enclosure.notes = outcome.notes;
                     return Ok(guard);
                 }
                 None => refusals.push(format!("a trial ended with: {}", outcome.output.trim())),
@@ -110,6 +123,9 @@ impl Guard {
         if !self.enclosure.enclosed && !self.group.exists() {
             open.push(format!("tests can start processes until the program ends them{why}"));
         }
+        if !self.enclosure.filtered {
+            open.push(format!("tests can make any system call{why}"));
+        }
         if !self.enclosure.network_off && !network {
             open.push(format!("tests can use the network{why}"));
         }
@@ -130,6 +146,7 @@ impl Guard {
         if !set_up {
             order.files = if self.enclosure.layered { Files::Layered } else { Files::InPlace };
             order.network = self.network || !self.enclosure.network_off;
+            order.filtered = self.enclosure.filtered;
         }
         let stage = match (self.enclosure.enclosed, order.network) {
             (false, _) => "open",
@@ -159,9 +176,7 @@ impl Guard {
             .envs(self.group.variable())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
-            .stderr(Stdio::inherit())
-            // An interrupt at the terminal ends the program; its guards then end the commands, and themselves.
-            .process_group(0);
+            .stderr(Stdio::inherit());
         // Keys of servers among them: a guard lives beside the command, and needs none.
         for (name, _) in std::env::vars_os() {
             if name.to_string_lossy().starts_with("REPOFORMER_") {

@@ -63,10 +63,19 @@ fn outer_user() -> Result<(u32, u32), Refusal> {
     Ok((of("/proc/self/uid_map")?, of("/proc/self/gid_map")?))
 }
 
-/// Mounts what an order's command sees; called in the first process of a new process namespace. Returns what could not be
-/// mounted but does no harm; anything else is refused.
-pub(super) fn mount_view(order: &RunOrder) -> Result<Vec<String>, Refusal> {
-    let mut notes = Vec::new();
+/// Differences between what a command should see and what it does.
+#[derive(Debug, Default)]
+pub(super) struct Differences {
+    /// Parts that could not be enclosed.
+    pub(super) open: Vec<String>,
+    /// Parts that could not be mounted, which does no harm.
+    pub(super) notes: Vec<String>,
+}
+
+/// Mounts what an order's command sees; called in the first process of a new process namespace. Whatever fails is refused, but
+/// for the differences that it returns.
+pub(super) fn mount_view(order: &RunOrder) -> Result<Differences, Refusal> {
+    let Differences { mut open, mut notes } = Differences::default();
     mount(NONE, "/", NONE, MsFlags::MS_PRIVATE | MsFlags::MS_REC, NONE).map_err(at("mounts"))?;
     let mounts = mounts().map_err(at("/proc/self/mountinfo"))?;
     let quiet = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
@@ -76,7 +85,7 @@ pub(super) fn mount_view(order: &RunOrder) -> Result<Vec<String>, Refusal> {
         && user == 0
         && !group::is_entered()
     {
-        notes.push("the number of processes is watched, but the system does not bound it".into());
+        open.push("the number of processes is watched, but the system does not bound it".into());
     }
     match &order.files {
         Files::Open { protected } => {
@@ -109,7 +118,7 @@ pub(super) fn mount_view(order: &RunOrder) -> Result<Vec<String>, Refusal> {
     // Tests expect to run as the usual user.
     into_namespaces(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS, user, group)?;
     std::env::set_current_dir(&order.folder).map_err(at("the copy"))?;
-    Ok(notes)
+    Ok(Differences { open, notes })
 }
 
 const NONE: Option<&str> = None;
@@ -275,6 +284,9 @@ fn layers(order: &RunOrder, mounts: &[Mount]) -> Result<Vec<String>, Refusal> {
         // Sockets of the system's services: files, which no network namespace isolates.
         tmpfs("/run", &size).map_err(at("/run"))?;
     }
+    for path in order.hidden.iter().chain(&secrets()) {
+        hide(path, &stage.join("null")).map_err(at(&path.display().to_string()))?;
+    }
     fs::create_dir_all(&order.folder).map_err(at("the copy"))?;
     match order.files {
         Files::Layered => layer(&copy, "/dev/copy").map_err(at("a layer over the copy"))?,
@@ -288,6 +300,64 @@ fn layers(order: &RunOrder, mounts: &[Mount]) -> Result<Vec<String>, Refusal> {
     }
     bind(stage, Path::new("/dev"), MsFlags::MS_REC).map_err(at("/dev"))?;
     Ok(notes)
+}
+
+/// Files and folders of the home folder that hold keys and passwords, or histories of commands with some.
+const SECRETS: [&str; 34] = [
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".oci",
+    ".password-store",
+    ".terraform.d",
+    ".mozilla",
+    ".thunderbird",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/hub",
+    ".config/rclone",
+    ".config/op",
+    ".config/chromium",
+    ".config/google-chrome",
+    ".local/share/keyrings",
+    ".cache/huggingface/token",
+    ".huggingface/token",
+    ".netrc",
+    ".git-credentials",
+    ".config/git/credentials",
+    ".pypirc",
+    ".npmrc",
+    ".pgpass",
+    ".my.cnf",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".gem/credentials",
+    ".bash_history",
+    ".zsh_history",
+    ".python_history",
+];
+
+/// Places of secrets that exist: of the user, and of the system, which its root could read.
+fn secrets() -> Vec<PathBuf> {
+    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
+    let of_user = home.iter().flat_map(|home| SECRETS.map(|name| home.join(name)));
+    let system = ["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers"];
+    let keys = fs::read_dir("/etc/ssh").into_iter().flatten().flatten().map(|entry| entry.path());
+    let keys = keys.filter(|path| path.to_string_lossy().ends_with("_key"));
+    of_user.chain(system.map(PathBuf::from)).chain(keys).filter(|path| path.exists()).collect()
+}
+
+/// Makes a folder empty, or a file.
+fn hide(path: &Path, null: &Path) -> nix::Result<()> {
+    match fs::metadata(path) {
+        Ok(metadata) if metadata.is_dir() => tmpfs(path, "size=1m"),
+        Ok(metadata) if metadata.is_file() => bind(null, path, MsFlags::empty()),
+        // One that is not there, or is in one that was hidden before.
+        _ => Ok(()),
+    }
 }
 
 fn tmpfs<P: ?Sized + nix::NixPath>(path: &P, size: &str) -> nix::Result<()> {

@@ -6,6 +6,7 @@
 //! - **encloses** the command if the system allows it (`enclose`): its own processes, network (none), messages, and a view of
 //!   the file system that is read-only except for the copy, the home folder and the temporary folders, whose changes are
 //!   kept in memory of limited size and vanish with the run. It needs no privilege, only user namespaces;
+//! - **filters** its system calls (`calls`): those that namespaces leave open fail;
 //! - **watches** it (`supervise`): wall and processor time, memory, disk, number of processes, and output, of which only head
 //!   and tail are kept;
 //! - **ends** every process that is left, even a daemon, when the command ends or the program that gave the order does, even
@@ -13,6 +14,7 @@
 //!
 //! Without namespaces the last two still hold: orphans become children of the guard, which finds them through `/proc`.
 
+mod calls;
 mod client;
 mod enclose;
 mod group;

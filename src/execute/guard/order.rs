@@ -56,6 +56,10 @@ pub struct RunOrder {
     pub network: bool,
     /// View of the file system.
     pub files: Files,
+    /// Files and folders that the command finds empty, if it is enclosed: those that hold answers.
+    pub hidden: Vec<PathBuf>,
+    /// Whether its system calls are filtered.
+    pub filtered: bool,
     /// Niceness of its processes, from -20 to 19.
     pub niceness: i32,
     /// Folder for temporary files, if the run has no `/tmp` of its own.
@@ -119,6 +123,8 @@ pub struct RunOutcome {
     /// Report of the test libraries, where the order asks for one.
     pub report: Option<Report>,
     /// Parts that could not be enclosed.
+    pub open: Vec<String>,
+    /// What else differs from the system that the program runs on.
     pub notes: Vec<String>,
 }
 

@@ -6,6 +6,7 @@ use std::io;
 use std::process::{Child, Command};
 use std::thread;
 
+use super::calls::Filters;
 use rustix::process::{getpriority_process, setpriority_process};
 
 /// How much nicer a command is than the program: of one process each, it gets a tenth of the time.
@@ -26,11 +27,16 @@ pub(super) fn rise() {
     let _ = setpriority_process(None, FIRST);
 }
 
-/// Starts a command with this niceness.
-pub(super) fn spawn(mut command: Command, niceness: i32) -> io::Result<Child> {
-    // Niceness belongs to a thread, and what the thread starts has it from the first instruction on.
+/// Starts a command with this niceness, and with filters of its system calls.
+pub(super) fn spawn(
+    mut command: Command,
+    niceness: i32,
+    filters: Option<Filters>,
+) -> io::Result<Child> {
+    // Both belong to a thread, and what the thread starts has them from the first instruction on.
     let start = move || {
         setpriority_process(None, niceness)?;
+        filters.iter().try_for_each(Filters::set)?;
         command.spawn()
     };
     thread::spawn(start).join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))

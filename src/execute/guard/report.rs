@@ -73,7 +73,10 @@ impl Report {
             return Some(format!("the test library was changed: {name}"));
         }
         (*passed < reference.passed).then(|| {
-            format!("{passed} tests passed by their report, {} with the reference text", reference.passed)
+            format!(
+                "{passed} tests passed by their report, {} with the reference text",
+                reference.passed
+            )
         })
     }
 

@@ -9,7 +9,7 @@ use std::thread;
 
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
-use nix::unistd::Pid;
+use nix::unistd::{Pid, setsid};
 
 use super::order::{RunOrder, RunOutcome, SUBCOMMAND};
 use super::{enclose, group, priority, supervise};
@@ -22,6 +22,11 @@ use super::{enclose, group, priority, supervise};
 /// # Errors
 /// The order is invalid, or the outcome cannot be written.
 pub fn serve(stage: &str) -> io::Result<()> {
+    // An interrupt at the terminal ends the program; its guards then end the commands, and themselves. And no command reaches
+    // the terminal, to read or to type there.
+    if stage != "inside" {
+        let _ = setsid();
+    }
     let outcome = match stage {
         "enclosed" => outside(false),
         "enclosed-with-network" => outside(true),
@@ -83,10 +88,10 @@ fn carry_out(open: bool) -> io::Result<RunOutcome> {
     let mut stdin = io::stdin().lock();
     stdin.read_until(b'\n', &mut line)?;
     let order: RunOrder = serde_json::from_slice(&line)?;
-    let mut notes = Vec::new();
+    let mut view = enclose::Differences::default();
     if !open {
         match enclose::mount_view(&order) {
-            Ok(unmounted) => notes = unmounted,
+            Ok(differences) => view = differences,
             Err(refusal) => return Ok(RunOutcome::refused(refusal)),
         }
     }
@@ -100,5 +105,5 @@ fn carry_out(open: bool) -> io::Result<RunOutcome> {
         flag.store(true, Ordering::Relaxed);
     });
     let outcome = supervise::run(&order, !open, &abandoned);
-    Ok(RunOutcome { notes, ..outcome })
+    Ok(RunOutcome { open: view.open, notes: view.notes, ..outcome })
 }

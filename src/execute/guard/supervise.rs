@@ -18,6 +18,7 @@ use nix::sys::time::TimeValLike;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
+use super::calls::Filters;
 use super::order::{Ended, Files, RunOrder, RunOutcome};
 use super::output::HeadAndTail;
 use super::report::{Channel, Report};
@@ -88,7 +89,9 @@ fn start(order: &RunOrder, alone: bool) -> Result<Started, String> {
     for (name, _) in std::env::vars_os() {
         // A server's key may be among the first.
         let is_own = name.to_string_lossy().starts_with("REPOFORMER_") || name == group::FOLDERS;
-        if is_own || name == "FORCE_COLOR" {
+        let is_for_setup = matches!(order.files, Files::Open { .. });
+        if is_own || name == "FORCE_COLOR" || (!is_for_setup && is_secret(&name.to_string_lossy()))
+        {
             command.env_remove(name);
         }
     }
@@ -102,9 +105,11 @@ fn start(order: &RunOrder, alone: bool) -> Result<Started, String> {
         let paths = ordered.map(|(_, value)| value.as_str()).or(own.as_deref());
         command.envs(channel.variables(paths).map_err(failed("make a channel"))?);
     }
+    let filters = order.filtered.then(Filters::new).transpose()?;
     let kernel_kills = kernel_kills();
     let begin = Instant::now();
-    let child = priority::spawn(command, order.niceness).map_err(failed("start /bin/sh"))?;
+    let child =
+        priority::spawn(command, order.niceness, filters).map_err(failed("start /bin/sh"))?;
     Ok(Started {
         child: Pid::from_raw(child.id().cast_signed()),
         alone,
@@ -117,6 +122,16 @@ fn start(order: &RunOrder, alone: bool) -> Result<Started, String> {
         peak: 0,
         disk_full: false,
     })
+}
+
+/// Whether a variable's name says that it holds a secret, or the way to an agent that does.
+fn is_secret(name: &str) -> bool {
+    const WORDS: [&str; 10] = [
+        "TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "PASSWD", "CREDENTIAL", "CREDENTIALS",
+        "KEY", "APIKEY",
+    ];
+    let name = name.to_uppercase();
+    name == "SSH_AUTH_SOCK" || name.split('_').any(|word| WORDS.contains(&word))
 }
 
 /// Writes the order's files, with times that differ from those of any compiled form of the previous content.

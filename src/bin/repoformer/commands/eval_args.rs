@@ -119,7 +119,7 @@ pub(crate) struct ExecArgs {
     /// Whether tests can use the network (the setup always can) [default: off]
     #[arg(long, value_name = "WHEN", requires = "exec")]
     pub(crate) network: Option<Switch>,
-    /// Isolation of runs: as far as the system allows (auto), complete or else an error (required), none (off) [default: auto]
+    /// Isolation of runs: complete or else an error (required), as far as the system allows (auto), none (off) [default: required]
     #[arg(long, value_name = "WHEN", requires = "exec")]
     pub(crate) isolation: Option<Isolation>,
     /// Number of runs of the reference; tasks whose runs disagree are left out [default: 1]

@@ -48,7 +48,7 @@ impl Bench {
             disk_mb: exec.disk_limit.unwrap_or(1024).max(1),
             processes: exec.process_limit.unwrap_or(256).max(1),
         };
-        let isolation = exec.isolation.unwrap_or(Isolation::Auto);
+        let isolation = exec.isolation.unwrap_or(Isolation::Required);
         let network = exec.network == Some(Switch::On);
         let trial = work_dir.canonicalize()?;
         let guard = Guard::try_out(PROGRAM.into(), &trial, isolation != Isolation::Off, network)?;
@@ -56,11 +56,14 @@ impl Bench {
         if isolation == Isolation::Required && !open.is_empty() {
             return fail(
                 format!("runs cannot be isolated here: {}", open.join("; ")),
-                "leave out --isolation required to run them anyway",
+                "--isolation auto runs them with what this system allows",
             );
         }
         for part in open {
             output::warning(format!("exec: {part}"));
+        }
+        for part in &guard.enclosure.notes {
+            output::note(format!("exec: {part}"));
         }
         Ok(Self {
             guard,

@@ -62,6 +62,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
             repos_dir: &experiment.repos_dir,
             work_dir: &bench.work_dir,
             cache: &experiment.layout.cache,
+            tasks: &tasks.path,
         },
         &experiment.repositories,
         &bench.guard,

@@ -1,0 +1,152 @@
+//! System calls that a command is refused: those that namespaces leave open.
+//!
+//! Namespaces give a command its own view of the system, but not a smaller kernel. Refused are calls that look into other
+//! processes, change mounts or namespaces, load code into the kernel, set clocks, or reach devices and sockets that no namespace
+//! encloses, such as those between virtual machines. A test sees what it would see without the right to call them.
+
+use std::collections::BTreeMap;
+
+use nix::libc;
+use seccompiler::{
+    BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
+    SeccompRule, TargetArch,
+};
+
+/// Calls that always fail with "not permitted".
+const REFUSED: &[i64] = &[
+    // Other processes.
+    libc::SYS_ptrace,
+    libc::SYS_process_vm_readv,
+    libc::SYS_process_vm_writev,
+    libc::SYS_process_madvise,
+    libc::SYS_pidfd_getfd,
+    libc::SYS_kcmp,
+    // Mounts and namespaces.
+    libc::SYS_mount,
+    libc::SYS_umount2,
+    libc::SYS_pivot_root,
+    libc::SYS_chroot,
+    libc::SYS_move_mount,
+    libc::SYS_open_tree,
+    libc::SYS_mount_setattr,
+    libc::SYS_fsopen,
+    libc::SYS_fsconfig,
+    libc::SYS_fsmount,
+    libc::SYS_fspick,
+    libc::SYS_unshare,
+    libc::SYS_setns,
+    libc::SYS_open_by_handle_at,
+    libc::SYS_fanotify_init,
+    libc::SYS_quotactl,
+    // The kernel itself, and parts of it with many faults.
+    libc::SYS_bpf,
+    libc::SYS_perf_event_open,
+    libc::SYS_userfaultfd,
+    libc::SYS_io_uring_setup,
+    libc::SYS_io_uring_enter,
+    libc::SYS_io_uring_register,
+    libc::SYS_add_key,
+    libc::SYS_request_key,
+    libc::SYS_keyctl,
+    libc::SYS_kexec_load,
+    libc::SYS_kexec_file_load,
+    libc::SYS_init_module,
+    libc::SYS_finit_module,
+    libc::SYS_delete_module,
+    libc::SYS_syslog,
+    // The machine.
+    libc::SYS_reboot,
+    libc::SYS_swapon,
+    libc::SYS_swapoff,
+    libc::SYS_acct,
+    libc::SYS_vhangup,
+    libc::SYS_settimeofday,
+    libc::SYS_clock_settime,
+    libc::SYS_clock_adjtime,
+    libc::SYS_sethostname,
+    libc::SYS_setdomainname,
+];
+
+/// Bit of the calls by x32, another way to call a kernel of x86-64, and the calls that have numbers of their own there.
+const X32: (i64, std::ops::Range<i64>) = (1 << 30, 512..548);
+
+/// Socket families that are left: of the machine, of the network (which namespaces close off), and of its settings.
+const FAMILIES: [i32; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+
+/// Filters of a command's system calls, in the order in which they are set.
+pub(super) struct Filters(Vec<BpfProgram>);
+
+impl Filters {
+    /// Builds the filters for this machine.
+    ///
+    /// # Errors
+    /// The processor is none of those that can be filtered.
+    pub(super) fn new() -> Result<Self, String> {
+        let failed = |error: &dyn std::fmt::Display| format!("a filter of system calls: {error}");
+        let architecture = TargetArch::try_from(std::env::consts::ARCH).map_err(|e| failed(&e))?;
+        let build = |rules: BTreeMap<i64, Vec<SeccompRule>>, errno: i32| {
+            let refused = SeccompAction::Errno(errno as u32);
+            let filter = SeccompFilter::new(rules, SeccompAction::Allow, refused, architecture);
+            filter.and_then(BpfProgram::try_from).map_err(|e| failed(&e))
+        };
+        let mut refused: BTreeMap<i64, Vec<SeccompRule>> =
+            REFUSED.iter().map(|&call| (call, Vec::new())).collect();
+        if cfg!(target_arch = "x86_64") {
+            let (bit, own) = X32;
+            let numbers = REFUSED.iter().copied().chain(own);
+            refused.extend(numbers.map(|call| (call | bit, Vec::new())));
+        }
+        let rule = |conditions: &[Condition]| rule(conditions).map_err(|e| failed(&e));
+        let clone =
+            NAMESPACES.iter().map(|&flag| (0, SeccompCmpOp::MaskedEq(flag as u64), flag as u64));
+        // What is typed at a terminal, by the program's user.
+        let ioctl = [libc::TIOCSTI, libc::TIOCLINUX]
+            .into_iter()
+            .map(|call| (1, SeccompCmpOp::Eq, call as u64));
+        let one = |condition| rule(&[condition]);
+        refused.insert(libc::SYS_clone, clone.map(one).collect::<Result<_, _>>()?);
+        refused.insert(libc::SYS_ioctl, ioctl.map(one).collect::<Result<_, _>>()?);
+        let others = FAMILIES.map(|family| (0, SeccompCmpOp::Ne, family as u64));
+        let socket = vec![rule(&others)?];
+        // Its flags lie in memory, where no filter can read them; libraries then use the older call.
+        let newer = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
+        let sockets =
+            BTreeMap::from([(libc::SYS_socket, socket.clone()), (libc::SYS_socketpair, socket)]);
+        Ok(Self(vec![
+            build(refused, libc::EPERM)?,
+            build(newer, libc::ENOSYS)?,
+            build(sockets, libc::EAFNOSUPPORT)?,
+        ]))
+    }
+
+    /// Sets the filters for this thread and all that it starts.
+    ///
+    /// # Errors
+    /// The system has no such filters.
+    pub(super) fn set(&self) -> std::io::Result<()> {
+        let failed = |error| std::io::Error::other(format!("a filter of system calls: {error}"));
+        self.0.iter().try_for_each(|filter| seccompiler::apply_filter(filter).map_err(failed))
+    }
+}
+
+/// Flags of `clone` that make namespaces.
+const NAMESPACES: [i32; 7] = [
+    libc::CLONE_NEWUSER,
+    libc::CLONE_NEWNS,
+    libc::CLONE_NEWPID,
+    libc::CLONE_NEWNET,
+    libc::CLONE_NEWIPC,
+    libc::CLONE_NEWUTS,
+    libc::CLONE_NEWCGROUP,
+];
+
+/// Number of an argument, and how its lower half compares with a value.
+type Condition = (u8, SeccompCmpOp, u64);
+
+/// Rule that holds where all conditions do.
+fn rule(conditions: &[Condition]) -> Result<SeccompRule, seccompiler::BackendError> {
+    let conditions = conditions.iter().map(|(argument, compare, value)| {
+        SeccompCondition::new(*argument, SeccompCmpArgLen::Dword, compare.clone(), *value)
+    });
+    SeccompRule::new(conditions.collect::<Result<_, _>>()?)
+}
