@@ -17,6 +17,7 @@ mod cli_doctor;
 mod cli_dry_run;
 #[cfg(target_os = "linux")]
 mod cli_exec;
+mod cli_exec_attempts;
 mod cli_flips;
 mod cli_formats;
 mod cli_functions;

@@ -1,5 +1,6 @@
 //! The guard's own process.
 
+use std::fs;
 use std::io::{self, BufRead, Read, Write};
 use std::os::unix::process::ExitStatusExt;
 use std::process::Command;
@@ -9,7 +10,7 @@ use std::thread;
 
 use nix::sys::prctl;
 use nix::sys::signal::Signal;
-use nix::unistd::{Pid, setsid};
+use nix::unistd::{Pid, close, setsid};
 
 use super::order::{RunOrder, RunOutcome, SUBCOMMAND};
 use super::{enclose, group, priority, supervise};
@@ -26,6 +27,7 @@ pub fn serve(stage: &str) -> io::Result<()> {
     // the terminal, to read or to type there.
     if stage != "inside" {
         let _ = setsid();
+        close_inherited();
     }
     let outcome = match stage {
         "enclosed" => outside(false),
@@ -46,6 +48,17 @@ pub fn serve(stage: &str) -> io::Result<()> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(&line)?;
     stdout.flush()
+}
+
+/// Closes the files that whoever started the program left open: a command would inherit them.
+fn close_inherited() {
+    let names = fs::read_dir("/proc/self/fd").into_iter().flatten().flatten();
+    let numbers = names.filter_map(|entry| entry.file_name().to_str()?.parse::<i32>().ok());
+    // The folder that is read here is among them, and is closed when this list is complete.
+    let numbers: Vec<i32> = numbers.filter(|&number| number > 2).collect();
+    for number in numbers {
+        let _ = close(number);
+    }
 }
 
 /// Starts the inner guard, which reads the order and writes the outcome itself, unless it is killed.
