@@ -131,22 +131,30 @@ impl AppendLog {
                 break;
             }
             let is_whole = seal::check(&line) != Seal::Broken;
-            if is_whole && take(&line, Place { begin: end, length }) {
+            let format = seal::other_format_of_line(&line);
+            if is_whole && format.is_none() && take(&line, Place { begin: end, length }) {
                 taken += 1;
             } else if !line.iter().all(u8::is_ascii_whitespace) {
                 // This log's own, with its checksum, are no sign that the file is something else.
                 taken += usize::from(seal::is_sealed(&line));
                 first_other.get_or_insert(number);
-                damaged.push(number);
+                damaged.push((number, format));
             }
             end += length as u64;
         }
         if let (Some(number), 0) = (first_other, taken) {
-            let (path, line) = (self.path.display(), kind.line);
-            let reason = format!("{path}:{number}: not {line}; the file was not changed");
+            let format = damaged.iter().find_map(|(_, format)| format.as_ref());
+            let what = match format {
+                Some(format) => format!("written {format}"),
+                None => format!("not {}", kind.line),
+            };
+            let path = self.path.display();
+            let reason = format!("{path}:{number}: {what}; the file was not changed");
             return Err(Error::execution(reason, format!("choose another {}", kind.file)));
         }
-        damaged.into_iter().for_each(|number| seal::pass_over(&self.path, number));
+        for (number, format) in damaged {
+            seal::pass_over(&self.path, number, format.as_deref());
+        }
         self.end = end;
         Ok(())
     }

@@ -142,9 +142,14 @@ pub fn read(manifest: &Path) -> Result<Map<String, Value>> {
 /// Checks that a file is the one that the manifest beside it is of, where there is one that says so.
 ///
 /// # Errors
-/// The file or its manifest was changed.
+/// The file or its manifest was changed, or another version wrote it in another format.
 pub fn check_beside(path: &Path) -> Result<()> {
     let manifest = read_beside(path)?;
+    if let Some(format) = manifest.get(OUTPUT).and_then(seal::other_format) {
+        let version = manifest.get("version").and_then(Value::as_str).unwrap_or("unknown");
+        let reason = format!("written by repoformer {version} {format}");
+        return Err(Error::artifact(path, reason, "read it with that version, or make it again"));
+    }
     let Some(written) = manifest.get(OUTPUT).and_then(|output| output["blake3"].as_str()) else {
         return Ok(());
     };

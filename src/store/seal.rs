@@ -6,10 +6,14 @@ use std::collections::BTreeSet;
 use std::path::Path;
 use std::sync::{Mutex, PoisonError};
 
+use serde_json::Value;
+
 use crate::error::{Error, Result};
 
 /// Name of the field.
 pub(crate) const FIELD: &str = "record_checksum";
+/// Format of the lines of logs, and of files with a manifest. One of another format says so in a field `format`.
+const FORMAT: u64 = 1;
 /// Hex digits of the checksum: the first of BLAKE3's.
 const DIGITS: usize = 16;
 /// Beginning of the field in a record of one line.
@@ -74,6 +78,19 @@ pub(crate) fn is_sealed(line: &[u8]) -> bool {
     memchr::memmem::find(line, MARK).is_some()
 }
 
+/// Returns how the format of a record differs from this program's, if it does: `written in format 2; this is …`.
+pub(crate) fn other_format(record: &Value) -> Option<String> {
+    let format = record["format"].as_u64().filter(|format| *format != FORMAT)?;
+    let version = env!("CARGO_PKG_VERSION");
+    Some(format!("in format {format}; this is repoformer {version} with format {FORMAT}"))
+}
+
+/// Returns how the format of a line differs from this program's.
+pub(crate) fn other_format_of_line(line: &[u8]) -> Option<String> {
+    memchr::memmem::find(line, b"\"format\":")?;
+    other_format(&serde_json::from_slice(line).ok()?)
+}
+
 /// Checks a document that is needed whole.
 ///
 /// # Errors
@@ -94,11 +111,15 @@ const WAY_OUT: &str =
 /// Damage that was found and passed over, since what was there is made again.
 static FOUND: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
 
-/// Notes a damaged line that is passed over.
-pub(crate) fn pass_over(path: &Path, line: usize) {
+/// Notes a line that is passed over: damaged, or of the other format that is given.
+pub(crate) fn pass_over(path: &Path, line: usize, format: Option<&str>) {
+    let (reason, end) = match format {
+        Some(format) => (format!("written {format}"), "use the later version"),
+        None => ("damaged".to_owned(), "remove the line"),
+    };
     let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
     found.insert(format!(
-        "{}:{line}: damaged: left out, and made again where it is needed; remove the line to end this warning",
+        "{}:{line}: {reason}: left out, and made again where it is needed; {end} to end this warning",
         path.display()
     ));
 }
