@@ -181,6 +181,7 @@ mod tests {
             status,
             reason: String::new(),
             passed: None,
+            report: None,
             is_lasting: true,
             seconds: 0.1,
             cpu_seconds: 0.1,

@@ -195,6 +195,7 @@ mod tests {
             excluded: None,
             samples: samples.to_vec(),
             reasons: vec![String::new(); samples.len()],
+            is_reported: false,
         }
     }
 

@@ -102,7 +102,7 @@ impl Filters {
         // What is typed at a terminal, by the program's user.
         let ioctl = [libc::TIOCSTI, libc::TIOCLINUX]
             .into_iter()
-            .map(|call| (1, SeccompCmpOp::Eq, call as u64));
+            .map(|call| (1, SeccompCmpOp::Eq, u64::from(call as u32)));
         let one = |condition| rule(&[condition]);
         refused.insert(libc::SYS_clone, clone.map(one).collect::<Result<_, _>>()?);
         refused.insert(libc::SYS_ioctl, ioctl.map(one).collect::<Result<_, _>>()?);

@@ -196,3 +196,62 @@ fn secret() -> Option<String> {
     io::Read::read_exact(&mut source, &mut bytes).ok()?;
     Some(bytes.iter().map(|byte| format!("{byte:02x}")).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Report of a run that sends these messages; `SECRET` stands for the secret of the session that began last.
+    fn report(messages: &[&str]) -> Report {
+        let dir = tempfile::tempdir().unwrap();
+        let channel = Channel::open(dir.path()).unwrap();
+        let sent = fcntl_dupfd_cloexec(&channel.commands, 0).unwrap();
+        let listening = std::thread::spawn(move || channel.listen());
+        let (mut secret, mut buffer) = (String::new(), [0; 64]);
+        for message in messages {
+            let message = message.replace("SECRET", &secret);
+            send(sent.as_raw_fd(), message.as_bytes(), MsgFlags::empty()).unwrap();
+            if message == "hello" {
+                let length = recv(sent.as_raw_fd(), &mut buffer, MsgFlags::empty()).unwrap();
+                secret = String::from_utf8_lossy(&buffer[..length]).into_owned();
+            }
+        }
+        drop(sent);
+        listening.join().unwrap()
+    }
+
+    #[test]
+    fn only_a_session_with_its_secret_and_its_end_passes() {
+        let whole = report(&["hello", "SECRET changed b,a", "SECRET ended 3 0 0 1"]);
+        assert_eq!((whole.begun, whole.ended, whole.passed, whole.forged), (1, 1, 3, 0));
+        assert_eq!(whole.changed, ["a", "b"]);
+        assert!(whole.is_whole());
+        let missing = |messages: &[&str]| report(messages).missing(&whole).unwrap_or_default();
+        assert_eq!(missing(&["hello", "SECRET changed a", "SECRET ended 4 0 0 0"]), "");
+        for (messages, reason) in [
+            (&[][..], "without their report"),
+            (&["hello"], "without their report"),
+            (&["hello", "hello", "SECRET ended 3 0 0 0"], "without their report"),
+            (&["hello", "SECRET ended 2 1 0 0"], "1 tests failed"),
+            (&["hello", "SECRET ended 2 0 1 0"], "1 tests failed"),
+            (&["hello", "SECRET ended 2 0 0 1"], "2 tests passed"),
+            (&["hello", "SECRET changed c", "SECRET ended 3 0 0 0"], "changed: c"),
+            (&["hello", "SECRET ended 3 0 0 0", "hello", "SECRET ended 1 0 0 0"], "2 runs"),
+            (&["hello", "SECRET ended 3 0 0 0", "SECRET ended 3 0 0 0"], "forged"),
+            (&["hello", "SECRET ended 3 0 0", "SECRET ended 3 0 0 0"], "forged"),
+            (&["hello", "0123 ended 3 0 0 0", "SECRET ended 3 0 0 0"], "forged"),
+            (&["ended 3 0 0 0", "hello", "SECRET ended 3 0 0 0"], "forged"),
+        ] {
+            assert!(missing(messages).contains(reason), "{messages:?}: {}", missing(messages));
+        }
+    }
+
+    #[test]
+    fn reports_of_several_runs_are_combined_where_they_are_alike() {
+        let one = report(&["hello", "SECRET changed a", "SECRET ended 3 0 0 1"]);
+        let two = report(&["hello", "SECRET changed b", "SECRET ended 2 0 0 2"]);
+        let both = one.clone().and(&two).unwrap();
+        assert_eq!((both.passed, &both.changed[..]), (2, &["a".to_owned(), "b".to_owned()][..]));
+        assert_eq!(one.and(&report(&["hello"])), None);
+    }
+}
