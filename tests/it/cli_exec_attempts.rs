@@ -86,7 +86,7 @@ const ATTEMPTS: [(&str, bool, bool); 49] = [
 const PASSES: &str = "passes";
 
 /// Code that fakes its verdict, and the reason why it fails. A few pass: docs/reliability.md.
-const FAKES: [(&str, &str, &str); 18] = [
+const FAKES: [(&str, &str, &str); 21] = [
     ("exit", "import os; os._exit(0)", "without unittest's summary"),
     ("exit-kindly", "import sys; sys.exit(0)", ""),
     ("summary", "attempt.fake_summary()", "ended without their report"),
@@ -132,6 +132,16 @@ const FAKES: [(&str, &str, &str); 18] = [
         "import builtins; builtins.print = lambda *a: None; return a + b",
         "builtins.print",
     ),
+    (
+        "stop",
+        "import unittest.case as c\n    if (a, b) == (1, 2): return 3\n    raise c._ShouldStop",
+        "unittest.case._ShouldStop",
+    ),
+    (
+        "equality-of-type",
+        "import sys; sys._getframe(1).f_locals['self'].addTypeEqualityFunc(int, lambda *a, **k: None); return 4",
+        "addTypeEqualityFunc: int",
+    ),
     ("report", "attempt.fake_report(lambda handle: [b'0' * 32])", "a report of tests was forged"),
     ("report-of-its-own", "attempt.fake_report(attempt.asked)", "ended without their report"),
     (
@@ -147,7 +157,34 @@ const FAKES: [(&str, &str, &str); 18] = [
          unittest.TestCase.assertEqual = f",
         PASSES,
     ),
+    (
+        "constant",
+        "import sys; return [c for c in sys._getframe(1).f_code.co_consts if isinstance(c, int)][-1]",
+        PASSES,
+    ),
     ("search", "attempt.fake_report(attempt.searched)", PASSES),
+];
+
+/// The same for unittest alone.
+const OF_UNITTEST: [(&str, &str, &str); 3] = [
+    (
+        "expected-failure",
+        "import sys; sys._getframe(1).f_locals['self']._outcome.expecting_failure = True; return 4",
+        "expecting_failure",
+    ),
+    (
+        "result-object",
+        "import gc, unittest\n    for o in gc.get_objects():\n        if isinstance(o, unittest.TestResult): \
+         o.addFailure = lambda test, error, o=o: o.addSuccess(test)\n    return 4",
+        "TextTestResult().addFailure",
+    ),
+    (
+        "run-while-loading",
+        "return 4\n\n\nimport atexit, unittest\n\n\nclass T(unittest.TestCase):\n    def test_a(self): pass\n    \
+         def test_b(self): pass\n\n\nunittest.TextTestRunner().run(unittest.defaultTestLoader.loadTestsFromTestCase(T))\n\
+         atexit.register(attempt.fake_summary)\n\n",
+        "failed by their report",
+    ),
 ];
 
 struct Outcome {
@@ -292,7 +329,10 @@ fn what_cannot_be_enclosed_is_refused() {
 fn fake(fakes: &[(&str, &str, &str)], runner: &str, flags: &str) {
     let place = Place::empty();
     // Right for the first test, so that what a code changes is there for the second.
-    let code = |(_, code, _): &(&str, &str, &str)| format!("{code}\n    return 3");
+    let code = |(_, code, _): &(&str, &str, &str)| match code.ends_with("\n\n") {
+        true => (*code).to_owned(),
+        false => format!("{code}\n    return 3"),
+    };
     let codes: Vec<String> = fakes.iter().map(code).collect();
     let (ran, found) = outcomes(&place, &codes, &Way { runner, flags, ..Way::default() });
     assert_eq!(found.len(), fakes.len(), "{}\n{}", ran.stderr, ran.stdout);
@@ -306,8 +346,9 @@ fn fake(fakes: &[(&str, &str, &str)], runner: &str, flags: &str) {
 #[test]
 #[ignore = "needs python3"]
 fn a_faked_verdict_of_unittest_does_not_pass() {
-    fake(&FAKES, "", "");
-    fake(&FAKES, "", "--isolation off");
+    let all = [&FAKES[..], &OF_UNITTEST].concat();
+    fake(&all, "", "");
+    fake(&all, "", "--isolation off");
 }
 
 #[test]
@@ -321,4 +362,57 @@ fn a_faked_verdict_of_pytest_does_not_pass() {
         ("leave", "import pytest; pytest.exit('enough', returncode=0)", ""),
     ];
     fake(&[&of_both[..], &own].concat(), "python3 -m pytest -q -p no:cacheprovider", "");
+}
+
+/// What programs of Python start is reported, however it is started.
+#[test]
+#[ignore = "needs python3"]
+fn reports_come_through_wrappers() {
+    for runner in [
+        "python3 -munittest",
+        "python3 -B -W ignore -m unittest tests.test_calc",
+        "python3 wrap.py exec -m unittest",
+        "PYTHONPATH=.:$PYTHONPATH python3 -m unittest",
+        "sh -c \"python3 -m unittest 2>&1 | cat\"",
+    ] {
+        let place = Place::empty();
+        place.write(
+            "repos/demo/wrap.py",
+            "import os, sys\nos.execv(sys.executable, [sys.executable] + sys.argv[2:])\n",
+        );
+        let codes = ["return b + a".to_owned(), "return 3".to_owned()];
+        let (ran, found) = outcomes(&place, &codes, &Way { runner, ..Way::default() });
+        let statuses: Vec<&str> = found.iter().map(|outcome| &*outcome.status).collect();
+        assert_eq!(statuses, ["pass", "fail"], "{runner}: {}", ran.stderr);
+        for record in place.records("cache/exec/tasks/results.jsonl") {
+            assert_eq!(record["report"]["ended"], 1, "{runner}: {record}");
+        }
+        ran.silent_on("which a prediction can fake");
+    }
+    let place = Place::empty();
+    let runner = "PYTHONPATH=. python3 -m unittest";
+    let (ran, _) =
+        outcomes(&place, &["return b + a".to_owned()], &Way { runner, ..Way::default() });
+    ran.done().says(&["1 of 1 tasks are judged by the exit code and the output of their tests"]);
+}
+
+/// Memory that no process maps, memory that processes share, files that sockets hold after the end.
+#[test]
+#[ignore = "needs python3"]
+fn limits_hold_for_memory_and_files_that_are_hard_to_see() {
+    let place = Place::empty();
+    let codes = [
+        "import mmap\n    m = mmap.mmap(-1, 400 << 20)\n    for i in range(0, 400 << 20, 4096): m[i] = 1\n    return a + b",
+        "import os, time\n    for i in range(8): os.write(os.memfd_create('x'), bytes(60 << 20))\n    time.sleep(20)",
+        "for i in range(200000): open('/dev/shm/%d' % i, 'w').close()\n    return a + b",
+        "import socket, array\n    x, y = socket.socketpair()\n    put = lambda s, f: s.sendmsg([b'x'], [(socket.SOL_SOCKET, \
+         socket.SCM_RIGHTS, array.array('i', f))])\n    for s in x, y: put(s, [x.fileno(), y.fileno(), 1, 2])\n    return a + b",
+    ];
+    let codes = codes.map(str::to_owned);
+    let way = Way { flags: "--memory-limit 200 --disk-limit 100", ..Way::default() };
+    let (ran, found) = outcomes(&place, &codes, &way);
+    let found: Vec<(&str, &str)> =
+        found.iter().map(|outcome| (&*outcome.status, &*outcome.reason)).collect();
+    assert_eq!(found[..2], [("out-of-memory", "limit of memory"); 2], "{}", ran.stderr);
+    assert_eq!((found[2].0, found[3]), ("fail", ("pass", "")), "{}", ran.stderr);
 }

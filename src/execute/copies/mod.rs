@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use self::folder::{copy_folder, digest, empty, remove};
 use self::snapshot::{Snapshot, restore};
-use super::guard::{Files, Guard, Limits, RunOrder, RunOutcome};
+use super::guard::{Files, Guard, Hidden, Limits, RunOrder, RunOutcome};
 use crate::error::{Error, Result};
 use crate::store::artifact::write_file;
 use crate::store::files;
@@ -123,10 +123,8 @@ impl<'a> Copies<'a> {
             return Err(Error::execution(reason, hint));
         }
         let lock = lock(&work_dir)?;
-        let named = named_by_variables();
         let answers = repositories.iter().map(|name| repos_dir.join(name)).chain(cache.clone());
-        let answers = answers.chain(files::canonicalize(folders.tasks).ok());
-        let answers = answers.filter(|path| !named.contains(&*path.to_string_lossy())).collect();
+        let answers = answers.chain(files::canonicalize(folders.tasks).ok()).collect();
         let mut apart = vec![work_dir.clone()];
         apart.extend(cache);
         Ok(Self {
@@ -197,9 +195,7 @@ impl<'a> Copies<'a> {
         ];
         let mut order =
             RunOrder { folder: copy.folder.clone(), scratch: copy.scratch.clone(), ..order };
-        // A program that the command names, such as that of an environment in a repository, must stay.
-        let is_named = |path: &&PathBuf| order.command.contains(&*path.to_string_lossy());
-        order.hidden = self.answers.iter().filter(|path| !is_named(path)).cloned().collect();
+        order.hidden = hidden(&self.answers, &order.command);
         order.environment.extend(variables.map(|(name, value)| (name.into(), value.into())));
         let outcome = self.guard.run(order)?;
         if let Some((pristine, snapshot)) = &copy.pristine {
@@ -345,9 +341,20 @@ fn surroundings(guard: &Guard) -> String {
     serde_json::json!([enclosure.enclosed, network, enclosure.filtered, variables()]).to_string()
 }
 
-/// All paths that select programs and libraries.
-fn named_by_variables() -> String {
-    variables().into_iter().flatten().collect::<Vec<_>>().join(":")
+/// Returns what is hidden of files and folders with answers. What the command or a variable names must stay, such as an
+/// environment in a repository: of a path below such a folder, its first part stays, of the folder itself all.
+fn hidden(answers: &[PathBuf], command: &str) -> Vec<Hidden> {
+    let variables = variables().into_iter().flatten().collect::<Vec<_>>().join(":");
+    let between = |c: char| c.is_whitespace() || "'\":;=()<>|&,".contains(c);
+    let words = variables.split(between).chain(command.split(between));
+    let named: Vec<&Path> = words.map(Path::new).filter(|path| path.is_absolute()).collect();
+    let hide = |answer: &PathBuf| {
+        let below = named.iter().filter_map(|path| path.strip_prefix(answer).ok());
+        let parts: Option<Vec<PathBuf>> =
+            below.map(|rest| Some(answer.join(rest.components().next()?))).collect();
+        parts.map(|kept| Hidden { path: answer.clone(), kept })
+    };
+    answers.iter().filter_map(hide).collect()
 }
 
 /// Returns the last bytes of a text, starting at a character.
@@ -357,6 +364,28 @@ pub(super) fn tail(text: &str, bytes: usize) -> &str {
         start += 1;
     }
     &text[start..]
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_hidden_but_for_what_a_command_names() {
+        let answers = [PathBuf::from("/work/repos/demo"), PathBuf::from("/work/tasks.jsonl")];
+        let kept = |command: &str| {
+            let found = hidden(&answers, command).into_iter();
+            found.map(|hidden| hidden.kept).collect::<Vec<_>>()
+        };
+        let nothing: Vec<PathBuf> = Vec::new();
+        assert_eq!(
+            kept("/work/repos/demo2/bin/python -m pytest"),
+            [nothing.clone(), nothing.clone()]
+        );
+        let own = vec![PathBuf::from("/work/repos/demo/.venv")];
+        assert_eq!(kept("'/work/repos/demo/.venv/bin/python' -m pytest"), [own, nothing.clone()]);
+        assert_eq!(kept("cd /work/repos/demo; pytest"), [nothing]);
+    }
 }
 
 #[derive(Debug, Serialize, Deserialize)]

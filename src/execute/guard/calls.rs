@@ -12,6 +12,9 @@ use seccompiler::{
     SeccompRule, TargetArch,
 };
 
+/// Number of a call that `libc` does not know yet, of every processor.
+const OPEN_TREE_ATTR: i64 = 467;
+
 /// Calls that always fail with "not permitted".
 const REFUSED: &[i64] = &[
     // Other processes.
@@ -38,6 +41,8 @@ const REFUSED: &[i64] = &[
     libc::SYS_open_by_handle_at,
     libc::SYS_fanotify_init,
     libc::SYS_quotactl,
+    libc::SYS_quotactl_fd,
+    OPEN_TREE_ATTR,
     // The kernel itself, and parts of it with many faults.
     libc::SYS_bpf,
     libc::SYS_perf_event_open,
@@ -93,7 +98,14 @@ impl Filters {
             REFUSED.iter().map(|&call| (call, Vec::new())).collect();
         if cfg!(target_arch = "x86_64") {
             let (bit, own) = X32;
-            let numbers = REFUSED.iter().copied().chain(own);
+            let by_argument = [
+                libc::SYS_clone,
+                libc::SYS_clone3,
+                libc::SYS_socket,
+                libc::SYS_socketpair,
+                libc::SYS_ioctl,
+            ];
+            let numbers = REFUSED.iter().copied().chain(own).chain(by_argument);
             refused.extend(numbers.map(|call| (call | bit, Vec::new())));
         }
         let rule = |conditions: &[Condition]| rule(conditions).map_err(|e| failed(&e));

@@ -1,7 +1,8 @@
 //! Starting guards and sending them orders.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -9,7 +10,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use serde::{Deserialize, Serialize};
 
 use super::group::Group;
-use super::order::{Ended, Files, Limits, RunOrder, RunOutcome, SUBCOMMAND};
+use super::order::{Ended, Files, Hidden, Limits, RunOrder, RunOutcome, SUBCOMMAND};
 use super::{priority, processes, supervise};
 use crate::error::{Error, Result};
 
@@ -148,6 +149,11 @@ impl Guard {
             order.network = self.network || !self.enclosure.network_off;
             order.filtered = self.enclosure.filtered;
         }
+        if self.enclosure.enclosed && !order.network && !set_up {
+            // Sockets in the file system, which no namespace closes off.
+            let hidden = |path| Hidden { path, kept: Vec::new() };
+            order.hidden.extend(listening().into_iter().map(hidden));
+        }
         let stage = match (self.enclosure.enclosed, order.network) {
             (false, _) => "open",
             (true, false) => "enclosed",
@@ -201,6 +207,17 @@ impl Guard {
             ..RunOutcome::default()
         }))
     }
+}
+
+/// Sockets in the file system that programs of this machine listen on.
+fn listening() -> Vec<PathBuf> {
+    let text = std::fs::read("/proc/net/unix").unwrap_or_default();
+    let last = |line: &[u8]| {
+        let at = memchr::memchr(b'/', line)?;
+        Some(PathBuf::from(OsStr::from_bytes(&line[at..])))
+    };
+    let found: Vec<PathBuf> = text.split(|byte| *byte == b'\n').filter_map(last).collect();
+    found.into_iter().filter(|path| path.exists()).collect()
 }
 
 /// A command that does nothing.

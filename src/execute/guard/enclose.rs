@@ -5,9 +5,11 @@
 //! folders that commands write to, a `/dev` of harmless devices, a `/proc` of the command's processes. Last comes a second
 //! user namespace: mounts of the first one cannot be undone within it.
 
+use std::ffi::OsString;
 use std::fs::{self, File};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
@@ -18,9 +20,9 @@ use nix::sys::socket::{
     AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, sendto, socket,
 };
 use nix::sys::stat::Mode;
-use nix::unistd::{getegid, geteuid};
+use nix::unistd::{User, getegid, geteuid, getuid};
 
-use super::order::{Files, RunOrder};
+use super::order::{Files, Hidden, RunOrder};
 use super::{group, supervise};
 
 /// Why an enclosure was refused: the step and the system's error.
@@ -145,15 +147,21 @@ struct Mount {
     kept: MsFlags,
 }
 
+/// Returns the mounts of the system, of several at one place the one on top.
 fn mounts() -> io::Result<Vec<Mount>> {
-    let text = fs::read_to_string("/proc/self/mountinfo")?;
-    Ok(text.lines().filter_map(parse_mount).collect())
+    let text = fs::read("/proc/self/mountinfo")?;
+    let mut found: Vec<Mount> = Vec::new();
+    for mount in text.split(|byte| *byte == b'\n').filter_map(parse_mount) {
+        found.retain(|other| other.path != mount.path);
+        found.push(mount);
+    }
+    Ok(found)
 }
 
 /// Parses a line of `/proc/self/mountinfo` (proc_pid_mountinfo(5)): the fifth field is the path, the sixth its options.
-fn parse_mount(line: &str) -> Option<Mount> {
-    let mut fields = line.split(' ').skip(4);
-    let (path, options) = (fields.next()?, fields.next()?);
+fn parse_mount(line: &[u8]) -> Option<Mount> {
+    let mut fields = line.split(|byte| *byte == b' ').skip(4);
+    let (path, options) = (fields.next()?, std::str::from_utf8(fields.next()?).ok()?);
     let mut kept = MsFlags::empty();
     let mut keeps_times = false;
     for option in options.split(',') {
@@ -171,23 +179,23 @@ fn parse_mount(line: &str) -> Option<Mount> {
 }
 
 /// Replaces `\` and three octal digits, which stand for blanks, tabs, newlines and backslashes.
-fn unescape(text: &str) -> String {
-    let mut parts = text.split('\\');
+fn unescape(text: &[u8]) -> OsString {
+    let mut parts = text.split(|byte| *byte == b'\\');
     let mut plain = parts.next().unwrap_or_default().to_owned();
     for part in parts {
-        let code = part.get(..3).and_then(|digits| u8::from_str_radix(digits, 8).ok());
-        match code {
+        let digits = part.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
             Some(code) => {
-                plain.push(char::from(code));
-                plain.push_str(&part[3..]);
+                plain.push(code);
+                plain.extend_from_slice(&part[3..]);
             }
             None => {
-                plain.push('\\');
-                plain.push_str(part);
+                plain.push(b'\\');
+                plain.extend_from_slice(part);
             }
         }
     }
-    plain
+    OsString::from_vec(plain)
 }
 
 /// Returns the mount that contains a path.
@@ -238,7 +246,9 @@ fn private_folders(order: &RunOrder) -> Vec<PathBuf> {
 /// Makes everything read-only except the copy, and mounts a layer over home and temporary folders each.
 fn layers(order: &RunOrder, mounts: &[Mount]) -> Result<Vec<String>, Refusal> {
     let mut notes = Vec::new();
-    let size = format!("size={}m", order.limits.disk_mb);
+    // An empty file takes some memory, too.
+    let names = order.limits.disk_mb.saturating_mul(256).max(1 << 16);
+    let size = format!("size={}m,nr_inodes={names}", order.limits.disk_mb);
     let copy = Held::new(&order.folder)?;
     let folders: Vec<Held> =
         private_folders(order).iter().map(|path| Held::new(path)).collect::<Result<_, _>>()?;
@@ -284,8 +294,9 @@ fn layers(order: &RunOrder, mounts: &[Mount]) -> Result<Vec<String>, Refusal> {
         // Sockets of the system's services: files, which no network namespace isolates.
         tmpfs("/run", &size).map_err(at("/run"))?;
     }
-    for path in order.hidden.iter().chain(&secrets()) {
-        hide(path, &stage.join("null")).map_err(at(&path.display().to_string()))?;
+    let secrets = secrets().into_iter().map(|path| Hidden { path, kept: Vec::new() });
+    for hidden in order.hidden.iter().cloned().chain(secrets) {
+        hide(&hidden, &stage.join("null")).map_err(at(&hidden.path.display().to_string()))?;
     }
     fs::create_dir_all(&order.folder).map_err(at("the copy"))?;
     match order.files {
@@ -342,22 +353,40 @@ const SECRETS: [&str; 34] = [
 
 /// Places of secrets that exist: of the user, and of the system, which its root could read.
 fn secrets() -> Vec<PathBuf> {
-    let home = std::env::var_os("HOME").map(PathBuf::from).filter(|home| home.is_absolute());
-    let of_user = home.iter().flat_map(|home| SECRETS.map(|name| home.join(name)));
+    // Tests may be given another home than the user's own.
+    let own = User::from_uid(getuid()).ok().flatten().map(|user| user.dir);
+    let homes = std::env::var_os("HOME").map(PathBuf::from).into_iter().chain(own);
+    let homes: Vec<PathBuf> = homes.filter(|home| home.is_absolute()).collect();
+    let of_user = homes.iter().flat_map(|home| SECRETS.map(|name| home.join(name)));
     let system = ["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers"];
     let keys = fs::read_dir("/etc/ssh").into_iter().flatten().flatten().map(|entry| entry.path());
     let keys = keys.filter(|path| path.to_string_lossy().ends_with("_key"));
     of_user.chain(system.map(PathBuf::from)).chain(keys).filter(|path| path.exists()).collect()
 }
 
-/// Makes a folder empty, or a file.
-fn hide(path: &Path, null: &Path) -> nix::Result<()> {
-    match fs::metadata(path) {
-        Ok(metadata) if metadata.is_dir() => tmpfs(path, "size=1m"),
-        Ok(metadata) if metadata.is_file() => bind(null, path, MsFlags::empty()),
-        // One that is not there, or is in one that was hidden before.
-        _ => Ok(()),
+/// Makes a folder empty, but for what is kept of it, or a file.
+fn hide(hidden: &Hidden, null: &Path) -> Result<(), Refusal> {
+    let Ok(metadata) = fs::metadata(&hidden.path) else {
+        return Ok(()); // not there, or in one that was hidden before
+    };
+    let failed = at("hide");
+    if !metadata.is_dir() {
+        return bind(null, &hidden.path, MsFlags::empty()).map_err(failed);
     }
+    let kept = hidden.kept.iter().filter(|path| path.exists());
+    let kept: Vec<Held> = kept.map(|path| Held::new(path)).collect::<Result<_, _>>()?;
+    tmpfs(&hidden.path, "size=1m").map_err(&failed)?;
+    for part in kept {
+        fs::create_dir_all(&part.path).map_err(at("hide"))?;
+        bind(&part.reach(), &part.path, MsFlags::MS_REC).map_err(&failed)?;
+    }
+    Ok(())
+}
+
+/// Makes a folder read-only in the guard's own view.
+pub(super) fn keep(folder: &Path) -> nix::Result<()> {
+    bind(folder, folder, MsFlags::empty())?;
+    read_only(folder, MsFlags::MS_NOSUID | MsFlags::MS_NODEV)
 }
 
 fn tmpfs<P: ?Sized + nix::NixPath>(path: &P, size: &str) -> nix::Result<()> {
@@ -446,16 +475,16 @@ mod tests {
     #[test]
     fn mounts_are_read_as_the_kernel_writes_them() {
         // The example of proc_pid_mountinfo(5), and one with a blank in its name.
-        let line = r"36 35 98:0 /mnt1 /mnt/par\040ent rw,noatime,nosuid master:1 - ext3 /dev/root rw,errors=continue";
+        let line = br"36 35 98:0 /mnt1 /mnt/par\040ent rw,noatime,nosuid master:1 - ext3 /dev/root rw,errors=continue";
         let mount = parse_mount(line).unwrap();
         assert_eq!(mount.path, Path::new("/mnt/par ent"));
         assert_eq!(mount.kept, MsFlags::MS_NOATIME);
-        let strict = parse_mount("1 1 0:1 / / rw,noexec - tmpfs none rw").unwrap();
+        let strict = parse_mount(b"1 1 0:1 / / rw,noexec - tmpfs none rw").unwrap();
         assert_eq!(strict.kept, MsFlags::MS_NOEXEC | MsFlags::MS_STRICTATIME);
         let mounts = [strict, mount];
         let of = |path: &str| nearest(&mounts, Path::new(path)).unwrap().path.clone();
         assert_eq!(of("/mnt/par ent/x"), Path::new("/mnt/par ent"));
         assert_eq!(of("/mnt/other"), Path::new("/"));
-        assert_eq!(unescape(r"a\134b\9"), r"a\b\9");
+        assert_eq!(unescape(br"a\134b\9"), *r"a\b\9");
     }
 }

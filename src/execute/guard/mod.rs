@@ -27,6 +27,6 @@ mod serve;
 mod supervise;
 
 pub use client::{Enclosure, Guard};
-pub use order::{Ended, Files, Limits, RunOrder, RunOutcome, SUBCOMMAND};
+pub use order::{Ended, Files, Hidden, Limits, RunOrder, RunOutcome, SUBCOMMAND};
 pub use report::Report;
 pub use serve::serve;

@@ -39,6 +39,15 @@ pub enum Files {
     },
 }
 
+/// A file or folder that a command finds empty.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Hidden {
+    /// The file or folder.
+    pub path: PathBuf,
+    /// Folders in it that stay.
+    pub kept: Vec<PathBuf>,
+}
+
 /// A command for a guard to run. Its folders, its view of the files and the network are chosen for it, but for a setup.
 #[derive(Debug, Clone, Default, Serialize, Deserialize)]
 pub struct RunOrder {
@@ -57,7 +66,7 @@ pub struct RunOrder {
     /// View of the file system.
     pub files: Files,
     /// Files and folders that the command finds empty, if it is enclosed: those that hold answers.
-    pub hidden: Vec<PathBuf>,
+    pub hidden: Vec<Hidden>,
     /// Whether its system calls are filtered.
     pub filtered: bool,
     /// Niceness of its processes, from -20 to 19.

@@ -106,12 +106,10 @@ impl Process {
         let _ = kill(Pid::from_raw(self.pid), signal);
     }
 
-    /// Resident memory that is not backed by files.
-    fn memory(&self, page: u64) -> u64 {
-        let statm = fs::read_to_string(format!("/proc/{}/statm", self.pid)).unwrap_or_default();
-        let mut pages = statm.split(' ').skip(1).map(|text| text.parse().unwrap_or(0_u64));
-        let (resident, shared) = (pages.next().unwrap_or(0), pages.next().unwrap_or(0));
-        resident.saturating_sub(shared) * page
+    /// Resident memory that is not backed by files, shared memory included, in bytes.
+    fn memory(&self) -> u64 {
+        let text = fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
+        kilobytes(&text, "RssAnon:") + kilobytes(&text, "RssShmem:")
     }
 }
 
@@ -146,12 +144,11 @@ pub(super) fn usage(processes: &[Process]) -> Usage {
         _ => or,
     };
     let ticks = system(SysconfVar::CLK_TCK, 100);
-    let page = system(SysconfVar::PAGE_SIZE, 4096);
     let cpu_ticks: u64 = processes.iter().map(|process| process.cpu_ticks).sum();
     Usage {
         processes: processes.iter().filter(|process| process.is_alive()).count(),
         cpu_seconds: cpu_ticks as f64 / ticks as f64,
-        memory: processes.iter().map(|process| process.memory(page)).sum(),
+        memory: processes.iter().map(|process| process.memory()).sum(),
     }
 }
 
@@ -166,12 +163,32 @@ pub(super) fn exact_memory(processes: &[Process]) -> Option<u64> {
                 _ => return None,
             }
         };
-        let kilobytes = |name: &str| -> u64 {
-            let line = text.lines().find_map(|line| line.strip_prefix(name));
-            let number = line.and_then(|rest| rest.trim().strip_suffix(" kB"));
-            number.and_then(|text| text.trim().parse().ok()).unwrap_or(0)
-        };
-        total += (kilobytes("Pss_Anon:") + kilobytes("Pss_Shmem:")) << 10;
+        total += kilobytes(&text, "Pss_Anon:") + kilobytes(&text, "Pss_Shmem:");
     }
     Some(total)
+}
+
+/// Bytes of files in memory without a name (`memfd_create`) that processes hold open. What is mapped, too, counts for each
+/// process that maps it, but here once.
+pub(super) fn unnamed_files(processes: &[Process]) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    let mut sizes: FxHashMap<u64, u64> = FxHashMap::default();
+    for process in processes.iter().filter(|process| process.is_alive()) {
+        let handles = fs::read_dir(format!("/proc/{}/fd", process.pid));
+        for handle in handles.into_iter().flatten().flatten() {
+            let is_unnamed = fs::read_link(handle.path())
+                .is_ok_and(|target| target.as_os_str().as_encoded_bytes().starts_with(b"/memfd:"));
+            if let (true, Ok(metadata)) = (is_unnamed, fs::metadata(handle.path())) {
+                sizes.insert(metadata.ino(), metadata.blocks() * 512);
+            }
+        }
+    }
+    sizes.into_values().sum()
+}
+
+/// Reads `Name:  12 kB` of a status; in bytes.
+fn kilobytes(text: &str, name: &str) -> u64 {
+    let line = text.lines().find_map(|line| line.strip_prefix(name));
+    let number = line.and_then(|rest| rest.trim().strip_suffix(" kB"));
+    number.and_then(|text| text.trim().parse::<u64>().ok()).unwrap_or(0) << 10
 }

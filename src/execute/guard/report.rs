@@ -20,12 +20,12 @@ use serde::{Deserialize, Serialize};
 const REPORTER: &str = include_str!("reporter.py");
 /// Environment variable of the reporter: number and inode of its socket.
 const VARIABLE: &str = "_REPOFORMER_REPORT";
-/// Smallest number of the command's descriptor, beyond those that scripts use.
-const LOWEST: i32 = 200;
+/// Smallest numbers of the command's descriptor, the first beyond those that scripts use; where few are allowed, the next.
+const LOWEST: [i32; 3] = [200, 50, 10];
 /// Largest number of sessions of a run.
 const MOST_SESSIONS: usize = 1000;
 /// Largest total length of the names of changes, in bytes.
-const LONGEST_CHANGES: usize = 4 << 20;
+const LONGEST_CHANGES: usize = 256 << 10;
 
 /// Sessions of test libraries in one run, as they reported them themselves.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,6 +38,8 @@ pub struct Report {
     pub passed: u64,
     /// Number of tests that failed, or could not be run.
     pub failed: u64,
+    /// Number of tests that were skipped, or failed as they should.
+    pub skipped: u64,
     /// Parts of the test libraries that were replaced, sorted.
     pub changed: Vec<String>,
     /// Number of messages without a secret, or after its session's end.
@@ -52,7 +54,7 @@ impl Report {
 
     /// Returns why a run with this report is no pass, compared with the [whole](Self::is_whole) report of the reference text.
     pub fn missing(&self, reference: &Self) -> Option<String> {
-        let Self { begun, ended, passed, failed, .. } = self;
+        let Self { begun, ended, passed, failed, skipped, .. } = self;
         if self.forged > 0 {
             return Some("a report of tests was forged".into());
         }
@@ -67,6 +69,10 @@ impl Report {
                 "{begun} runs of tests reported, {} with the reference text",
                 reference.begun
             ));
+        }
+        if *skipped > reference.skipped {
+            let usual = reference.skipped;
+            return Some(format!("{skipped} tests were skipped, {usual} with the reference text"));
         }
         let new = self.changed.iter().find(|name| reference.changed.binary_search(name).is_err());
         if let Some(name) = new {
@@ -88,6 +94,7 @@ impl Report {
             return None;
         }
         self.passed = self.passed.min(other.passed);
+        self.skipped = self.skipped.max(other.skipped);
         self.changed.extend(other.changed.iter().cloned());
         self.changed.sort();
         self.changed.dedup();
@@ -100,7 +107,8 @@ pub(super) struct Channel {
     guards: OwnedFd,
     /// Inherited by the command; closed here once that has started.
     commands: OwnedFd,
-    folder: PathBuf,
+    /// Folder of the reporter.
+    pub(super) folder: PathBuf,
 }
 
 impl Channel {
@@ -112,7 +120,9 @@ impl Channel {
         let kind = SockType::SeqPacket;
         let (guards, commands) =
             socketpair(AddressFamily::Unix, kind, None, SockFlag::SOCK_CLOEXEC)?;
-        let commands = fcntl_dupfd_cloexec(&commands, LOWEST)?;
+        let numbered = |number| fcntl_dupfd_cloexec(&commands, number);
+        let mut found = LOWEST.map(numbered).into_iter();
+        let commands = found.find(Result::is_ok).unwrap_or_else(|| numbered(3))?;
         fcntl_setfd(&commands, FdFlags::empty())?;
         Ok(Self { guards, commands, folder })
     }
@@ -162,11 +172,12 @@ impl Channel {
                     }
                 }
                 Some((slot, rest)) => match counts(rest) {
-                    Some([passed, failed, errors, _]) => {
+                    Some([passed, failed, errors, skipped]) => {
                         *slot = None;
                         report.ended += 1;
                         report.passed += passed;
                         report.failed += failed + errors;
+                        report.skipped += skipped;
                         names.push(b',');
                     }
                     None => report.forged += 1,
@@ -235,6 +246,7 @@ mod tests {
             (&["hello", "SECRET ended 2 1 0 0"], "1 tests failed"),
             (&["hello", "SECRET ended 2 0 1 0"], "1 tests failed"),
             (&["hello", "SECRET ended 2 0 0 1"], "2 tests passed"),
+            (&["hello", "SECRET ended 3 0 0 2"], "2 tests were skipped"),
             (&["hello", "SECRET changed c", "SECRET ended 3 0 0 0"], "changed: c"),
             (&["hello", "SECRET ended 3 0 0 0", "hello", "SECRET ended 1 0 0 0"], "2 runs"),
             (&["hello", "SECRET ended 3 0 0 0", "SECRET ended 3 0 0 0"], "forged"),

@@ -10,7 +10,7 @@ NAME = "_repoformer_report"
 VARIABLE = "_REPOFORMER_REPORT"
 # Replaced without harm: a test case has its own.
 OWN = ("setUp", "tearDown", "setUpClass", "tearDownClass", "asyncSetUp", "asyncTearDown", "shortDescription", "id",
-       "longMessage", "maxDiff", "failureException")
+       "longMessage", "maxDiff")
 
 
 def _function(value):
@@ -75,6 +75,14 @@ class _Session(object):
                 for key in kept.intersection(space):
                     if callable(getattr(space[key], "__func__", space[key])):
                         changed.add("%s.%s" % (name or owner.__name__ + "()", key))
+            for kind in set(getattr(test, "_type_equality_funcs", ())) - set(case()._type_equality_funcs):
+                changed.add("%s().addTypeEqualityFunc: %s" % (owner.__name__, kind.__name__))
+
+        def check_object(thing):
+            # Methods of one object alone.
+            for key, value in list(vars(thing).items()):
+                if callable(value) and callable(getattr(type(thing), key, None)):
+                    changed.add("%s().%s" % (type(thing).__name__, key))
 
         def count(what):
             counts[what] += 1
@@ -89,7 +97,8 @@ class _Session(object):
             text = " ended %d %d %d %d" % tuple(counts[key] for key in ("passed", "failed", "errors", "skipped"))
             write(handle, secret + text.encode("ascii"))
 
-        self.check, self.check_case, self.count, self.end, self.changed = check, check_case, count, end, changed
+        self.check, self.check_case, self.check_object = check, check_case, check_object
+        self.count, self.end, self.changed = count, end, changed
 
 
 def _quietly(function):
@@ -104,15 +113,21 @@ def _quietly(function):
 
 def _watch_unittest(handle):
     import unittest
-    from unittest import result, runner
-    main, depth = [], [0]
-    session = []
-    run = runner.TextTestRunner.run
+    from unittest import case, result, runner
+    program = unittest.TestProgram
+    main, state, session = [], ["loading"], []
+    run, run_tests = runner.TextTestRunner.run, program.runTests
+
+    def watched_run_tests(self):
+        # What is run while the tests are still loaded is not the tests.
+        if state[0] == "loading":
+            state[0] = "begun"
+        return run_tests(self)
 
     def watched_run(self, test):
-        if depth[0] or not session:
+        if state[0] != "begun":
             return run(self, test)
-        depth[0] += 1
+        state[0] = "running"
         make = self._makeResult
 
         def make_result():
@@ -151,12 +166,34 @@ def _watch_unittest(handle):
         if main and self is main[0]:
             _quietly(session[0].check)()
             _quietly(session[0].check_case)(test)
+            _quietly(session[0].check_object)(self)
         return stop(self, test)
+
+    success = result.TestResult.addSuccess
+
+    def add_success(self, test):
+        if getattr(getattr(test, "_outcome", None), "expecting_failure", False):
+            session[0].changed.add("_Outcome().expecting_failure")
+        return success(self, test)
+
+    result.TestResult.addSuccess = add_success
 
     result.TestResult.stopTest = stop_test
     runner.TextTestRunner.run = watched_run
+    program.runTests = watched_run_tests
     unittest.TextTestRunner = runner.TextTestRunner
+    _watch_stops(case, session)
     session.append(_Session(handle, ("unittest", "builtins")))
+
+
+def _watch_stops(case, session):
+    """Notes the exception that ends a test without any result: the library raises it where a subtest failed."""
+    class _ShouldStop(case._ShouldStop):
+        def __init__(self, *arguments):
+            if session:
+                session[0].changed.add("unittest.case._ShouldStop")
+
+    case._ShouldStop = _ShouldStop
 
 
 def _pytest_plugin(handle, restore):
@@ -172,7 +209,9 @@ def _pytest_plugin(handle, restore):
 
     def pytest_addoption(parser):
         # The first hook of a plugin, called before anything of the repository is imported.
+        from unittest import case
         restore()
+        _watch_stops(case, held)
         _quietly(lambda: held.append(_Session(handle, ("_pytest", "pytest", "pluggy", "unittest", "builtins"))))()
 
     def note(report, when):
@@ -195,6 +234,7 @@ def _pytest_plugin(handle, restore):
         if held and call.when == "call":
             _quietly(held[0].check)()
             _quietly(lambda: held[0].check_case(getattr(item, "instance", None) or getattr(item, "_testcase", None)))()
+            _quietly(held[0].check_object)(item)
 
     def pytest_collection_finish(session):
         if held:
@@ -222,14 +262,37 @@ def _socket():
     return handle
 
 
-def _begin(own):
+def _program():
+    """Name of the module or script that this interpreter runs; a wrapper starts another one."""
     with open("/proc/self/cmdline", "rb") as file:
-        words = file.read().decode("utf-8", "replace").split("\0")
-    pairs = list(zip(words, words[1:]))
-    is_unittest = ("-m", "unittest") in pairs
-    is_pytest = any(("-m", name) in pairs or any(word.endswith("/" + name) for word in words)
-                    for name in ("pytest", "py.test"))
-    if not (is_unittest or is_pytest):
+        words = file.read().decode("utf-8", "replace").split("\0")[1:-1]
+    while words:
+        word = words.pop(0)
+        if word.startswith("--"):
+            continue
+        if not word.startswith("-"):
+            name = os.path.basename(word)
+        else:
+            # Letters of options, of which a few take the rest of the word, or the next one.
+            ends = [at for at, letter in enumerate(word) if letter in "cmWX"]
+            if not ends:
+                continue
+            name = word[ends[0] + 1:] or (words.pop(0) if words else "")
+            if word[ends[0]] != "m":
+                if word[ends[0]] == "c":
+                    return ""
+                continue
+        if name == "coverage" and words[:1] == ["run"]:
+            # It runs the module that its own `-m` names, in this process.
+            return dict(zip(words, words[1:])).get("-m", "")
+        return name
+    return ""
+
+
+def _begin(own):
+    name = _program()
+    is_pytest = name in ("pytest", "py.test")
+    if not is_pytest and name != "unittest":
         return
     handle = _socket()
     options = os.environ.get("PYTEST_ADDOPTS")

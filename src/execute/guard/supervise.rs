@@ -22,7 +22,7 @@ use super::calls::Filters;
 use super::order::{Ended, Files, RunOrder, RunOutcome};
 use super::output::HeadAndTail;
 use super::report::{Channel, Report};
-use super::{group, priority, processes};
+use super::{enclose, group, priority, processes};
 
 /// Longest interval between checks of memory, processor time and processes.
 const WATCH: Duration = Duration::from_millis(20);
@@ -55,6 +55,8 @@ struct Started {
     /// Exit status of the command itself.
     status: Option<WaitStatus>,
     peak: u64,
+    /// When files without a name were looked for last.
+    looked: Instant,
     disk_full: bool,
 }
 
@@ -86,11 +88,13 @@ fn start(order: &RunOrder, alone: bool) -> Result<Started, String> {
         .stdout(writer)
         .process_group(0)
         .envs(order.environment.iter().map(|(name, value)| (name, value)));
-    for (name, _) in std::env::vars_os() {
+    for (name, value) in std::env::vars_os() {
         // A server's key may be among the first.
         let is_own = name.to_string_lossy().starts_with("REPOFORMER_") || name == group::FOLDERS;
         let is_for_setup = matches!(order.files, Files::Open { .. });
-        if is_own || name == "FORCE_COLOR" || (!is_for_setup && is_secret(&name.to_string_lossy()))
+        if is_own
+            || name == "FORCE_COLOR"
+            || (!is_for_setup && is_secret(&name.to_string_lossy(), &value.to_string_lossy()))
         {
             command.env_remove(name);
         }
@@ -100,6 +104,10 @@ fn start(order: &RunOrder, alone: bool) -> Result<Started, String> {
         false => None,
     };
     if let Some(channel) = &channel {
+        if alone {
+            // A command of several steps must not put another reporter in its place.
+            enclose::keep(&channel.folder).map_err(|e| format!("cannot keep the reporter: {e}"))?;
+        }
         let ordered = order.environment.iter().rev().find(|(name, _)| name == "PYTHONPATH");
         let own = std::env::var("PYTHONPATH").ok();
         let paths = ordered.map(|(_, value)| value.as_str()).or(own.as_deref());
@@ -120,18 +128,26 @@ fn start(order: &RunOrder, alone: bool) -> Result<Started, String> {
         disk_before,
         status: None,
         peak: 0,
+        looked: begin,
         disk_full: false,
     })
 }
 
-/// Whether a variable's name says that it holds a secret, or the way to an agent that does.
-fn is_secret(name: &str) -> bool {
-    const WORDS: [&str; 10] = [
-        "TOKEN", "TOKENS", "SECRET", "SECRETS", "PASSWORD", "PASSWD", "CREDENTIAL", "CREDENTIALS",
-        "KEY", "APIKEY",
-    ];
+/// Whether a variable's name or value says that it holds a secret, or the way to an agent that does.
+fn is_secret(name: &str, value: &str) -> bool {
+    const WORDS: [&str; 8] =
+        ["TOKEN", "SECRET", "PASSWORD", "PASSWD", "CREDENTIAL", "APIKEY", "SSHPASS", "AUTH_SOCK"];
+    const LAST: [&str; 3] = ["KEY", "PAT", "PWD"];
     let name = name.to_uppercase();
-    name == "SSH_AUTH_SOCK" || name.split('_').any(|word| WORDS.contains(&word))
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let is_named = name != "TOKENIZERS_PARALLELISM" && WORDS.iter().any(|word| name.contains(word));
+    // `PWD` itself is the folder.
+    let has_last =
+        name.split_once('_').is_some() && LAST.contains(&name.rsplit('_').next().unwrap_or(""));
+    // The user part of a URL: `postgres://user:password@host`.
+    let user =
+        value.split_once("://").and_then(|(_, rest)| rest.split('/').next()?.split_once('@'));
+    is_named || has_last || user.is_some_and(|(user, _)| user.contains(':'))
 }
 
 /// Writes the order's files, with times that differ from those of any compiled form of the previous content.
@@ -244,8 +260,9 @@ impl Started {
             let bytes = bytes_written(order);
             self.disk_full |= bytes.saturating_sub(self.disk_before) >= mega(order.limits.disk_mb);
         }
-        let kept = self.output.join().unwrap_or_default();
-        let report = self.report.map(|report| report.join().unwrap_or_default());
+        let mut streams_end = Instant::now() + PATIENCE;
+        let kept = last_of(self.output, &mut streams_end);
+        let report = self.report.map(|report| last_of(report, &mut streams_end));
         let collected = order.collect.as_ref().and_then(|name| {
             let path = order.folder.join(name);
             let is_small = fs::metadata(&path).is_ok_and(|m| m.len() <= LARGEST_COLLECTED);
@@ -303,6 +320,13 @@ impl Started {
             return Some(Ended::Cpu);
         }
         let most = mega(limits.memory_mb);
+        if self.looked.elapsed() >= ADD_UP {
+            self.looked = Instant::now();
+            // Files in memory that no process maps are in none's memory.
+            if processes::unnamed_files(&processes) > most {
+                return Some(Ended::Memory);
+            }
+        }
         if usage.memory > most {
             // Forked processes share memory they have not changed; only this counts it once.
             let exact = processes::exact_memory(&processes).unwrap_or(usage.memory);
@@ -347,6 +371,18 @@ impl Started {
             thread::sleep(Duration::from_millis(1));
         }
     }
+}
+
+/// Waits for the end of a stream that no process holds any more. Sockets can hold it: those that were sent through each other
+/// and never received are only freed when another socket is closed.
+fn last_of<T: Default>(reader: JoinHandle<T>, end: &mut Instant) -> T {
+    let mut pause = Duration::from_micros(100);
+    while !reader.is_finished() && Instant::now() < *end {
+        thread::sleep(pause);
+        pause = (pause * 2).min(WATCH);
+        drop(std::os::unix::net::UnixStream::pair());
+    }
+    if reader.is_finished() { reader.join().unwrap_or_default() } else { T::default() }
 }
 
 /// Processor seconds of all children that were waited for.

@@ -5,7 +5,9 @@ use super::status::{Counts, Status, Verdict, by_code, verdict};
 /// Judges a run by its exit code and its counts.
 pub(super) fn judge(code: i32, counts: Option<Counts>, output: &str) -> Verdict {
     match (code, counts) {
-        (0, Some(Counts { passed: 0, .. })) => verdict(Status::NoTests, "every test was skipped"),
+        (0, Some(Counts { passed: 0, failed: 0, errors: 0 })) => {
+            verdict(Status::NoTests, "every test was skipped")
+        }
         (0, Some(_)) => verdict(Status::Pass, ""),
         (0, None) if all_passed(output) => verdict(Status::Pass, ""),
         (0, None) => verdict(Status::Error, "exit code 0 without pytest's summary"),
@@ -18,6 +20,8 @@ pub(super) fn judge(code: i32, counts: Option<Counts>, output: &str) -> Verdict 
             verdict(Status::Fail, "")
         }
         (5, _) => verdict(Status::NoTests, "pytest collected no test"),
+        // `make` ends with 2 when a command of its own fails.
+        (2, Some(counts)) if counts.failed > 0 => verdict(Status::Fail, ""),
         (2, _) => verdict(Status::Error, "the tests could not be collected"),
         (4, _) => verdict(Status::Error, "pytest does not know such tests or options"),
         (code, _) if code > 128 => by_code(code),

@@ -12,7 +12,7 @@ pub(super) fn judge(code: i32, counts: Option<Counts>, output: &str) -> Verdict 
         };
     };
     match (code, counts) {
-        (0, Counts { passed: 0, .. }) => {
+        (0, Counts { passed: 0, failed: 0, errors: 0 }) => {
             verdict(Status::NoTests, "unittest ran no test, or skipped all")
         }
         (0, _) => verdict(Status::Pass, ""),
