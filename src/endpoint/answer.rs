@@ -1,7 +1,7 @@
 //! Reading a server's response: its JSON, or a failure in words.
 
 use std::io::Read;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 
 use serde_json::Value;
 use ureq::http::response::Parts;
@@ -217,8 +217,8 @@ _ if too_long => {
     };
     let again = match status.as_u16() {
         status if too_long || !passes(status) => Again::Never,
-        500 => asked_wait(headers, SystemTime::now()).map_or(Again::AtMost(FAULTS), Again::After),
-        _ => asked_wait(headers, SystemTime::now()).map_or(Again::Later, Again::After),
+        500 => asked_wait(headers).map_or(Again::AtMost(FAULTS), Again::After),
+        _ => asked_wait(headers).map_or(Again::Later, Again::After),
     };
     Failure { status: Some(status.as_u16()), ..Failure::new(again, reason, hint) }
 }

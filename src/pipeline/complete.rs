@@ -6,9 +6,11 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
-use super::completion::{Completion, Predictions, drop_retrieved, record_line, target_lines};
+use super::completion::{
+    Completion, EmitLine, Predictions, drop_retrieved, record_line, target_lines,
+};
 use super::experiment::Experiment;
-use super::prompt::{read_prompts, require_prompts};
+use super::prompt::{for_each_prompts, require_prompts};
 use super::remote::{self, Latency, PromptText};
 use super::stage::{
     PREDICTIONS_FILE, StageReport, Step, check_input, check_parameters, made_again, require_jsonl,
@@ -19,8 +21,7 @@ use crate::prompt::style::Style;
 use crate::repository::parallel;
 use crate::retrieve::Mode;
 use crate::store::artifact::{self, Identity, LineTotals, header_path};
-use crate::store::files;
-use crate::store::jsonl::{self, At, Fields, Object};
+use crate::store::jsonl::{self, Fields, Object};
 use crate::store::progress::Work;
 
 /// Completes the cached prompts of each mode.
@@ -37,7 +38,7 @@ pub fn complete(
     let style = experiment.prompts.layout.style();
     for &mode in modes {
         let prompts = experiment.layout.prompts(mode);
-        let header = require_prompts(experiment, mode)?;
+        let prompts_there = require_prompts(experiment, mode)?;
         if mode == Mode::Prediction {
             check_searched_with(experiment, Some(completion))?;
         }
@@ -45,7 +46,7 @@ pub fn complete(
             .identity()
             .parameter("benchmark", &experiment.layout.benchmark)
             .parameter("mode", mode)
-            .input("prompts", header.checksum);
+            .input("prompts", &*prompts_there.checksum);
         let path = experiment.layout.predictions(mode, &completion.model);
         refuse_foreign(&path)?;
         let mut latencies = Vec::new();
@@ -65,15 +66,23 @@ pub fn complete(
         if !report.is_dry() && header_path(&path).exists() {
             remote::forget_damaged_latencies(&mut report, &times, &path)?;
         }
-        let prompts_there = header.records;
         let built = report.built;
         let header = report.ensure_jsonl(path.clone(), &identity, |report, sink| {
-            let text = read_prompts(experiment, mode)?;
+            let emit: &mut EmitLine<'_> = &mut |line| sink.write(line);
             let predictions = match &completion.server {
-                None => complete_text(&prompts, &text, completion, style),
-                Some(server) => server.complete(&prompts, text, completion)?,
+                None => {
+                    let mut local = Local::new(&prompts, completion, style, emit);
+                    local.work.more(prompts_there.records as usize);
+                    for_each_prompts(experiment, mode, &prompts_there, &mut |piece| {
+                        local.complete(piece)
+                    })?;
+                    local.predictions
+                }
+                Some(server) => {
+                    let prompts = PromptText::of_header(experiment, mode, &prompts_there)?;
+                    server.complete(prompts, completion, emit)?
+                }
             };
-            sink.write(&predictions.text)?;
             report.problems.extend(predictions.problems);
             latencies = predictions.latencies;
             Ok(LineTotals { records: predictions.records, ..LineTotals::default() })
@@ -83,12 +92,12 @@ pub fn complete(
             continue;
         }
         // What failed is told in the runs after, too.
-        if report.built == built && header.records < prompts_there {
+        if report.built == built && header.records < prompts_there.records {
             let failures = match &completion.server {
                 Some(server) => {
                     server.failures(&PromptText::of_mode(experiment, mode)?, completion)?
                 }
-                None => vec![incomplete(&path, header.records, prompts_there)],
+                None => vec![incomplete(&path, header.records, prompts_there.records)],
             };
             report.problems.extend(failures);
         }
@@ -131,60 +140,87 @@ fn refuse_foreign(path: &Path) -> Result<()> {
 /// model.
 ///
 /// # Errors
-/// The file cannot be read.
+/// The file cannot be read, or an error of `emit`.
 pub fn complete_file(
     prompts: &Path,
     completion: &Completion,
     style: Option<&Style>,
+    emit: &mut EmitLine<'_>,
 ) -> Result<Predictions> {
     completion.check()?;
-    let text = jsonl::read(prompts)?;
     match &completion.server {
-        None => Ok(complete_text(prompts, &text, completion, style)),
-        Some(server) => server.complete(prompts, text, completion),
+        None => {
+            let mut local = Local::new(prompts, completion, style, emit);
+            artifact::whole_lines(prompts, jsonl::open(prompts)?, &mut |piece| {
+                local.work.more(jsonl::records(piece).count());
+                local.complete(piece)
+            })?;
+            Ok(local.predictions)
+        }
+        Some(server) => server.complete(PromptText::of_file(prompts)?, completion, emit),
     }
 }
 
-/// Completes every prompt of a text with the embedded model.
-fn complete_text(
-    path: &Path,
-    text: &[u8],
-    completion: &Completion,
-    style: Option<&Style>,
-) -> Predictions {
-    let label = format!("complete {}", path.file_name().unwrap_or_default().display());
-    let work = Work::of(label, "prompts", jsonl::records(text).count());
-    let made = parallel::map(jsonl::records(text), |(at, bytes)| {
-        let mut latency = Latency::of_prompt(bytes);
-        let begin = Instant::now();
-        let line = complete_record(path, at, bytes, completion, style)?;
-        latency.generation_ms = Some(1e3 * begin.elapsed().as_secs_f64());
-        latency.at_once = Some(rayon::current_num_threads());
-        work.done(1);
-        Ok((line, latency))
-    });
-    let mut predictions = Predictions::default();
-    for made in made {
-        match made {
-            Ok((line, latency)) => {
-                predictions.push(&line);
-                predictions.latencies.push(latency);
-            }
-            Err(error) => predictions.problems.push(error),
-        }
+/// The embedded model at work on the prompts of a file, piece by piece.
+struct Local<'a> {
+    path: &'a Path,
+    completion: &'a Completion,
+    style: Option<&'a Style>,
+    emit: &'a mut EmitLine<'a>,
+    work: Work,
+    /// Lines in the pieces before.
+    lines: usize,
+    predictions: Predictions,
+}
+
+impl<'a> Local<'a> {
+    fn new(
+        path: &'a Path,
+        completion: &'a Completion,
+        style: Option<&'a Style>,
+        emit: &'a mut EmitLine<'a>,
+    ) -> Self {
+        let label = format!("complete {}", path.file_name().unwrap_or_default().display());
+        let work = Work::begin(label, "prompts");
+        Self { path, completion, style, emit, work, lines: 0, predictions: Predictions::default() }
     }
-    predictions
+
+    /// Completes the prompts of whole lines.
+    fn complete(&mut self, piece: &[u8]) -> Result<()> {
+        let made = parallel::map(jsonl::records(piece), |(at, bytes)| {
+            let mut latency = Latency::of_prompt(bytes);
+            let begin = Instant::now();
+            let line = self.lines + at.line;
+            let line = complete_record(self.path, line, bytes, self.completion, self.style)?;
+            latency.generation_ms = Some(1e3 * begin.elapsed().as_secs_f64());
+            latency.at_once = Some(rayon::current_num_threads());
+            self.work.done(1);
+            Ok((line, latency))
+        });
+        self.lines += memchr::memchr_iter(b'\n', piece).count();
+        for made in made {
+            match made {
+                Ok((line, latency)) => {
+                    (self.emit)(&line)?;
+                    self.predictions.records += 1;
+                    self.predictions.latencies.push(latency);
+                }
+                Err(error) => self.predictions.problems.push(error),
+            }
+        }
+        Ok(())
+    }
 }
 
 fn complete_record(
     path: &Path,
-    at: At,
+    line: usize,
     bytes: &[u8],
     completion: &Completion,
     style: Option<&Style>,
 ) -> Result<Vec<u8>> {
-    let mut object = jsonl::parse(path, at.line, bytes)?;
-    let fields = Fields::new(path, at.line, "", &object);
+    let mut object = jsonl::parse(path, line, bytes)?;
+    let fields = Fields::new(path, line, "", &object);
     let limits = Limits {
         max_lines: match completion.max_lines {
             Some(lines) => lines,
@@ -196,7 +232,7 @@ fn complete_record(
     let prompt = left_to_right(fields.string("prompt")?, own);
     let generation = in_context::complete(&prompt, &limits);
     drop_retrieved(&mut object);
-    Ok(line(object, &generation))
+    Ok(answered(object, &generation))
 }
 
 /// A prompt for a model that knows no special tokens: of one that was made for infilling, the right context, the
@@ -234,7 +270,7 @@ fn own_style<'s>(record: &Object, known: Option<&'s Style>) -> Result<Option<&'s
 }
 
 /// A prediction in RepoCoder's format.
-fn line(object: Object, generation: &Generation) -> Vec<u8> {
+fn answered(object: Object, generation: &Generation) -> Vec<u8> {
     let tokens: Vec<&str> = generation.tokens.iter().map(|token| token.text.as_str()).collect();
     let logprobs: Vec<f64> =
         generation.tokens.iter().map(|token| libm::log(token.probability)).collect();
@@ -367,6 +403,5 @@ pub fn cached_predictions(
 /// # Errors
 /// It cannot be read.
 pub fn artifact_text(path: &Path) -> Result<Vec<u8>> {
-    artifact::read_jsonl_header(path)?;
-    files::read(path).map_err(|e| Error::reading(path, "read this artifact", e))
+    artifact::read_jsonl(path).map(|(_, text)| text)
 }

@@ -152,25 +152,18 @@ fn or_not_set(value: Option<impl ToString>) -> String {
     value.map_or_else(|| "not set".into(), |value| value.to_string())
 }
 
-/// Completions of some prompts.
+/// Takes each record, a line with its end.
+pub type EmitLine<'e> = dyn FnMut(&[u8]) -> Result<()> + 'e;
+
+/// Completions of some prompts, without their records.
 #[derive(Debug, Default)]
 pub struct Predictions {
-    /// One record a line.
-    pub text: Vec<u8>,
     /// Number of records.
     pub records: usize,
     /// The records that could not be used.
     pub problems: Vec<Error>,
     /// Time that each took.
     pub latencies: Vec<Latency>,
-}
-
-impl Predictions {
-    /// Adds a line.
-    pub(super) fn push(&mut self, line: &[u8]) {
-        self.text.extend_from_slice(line);
-        self.records += 1;
-    }
 }
 
 /// Retrieved windows and contexts stay with the prompt; they are most of a record.

@@ -14,7 +14,7 @@ use crate::store::files;
 use crate::task::{TaskFiles, TaskSet};
 
 use super::experiment::Experiment;
-use super::stage::{StageReport, Step, require_jsonl};
+use super::stage::{StageReport, Step, check_read, require_jsonl};
 
 /// Samples and scores of a mode's predictions, and what could not be scored.
 #[derive(Debug)]
@@ -81,7 +81,7 @@ pub fn scores(
         .parameter("postprocess", recipes.join(" "))
         .parameter("repositories", experiment.repositories.join(" "))
         .input("tasks", experiment.tasks()?.digest())
-        .input("predictions", header.checksum);
+        .input("predictions", &*header.checksum);
     let mut tasks = experiment.tasks()?.clone();
     if take_left_contexts(experiment, scoring, &mut tasks) {
         let left = tasks.tasks.iter().filter_map(|task| task.full_left_context.as_deref());
@@ -98,6 +98,7 @@ pub fn scores(
                 evaluation.scores?.to_record(mode.name(), true)
             }
         };
+        check_read(&predictions, &header)?;
         record["made_with"] = json!(header.identity.parameters);
         let mut text = serde_json::to_vec_pretty(&record).unwrap_or_default();
         text.push(b'\n');

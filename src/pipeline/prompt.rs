@@ -99,18 +99,23 @@ fn step(mode: Mode) -> Step {
     }
 }
 
-/// The text of a mode's prompts.
+/// Calls `take` with the lines of a mode's prompts, some megabytes at a time; an error at the end may say that they are not
+/// those of `header`.
 ///
 /// # Errors
-/// They are damaged or cannot be read.
-pub(super) fn read_prompts(experiment: &Experiment, mode: Mode) -> Result<Vec<u8>> {
-    let read = artifact::read_jsonl(&experiment.layout.prompts(mode));
-    let (_, text) = read.map_err(|error| made_again(error, &step(mode)))?;
-    Ok(text)
+/// They are damaged or cannot be read, or an error of `take`.
+pub(super) fn for_each_prompts(
+    experiment: &Experiment,
+    mode: Mode,
+    header: &Header,
+    take: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let read = artifact::for_each_piece(&experiment.layout.prompts(mode), header, take);
+    read.map_err(|error| made_again(error, &step(mode)))
 }
 
 /// The header of a mode's prompts, once they are known to be made of these tasks with these settings; their text is
-/// checked where it is [read](read_prompts).
+/// checked where it is [read](for_each_prompts).
 ///
 /// # Errors
 /// They are missing, cut off, or were made otherwise.

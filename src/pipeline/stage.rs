@@ -12,6 +12,7 @@ use crate::store::artifact::{
     self, Columns, Header, Identity, LineSink, LineTotals, Payload, State,
 };
 use crate::store::files;
+use crate::store::readings;
 
 /// Work that a stage did.
 #[derive(Debug, Default)]
@@ -321,6 +322,17 @@ pub(super) fn require_jsonl(
         return Err(missing(path, kind, step));
     }
     artifact::read_jsonl_header(path).map_err(|error| made_again(error, step))
+}
+
+/// Checks that the lines which were read from a JSONL artifact are those of its header.
+///
+/// # Errors
+/// They are not: another program wrote it anew in between.
+pub(super) fn check_read(path: &Path, header: &Header) -> Result<()> {
+    match readings::known(path)? {
+        Some(content) if content.digest != header.checksum => Err(readings::changed(path)),
+        _ => Ok(()),
+    }
 }
 
 /// A damaged artifact, with the stage that mends it.

@@ -5,7 +5,7 @@ use super::experiment::Experiment;
 use super::fragments::OpenFragments;
 use super::stage::{
     PREDICTIONS_FILE, StageReport, Step, Unread, check_digest, check_input, check_parameters,
-    for_each_repository, not_made,
+    check_read, for_each_repository, not_made,
 };
 use crate::error::{Error, Result};
 use crate::evaluate::predictions::JoinedPredictions;
@@ -196,7 +196,11 @@ fn of_artifact(
     };
     let header = match experiment.planned(path) {
         Some(header) => header,
-        None if header_path(path).exists() => jsonl_header(path)?,
+        None if header_path(path).exists() => {
+            let header = jsonl_header(path)?;
+            check_read(path, &header)?;
+            header
+        }
         None => return Ok(identity),
     };
     let within = experiment.layout.within_cache(path);

@@ -2,7 +2,8 @@
 //!
 //! Names are those of `std::fs`, and so is their meaning. A debug build lets one call fail, to show that a run says so and
 //! that the next one is whole: `FAULTY_CALL=enospc:17` fails the 17th call that a full disk would fail, `enospc:17+`
-//! that one and all after it. A release build has nothing of this.
+//! that one and all after it; `meanwhile:17` runs the shell command `FAULTY_COMMAND` before the 17th call that reads or looks,
+//! as if somebody changed a file then. A release build has nothing of this.
 
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
@@ -45,6 +46,8 @@ mod fault {
         Short,
         /// The program is killed before the call.
         Killed,
+        /// A command of the test's runs before the call.
+        Meanwhile,
     }
 
     struct Fault {
@@ -62,6 +65,7 @@ mod fault {
             "eintr" => Kind::Interrupted,
             "short" => Kind::Short,
             "kill" => Kind::Killed,
+            "meanwhile" => Kind::Meanwhile,
             _ => return None,
         };
         let (number, lasts) = match number.strip_suffix('+') {
@@ -93,6 +97,7 @@ mod fault {
             Kind::Device => true,
             Kind::NoSpace | Kind::Killed => matches!(call, Call::Write | Call::Change),
             Kind::Interrupted | Kind::Short => matches!(call, Call::Read | Call::Write),
+            Kind::Meanwhile => matches!(call, Call::Read | Call::Look),
         };
         if !applies {
             return Ok(false);
@@ -108,6 +113,12 @@ mod fault {
             Kind::Interrupted => Err(io::ErrorKind::Interrupted.into()),
             Kind::Short => Ok(true),
             Kind::Killed => std::process::exit(137),
+            Kind::Meanwhile => {
+                let command = std::env::var("FAULTY_COMMAND").unwrap_or_default();
+                let status = std::process::Command::new("sh").arg("-c").arg(command).status()?;
+                assert!(status.success(), "FAULTY_COMMAND: {status}");
+                Ok(false)
+            }
         }
     }
 
@@ -256,11 +267,32 @@ impl File {
         Ok(())
     }
 
+    /// What shows that the content of a regular file changes.
+    pub(super) fn state(&self) -> FileState {
+        let metadata = self.file.metadata().ok().filter(Metadata::is_file);
+        FileState(metadata.map(|metadata| (metadata.len(), metadata.modified().ok())))
+    }
+
+    /// Checks that the content is still that of a state.
+    ///
+    /// # Errors
+    /// It changed.
+    pub(super) fn check_unchanged(&self, before: FileState) -> io::Result<()> {
+        match self.state() == before {
+            true => Ok(()),
+            false => Err(io::Error::other("it changed while it was read; try again")),
+        }
+    }
+
     /// The file alone, for readers that want one of the standard library; their calls are not counted.
     pub fn into_std(self) -> fs::File {
         self.file
     }
 }
+
+/// Length of a file and time of its last change, as the file system has them; the clock may jump.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileState(Option<(u64, Option<std::time::SystemTime>)>);
 
 /// Length of a buffer for a call.
 fn shortened(length: usize, is_short: bool) -> usize {
@@ -281,10 +313,13 @@ impl Read for &File {
                 self.0.read(buffer)
             }
         }
-        match fault::is_chosen() {
+        let before = self.state();
+        let read = match fault::is_chosen() {
             true => Calls(self).read_to_end(buffer),
             false => (&self.file).read_to_end(buffer),
-        }
+        }?;
+        self.check_unchanged(before)?;
+        Ok(read)
     }
 }
 

@@ -1,15 +1,16 @@
 //! JSON lines from a file, a compressed file or standard input, one record at a time.
 
 use std::io::{self, BufRead, BufReader, Read};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
 use super::expansion::{Expanding, Metered};
 use super::manifest::check_beside;
 use super::progress::{Counted, Work};
+use super::readings;
 use crate::error::{Error, Result};
-use crate::store::files::File;
+use crate::store::files::{File, FileState};
 
 /// A JSON object with its fields in the order of the file.
 pub type Object = Map<String, Value>;
@@ -32,7 +33,7 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
         {
             work.more(metadata.len() as usize);
         }
-        Box::new(Counted::new(file, work))
+        Box::new(Counted::new(Whole::new(path, file), work))
     };
     let (raw, compressed) = Metered::new(raw);
     let mut buffered = BufReader::with_capacity(1 << 16, raw);
@@ -49,6 +50,33 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
     match other_form(path, start) {
         Some(error) => Err(error),
         None => Ok(Box::new(buffered)),
+    }
+}
+
+/// A file that is read once and whole, and must not change meanwhile. What it was is [remembered](readings).
+struct Whole {
+    path: PathBuf,
+    file: File,
+    before: FileState,
+    hasher: blake3::Hasher,
+}
+
+impl Whole {
+    fn new(path: &Path, file: File) -> Self {
+        let before = file.state();
+        Self { path: path.to_owned(), file, before, hasher: blake3::Hasher::new() }
+    }
+}
+
+impl Read for Whole {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.hasher.update(&buffer[..read]);
+        if read == 0 && !buffer.is_empty() {
+            self.file.check_unchanged(self.before)?;
+            readings::remember(&self.path, &self.hasher);
+        }
+        Ok(read)
     }
 }
 

@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value, json};
 
 use crate::error::{Error, Result};
-use crate::store::artifact::digest;
 use crate::store::files;
+use crate::store::readings::{self, Content};
 use crate::store::seal;
 
 /// Tool, settings, inputs and counts of a result. It contains neither time nor machine, so equal results have equal
@@ -45,17 +45,22 @@ impl Manifest {
         self.counts.insert(name.to_owned(), count.into());
     }
 
-    /// Adds an input file with size and digest; `-` and pipes can be read only once, so they are recorded by name.
+    /// Adds an input file with the size and digest of what was read; `-` and pipes can be read only once, so they are recorded
+    /// by name.
     ///
     /// # Errors
-    /// The file cannot be read.
+    /// The file cannot be read, or changed between two readings.
     pub fn input(&mut self, name: &str, path: &Path) -> Result<()> {
         let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
         let mut input = json!({"name": name, "path": path.display().to_string()});
         if is_file {
-            let bytes = files::read(path).map_err(|e| Error::reading(path, "read this file", e))?;
-            input["bytes"] = bytes.len().into();
-            input["blake3"] = digest(&bytes).into();
+            // Not of what lies there by now.
+            let Content { bytes, digest } = match readings::known(path)? {
+                Some(read) => read,
+                None => digest_of(path)?,
+            };
+            input["bytes"] = bytes.into();
+            input["blake3"] = digest.into();
         }
         self.inputs.push(input);
         Ok(())
@@ -94,17 +99,17 @@ const OUTPUT: &str = "output";
 /// # Errors
 /// The file cannot be read.
 pub fn with_output(mut manifest: Value, path: &Path) -> Result<Value> {
-    let (bytes, digest) = digest_of(path)?;
+    let Content { bytes, digest } = digest_of(path)?;
     manifest[OUTPUT] = json!({"bytes": bytes, "blake3": digest});
     Ok(manifest)
 }
 
 /// Length and digest of a file.
-fn digest_of(path: &Path) -> Result<(u64, String)> {
+fn digest_of(path: &Path) -> Result<Content> {
     let mut hasher = blake3::Hasher::new();
     let hashed = files::File::open(path).and_then(|file| hasher.update_reader(file).map(|_| ()));
     hashed.map_err(|e| Error::reading(path, "read this file", e))?;
-    Ok((hasher.count(), hasher.finalize().to_hex().to_string()))
+    Ok(Content { bytes: hasher.count(), digest: hasher.finalize().to_hex().to_string() })
 }
 
 /// Reads the manifest beside a file, as [`read`] does.
@@ -153,7 +158,7 @@ pub fn check_beside(path: &Path) -> Result<()> {
     let Some(written) = manifest.get(OUTPUT).and_then(|output| output["blake3"].as_str()) else {
         return Ok(());
     };
-    if digest_of(path)?.1 == written {
+    if digest_of(path)?.digest == written {
         return Ok(());
     }
     let beside = beside(path).display().to_string();

@@ -11,4 +11,5 @@ pub mod manifest;
 #[cfg(feature = "parquet")]
 pub mod parquet;
 pub mod progress;
+pub(crate) mod readings;
 pub mod seal;

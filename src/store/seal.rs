@@ -124,7 +124,13 @@ pub(crate) fn pass_over(path: &Path, line: usize, format: Option<&str>) {
     ));
 }
 
-/// Takes what was noted so far: a sentence for each damaged line.
+/// Notes a copy that is made again.
+pub(crate) fn make_again(path: &Path, reason: &str) {
+    let mut found = FOUND.lock().unwrap_or_else(PoisonError::into_inner);
+    found.insert(format!("{}: made again: {reason}", path.display()));
+}
+
+/// Takes what was noted so far: a sentence for each damaged line or copy.
 pub fn take_passed_over() -> BTreeSet<String> {
     std::mem::take(&mut FOUND.lock().unwrap_or_else(PoisonError::into_inner))
 }

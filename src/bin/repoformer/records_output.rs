@@ -31,6 +31,11 @@ impl<'a> RecordsOutput<'a> {
         self.write(b"\n")
     }
 
+    /// Writes a record, given as a line with its end.
+    pub(crate) fn bytes(&mut self, line: &[u8]) -> Result<(), Error> {
+        self.open()?.write(line)
+    }
+
     fn open(&mut self) -> Result<&mut Self, Error> {
         if let Self::Unopened(path) = self {
             *self = if *path == Path::new("-") {

@@ -4,8 +4,9 @@ use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
-use walkdir::WalkDir;
+use walkdir::{DirEntry, WalkDir};
 
+use crate::repository::parallel;
 use crate::store::files;
 
 /// Makes an empty folder, removing what exists.
@@ -81,27 +82,59 @@ pub(super) fn copy_entry(from: &Path, to: &Path, root: &Path, copy: &Path) -> io
 
 /// Returns a digest of the names, kinds and contents of a folder, except the folders `without`.
 pub(super) fn digest(root: &Path, without: &[PathBuf]) -> io::Result<String> {
+    digest_with(root, without, |_| Ok(0))
+}
+
+/// Returns a digest of a folder as [`digest`] does, and of which files are programs.
+pub(super) fn digest_with_modes(root: &Path) -> io::Result<String> {
+    let is_program = |entry: &DirEntry| {
+        let is_program = entry.file_type().is_file() && entry.metadata()?.mode() & 0o111 != 0;
+        Ok(u8::from(is_program) << 1)
+    };
+    digest_with(root, &[], is_program)
+}
+
+/// Bytes of files that are in memory at once, unless one has more.
+const AT_ONCE: u64 = 1 << 26;
+
+fn digest_with(
+    root: &Path,
+    without: &[PathBuf],
+    mark: impl Fn(&DirEntry) -> io::Result<u8>,
+) -> io::Result<String> {
     let root = &files::canonicalize(root)?;
     let mut hasher = blake3::Hasher::new();
     let walk = WalkDir::new(root).min_depth(1).sort_by_file_name().into_iter();
-    for entry in walk.filter_entry(|entry| without.iter().all(|path| entry.path() != path)) {
-        let entry = entry?;
-        let path = entry.path().strip_prefix(root).unwrap_or(entry.path());
-        let (name, kind) = (path.as_os_str().as_encoded_bytes(), entry.file_type());
-        let content = if kind.is_file() {
-            files::read(entry.path())?
-        } else if kind.is_symlink() {
-            files::read_link(entry.path())?.into_os_string().into_encoded_bytes()
-        } else {
-            Vec::new()
-        };
-        let mark = [u8::from(kind.is_dir()), u8::from(kind.is_symlink())];
-        for part in [name, &mark, &content] {
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part);
+    let mut walk = walk.filter_entry(|entry| without.iter().all(|path| entry.path() != path));
+    loop {
+        let (mut entries, mut bytes) = (Vec::new(), 0);
+        while bytes < AT_ONCE && entries.len() < 1 << 12 {
+            let Some(entry) = walk.next().transpose()? else { break };
+            if entry.file_type().is_file() {
+                bytes += entry.metadata()?.len();
+            }
+            entries.push(entry);
+        }
+        if entries.is_empty() {
+            return Ok(hasher.finalize().to_hex().to_string());
+        }
+        let contents = parallel::map(&entries, |entry| match entry.file_type() {
+            kind if kind.is_file() => files::read(entry.path()),
+            kind if kind.is_symlink() => {
+                Ok(files::read_link(entry.path())?.into_os_string().into_encoded_bytes())
+            }
+            _ => Ok(Vec::new()),
+        });
+        for (entry, content) in entries.iter().zip(contents) {
+            let path = entry.path().strip_prefix(root).unwrap_or(entry.path());
+            let (name, kind) = (path.as_os_str().as_encoded_bytes(), entry.file_type());
+            let marks = [u8::from(kind.is_dir()), u8::from(kind.is_symlink()) | mark(entry)?];
+            for part in [name, &marks, &content?] {
+                hasher.update(&(part.len() as u64).to_le_bytes());
+                hasher.update(part);
+            }
         }
     }
-    Ok(hasher.finalize().to_hex().to_string())
 }
 
 #[cfg(test)]

@@ -1,7 +1,8 @@
 //! Copies of repositories in which tests run; the user's own are never written.
 //!
 //! A copy is made once, set up once and kept for later runs: its stamp is a digest of the repository's content and of the
-//! setup command. If runs write to a layer of their own above it, a copy never changes, and one serves all workers.
+//! setup command. The stamp also has a digest of what the copy held then, so that a copy which was changed since is made again.
+//! MEASURED If runs write to a layer of their own above it, a copy never changes, and one serves all workers.
 //! Otherwise every worker has one, and a second that stays unchanged; after each run, everything that changed, appeared or
 //! vanished is restored, so that no run influences another.
 
@@ -14,12 +15,13 @@ use std::sync::OnceLock;
 
 use serde::{Deserialize, Serialize};
 
-use self::folder::{copy_folder, digest, empty, remove};
+use self::folder::{copy_folder, digest, digest_with_modes, empty, remove};
 use self::snapshot::{Snapshot, restore};
 use super::guard::{Files, Guard, Hidden, Limits, RunOrder, RunOutcome};
 use crate::error::{Error, Result};
 use crate::store::artifact::write_file;
 use crate::store::files;
+use crate::store::seal;
 
 /// Copies of repositories, made on demand.
 #[derive(Debug)]
@@ -210,15 +212,17 @@ impl<'a> Copies<'a> {
     fn make(&self, repository: usize, slot: usize) -> Result<Copy, Broken> {
         let name = &self.repositories[repository].name;
         let broken = |reason: String| Broken { reason, output: String::new() };
-        let digest = self.digest(repository).map_err(broken)?;
+        let of_source = self.digest(repository).map_err(broken)?;
         let place = self.work_dir.join(name).join(slot.to_string());
         let (folder, pristine) = (place.join(name), place.join("pristine"));
         let (scratch, stamp_path) = (place.join("scratch"), place.join("stamp.json"));
         let command = self.setup_command(repository).map(str::to_owned);
         let stamp = Stamp {
-            repository: digest,
+            repository: of_source,
             setup: command.clone(),
             layered: self.is_shared(),
+            files: String::new(),
+            pristine: None,
             snapshot: Snapshot::default(),
         };
         let known = files::read(&stamp_path)
@@ -226,13 +230,26 @@ impl<'a> Copies<'a> {
             .and_then(|bytes| serde_json::from_slice::<Stamp>(&bytes).ok())
             .filter(|known| known.same_as(&stamp) && folder.is_dir());
         let at = |path: &Path, e: io::Error| broken(format!("{}: {e}", path.display()));
-        let mut snapshot = match known {
-            Some(known) => known.snapshot,
+        let taken_up = known.and_then(|known| match known.take_up(&folder, &pristine) {
+            Ok(snapshot) => Some(snapshot),
+            Err(reason) => {
+                seal::make_again(&place, &reason);
+                None
+            }
+        });
+        let snapshot = match taken_up {
+            Some(snapshot) => snapshot,
             None => {
                 make_room(&place).map_err(|e| at(&place, e))?;
                 files::create_dir_all(&folder).map_err(|e| at(&folder, e))?;
                 let from = self.repos_dir.join(name);
                 copy_folder(&from, &folder, &self.apart).map_err(|e| at(&folder, e))?;
+                // The copy is of the files that results are known by.
+                let now = digest(&from, &self.apart).map_err(|e| at(&from, e))?;
+                if now != stamp.repository {
+                    let from = from.display();
+                    return Err(broken(format!("{from}: it changed while it was copied")));
+                }
                 if let Some(command) = command {
                     self.set_up(&folder, &scratch, command)?;
                 }
@@ -242,19 +259,17 @@ impl<'a> Copies<'a> {
                     copy_folder(&folder, &pristine, &[]).map_err(|e| at(&pristine, e))?;
                     snapshot = Snapshot::of(&folder).map_err(|e| at(&folder, e))?;
                 }
-                let stamp = Stamp { snapshot, ..stamp };
+                let of = |folder: &Path| digest_with_modes(folder).map_err(|e| at(folder, e));
+                let files = of(&folder)?;
+                let pristine = if self.is_shared() { None } else { Some(of(&pristine)?) };
+                let stamp = Stamp { snapshot, files, pristine, ..stamp };
                 let bytes = serde_json::to_vec(&stamp).unwrap_or_default();
                 write_file(&stamp_path, &bytes).map_err(|e| broken(e.to_string()))?;
                 stamp.snapshot
             }
         };
         empty(&scratch).map_err(|e| at(&scratch, e))?;
-        let mut kept = None;
-        if !self.is_shared() {
-            // An interrupted run may have left changes.
-            restore(&folder, &pristine, &mut snapshot).map_err(|e| at(&folder, e))?;
-            kept = Some((pristine, snapshot.into()));
-        }
+        let kept = (!self.is_shared()).then(|| (pristine, snapshot.into()));
         Ok(Copy { folder, scratch, pristine: kept })
     }
 
@@ -393,10 +408,31 @@ struct Stamp {
     repository: String,
     setup: Option<String>,
     layered: bool,
+    /// Digest of the copy.
+    files: String,
+    /// Digest of the second copy, where there is one.
+    pristine: Option<String>,
     snapshot: Snapshot,
 }
 
 impl Stamp {
+    /// Brings a copy into the state of the stamp, as far as runs changed it; in words why it cannot be used otherwise.
+    fn take_up(self, folder: &Path, pristine: &Path) -> Result<Snapshot, String> {
+        let at = |path: &Path, e: io::Error| format!("{}: {e}", path.display());
+        let mut snapshot = self.snapshot;
+        if self.pristine.is_some() {
+            // An interrupted run may have left changes.
+            restore(folder, pristine, &mut snapshot).map_err(|e| at(folder, e))?;
+        }
+        let pristine = self.pristine.iter().map(|digest| (pristine, digest));
+        for (folder, digest) in pristine.chain([(folder, &self.files)]) {
+            if digest_with_modes(folder).map_err(|e| at(folder, e))? != *digest {
+                return Err(format!("{}: its files changed since it was made", folder.display()));
+            }
+        }
+        Ok(snapshot)
+    }
+
     fn same_as(&self, other: &Self) -> bool {
         (&self.repository, &self.setup, self.layered)
             == (&other.repository, &other.setup, other.layered)

@@ -7,6 +7,7 @@ use std::path::{Component, Path};
 
 use tar::{Entry, EntryType};
 
+use super::repositories::finish;
 use super::stream::Conversion;
 use crate::error::{Error, Result};
 use crate::repository::corpus::{RepositoryFolders, signs};
@@ -97,9 +98,7 @@ pub(super) fn to_folders(path: &Path, input: Box<dyn BufRead>, dir: &Path) -> Re
         conversion.warnings.push(format!("{}: left out: {left_out}", path.display()));
     }
     distribute(path, &mut folders, &mut conversion)?;
-    if conversion.records > 0 {
-        folders.finish()?;
-    }
+    finish(folders, dir, &mut conversion)?;
     Ok(conversion)
 }
 

@@ -24,15 +24,25 @@ const ARTIFACTS: [&str; 8] = [
 /// Compares the inputs that lie in the cache: those that are not there any more were made again differently, or removed.
 pub(super) fn compare_inputs(found: &mut [Found]) {
     let checksums = checksums(found);
+    let unreadable = unreadable(found);
     for (file, header) in found.iter_mut() {
         let Some(header) = header.as_ref().filter(|_| file.condition == Condition::Current) else {
             continue;
         };
         let lost = inputs(header).find(|(_, checksum)| !checksums.contains_key(*checksum));
         if let Some((name, _)) = lost {
-            file.condition = Condition::Stale(format!("made from other {name} than are there now"));
+            let stale = Condition::Stale(format!("made from other {name} than are there now"));
+            file.condition = unreadable.clone().unwrap_or(stale);
         }
     }
+}
+
+/// Condition of what is made of something that is not found, where a file cannot be read: it may be that.
+fn unreadable(found: &[Found]) -> Option<Condition> {
+    let (file, _) =
+        found.iter().find(|(file, _)| matches!(file.condition, Condition::Unreadable(_)))?;
+    let path = file.path.display();
+    Some(Condition::Unknown(format!("{path} cannot be read, which it may be made from")))
 }
 
 /// Index of each artifact by its checksum.
@@ -107,6 +117,7 @@ pub(super) fn compare_prompts(found: &mut [Found], sources: &CacheSources) {
         }
     }
     let groups: Vec<Vec<usize>> = groups.into_values().collect();
+    let unreadable = unreadable(found);
     for index in 0..found.len() {
         let (file, Some(header)) = &found[index] else { continue };
         if header.identity.kind != "prompts" || file.condition != Condition::Current {
@@ -156,7 +167,7 @@ pub(super) fn compare_prompts(found: &mut [Found], sources: &CacheSources) {
             }
         };
         if let Some(condition) = condition {
-            found[index].0.condition = condition;
+            found[index].0.condition = unreadable.clone().unwrap_or(condition);
         }
     }
 }

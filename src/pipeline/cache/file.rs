@@ -28,6 +28,8 @@ pub enum Condition {
     Damaged(String),
     /// Its inputs cannot be compared.
     Unknown(String),
+    /// It cannot be read, so nobody knows what it is.
+    Unreadable(String),
     /// It has no header, and is kept whatever changes: answers, times, results of tests, pages.
     Kept,
     /// A temporary file that a program is writing.
@@ -46,6 +48,7 @@ impl Condition {
             Self::Stale(_) => "stale",
             Self::Damaged(_) => "damaged",
             Self::Unknown(_) => "unknown",
+            Self::Unreadable(_) => "unreadable",
             Self::Kept => "kept",
             Self::InUse => "in use",
             Self::Temporary => "temporary",
@@ -56,7 +59,8 @@ impl Condition {
     /// Why it is not current, where that is known.
     pub fn reason(&self) -> Option<&str> {
         match self {
-            Self::Stale(reason) | Self::Damaged(reason) | Self::Unknown(reason) => Some(reason),
+            Self::Stale(reason) | Self::Damaged(reason) => Some(reason),
+            Self::Unknown(reason) | Self::Unreadable(reason) => Some(reason),
             _ => None,
         }
     }
@@ -104,6 +108,13 @@ impl CacheFile {
         self.stage.is_some_and(|stage| PAID.contains(&stage))
     }
 
+    /// The problem of a file that cannot be read.
+    pub fn unreadable(&self) -> Option<Error> {
+        let Condition::Unreadable(reason) = &self.condition else { return None };
+        let hint = "see to the disk or to the file's permissions; the file is left as it is";
+        Some(Error::artifact(&self.path, reason, hint))
+    }
+
     /// Removes it, and folders that are empty then.
     ///
     /// # Errors
@@ -114,6 +125,9 @@ impl CacheFile {
         };
         if self.condition == Condition::Foreign {
             return refused("not a file of this program");
+        }
+        if let Some(error) = self.unreadable() {
+            return Err(error);
         }
         let lock = if self.path.is_dir() { self.path.join(LOCK) } else { self.path.clone() };
         let is_open = |file: File| matches!(file.try_lock(), Err(files::TryLockError::WouldBlock));

@@ -1,7 +1,7 @@
 //! Recognises files of a cache folder.
 
 use std::collections::BTreeMap;
-use std::io::Read;
+use std::io::{self, Read};
 use std::path::Path;
 
 use walkdir::{DirEntry, WalkDir};
@@ -124,13 +124,14 @@ pub(super) fn read_file(
         return (file, None);
     };
     let header = header_path(path);
-    let header = match () {
-        () if is_artifact(path) => Some(read_header(path)),
-        () if header.is_file() && (ends(path, "jsonl") || ends(path, "json")) => {
+    let header = match is_artifact(path) {
+        Err(error) => return (unreadable(file, &error), None),
+        Ok(true) => Some(read_header(path)),
+        Ok(false) if header.is_file() && (ends(path, "jsonl") || ends(path, "json")) => {
             file.beside.push(header);
             Some(jsonl_header(path))
         }
-        () => None,
+        Ok(false) => None,
     };
     if ends(path, "bin") {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
@@ -149,13 +150,16 @@ pub(super) fn read_file(
             file.condition = condition(reason.trim_start_matches("damaged: ").to_owned());
             return (file, None);
         }
+        Some(Err(Error::Io { reason, .. })) => return (unreadable(file, &reason), None),
         Some(Err(error)) => {
             file.condition = Condition::Damaged(error.to_string());
             return (file, None);
         }
         None => {
-            without_header(&mut file, stage, cache, sources);
-            return (file, None);
+            return match without_header(&mut file, stage, cache, sources) {
+                Ok(()) => (file, None),
+                Err(error) => (unreadable(file, &error), None),
+            };
         }
     };
     file.kind = header.identity.kind.clone();
@@ -167,14 +171,24 @@ pub(super) fn read_file(
     (file, Some(header))
 }
 
+fn unreadable(file: CacheFile, error: &io::Error) -> CacheFile {
+    let condition = Condition::Unreadable(format!("cannot be read: {error}"));
+    CacheFile { condition, ..file }
+}
+
 fn ends(path: &Path, end: &str) -> bool {
     path.extension().is_some_and(|found| found == end)
 }
 
 /// Recognises what stages write without a header.
-fn without_header(file: &mut CacheFile, stage: &str, cache: &Path, sources: &CacheSources) {
+fn without_header(
+    file: &mut CacheFile,
+    stage: &str,
+    cache: &Path,
+    sources: &CacheSources,
+) -> io::Result<()> {
     let name = file.path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    let begin = beginning(&file.path);
+    let begin = beginning(&file.path)?;
     let begins = |text: &str| begin.starts_with(text);
     let has = |texts: &[&str]| texts.iter().all(|text| begin.contains(text));
     // A program that is killed may leave what it appends to without a line.
@@ -218,21 +232,22 @@ fn without_header(file: &mut CacheFile, stage: &str, cache: &Path, sources: &Cac
             "figure"
         }
         "report" if name == "manifest.json" && is_own_manifest() => "manifest of a page",
-        "demo" if is_demo(&file.path, cache, sources) => "file of the demonstration",
+        "demo" if is_demo(&file.path, cache, sources)? => "file of the demonstration",
         _ if name.starts_with('.') && name.ends_with(".header.json") && begins("{") => {
             file.kind = "header of an artifact".into();
             file.condition = Condition::Damaged("its artifact is missing".into());
-            return;
+            return Ok(());
         }
         _ if name.starts_with('.') && name.ends_with(".time.json") && begins("{") => {
             file.kind = "time of a search".into();
             file.condition = Condition::Damaged("its artifact is missing".into());
-            return;
+            return Ok(());
         }
-        _ => return,
+        _ => return Ok(()),
     };
     file.kind = kind.into();
     file.condition = Condition::Kept;
+    Ok(())
 }
 
 /// Whether a file has the name of a policy's choice between predictions that are there.
@@ -246,16 +261,17 @@ fn is_choice(path: &Path, name: &str) -> bool {
 }
 
 /// The first bytes of a file: enough for what tells its kind.
-fn beginning(path: &Path) -> String {
+fn beginning(path: &Path) -> io::Result<String> {
     let mut begin = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(4096).read_to_end(&mut begin));
-    read.map_or(String::new(), |_| String::from_utf8_lossy(&begin).into_owned())
+    File::open(path)?.take(4096).read_to_end(&mut begin)?;
+    Ok(String::from_utf8_lossy(&begin).into_owned())
 }
 
-fn is_demo(path: &Path, cache: &Path, sources: &CacheSources) -> bool {
+fn is_demo(path: &Path, cache: &Path, sources: &CacheSources) -> io::Result<bool> {
     let within = path.strip_prefix(cache.join("demo")).unwrap_or(path);
     let own = sources.demo.iter().find(|(path, _)| path == within);
-    own.is_some_and(|(_, text)| files::read(path).is_ok_and(|bytes| bytes == text.as_bytes()))
+    let is_same = |(_, text): &(_, &str)| Ok(files::read(path)? == text.as_bytes());
+    own.map_or(Ok(false), is_same)
 }
 
 /// Compares the inputs that lie outside the cache, where they are known.
@@ -266,8 +282,9 @@ fn of_sources(header: &Header, file: &CacheFile, sources: &CacheSources) -> Cond
         && let Some(made_from) = input("repository")
     {
         match repository(header, sources) {
-            Some(known) if known != *made_from => return changed("repository"),
-            Some(_) => {}
+            Some(Err(reason)) => return Condition::Unknown(reason),
+            Some(Ok(known)) if known != *made_from => return changed("repository"),
+            Some(Ok(_)) => {}
             None if sources.repos_dir.is_none() => {
                 return Condition::Unknown("no folder of repositories is named".into());
             }
@@ -291,8 +308,8 @@ fn of_sources(header: &Header, file: &CacheFile, sources: &CacheSources) -> Cond
     Condition::Current
 }
 
-/// Digest of the repository that fragments were cut from, as it is now; `None` if it is not there.
-fn repository(header: &Header, sources: &CacheSources) -> Option<String> {
+/// Digest of the repository that fragments were cut from, as it is now, or why it is not known; `None` if it is not there.
+fn repository(header: &Header, sources: &CacheSources) -> Option<Result<String, String>> {
     let parameter = |name: &str| header.identity.parameters.get(name);
     let language: Language = parameter("language")?.parse().ok()?;
     let walk: Walk = parameter("walk")?.parse().ok()?;
@@ -301,10 +318,15 @@ fn repository(header: &Header, sources: &CacheSources) -> Option<String> {
         None => Cut::Windows(WindowShape::default()),
     };
     let (repos_dir, name) = (sources.repos_dir.as_ref()?, parameter("repository")?);
-    let repository = Repository::read_with(repos_dir, name, language, walk).ok()?.repository;
-    let files = repository.files.iter().cloned();
+    let reading = Repository::read_with(repos_dir, name, language, walk).ok()?;
+    // What is left out each time was left out when they were cut, too.
+    let failed = reading.skipped.iter().map(ToString::to_string);
+    if let Some(reason) = { failed }.find(|reason| reason.contains("cannot be read")) {
+        return Some(Err(reason));
+    }
+    let files = reading.repository.files.into_iter();
     let files: Vec<FragmentFile> = files.map(|file| FragmentFile::new(file, cut)).collect();
-    Some(digest_of_files(&files))
+    Some(Ok(digest_of_files(&files)))
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@ use record::Record;
 
 use std::path::Path;
 
-use super::completion::{Asked, Completion, Predictions, Server};
+use super::completion::{Asked, Completion, EmitLine, Predictions, Server};
 use super::experiment::Experiment;
 use super::plan::{Foreseen, Verdict};
 use super::stage::remove;
@@ -123,16 +123,18 @@ impl Server {
         remove(&[path, &header])
     }
 
-    /// Completes every prompt of a text.
+    /// Completes every prompt.
     ///
     /// # Errors
-    /// The journal cannot be written, or the server answers nothing.
+    /// The journal cannot be written, the server answers nothing, or an error of `emit`.
     pub(super) fn complete(
         &self,
-        path: &Path,
-        text: Vec<u8>,
+        prompts: PromptText,
         completion: &Completion,
+        emit: &mut EmitLine<'_>,
     ) -> Result<Predictions> {
+        let PromptText { path, text, .. } = prompts;
+        let path = path.as_path();
         let mut predictions = Predictions::default();
         let records = self.records(path, &text, completion, &mut predictions.problems);
         // Most of it is what was retrieved, and a server may take hours.
@@ -156,7 +158,8 @@ impl Server {
                 Some(reason) => predictions.problems.push(record.failed(path, reason)),
                 None => {
                     predictions.latencies.push(record.latency(&entry));
-                    predictions.push(&record.answered(&entry));
+                    emit(&record.answered(&entry))?;
+                    predictions.records += 1;
                 }
             }
         }

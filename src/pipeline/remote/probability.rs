@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde_json::json;
 
-use super::super::completion::{Asked, Completion, Predictions, Server};
+use super::super::completion::{Asked, Completion, EmitLine, Predictions, Server};
 use super::super::experiment::Experiment;
 use super::super::plan::{Foreseen, Verdict};
 use super::super::prompt::require_prompts;
@@ -72,6 +72,7 @@ pub fn probabilities(
     prompts: &PromptText,
     completion: &Completion,
     question: &TokenQuestion,
+    emit: &mut EmitLine<'_>,
 ) -> Result<Predictions> {
     let PromptText { path, text, .. } = prompts;
     completion.check()?;
@@ -103,7 +104,8 @@ pub fn probabilities(
                 let decision_ms = entry.seconds.map(|seconds| 1e3 * seconds);
                 predictions.latencies.push(Latency { decision_ms, ..record.latency(&entry) });
                 let is_likeliest = others.first().map(|likeliest| token.is(likeliest));
-                predictions.push(&answered(record, &token, found.logprob, is_likeliest));
+                emit(&answered(record, &token, found.logprob, is_likeliest))?;
+                predictions.records += 1;
             }
             (_, reason) => {
                 let reason = reason.as_deref().unwrap_or("the answer holds no probability");
@@ -132,7 +134,7 @@ pub fn cached_probabilities(
         .parameter("model", &completion.model)
         .parameter("token", &question.text)
         .parameter("after", question.after.as_deref().unwrap_or_default())
-        .input("prompts", prompts.checksum);
+        .input("prompts", &*prompts.checksum);
     let identity = match &completion.server {
         Some(server) => identity.parameter("journal", server.journal_name()),
         None => identity,
@@ -155,9 +157,8 @@ pub fn cached_probabilities(
         remove(&[&path, &header_path(&path)])?;
     }
     report.ensure_jsonl(path.clone(), &identity, |report, sink| {
-        let prompts = PromptText::of_mode(experiment, mode)?;
-        let found = probabilities(&prompts, completion, question)?;
-        sink.write(&found.text)?;
+        let prompts = PromptText::of_header(experiment, mode, &prompts)?;
+        let found = probabilities(&prompts, completion, question, &mut |line| sink.write(line))?;
         latency::keep_decisions(experiment, mode, &completion.model, &found.latencies)?;
         report.problems.extend(found.problems);
         Ok(LineTotals { records: found.records, ..LineTotals::default() })

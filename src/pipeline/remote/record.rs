@@ -8,14 +8,14 @@ use super::super::completion::{
     Completion, Server, Until, drop_retrieved, record_line, target_lines,
 };
 use super::super::experiment::Experiment;
-use super::super::prompt::{read_prompts, require_prompts};
+use super::super::prompt::{for_each_prompts, require_prompts};
 use super::latency::Latency;
 use crate::complete::server::{CompletionRequest, Confidence, Entry, Journal, Sending, entropy};
 use crate::error::{Error, Result};
 use crate::evaluate::postprocess::{Hole, Recipe};
 use crate::prompt::style::stops_of;
 use crate::retrieve::Mode;
-use crate::store::artifact::digest_parts;
+use crate::store::artifact::{Header, digest_parts};
 use crate::store::jsonl::{self, Fields, Object};
 use crate::text::language::Language;
 use crate::text::lines::strip;
@@ -45,12 +45,24 @@ impl PromptText {
     /// # Errors
     /// They are missing, damaged, or were made otherwise.
     pub fn of_mode(experiment: &Experiment, mode: Mode) -> Result<Self> {
-        require_prompts(experiment, mode)?;
-        Ok(Self {
-            path: experiment.layout.prompts(mode),
-            mode: Some(mode),
-            text: read_prompts(experiment, mode)?,
-        })
+        Self::of_header(experiment, mode, &require_prompts(experiment, mode)?)
+    }
+
+    /// Those of a mode that this header is of.
+    ///
+    /// # Errors
+    /// They are damaged, or others by now.
+    pub(in crate::pipeline) fn of_header(
+        experiment: &Experiment,
+        mode: Mode,
+        header: &Header,
+    ) -> Result<Self> {
+        let mut text = Vec::new();
+        for_each_prompts(experiment, mode, header, &mut |piece| {
+            text.extend_from_slice(piece);
+            Ok(())
+        })?;
+        Ok(Self { path: experiment.layout.prompts(mode), mode: Some(mode), text })
     }
 
     /// How many there are.

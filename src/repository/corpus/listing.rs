@@ -277,9 +277,7 @@ pub(crate) fn read_bytes(path: &Path) -> Result<Bytes> {
         return Err(left_out("larger than 4 GiB"));
     }
     let mut content = Vec::with_capacity(metadata.len() as usize + 1);
-    // `take` keeps the file from being asked for its size once more.
-    let read =
-        files::File::open(path).and_then(|file| file.take(u64::MAX).read_to_end(&mut content));
+    let read = files::File::open(path).and_then(|mut file| file.read_to_end(&mut content));
     read.map_err(|e| unreadable(path, &e))?;
     Ok(Bytes { id: file_id(&metadata, path), content })
 }

@@ -14,7 +14,8 @@ const STAGES: [&str; 5] = ["window", "vector", "retrieval", "prompts", "predicti
 pub(super) fn is_cache(folder: &Path) -> bool {
     let holds_artifact = |stage: &str| {
         let files = WalkDir::new(folder.join(stage)).min_depth(2).max_depth(3).into_iter();
-        files.flatten().any(|entry| entry.file_type().is_file() && is_artifact(entry.path()))
+        let mut files = files.flatten().filter(|entry| entry.file_type().is_file());
+        files.any(|entry| is_artifact(entry.path()).unwrap_or(false))
     };
     STAGES.into_iter().any(holds_artifact)
 }

@@ -1,5 +1,6 @@
 //! Folders of repositories, written from records.
 
+use std::collections::BTreeSet;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -8,37 +9,44 @@ use walkdir::WalkDir;
 
 use super::path_names;
 use crate::error::{Error, Result};
-use crate::store::artifact::TemporaryFolder;
+use crate::store::artifact::{TemporaryFolder, folder_of};
 use crate::store::files;
 
 /// Folder of what was unpacked, beside the repositories.
 const UNPACKED: &str = ".unpacked";
 
-/// Repositories while they are written: beside their places until all of them are there, so that a folder is whole or
-/// not there at all. Dropped before, they leave nothing behind.
+/// Repositories while they are written: beside their places until all of them are there. Dropped before, they leave nothing
+/// behind.
+///
+/// Where nothing lies at their place yet, all appear at once. Among other repositories each is whole or not there; if the program
+/// is killed between two of them, the next one takes those that are there already, which have the same files.
 #[derive(Debug)]
 pub struct Folders {
     dir: PathBuf,
     temporary: TemporaryFolder,
+    /// Whether the temporary folder lies beside `dir`, which is not there, and can become it.
+    is_beside: bool,
+    /// Repositories that are in their places already, by an earlier program.
+    there: BTreeSet<String>,
     /// How many files each repository's folder has so far.
     files: FxHashMap<String, usize>,
 }
 
 impl Folders {
-    /// Begins below a folder, which is created.
+    /// Begins below a folder, which is created with them.
     ///
     /// # Errors
     /// It cannot be created or written.
     pub fn create(dir: &Path) -> Result<Self> {
         let cannot_write = |e| Error::writing(dir, "write into this folder", e);
-        files::create_dir_all(dir).map_err(|e| Error::writing(dir, "create this folder", e))?;
+        let is_beside = dir.symlink_metadata().is_err();
+        let folder = if is_beside { folder_of(dir) } else { dir };
+        files::create_dir_all(folder)
+            .map_err(|e| Error::writing(folder, "create this folder", e))?;
         // Its name hides it from whoever lists the repositories meanwhile.
-        let temporary = TemporaryFolder::create(dir);
-        Ok(Self {
-            dir: dir.to_owned(),
-            temporary: temporary.map_err(cannot_write)?,
-            files: FxHashMap::default(),
-        })
+        let temporary = TemporaryFolder::create(folder).map_err(cannot_write)?;
+        let (dir, there) = (dir.to_owned(), BTreeSet::new());
+        Ok(Self { dir, temporary, is_beside, there, files: FxHashMap::default() })
     }
 
     /// Writes a file of a repository. All of the path must be names of folders and of a file: nothing is written that
@@ -100,15 +108,23 @@ impl Folders {
     }
 
     /// Checks that a repository can have this name; in words why not.
-    fn check(&self, repository: &str) -> Result<(), String> {
+    fn check(&mut self, repository: &str) -> Result<(), String> {
         path_names(repository)?;
         if repository.contains('/') || repository.starts_with('.') {
             return Err(format!("'{repository}' cannot name a repository's folder"));
         }
         let place = self.dir.join(repository);
-        if !self.files.contains_key(repository) && place.symlink_metadata().is_ok() {
-            let place = place.display();
-            return Err(format!("{place} is there already; remove it or choose another -o"));
+        match place.symlink_metadata() {
+            _ if self.files.contains_key(repository) => {}
+            Err(_) => {}
+            // Its files are compared once all are known.
+            Ok(metadata) if metadata.is_dir() => {
+                self.there.insert(repository.to_owned());
+            }
+            Ok(_) => {
+                let place = place.display();
+                return Err(format!("{place} is there already; remove it or choose another -o"));
+            }
         }
         Ok(())
     }
@@ -136,13 +152,33 @@ impl Folders {
         Ok(Ok(()))
     }
 
-    /// Puts all folders in their places and names them, with how many files each has.
+    /// Puts all folders in their places.
     ///
     /// # Errors
     /// A folder cannot be put there.
-    pub fn finish(self) -> Result<Vec<(String, usize)>> {
+    pub fn finish(self) -> Result<Placed> {
+        let mut placed = Placed::default();
+        for name in &self.there {
+            let place = self.dir.join(name);
+            let is_same = have_same_files(&self.temporary.path().join(name), &place);
+            match is_same.map_err(|e| Error::reading(&place, "compare this folder", e))? {
+                true => placed.same.push(name.clone()),
+                false => placed.refused.push(name.clone()),
+            }
+        }
         let mut folders: Vec<(String, usize)> = self.files.into_iter().collect();
         folders.sort_unstable();
+        folders.retain(|(name, _)| !placed.refused.contains(name));
+        placed.files = folders.iter().map(|(_, files)| files).sum();
+        folders.retain(|(name, _)| !placed.same.contains(name));
+        if self.is_beside {
+            // Whatever was unpacked and is no repository's.
+            let _ = files::remove_dir_all(self.temporary.path().join(UNPACKED));
+            if files::rename(self.temporary.path(), &self.dir).is_ok() {
+                return Ok(placed);
+            }
+            // Somebody made the folder meanwhile.
+        }
         for (number, (name, _)) in folders.iter().enumerate() {
             let place = self.dir.join(name);
             if let Err(e) = files::rename(self.temporary.path().join(name), &place) {
@@ -153,8 +189,43 @@ impl Folders {
                 return Err(Error::writing(&place, "put this folder in its place", e));
             }
         }
-        Ok(folders)
+        Ok(placed)
     }
+}
+
+/// How repositories came into their places.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Placed {
+    /// Number of files that are there now, as they were written.
+    pub files: usize,
+    /// Names of those that were there before, with the same files.
+    pub same: Vec<String>,
+    /// Names of those that were there before, with other files; they stay as they are.
+    pub refused: Vec<String>,
+}
+
+/// Whether two folders have the same files.
+fn have_same_files(one: &Path, other: &Path) -> std::io::Result<bool> {
+    let list = |root: &Path| -> std::io::Result<Vec<(PathBuf, [bool; 2])>> {
+        let entries = WalkDir::new(root).min_depth(1).sort_by_file_name().into_iter();
+        let listed = entries.map(|entry| {
+            let entry = entry?;
+            let path = entry.path().strip_prefix(root).unwrap_or(entry.path());
+            let kind = entry.file_type();
+            Ok((path.to_owned(), [kind.is_file(), kind.is_dir()]))
+        });
+        listed.collect()
+    };
+    let (entries, others) = (list(one)?, list(other)?);
+    if entries != others {
+        return Ok(false);
+    }
+    for (path, [is_file, _]) in entries {
+        if is_file && files::read(one.join(&path))? != files::read(other.join(&path))? {
+            return Ok(false);
+        }
+    }
+    Ok(true)
 }
 
 fn count_files(folder: &Path) -> Result<usize> {
@@ -200,20 +271,32 @@ mod tests {
             assert!(reason.contains(wanted), "{repository} {path}: {reason}");
         }
         assert!(!repos.join("r").exists(), "not before the end");
-        assert_eq!(folders.finish().unwrap(), [("r".to_owned(), 1)]);
+        assert_eq!(folders.finish().unwrap(), Placed { files: 1, ..Placed::default() });
         assert_eq!(fs::read(repos.join("r/a/b.py")).unwrap(), b"x\r\n");
         assert_eq!(fs::read_dir(&repos).unwrap().count(), 1);
 
         #[cfg(unix)]
         std::os::unix::fs::symlink(&outside, repos.join("link")).unwrap();
-        let mut folders = Folders::create(&repos).unwrap();
-        for there in ["r", "link"] {
-            let outcome = folders.write(there, "c.py", b"");
-            if cfg!(unix) || there == "r" {
-                assert!(outcome.unwrap().unwrap_err().contains("is there already"));
-            }
+        // Among others: those with the same files are taken, those with other ones stay.
+        for (text, same, refused) in
+            [("x\r\n", vec!["r".to_owned()], vec![]), ("y", vec![], vec!["r".to_owned()])]
+        {
+            let mut folders = Folders::create(&repos).unwrap();
+            #[cfg(unix)]
+            assert!(
+                folders
+                    .write("link", "c.py", b"")
+                    .unwrap()
+                    .unwrap_err()
+                    .contains("is there already")
+            );
+            folders.write("r", "a/b.py", text.as_bytes()).unwrap().unwrap();
+            folders.write(&format!("new{}", same.len()), "c.py", b"").unwrap().unwrap();
+            let placed = folders.finish().unwrap();
+            assert_eq!(placed, Placed { files: 1 + same.len(), same, refused });
         }
-        drop(folders);
+        assert_eq!(fs::read(repos.join("r/a/b.py")).unwrap(), b"x\r\n");
+        assert!(repos.join("new0/c.py").exists() && repos.join("new1/c.py").exists());
         assert!(fs::read_dir(&outside).unwrap().next().is_none());
     }
 }

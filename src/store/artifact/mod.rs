@@ -19,3 +19,4 @@ pub use store::{
     LineSink, State, digest, header_path, is_artifact, jsonl_header, open, parameters, read,
     read_header, read_jsonl, read_jsonl_header, state, state_jsonl, write, write_lines,
 };
+pub(crate) use store::{for_each_piece, whole_lines};

@@ -9,6 +9,7 @@ use tempfile::NamedTempFile;
 
 use crate::error::{Error, Result};
 use crate::store::files::{self, File, TryLockError};
+use crate::store::readings;
 
 /// Writes a file atomically, creating its folder.
 ///
@@ -193,6 +194,7 @@ impl Replacement {
         };
         temporary.as_file().sync_all().map_err(cannot_write)?;
         files::rename(temporary.path(), &self.path).map_err(cannot_write)?;
+        readings::forget(&self.path);
         // Its name is gone: there is nothing left to remove.
         let (_file, path) = temporary.into_parts();
         path.keep().map(|_| ()).map_err(|e| cannot_write(e.error))

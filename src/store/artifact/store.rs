@@ -143,9 +143,15 @@ pub fn read_header(path: &Path) -> Result<Header> {
 }
 
 /// Whether a file begins as artifacts do.
-pub fn is_artifact(path: &Path) -> bool {
+///
+/// # Errors
+/// It cannot be read.
+pub fn is_artifact(path: &Path) -> io::Result<bool> {
     let mut begin = [0; MAGIC.len()];
-    File::open(path).and_then(|mut file| file.read_exact(&mut begin)).is_ok() && begin == MAGIC
+    match File::open(path)?.read_exact(&mut begin) {
+        Err(e) if e.kind() == io::ErrorKind::UnexpectedEof => Ok(false),
+        read => read.map(|()| begin == MAGIC),
+    }
 }
 
 /// Opens an artifact: reads its header and prepares its columns for reading.
@@ -294,6 +300,55 @@ pub fn read_jsonl(path: &Path) -> Result<(Header, Vec<u8>)> {
     Ok((header, text))
 }
 
+/// Calls `take` with the lines of a JSONL artifact, some megabytes at a time. That they are the lines of `header` is known only
+/// at the end, so nothing that is made of them may last before.
+///
+/// # Errors
+/// It cannot be read, or an error of `take`; or it is damaged, or another than the header is of.
+pub(crate) fn for_each_piece(
+    path: &Path,
+    header: &Header,
+    take: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let file = File::open(path).map_err(|e| Error::reading(path, "open this artifact", e))?;
+    let mut hasher = blake3::Hasher::new();
+    whole_lines(path, Box::new(BufReader::new(file)), &mut |piece| {
+        hasher.update(piece);
+        take(piece)
+    })?;
+    match hex(&hasher) == header.checksum || IS_UNCHECKED {
+        true => Ok(()),
+        false => Err(Error::damaged(path, UNLIKE_HEADER)),
+    }
+}
+
+/// Bytes of whole lines that are read at once where memory is to hold few of them.
+const PIECE: u64 = 1 << 22;
+
+/// Calls `take` with whole lines, some megabytes at a time.
+///
+/// # Errors
+/// The input cannot be read, or an error of `take`.
+pub(crate) fn whole_lines(
+    path: &Path,
+    mut input: Box<dyn BufRead>,
+    take: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let mut piece = Vec::new();
+    loop {
+        piece.clear();
+        let read = input.by_ref().take(PIECE).read_to_end(&mut piece);
+        let read = read.and_then(|_| input.read_until(b'\n', &mut piece));
+        read.map_err(|e| Error::reading(path, "read this file", e))?;
+        match piece.is_empty() {
+            true => return Ok(()),
+            false => take(&piece)?,
+        }
+    }
+}
+
+const UNLIKE_HEADER: &str = "it does not match its header";
+
 /// Reads the header beside a JSONL artifact, which must match.
 fn header_of(path: &Path, matches: impl FnOnce(&Header) -> bool) -> Result<Header> {
     let beside = header_path(path);
@@ -302,7 +357,7 @@ fn header_of(path: &Path, matches: impl FnOnce(&Header) -> bool) -> Result<Heade
     if matches(&header) || IS_UNCHECKED {
         return Ok(header);
     }
-    Err(Error::damaged(path, "it does not match its header"))
+    Err(Error::damaged(path, UNLIKE_HEADER))
 }
 
 #[cfg(test)]

@@ -180,25 +180,38 @@ impl Selection {
         Ok(())
     }
 
-    fn has(&self, file: &CacheFile) -> bool {
+    /// Whether a file has the stage, benchmark and mode.
+    fn has_place(&self, file: &CacheFile) -> bool {
         let is_one = |names: &[String], name: Option<&str>| {
             names.is_empty() || name.is_some_and(|name| names.iter().any(|one| one == name))
         };
-        let is_stale = matches!(file.condition, Condition::Stale(_) | Condition::Damaged(_));
-        let is_temporary = file.condition == Condition::Temporary;
         is_one(&self.stage, file.stage)
             && is_one(&self.benchmark, file.benchmark.as_deref())
             && is_one(&self.mode, file.mode.as_deref())
+    }
+
+    fn has(&self, file: &CacheFile) -> bool {
+        let is_stale = matches!(file.condition, Condition::Stale(_) | Condition::Damaged(_));
+        let is_temporary = file.condition == Condition::Temporary;
+        self.has_place(file)
             && (!self.stale && !self.temporary
                 || self.stale && is_stale
                 || self.temporary && is_temporary)
     }
 }
 
+/// Tells of the files of the selected places that cannot be read: they may be any.
+fn tell_unreadable(files: &[CacheFile], selection: &Selection) {
+    let of_it = files.iter().filter(|file| selection.has_place(file));
+    let problems: Vec<Error> = of_it.filter_map(CacheFile::unreadable).collect();
+    output::problems(&problems);
+}
+
 fn list(args: &CacheListArgs) -> Result<()> {
     let format = ScoreFormat::of(Some(args.format), Path::new("-"))?;
     let (cache, mut files) = args.place.files()?;
     args.selection.check(&files)?;
+    tell_unreadable(&files, &args.selection);
     files.retain(|file| args.selection.has(file));
     let shown = if args.files { Shown::Files } else { Shown::Summary };
     write_data(Path::new("-"), written(&FileList { files: &files, shown }, format)?)?;
@@ -230,8 +243,10 @@ fn prune(args: &CachePruneArgs) -> Result<()> {
         );
     }
     args.selection.check(&files)?;
-    let is_others =
-        |file: &CacheFile| matches!(file.condition, Condition::Foreign | Condition::InUse);
+    tell_unreadable(&files, &args.selection);
+    let is_others = |file: &CacheFile| {
+        matches!(file.condition, Condition::Foreign | Condition::InUse | Condition::Unreadable(_))
+    };
     let is_named = |file: &&CacheFile| !is_others(file) && args.selection.has(file);
     // What took a server's answers or hours of tests is removed by its own name alone.
     let has_stage = !args.selection.stage.is_empty();

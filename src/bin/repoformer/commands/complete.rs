@@ -18,6 +18,7 @@ use super::session::{WITHOUT_PREDICTION, label, modes, open};
 use super::stage_log::{DryRunFlags, StageLog};
 use super::stages::check_one_mode;
 use crate::output::{self, check_output, fail, group, write_data};
+use crate::records_output::RecordsOutput;
 use crate::settings::{SettingFlags, Settings};
 
 #[derive(Debug, Args)]
@@ -170,8 +171,11 @@ fn complete_one(
     style: Option<&Style>,
     place: &Path,
 ) -> Result<()> {
-    let predictions = resumable(completion, || complete_file(prompts, completion, style))?;
-    write_data(place, &predictions.text)?;
+    let mut output = RecordsOutput::new(place);
+    let predictions = resumable(completion, || {
+        complete_file(prompts, completion, style, &mut |line| output.bytes(line))
+    })?;
+    output.finish()?;
     output::problems(&predictions.problems);
     output::note(format!("complete: {} predictions", group(predictions.records)));
     Ok(())
@@ -206,8 +210,11 @@ fn probabilities(
     question: &TokenQuestion,
     place: &Path,
 ) -> Result<()> {
-    let found = resumable(completion, || pipeline::probabilities(prompts, completion, question))?;
-    write_data(place, &found.text)?;
+    let mut output = RecordsOutput::new(place);
+    let found = resumable(completion, || {
+        pipeline::probabilities(prompts, completion, question, &mut |line| output.bytes(line))
+    })?;
+    output.finish()?;
     output::problems(&found.problems);
     let count = group(found.records);
     output::note(format!("complete: {count} probabilities of {:?}", question.text));
