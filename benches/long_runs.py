@@ -12,13 +12,11 @@ import os
 import pathlib
 import sys
 import tempfile
-import time
 
 REPOSITORIES = 20
 LINES = 50  # of a file; a window of 20 lines begins at each second one
-DATA = "--cache-dir cache --repos-dir repos --tasks tasks.jsonl".split()
-CUT = "--window-size 20 --slice-size 10".split()
-PREDICTIONS = "cache/predictions/tasks"
+DATA = "--cache-dir cache --repos-dir repos --tasks tasks.jsonl --window-size 20 --slice-size 10 --top-k 10 --max-tokens 8"
+ALL = sys.maxsize
 
 
 def line(repository, file, number):
@@ -44,7 +42,9 @@ def write_repositories(folder, fragments):
 def write_tasks(folder, tasks, files):
     """Tasks of RepoEval's format: each has ten lines of its file as its prompt."""
     texts = {}
-    with open(folder / "tasks.jsonl", "w") as out, open(folder / "bases.jsonl", "w") as base:
+    names = "tasks.jsonl", "predictions.jsonl", "others.jsonl"
+    out, *predicted = [open(folder / name, "w") for name in names]
+    with out, predicted[0], predicted[1]:
         for task in range(tasks):
             repository, file = task % REPOSITORIES, (task // REPOSITORIES) % files
             number = 10 + (task // (REPOSITORIES * files)) % (LINES - 11)
@@ -55,30 +55,31 @@ def write_tasks(folder, tasks, files):
             metadata = {"task_id": f"r{repository:02}/{task}", "ground_truth": lines[number], "fpath_tuple": path}
             metadata |= {"context_start_lineno": number - 10, "line_no": number}
             out.write(json.dumps({"prompt": "".join(lines[number - 10 : number]), "metadata": metadata}) + "\n")
-            choice = {"text": lines[number - 1]}
-            base.write(json.dumps({"metadata": {"task_id": metadata["task_id"]}, "task_id": metadata["task_id"], "choices": [choice]}) + "\n")
+            for text_of, to in zip((number - 1, number), predicted):
+                prediction = {"prompt": "", "metadata": metadata | {"row": task}, "choices": [{"text": lines[text_of]}]}
+                to.write(json.dumps(prediction) + "\n")
 
 
-# Name, arguments. Those marked grow with the tasks; in their order, each has what it needs from those before.
+# Name, arguments, most tasks that it is run with; each has what it needs from those before.
 STAGES = [
-    ("window", [*"window --mode none,rg1".split(), *DATA, *CUT]),
-    ("vectorize", [*"vectorize --mode none,rg1".split(), *DATA, *CUT]),
-    ("search", [*"search --mode rg1".split(), *DATA, *CUT]),
-    ("prompt none", [*"prompt --mode none".split(), *DATA, *CUT]),
-    ("prompt rg1", [*"prompt --mode rg1".split(), *DATA, *CUT]),
-    ("complete none", [*"complete --mode none --max-tokens 8".split(), *DATA, *CUT]),
-    ("complete rg1", [*"complete --mode rg1 --max-tokens 8".split(), *DATA, *CUT]),
-    ("rg-rg", [*"rg-rg --max-tokens 8".split(), *DATA, *CUT]),
-    ("eval", [*"eval --mode none,rg1 --max-tokens 8 -o scores.json".split(), *DATA, *CUT]),
-    ("validate", "validate tasks.jsonl".split()),
-    ("stats", "stats tasks.jsonl".split()),
-    ("convert", "convert tasks.jsonl --to repoformer -o converted.jsonl".split()),
+    ("validate", "validate tasks.jsonl predictions.jsonl", ALL),
+    ("stats", "stats tasks.jsonl", ALL),
+    ("convert", "convert tasks.jsonl --to repoformer --repos-dir repos -o converted.jsonl", ALL),
+    ("eval", f"eval --predictions predictions.jsonl -o scores.json {DATA}", ALL),
+    ("label judge", "label judge --instances tasks.jsonl --base predictions.jsonl --rag others.jsonl -o labels.jsonl", ALL),
+    ("window", f"window --mode none,rg1 {DATA}", ALL),
+    ("vectorize", f"vectorize --mode none,rg1 {DATA}", ALL),
+    ("search", f"search --mode rg1 {DATA}", ALL),
+    ("prompt none", f"prompt --mode none {DATA}", ALL),
+    ("prompt rg1", f"prompt --mode rg1 {DATA}", 100_000),
+    ("rg-rg", f"rg-rg --predictions predictions.jsonl {DATA}", 100_000),
+    ("complete none", f"complete --mode none {DATA}", 20_000),
+    ("complete rg1", f"complete --mode rg1 {DATA}", 20_000),
 ]
 
 
 def run(program, arguments, folder):
-    """Exit status, peak memory in bytes, seconds."""
-    begin = time.monotonic()
+    """Exit status, peak memory in bytes, processor seconds."""
     with open(folder / "stdout", "wb") as out, open(folder / "stderr", "wb") as err:
         actions = [(os.POSIX_SPAWN_DUP2, out.fileno(), 1), (os.POSIX_SPAWN_DUP2, err.fileno(), 2)]
         back = os.getcwd()
@@ -86,7 +87,7 @@ def run(program, arguments, folder):
         process = os.posix_spawn(program, [program, *arguments], os.environ, file_actions=actions)
         os.chdir(back)
         _, status, usage = os.wait4(process, 0)
-    return os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024, time.monotonic() - begin
+    return os.waitstatus_to_exitcode(status), usage.ru_maxrss * 1024, usage.ru_utime + usage.ru_stime
 
 
 def measure(arguments, tasks, fragments):
@@ -95,10 +96,10 @@ def measure(arguments, tasks, fragments):
     with tempfile.TemporaryDirectory(prefix="long-runs-", dir=arguments.folder) as place:
         folder = pathlib.Path(place)
         write_tasks(folder, tasks, write_repositories(folder, fragments))
-        for name, command in STAGES:
-            if arguments.only and name not in arguments.only.split(","):
+        for name, command, most in STAGES:
+            if tasks > most or arguments.only and name not in arguments.only.split(","):
                 continue
-            status, peak, seconds = run(arguments.program, command, folder)
+            status, peak, seconds = run(arguments.program, command.split(), folder)
             peaks[name] = peak
             said = (folder / "stderr").read_text()[-300:].strip() if status else ""
             print(f"{name:14} {tasks:8} {fragments:9} {peak / 1e6:9.1f} {seconds:8.1f} {said}", flush=True)
@@ -106,13 +107,14 @@ def measure(arguments, tasks, fragments):
 
 
 def table(name, counts, peaks):
-    """Memory that one more of what is counted takes, from the smallest count to the largest."""
+    """Memory that one more of what is counted takes, from the smallest count to the largest of a stage."""
     if len(counts) < 2:
         return
     print(f"\nstage          bytes a {name} more")
-    for stage, most in peaks[counts[-1]].items():
-        added = (most - peaks[counts[0]][stage]) / (counts[-1] - counts[0])
-        print(f"{stage:14} {added:8.0f}")
+    for stage, least in peaks[counts[0]].items():
+        most = max(count for count in counts if stage in peaks[count])
+        if most > counts[0]:
+            print(f"{stage:14} {(peaks[most][stage] - least) / (most - counts[0]):8.0f}")
 
 
 def main():
@@ -124,7 +126,7 @@ def main():
     parser.add_argument("--only", default="", help="stages, separated by commas")
     parser.add_argument("--folder", help="where the files are made")
     arguments = parser.parse_args()
-    print("stage             tasks fragments   peak MB  seconds")
+    print("stage             tasks fragments   peak MB   CPU s")
     table("task", arguments.tasks, {tasks: measure(arguments, tasks, 10_000) for tasks in arguments.tasks})
     fragments = arguments.fragments
     table("fragment", fragments, {count: measure(arguments, 1_000, count) for count in fragments})

@@ -125,17 +125,13 @@ pub struct KindLengths {
 }
 
 impl KindLengths {
-    fn of(kind: RecordKind, tasks: &[Counted]) -> Self {
-        let different = |name: fn(&Counted) -> &String| {
-            let names: FxHashSet<_> = tasks.iter().map(name).filter(|n| !n.is_empty()).collect();
-            names.len()
-        };
+    fn of(Counts { kind, repositories, files, tasks }: &Counts) -> Self {
         Self {
-            kind,
+            kind: *kind,
             instances: tasks.len(),
-            repositories: different(|task| &task.repository),
-            files: different(|task| &task.path),
-            parts: [0, 1, 2, 3].map(|part| Lengths::of(tasks.iter().map(|task| task.parts[part]))),
+            repositories: repositories.len(),
+            files: files.len(),
+            parts: [0, 1, 2, 3].map(|part| Lengths::of(tasks.iter().map(|parts| parts[part]))),
         }
     }
 
@@ -167,11 +163,42 @@ pub struct FileLengths {
 
 /// A task as it counts.
 struct Counted {
+    kind: RecordKind,
     repository: String,
     path: String,
-    /// Lines and tokens of each part.
-    parts: [Option<(usize, usize)>; 4],
+    parts: PartLengths,
 }
+
+/// Lines and tokens of each part.
+type PartLengths = [Option<(usize, usize)>; 4];
+
+/// Lengths of the tasks of one kind, whose texts are not kept.
+struct Counts {
+    kind: RecordKind,
+    repositories: FxHashSet<String>,
+    files: FxHashSet<String>,
+    tasks: Vec<PartLengths>,
+}
+
+impl Counts {
+    fn take(all: &mut Vec<Self>, Counted { kind, repository, path, parts }: Counted) {
+        let place = all.iter().position(|known| known.kind == kind).unwrap_or(all.len());
+        if place == all.len() {
+            let (repositories, files, tasks) = Default::default();
+            all.push(Self { kind, repositories, files, tasks });
+        }
+        let counts = &mut all[place];
+        for (names, name) in [(&mut counts.repositories, repository), (&mut counts.files, path)] {
+            if !name.is_empty() && !names.contains(&name) {
+                names.insert(name);
+            }
+        }
+        counts.tasks.push(parts);
+    }
+}
+
+/// Tasks that are counted at once.
+const AT_ONCE: usize = 1024;
 
 /// Measures the tasks or labels of a file, in any format: their contexts as the records carry them or, with `repos_dir`, the
 /// whole of their files before and behind the hole.
@@ -184,7 +211,22 @@ pub fn lengths(
     tokenizer: &Tokenizer,
 ) -> Result<FileLengths> {
     let mut files = repos_dir.map(TaskFiles::below).transpose()?;
-    let mut tasks: Vec<(RecordKind, Vec<Task>)> = Vec::new();
+    let count = |text: &str| {
+        let lines = Lines::new(text);
+        let is_text = |line: &&str| !strip(line).is_empty();
+        (lines.iter().filter(is_text).count(), tokenizer.count(text))
+    };
+    let counted = |(kind, task): (RecordKind, Task)| Counted {
+        parts: Part::ALL.map(|part| part.text(&task, repos_dir.is_some()).map(count)),
+        kind,
+        repository: task.repository,
+        path: task.path,
+    };
+    let (mut counts, mut waiting) = (Vec::new(), Vec::new());
+    let mut count_waiting = |waiting: &mut Vec<(RecordKind, Task)>| {
+        let counted = parallel::map(waiting.drain(..), counted);
+        counted.into_iter().for_each(|counted| Counts::take(&mut counts, counted));
+    };
     let problems = jsonl::for_each(path, |at, object| {
         let kind = RecordKind::of(&object);
         let mut task = Task::from_record(path, at, object)?;
@@ -198,26 +240,15 @@ pub fn lengths(
             })?;
         }
         let kind = kind.unwrap_or(RecordKind::Task(task.format));
-        match tasks.iter_mut().find(|(known, _)| *known == kind) {
-            Some((_, tasks)) => tasks.push(task),
-            None => tasks.push((kind, vec![task])),
+        waiting.push((kind, task));
+        if waiting.len() == AT_ONCE {
+            count_waiting(&mut waiting);
         }
         Ok(())
     })?;
-    let count = |text: &str| {
-        let lines = Lines::new(text);
-        let is_text = |line: &&str| !strip(line).is_empty();
-        (lines.iter().filter(is_text).count(), tokenizer.count(text))
-    };
-    let counted = |task: Task| Counted {
-        parts: Part::ALL.map(|part| part.text(&task, repos_dir.is_some()).map(count)),
-        repository: task.repository,
-        path: task.path,
-    };
-    let kinds = tasks
-        .into_iter()
-        .map(|(kind, tasks)| KindLengths::of(kind, &parallel::map(tasks, counted)));
-    Ok(FileLengths { path: path.to_owned(), kinds: kinds.collect(), problems })
+    count_waiting(&mut waiting);
+    let kinds = counts.iter().map(KindLengths::of).collect();
+    Ok(FileLengths { path: path.to_owned(), kinds, problems })
 }
 
 #[cfg(test)]

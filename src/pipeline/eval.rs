@@ -1,6 +1,7 @@
 //! `eval`: tasks + predictions → scores.
 
 use std::path::Path;
+use std::sync::Arc;
 
 use serde_json::{Value, json};
 
@@ -11,7 +12,7 @@ use crate::evaluate::score::{Missing, Scores, Scoring, score_tasks};
 use crate::retrieve::Mode;
 use crate::store::artifact::{Identity, LineTotals, digest_parts};
 use crate::store::files;
-use crate::task::{TaskFiles, TaskSet};
+use crate::task::{Task, TaskFiles, TaskSet};
 
 use super::experiment::Experiment;
 use super::stage::{StageReport, Step, check_read, require_jsonl};
@@ -28,7 +29,7 @@ pub struct Evaluation {
     /// Records that answer a prompt that lm-evaluation-harness changed.
     pub changed: usize,
     /// The tasks that take part.
-    pub tasks: TaskSet,
+    pub tasks: Arc<TaskSet>,
     /// The samples of each of these tasks.
     pub samples: Vec<Vec<String>>,
 }
@@ -45,7 +46,8 @@ pub fn evaluate(
 ) -> Result<Evaluation> {
     let tasks = experiment.tasks()?;
     let joined = predictions::read(path, tasks)?;
-    let (mut tasks, samples) = part(experiment, tasks, &joined);
+    let JoinedPredictions { predictions, empty, changed, problems: unusable, .. } = joined;
+    let (mut tasks, samples) = part(experiment, tasks, predictions);
     take_left_contexts(experiment, scoring, &mut tasks);
     let lost = tasks.tasks.iter().zip(&samples).filter(|(_, samples)| samples.is_empty());
     let mut problems: Vec<Error> =
@@ -54,8 +56,7 @@ pub fn evaluate(
         problems.clear(); // they count, or end it all
     }
     let scores = score_tasks(&tasks, &samples, &scoring.metrics, &scoring.postprocess, missing);
-    problems.extend(joined.problems);
-    let JoinedPredictions { empty, changed, .. } = joined;
+    problems.extend(unusable);
     Ok(Evaluation { scores, problems, empty, changed, tasks, samples })
 }
 
@@ -82,7 +83,7 @@ pub fn scores(
         .parameter("repositories", experiment.repositories.join(" "))
         .input("tasks", experiment.tasks()?.digest())
         .input("predictions", &*header.checksum);
-    let mut tasks = experiment.tasks()?.clone();
+    let mut tasks = Arc::clone(experiment.tasks()?);
     if take_left_contexts(experiment, scoring, &mut tasks) {
         let left = tasks.tasks.iter().filter_map(|task| task.full_left_context.as_deref());
         identity = identity.input("left contexts", digest_parts(left));
@@ -116,7 +117,11 @@ pub fn scores(
 
 /// Takes all of the files before the holes from the repositories, if predictions are cut to function bodies. Returns whether
 /// any task lacked it.
-fn take_left_contexts(experiment: &Experiment, scoring: &Scoring, tasks: &mut TaskSet) -> bool {
+fn take_left_contexts(
+    experiment: &Experiment,
+    scoring: &Scoring,
+    tasks: &mut Arc<TaskSet>,
+) -> bool {
     let is_asked = scoring.recipes().any(|(_, recipe)| recipe.has(postprocess::Step::FunctionBody));
     if !is_asked || experiment.repos_dir.as_os_str().is_empty() {
         return false;
@@ -125,7 +130,8 @@ fn take_left_contexts(experiment: &Experiment, scoring: &Scoring, tasks: &mut Ta
         return false;
     };
     let mut is_taken = false;
-    for task in tasks.tasks.iter_mut().filter(|task| task.full_left_context.is_none()) {
+    let tasks = Arc::make_mut(tasks).tasks.iter_mut();
+    for task in tasks.filter(|task| task.full_left_context.is_none()) {
         files.take_left(task);
         is_taken |= task.full_left_context.is_some();
     }
@@ -135,17 +141,14 @@ fn take_left_contexts(experiment: &Experiment, scoring: &Scoring, tasks: &mut Ta
 /// The tasks of the repositories that take part, and their samples.
 fn part(
     experiment: &Experiment,
-    tasks: &TaskSet,
-    joined: &JoinedPredictions,
-) -> (TaskSet, Vec<Vec<String>>) {
-    let taking_part =
-        |repository: &String| experiment.repositories.binary_search(repository).is_ok();
-    let (kept, samples) = tasks
-        .tasks
-        .iter()
-        .zip(&joined.predictions)
-        .filter(|(task, _)| taking_part(&task.repository))
-        .map(|(task, samples)| (task.clone(), samples.clone()))
-        .unzip();
-    (TaskSet { path: tasks.path.clone(), tasks: kept }, samples)
+    tasks: &Arc<TaskSet>,
+    samples: Vec<Vec<String>>,
+) -> (Arc<TaskSet>, Vec<Vec<String>>) {
+    let is_part = |task: &Task| experiment.repositories.binary_search(&task.repository).is_ok();
+    if tasks.tasks.iter().all(is_part) {
+        return (Arc::clone(tasks), samples);
+    }
+    let both = tasks.tasks.iter().zip(samples).filter(|(task, _)| is_part(task));
+    let (kept, samples) = both.map(|(task, samples)| (task.clone(), samples)).unzip();
+    (Arc::new(TaskSet { path: tasks.path.clone(), tasks: kept }), samples)
 }

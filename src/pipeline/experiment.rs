@@ -1,6 +1,7 @@
 //! An experiment: a data set, how it is searched, how its prompts are laid out, and where artifacts lie.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use super::dense::{DenseSource, Notice};
 use super::layout::Layout;
@@ -30,7 +31,7 @@ pub struct Experiment {
     /// The repositories that take part, sorted.
     pub repositories: Vec<String>,
     /// The benchmark's tasks, those of other repositories included; without them only the repositories are windowed and vectorized.
-    pub tasks: Option<TaskSet>,
+    pub tasks: Option<Arc<TaskSet>>,
     /// Where artifacts lie.
     pub layout: Layout,
     /// Which files of a folder count.
@@ -272,7 +273,7 @@ impl Experiment {
     ///
     /// # Errors
     /// There are none.
-    pub fn tasks(&self) -> Result<&TaskSet> {
+    pub fn tasks(&self) -> Result<&Arc<TaskSet>> {
         self.tasks.as_ref().ok_or(Error::Parameter {
             name: "tasks",
             reason: "this stage needs the tasks file".into(),

@@ -40,7 +40,7 @@ fn cut_repository(experiment: &Experiment, name: &str, report: &mut StageReport)
         report.problems.push(Error::Repository { path: experiment.repos_dir.join(name), reason });
     }
     report.warnings.extend(repository.files.iter().filter_map(long_line));
-    let tasks = experiment.tasks.as_ref().filter(|_| experiment.takes_right_contexts());
+    let tasks = experiment.tasks.as_deref().filter(|_| experiment.takes_right_contexts());
     let contexts = tasks.map(|tasks| {
         let (contexts, misfit) = RightContexts::of(tasks, &repository);
         report.misfits.extend(misfit);

@@ -694,3 +694,113 @@ fn the_sample_repositories_by_their_unit_tests() {
     assert_eq!(mined["all"]["exec"]["pass_1"], 1.0);
     assert!(mined["all"]["n"].as_u64().unwrap() >= sound);
 }
+
+/// A kept copy is what it was after its set-up: one that changed since is made again, and told of.
+#[test]
+fn a_copy_that_changed_is_made_again() {
+    for (isolation, nap) in [("auto", "4242.91"), ("off", "4242.92")] {
+        let place = place();
+        predict(&place, &["FINE"]);
+        let test = command(&place, nap);
+        let count = place.path("count");
+        let setup = format!(
+            "echo once >> {}; echo '#!/bin/sh' > tool; chmod 755 tool; ln -s tool link",
+            count.display()
+        );
+        let flags =
+            ["--setup-cmd", &setup, "--isolation", isolation, "--threads", "1", "--rerun", "all"];
+        let flags = [&flags[..], &["--per-task", "--format", "json"]].concat();
+        let run = || {
+            let ran = place.stage(&exec(&test, &flags)).done();
+            assert_eq!(statuses(&ran.stdout, 0), json!(["pass"]), "{}", ran.stderr);
+            ran.stderr
+        };
+        run();
+        let copies = place.path("cache/exec/tasks/copies/demo/0");
+        let stamp: Value =
+            serde_json::from_slice(&fs::read(copies.join("stamp.json")).unwrap()).unwrap();
+        let setups = || fs::read_to_string(&count).unwrap().lines().count();
+        let made = |folder: &str| {
+            let files = place.files(&format!("cache/exec/tasks/copies/demo/0/{folder}"));
+            assert_eq!(files.len(), 5, "{:?}", files.keys());
+            files
+        };
+        let wanted = made("demo");
+        assert!(!run().contains("made again"));
+        let is_layered = stamp["layered"] == true;
+        let places: &[&str] = if is_layered { &["demo"] } else { &["demo", "pristine"] };
+        for folder in places {
+            let at = |name: &str| copies.join(folder).join(name);
+            let changes: [(&str, &dyn Fn()); 6] = [
+                // A bit, with the time that the file had.
+                ("flip", &|| {
+                    let time = fs::metadata(at("pkg/data")).unwrap().modified().unwrap();
+                    fs::write(at("pkg/data"), "dat`").unwrap();
+                    fs::File::open(at("pkg/data")).unwrap().set_modified(time).unwrap();
+                }),
+                ("edit", &|| fs::write(at("calc.py"), "def add(a, b):\n    return 0\n").unwrap()),
+                ("more", &|| fs::write(at("conftest.py"), "").unwrap()),
+                ("less", &|| fs::remove_file(at("run.sh")).unwrap()),
+                ("mode", &|| {
+                    use std::os::unix::fs::PermissionsExt;
+                    fs::set_permissions(at("tool"), fs::Permissions::from_mode(0o644)).unwrap();
+                }),
+                ("link", &|| {
+                    fs::remove_file(at("link")).unwrap();
+                    std::os::unix::fs::symlink("calc.py", at("link")).unwrap();
+                }),
+            ];
+            for (name, change) in changes {
+                let before = setups();
+                change();
+                let said = run();
+                // What runs may change, is restored after each; the copy that it is restored from is not.
+                let is_restored = !is_layered && *folder == "demo";
+                assert_eq!(
+                    setups() - before,
+                    usize::from(!is_restored),
+                    "{isolation} {folder} {name}: {said}"
+                );
+                assert_eq!(said.contains("made again"), !is_restored, "{said}");
+                crate::support::assert_same(&made("demo"), &wanted);
+            }
+        }
+    }
+}
+
+/// A repository that changes while it is copied is not tested under the name of what it was.
+#[test]
+fn a_repository_that_changes_while_it_is_copied_is_not_tested() {
+    let made = place();
+    predict(&made, &["FINE"]);
+    let test = "cat calc.py > /dev/null";
+    let change = "echo '# later' >> repos/demo/calc.py";
+    let mut refused = 0;
+    for number in (1..).step_by(7) {
+        let place = place();
+        predict(&place, &["FINE"]);
+        let args =
+            exec(test, &["--isolation", "off", "--threads", "1", "--per-task", "--format", "json"]);
+        let mut command = place.command(&place.args(&args));
+        command.env("FAULTY_COMMAND", change).env("FAULTY_CALL", format!("meanwhile:{number}"));
+        let ran = crate::support::Ran::of(command.output().unwrap());
+        if !ran.stderr.contains("fault ") {
+            break;
+        }
+        let copied = place.path("cache/exec/tasks/copies/demo/0/demo/calc.py");
+        let results = place.path("cache/exec/tasks/results.jsonl");
+        refused += usize::from((ran.stderr.clone() + &ran.stdout).contains("changed while it was"));
+        // What was made is of the state that it says: a run in either state gives its own results.
+        let again = place.stage(&args);
+        let copied = fs::read_to_string(copied).unwrap();
+        assert_eq!(
+            copied,
+            place.read("repos/demo/calc.py"),
+            "call {number}: {} {}",
+            ran.stderr,
+            again.stderr
+        );
+        assert!(results.exists());
+    }
+    assert!(refused > 0);
+}

@@ -27,6 +27,8 @@ mod cli_identity;
 mod cli_joins;
 mod cli_languages;
 mod cli_manual;
+#[cfg(unix)]
+mod cli_meanwhile;
 mod cli_paper;
 mod cli_policy;
 #[cfg(target_os = "linux")]

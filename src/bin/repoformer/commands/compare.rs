@@ -166,7 +166,7 @@ impl Scorer {
         };
         let path = match mode {
             Some(mode) => {
-                let settings = of_kind(&self.settings, experiment.tasks.as_ref());
+                let settings = of_kind(&self.settings, experiment.tasks.as_deref());
                 cached_predictions(experiment, mode, &completion(&settings)?)?
             }
             None => given.into(),

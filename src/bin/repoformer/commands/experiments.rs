@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::Path;
+use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use repoformer::complete::server::Api;
@@ -190,7 +191,7 @@ fn warn_of_cuts(settings: &Settings, set: &TaskSet) {
 /// The experiment of another model with the same tasks and fragments.
 pub(super) fn experiment_like(other: &Experiment, settings: &Settings) -> Result<Experiment> {
     let file = other.tasks.as_ref().map(|set| set.path.as_path());
-    let like = experiment(settings, file, other.tasks.clone(), other.layout.cut)?;
+    let like = experiment(settings, file, other.tasks.as_deref().cloned(), other.layout.cut)?;
     Ok(Experiment { plan: other.plan.clone(), ..like })
 }
 
@@ -224,7 +225,7 @@ fn experiment(
         name: layout.benchmark.clone(),
         repos_dir,
         repositories,
-        tasks,
+        tasks: tasks.map(Arc::new),
         layout,
         walk: settings.parsed("walk")?,
         retrieval,
@@ -294,7 +295,7 @@ pub(super) fn possible_modes(
     modes: &[Mode],
 ) -> (Vec<Mode>, Vec<(Mode, String)>) {
     let has_repositories = !experiment.repos_dir.as_os_str().is_empty();
-    let tasks = experiment.tasks.as_ref().map_or(&[][..], |set| &set.tasks);
+    let tasks = experiment.tasks.as_deref().map_or(&[][..], |set| &set.tasks);
     let has_context = tasks.iter().any(|task| task.cross_file.is_some());
     let (mut possible, mut reasons) = (Vec::new(), Vec::new());
     for &mode in modes {
@@ -412,12 +413,12 @@ pub(super) fn completion_of(
     settings: &Settings,
     experiment: &Experiment,
 ) -> Result<Completion> {
-    let max_tokens = of_kind(settings, experiment.tasks.as_ref()).parsed("max-tokens")?;
+    let max_tokens = of_kind(settings, experiment.tasks.as_deref()).parsed("max-tokens")?;
     let mut completion = Completion { max_tokens, ..completion };
     let looks_at_lines = || experiment.scoring.recipes().all(|(_, recipe)| recipe.is_of_lines());
     if let Some(server) = &mut completion.server
         && settings.text("until").is_none()
-        && !are_functions(settings, experiment.tasks.as_ref())
+        && !are_functions(settings, experiment.tasks.as_deref())
         && experiment.tasks.is_some()
         // What a chat model writes before its code, such as thoughts, is known as such at its end alone.
         && server.asking.api != Api::Chat

@@ -90,7 +90,7 @@ pub(super) fn planned(
     output: &Path,
 ) -> Result<Vec<Planned>> {
     let tasks = experiment.tasks()?;
-    let completion = completion(&of_kind(settings, experiment.tasks.as_ref()))?;
+    let completion = completion(&of_kind(settings, experiment.tasks.as_deref()))?;
     let modes = completed_modes(settings, experiment, &completion)?.0;
     let mut names: Vec<&str> = modes.iter().map(|mode| mode.name()).collect();
     names.extend(policies.iter().map(String::as_str));
@@ -185,7 +185,7 @@ fn of_file(given: &str) -> Source {
 
 /// The requested modes, or all that are completed.
 pub(super) fn of_cache(experiment: &Experiment, settings: &Settings) -> Result<Vec<Source>> {
-    let completion = completion(&of_kind(settings, experiment.tasks.as_ref()))?;
+    let completion = completion(&of_kind(settings, experiment.tasks.as_deref()))?;
     let mut sources = Vec::new();
     for mode in completed_modes(settings, experiment, &completion)?.0 {
         sources.push(Source {

@@ -56,7 +56,7 @@ pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
     match args.iterations {
         Some(iterations) => {
             check_completable(&experiment)?;
-            let completion = model(&of_kind(&settings, experiment.tasks.as_ref()))?;
+            let completion = model(&of_kind(&settings, experiment.tasks.as_deref()))?;
             let completion = completion_of(completion, &settings, &experiment)?;
             let mut rows = Vec::new();
             if args.predictions.is_none() {

@@ -153,7 +153,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
             if possible.contains(&mode) { output::note(reason) } else { output::failed(reason) }
         }
         let completion = completion_of(completion.clone(), &settings, &experiment)?;
-        let policies = policies(&settings, are_functions(&settings, experiment.tasks.as_ref()))?;
+        let policies = policies(&settings, are_functions(&settings, experiment.tasks.as_deref()))?;
         stages(&experiment, &settings, &modes, &completion, &mut log)?;
         places.push(place(&experiment));
         measured.push((experiment.name.clone(), tasks_of(&experiment, &settings)?));

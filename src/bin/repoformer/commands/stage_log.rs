@@ -127,7 +127,7 @@ impl StageLog {
         experiment: &Experiment,
         mut artifacts: Vec<Planned>,
     ) {
-        let benchmark = experiment.tasks.as_ref().map(|_| experiment.name.clone());
+        let benchmark = experiment.tasks.as_deref().map(|_| experiment.name.clone());
         // A policy's own model repeats stages.
         for stage in self.planned.iter().filter(|stage| stage.benchmark == benchmark) {
             artifacts.retain(|one| stage.artifacts.iter().all(|other| other.path != one.path));

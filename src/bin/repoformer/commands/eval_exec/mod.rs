@@ -111,7 +111,7 @@ fn taking_part(experiment: &Experiment) -> Result<TaskSet> {
     let Some(tasks) = &experiment.tasks else {
         bail!("--tasks is not set, so there is nothing to run")
     };
-    let mut tasks = tasks.clone();
+    let mut tasks = TaskSet::clone(tasks);
     tasks.tasks.retain(|task| experiment.repositories.binary_search(&task.repository).is_ok());
     Ok(tasks)
 }

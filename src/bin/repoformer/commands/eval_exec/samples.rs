@@ -49,7 +49,7 @@ pub(super) fn samples(
     let mut read = |name: &str, path: &Path| -> Result<Vec<Vec<String>>> {
         manifest.input(&format!("predictions.{name}"), path)?;
         // Joined with all tasks of the file, since rows distinguish repeated ids.
-        let all = experiment.tasks.as_ref().unwrap_or(tasks);
+        let all = experiment.tasks.as_deref().unwrap_or(tasks);
         let joined = predictions::read(path, all)?;
         output::problems(&joined.problems);
         if recipe.is_empty() {

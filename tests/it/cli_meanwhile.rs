@@ -1,0 +1,407 @@
+//! What happens meanwhile: files that change while they are read, other programs on the same cache, clocks that jump.
+//!
+//! `MEANWHILE=all cargo test --locked --test it -- meanwhile --nocapture` changes a file before each call that reads or looks, and
+//! starts more programs; without it, some.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::process::{Child, Stdio};
+use std::time::{Duration, SystemTime};
+
+use crate::support::{Place, Ran, assert_same, jsonl, source, task};
+
+type Files = BTreeMap<String, Vec<u8>>;
+
+const RUN: [&str; 7] = ["run", "--mode", "none,rg1,rg-rg", "-o", "scores.json", "--format", "json"];
+
+fn all() -> bool {
+    std::env::var_os("MEANWHILE").is_some()
+}
+
+/// What a run left, and its scores.
+fn results(place: &Place) -> Files {
+    let mut files = place.files("cache");
+    for path in ["scores.json", "scores.json.manifest.json"] {
+        let text = place.read(path);
+        let lines = text.split_inclusive('\n');
+        // Times are in the scores, and so in their checksums.
+        let is_same = |line: &&str| {
+            !["_ms\"", "checksum\"", "blake3", "bytes"].iter().any(|name| line.contains(name))
+        };
+        let kept: String = lines.filter(is_same).collect();
+        files.insert(path.into(), kept.into_bytes());
+    }
+    files
+}
+
+/// Results of a run in a folder of its own, in the state that `change` makes.
+fn undisturbed(change: &str) -> Files {
+    let place = changeable();
+    place.shell(change).done();
+    place.stage(&RUN).done();
+    results(&place)
+}
+
+/// A folder with two states of a source file and of the task file.
+fn changeable() -> Place {
+    let place = Place::new();
+    let (one, other) = (place.read("repos/alpha/store.py"), source("depot", 31));
+    place.write("one.py", one);
+    place.write("other.py", &other);
+    let tasks = place.read("tasks.jsonl");
+    let view = place.read("repos/alpha/view.py");
+    place.write("one.jsonl", &tasks);
+    place.write("other.jsonl", tasks + &jsonl(&[task("alpha/2", "alpha/view.py", &view, 3, 11)]));
+    place
+}
+
+/// Ways to change a file, each with that back.
+const CHANGES: [[&str; 2]; 3] = [
+    ["cat other.py > repos/alpha/store.py", "cat one.py > repos/alpha/store.py"],
+    ["cat other.jsonl > tasks.jsonl", "cat one.jsonl > tasks.jsonl"],
+    ["cp other.jsonl new && mv new tasks.jsonl", "cp one.jsonl new && mv new tasks.jsonl"],
+];
+
+/// A file changes before one call for files after another: the run gives the results of one of the two states, or says that the
+/// file changed; and nothing in its cache is taken for what it is not by a run in either state.
+#[test]
+fn a_file_that_changes_while_it_is_read_is_noticed_or_read_whole() {
+    let one = undisturbed("true");
+    let (mut places, mut refused) = (0, 0);
+    for [change, back] in CHANGES {
+        let other = undisturbed(change);
+        let step = if all() { 1 } else { 37 };
+        for number in (1..).step_by(step) {
+            let place = changeable();
+            let ran = disturbed(&place, number, change);
+            if !ran.stderr.contains("fault ") {
+                break;
+            }
+            places += 1;
+            let at = format!("{change}, call {number}: {}", ran.stderr);
+            assert!(!ran.stderr.contains("panicked"), "{at}");
+            match ran.code {
+                Some(0 | 1) => {}
+                Some(2) => {
+                    refused += 1;
+                    assert!(ran.stderr.contains("changed") || ran.stderr.contains("stale"), "{at}");
+                }
+                _ => panic!("{at}"),
+            }
+            // Whatever was cached in between: each state has its own results.
+            place.stage(&RUN).done();
+            assert_eq!(different(&results(&place), &other), None, "{at}");
+            place.shell(back).done();
+            place.stage(&RUN).done();
+            assert_eq!(different(&results(&place), &one), None, "{at}");
+            // The other way round, so that what was cached in between is met by the first state.
+            let place = changeable();
+            disturbed(&place, number, change);
+            place.shell(back).done();
+            place.stage(&RUN).done();
+            assert_eq!(different(&results(&place), &one), None, "{at}");
+        }
+    }
+    eprintln!("{places} changes, {refused} refused");
+    assert!(places > 10);
+}
+
+fn disturbed(place: &Place, number: usize, change: &str) -> Ran {
+    let mut command = place.command(&place.args(&RUN));
+    command.env("REPOFORMER_THREADS", "1").env("FAULTY_COMMAND", change);
+    Ran::of(command.env("FAULTY_CALL", format!("meanwhile:{number}")).output().unwrap())
+}
+
+/// The first file that differs.
+fn different(found: &Files, wanted: &Files) -> Option<String> {
+    let names = found.keys().chain(wanted.keys());
+    { names }.find(|name| found.get(*name) != wanted.get(*name)).cloned()
+}
+
+/// An artifact is replaced by that of other settings between two looks at it: no predictions of the one prompts come under the
+/// name of the others.
+#[test]
+fn predictions_are_of_the_prompts_that_they_are_kept_under() {
+    let place = Place::new();
+    let stages = |place: &Place, tokens: &str| {
+        for stage in ["window", "vectorize", "search", "prompt"] {
+            place.stage(&[stage, "--mode", "rg1", "--max-prompt-tokens", tokens]).done();
+        }
+    };
+    stages(&place, "200");
+    place.shell("mkdir small && cp -r cache/prompts/tasks/. small").done();
+    stages(&place, "2000");
+    place.shell("mkdir large && cp -r cache/prompts/tasks/. large").done();
+    let complete = ["complete", "--mode", "rg1", "--max-prompt-tokens", "2000"];
+    place.stage(&complete).done();
+    let wanted = place.files("cache/predictions");
+    let swap = "cp -r small/. cache/prompts/tasks";
+    let mut swapped = 0;
+    for number in 1.. {
+        place.shell("rm -r cache/predictions; cp -r large/. cache/prompts/tasks").done();
+        let mut command = place.command(&place.args(&complete));
+        command.env("FAULTY_COMMAND", swap).env("FAULTY_CALL", format!("meanwhile:{number}"));
+        let ran = Ran::of(command.output().unwrap());
+        if !ran.stderr.contains("fault ") {
+            break;
+        }
+        swapped += 1;
+        match ran.code {
+            Some(0) => assert_same(&place.files("cache/predictions"), &wanted),
+            Some(2) => assert_eq!(place.count("cache/predictions"), 0, "{}", ran.stderr),
+            _ => panic!("{}", ran.stderr),
+        }
+    }
+    assert!(swapped > 5);
+}
+
+/// The manifest beside scores has the digest of the tasks that were read, whatever lies there by then.
+#[test]
+fn a_manifest_is_of_what_was_read() {
+    let place = changeable();
+    place.stage(&["run", "--mode", "none"]).done();
+    let predictions = place.named("cache/predictions/tasks", "none");
+    let eval = [
+        "eval", "--predictions", &predictions, "-o", "s.json", "--format", "json", "--missing",
+        "skip",
+    ];
+    let digests = ["one.jsonl", "other.jsonl"].map(|path| {
+        place.shell(&format!("cp {path} tasks.jsonl")).done();
+        place.stage(&eval).done();
+        (place.read("s.json"), blake3_of(&place))
+    });
+    assert_ne!(digests[0].1, digests[1].1);
+    for number in 1.. {
+        place.shell("cp one.jsonl tasks.jsonl; rm s.json*").done();
+        let mut command = place.command(&place.args(&eval));
+        command.env("FAULTY_COMMAND", "cp other.jsonl new; mv new tasks.jsonl");
+        let ran =
+            Ran::of(command.env("FAULTY_CALL", format!("meanwhile:{number}")).output().unwrap());
+        if !ran.stderr.contains("fault ") {
+            break;
+        }
+        if ran.code == Some(0) {
+            let got = (place.read("s.json"), blake3_of(&place));
+            assert!(digests.contains(&got), "call {number}: {}", ran.stderr);
+        }
+    }
+}
+
+/// The digest of the tasks in the manifest of `s.json`.
+fn blake3_of(place: &Place) -> String {
+    let manifest: serde_json::Value =
+        serde_json::from_str(&place.read("s.json.manifest.json")).unwrap();
+    let inputs = manifest["inputs"].as_array().unwrap();
+    let tasks = inputs.iter().find(|input| input["name"] == "tasks").unwrap();
+    tasks["blake3"].to_string()
+}
+
+fn start(place: &Place, args: &[&str]) -> Child {
+    let mut command = place.command(args);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap()
+}
+
+/// Programs that are started at once on one cache: each does its work, or says why not; the cache is as after one alone.
+#[test]
+fn programs_on_one_cache_do_not_disturb_each_other() {
+    let wanted = undisturbed("true");
+    let rounds = if all() { 40 } else { 6 };
+    let other = [
+        "run", "--mode", "none,rg1", "--window-size", "10", "-o", "other.json", "--format", "json",
+    ];
+    let fewer = [
+        "run", "--mode", "none,rg1", "--top-k", "3", "--max-tokens", "9", "-o", "fewer.json",
+        "--format", "json",
+    ];
+    let prompts = ["prompt", "--mode", "rg1", "--max-prompt-tokens", "300"];
+    let prune = ["cache", "prune", "--cache-dir", "cache", "--stage", "prompts,retrieval", "--yes"];
+    let mut refused = 0;
+    for round in 0..rounds {
+        let place = changeable();
+        let commands = [
+            place.args(&RUN),
+            place.args(&RUN),
+            place.args(&other),
+            place.args(&fewer),
+            if round % 2 == 0 { place.args(&prompts) } else { prune.to_vec() },
+        ];
+        let started: Vec<Child> = commands.iter().map(|args| start(&place, args)).collect();
+        for (child, args) in started.into_iter().zip(&commands) {
+            let ran = Ran::of(child.wait_with_output().unwrap());
+            let said = format!("{args:?}: {}", ran.stderr);
+            assert!(!ran.stderr.contains("panicked"), "{said}");
+            match ran.code {
+                // A refusal names a file or folder of the cache, and a way out.
+                Some(1 | 2) => {
+                    assert!(ran.stderr.contains("error: cache/"), "{said}");
+                    refused += 1;
+                }
+                code => assert_eq!(code, Some(0), "{said}"),
+            }
+        }
+        place.stage(&RUN).done();
+        let found = results(&place);
+        for (path, bytes) in &wanted {
+            assert!(found.get(path) == Some(bytes), "round {round}: {path}");
+        }
+        assert!(!found.keys().any(|path| path.contains(".writing-")), "{:?}", found.keys());
+    }
+    eprintln!("{} programs, {refused} refused", 5 * rounds);
+}
+
+/// Equal commands at once need no turn: all of them give the results of one alone.
+#[test]
+fn equal_programs_at_once_all_give_the_results() {
+    let wanted = undisturbed("true");
+    for _ in 0..if all() { 40 } else { 5 } {
+        let place = changeable();
+        let args = place.args(&RUN);
+        let started: Vec<Child> = (0..4).map(|_| start(&place, &args)).collect();
+        for child in started {
+            Ran::of(child.wait_with_output().unwrap()).done();
+        }
+        assert_eq!(different(&results(&place), &wanted), None);
+    }
+}
+
+/// The clock tells nobody what is current: files of the future and of the past are what their content says.
+#[test]
+fn clocks_may_jump() {
+    let place = changeable();
+    place.stage(&RUN).done();
+    let wanted = results(&place);
+    let set_all = |time: SystemTime| {
+        for path in place.every_file().keys() {
+            fs::File::open(place.path(path)).unwrap().set_modified(time).unwrap();
+        }
+    };
+    let second = Duration::from_secs(1);
+    let day = 86_400 * second;
+    for time in [
+        SystemTime::UNIX_EPOCH + second,
+        SystemTime::now() + 40_000 * day, // beyond 2106, where 32 bits end
+        SystemTime::now() - 365 * day,
+    ] {
+        set_all(time);
+        let times = place.times("cache");
+        let ran = place.stage(&RUN).done();
+        assert!(!ran.stderr.contains("rebuilt"), "{}", ran.stderr);
+        assert_eq!(different(&results(&place), &wanted), None);
+        assert_eq!(times, place.times("cache"), "nothing is written again");
+        // `cache list` shows the age of what comes from the future, too.
+        place.run(&["cache", "list", "--cache-dir", "cache", "--files"]).done();
+        // Another content with an older time.
+        place.shell("cp other.py repos/alpha/store.py").done();
+        let file = fs::File::open(place.path("repos/alpha/store.py")).unwrap();
+        file.set_modified(SystemTime::UNIX_EPOCH + 2 * second).unwrap();
+        let ran = place.stage(&RUN).done();
+        assert!(ran.stderr.contains("repository changed"), "{}", ran.stderr);
+        place.shell("cp one.py repos/alpha/store.py").done();
+        place.stage(&RUN).done();
+        assert_eq!(different(&results(&place), &wanted), None);
+    }
+}
+
+/// Each call for files fails in turn: what cannot be read is named, and never taken for somebody else's.
+#[test]
+fn pruning_tells_of_what_it_cannot_read() {
+    let made = Place::new();
+    made.stage(&["run", "--mode", "none,rg1"]).done();
+    let prune = ["cache", "prune", "--cache-dir", "cache", "--stage", "window,scores", "--yes"];
+    let mut failed = 0;
+    for number in (1..).step_by(if all() { 1 } else { 3 }) {
+        let place = Place::empty();
+        place.shell(&format!("cp -r {}/. .", made.path("").display())).done();
+        let mut command = place.command(&prune);
+        let ran = Ran::of(command.env("FAULTY_CALL", format!("eio:{number}")).output().unwrap());
+        if !ran.stderr.contains("fault ") {
+            break;
+        }
+        let left = place.count("cache/window") + place.count("cache/scores");
+        assert!(left == 0 || ran.code != Some(0), "call {number}: {left} left: {}", ran.stderr);
+        let others = ["retrieval", "prompts", "predictions", "vector"];
+        for stage in others.map(|stage| format!("cache/{stage}")) {
+            assert_eq!(place.count(&stage), made.count(&stage), "{stage}");
+        }
+        failed += usize::from(ran.code == Some(1));
+    }
+    assert!(failed > 5, "{failed}");
+}
+
+/// What is made from an artifact that cannot be read is not known to be stale.
+#[test]
+fn what_cannot_be_read_makes_nothing_stale() {
+    let made = Place::new();
+    made.stage(&["run", "--mode", "none,rg1"]).done();
+    let named = ["--repos-dir", "repos", "--tasks", "tasks.jsonl"];
+    let list = ["cache", "list", "--cache-dir", "cache", "--format", "json"];
+    let mut unreadable = 0;
+    for number in (1..).step_by(if all() { 1 } else { 5 }) {
+        let mut command = made.command(&[&list[..], &named].concat());
+        let ran = Ran::of(command.env("FAULTY_CALL", format!("eio:{number}")).output().unwrap());
+        if !ran.stderr.contains("fault ") {
+            break;
+        }
+        if ran.code == Some(2) {
+            continue;
+        }
+        let files: Vec<serde_json::Value> = serde_json::from_str(&ran.stdout).unwrap();
+        for file in &files {
+            assert!(
+                file["state"] != "stale" && file["state"] != "foreign",
+                "call {number}: {file}"
+            );
+        }
+        unreadable += files.iter().filter(|file| file["state"] == "unreadable").count();
+    }
+    assert!(unreadable > 5, "{unreadable}");
+}
+
+/// Killed before each call that changes files, in an empty place and among other repositories: the folders are not there or all
+/// there, and the same command ends what was begun.
+#[test]
+fn repositories_appear_at_once_or_the_same_command_goes_on() {
+    let place = Place::new();
+    place.run(&["convert", "--repos-dir", "repos", "--to", "raw", "-o", "raw.jsonl"]).done();
+    let convert = ["convert", "raw.jsonl", "--to", "repos", "-o", "written"];
+    for is_new in [true, false] {
+        let (mut halves, mut kills) = (0, 0);
+        for number in 1.. {
+            place.shell("rm -rf written .writing-*").done();
+            if !is_new {
+                place.write("written/other/x.py", "x = 1\n");
+            }
+            let mut command = place.command(&convert);
+            let ran =
+                Ran::of(command.env("FAULTY_CALL", format!("kill:{number}")).output().unwrap());
+            if ran.code == Some(0) {
+                break;
+            }
+            kills += 1;
+            let there = ["alpha", "beta"].map(|name| place.path("written").join(name).exists());
+            halves += usize::from(there[0] != there[1]);
+            assert!(!is_new || there[0] == there[1], "call {number}: {there:?}");
+            let again = place.run(&convert).done();
+            let said = again.stderr.contains("was there already, with the same files");
+            assert_eq!(said, there[0] || there[1], "{}", again.stderr);
+            for path in ["alpha/store.py", "alpha/view.py", "beta/main.py", "beta/pkg/help.py"] {
+                assert_eq!(
+                    place.read(&format!("written/{path}")),
+                    place.read(&format!("repos/{path}"))
+                );
+            }
+            let left = place.every_file().into_keys().find(|path| path.contains(".writing-"));
+            assert_eq!(left, None);
+        }
+        assert!(kills > 5 && (halves > 0) != is_new, "{kills} {halves}");
+    }
+    // Other files stay, and are told of.
+    place.write("written/alpha/view.py", "mine\n");
+    let ran = place.run(&convert).partly();
+    assert!(
+        ran.stderr.contains("written/alpha: is there already, with other files"),
+        "{}",
+        ran.stderr
+    );
+    assert_eq!(place.read("written/alpha/view.py"), "mine\n");
+}
