@@ -60,8 +60,6 @@ COMMANDS = [
 # Calls of the program's guards are not counted.
 WITHOUT_CALLS = {"exec"}
 
-# Never written over: what is there already is removed first, as the message says.
-ONCE = {"repos": "written"}
 # Variable of every process of this script.
 MARK = "FAULTS_ROUND"
 
@@ -287,23 +285,12 @@ def fail_call(bench, name, command, kind, number):
             wrong = None if says and names_file(said, fault.group(3)) else f"exit code {ended}, no file named"
         else:
             wrong = f"exit code {ended}"
-        if wrong is None and not (ended == code and name in ONCE):
-            ended, again = once_more(bench, name, command, folder)
+        if wrong is None:
+            ended, again = bench.run(command, folder)
             said += f"-- again:\n{again}"
             wrong = compare(folder, wanted) or (None if ended == code else f"exit code {ended}")
             wrong = wrong and f"afterwards: {wrong}"
         return True, wrong and f"{name} {kind}:{number}: {wrong}\n  {where}\n  " + said.strip().replace("\n", "\n  ")
-
-
-def once_more(bench, name, command, folder, threads="1"):
-    """Runs a command after one that was interrupted."""
-    ended, said = bench.run(command, folder, threads)
-    if name in ONCE and ended != 0 and "is there already; remove it" in said:
-        for one in (folder / ONCE[name]).glob("[!.]*"):
-            shutil.rmtree(one)
-        ended, more = bench.run(command, folder, threads)
-        said += more
-    return ended, said
 
 
 def calls(bench, arguments, chosen):
@@ -356,7 +343,7 @@ def kill(bench, name, command, chance):
             if "panicked" in said:
                 return signals, f"{name}: {said}"
         # What has ended by itself is not run again: it may have nothing left to do.
-        ended, again = (code, "") if program.returncode == code else once_more(bench, name, command, folder, "2")
+        ended, again = (code, "") if program.returncode == code else bench.run(command, folder, "2")
         wrong = compare(folder, wanted) or (None if ended == code else f"exit code {ended}")
         mounts = pathlib.Path("/proc/self/mounts").read_text()
         wrong = wrong or (f"a mount below {folder}" if str(folder) in mounts else None)

@@ -1,5 +1,6 @@
 //! `eval`: tasks + predictions → scores.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -82,7 +83,9 @@ pub fn scores(
         .parameter("postprocess", recipes.join(" "))
         .parameter("repositories", experiment.repositories.join(" "))
         .input("tasks", experiment.tasks()?.digest())
-        .input("predictions", &*header.checksum);
+        .input("predictions", &*header.checksum)
+        // Equal predictions may have been made otherwise.
+        .input("conditions", digest_parts(made_with(&header.identity.parameters)));
     let mut tasks = Arc::clone(experiment.tasks()?);
     if take_left_contexts(experiment, scoring, &mut tasks) {
         let left = tasks.tasks.iter().filter_map(|task| task.full_left_context.as_deref());
@@ -113,6 +116,11 @@ pub fn scores(
     let record = serde_json::from_slice(&text)
         .map_err(|e| Error::reading(&path, "read these scores", e.into()))?;
     Ok((record, report))
+}
+
+/// Names and values of parameters.
+fn made_with(parameters: &BTreeMap<String, String>) -> impl Iterator<Item = &str> {
+    parameters.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()])
 }
 
 /// Takes all of the files before the holes from the repositories, if predictions are cut to function bodies. Returns whether

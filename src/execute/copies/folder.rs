@@ -95,7 +95,7 @@ pub(super) fn digest_with_modes(root: &Path) -> io::Result<String> {
 }
 
 /// Bytes of files that are in memory at once, unless one has more.
-const AT_ONCE: u64 = 1 << 26;
+const AT_ONCE: u64 = 1 << 24;
 
 fn digest_with(
     root: &Path,

@@ -2,7 +2,7 @@
 //!
 //! A copy is made once, set up once and kept for later runs: its stamp is a digest of the repository's content and of the
 //! setup command. The stamp also has a digest of what the copy held then, so that a copy which was changed since is made again.
-//! MEASURED If runs write to a layer of their own above it, a copy never changes, and one serves all workers.
+//! Checking one costs MEASURED. If runs write to a layer of their own above it, a copy never changes, and one serves all workers.
 //! Otherwise every worker has one, and a second that stays unchanged; after each run, everything that changed, appeared or
 //! vanished is restored, so that no run influences another.
 

@@ -50,15 +50,19 @@ fn open_experiments(settings: &Settings) -> Result<Vec<(Experiment, Settings)>> 
     let mut experiments = Vec::new();
     let named = files.iter().map(|file| Some(Path::new(file)));
     for file in named.chain(files.is_empty().then_some(None)) {
-        let tasks = file.map(read_tasks).transpose()?;
+        let mut tasks = file.map(read_tasks).transpose()?;
         let settings = &of_kind(settings, tasks.as_ref());
         if let Some(tasks) = tasks.as_ref().filter(|_| settings.scores()) {
             warn_of_cuts(settings, tasks);
         }
-        for (settings, varied) in variations(settings) {
+        let mut variations = variations(settings).into_iter().peekable();
+        while let Some((settings, varied)) = variations.next() {
             let cuts = cuts(&settings)?;
-            for &cut in &cuts {
-                let mut experiment = experiment(&settings, file, tasks.clone(), cut)?;
+            for (number, &cut) in cuts.iter().enumerate() {
+                // The last one needs no copy.
+                let is_last = variations.peek().is_none() && number + 1 == cuts.len();
+                let tasks = if is_last { tasks.take() } else { tasks.clone() };
+                let mut experiment = experiment(&settings, file, tasks, cut)?;
                 experiment.name += &varied;
                 if cuts.len() > 1 {
                     experiment.name = format!("{}_{cut}", experiment.name);
