@@ -6,7 +6,6 @@ use std::path::{Path, PathBuf};
 
 use walkdir::{DirEntry, WalkDir};
 
-use crate::repository::parallel;
 use crate::store::files;
 
 /// Makes an empty folder, removing what exists.
@@ -94,9 +93,6 @@ pub(super) fn digest_with_modes(root: &Path) -> io::Result<String> {
     digest_with(root, &[], is_program)
 }
 
-/// Bytes of files that are in memory at once, unless one has more.
-const AT_ONCE: u64 = 1 << 24;
-
 fn digest_with(
     root: &Path,
     without: &[PathBuf],
@@ -105,36 +101,24 @@ fn digest_with(
     let root = &files::canonicalize(root)?;
     let mut hasher = blake3::Hasher::new();
     let walk = WalkDir::new(root).min_depth(1).sort_by_file_name().into_iter();
-    let mut walk = walk.filter_entry(|entry| without.iter().all(|path| entry.path() != path));
-    loop {
-        let (mut entries, mut bytes) = (Vec::new(), 0);
-        while bytes < AT_ONCE && entries.len() < 1 << 12 {
-            let Some(entry) = walk.next().transpose()? else { break };
-            if entry.file_type().is_file() {
-                bytes += entry.metadata()?.len();
-            }
-            entries.push(entry);
-        }
-        if entries.is_empty() {
-            return Ok(hasher.finalize().to_hex().to_string());
-        }
-        let contents = parallel::map(&entries, |entry| match entry.file_type() {
-            kind if kind.is_file() => files::read(entry.path()),
-            kind if kind.is_symlink() => {
-                Ok(files::read_link(entry.path())?.into_os_string().into_encoded_bytes())
-            }
-            _ => Ok(Vec::new()),
-        });
-        for (entry, content) in entries.iter().zip(contents) {
-            let path = entry.path().strip_prefix(root).unwrap_or(entry.path());
-            let (name, kind) = (path.as_os_str().as_encoded_bytes(), entry.file_type());
-            let marks = [u8::from(kind.is_dir()), u8::from(kind.is_symlink()) | mark(entry)?];
-            for part in [name, &marks, &content?] {
-                hasher.update(&(part.len() as u64).to_le_bytes());
-                hasher.update(part);
-            }
+    for entry in walk.filter_entry(|entry| without.iter().all(|path| entry.path() != path)) {
+        let entry = entry?;
+        let path = entry.path().strip_prefix(root).unwrap_or(entry.path());
+        let (name, kind) = (path.as_os_str().as_encoded_bytes(), entry.file_type());
+        let content = if kind.is_file() {
+            files::read(entry.path())?
+        } else if kind.is_symlink() {
+            files::read_link(entry.path())?.into_os_string().into_encoded_bytes()
+        } else {
+            Vec::new()
+        };
+        let marks = [u8::from(kind.is_dir()), u8::from(kind.is_symlink()) | mark(&entry)?];
+        for part in [name, &marks, &content] {
+            hasher.update(&(part.len() as u64).to_le_bytes());
+            hasher.update(part);
         }
     }
+    Ok(hasher.finalize().to_hex().to_string())
 }
 
 #[cfg(test)]

@@ -7,8 +7,7 @@ use std::path::{Component, Path};
 
 use tar::{Entry, EntryType};
 
-use super::repositories::finish;
-use super::stream::Conversion;
+use super::stream::{Conversion, finish};
 use crate::error::{Error, Result};
 use crate::repository::corpus::{RepositoryFolders, signs};
 use crate::repository::record::Folders;

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use super::archive;
-use super::stream::{Conversion, Emit, TargetFormat, dropped, each, other_kind};
+use super::stream::{Conversion, Emit, TargetFormat, dropped, each, finish, other_kind};
 use crate::error::{Error, Result};
 use crate::repository::corpus::{Walk, languages};
 use crate::repository::record::{
@@ -53,24 +53,6 @@ pub fn to_folders(path: &Path, dir: &Path) -> Result<Conversion> {
     }
     finish(folders, dir, &mut conversion)?;
     Ok(conversion)
-}
-
-/// Puts the folders in their places, unless no file was written.
-pub(super) fn finish(folders: Folders, dir: &Path, conversion: &mut Conversion) -> Result<()> {
-    if conversion.records == 0 {
-        return Ok(());
-    }
-    let placed = folders.finish()?;
-    conversion.records = placed.files;
-    let names = placed.same.iter().map(|name| dir.join(name));
-    conversion.notes.extend(
-        names.map(|place| format!("{}: was there already, with the same files", place.display())),
-    );
-    let reason = "is there already, with other files; remove it or choose another -o";
-    let refused = placed.refused.iter().map(|name| dir.join(name));
-    let refused = refused.map(|path| Error::Repository { path, reason: reason.into() });
-    conversion.problems.extend(refused);
-    Ok(())
 }
 
 /// Names of raw repositories by their folders.

@@ -7,6 +7,7 @@ use std::path::Path;
 use serde_json::Value;
 
 use crate::error::{Error, Result, parse_by_name};
+use crate::repository::record::Folders;
 use crate::selective::label::Label;
 use crate::store::jsonl::{self, At, Object, Reader};
 use crate::task::Format;
@@ -69,6 +70,24 @@ pub struct Conversion {
     pub warnings: Vec<String>,
     /// Notes on what was decided.
     pub notes: Vec<String>,
+}
+
+/// Puts the folders in their places, unless no file was written.
+pub(super) fn finish(folders: Folders, dir: &Path, conversion: &mut Conversion) -> Result<()> {
+    if conversion.records == 0 {
+        return Ok(());
+    }
+    let placed = folders.finish()?;
+    conversion.records = placed.files;
+    let names = placed.same.iter().map(|name| dir.join(name));
+    conversion.notes.extend(
+        names.map(|place| format!("{}: was there already, with the same files", place.display())),
+    );
+    let reason = "is there already, with other files; remove it or choose another -o";
+    let refused = placed.refused.iter().map(|name| dir.join(name));
+    let refused = refused.map(|path| Error::Repository { path, reason: reason.into() });
+    conversion.problems.extend(refused);
+    Ok(())
 }
 
 /// Receives the records of a conversion, one after another.
