@@ -1,8 +1,10 @@
 //! Copies of repositories in which tests run; the user's own are never written.
 //!
 //! A copy is made once, set up once and kept for later runs: its stamp is a digest of the repository's content and of the
-//! setup command. The stamp also has a digest of what the copy held then, so that a copy which was changed since is made again.
-//! Checking one costs MEASURED. If runs write to a layer of their own above it, a copy never changes, and one serves all workers.
+//! setup command. The stamp also has a digest of what the copy held then; a copy that was changed since is made again. That
+//! takes as long as reading the copy: 0.8 s of processor time at each start for 1.1 GB in 30,000 files, which memory had.
+//!
+//! If runs write to a layer of their own above it, a copy never changes, and one serves all workers.
 //! Otherwise every worker has one, and a second that stays unchanged; after each run, everything that changed, appeared or
 //! vanished is restored, so that no run influences another.
 
