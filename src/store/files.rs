@@ -267,7 +267,7 @@ impl File {
         Ok(())
     }
 
-    /// What shows that the content of a regular file changes.
+    /// Length and time of a regular file, by which a change of its content shows.
     pub(super) fn state(&self) -> FileState {
         let metadata = self.file.metadata().ok().filter(Metadata::is_file);
         FileState(metadata.map(|metadata| (metadata.len(), metadata.modified().ok())))

@@ -1,4 +1,4 @@
-//! What happens meanwhile: files that change while they are read, other programs on the same cache, clocks that jump.
+//! Meanwhile: files that change while they are read, other programs on the same cache, clocks that jump.
 //!
 //! `MEANWHILE=all cargo test --locked --test it -- meanwhile --nocapture` changes a file before each call that reads or looks, and
 //! starts more programs; without it, some.
@@ -18,7 +18,7 @@ fn all() -> bool {
     std::env::var_os("MEANWHILE").is_some()
 }
 
-/// What a run left, and its scores without measured times.
+/// Artifacts that a run left, and its scores without measured times.
 fn results(place: &Place) -> Files {
     let mut files = place.files("cache");
     let text = place.read("scores.json");
@@ -366,7 +366,7 @@ fn pruning_tells_of_what_it_cannot_read() {
     assert!(failed > 5, "{failed}");
 }
 
-/// What is made from an artifact that cannot be read is not known to be stale.
+/// An artifact that cannot be read makes nothing stale: others may be made from it.
 #[test]
 fn what_cannot_be_read_makes_nothing_stale() {
     let made = Place::new();
