@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::group::Group;
 use super::order::{Ended, Files, Hidden, Limits, RunOrder, RunOutcome, SUBCOMMAND};
-use super::{priority, processes, supervise};
+use super::{priority, processes};
 use crate::error::{Error, Result};
 
 /// Environment variable that identifies the processes of one run, to find them if their guard is gone.
@@ -159,7 +159,7 @@ impl Guard {
             (true, false) => "enclosed",
             (true, true) => "enclosed-with-network",
         };
-        let admitted = self.group.admit(supervise::tasks(order.limits.processes));
+        let admitted = self.group.admit(order.limits.tasks());
         let outcome = self.serve(stage, &order);
         drop(admitted);
         let is_told = outcome.as_ref().is_ok_and(|outcome| outcome.ended != Ended::Lost);

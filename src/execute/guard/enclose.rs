@@ -23,7 +23,7 @@ use nix::sys::stat::Mode;
 use nix::unistd::{User, getegid, geteuid, getuid};
 
 use super::order::{Files, Hidden, RunOrder};
-use super::{group, supervise};
+use super::group;
 
 /// Why an enclosure was refused: the step and the system's error.
 pub(super) type Refusal = String;
@@ -83,7 +83,7 @@ pub(super) fn mount_view(order: &RunOrder) -> Result<Differences, Refusal> {
     let quiet = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     mount(Some("proc"), "/proc", Some("proc"), quiet, NONE).map_err(at("/proc"))?;
     let (user, group) = outer_user()?;
-    if !bound_processes(supervise::tasks(order.limits.processes))
+    if !bound_processes(order.limits.tasks())
         && user == 0
         && !group::is_entered()
     {

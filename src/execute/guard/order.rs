@@ -24,6 +24,13 @@ pub struct Limits {
     pub processes: usize,
 }
 
+impl Limits {
+    /// Number of processes and threads that the system allows; a process may have many threads.
+    pub(super) fn tasks(&self) -> usize {
+        2 * self.processes.max(64)
+    }
+}
+
 /// View of the file system that a command gets.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Files {

@@ -182,7 +182,7 @@ fn limit(order: &RunOrder, alone: bool) -> Result<(), Errno> {
     }
     if alone {
         // Otherwise the user's other processes would count.
-        let most = tasks(order.limits.processes) as u64;
+        let most = order.limits.tasks() as u64;
         setrlimit(Resource::RLIMIT_NPROC, most, most)?;
     }
     Ok(())
@@ -191,11 +191,6 @@ fn limit(order: &RunOrder, alone: bool) -> Result<(), Errno> {
 /// Converts megabytes to bytes.
 fn mega(megabytes: u64) -> u64 {
     megabytes.saturating_mul(1 << 20)
-}
-
-/// Number of processes and threads that the system allows; a process may have many threads.
-pub(super) fn tasks(processes: usize) -> usize {
-    2 * processes.max(64)
 }
 
 impl Started {
@@ -305,7 +300,7 @@ impl Started {
     /// Returns the limit that is exceeded.
     fn beyond(&mut self, order: &RunOrder) -> Option<Ended> {
         let limits = &order.limits;
-        if self.alone && processes::many(tasks(limits.processes)) {
+        if self.alone && processes::many(limits.tasks()) {
             // So many, with those that ended, that reading each would take longer than ending all.
             return Some(Ended::Processes);
         }
