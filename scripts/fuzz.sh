@@ -16,8 +16,7 @@ for group in "${groups[@]}"; do
   found=fuzz/found/$group
   mkdir -p "$found"
   log=$found.log
-  seeds=("fuzz/corpus/$group")
-  [ "$group" != sources ] || seeds+=(tests/fixtures/languages)
+  mapfile -t seeds < <(echo "fuzz/corpus/$group" && awk -v group="$group" '$1 == group { print $2 }' fuzz/seeds)
   READERS=$group nice "$target/debug/repoformer-fuzz" -timeout=5 -rss_limit_mb=2048 -max_total_time="$seconds" \
     -print_final_stats=1 -artifact_prefix="$found-" "$found" "${seeds[@]}" >"$log" 2>&1 &
   process=$!

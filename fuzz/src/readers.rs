@@ -8,30 +8,42 @@ use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
+use repoformer::complete::batch::Sampling as Requested;
 use repoformer::complete::in_context::{Limits, complete};
-use repoformer::complete::server::{Api, Completer, CompletionRequest, Journal, samples};
+use repoformer::complete::server::{
+    Api, Completer, CompletionRequest, Ending, Journal, NextToken, Prober, samples,
+};
 use repoformer::endpoint::{ConnectionSettings, Endpoint};
+use repoformer::evaluate::conditions::made_with;
 use repoformer::evaluate::metrics::Metric;
-use repoformer::evaluate::postprocess::Recipe;
+use repoformer::evaluate::postprocess::{FunctionBodies, Recipe};
 use repoformer::evaluate::{comparison, executed, pairs, predictions};
-use repoformer::execute::{Log, Runner, TestMap, guard::RunOutcome, judge};
+use repoformer::execute::{Log, Runner, TestMap, default_test_command, guard::RunOutcome, judge};
+use repoformer::formats::convert::lm_eval::{LmEvalSettings, lm_eval};
 use repoformer::formats::convert::{self, TargetFormat};
 use repoformer::formats::{lengths, validate};
-use repoformer::pipeline::{CacheSources, cache_files};
+use repoformer::pipeline::{
+    CacheSources, Completion, PromptText, RightContexts, Server, Until, cache_files, read_batch,
+    write_batch,
+};
 use repoformer::prompt::shown::{read_fragments, read_shown};
 use repoformer::prompt::style::{self, Parts, Style};
 use repoformer::prompt::{Budget, Builder, BuilderSettings};
 use repoformer::repository::corpus::{Repository, SourceFile};
 use repoformer::repository::fragment::{ChunkShape, Cut, RepoFragments, WindowShape};
 use repoformer::repository::record::PythonFile;
-use repoformer::retrieve::dense::{self, EmbeddingTimes, Matrix, VectorStore};
+use repoformer::retrieve::dense::{self, Embedder, EmbeddingTimes, Matrix, VectorStore};
 use repoformer::retrieve::rank::{Ranker, Vocabulary, Words};
 use repoformer::retrieve::vector::TokenSets;
 use repoformer::retrieve::{
     Align, FragmentTextSettings, HoleGuard, Mode, Queries, QueryForm, QuerySettings, QueryVectors,
     RepositoryIndex, Retrieval, SearchSettings, Vectors, Visibility,
 };
-use repoformer::selective::label::{self, Drawing, InstanceKind, draw};
+use repoformer::selective::label::verbalize::{Proportions, VerbalizeSettings, verbalize};
+use repoformer::selective::label::{
+    self, CollectSettings, Drawing, Filter, InstanceKind, JudgeSettings, JudgedBy, RecordFormat,
+    Repositories, Shard, draw,
+};
 use repoformer::selective::policy::features::Request;
 use repoformer::selective::policy::model::PolicyModel;
 use repoformer::selective::policy::sweep::LatencyModel;
@@ -44,6 +56,8 @@ use repoformer::text::language::Language;
 use repoformer::text::language::syntax::Syntax;
 use repoformer::text::tokenize::P50k;
 use repoformer::text::tokenize::model::{Encoder, Part, Tokenizer};
+
+use crate::program::settings::{SettingFlags, Settings};
 
 /// A group: its name, which is that of its folder in the corpus, and its readers.
 pub(crate) struct Group {
@@ -107,6 +121,10 @@ static TASKS: LazyLock<TaskSet> = LazyLock::new(|| {
     TaskSet::read(&file("three.jsonl", lines)).expect("three tasks").set
 });
 
+/// Requests of a batch.
+static SAMPLING: Requested =
+    Requested { model: String::new(), max_tokens: 8, temperature: 0.0, stop: Vec::new() };
+
 fn tasks(bytes: &[u8]) {
     let path = file("input.jsonl", bytes);
     if let Ok(reading) = TaskSet::read(&path) {
@@ -123,6 +141,7 @@ fn tasks(bytes: &[u8]) {
         let _ = found.to_record();
     }
     let _ = lengths::lengths(&path, None, &Tokenizer::words());
+    let _ = convert::requests(&path, &SAMPLING, &mut |_| Ok(()));
     for to in Format::ALL {
         let _ = convert::tasks(&path, to, None, &mut |_| Ok(()));
     }
@@ -143,7 +162,24 @@ fn of_predictions(bytes: &[u8]) {
     let _ = executed::read_executed(&path, "input");
     let _ = TestMap::read(&path, tasks);
     let _ = (read_fragments(&path), read_shown(&path));
-    let _ = (label::signals(&path, tasks), manifest::read_beside(&path));
+    if let Ok(mut signals) = label::signals(&path, tasks) {
+        let _ = label::entropies(&path, tasks, &mut signals);
+        let _ = label::probabilities(&path, tasks, &mut signals);
+    }
+    let settings = LmEvalSettings {
+        tasks,
+        bodies: FunctionBodies::default(),
+        metrics: &[Metric::RepoCoder],
+        name: None,
+        max_tokens: 8,
+        stop: &[],
+        ending: Ending::AsIs,
+    };
+    let _ = (lm_eval(&path, &settings), made_with(&path));
+    let described = file("described.jsonl", bytes);
+    let _ = std::fs::write(manifest::beside(&described), bytes);
+    let _ = (manifest::read_beside(&described), manifest::check_beside(&described));
+    let _ = executed::is_of(&described, &path);
     for to in TargetFormat::ALL {
         if let TargetFormat::Records(kind) = to {
             let _ = convert::predictions(&path, kind, Some(tasks), &mut |_| Ok(()));
@@ -167,12 +203,74 @@ fn labels(bytes: &[u8]) {
     }
     let _ = LatencyModel::read(&path, Some(&path), None);
     let _ = convert::labels(&path, &mut |_| Ok(()));
+    let [base, augmented] = &*PREDICTED;
+    let judging = JudgeSettings {
+        instances: &path,
+        base,
+        augmented,
+        prompts: None,
+        probabilities: None,
+        samples: None,
+        model: Some("m"),
+        by: JudgedBy::Usual,
+        recipe: None,
+        threshold: 0.0,
+    };
+    let _ = label::judge(&judging, &mut |_| Ok(()));
+    let (settings, encoder) = &*VERBALIZING;
+    let _ = verbalize(&path, encoder, settings, &FOLDER.join("sequences"));
+    let journal = file("journal.jsonl", bytes);
+    let _ = label::collect(&drawn_from(&RAW, Some(&journal)), &mut |_| Ok(()));
 }
+
+/// Drawing from raw repositories.
+fn drawn_from<'a>(from: &'a Repositories, journal: Option<&'a Path>) -> CollectSettings<'a> {
+    static DRAWN: LazyLock<(Filter, Drawing)> =
+        LazyLock::new(|| (Filter::none(), Drawing::paper(InstanceKind::Function)));
+    let (filter, drawing) = &*DRAWN;
+    let format = RecordFormat::Labels;
+    CollectSettings { from, shard: Shard::WHOLE, filter, drawing, format, journal }
+}
+
+/// Predictions without and with retrieval of a label.
+static PREDICTED: LazyLock<[PathBuf; 2]> = LazyLock::new(|| {
+    [("base.jsonl", "    return y"), ("augmented.jsonl", "    return x")].map(|(name, text)| {
+        let line = format!("{{\"task_id\": \"a/1\", \"pred\": [\"{text}\"]}}\n");
+        file(name, line.as_bytes())
+    })
+});
+
+/// A raw repository, which a journal may know.
+static RAW: LazyLock<Repositories> = LazyLock::new(|| {
+    let raw = include_bytes!("../corpus/repositories/drawn.jsonl");
+    Repositories::Raw(file("drawn.jsonl", raw), Vec::new())
+});
+
+/// Training sequences of a model whose tokenizer has the tokens of its style.
+static VERBALIZING: LazyLock<(VerbalizeSettings, Encoder)> = LazyLock::new(|| {
+    let style: Style = "starcoder".parse().expect("a style");
+    let frame = style::DecisionFrame::of(&style, None, None).expect("its frame");
+    let tokenizer = include_bytes!("../../tests/fixtures/tokenizers/starcoder.json");
+    let path = file("starcoder.json", tokenizer);
+    let encoder = Encoder::open(&path, &frame.specials()).expect("a tokenizer");
+    let settings = VerbalizeSettings {
+        frame,
+        max_tokens: 64,
+        max_cross_file_tokens: 16,
+        end: None,
+        lambda: 1.0,
+        held_out: Proportions { validation: 0.0, test: 0.5 },
+        seed: 0,
+    };
+    (settings, encoder)
+});
 
 fn repositories(bytes: &[u8]) {
     let (path, out) = (file("input.tar", bytes), FOLDER.join("out"));
     let _ = convert::to_folders(&path, &out);
     let _ = std::fs::remove_dir_all(&out);
+    let raw = Repositories::Raw(path.clone(), Vec::new());
+    let _ = label::fingerprint(&drawn_from(&raw, None));
     for to in [RecordKind::Package, RecordKind::RawRepository] {
         let _ = convert::records(&path, to, &mut |_| Ok(()));
     }
@@ -207,6 +305,10 @@ fn vectors(bytes: &[u8]) {
 
 fn settings(bytes: &[u8]) {
     let path = file("input.toml", bytes);
+    let flags = [("config", vec![path.to_string_lossy().into_owned()])];
+    if let Ok(settings) = Settings::resolve(&SettingFlags::of(flags)) {
+        let _ = (settings.lines(), settings.of_functions().lines());
+    }
     if let Ok(style) = Style::open(&path) {
         let context = repoformer::task::cross_file::CrossFile {
             text: "# b = 2\n".into(),
@@ -292,6 +394,13 @@ fn answers(bytes: &[u8]) {
             let _ = repoformer::complete::batch::Response::read(Path::new("b"), at.line, &object);
         }
     }
+    let (completion, prompts) = &*BATCH;
+    if let Some(server) = &completion.server {
+        file("batch-journal.jsonl", b"");
+        let _ = read_batch(&[file("batch.jsonl", bytes)], prompts, completion);
+        let _ = std::fs::write(&server.journal, bytes);
+        let _ = write_batch(prompts, completion);
+    }
     let head = |kind: &str| {
         let length = bytes.len();
         format!(
@@ -317,12 +426,50 @@ fn answers(bytes: &[u8]) {
         *next = response;
     }
     let _ = Completer::new(&SERVER).ask(&asking, "x", enough);
+    if bytes.starts_with(b"data:") {
+        return;
+    }
+    let _ = NextToken::find(&SERVER, "m", "<cc>");
+    let token = NextToken { text: "<cc>".into(), id: 3 };
+    let _ = Prober::new(&SERVER, "m", &token).ask("x");
+    let vectors = FOLDER.join("m.vectors");
+    let _ = std::fs::remove_file(&vectors);
+    if let Ok(mut store) = VectorStore::open(&vectors, "m") {
+        let _ = Embedder::new(SERVER.clone(), "m").embed(["a", "b"], &mut store);
+    }
 }
+
+/// A prompt whose answer a batch may hold.
+static BATCH: LazyLock<(Completion, Vec<PromptText>)> = LazyLock::new(|| {
+    let server = Server {
+        asking: CompletionRequest::new("m", 4),
+        until: Until::Tokens,
+        journal: FOLDER.join("batch-journal.jsonl"),
+        has_own_journal: true,
+        asked: None,
+    };
+    let server = Some(server);
+    let completion = Completion { model: "m".into(), max_tokens: 4, max_lines: None, server };
+    let prompt =
+        br#"{"prompt": "x = ", "metadata": {"task_id": "a/0", "ground_truth": "1", "row": 0}}"#;
+    let prompts = PromptText::of_file(&file("prompts.jsonl", prompt)).expect("a prompt");
+    (completion, vec![prompts])
+});
 
 fn compressed(bytes: &[u8]) {
     let path = file("input.gz", bytes);
     let _ = (jsonl::read(&path), jsonl::for_each(&path, |_, _| Ok(())));
 }
+
+/// Where a cache has files without a header of their own.
+const PLACES: [(&str, &str); 6] = [
+    ("journal", "m.jsonl"),
+    ("latency/bench", "rg1-m.jsonl"),
+    ("exec/bench", "results.jsonl"),
+    ("exec/bench", "results.manifest.json"),
+    ("report/bench", "manifest.json"),
+    ("retrieval/bench/rg1", ".r.time.json"),
+];
 
 fn artifacts(bytes: &[u8]) {
     let cache = FOLDER.join("cache");
@@ -339,10 +486,16 @@ fn artifacts(bytes: &[u8]) {
     let _ = artifact::read::<TokenSets>(&path);
     let _ = artifact::read::<Words>(&path);
     let _ = artifact::read::<Matrix>(&path);
+    let _ = artifact::read::<RightContexts>(&path);
     let beside = artifact::header_path(&path.with_extension("jsonl"));
     let lines = path.with_extension("jsonl");
     let _ = (std::fs::write(&beside, bytes), std::fs::write(&lines, bytes));
     let _ = (artifact::read_jsonl(&lines), artifact::parameters(&lines));
+    for (place, name) in PLACES {
+        let folder = cache.join(place);
+        let _ = std::fs::create_dir_all(&folder);
+        let _ = std::fs::write(folder.join(name), bytes);
+    }
     let _ = cache_files(&cache, &CacheSources::default());
     let rows = repoformer::store::parquet::Rows::open(&path);
     let _ = rows.map(|rows| rows.for_each(drop));
@@ -364,6 +517,12 @@ fn sources(bytes: &[u8]) {
     let other = format!("r/b.{extension}");
     let files = vec![source(&name, &text, 0), source(&other, "x = 1\ny = 2\n", 1)];
     let repository = Repository { name: "r".into(), files };
+    let folder = FOLDER.join("repos/r");
+    let _ = std::fs::create_dir_all(&folder);
+    let (own, project) = (folder.join(format!("a.{extension}")), folder.join("pyproject.toml"));
+    let _ = (std::fs::write(&own, bytes), std::fs::write(&project, bytes));
+    let _ = Repository::read(&FOLDER.join("repos"), "r", language);
+    let _ = (default_test_command(&folder), std::fs::remove_file(&own));
     if let Some(syntax) = Syntax::parse(&text, language) {
         let _ = (syntax.imports(), syntax.comments(), syntax.functions(), syntax.scopes());
     }

@@ -6,6 +6,7 @@
 #![allow(clippy::print_stdout, clippy::print_stderr)] // a program
 
 mod memory;
+mod program;
 mod readers;
 
 use std::path::Path;
@@ -13,6 +14,8 @@ use std::process::{Child, Command, ExitCode};
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
+// Their paths in the program.
+use program::{bars, commands, near_files, output};
 use readers::{FOLDER, GROUPS, Group};
 
 /// Processor seconds that reading one input may take.
@@ -111,12 +114,12 @@ fn processor_seconds() -> f64 {
     fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<f64>().ok()).sum::<f64>() / 100.0
 }
 
-/// Contents of a group's files, those of the sample sources of every language included.
+/// Contents of a group's files: its own, and those in the folders that `fuzz/seeds` has for it.
 fn seeds(group: &str) -> Vec<Vec<u8>> {
     let project = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let samples = project.join("tests/fixtures/languages");
-    let own = project.join("fuzz/corpus").join(group);
-    let folders = if group == "sources" { vec![own, samples] } else { vec![own] };
+    let others = include_str!("../seeds").lines().filter_map(|line| line.split_once(' '));
+    let others = others.filter(|(of, _)| *of == group).map(|(_, folder)| project.join(folder));
+    let folders: Vec<_> = others.chain([project.join("fuzz/corpus").join(group)]).collect();
     let entries =
         folders.iter().flat_map(|folder| walkdir::WalkDir::new(folder).sort_by_file_name());
     let files = entries.map(|entry| entry.expect("a file of the corpus"));
