@@ -442,6 +442,34 @@ fn files_are_read_and_written_in_one_place() {
     assert!(elsewhere.is_empty(), "call `store::files`, or say why not here: {elsewhere:?}");
 }
 
+/// Packages of a lock file: name and version, with what each depends on.
+fn locked(path: &str) -> BTreeMap<(String, String), BTreeSet<String>> {
+    let text = fs::read_to_string(root().join(path)).unwrap();
+    let lock: toml::Table = text.parse().unwrap();
+    let package = |package: &toml::Value| {
+        let field = |name: &str| package[name].as_str().unwrap().to_owned();
+        let names = package.get("dependencies").and_then(toml::Value::as_array).into_iter();
+        let names = names.flatten().map(|name| name.as_str().unwrap().to_owned());
+        ((field("name"), field("version")), names.collect())
+    };
+    lock["package"].as_array().unwrap().iter().map(package).collect()
+}
+
+/// Its lock was an older one, with which it was not built (`--locked`), and with other versions.
+#[test]
+fn the_fuzzer_has_our_packages_in_our_versions() {
+    let (ours, fuzzers) = (locked("Cargo.lock"), locked("fuzz/Cargo.lock"));
+    let own = ["arbitrary", "libfuzzer-sys", "repoformer-fuzz"];
+    let others: Vec<_> = fuzzers.keys().filter(|package| !ours.contains_key(*package)).collect();
+    assert!(others.iter().all(|(name, _)| own.contains(&name.as_str())), "{others:?}");
+    let this = ("repoformer".to_owned(), env!("CARGO_PKG_VERSION").to_owned());
+    let manifest: toml::Table =
+        fs::read_to_string(root().join("Cargo.toml")).unwrap().parse().unwrap();
+    let for_tests = manifest["dev-dependencies"].as_table().unwrap();
+    let missing: Vec<_> = ours[&this].difference(&fuzzers[&this]).collect();
+    assert!(missing.iter().all(|name| for_tests.contains_key(*name)), "{missing:?}");
+}
+
 /// Names that a file's inner modules and macros take from `super` belong to the file itself.
 fn lift_inner_modules(text: String) -> String {
     let mut lifted = String::with_capacity(text.len());
