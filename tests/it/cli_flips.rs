@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::server::{Request, completion, server};
 use crate::support::{Place, Ran, jsonl, judge, task};
@@ -184,6 +184,7 @@ fn in_cache(path: &str) -> Option<&'static str> {
     let header = path.ends_with(".header.json");
     Some(match stage {
         "window" => "windows",
+        "vector" if path.contains("/dense/") => "dense vectors",
         "vector" => "vectors",
         "retrieval" if path.ends_with(".time.json") => "times of searches",
         "retrieval" => "retrieval",
@@ -205,7 +206,7 @@ fn in_cache(path: &str) -> Option<&'static str> {
 }
 
 fn is_time(path: &str) -> bool {
-    path.contains("/latency/") || path.ends_with(".time.json")
+    path.contains("/latency/") || path.ends_with(".time.json") || path.ends_with(".times.jsonl")
 }
 
 #[test]
@@ -216,6 +217,39 @@ fn a_run_notices_flips_in_all_that_it_left() {
     run(&place).done();
     let again = Again { place: &place, run: Box::new(run), kind: in_cache, is_measured: is_time };
     again.check();
+}
+
+/// Chunks with right contexts, and vectors of a server, whose store is read where vectors are made again.
+#[test]
+fn a_run_of_chunks_notices_flips_in_all_that_it_left() {
+    let place = Place::new();
+    let (url, _) = server(|request: &Request| {
+        let vector = |(index, text): (usize, &Value)| {
+            let count = |letter| 1 + text.as_str().unwrap().matches(letter).count();
+            let counts = ["a", "e", "m", "t"].map(count);
+            json!({"index": index, "embedding": counts})
+        };
+        let texts = request.body["input"].as_array().unwrap();
+        let data: Vec<Value> = texts.iter().enumerate().map(vector).collect();
+        ("200 OK".into(), json!({ "data": data }).to_string())
+    });
+    let args = [
+        "--mode", "none,rg1", "--unit", "chunks", "--vectorizer", "dense", "--endpoint", &url,
+        "--embedding-model", "letters", "--chunk-size", "5", "--chunk-stride", "5",
+        "--query-lines", "5", "--format", "json",
+    ];
+    let run = |place: &Place| place.stage(&[&["run"], &args[..]].concat());
+    run(&place).done();
+    let kind = |path: &str| in_cache(path).filter(|kind| *kind != "dense vectors");
+    Again { place: &place, run: Box::new(run), kind, is_measured: is_time }.check();
+
+    let run = |place: &Place| {
+        std::fs::remove_dir_all(place.path("cache/vector/repos")).unwrap();
+        std::fs::remove_dir_all(place.path("cache/vector/tasks")).unwrap();
+        place.stage(&[&["vectorize"], &args[..args.len() - 2]].concat())
+    };
+    let kind = |path: &str| in_cache(path).filter(|kind| *kind == "dense vectors");
+    Again { place: &place, run: Box::new(run), kind, is_measured: is_time }.check();
 }
 
 /// A run with a server, whose predictions are made again from the journal.
