@@ -116,7 +116,14 @@ class Handler(http.server.BaseHTTPRequestHandler):
         self.answer(404, {"error": {"message": "no such page"}})
 
     def do_POST(self):
-        body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+        text, length = b"", int(self.headers["Content-Length"])
+        try:
+            text = self.rfile.read(length)
+        except OSError:
+            pass
+        if len(text) < length:
+            return  # whoever asked was killed
+        body = json.loads(text)
         if self.path.endswith("/embeddings"):
             vector = lambda text: [1 + text.count(letter) for letter in "aemnrstv"]
             data = [{"index": n, "embedding": vector(text)} for n, text in enumerate(body["input"])]
