@@ -16,9 +16,10 @@ for group in "${groups[@]}"; do
   found=fuzz/found/$group
   mkdir -p "$found"
   log=$found.log
+  longest=$(sed -n "s/.*name: \"$group\", longest: \([0-9< ]*\),.*/\1/p" fuzz/src/readers.rs)
   mapfile -t seeds < <(echo "fuzz/corpus/$group" && awk -v group="$group" '$1 == group { print $2 }' fuzz/seeds)
   READERS=$group nice "$target/debug/repoformer-fuzz" -timeout=5 -rss_limit_mb=2048 -max_total_time="$seconds" \
-    -print_final_stats=1 -artifact_prefix="$found-" "$found" "${seeds[@]}" >"$log" 2>&1 &
+    -max_len="$((longest))" -print_final_stats=1 -artifact_prefix="$found-" "$found" "${seeds[@]}" >"$log" 2>&1 &
   process=$!
   wait "$process" || failed=1
   rm -rf "/dev/shm/repoformer-fuzz-$process"

@@ -17,19 +17,21 @@ use repoformer::endpoint::{ConnectionSettings, Endpoint};
 use repoformer::evaluate::conditions::made_with;
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::postprocess::{FunctionBodies, Recipe};
+use repoformer::evaluate::score::Scoring;
 use repoformer::evaluate::{comparison, executed, pairs, predictions};
 use repoformer::execute::{Log, Runner, TestMap, default_test_command, guard::RunOutcome, judge};
 use repoformer::formats::convert::lm_eval::{LmEvalSettings, lm_eval};
 use repoformer::formats::convert::{self, TargetFormat};
 use repoformer::formats::{lengths, validate};
 use repoformer::pipeline::{
-    CacheSources, Completion, PromptText, RightContexts, Server, Until, cache_files, read_batch,
-    write_batch,
+    CacheSources, Completion, Experiment, Layout, Notice, PromptLayout, PromptSettings, PromptText,
+    RetrievalSettings, RightContexts, Server, Until, cache_files, decision_latencies, latencies,
+    read_batch, search_time, write_batch,
 };
 use repoformer::prompt::shown::{read_fragments, read_shown};
 use repoformer::prompt::style::{self, Parts, Style};
 use repoformer::prompt::{Budget, Builder, BuilderSettings};
-use repoformer::repository::corpus::{Repository, SourceFile};
+use repoformer::repository::corpus::{Repository, SourceFile, Walk};
 use repoformer::repository::fragment::{ChunkShape, Cut, RepoFragments, WindowShape};
 use repoformer::repository::record::PythonFile;
 use repoformer::retrieve::dense::{self, Embedder, EmbeddingTimes, Matrix, VectorStore};
@@ -63,7 +65,7 @@ use crate::program::settings::{SettingFlags, Settings};
 pub(crate) struct Group {
     /// Name.
     pub(crate) name: &'static str,
-    /// Longest input that the fuzzer tries.
+    /// Longest input that the fuzzer tries; `scripts/fuzz.sh` reads it here.
     pub(crate) longest: usize,
     /// Gives bytes to the readers.
     pub(crate) read: fn(&[u8]),
@@ -79,7 +81,7 @@ pub(crate) const GROUPS: [Group; 11] = [
     Group { name: "vectors", longest: 1 << 14, read: vectors },
     Group { name: "settings", longest: 1 << 12, read: settings },
     Group { name: "answers", longest: 1 << 14, read: answers },
-    Group { name: "compressed", longest: 1 << 17, read: compressed },
+    Group { name: "compressed", longest: 1 << 11, read: compressed },
     Group { name: "artifacts", longest: 1 << 16, read: artifacts },
     Group { name: "sources", longest: 1 << 14, read: sources },
 ];
@@ -462,14 +464,56 @@ fn compressed(bytes: &[u8]) {
 }
 
 /// Where a cache has files without a header of their own.
-const PLACES: [(&str, &str); 6] = [
+const PLACES: [(&str, &str); 4] = [
     ("journal", "m.jsonl"),
-    ("latency/bench", "rg1-m.jsonl"),
     ("exec/bench", "results.jsonl"),
     ("exec/bench", "results.manifest.json"),
     ("report/bench", "manifest.json"),
-    ("retrieval/bench/rg1", ".r.time.json"),
 ];
+
+/// A cache with the times of one repository.
+static EXPERIMENT: LazyLock<Experiment> = LazyLock::new(|| {
+    let (form, query_lines) = (QueryForm::Window, 20);
+    let visibility = Visibility::Guarded(HoleGuard::Strict);
+    let (ranker, vocabulary) = (Ranker::Jaccard, Vocabulary::Words);
+    let search = SearchSettings { ranker, vocabulary, visibility, top_k: 20 };
+    let (align, layout) = (Align::default(), PromptLayout::RepoCoder);
+    let (budget, tokenizer) = (
+        style::Budget { total: 2000, left: None, right: None, cross_file: None },
+        Tokenizer::words(),
+    );
+    Experiment {
+        name: "bench".into(),
+        repos_dir: PathBuf::new(),
+        repositories: vec!["r".into()],
+        tasks: None,
+        layout: Layout {
+            cache: FOLDER.join("cache"),
+            benchmark: "bench".into(),
+            language: Language::Python,
+            cut: Cut::Windows(WindowShape::default()),
+            form,
+            query_lines,
+            ranker: search.ranker.to_string(),
+            vectors: search.vectors_name(),
+            align: align.to_string(),
+            style: "repocoder".into(),
+            top_k: 20,
+            iteration: 1,
+        },
+        walk: Walk::default(),
+        retrieval: RetrievalSettings {
+            form,
+            query_lines,
+            search,
+            dense: None,
+            notice: Notice::default(),
+        },
+        prompts: PromptSettings { align, most: 10, full_paths: false, layout, budget, tokenizer },
+        scoring: Scoring::of(&[], &[]),
+        plan: None,
+    }
+});
 
 fn artifacts(bytes: &[u8]) {
     let cache = FOLDER.join("cache");
@@ -496,6 +540,17 @@ fn artifacts(bytes: &[u8]) {
         let _ = std::fs::create_dir_all(&folder);
         let _ = std::fs::write(folder.join(name), bytes);
     }
+    let (layout, mode) = (&EXPERIMENT.layout, Mode::LeftContext);
+    for path in [
+        layout.latency(mode, "m"),
+        layout.decision_latency(Mode::Without, "m"),
+        layout.search_time(mode, "r"),
+    ] {
+        let _ = path.parent().map(std::fs::create_dir_all);
+        let _ = std::fs::write(path, bytes);
+    }
+    let _ = (latencies(&EXPERIMENT, mode, "m"), decision_latencies(&EXPERIMENT, "m"));
+    let _ = search_time(&EXPERIMENT, mode);
     let _ = cache_files(&cache, &CacheSources::default());
     let rows = repoformer::store::parquet::Rows::open(&path);
     let _ = rows.map(|rows| rows.for_each(drop));
