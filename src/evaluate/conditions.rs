@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::origin::Origin;
+use crate::error::Result;
 use crate::store::artifact::parameters;
 
 /// Settings of completions that a comparison holds fixed, as headers name them. The model is none of them: models are what is
@@ -18,15 +19,17 @@ const REPEATED: [&str; 6] =
 
 /// Reads with which parameters predictions were made: from their header, else from what their records say; empty where neither
 /// says.
-pub fn made_with(path: &Path) -> BTreeMap<String, String> {
-    let recorded = parameters(path);
+///
+/// # Errors
+/// They or their header cannot be read.
+pub fn made_with(path: &Path) -> Result<BTreeMap<String, String>> {
+    let recorded = parameters(path)?;
     if !recorded.is_empty() || !path.is_file() {
-        return recorded;
+        return Ok(recorded);
     }
-    // The reader of its predictions reports a file that cannot be read.
-    let mut said = Origin::read(path).map(|origin| origin.settings()).unwrap_or_default();
+    let mut said = Origin::read(path)?.settings();
     said.retain(|name, _| REPEATED.contains(&name.as_str()));
-    said
+    Ok(said)
 }
 
 /// Conditions of one system, as far as they are known, by name.
@@ -112,7 +115,7 @@ mod tests {
         let made = |temperatures: &[f64]| {
             std::fs::write(&path, temperatures.iter().copied().map(line).collect::<String>())
                 .unwrap();
-            made_with(&path)
+            made_with(&path).unwrap()
         };
         let greedy = made(&[0.0, 0.0]);
         assert_eq!(

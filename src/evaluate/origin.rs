@@ -1,6 +1,7 @@
 //! How predictions, prompts and probabilities were made, as far as their files say.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
@@ -94,10 +95,16 @@ impl Origin {
     /// It cannot be read.
     pub(crate) fn read(path: &Path) -> Result<Self> {
         let mut origin = Self { path: path.to_owned(), said: BTreeMap::new() };
-        if let Ok(header) = artifact::read_jsonl_header(path) {
-            for name in OF_HEADER {
-                origin.add(name, header.identity.parameters.get(name).cloned());
+        match artifact::read_jsonl_header(path) {
+            Ok(header) => {
+                for name in OF_HEADER {
+                    origin.add(name, header.identity.parameters.get(name).cloned());
+                }
             }
+            Err(Error::Io { reason, .. }) if reason.kind() == ErrorKind::NotFound => {}
+            Err(error @ Error::Io { .. }) => return Err(error),
+            // Not the artifact of its header.
+            Err(_) => {}
         }
         let mut reader = jsonl::Reader::open(path)?;
         while let Some((at, bytes)) = reader.next_record()? {

@@ -1,5 +1,6 @@
 //! `search`: queries × fragments → retrieval results.
 
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
@@ -11,7 +12,7 @@ use super::fragments::OpenFragments;
 use super::stage::{Rebuilt, StageReport, Step, Unread, check_input, for_each_repository, remove};
 use super::vectorize::UnreadVectors;
 use super::window::open_queries;
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::retrieve::vector::TokenSets;
 use crate::retrieve::{Mode, Queries, QueryVectors, RepositoryIndex, Retrieval};
 use crate::store::artifact::{Header, Identity, Payload, write_file};
@@ -216,7 +217,7 @@ fn forget_damaged_time(
     repository: &str,
 ) -> Result<()> {
     let path = experiment.layout.search_time(mode, repository);
-    let Ok(json) = files::read(&path) else { return Ok(()) };
+    let Some(json) = read_time(&path)? else { return Ok(()) };
     if check(&json) != Seal::Broken && serde_json::from_slice::<SearchTime>(&json).is_ok() {
         return Ok(());
     }
@@ -270,20 +271,24 @@ pub(super) fn time_each(
     Ok(times)
 }
 
+/// The file of a search's time; `None` where there is none.
+fn read_time(path: &Path) -> Result<Option<Vec<u8>>> {
+    files::read_if_there(path).map_err(|e| Error::reading(path, "read this time of a search", e))
+}
+
 /// Time that the searches of a mode took in all, as measured when they were made; `None` where that is not known.
-pub fn search_time(experiment: &Experiment, mode: Mode) -> Option<SearchTime> {
-    let of = |repository: &String| -> Option<SearchTime> {
-        let bytes = files::read(experiment.layout.search_time(mode, repository)).ok()?;
-        serde_json::from_slice(&bytes).ok()
-    };
-    let none = SearchTime { with_embedding: true, ..SearchTime::default() };
-    experiment.repositories.iter().map(of).try_fold(none, |sum, time| {
-        let time = time?;
-        Some(SearchTime {
-            queries: sum.queries + time.queries,
-            seconds: sum.seconds + time.seconds,
-            with_embedding: sum.with_embedding
-                && (time.with_embedding || !experiment.ranks_dense()),
-        })
-    })
+///
+/// # Errors
+/// A file of times cannot be read.
+pub fn search_time(experiment: &Experiment, mode: Mode) -> Result<Option<SearchTime>> {
+    let mut sum = SearchTime { with_embedding: true, ..SearchTime::default() };
+    for repository in &experiment.repositories {
+        let bytes = read_time(&experiment.layout.search_time(mode, repository))?;
+        let time = bytes.and_then(|bytes| serde_json::from_slice::<SearchTime>(&bytes).ok());
+        let Some(time) = time else { return Ok(None) };
+        sum.queries += time.queries;
+        sum.seconds += time.seconds;
+        sum.with_embedding &= time.with_embedding || !experiment.ranks_dense();
+    }
+    Ok(Some(sum))
 }

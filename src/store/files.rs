@@ -392,6 +392,14 @@ pub fn read(path: impl AsRef<Path>) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
+/// Reads a whole file; `None` where there is none.
+pub fn read_if_there(path: impl AsRef<Path>) -> io::Result<Option<Vec<u8>>> {
+    match read(path) {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        read => read.map(Some),
+    }
+}
+
 /// Reads a whole file of UTF-8.
 pub fn read_to_string(path: impl AsRef<Path>) -> io::Result<String> {
     let invalid =

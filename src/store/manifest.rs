@@ -115,7 +115,7 @@ fn digest_of(path: &Path) -> Result<Content> {
 /// Reads the manifest beside a file, as [`read`] does.
 ///
 /// # Errors
-/// It is damaged.
+/// It is damaged or cannot be read.
 pub fn read_beside(path: &Path) -> Result<Map<String, Value>> {
     read(&beside(path))
 }
@@ -123,11 +123,11 @@ pub fn read_beside(path: &Path) -> Result<Map<String, Value>> {
 /// Reads a manifest; it is empty where there is none of this program.
 ///
 /// # Errors
-/// It is damaged.
+/// It is damaged or cannot be read.
 pub fn read(manifest: &Path) -> Result<Map<String, Value>> {
-    let Ok(text) = files::read(manifest) else {
-        return Ok(Map::new());
-    };
+    let text = files::read_if_there(manifest)
+        .map_err(|e| Error::reading(manifest, "read this manifest", e))?;
+    let Some(text) = text else { return Ok(Map::new()) };
     seal::check_document(manifest, &text)?;
     let tool = concat!("\"tool\": \"", env!("CARGO_PKG_NAME"), "\"");
     let is_own = || memchr::memmem::find(&text, tool.as_bytes()).is_some();

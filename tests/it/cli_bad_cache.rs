@@ -177,3 +177,33 @@ fn each_missing_file_is_made_again_alone() {
         assert_same(&place.files("cache"), &wanted);
     }
 }
+
+/// Found by faults of each call: a time, a header or a manifest that is there and cannot be read was taken for none, and the result
+/// lacked what it says, without a word. A folder in its place cannot be read either.
+#[cfg(unix)]
+#[test]
+fn what_lies_beside_a_file_is_read_or_its_reader_stops() {
+    let place = Place::new();
+    place.stage(&["run", "--mode", "none,rg1"]).done();
+    let predictions = place.named("cache/predictions/tasks", "rg1");
+    let beside = |path: &str, begin: &str, end: &str| {
+        let (folder, name) = path.rsplit_once('/').unwrap_or((".", path));
+        format!("{folder}/{begin}{}{end}", name.rsplit_once('.').unwrap().0)
+    };
+    let header = beside(&predictions, ".", ".header.json");
+    let time = "cache/retrieval/tasks/rg1/.alpha_ws20_slice2.one-gram.top20.time.json";
+    let scores = ["eval", "--predictions", &predictions, "--per-task", "--format", "jsonl"];
+    place.stage(&[&scores[..], &["-o", "a.jsonl"]].concat()).done();
+    let unreadable = |path: &str, stops: &dyn Fn() -> Ran| {
+        let bytes = std::fs::read(place.path(path)).unwrap();
+        std::fs::remove_file(place.path(path)).unwrap();
+        std::fs::create_dir(place.path(path)).unwrap();
+        stops().says(&[path.trim_start_matches("./")]);
+        std::fs::remove_dir(place.path(path)).unwrap();
+        place.write(path, bytes);
+    };
+    unreadable(time, &|| place.stage(&["run", "--mode", "none,rg1"]).failed());
+    unreadable(time, &|| place.stage(&["search", "--mode", "rg1"]).partly());
+    unreadable(&header, &|| place.stage(&scores).failed());
+    unreadable("a.jsonl.manifest.json", &|| place.run(&["compare", "a.jsonl", "a.jsonl"]).failed());
+}

@@ -128,10 +128,15 @@ pub fn header_path(path: &Path) -> PathBuf {
 }
 
 /// Parameters recorded for a JSONL artifact, by name; empty for a file without a header.
-pub fn parameters(path: &Path) -> std::collections::BTreeMap<String, String> {
-    let text = files::read(header_path(path)).unwrap_or_default();
-    let header = serde_json::from_slice::<Header>(&text).ok();
-    header.map_or_else(Default::default, |header| header.identity.parameters)
+///
+/// # Errors
+/// There is a header, and it cannot be read.
+pub fn parameters(path: &Path) -> Result<std::collections::BTreeMap<String, String>> {
+    let beside = header_path(path);
+    let text = files::read_if_there(&beside)
+        .map_err(|e| Error::reading(&beside, "open this header", e))?;
+    let header = serde_json::from_slice::<Header>(&text.unwrap_or_default()).ok();
+    Ok(header.map_or_else(Default::default, |header| header.identity.parameters))
 }
 
 /// Reads only an artifact's header.

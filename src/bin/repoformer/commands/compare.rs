@@ -174,10 +174,10 @@ impl Scorer {
         let scoring = scoring(&self.settings, experiment, &[Metric::RepoCoder])?;
         let evaluation = evaluate(experiment, &path, &scoring, Missing::Skip)?;
         output::problems(&evaluation.problems);
-        warn_of_ends(&path, &scoring);
+        warn_of_ends(&path, &scoring)?;
         let scores = evaluation.scores?;
         let mut side = PerTask::new(given);
-        side.conditions = Conditions::of_predictions(&made_with(&path));
+        side.conditions = Conditions::of_predictions(&made_with(&path)?);
         for (metric, recipe) in scoring.recipes() {
             side.conditions.set_cut(metric.name(), recipe);
         }

@@ -199,12 +199,12 @@ fn of_predictions(
 ) -> Result<(Vec<Named>, Vec<String>)> {
     let mut of_file = |name: String, path: &Path, folder: Option<PathBuf>| {
         manifest.input(&format!("predictions.{name}"), path)?;
-        let made_with = made_with(path);
+        let made_with = made_with(path)?;
         if !made_with.is_empty() {
             manifest.setting(&format!("predictions.{name}"), json!(made_with));
         }
         let evaluation = score(experiment, path, judging)?;
-        warn_of_ends(path, &judging.scoring);
+        warn_of_ends(path, &judging.scoring)?;
         if let Some(folder) = folder {
             let mut own = judging.manifest();
             if let Some(tasks) = &experiment.tasks {
@@ -240,7 +240,7 @@ fn of_predictions(
                 output::problems(&[error]);
             }
         }
-        let mut known = Conditions::of_predictions(&made_with(&path));
+        let mut known = Conditions::of_predictions(&made_with(&path)?);
         known.set_samples(one.1.samples());
         conditions.push(known);
         named.push(one);
@@ -263,8 +263,8 @@ fn of_predictions(
 }
 
 /// Warns of completions that ended after the target's lines, where a cut may look at more.
-pub(crate) fn warn_of_ends(path: &Path, scoring: &Scoring) {
-    let is_short = made_with(path).get("until").is_some_and(|until| until == Until::Lines.name());
+pub(crate) fn warn_of_ends(path: &Path, scoring: &Scoring) -> Result<()> {
+    let is_short = made_with(path)?.get("until").is_some_and(|until| until == Until::Lines.name());
     let longer = scoring.recipes().find(|(_, recipe)| !recipe.is_of_lines());
     if let Some((metric, recipe)) = longer.filter(|_| is_short) {
         output::warning_once(&format!(
@@ -273,6 +273,7 @@ pub(crate) fn warn_of_ends(path: &Path, scoring: &Scoring) {
             path.display()
         ));
     }
+    Ok(())
 }
 
 /// Warns of uneven numbers of samples, as a file appended to itself may have them.

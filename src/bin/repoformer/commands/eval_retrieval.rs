@@ -167,7 +167,7 @@ fn measure(experiment: &Experiment, args: &EvalArgs, settings: &Settings) -> Res
     report.merge(pipeline::vectorize_queries(experiment, &modes)?);
     report.merge(pipeline::search(experiment, &modes)?);
     output::report(&format!("search {} {form}", search.ranker), &report);
-    let time = pipeline::search_time(experiment, mode);
+    let time = pipeline::search_time(experiment, mode)?;
     Ok(Row {
         ranker: search.ranker.to_string(),
         query: form,

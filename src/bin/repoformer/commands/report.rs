@@ -239,11 +239,11 @@ pub(super) fn make(
             ));
         }
         let made_as = source.made_as.as_ref().unwrap_or(&source.predictions);
-        warn_of_ends(made_as, &making.scoring);
-        let mut known = Conditions::of_predictions(&made_with(made_as));
+        warn_of_ends(made_as, &making.scoring)?;
+        let mut known = Conditions::of_predictions(&made_with(made_as)?);
         known.set_samples(evaluation.scores.as_ref().map_or(0, Scores::samples));
         conditions.push((source.name.clone(), known));
-        let mut settings = settings_of(made_as, source.prompts.as_deref());
+        let mut settings = settings_of(made_as, source.prompts.as_deref())?;
         if let Some(rows) = &source.retrieved {
             settings.insert(0, ("policy".into(), source.name.clone()));
             settings.push(("retrieved-for".into(), rows.len().to_string()));
@@ -280,13 +280,13 @@ pub(super) fn make(
 }
 
 /// Parameters of a system, from its cached artifacts.
-fn settings_of(predictions: &Path, prompts: Option<&Path>) -> Vec<(String, String)> {
-    let mut settings = prompts.map(parameters).unwrap_or_default();
-    settings.extend(parameters(predictions));
+fn settings_of(predictions: &Path, prompts: Option<&Path>) -> Result<Vec<(String, String)>> {
+    let mut settings = prompts.map(parameters).transpose()?.unwrap_or_default();
+    settings.extend(parameters(predictions)?);
     settings.remove("benchmark");
     let no_limit = usize::MAX.to_string();
     let shown = |value: String| if value == no_limit { "all".into() } else { value };
-    settings.into_iter().map(|(name, value)| (name, shown(value))).collect()
+    Ok(settings.into_iter().map(|(name, value)| (name, shown(value))).collect())
 }
 
 /// Results of a system's unit tests by row, from a file.

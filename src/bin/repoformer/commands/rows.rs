@@ -112,7 +112,7 @@ impl Row {
         let row = Self {
             is_always: matches!(mode, Mode::LeftContext | Mode::Given),
             prompts: Some(prompt_totals(experiment, mode)?),
-            time: pipeline::search_time(experiment, mode).filter(|_| mode.retrieves()),
+            time: pipeline::search_time(experiment, mode)?.filter(|_| mode.retrieves()),
             ..Self::new(experiment, name, scores, resampling)
         };
         if completion.is_embedded() {

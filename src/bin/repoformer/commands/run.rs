@@ -180,7 +180,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
                 continue;
             }
             let predictions = experiment.layout.predictions(mode, &completion.model);
-            warn_of_ends(&predictions, &experiment.scoring);
+            warn_of_ends(&predictions, &experiment.scoring)?;
             let row = Row::of(&experiment, mode, &completion, scores, &resampling)?;
             let row = row.tested(tests.of_mode(&experiment, mode, &completion)?);
             // What policies trade is seen beside what each mode takes.

@@ -77,7 +77,7 @@ pub(super) fn samples(
         let path = cached_predictions(experiment, mode, &completion)?;
         named.push((mode.to_string(), read(mode.name(), &path)?));
         // Pass rates are over all samples, however many.
-        conditions.push((mode.name(), Conditions::of_predictions(&made_with(&path))));
+        conditions.push((mode.name(), Conditions::of_predictions(&made_with(&path)?)));
     }
     let conditions: Vec<_> = conditions.iter().map(|(name, known)| (*name, known)).collect();
     let differences = differences(&conditions);

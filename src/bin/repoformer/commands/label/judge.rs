@@ -143,7 +143,7 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
         let own = Postprocess::Own { function_bodies: false };
         let postprocess = recipe.clone().map_or(own, Postprocess::Same);
         let scoring = Scoring { metrics: vec![metric], postprocess };
-        [&args.base, &args.rag].into_iter().for_each(|path| warn_of_ends(path, &scoring));
+        [&args.base, &args.rag].into_iter().try_for_each(|path| warn_of_ends(path, &scoring))?;
     }
     let judging = JudgeSettings {
         instances: &args.instances,
