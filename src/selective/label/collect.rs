@@ -79,6 +79,8 @@ pub struct CollectSummary {
     pub known: usize,
     /// Repositories and files that could not be read.
     pub problems: Vec<Error>,
+    /// Digest of all that was read, as [`fingerprint`] returns it for the same.
+    pub drawn_from: String,
 }
 
 /// Draws the instances of all repositories that pass a filter, in the order of the repositories, and passes each record, a line
@@ -90,12 +92,12 @@ pub fn collect(
     collecting: &CollectSettings<'_>,
     emit: &mut dyn FnMut(&str) -> Result<()>,
 ) -> Result<CollectSummary> {
-    let mut collected = CollectSummary::default();
+    let (mut collected, mut hasher) = (CollectSummary::default(), blake3::Hasher::new());
     let mut journal = collecting.journal.map(Journal::open).transpose()?;
     // How many there are in a raw file is seen by its bytes.
     let work = Work::of("label sample", "repositories", collecting.known_repositories());
     collecting.for_each_batch(&mut |batch| {
-        let drawn = parallel::map(batch, |read| {
+        let drawn: Vec<Result<Drawn>> = parallel::map(batch, |read| {
             let read = read?;
             let name = read.repository.name.clone();
             let matched = collecting.drawing.exclusions.matched(&read.repository);
@@ -107,10 +109,12 @@ pub fn collect(
             let Drawn { name, mut outcome, matched, skipped } = match drawn {
                 Ok(drawn) => drawn,
                 Err(error) => {
+                    hasher.update(error.to_string().as_bytes());
                     collected.problems.push(error);
                     continue;
                 }
             };
+            hasher.update(outcome.key.as_bytes());
             collected.problems.extend(skipped);
             match &mut journal {
                 Some(journal) if journal.knows(&outcome.key) => {
@@ -125,6 +129,7 @@ pub fn collect(
         }
         Ok(())
     })?;
+    collected.drawn_from = hasher.finalize().to_hex().to_string();
     Ok(collected)
 }
 
@@ -251,7 +256,7 @@ impl CollectSettings<'_> {
         said: Option<Facts>,
         journal: Option<&Journal>,
     ) -> RepositoryDraw {
-        let key = journal.map(|_| self.key(&repository, said.as_ref())).unwrap_or_default();
+        let key = self.key(&repository, said.as_ref());
         let mut drawn = RepositoryDraw { key, ..RepositoryDraw::default() };
         if journal.is_some_and(|journal| journal.knows(&drawn.key)) {
             return drawn;

@@ -26,7 +26,7 @@ const REVISION: u32 = 2;
 /// Result of drawing from a repository.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct RepositoryDraw {
-    /// Digest of all that it depends on; empty without a journal.
+    /// Digest of all that it depends on.
     pub(super) key: String,
     /// Reason for its rejection.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -332,8 +332,10 @@ fn a_drawing_goes_on_where_it_was_broken_off() {
         Drawing { is_release: true, ..paper() },
     ] {
         let other = CollectSettings { drawing: &other, ..collecting };
-        assert_eq!(run(&other, usize::MAX).0.unwrap().known, 0);
+        let collected = run(&other, usize::MAX).0.unwrap();
+        assert_eq!(collected.known, 0);
         assert_ne!(fingerprint(&other).unwrap().0, fingerprint(&collecting).unwrap().0);
+        assert_eq!(collected.drawn_from, fingerprint(&other).unwrap().0);
     }
     for other in [
         Filter { files: 1, ..Filter::none() },
@@ -342,8 +344,10 @@ fn a_drawing_goes_on_where_it_was_broken_off() {
         Filter { local_imports: 0.1, ..Filter::none() },
     ] {
         let other = CollectSettings { filter: &other, ..collecting };
-        assert_eq!(run(&other, usize::MAX).0.unwrap().known, 0);
+        let collected = run(&other, usize::MAX).0.unwrap();
+        assert_eq!(collected.known, 0);
         assert_ne!(fingerprint(&other).unwrap().0, fingerprint(&collecting).unwrap().0);
+        assert_eq!(collected.drawn_from, fingerprint(&other).unwrap().0);
     }
     // A file of something else is left as it is.
     std::fs::write(&journal, "mine\n").unwrap();

@@ -137,13 +137,16 @@ fn draw(args: &LabelAllArgs, settings: &Settings, instances: &Path) -> Result<()
         output: instances.to_owned(),
     };
     let (drawn_from, problems) = instances_digest(&drawing, settings)?;
-    let mut manifest = Manifest::new("instances");
-    manifest.setting("kind", args.drawing.kind.clone());
-    manifest.setting("seed", seed(settings)?.to_string());
-    manifest.setting("drawn-from", drawn_from);
-    let (beside, manifest) = (beside(instances), manifest.to_record());
-    let known = read_beside(instances);
-    if let (Ok(known), Ok(wanted)) = (&known, with_output(manifest.clone(), instances))
+    let seed = seed(settings)?.to_string();
+    let manifest = |drawn_from: String| {
+        let mut manifest = Manifest::new("instances");
+        manifest.setting("kind", args.drawing.kind.clone());
+        manifest.setting("seed", seed.clone());
+        manifest.setting("drawn-from", drawn_from);
+        manifest.to_record()
+    };
+    let (beside, known) = (beside(instances), read_beside(instances));
+    if let (Ok(known), Ok(wanted)) = (&known, with_output(manifest(drawn_from), instances))
         && wanted.as_object() == Some(known)
     {
         output::problems(&problems);
@@ -160,6 +163,7 @@ fn draw(args: &LabelAllArgs, settings: &Settings, instances: &Path) -> Result<()
     {
         return Err(anyhow!("{}: cannot remove this file: {e}", beside.display()));
     }
-    draw_instances(&drawing, settings)?;
-    write_manifest_beside(instances, &manifest)
+    // What was read for the digest above need not be what is drawn from.
+    let drawn_from = draw_instances(&drawing, settings)?;
+    write_manifest_beside(instances, &manifest(drawn_from))
 }

@@ -180,7 +180,7 @@ pub(super) fn run(args: &LabelSampleArgs) -> Result<()> {
             "leave it out; it is a setting of the later stages",
         );
     }
-    draw_instances(args, &settings)
+    draw_instances(args, &settings).map(drop)
 }
 
 /// The settings that drawing uses, the first two only with folders.
@@ -247,8 +247,8 @@ pub(super) fn instances_digest(
     Ok(fingerprint(&wanted.collecting(None))?)
 }
 
-/// Draws instances with these settings.
-pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Result<()> {
+/// Draws instances with these settings. Returns the digest of all that they were drawn from.
+pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Result<String> {
     let wanted = Wanted::of(args, settings)?;
     let mut output = RecordsOutput::new(&args.output);
     let journal = journal_beside(&args.output);
@@ -301,7 +301,7 @@ pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Res
         collected.lines as f64 / collected.instances.max(1) as f64,
         repositories(collected.repositories),
     ));
-    Ok(())
+    Ok(collected.drawn_from)
 }
 
 /// File that holds the instances drawn so far, until all are drawn; `None` if the output is not a file.
