@@ -22,8 +22,8 @@ use nix::sys::socket::{
 use nix::sys::stat::Mode;
 use nix::unistd::{User, getegid, geteuid, getuid};
 
-use super::order::{Files, Hidden, RunOrder};
 use super::group;
+use super::order::{Files, Hidden, RunOrder};
 
 /// Why an enclosure was refused: the step and the system's error.
 pub(super) type Refusal = String;
@@ -83,10 +83,7 @@ pub(super) fn mount_view(order: &RunOrder) -> Result<Differences, Refusal> {
     let quiet = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     mount(Some("proc"), "/proc", Some("proc"), quiet, NONE).map_err(at("/proc"))?;
     let (user, group) = outer_user()?;
-    if !bound_processes(order.limits.tasks())
-        && user == 0
-        && !group::is_entered()
-    {
+    if !bound_processes(order.limits.tasks()) && user == 0 && !group::is_entered() {
         open.push("the number of processes is watched, but the system does not bound it".into());
     }
     match &order.files {
