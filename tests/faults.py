@@ -289,7 +289,9 @@ def fail_call(bench, name, command, kind, number):
             wrong = f"exit code {ended}"
         elif ended in (1, 2):
             says = "error:" in said or "warning:" in said or "problem" in said
-            wrong = None if says and names_file(said, fault.group(3)) else f"exit code {ended}, no file named"
+            # Of several faults, the last may be the one that is told.
+            named = any(names_file(said, one.group(3)) for one in FAULT.finditer(said))
+            wrong = None if says and named else f"exit code {ended}, no file named"
         else:
             wrong = f"exit code {ended}"
         if wrong is None:
