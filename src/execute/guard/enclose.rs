@@ -13,6 +13,7 @@ use std::os::unix::ffi::OsStringExt;
 use std::os::unix::fs::symlink;
 use std::path::{Path, PathBuf};
 
+use nix::errno::Errno;
 use nix::fcntl::{OFlag, open};
 use nix::mount::{MsFlags, mount};
 use nix::sched::{CloneFlags, unshare};
@@ -47,7 +48,12 @@ pub(super) fn leave(network: bool) -> Result<(), Refusal> {
 /// Enters new namespaces, among them one of users, as this user and group.
 fn into_namespaces(flags: CloneFlags, user: u32, group: u32) -> Result<(), Refusal> {
     let (own_user, own_group) = (geteuid(), getegid());
-    unshare(flags).map_err(at("namespaces"))?;
+    unshare(flags).map_err(|error| match error {
+        Errno::ENOSPC => {
+            "namespaces: the system's limit is reached (user.max_user_namespaces)".into()
+        }
+        error => format!("namespaces: {error}"),
+    })?;
     let write = |file: &str, text: String| fs::write(file, text).map_err(at(file));
     write("/proc/self/setgroups", "deny".into())?;
     write("/proc/self/uid_map", format!("{user} {own_user} 1"))?;

@@ -82,8 +82,9 @@ pub(super) fn report_execution(
     let judged: Vec<_> = execution.tasks.iter().filter(is_judged).collect();
     let by_output = judged.iter().filter(|of| !of.is_reported).count();
     if by_output > 0 {
-        output::note(format!(
-            "{name}: {by_output} of {} tasks are judged by the exit code and the output of their tests, which a prediction can fake",
+        output::warning(format!(
+            "{name}: {by_output} of {} tasks are judged by the exit code and the output of their tests, which a prediction can fake \
+             (pytest and unittest report their own results where the command keeps PYTHONPATH)",
             judged.len()
         ));
     }
