@@ -1,4 +1,4 @@
-//! What the program reads beside the library: its files of settings. Its modules stand here as they are.
+//! Files of settings, which the program reads beside the library. Its modules stand here as they are.
 
 #![allow(dead_code, unused_imports)] // most of them is for commands
 

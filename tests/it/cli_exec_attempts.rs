@@ -165,7 +165,7 @@ const FAKES: [(&str, &str, &str); 21] = [
     ("search", "attempt.fake_report(attempt.searched)", PASSES),
 ];
 
-/// The same for unittest alone.
+/// More code that fakes its verdict, by unittest alone.
 const OF_UNITTEST: [(&str, &str, &str); 3] = [
     (
         "expected-failure",
@@ -364,7 +364,7 @@ fn a_faked_verdict_of_pytest_does_not_pass() {
     fake(&[&of_both[..], &own].concat(), "python3 -m pytest -q -p no:cacheprovider", "");
 }
 
-/// What programs of Python start is reported, however it is started.
+/// Tests are reported however their interpreter is started.
 #[test]
 #[ignore = "needs python3"]
 fn reports_come_through_wrappers() {

@@ -383,28 +383,6 @@ pub(super) fn tail(text: &str, bytes: usize) -> &str {
     &text[start..]
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn answers_are_hidden_but_for_what_a_command_names() {
-        let answers = [PathBuf::from("/work/repos/demo"), PathBuf::from("/work/tasks.jsonl")];
-        let kept = |command: &str| {
-            let found = hidden(&answers, command).into_iter();
-            found.map(|hidden| hidden.kept).collect::<Vec<_>>()
-        };
-        let nothing: Vec<PathBuf> = Vec::new();
-        assert_eq!(
-            kept("/work/repos/demo2/bin/python -m pytest"),
-            [nothing.clone(), nothing.clone()]
-        );
-        let own = vec![PathBuf::from("/work/repos/demo/.venv")];
-        assert_eq!(kept("'/work/repos/demo/.venv/bin/python' -m pytest"), [own, nothing.clone()]);
-        assert_eq!(kept("cd /work/repos/demo; pytest"), [nothing]);
-    }
-}
-
 #[derive(Debug, Serialize, Deserialize)]
 struct Stamp {
     repository: String,
@@ -438,5 +416,27 @@ impl Stamp {
     fn same_as(&self, other: &Self) -> bool {
         (&self.repository, &self.setup, self.layered)
             == (&other.repository, &other.setup, other.layered)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_hidden_but_for_what_a_command_names() {
+        let answers = [PathBuf::from("/work/repos/demo"), PathBuf::from("/work/tasks.jsonl")];
+        let kept = |command: &str| {
+            let found = hidden(&answers, command).into_iter();
+            found.map(|hidden| hidden.kept).collect::<Vec<_>>()
+        };
+        let nothing: Vec<PathBuf> = Vec::new();
+        assert_eq!(
+            kept("/work/repos/demo2/bin/python -m pytest"),
+            [nothing.clone(), nothing.clone()]
+        );
+        let own = vec![PathBuf::from("/work/repos/demo/.venv")];
+        assert_eq!(kept("'/work/repos/demo/.venv/bin/python' -m pytest"), [own, nothing.clone()]);
+        assert_eq!(kept("cd /work/repos/demo; pytest"), [nothing]);
     }
 }

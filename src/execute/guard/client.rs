@@ -30,7 +30,7 @@ pub struct Enclosure {
     pub filtered: bool,
     /// Parts that are not isolated, and why, in words.
     pub open: Vec<String>,
-    /// What else differs from the system outside, and does no harm.
+    /// Other differences from the system outside, which do no harm.
     pub notes: Vec<String>,
 }
 

@@ -140,7 +140,7 @@ pub struct RunOutcome {
     pub report: Option<Report>,
     /// Parts that could not be enclosed.
     pub open: Vec<String>,
-    /// What else differs from the system that the program runs on.
+    /// Other differences from the system that the program runs on.
     pub notes: Vec<String>,
 }
 
