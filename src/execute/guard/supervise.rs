@@ -255,9 +255,9 @@ impl Started {
             let bytes = bytes_written(order);
             self.disk_full |= bytes.saturating_sub(self.disk_before) >= mega(order.limits.disk_mb);
         }
-        let mut streams_end = Instant::now() + PATIENCE;
-        let kept = last_of(self.output, &mut streams_end);
-        let report = self.report.map(|report| last_of(report, &mut streams_end));
+        let end = Instant::now() + PATIENCE;
+        let kept = last_of(self.output, end);
+        let report = self.report.map(|report| last_of(report, end));
         let collected = order.collect.as_ref().and_then(|name| {
             let path = order.folder.join(name);
             let is_small = fs::metadata(&path).is_ok_and(|m| m.len() <= LARGEST_COLLECTED);
@@ -369,10 +369,11 @@ impl Started {
 }
 
 /// Waits for the end of a stream that no process holds any more. Sockets can hold it: those that were sent through each other
-/// and never received are only freed when another socket is closed.
-fn last_of<T: Default>(reader: JoinHandle<T>, end: &mut Instant) -> T {
+/// and never received are only freed when another socket is closed. A stream that stays open even so
+/// counts as empty.
+fn last_of<T: Default>(reader: JoinHandle<T>, end: Instant) -> T {
     let mut pause = Duration::from_micros(100);
-    while !reader.is_finished() && Instant::now() < *end {
+    while !reader.is_finished() && Instant::now() < end {
         thread::sleep(pause);
         pause = (pause * 2).min(WATCH);
         drop(std::os::unix::net::UnixStream::pair());
