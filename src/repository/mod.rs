@@ -4,3 +4,4 @@ pub mod corpus;
 pub mod fragment;
 pub mod parallel;
 pub mod record;
+pub mod shard;

@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::repository::corpus::{Repository, Walk};
 use crate::repository::parallel;
 use crate::repository::record::RawRepository;
+use crate::repository::shard::Shard;
 use crate::store::jsonl::Reader;
 use crate::store::progress::Work;
 use crate::task::sample::Exclusions;
@@ -22,27 +23,6 @@ pub enum Repositories {
     Folders(PathBuf, Vec<String>, Walk),
     /// A file of raw repositories, and the names of those to use; empty: all.
     Raw(PathBuf, Vec<String>),
-}
-
-/// Part `index` of `count` of the repositories. A repository's name alone determines its part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Shard {
-    /// Index, from 0.
-    pub index: u64,
-    /// Number of parts, at least 1.
-    pub count: u64,
-}
-
-impl Shard {
-    /// All repositories.
-    pub const WHOLE: Self = Self { index: 0, count: 1 };
-
-    /// Whether a repository belongs to this part.
-    pub fn holds(self, repository: &str) -> bool {
-        let digest = blake3::hash(repository.as_bytes());
-        let number = digest.as_bytes().first_chunk().map_or(0, |bytes| u64::from_le_bytes(*bytes));
-        number % self.count == self.index
-    }
 }
 
 /// Settings of [`collect`].

@@ -22,7 +22,8 @@ mod tests;
 pub mod verbalize;
 mod written;
 
-pub use collect::{CollectSettings, CollectSummary, Repositories, Shard, collect, fingerprint};
+pub use crate::repository::shard::Shard;
+pub use collect::{CollectSettings, CollectSummary, Repositories, collect, fingerprint};
 pub use draw::{CHUNK_LINES, Drawing, Instance, InstanceKind, draw};
 pub use filter::{Facts, Filter, Rejection};
 pub use judge::{
