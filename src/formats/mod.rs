@@ -3,5 +3,6 @@
 pub mod convert;
 pub mod exchange;
 pub mod lengths;
+pub mod merge;
 pub mod records;
 pub mod validate;

@@ -10,7 +10,7 @@ use super::completion::{
     Completion, EmitLine, Predictions, drop_retrieved, record_line, target_lines,
 };
 use super::experiment::Experiment;
-use super::prompt::{for_each_prompts, require_prompts};
+use super::prompt::{SHARD, for_each_prompts, require_prompts};
 use super::remote::{self, Latency, PromptText};
 use super::stage::{
     PREDICTIONS_FILE, StageReport, Step, check_input, check_parameters, made_again, require_jsonl,
@@ -18,9 +18,9 @@ use super::stage::{
 use crate::complete::in_context::{self, Finish, Generation, Limits};
 use crate::error::{Error, Result};
 use crate::prompt::style::Style;
-use crate::repository::parallel;
+use crate::repository::{Shard, parallel};
 use crate::retrieve::Mode;
-use crate::store::artifact::{self, Identity, LineTotals, header_path};
+use crate::store::artifact::{self, Header, Identity, LineTotals, header_path};
 use crate::store::jsonl::{self, Fields, Object};
 use crate::store::progress::Work;
 
@@ -42,11 +42,8 @@ pub fn complete(
         if mode == Mode::Prediction {
             check_searched_with(experiment, Some(completion))?;
         }
-        let identity = completion
-            .identity()
-            .parameter("benchmark", &experiment.layout.benchmark)
-            .parameter("mode", mode)
-            .input("prompts", &*prompts_there.checksum);
+        let shard = experiment.layout.shard;
+        let identity = predictions_identity(experiment, mode, completion, &prompts_there, shard);
         let path = experiment.layout.predictions(mode, &completion.model);
         refuse_foreign(&path)?;
         let mut latencies = Vec::new();
@@ -108,6 +105,25 @@ pub fn complete(
         }
     }
     Ok(report)
+}
+
+/// Identity of a mode's predictions for these prompts: of all tasks, or of a shard's.
+pub(super) fn predictions_identity(
+    experiment: &Experiment,
+    mode: Mode,
+    completion: &Completion,
+    prompts: &Header,
+    shard: Option<Shard>,
+) -> Identity {
+    let identity = completion
+        .identity()
+        .parameter("benchmark", &experiment.layout.benchmark)
+        .parameter("mode", mode)
+        .input("prompts", &*prompts.checksum);
+    match shard {
+        Some(shard) => identity.parameter(SHARD, shard),
+        None => identity,
+    }
 }
 
 /// Kind of a file of times, in words.

@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::evaluate::score::Scoring;
 use crate::prompt;
 use crate::prompt::style::{Budget, Style};
+use crate::repository::Shard;
 use crate::repository::corpus::{self, Walk};
 use crate::repository::fragment::Cut;
 use crate::retrieve::rank::{Ranker, Vocabulary};
@@ -32,6 +33,8 @@ pub struct Experiment {
     pub repositories: Vec<String>,
     /// The benchmark's tasks, those of other repositories included; without them only the repositories are windowed and vectorized.
     pub tasks: Option<Arc<TaskSet>>,
+    /// The tasks of all shards, where `tasks` and `repositories` are those of the layout's.
+    pub of_all_shards: Option<Arc<TaskSet>>,
     /// Where artifacts lie.
     pub layout: Layout,
     /// Which files of a folder count.
@@ -267,6 +270,25 @@ impl Experiment {
     pub(super) fn visible(&self, identity: Identity) -> Identity {
         let parameters = self.retrieval.search.visibility.parameters().into_iter();
         parameters.fold(identity, |identity, (name, value)| identity.parameter(name, value))
+    }
+
+    /// The tasks of all shards, by which settings that depend on the kind of tasks are chosen.
+    pub fn all_tasks(&self) -> Option<&Arc<TaskSet>> {
+        self.of_all_shards.as_ref().or(self.tasks.as_ref())
+    }
+
+    /// Works on a part of the repositories and their tasks from now on.
+    pub fn restrict(&mut self, shard: Shard) {
+        self.name = format!("{} {shard}", self.name);
+        self.layout.shard = Some(shard);
+        self.repositories.retain(|repository| shard.holds(repository));
+        if let Some(all) = self.tasks.take() {
+            let mut tasks = TaskSet { path: all.path.clone(), tasks: Vec::new() };
+            let held = all.tasks.iter().filter(|task| shard.holds(&task.repository));
+            tasks.tasks.extend(held.cloned());
+            self.tasks = Some(Arc::new(tasks));
+            self.of_all_shards = Some(all);
+        }
     }
 
     /// The tasks, which most stages cannot do without.

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::repository::Shard;
 use crate::repository::fragment::Cut;
 use crate::retrieve::{Mode, QueryForm};
 use crate::text::language::Language;
@@ -33,6 +34,8 @@ pub struct Layout {
     pub top_k: usize,
     /// Which retrieval with a prediction mode rg-rg is: 1 searches with the first prediction, 2 with what came of that.
     pub iteration: u32,
+    /// Part of the repositories, where a stage works on one: part of the names of what is made of all tasks.
+    pub shard: Option<Shard>,
 }
 
 /// Name of the vectors that RepoCoder compares: sets of `p50k_base` tokens.
@@ -117,6 +120,18 @@ impl Layout {
         format!("{name}-{query}-{ranker}-{align}-{style}{language}-{cut}")
     }
 
+    /// A file made of all tasks, or of those of a shard: `<name>.jsonl`, `<name>.shard-2-of-8.jsonl`.
+    fn of_tasks(&self, folder: &str, name: &str, ending: &str) -> PathBuf {
+        let shard = self.shard.map_or(String::new(), |shard| format!(".{}", shard.file_name()));
+        self.below(&[folder, &self.benchmark, &format!("{name}{shard}.{ending}")])
+    }
+
+    /// Layout of a shard.
+    #[must_use]
+    pub fn of_shard(&self, shard: Shard) -> Self {
+        Self { shard: Some(shard), ..self.clone() }
+    }
+
     /// `window/repos/<repo>_ws20_slice2.bin`
     pub fn repo_windows(&self, repository: &str) -> PathBuf {
         self.below(&["window", "repos", &format!("{}.bin", self.stem(repository))])
@@ -179,53 +194,44 @@ impl Layout {
 
     /// `prompts/<benchmark>/<mode>-one-gram-ws-20-ss-2.jsonl`
     pub fn prompts(&self, mode: Mode) -> PathBuf {
-        self.below(&["prompts", &self.benchmark, &format!("{}.jsonl", self.run_name(mode))])
+        self.of_tasks("prompts", &self.run_name(mode), "jsonl")
     }
 
     /// `predictions/<benchmark>/<mode>-one-gram-ws-20-ss-2-<model>.jsonl`
     pub fn predictions(&self, mode: Mode, model: &str) -> PathBuf {
-        self.below(&[
-            "predictions",
-            &self.benchmark,
-            &format!("{}-{}.jsonl", self.run_name(mode), file_name(model)),
-        ])
+        let name = format!("{}-{}", self.run_name(mode), file_name(model));
+        self.of_tasks("predictions", &name, "jsonl")
     }
 
     /// `scores/<benchmark>/<mode>-one-gram-ws-20-ss-2-<model>.json`
     pub fn scores(&self, mode: Mode, model: &str) -> PathBuf {
-        self.below(&[
-            "scores",
-            &self.benchmark,
-            &format!("{}-{}.json", self.run_name(mode), file_name(model)),
-        ])
+        let name = format!("{}-{}", self.run_name(mode), file_name(model));
+        self.of_tasks("scores", &name, "json")
     }
 
     /// `latency/<benchmark>/<mode>-one-gram-ws-20-ss-2-<model>.jsonl`: what each task took, which depends on the clock.
     pub fn latency(&self, mode: Mode, model: &str) -> PathBuf {
-        self.below(&[
-            "latency",
-            &self.benchmark,
-            &format!("{}-{}.jsonl", self.run_name(mode), file_name(model)),
-        ])
+        let name = format!("{}-{}", self.run_name(mode), file_name(model));
+        self.of_tasks("latency", &name, "jsonl")
     }
 
     /// `latency/<benchmark>/decision-<mode>-…-<model>.jsonl`: what each task's decision by the model took.
     pub fn decision_latency(&self, mode: Mode, model: &str) -> PathBuf {
-        let name = format!("decision-{}-{}.jsonl", self.run_name(mode), file_name(model));
-        self.below(&["latency", &self.benchmark, &name])
+        let name = format!("decision-{}-{}", self.run_name(mode), file_name(model));
+        self.of_tasks("latency", &name, "jsonl")
     }
 
     /// `probabilities/<benchmark>/<mode>-<model>.jsonl`: of the token that asks for retrieval, behind each prompt.
     pub fn probabilities(&self, mode: Mode, model: &str) -> PathBuf {
-        let name = format!("{}-{}.jsonl", self.run_name(mode), file_name(model));
-        self.below(&["probabilities", &self.benchmark, &name])
+        let name = format!("{}-{}", self.run_name(mode), file_name(model));
+        self.of_tasks("probabilities", &name, "jsonl")
     }
 
     /// `predictions/<benchmark>/<policy>-<mode>-one-gram-ws-20-ss-2-<model>.jsonl`: what a policy chose between the predictions of
     /// `mode` and those without retrieval.
     pub fn chosen_predictions(&self, policy: &str, mode: Mode, model: &str) -> PathBuf {
-        let name = format!("{policy}-{}-{}.jsonl", self.run_name(mode), file_name(model));
-        self.below(&["predictions", &self.benchmark, &name])
+        let name = format!("{policy}-{}-{}", self.run_name(mode), file_name(model));
+        self.of_tasks("predictions", &name, "jsonl")
     }
 
     /// An artifact's path within the cache folder, which another artifact's header names it by.

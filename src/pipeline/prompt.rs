@@ -18,7 +18,7 @@ use super::stage::{
 use crate::error::Result;
 use crate::prompt::{BlockCounts, Builder, BuilderSettings, Scratch};
 use crate::repository::fragment::RepoFragments;
-use crate::repository::parallel;
+use crate::repository::{Shard, parallel};
 use crate::retrieve::query::hole_lines;
 use crate::retrieve::{Align, Found, Mode, Query};
 use crate::store::artifact::{self, Header, Identity, LineSink, LineTotals};
@@ -40,6 +40,9 @@ const TOKENS: &str = "tokens";
 const TASKS: &str = "tasks";
 const RETRIEVAL: &str = "retrieval";
 const WITH_BLOCKS: &str = "prompts with retrieved blocks";
+
+/// Parameter of what a shard made.
+pub(super) const SHARD: &str = "shard";
 
 const WITHOUT_PROMPT: &str = "tasks without a prompt";
 
@@ -214,6 +217,48 @@ pub fn prompt(experiment: &Experiment, modes: &[Mode]) -> Result<StageReport> {
     Ok(report)
 }
 
+/// Sources of the prompts of several modes, for their identities.
+pub(super) struct PromptSources<'e> {
+    experiment: &'e Experiment,
+    tasks: &'e TaskSet,
+    shared: Shared,
+}
+
+/// Sources of one mode's prompts, for their identity.
+pub(super) struct ModeSources<'e> {
+    experiment: &'e Experiment,
+    tasks: &'e TaskSet,
+    sources: Sources,
+}
+
+impl<'e> PromptSources<'e> {
+    pub(super) fn new(experiment: &'e Experiment, tasks: &'e TaskSet) -> Self {
+        Self { experiment, tasks, shared: Shared::new(experiment, tasks) }
+    }
+
+    /// # Errors
+    /// Retrieval results are missing or stale.
+    pub(super) fn open(&mut self, mode: Mode) -> Result<ModeSources<'e>> {
+        let Self { experiment, tasks, shared } = self;
+        let sources = Sources::open(experiment, mode, shared)?;
+        Ok(ModeSources { experiment, tasks, sources })
+    }
+}
+
+impl ModeSources<'_> {
+    /// Identity of the prompts of all tasks.
+    pub(super) fn identity(&self) -> Identity {
+        let settings = settings(self.experiment, self.sources.mode);
+        self.sources.identity(self.experiment, settings, self.tasks)
+    }
+
+    /// Identity of a shard's prompts.
+    pub(super) fn identity_of_shard(&self, shard: Shard) -> Identity {
+        let settings = settings(self.experiment, self.sources.mode);
+        self.sources.identity_of_shard(settings, self.tasks, shard)
+    }
+}
+
 /// Takes the lines in the order of the tasks, then of their samples.
 type Emit<'e> = &'e mut dyn FnMut(Result<Line>) -> Result<()>;
 
@@ -302,26 +347,43 @@ impl Sources {
     }
 
     fn identity(&self, experiment: &Experiment, settings: Identity, tasks: &TaskSet) -> Identity {
-        let repositories = experiment.repositories.len();
-        settings
+        let identity = settings
             .input(TASKS, tasks.digest())
             .input(RETRIEVAL, self.digest())
-            .parameter("repositories", repositories)
+            .parameter("repositories", experiment.repositories.len());
+        match experiment.layout.shard {
+            Some(shard) => identity.parameter(SHARD, shard),
+            None => identity,
+        }
+    }
+
+    /// Identity of a shard's prompts, where these are the sources of all.
+    fn identity_of_shard(&self, settings: Identity, tasks: &TaskSet, shard: Shard) -> Identity {
+        let held = || self.parts.iter().filter(|part| shard.holds(&part.repository));
+        settings
+            .input(TASKS, tasks.digest_of_shard(shard))
+            .input(RETRIEVAL, Self::digest_of(held()))
+            .parameter("repositories", held().count())
+            .parameter(SHARD, shard)
     }
 
     /// Digest of all sources: a thousand repositories would make a header of their own.
     fn digest(&self) -> String {
+        Self::digest_of(self.parts.iter())
+    }
+
+    fn digest_of<'p>(parts: impl Iterator<Item = &'p Part> + Clone) -> String {
         let checksums = |part| {
             let Part { contexts, retrieved, holes, .. }: &Part = part;
             let contexts = contexts.iter().map(|c| &*c.header.checksum);
             let retrieved = retrieved.iter().flat_map(OnDisk::checksums);
             contexts.chain(retrieved).chain(holes.as_deref()).collect::<Vec<&str>>()
         };
-        if let Some(planned) = planned_digest(self.parts.iter().flat_map(checksums)) {
+        if let Some(planned) = planned_digest(parts.clone().flat_map(checksums)) {
             return planned;
         }
         let mut hasher = blake3::Hasher::new();
-        for part in &self.parts {
+        for part in parts {
             hasher.update(part.repository.as_bytes());
             for checksum in checksums(part) {
                 hasher.update(checksum.as_bytes());

@@ -4,4 +4,6 @@ pub mod corpus;
 pub mod fragment;
 pub mod parallel;
 pub mod record;
-pub mod shard;
+mod shard;
+
+pub use shard::Shard;

@@ -1,5 +1,10 @@
 //! Parts of many repositories, which work of several machines shares out.
 
+use std::fmt;
+use std::str::FromStr;
+
+use crate::error::{Error, Result};
+
 /// Part `index` of `count` of the repositories. A repository's folder name alone determines its part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
@@ -23,5 +28,63 @@ impl Shard {
     /// Whether a repository belongs to this part.
     pub fn holds(self, repository: &str) -> bool {
         Self::of(repository, self.count) == self
+    }
+
+    /// All parts of so many, in order.
+    pub fn all(count: u64) -> impl Iterator<Item = Self> {
+        (0..count).map(move |index| Self { index, count })
+    }
+
+    /// Name in a path: `shard-2-of-8`.
+    pub fn file_name(self) -> String {
+        format!("shard-{}-of-{}", self.index + 1, self.count)
+    }
+}
+
+/// `2/8`, the second of eight parts.
+impl fmt::Display for Shard {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.index + 1, self.count)
+    }
+}
+
+impl FromStr for Shard {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self> {
+        let numbers = text
+            .split_once('/')
+            .and_then(|(index, count)| Some((index.parse().ok()?, count.parse().ok()?)));
+        match numbers {
+            Some((index @ 1.., count)) if index <= count => Ok(Self { index: index - 1, count }),
+            _ => Err(Error::Parameter {
+                name: "shard",
+                reason: format!("'{text}' is not a part; the second of eight parts is 2/8"),
+            }),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_disjoint_and_together_all() {
+        let names: Vec<String> = (0..100).map(|number| format!("owner_{number}")).collect();
+        for count in [1, 2, 7, 300] {
+            let held = |name: &String| Shard::all(count).filter(|shard| shard.holds(name)).count();
+            assert!(names.iter().all(|name| held(name) == 1));
+        }
+    }
+
+    #[test]
+    fn texts() {
+        let shard: Shard = "2/8".parse().unwrap();
+        assert_eq!((shard.index, shard.count, shard.to_string()), (1, 8, "2/8".into()));
+        assert_eq!(shard.file_name(), "shard-2-of-8");
+        for bad in ["", "2", "0/8", "9/8", "1/0", "-1/2", "1/2/3", " 1/2"] {
+            assert!(bad.parse::<Shard>().is_err(), "{bad}");
+        }
     }
 }

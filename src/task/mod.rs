@@ -33,6 +33,7 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 
 use crate::error::Error;
+use crate::repository::Shard;
 use crate::store::jsonl::Object;
 use crate::task::cross_file::{CrossFile, Fragment};
 use crate::text::language::Language;
@@ -146,6 +147,11 @@ impl TaskSet {
     /// A digest of all tasks, everything in them included.
     pub fn digest(&self) -> String {
         digest(self.tasks.iter())
+    }
+
+    /// Digest that the tasks of a shard's repositories alone would have.
+    pub fn digest_of_shard(&self, shard: Shard) -> String {
+        digest(self.tasks.iter().filter(|task| shard.holds(&task.repository)))
     }
 
     /// Digest of one repository's tasks.

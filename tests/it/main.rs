@@ -35,6 +35,7 @@ mod cli_policy;
 mod cli_progress;
 #[cfg(target_os = "linux")]
 mod cli_secrets;
+mod cli_shards;
 mod cli_shown;
 mod cli_tables;
 mod cli_verbalize;

@@ -25,6 +25,7 @@ use commands::eval_args::EvalArgs;
 use commands::inspect::InspectArgs;
 use commands::label::LabelCommand;
 use commands::manual::ManualArgs;
+use commands::merge::MergeArgs;
 use commands::policy::PolicyCommand;
 use commands::report::ReportArgs;
 use commands::rg_rg::RgRgArgs;
@@ -74,6 +75,8 @@ enum Command {
     Prompt(PromptArgs),
     /// Complete prompts with the embedded model, with a model on a server, or in batches
     Complete(CompleteArgs),
+    /// Put together what the shards of a data set made: prompts and predictions
+    Merge(MergeArgs),
     /// Retrieve again with predictions as queries: windows, vectors, search and prompts
     RgRg(RgRgArgs),
     /// Score predictions against tasks, or pairs of texts
@@ -156,6 +159,7 @@ fn run(command: Command) -> Result<()> {
         Command::Search(args) => commands::stages::search(&args),
         Command::Prompt(args) => commands::stages::prompt(&args),
         Command::Complete(args) => commands::complete::run(&args),
+        Command::Merge(args) => commands::merge::run(&args),
         Command::RgRg(args) => commands::rg_rg::run(&args),
         Command::Eval(args) => commands::eval::run(&args),
         Command::Compare(args) => commands::compare::run(&args),

@@ -10,9 +10,11 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
 use repoformer::error::{Access, Error, did_you_mean};
+use repoformer::formats::merge::{Positions, with_shard};
 use repoformer::pipeline::{Rebuilt, STAGES, StageReport};
+use repoformer::repository::Shard;
 use repoformer::store::artifact::{OutputFile, write_file};
-use repoformer::store::manifest;
+use repoformer::store::manifest::{self, Manifest};
 use repoformer::store::seal::seal;
 
 use crate::bars;
@@ -520,6 +522,16 @@ pub(crate) fn write_manifest_beside(path: &Path, manifest: &serde_json::Value) -
         return Ok(());
     }
     write_json(&manifest::beside(path), &manifest::with_output(manifest.clone(), path)?)
+}
+
+/// Writes beside a shard's file which part it is, and where its records stand among those of all, as `merge` reads it.
+pub(crate) fn write_shard_beside(
+    path: &Path,
+    manifest: Manifest,
+    shard: Shard,
+    positions: &Positions,
+) -> Result<()> {
+    write_manifest_beside(path, &with_shard(manifest.to_record(), shard, positions))
 }
 
 /// Writes a JSON object to a file, indented and with its checksum.

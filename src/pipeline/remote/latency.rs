@@ -1,6 +1,6 @@
 //! How long each task took: a measurement, and so in a file of its own beside the artifacts.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 
@@ -110,6 +110,20 @@ pub(in crate::pipeline) fn keep(path: &Path, latencies: &[Latency]) -> Result<()
         return write(path, latencies);
     }
     remove(&[path])
+}
+
+/// Merges the times that shards kept, in the order of the tasks; none where a shard has none.
+///
+/// # Errors
+/// A file of times is damaged, or the merged one cannot be written.
+pub(in crate::pipeline) fn merge(
+    path: &Path,
+    of_shards: impl Iterator<Item = PathBuf>,
+) -> Result<()> {
+    let read: Vec<Vec<Latency>> = of_shards.map(|path| read(&path)).collect::<Result<_>>()?;
+    let mut latencies: Vec<Latency> = read.into_iter().flatten().collect();
+    latencies.sort_by_key(|latency| (latency.row, latency.sample));
+    keep(path, &latencies)
 }
 
 /// Keeps what decisions took that were just asked for.

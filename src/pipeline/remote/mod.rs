@@ -8,7 +8,9 @@ mod record;
 pub use batch::{BatchRead, BatchWritten, read_batch, write_batch};
 pub use latency::decision_latencies;
 pub use latency::{Latency, latencies};
-pub(super) use latency::{forget_damaged as forget_damaged_latencies, keep as keep_latencies};
+pub(super) use latency::{
+    forget_damaged as forget_damaged_latencies, keep as keep_latencies, merge as merge_latencies,
+};
 pub use probability::{TokenQuestion, cached_probabilities, probabilities};
 pub use record::PromptText;
 use record::Record;

@@ -3,17 +3,22 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use serde::Deserialize;
+
 use super::draw::{Drawing, Instance, draw};
 use super::filter::{Facts, Filter, Rejection};
 use super::journal::{self, Journal, RepositoryDraw};
 use super::written::RecordFormat;
 use crate::error::{Error, Result};
+use crate::repository::Shard;
 use crate::repository::corpus::{Repository, Walk};
 use crate::repository::parallel;
 use crate::repository::record::RawRepository;
-use crate::repository::shard::Shard;
+use crate::store::artifact::digest;
+use crate::store::files;
 use crate::store::jsonl::Reader;
 use crate::store::progress::Work;
+use crate::store::readings;
 use crate::task::sample::Exclusions;
 
 /// Source of repositories.
@@ -21,7 +26,7 @@ use crate::task::sample::Exclusions;
 pub enum Repositories {
     /// Folders in a folder, by name, and how their files are listed.
     Folders(PathBuf, Vec<String>, Walk),
-    /// A file of raw repositories, and the names of those to use; empty: all.
+    /// A file of raw repositories, or a folder of such shards as [`Shard`] tells them, and the names of the repositories to use; empty: all.
     Raw(PathBuf, Vec<String>),
 }
 
@@ -63,14 +68,17 @@ pub struct CollectSummary {
     pub drawn_from: String,
 }
 
-/// Draws the instances of all repositories that pass a filter, in the order of the repositories, and passes each record, a line
-/// of JSON without newline, to `emit`.
+/// Takes the number of a repository among those of all shards, from 0, and a record, a line of JSON without newline.
+pub(super) type EmitRecord<'e> = dyn FnMut(u64, &str) -> Result<()> + 'e;
+
+/// Draws the instances of all repositories that pass a filter, in the order of the repositories, and passes each record to
+/// `emit`.
 ///
 /// # Errors
 /// The raw file cannot be read, the journal cannot be written, or `emit` fails.
 pub fn collect(
     collecting: &CollectSettings<'_>,
-    emit: &mut dyn FnMut(&str) -> Result<()>,
+    emit: &mut EmitRecord<'_>,
 ) -> Result<CollectSummary> {
     let (mut collected, mut hasher) = (CollectSummary::default(), blake3::Hasher::new());
     let mut journal = collecting.journal.map(Journal::open).transpose()?;
@@ -79,14 +87,14 @@ pub fn collect(
     collecting.for_each_batch(&mut |batch| {
         let drawn: Vec<Result<Drawn>> = parallel::map(batch, |read| {
             let read = read?;
-            let name = read.repository.name.clone();
+            let (name, position) = (read.repository.name.clone(), read.position);
             let matched = collecting.drawing.exclusions.matched(&read.repository);
             let outcome = collecting.draw(read.repository, read.said, journal.as_ref());
             work.done(1);
-            Ok(Drawn { name, outcome, matched, skipped: read.skipped })
+            Ok(Drawn { name, position, outcome, matched, skipped: read.skipped })
         });
         for drawn in drawn {
-            let Drawn { name, mut outcome, matched, skipped } = match drawn {
+            let Drawn { name, position, mut outcome, matched, skipped } = match drawn {
                 Ok(drawn) => drawn,
                 Err(error) => {
                     hasher.update(error.to_string().as_bytes());
@@ -105,12 +113,75 @@ pub fn collect(
                 None => {}
             }
             Exclusions::also_matched(&mut collected.matched, &matched);
-            collected.add(name, &outcome, emit)?;
+            collected.add(name, &outcome, &mut |record| emit(position, record))?;
         }
         Ok(())
     })?;
     collected.drawn_from = hasher.finalize().to_hex().to_string();
     Ok(collected)
+}
+
+/// File that says that all shards of a folder are there.
+pub const RAW_FOLDER: &str = "group.json";
+
+/// A file of raw repositories.
+struct RawFile {
+    /// Its number among those of all shards.
+    number: u64,
+    path: PathBuf,
+    /// Digest that it must have.
+    digest: Option<String>,
+}
+
+impl RawFile {
+    /// Checks that the file that was read is the one of the folder's record.
+    fn check(&self) -> Result<()> {
+        let read = readings::known(&self.path)?.map(|content| content.digest);
+        match (&self.digest, read) {
+            (Some(wanted), Some(read)) if *wanted != read => {
+                let reason = format!("is not the file that {RAW_FOLDER} is of");
+                Err(Error::artifact(&self.path, reason, "run `group` again"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// The files that hold repositories of a shard: a file, or of a folder's those that share names with it.
+fn raw_files(path: &Path, shard: Shard) -> Result<Vec<RawFile>> {
+    #[derive(Deserialize)]
+    struct Record {
+        shards: Vec<Of>,
+    }
+    #[derive(Deserialize)]
+    struct Of {
+        name: String,
+        digest: String,
+    }
+    if !path.is_dir() {
+        return Ok(vec![RawFile { number: 0, path: path.to_owned(), digest: None }]);
+    }
+    let record = path.join(RAW_FOLDER);
+    let text = files::read_if_there(&record)
+        .map_err(|e| Error::reading(&record, "read this record", e))?;
+    let Some(text) = text else {
+        let reason = format!("has no {RAW_FOLDER}, so its shards may not be whole");
+        return Err(Error::artifact(path, reason, "run `group` to its end"));
+    };
+    let record: Record = serde_json::from_slice(&text)
+        .map_err(|e| Error::artifact(&record, format!("damaged: {e}"), "run `group` again"))?;
+    // The same number of a name, modulo the two counts.
+    let alike = gcd(record.shards.len() as u64, shard.count);
+    let files = (0..).zip(record.shards).map(|(number, Of { name, digest })| RawFile {
+        number,
+        path: path.join(name),
+        digest: Some(digest),
+    });
+    Ok(files.filter(|file| file.number % alike == shard.index % alike).collect())
+}
+
+fn gcd(one: u64, other: u64) -> u64 {
+    if other == 0 { one } else { gcd(other, one % other) }
 }
 
 /// Returns a digest of all that [`collect`] depends on, the repositories' files and the settings, without drawing; and what could
@@ -137,6 +208,7 @@ pub fn fingerprint(collecting: &CollectSettings<'_>) -> Result<(String, Vec<Erro
 /// What a repository gave.
 struct Drawn {
     name: String,
+    position: u64,
     outcome: RepositoryDraw,
     /// Whether each pattern of excluded paths matches a file.
     matched: Vec<bool>,
@@ -144,6 +216,8 @@ struct Drawn {
 }
 
 struct Read {
+    /// Number of the repository among those of all shards.
+    position: u64,
     repository: Repository,
     /// Facts in its record, which then need not be computed.
     said: Option<Facts>,
@@ -166,13 +240,14 @@ impl CollectSettings<'_> {
         let at_once = rayon::current_num_threads().max(1);
         match self.from {
             Repositories::Folders(dir, names, walk) => {
-                let is_held = |name: &&String| self.shard.holds(name);
-                let names: Vec<&String> = names.iter().filter(is_held).collect();
+                let is_held = |(_, name): &(u64, &String)| self.shard.holds(name);
+                let names: Vec<(u64, &String)> = (0..).zip(names).filter(is_held).collect();
                 for names in names.chunks(at_once) {
-                    let read = parallel::map(names, |name| {
+                    let read = parallel::map(names, |&(position, name)| {
                         let language = self.drawing.language;
                         let reading = Repository::read_with(dir, name, language, *walk)?;
                         Ok(Read {
+                            position,
                             repository: reading.repository,
                             said: None,
                             skipped: reading.skipped,
@@ -182,17 +257,30 @@ impl CollectSettings<'_> {
                 }
             }
             Repositories::Raw(path, wanted) => {
-                let mut reader = Reader::open(path)?;
-                loop {
-                    let batch = self.raw_batch(&mut reader, path, at_once, wanted)?;
-                    if batch.is_empty() {
-                        break;
+                for file in raw_files(path, self.shard)? {
+                    let mut reader = Reader::open(&file.path)?;
+                    loop {
+                        let mut batch = self.raw_batch(&mut reader, &file.path, at_once, wanted)?;
+                        if batch.is_empty() {
+                            break;
+                        }
+                        for read in batch.iter_mut().flatten() {
+                            read.position += file.number << 32;
+                        }
+                        take(batch)?;
                     }
-                    take(batch)?;
+                    file.check()?;
                 }
             }
         }
         Ok(())
+    }
+
+    /// Digest of all settings but the shard.
+    pub fn digest(&self) -> String {
+        let Self { drawing, filter, format, .. } = self;
+        // The debug text has every field, including those added later.
+        digest(format!("{drawing:?}{filter:?}{format:?}").as_bytes())
     }
 
     fn key(&self, repository: &Repository, said: Option<&Facts>) -> String {
@@ -219,6 +307,7 @@ impl CollectSettings<'_> {
             match read {
                 Ok(raw) if !self.shard.holds(&raw.folder()) || !is_wanted(&raw.folder()) => {}
                 Ok(raw) => batch.push(Ok(Read {
+                    position: at.row as u64,
                     said: Facts::said(&raw, language),
                     repository: raw.repository(language),
                     skipped: Vec::new(),

@@ -137,6 +137,9 @@ pub struct JudgeSettings<'a> {
     pub threshold: f64,
 }
 
+/// Takes the number of an instance in its file, from 0, and its label's record.
+pub(super) type EmitLabel<'e> = dyn FnMut(usize, &Value) -> Result<()> + 'e;
+
 /// Judges instances by predictions without (`base`) and with (`augmented`) their cross-file context: retrieval helps if the edit
 /// similarity, or the pass rate, rises by more than `threshold` (0 in the paper). Both files must be of the same model, prompt style and
 /// settings, as far as they name them. Instances may
@@ -145,10 +148,7 @@ pub struct JudgeSettings<'a> {
 ///
 /// # Errors
 /// A file cannot be read, one was not made as another, or `emit` fails.
-pub fn judge(
-    judging: &JudgeSettings<'_>,
-    emit: &mut dyn FnMut(&Value) -> Result<()>,
-) -> Result<JudgeSummary> {
+pub fn judge(judging: &JudgeSettings<'_>, emit: &mut EmitLabel<'_>) -> Result<JudgeSummary> {
     let JudgeSettings { base, augmented, .. } = *judging;
     if base == augmented {
         let reason =
@@ -298,7 +298,7 @@ impl<'a> JudgeInputs<'a> {
         mut batch: Batch,
         first: usize,
         judged: &mut JudgeSummary,
-        emit: &mut dyn FnMut(&Value) -> Result<()>,
+        emit: &mut EmitLabel<'_>,
     ) -> Result<()> {
         let places = first..first + batch.tasks.len();
         if let Some(shown) = &self.shown {
@@ -328,7 +328,7 @@ impl<'a> JudgeInputs<'a> {
                         Ok((label, gain)) => {
                             judged.probable += usize::from(label.signals.cc_probability.is_some());
                             judged.add(&label, gain);
-                            emit(&label.to_record())?;
+                            emit(row, &label.to_record())?;
                         }
                         Err(reason) => {
                             let problem = tasks.error(&tasks.tasks[number], reason);

@@ -22,8 +22,10 @@ mod tests;
 pub mod verbalize;
 mod written;
 
-pub use crate::repository::shard::Shard;
-pub use collect::{CollectSettings, CollectSummary, Repositories, collect, fingerprint};
+pub use crate::repository::Shard;
+pub use collect::{
+    CollectSettings, CollectSummary, RAW_FOLDER, Repositories, collect, fingerprint,
+};
 pub use draw::{CHUNK_LINES, Drawing, Instance, InstanceKind, draw};
 pub use filter::{Facts, Filter, Rejection};
 pub use judge::{

@@ -294,7 +294,7 @@ fn a_drawing_goes_on_where_it_was_broken_off() {
     };
     let run = |collecting: &CollectSettings<'_>, most: usize| {
         let mut records = Vec::new();
-        let collected = collect(collecting, &mut |record| {
+        let collected = collect(collecting, &mut |_, record| {
             if records.len() == most {
                 return Err(crate::error::Error::Parameter { name: "disk", reason: "full".into() });
             }

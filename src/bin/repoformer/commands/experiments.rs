@@ -224,19 +224,25 @@ fn experiment(
         style: style_name(settings, &prompts.layout),
         top_k: retrieval.search.top_k,
         iteration: 1,
+        shard: None,
     };
-    Ok(Experiment {
+    let mut experiment = Experiment {
         name: layout.benchmark.clone(),
         repos_dir,
         repositories,
         tasks: tasks.map(Arc::new),
+        of_all_shards: None,
         layout,
         walk: settings.parsed("walk")?,
         retrieval,
         prompts,
         scoring,
         plan: None,
-    })
+    };
+    if let Some(shard) = settings.parsed_option("shard")? {
+        experiment.restrict(shard);
+    }
+    Ok(experiment)
 }
 
 /// Refuses a ranker that is not defined for the language.
@@ -417,12 +423,13 @@ pub(super) fn completion_of(
     settings: &Settings,
     experiment: &Experiment,
 ) -> Result<Completion> {
-    let max_tokens = of_kind(settings, experiment.tasks.as_deref()).parsed("max-tokens")?;
+    let max_tokens =
+        of_kind(settings, experiment.all_tasks().map(Arc::as_ref)).parsed("max-tokens")?;
     let mut completion = Completion { max_tokens, ..completion };
     let looks_at_lines = || experiment.scoring.recipes().all(|(_, recipe)| recipe.is_of_lines());
     if let Some(server) = &mut completion.server
         && settings.text("until").is_none()
-        && !are_functions(settings, experiment.tasks.as_deref())
+        && !are_functions(settings, experiment.all_tasks().map(Arc::as_ref))
         && experiment.tasks.is_some()
         // What a chat model writes before its code, such as thoughts, is known as such at its end alone.
         && server.asking.api != Api::Chat

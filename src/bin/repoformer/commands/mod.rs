@@ -24,6 +24,7 @@ pub(crate) mod inspect;
 mod judged;
 pub(crate) mod label;
 pub(crate) mod manual;
+pub(crate) mod merge;
 mod mixed;
 pub(crate) mod paper;
 pub(crate) mod policy;

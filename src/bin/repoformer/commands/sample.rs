@@ -4,8 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::Result;
 use clap::Args;
+use repoformer::formats::merge::Positions;
 use repoformer::repository::corpus::Repository;
-use repoformer::repository::parallel;
+use repoformer::repository::{Shard, parallel};
+use repoformer::store::artifact::digest;
+use repoformer::store::manifest::Manifest;
 use repoformer::store::progress::Work;
 use repoformer::task::sample::{Exclusions, Kind, Sampling, sample};
 use repoformer::text::language::Language;
@@ -13,7 +16,7 @@ use repoformer::text::tokenize::P50k;
 
 use super::exclusions::{ExclusionFlags, warn_of_unmatched};
 use super::session::{open, other_languages, repos_dir, repositories_in, seed};
-use crate::output::{self, fail, group, plural, write_data};
+use crate::output::{self, fail, group, plural, write_data, write_shard_beside};
 use crate::settings::{Listed, SettingFlags};
 use crate::table::json_lines;
 
@@ -59,6 +62,12 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
         ..usual
     };
     let p50k = P50k;
+    let shard: Shard = settings.parsed_option("shard")?.unwrap_or(Shard::WHOLE);
+    let mut manifest = Manifest::new("tasks");
+    manifest.setting("settings", digest(format!("{sampling:?}{walk:?}").as_bytes()));
+    manifest.setting("repositories", digest(names.join("\n").as_bytes()));
+    let is_held = |(_, name): &(u64, String)| shard.holds(name);
+    let (places, names): (Vec<u64>, Vec<String>) = (0..).zip(names).filter(is_held).unzip();
     let work = Work::of("sample", "repositories", names.len());
     let draw = |name: &String| {
         let reading = Repository::read_with(&dir, name, language, walk)?;
@@ -70,7 +79,8 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
     let drawn: Vec<_> = parallel::map(&names, draw);
     drop(work);
     let (mut text, mut total, mut matched) = (String::new(), 0, Vec::new());
-    for (name, outcome) in names.iter().zip(drawn) {
+    let mut positions = Positions::default();
+    for ((name, place), outcome) in names.iter().zip(places).zip(drawn) {
         match outcome {
             Ok((tasks, found, skipped)) => {
                 Exclusions::also_matched(&mut matched, &found);
@@ -92,13 +102,15 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
                     ));
                 }
                 total += tasks.len();
+                tasks.iter().for_each(|_| positions.add(place));
                 text += &json_lines(tasks.iter().map(|task| task.to_record()));
             }
             Err(error) => output::problems(&[error]),
         }
     }
     warn_of_unmatched(&sampling.exclusions, &matched);
-    if total == 0 {
+    // A part of the repositories may have none.
+    if total == 0 && shard == Shard::WHOLE {
         let (count, title) = (names.len(), language.title());
         let repositories = plural(count, "repository");
         let reason = format!(
@@ -109,6 +121,9 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
         return fail(reason, hint.unwrap_or("choose another --kind, or other repositories".into()));
     }
     write_data(&args.output, text)?;
+    if shard != Shard::WHOLE {
+        write_shard_beside(&args.output, manifest, shard, &positions)?;
+    }
     let (total, count) = (group(total), names.len());
     let repositories = plural(count, "repository");
     output::note(format!("sample: {total} {kind} tasks from {count} {repositories}"));

@@ -9,6 +9,7 @@ use repoformer::complete::server::{CompletionRequest, Sending};
 use repoformer::endpoint::{ConnectionSettings, DEFAULT_KEY_VARIABLE, Endpoint};
 use repoformer::error::Error;
 use repoformer::pipeline::{Asked, Completion, Server, file_name};
+use repoformer::repository::Shard;
 
 use super::session::completion;
 use crate::bars;
@@ -79,7 +80,10 @@ fn server(
     let own_journal = settings.text("journal").map(PathBuf::from);
     let has_own_journal = own_journal.is_some();
     let cache: PathBuf = settings.parsed("cache-dir")?;
-    let in_cache = || cache.join("journal").join(file_name(model) + ".jsonl");
+    // One process writes to a journal at a time.
+    let shard: Option<Shard> = settings.parsed_option("shard")?;
+    let shard = shard.map_or(String::new(), |shard| format!(".{}", shard.file_name()));
+    let in_cache = || cache.join("journal").join(format!("{}{shard}.jsonl", file_name(model)));
     let mut asked = None;
     if !by_batch {
         let endpoint = endpoint(settings, model, key_variable)?;

@@ -15,7 +15,7 @@ use repoformer::text::language::Language;
 use super::checkout;
 use super::experiment_settings::cuts_chunks;
 use crate::output::{fail, hinted, note, plural, write_data};
-use crate::settings::{SettingFlags, Settings};
+use crate::settings::{SettingFlags, Settings, variable_of};
 
 /// Resolves a command's settings. Where they were only to be shown, the program ends here.
 pub(super) fn open(flags: &SettingFlags) -> Result<Settings> {
@@ -28,6 +28,13 @@ pub(super) fn begin(mut settings: Settings, flags: &SettingFlags) -> Result<Sett
     if flags.show_settings {
         write_data(Path::new("-"), settings.lines().join("\n") + "\n")?;
         std::process::exit(0);
+    }
+    if let (Some(shard), false) = (settings.text("shard"), flags.has_shards) {
+        let variable = variable_of("shard").unwrap_or_default();
+        return fail(
+            format!("{variable} is {shard}, and this command works on all repositories"),
+            "unset it, or run a command that has --shard",
+        );
     }
     use_threads(settings.parsed("threads")?)?;
     remove_abandoned(&settings.parsed::<PathBuf>("cache-dir")?);
@@ -143,6 +150,12 @@ pub(super) fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> 
         return fail(
             "mode given shows the tasks' own cross-file context, for which prompt style repocoder has no place",
             "choose another --prompt-style, or a --profile with one",
+        );
+    }
+    if modes.contains(&Mode::Prediction) && settings.text("shard").is_some() {
+        return fail(
+            "mode rg-rg searches with the predictions of all shards",
+            "merge those of mode rg1, then run `rg-rg` without --shard",
         );
     }
     modes.sort_unstable();

@@ -25,7 +25,9 @@ use super::declaration::Values::{Number, OneOf, OneOfOr, Switch, Text, Whole};
 use super::declaration::{Completable, Group, Setting, Values, variable};
 
 /// The subcommands that complete prompts (`all`: `label all`).
-const COMPLETING: &[&str] = &["complete", "rg-rg", "run", "all"];
+const COMPLETING: &[&str] = &["complete", "rg-rg", "run", "all", "merge"];
+/// The subcommands that can work on a part of the repositories (`sample`: `label sample` too).
+const SHARED: &[&str] = &["window", "vectorize", "search", "prompt", "complete", "sample"];
 /// The subcommands that draw at random.
 const DRAWING: &[&str] =
     &["complete", "rg-rg", "eval", "compare", "report", "run", "sample", "all"];
@@ -77,6 +79,9 @@ pub(super) static SETTINGS: &[Setting] = settings! {
         ) => "Named set of settings: {names}";
         "config" "FILE" Text => "File of settings (TOML)",
             default_text: Some("repoformer.toml in the working folder, if it exists"), in_files: false;
+        "shard" "I/N" Text =>
+            "Part of the repositories, by their names: 2/8 is the second of eight; `merge` puts the parts together",
+            default_text: Some("all"), in_files: false, commands: SHARED;
         "threads" "N" Whole(0..=1024) => "Number of threads; the output does not depend on it",
             default: Some("0"), default_text: Some("all cores");
     }

@@ -11,7 +11,9 @@ use repoformer::store::files;
 use repoformer::store::manifest::{Manifest, beside, check_beside, read_beside, with_output};
 
 use super::judge::{self, LabelJudgeArgs, check_threshold};
-use super::sample::{DrawingFlags, LabelSampleArgs, draw_instances, instances_digest};
+use super::sample::{
+    DrawingFlags, LabelSampleArgs, draw_instances, forget_journal, instances_digest,
+};
 use super::verbalize::{Making, SequenceFlags, verbalize_labels, with_flags};
 use crate::commands::checkout;
 use crate::commands::complete::complete_modes;
@@ -132,7 +134,6 @@ fn draw(args: &LabelAllArgs, settings: &Settings, instances: &Path) -> Result<()
         settings: args.settings.clone(),
         raw: None,
         drawing: args.drawing.clone(),
-        shard: None,
         as_benchmark: false,
         output: instances.to_owned(),
     };
@@ -151,6 +152,8 @@ fn draw(args: &LabelAllArgs, settings: &Settings, instances: &Path) -> Result<()
     {
         output::problems(&problems);
         output::note(format!("label sample: {} is current", instances.display()));
+        // An earlier command may not have been able to.
+        forget_journal(instances);
         return Ok(());
     }
     if instances.exists()

@@ -8,6 +8,7 @@ use repoformer::error::Error;
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::postprocess::{Postprocess, Recipe};
 use repoformer::evaluate::score::Scoring;
+use repoformer::formats::merge::{Part, Positions};
 use repoformer::selective::label::{
     JudgeSettings, JudgeSummary, JudgedBy, LengthCounts, PASS, judge,
 };
@@ -19,6 +20,7 @@ use crate::commands::comparison_text::histogram;
 use crate::commands::eval::warn_of_ends;
 use crate::output::{
     self, check_output, check_rereadable, fail, group, hinted, write_data, write_manifest_beside,
+    write_shard_beside,
 };
 use crate::records_output::RecordsOutput;
 use crate::settings::{Listed, Settings};
@@ -158,9 +160,19 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
         threshold: args.threshold,
     };
     let mut output = RecordsOutput::new(&args.output);
-    let judged = judge(&judging, &mut |record| output.line(record));
+    // Labels of a shard's instances are a shard's, too.
+    let part = Part::of(&args.instances)?;
+    let mut positions = Positions::default();
+    let judged = judge(&judging, &mut |number, record| {
+        if let Some(position) = part.as_ref().and_then(|part| part.positions.of_record(number)) {
+            positions.add(position);
+        }
+        output.line(record)
+    });
     let judged = judged.map_err(|error| with_flags(error, args))?;
-    if judged.gains.is_empty() {
+    // A shard may have no instance.
+    let is_empty = judged.problems.is_empty() && judged.lacking.is_empty() && part.is_some();
+    if judged.gains.is_empty() && !is_empty {
         output::problems(&judged.problems);
         return fail(
             format!(
@@ -174,11 +186,22 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
     let mut manifest = Manifest::new("labels");
     manifest.setting("metric", judged.metric.to_string());
     manifest.setting("threshold", args.threshold);
-    for (name, path) in [("instances", &args.instances), ("base", &args.base), ("rag", &args.rag)] {
-        manifest.input(name, path)?;
-    }
     manifest.count("instances", judged.gains.len());
-    write_manifest_beside(&args.output, &manifest.to_record())?;
+    match part {
+        // Its inputs differ from those of other shards.
+        Some(part) => {
+            manifest.digest("instances", &part.digest());
+            write_shard_beside(&args.output, manifest, part.shard, &positions)?;
+        }
+        None => {
+            for (name, path) in
+                [("instances", &args.instances), ("base", &args.base), ("rag", &args.rag)]
+            {
+                manifest.input(name, path)?;
+            }
+            write_manifest_beside(&args.output, &manifest.to_record())?;
+        }
+    }
     output::problems(&judged.problems);
     for (reason, count) in &judged.lacking {
         output::failed(format!("{} instances are left out: {reason}", group(*count)));

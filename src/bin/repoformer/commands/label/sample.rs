@@ -6,16 +6,20 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use repoformer::error::Error;
+use repoformer::formats::merge::Positions;
+use repoformer::repository::Shard;
 use repoformer::selective::label::{
-    CHUNK_LINES, CollectSettings, Drawing, Filter, InstanceKind, RecordFormat, Rejection,
-    Repositories, Shard, collect, fingerprint,
+    CHUNK_LINES, CollectSettings, Drawing, Filter, InstanceKind, RAW_FOLDER, RecordFormat,
+    Rejection, Repositories, collect, fingerprint,
 };
+use repoformer::store::artifact::digest;
 use repoformer::store::files;
+use repoformer::store::manifest::Manifest;
 use repoformer::text::language::Language;
 
 use crate::commands::exclusions::{ExclusionFlags, warn_of_unmatched};
 use crate::commands::session::{open, other_languages, repos_dir, repositories_in, seed};
-use crate::output::{self, check_output, fail, group, plural};
+use crate::output::{self, check_output, fail, group, plural, write_shard_beside};
 use crate::records_output::RecordsOutput;
 use crate::settings::{Listed, SettingFlags, Settings};
 
@@ -23,12 +27,9 @@ use crate::settings::{Listed, SettingFlags, Settings};
 pub(crate) struct LabelSampleArgs {
     #[command(flatten)]
     pub(crate) settings: SettingFlags,
-    /// Read repositories from records instead of folders: JSONL, plain, gzip or zstd
-    #[arg(long, value_name = "FILE")]
+    /// Read repositories from records instead of folders: JSONL, plain, gzip or zstd, or a folder that `group` made
+    #[arg(long, value_name = "FILE|DIR")]
     pub(crate) raw: Option<PathBuf>,
-    /// Part of the repositories: 2/8 is the second of eight
-    #[arg(long, value_name = "I/N")]
-    pub(crate) shard: Option<String>,
     /// Write tasks of a benchmark, without retrieved fragments, as in CrossCodeLongEval
     #[arg(long, conflicts_with = "fragments")]
     pub(crate) as_benchmark: bool,
@@ -184,8 +185,8 @@ pub(super) fn run(args: &LabelSampleArgs) -> Result<()> {
 }
 
 /// The settings that drawing uses, the first two only with folders.
-const SAMPLED_WITH: [&str; 8] =
-    ["repos-dir", "walk", "repo", "language", "profile", "threads", "seed", "config"];
+const SAMPLED_WITH: [&str; 9] =
+    ["repos-dir", "walk", "shard", "repo", "language", "profile", "threads", "seed", "config"];
 
 /// Instances to draw, as flags and settings describe them.
 struct Wanted {
@@ -215,7 +216,7 @@ impl Wanted {
         Ok(Self {
             filter: args.drawing.filter(language, &from)?,
             from,
-            shard: args.shard.as_deref().map_or(Ok(Shard::WHOLE), shard)?,
+            shard: settings.parsed_option("shard")?.unwrap_or(Shard::WHOLE),
             drawing: Drawing {
                 language,
                 seed: seed(settings)?,
@@ -224,6 +225,27 @@ impl Wanted {
             },
             format: if args.as_benchmark { RecordFormat::Tasks } else { RecordFormat::Labels },
         })
+    }
+
+    /// What is the same for all shards.
+    fn manifest(&self, collecting: &CollectSettings<'_>) -> Result<Manifest> {
+        let mut manifest = Manifest::new("instances");
+        manifest.setting("kind", self.drawing.kind.name());
+        manifest.setting("seed", self.drawing.seed);
+        manifest.setting("settings", collecting.digest());
+        match &self.from {
+            Repositories::Raw(path, names) => {
+                manifest.setting("repositories", names.clone());
+                // A folder's record has the digest of each of its files.
+                let record = path.join(RAW_FOLDER);
+                manifest.input("raw", if path.is_dir() { &record } else { path })?;
+            }
+            Repositories::Folders(_, names, walk) => {
+                manifest.setting("repositories", digest(names.join("\n").as_bytes()));
+                manifest.setting("walk", walk.to_string());
+            }
+        }
+        Ok(manifest)
     }
 
     fn collecting<'a>(&'a self, journal: Option<&'a Path>) -> CollectSettings<'a> {
@@ -253,7 +275,11 @@ pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Res
     let mut output = RecordsOutput::new(&args.output);
     let journal = journal_beside(&args.output);
     let collecting = wanted.collecting(journal.as_deref());
-    let collected = collect(&collecting, &mut |record| output.text(record))?;
+    let mut positions = Positions::default();
+    let collected = collect(&collecting, &mut |position, record| {
+        positions.add(position);
+        output.text(record)
+    })?;
     output::problems(&collected.problems);
     if let (Some(journal), 1..) = (&journal, collected.known) {
         output::note(format!(
@@ -271,17 +297,12 @@ pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Res
         ));
     }
     warn_of_unmatched(&wanted.drawing.exclusions, &collected.matched);
-    let forget = || {
-        if let Some(journal) = &journal {
-            // A file that stays does no harm.
-            let _ = files::remove_file(journal);
-        }
-    };
     if collected.instances == 0 {
-        forget();
+        forget_journal(&args.output);
     }
     // A part of the repositories may have no suitable one.
-    if collected.instances == 0 && (args.shard.is_none() || !collected.problems.is_empty()) {
+    if collected.instances == 0 && (wanted.shard == Shard::WHOLE || !collected.problems.is_empty())
+    {
         let others = match &wanted.from {
             Repositories::Folders(dir, names, _) => {
                 other_languages(dir, names, wanted.drawing.language)
@@ -293,7 +314,10 @@ pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Res
         return fail("no instance could be drawn", format!("{filter}; {others}"));
     }
     output.finish()?;
-    forget();
+    if wanted.shard != Shard::WHOLE {
+        write_shard_beside(&args.output, wanted.manifest(&collecting)?, wanted.shard, &positions)?;
+    }
+    forget_journal(&args.output);
     output::note(format!(
         "label sample: {} {} instances of {:.2} lines from {}",
         group(collected.instances),
@@ -302,6 +326,14 @@ pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Res
         repositories(collected.repositories),
     ));
     Ok(collected.drawn_from)
+}
+
+/// Removes the file that holds the instances drawn so far.
+pub(super) fn forget_journal(output: &Path) {
+    if let Some(journal) = journal_beside(output) {
+        // A file that stays does no harm.
+        let _ = files::remove_file(journal);
+    }
 }
 
 /// File that holds the instances drawn so far, until all are drawn; `None` if the output is not a file.
@@ -335,16 +367,6 @@ fn few_of(names: &[String]) -> String {
         more => format!(" and {more} more (-v lists them)"),
     };
     names[..shown].join(", ") + &rest
-}
-
-/// Parses `2/8`, the second of eight parts.
-fn shard(text: &str) -> Result<Shard> {
-    let parts = text.split_once('/');
-    let numbers = parts.and_then(|(index, count)| Some((index.parse().ok()?, count.parse().ok()?)));
-    match numbers {
-        Some((index @ 1.., count)) if index <= count => Ok(Shard { index: index - 1, count }),
-        _ => fail(format!("invalid --shard '{text}'"), "the second of eight parts is 2/8"),
-    }
 }
 
 /// Parses `3-30`, from 3 to 30 lines.

@@ -1,0 +1,89 @@
+//! `merge`: what shards made, put together.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use clap::Args;
+use repoformer::formats::merge::merge;
+use repoformer::pipeline::{self, Experiment};
+use repoformer::repository::Shard;
+use repoformer::retrieve::Mode;
+
+use super::experiments::{check_completable, check_not_tasks, completion_of, experiments_of};
+use super::server;
+use super::session::{modes, open};
+use super::stage_log::StageLog;
+use crate::output::{self, check_output, fail, group};
+use crate::settings::{SettingFlags, Settings};
+
+#[derive(Debug, Args)]
+pub(crate) struct MergeArgs {
+    #[command(flatten)]
+    settings: SettingFlags,
+    /// Files that the shards of one command wrote, all of them, in any order [default: the data set's prompts and predictions
+    /// in the cache]
+    #[arg(value_name = "PART", requires = "output", conflicts_with = "shards")]
+    parts: Vec<PathBuf>,
+    /// Number of shards that the stages ran on: the N of their --shard I/N
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    shards: Option<u64>,
+    /// File for the records of the parts (compressed if the name ends in .gz or .zst)
+    #[arg(short, long, value_name = "FILE", requires = "parts")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &MergeArgs) -> Result<()> {
+    let settings = open(&args.settings)?;
+    match (&args.output, args.shards) {
+        (Some(output), _) => of_files(&args.parts, output, &settings),
+        (None, Some(shards)) => of_cache(shards, &settings),
+        (None, None) => fail(
+            "neither files nor --shards are named, so there is nothing to merge",
+            "name the files of the parts and -o FILE, or the data set and --shards N",
+        ),
+    }
+}
+
+fn of_files(parts: &[PathBuf], output: &Path, settings: &Settings) -> Result<()> {
+    if output == Path::new("-") {
+        bail!("-o must name a file: it appears once it is whole");
+    }
+    check_not_tasks(settings, Some(output))?;
+    check_output(Some(output), parts)?;
+    let merged = merge(parts, output)?;
+    let (records, parts) = (group(merged.records as usize), group(merged.parts));
+    output::note(format!("merge: {records} records of {parts} shards to {}", output.display()));
+    Ok(())
+}
+
+fn of_cache(shards: u64, settings: &Settings) -> Result<()> {
+    let mut log = StageLog::new(false);
+    let is_embedded = settings.text("model") == Some("in-context");
+    // No server is asked.
+    let model = server::model(settings, settings.parsed_option("seed")?, !is_embedded)?;
+    for (experiment, settings) in experiments_of(settings, &[Mode::Without])? {
+        check_completable(&experiment)?;
+        let modes = there(&experiment, shards, modes(&settings, experiment.known_modes())?)?;
+        let completion = completion_of(model.clone(), &settings, &experiment)?;
+        log.stage("merge", &experiment, || {
+            Ok(pipeline::merge(&experiment, shards, &modes, &completion)?)
+        })?;
+    }
+    Ok(())
+}
+
+/// Those of the modes of which a shard has prompts.
+fn there(experiment: &Experiment, count: u64, mut modes: Vec<Mode>) -> Result<Vec<Mode>> {
+    let path = |mode, shard| experiment.layout.of_shard(shard).prompts(mode);
+    let has = |mode: Mode| Shard::all(count).any(|shard| path(mode, shard).exists());
+    modes.retain(|mode| has(*mode));
+    if modes.is_empty() {
+        let first = path(Mode::Without, Shard { index: 0, count });
+        let folder = first.parent().unwrap_or(&first).display();
+        return fail(
+            format!("{folder}: holds no prompts of {count} shards"),
+            "make them with `prompt --shard I/N`, and name the same N and settings here",
+        );
+    }
+    Ok(modes)
+}

@@ -1,0 +1,222 @@
+//! `--shard I/N` and `merge`: the shards together are what one process makes, to the byte, in any order and for any N.
+
+use std::collections::BTreeMap;
+use std::fs;
+
+use serde_json::json;
+
+use crate::support::server::{completion, server};
+use crate::support::{Place, assert_same, task};
+
+const DATA: [&str; 4] = ["--repos-dir", "repos", "--tasks", "tasks.jsonl"];
+
+/// Eight repositories with two tasks each, those of a repository not in a row.
+fn place() -> Place {
+    let place = Place::empty();
+    let mut tasks = Vec::new();
+    for round in 0..2 {
+        for name in ["ant", "bee", "cat", "dog", "elk", "fox", "gnu", "hen"] {
+            let text: String =
+                (0..40).map(|n| format!("{name}_{n} = make_{name}({n}, {})\n", n % 7)).collect();
+            place.write(&format!("repos/{name}/a.py"), &text);
+            place.write(&format!("repos/{name}/b.py"), text.replace("make", "build"));
+            let (id, line) = (format!("{name}/{round}"), 20 + 10 * round);
+            tasks.push(task(&id, &format!("{name}/a.py"), &text, 0, line));
+        }
+    }
+    place.write("tasks.jsonl", crate::support::jsonl(&tasks));
+    place
+}
+
+fn with<'a>(command: &[&'a str], more: &[&'a str]) -> Vec<&'a str> {
+    [command, &DATA, more].concat()
+}
+
+/// Files of a cache but for times and for what shards made.
+fn left(place: &Place, cache: &str) -> BTreeMap<String, Vec<u8>> {
+    let mut files = place.files(cache);
+    files.retain(|path, _| !path.contains(".shard-"));
+    files
+}
+
+const STAGES: [&[&str]; 5] = [&["window"], &["vectorize"], &["search"], &["prompt"], &["complete"]];
+
+#[test]
+fn the_cache_of_all_shards_is_that_of_one_process() {
+    let place = place();
+    let run = |args: &[&str]| place.run(args);
+    for stage in STAGES {
+        run(&with(stage, &["--cache-dir", "whole"])).done();
+    }
+    // One shard, several, more than there are repositories; one after another, in any order.
+    for shards in [1, 3, 20] {
+        let cache = format!("cache-{shards}");
+        for shard in (1..=shards).rev() {
+            let part = format!("{shard}/{shards}");
+            for stage in STAGES {
+                run(&with(stage, &["--cache-dir", &cache, "--shard", &part])).done();
+            }
+        }
+        let count = shards.to_string();
+        let merge = with(&["merge"], &["--cache-dir", &cache, "--shards", &count]);
+        let merged = run(&merge).done();
+        assert!(merged.stderr.contains("6 artifacts (written)"), "{}", merged.stderr);
+        assert_same(&left(&place, "whole"), &left(&place, &cache));
+        let times = |cache: &str| {
+            place
+                .records(&format!("{cache}/latency/tasks/rg1-one-gram-ws-20-ss-2-in-context.jsonl"))
+        };
+        let rows =
+            |cache| times(cache).into_iter().map(|time| time["row"].clone()).collect::<Vec<_>>();
+        assert_eq!(rows("whole"), rows(&cache));
+        assert!(run(&merge).done().stderr.contains("6 artifacts (current)"));
+        for stage in STAGES {
+            let again = run(&with(stage, &["--cache-dir", &cache])).done();
+            assert!(again.stderr.contains("current"), "{}", again.stderr);
+        }
+    }
+}
+
+#[test]
+fn a_shard_that_is_lost_stale_or_damaged_is_named_and_costs_its_mode_alone() {
+    let place = place();
+    let cache = ["--cache-dir", "cache"];
+    let merge = with(&["merge"], &["--cache-dir", "cache", "--shards", "2"]);
+    let none = place.run(&merge).failed();
+    assert!(none.stderr.contains("holds no prompts of 2 shards"), "{}", none.stderr);
+    for shard in ["1/2", "2/2"] {
+        for stage in STAGES {
+            place.run(&with(stage, &[&cache[..], &["--shard", shard]].concat())).done();
+        }
+    }
+    let path = |mode: &str, shard: u32| {
+        format!("cache/prompts/tasks/{mode}-one-gram-ws-20-ss-2.shard-{shard}-of-2.jsonl")
+    };
+    fs::remove_file(place.path(&path("rg1", 2))).unwrap();
+    place.write(&path("none", 1), place.read(&path("none", 1)).replace("ant", "ANT"));
+    let ran = place.run(&merge).partly();
+    for said in [
+        "the prompts of shard 2/2 are missing",
+        "`repoformer prompt --mode rg1`",
+        "the prompts of shard 1/2 are damaged",
+    ] {
+        assert!(ran.stderr.contains(said), "{said}: {}", ran.stderr);
+    }
+    let merged: Vec<String> =
+        left(&place, "cache").into_keys().filter(|path| path.starts_with("p")).collect();
+    assert_eq!(merged.len(), 4, "gt alone: {merged:?}");
+    // Other settings than the shards had.
+    let other =
+        place.run(&[&merge[..], &["--mode", "gt", "--max-prompt-tokens", "300"]].concat()).partly();
+    assert!(other.stderr.contains("stale: max-prompt-tokens was 2000, is 300"), "{}", other.stderr);
+}
+
+#[test]
+fn each_shard_has_a_journal_and_no_request_is_sent_again() {
+    let place = place();
+    let (url, asked) = server(|_| completion("x = 1"));
+    let model = ["--model", "tiny", "--max-tokens", "8", "--mode", "none", "--cache-dir", "cache"];
+    let asking = [&model[..], &["--endpoint", &url]].concat();
+    for shard in ["1/2", "2/2"] {
+        place.run(&with(&["window"], &["--cache-dir", "cache", "--shard", shard])).done();
+        for (stage, more) in [("prompt", &model[4..]), ("complete", &asking)] {
+            place.run(&with(&[stage], &[more, &["--shard", shard]].concat())).done();
+        }
+    }
+    let requests = asked.lock().unwrap().len();
+    place.run(&with(&["merge"], &[&model[..], &["--shards", "2"]].concat())).done();
+    let again = place.run(&with(&["complete"], &asking)).done();
+    assert!(again.stderr.contains("16 records in 1 artifact (current)"), "{}", again.stderr);
+    assert_eq!(asked.lock().unwrap().len(), requests);
+    assert_eq!(place.count("cache/journal"), 2);
+}
+
+#[test]
+fn files_of_shards_become_the_file_of_one_process() {
+    let place = place();
+    place.add_samples();
+    let raw = ["convert", "--to", "raw", "--repos-dir", "repos", "-o", "raw.jsonl"];
+    place.run(&raw).done();
+    let draw: [(&str, &[&str]); 3] = [
+        ("label", &["label", "sample", "--repos-dir", "repos", "--no-filter"]),
+        ("from-raw", &["label", "sample", "--raw", "raw.jsonl", "--no-filter"]),
+        ("sample", &["sample", "--repos-dir", "repos", "--kind", "line", "--per-repo", "5"]),
+    ];
+    for (name, command) in draw {
+        let whole = format!("{name}.jsonl");
+        place.run(&[command, &["-o", &whole]].concat()).done();
+        for shards in [1, 2, 13] {
+            let part = |shard: u32| format!("{name}-{shard}-of-{shards}.jsonl.gz");
+            for shard in 1..=shards {
+                let number = format!("{shard}/{shards}");
+                place.run(&[command, &["--shard", &number, "-o", &part(shard)]].concat()).done();
+            }
+            if shards == 1 {
+                continue;
+            }
+            let mut parts: Vec<String> = (1..=shards).rev().map(part).collect();
+            let merge = |parts: &[String]| {
+                let parts = parts.iter().map(String::as_str);
+                place.run(
+                    &["merge"]
+                        .into_iter()
+                        .chain(parts)
+                        .chain(["-o", "merged.jsonl"])
+                        .collect::<Vec<_>>(),
+                )
+            };
+            merge(&parts).done();
+            assert_eq!(place.read("merged.jsonl"), place.read(&whole), "{name} {shards}");
+            fs::remove_file(place.path("merged.jsonl")).unwrap();
+            // A lost one, one that is named twice, one that was changed.
+            let lost = parts.pop().unwrap();
+            let said = merge(&parts).failed().stderr;
+            assert!(said.contains(&format!("shards are missing: 1/{shards}")), "{said}");
+            parts.extend([lost.clone(), lost.clone()]);
+            let said = merge(&parts).failed().stderr;
+            assert!(said.contains("would count twice"), "{said}");
+            parts.pop();
+            place.write(&lost, "{}\n");
+            let said = merge(&parts).failed().stderr;
+            assert!(said.contains("damaged or changed"), "{said}");
+            fs::remove_file(place.path(&format!("{lost}.manifest.json"))).unwrap();
+            let said = merge(&parts).failed().stderr;
+            assert!(said.contains("not a shard's file"), "{said}");
+            assert!(!place.path("merged.jsonl").exists());
+        }
+    }
+    // Parts of other commands.
+    let part = |more: &[&str], file: &str| {
+        let command: &[&str] =
+            &["label", "sample", "--repos-dir", "repos", "--no-filter", "-o", file];
+        place.run(&[command, more].concat()).done();
+    };
+    part(&["--shard", "1/2"], "a.jsonl");
+    part(&["--shard", "2/2", "--seed", "7"], "b.jsonl");
+    let said = place.run(&["merge", "a.jsonl", "b.jsonl", "-o", "merged.jsonl"]).failed().stderr;
+    assert!(
+        said.contains("b.jsonl: is not a part of what a.jsonl is a part of: seed differs"),
+        "{said}"
+    );
+    part(&["--shard", "2/3"], "b.jsonl");
+    let said = place.run(&["merge", "a.jsonl", "b.jsonl", "-o", "merged.jsonl"]).failed().stderr;
+    assert!(said.contains("it is shard 2/3, not one of 2"), "{said}");
+}
+
+#[test]
+fn what_has_no_shards_refuses_them() {
+    let place = place();
+    let bad = place.run(&with(&["window"], &["--shard", "3/2"])).failed();
+    assert!(bad.stderr.contains("the second of eight parts is 2/8"), "{}", bad.stderr);
+    let all = place.command(&with(&["run"], &[])).env("REPOFORMER_SHARD", "1/2").output().unwrap();
+    let said = String::from_utf8(all.stderr).unwrap();
+    assert!(
+        said.contains("REPOFORMER_SHARD is 1/2, and this command works on all repositories"),
+        "{said}"
+    );
+    let mode = place.run(&with(&["window"], &["--mode", "rg-rg", "--shard", "1/2"])).failed();
+    assert!(mode.stderr.contains("the predictions of all shards"), "{}", mode.stderr);
+    let nothing = place.run(&["merge"]).failed();
+    assert!(nothing.stderr.contains("nothing to merge"), "{}", nothing.stderr);
+    assert_eq!(json!(place.count("cache")), json!(0));
+}
