@@ -1,0 +1,58 @@
+"""Parquet rows of a code corpus → training sequences of a Repoformer, with datatrove.
+
+    python stack.py INPUT WORK TOKENIZER.JSON
+
+Each step is a pipeline whose ranks are shards. A rank that fails or is killed runs again with the same command; the others are
+complete. On a cluster, replace LocalPipelineExecutor by SlurmPipelineExecutor or RayPipelineExecutor: the steps stay.
+"""
+
+import os
+import sys
+
+from datatrove.executor import LocalPipelineExecutor
+from repoformer.datatrove import Repoformer
+
+SOURCE, WORK, TOKENIZER = sys.argv[1:4]
+SHARDS = int(os.environ.get("SHARDS", 8))
+WORKERS = int(os.environ.get("WORKERS", 2))
+STYLE = ["--prompt-style", "starcoder", "--cache-dir", f"{WORK}/cache/{{part:05d}}", "--benchmark", "instances"]
+MODEL = ["--model", "in-context"]  # or: ["--endpoint", "http://localhost:8000", "--model", "bigcode/starcoderbase-1b"]
+PART = "{part:05d}.jsonl"
+
+
+def run(name, ranks, *commands):
+    executor = LocalPipelineExecutor(
+        pipeline=[Repoformer(*command) for command in commands],
+        tasks=ranks,
+        workers=WORKERS,
+        logging_dir=f"{WORK}/logs/{name}",
+    )
+    executor.run()
+
+
+# Rows → shards of repositories, without duplicates.
+run("group", 1, ["group", SOURCE, "-o", f"{WORK}/shards", "--shards", SHARDS, "--language", "python"])
+
+# Repositories → instances → completions without and with retrieval → labels: a rank for each shard.
+instances, predictions = f"{WORK}/instances/{PART}", f"{WORK}/cache/{{part:05d}}/predictions/instances"
+run(
+    "label",
+    SHARDS,
+    ["label", "sample", "--raw", f"{WORK}/shards", "--shard", "{shard}", "-o", instances],
+    ["prompt", "--tasks", instances, "--mode", "none,given", *STYLE],
+    ["complete", "--tasks", instances, "--mode", "none,given", *STYLE, *MODEL],
+    [
+        "label", "judge", "--instances", instances, "-o", f"{WORK}/labels/{PART}",
+        "--base", f"{predictions}/none-starcoder-in-context.jsonl",
+        "--rag", f"{predictions}/given-starcoder-in-context.jsonl",
+    ],
+)
+
+# Labels of all shards → sequences.
+labels = [f"{WORK}/labels/{part:05d}.jsonl" for part in range(1, SHARDS + 1)]
+run(
+    "sequences",
+    1,
+    ["merge", *labels, "-o", f"{WORK}/labels.jsonl"],
+    ["label", "verbalize", "--labels", f"{WORK}/labels.jsonl", "--tokenizer", TOKENIZER, "-o", f"{WORK}/sequences"],
+)
