@@ -22,6 +22,7 @@ use commands::completions::CompletionsArgs;
 use commands::convert::ConvertArgs;
 use commands::doctor::DoctorArgs;
 use commands::eval_args::EvalArgs;
+use commands::group::GroupArgs;
 use commands::inspect::InspectArgs;
 use commands::label::LabelCommand;
 use commands::manual::ManualArgs;
@@ -99,6 +100,8 @@ enum Command {
     Policy(PolicyCommand),
     /// Convert records between formats: tasks, predictions, repositories, batch requests and answers
     Convert(ConvertArgs),
+    /// Group the files of a corpus such as The Stack into repositories, in shards of raw records
+    Group(GroupArgs),
     /// Count the tasks of files, and the lines and tokens of their contexts and targets
     Stats(StatsArgs),
     /// Check files of records and list every problem with its line
@@ -170,6 +173,7 @@ fn run(command: Command) -> Result<()> {
         Command::Label(args) => commands::label::run(&args),
         Command::Policy(args) => commands::policy::run(&args),
         Command::Convert(args) => commands::convert::run(&args),
+        Command::Group(args) => commands::group::run(&args),
         Command::Stats(args) => commands::stats::run(&args),
         Command::Validate(args) => commands::validate::run(&args),
         Command::Cache(args) => commands::cache::run(&args),

@@ -27,7 +27,11 @@ const LONGEST_HEADERS: u64 = 1 << 20;
 ///
 /// # Errors
 /// The archive cannot be read, or a folder cannot be written; then there are no new folders.
-pub(super) fn to_folders(path: &Path, input: Box<dyn BufRead>, dir: &Path) -> Result<Conversion> {
+pub(in crate::formats) fn to_folders(
+    path: &Path,
+    input: Box<dyn BufRead>,
+    dir: &Path,
+) -> Result<Conversion> {
     let refused = |reason: String| Error::Repository { path: path.to_owned(), reason };
     let mut folders = Folders::create(dir)?;
     let mut conversion = Conversion::default();
@@ -212,7 +216,7 @@ fn counted(count: usize, noun: &str) -> String {
 }
 
 /// Reads the first bytes of a file: whether they begin an archive, and the file with them put back.
-pub(super) fn recognise(
+pub(in crate::formats) fn recognise(
     path: &Path,
     mut input: Box<dyn BufRead>,
 ) -> Result<(bool, Box<dyn BufRead>)> {

@@ -12,6 +12,7 @@ mod tasks;
 #[cfg(test)]
 mod tests;
 
+pub(super) use archive::{recognise as recognise_archive, to_folders as archive_to_folders};
 pub use batch::requests;
 pub use predictions::predictions;
 pub use repositories::{from_folders, records, to_folders};

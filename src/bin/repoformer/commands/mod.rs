@@ -20,6 +20,7 @@ mod eval_retrieval;
 mod exclusions;
 mod experiment_settings;
 mod experiments;
+pub(crate) mod group;
 pub(crate) mod inspect;
 mod judged;
 pub(crate) mod label;

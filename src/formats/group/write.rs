@@ -1,0 +1,137 @@
+//! Shards of raw records, and the record of all of them.
+
+use std::path::Path;
+
+use rustc_hash::FxHashSet;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::inputs::{self, Input};
+use super::repositories::RepositoryStream;
+use super::rows::Problem;
+use crate::error::{Error, Result};
+use crate::store::artifact::OutputFile;
+use crate::store::progress::Work;
+
+/// What was read and written, as `group.json` has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Files that the rows hold.
+    pub rows: u64,
+    /// Files that are not of the language, or of none that the program knows.
+    pub other_languages: u64,
+    /// Files whose first line was StarCoderData's marks, which were taken away.
+    pub marked: u64,
+    /// Rows, parts of inputs and repositories that are broken or too large.
+    pub broken: u64,
+    /// Files that came again with the same path and text.
+    pub repeated: u64,
+    /// Files that came again with the same path and another text.
+    pub conflicting: u64,
+    /// Repositories that are dropped because another has the same files.
+    pub exact_duplicates: u64,
+    /// Repositories that are written.
+    pub repositories: u64,
+    /// Their files.
+    pub files: u64,
+}
+
+/// A shard as it was written.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardRecord {
+    /// Name of its file.
+    pub name: String,
+    /// Size of its file.
+    pub bytes: u64,
+    /// Digest of its file.
+    pub digest: String,
+    /// Repositories in it.
+    pub repositories: u64,
+    /// Files of these.
+    pub files: u64,
+}
+
+/// Record of a grouping, written last.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Format of the record.
+    pub format: u64,
+    /// Settings that the output depends on.
+    pub settings: Value,
+    /// Files that were read.
+    pub(super) inputs: Vec<Input>,
+    /// Counts.
+    pub counts: Counts,
+    /// Shards, in their order.
+    pub shards: Vec<ShardRecord>,
+}
+
+/// A shard, and what was noticed when it was written.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct ShardDone {
+    pub(super) shard: ShardRecord,
+    pub(super) repeated: u64,
+    pub(super) conflicting: u64,
+    pub(super) problems: Vec<Problem>,
+}
+
+impl ShardDone {
+    /// Whether the shard's file is there as it was written.
+    pub(super) fn is_there(&self, output: &Path) -> bool {
+        is_there(&self.shard, output)
+    }
+}
+
+/// Whether a shard's file is as it was written.
+pub(super) fn is_there(shard: &ShardRecord, output: &Path) -> bool {
+    let path = output.join(&shard.name);
+    let has_length = inputs::state(&path).is_ok_and(|(bytes, _)| bytes == shard.bytes);
+    let work = Work::of("group: checking shards", "bytes", shard.bytes as usize);
+    has_length && inputs::digest(&path, &work).is_ok_and(|digest| digest == shard.digest)
+}
+
+/// Writes a shard but for what is dropped.
+pub(super) fn write_shard(
+    mut repositories: RepositoryStream,
+    dropped: &FxHashSet<&str>,
+    output: &Path,
+    name: String,
+) -> Result<ShardDone> {
+    let path = output.join(&name);
+    let mut file = OutputFile::create(&path)?;
+    let mut done = ShardDone::default();
+    while let Some(repository) = repositories.next()? {
+        if let Some(reason) = repository.left_out {
+            let reason = format!("repository {}: left out: {reason}", repository.name);
+            done.problems.push(Problem::new(output, reason));
+            continue;
+        }
+        done.repeated += repository.repeated;
+        done.conflicting += repository.conflicting;
+        if dropped.contains(&*repository.name) {
+            continue;
+        }
+        let json = |text: &str| {
+            serde_json::to_string(text)
+                .map_err(|e| Error::writing(&path, "write this file", e.into()))
+        };
+        let (name, stars) = (json(&repository.name)?, repository.stars);
+        file.write(
+            format!("{{\"repo_name\":{name},\"stars_count\":{stars},\"files\":[").as_bytes(),
+        )?;
+        for (number, (path, text)) in repository.files.iter().enumerate() {
+            let comma = if number == 0 { "" } else { "," };
+            file.write(format!("{comma}{{\"filepath\":{},\"content\":", json(path)?).as_bytes())?;
+            file.write(json(text)?.as_bytes())?;
+            file.write(b"}")?;
+        }
+        file.write(b"]}\n")?;
+        done.shard.repositories += 1;
+        done.shard.files += repository.files.len() as u64;
+    }
+    file.finish()?;
+    done.shard.bytes = inputs::state(&path)?.0;
+    done.shard.digest = inputs::digest(&path, &Work::begin("group: digests", "bytes"))?;
+    done.shard.name = name;
+    Ok(done)
+}
