@@ -21,6 +21,7 @@ mod cli_exec_attempts;
 mod cli_flips;
 mod cli_formats;
 mod cli_functions;
+mod cli_group;
 #[cfg(unix)]
 mod cli_hostile;
 mod cli_identity;

@@ -36,26 +36,24 @@ pub(super) fn list(inputs: &[PathBuf], output: &Path) -> Result<Listed> {
     let output = files::canonicalize(output).ok();
     for input in inputs {
         let found = expand(input)?;
-        let before = (listed.files.len(), listed.others.len());
+        let (mut readable, mut others) = (0, 0);
         for (path, is_named) in found {
             let real = files::canonicalize(&path)
                 .map_err(|e| Error::reading(&path, "open this file", e))?;
             let is_output = output.as_ref().is_some_and(|output| real.starts_with(output));
-            if is_output || seen.contains(&real) {
+            if is_output {
                 continue;
             }
-            if is_named || has_known_end(&path) {
-                seen.insert(real);
-                listed.files.push(path);
-            } else {
-                listed.others.push(path);
+            let is_read = is_named || has_known_end(&path);
+            *(if is_read { &mut readable } else { &mut others }) += 1;
+            match is_read {
+                true if seen.insert(real) => listed.files.push(path),
+                true => {}
+                false => listed.others.push(path),
             }
         }
-        if input.is_dir() && listed.files.len() == before.0 {
-            let reason = match listed.others.len() - before.1 {
-                0 => "has no file to read".to_owned(),
-                others => format!("has {others} files, none of which is named {}", ends()),
-            };
+        if input.is_dir() && readable == 0 {
+            let reason = format!("has no file named {}; others: {others}", ends());
             let hint = "name the files themselves: then their content says what they are".into();
             return Err(Error::Form { path: input.clone(), reason, hint });
         }
@@ -245,7 +243,7 @@ mod tests {
         for (input, reason) in [
             ("nothing", "cannot open"),
             ("x*", "no file has such a name"),
-            ("b/out", "has no file"),
+            ("b/out", "has no file named .parquet"),
         ] {
             let error = names(&[input]).unwrap_err();
             assert!(error.contains(reason), "{input}: {error}");

@@ -97,12 +97,17 @@ pub fn group(grouping: &Grouping) -> Result<Summary> {
     let plan = Plan { settings: grouping.settings(), inputs: described };
     if let Some(record) = record {
         let done = Plan { settings: record.settings.clone(), inputs: record.inputs.clone() };
-        check_done(output, &plan, &done, &record)?;
-        // A killed program may have left it.
+        // A killed program may have left work.
         work.remove()?;
+        check_done(output, &plan, &done, &record)?;
         return Ok(Summary { record: Some(record), is_known: true, ..summary });
     }
-    work.begin(&plan, earlier.as_ref())?;
+    if let Err(error) = work.begin(&plan, earlier.as_ref()) {
+        if earlier.is_none() {
+            work.remove()?;
+        }
+        return Err(error);
+    }
     let units = read_inputs(grouping, &plan, &listed.files, &work, &mut summary)?;
     let mut counts = Counts::default();
     for (_, unit) in &units {

@@ -439,9 +439,14 @@ mod tests {
         let last = bytes.len() - 1;
         bytes[last] ^= 1;
         std::fs::write(&path, bytes).unwrap();
-        let mut merge = Merge::open(vec![(path, section)], 8, dir.path()).unwrap();
-        let read = merge.next().and_then(|_| merge.text()).and_then(|_| merge.next());
-        let error = read.unwrap_err();
+        let read = || {
+            let mut merge = Merge::open(vec![(path.clone(), section.clone())], 8, dir.path())?;
+            while merge.next()? {
+                merge.text()?;
+            }
+            Ok::<_, Error>(())
+        };
+        let error = read().unwrap_err();
         assert!(error.to_string().contains("damaged"), "{error}");
     }
 }
