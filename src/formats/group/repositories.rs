@@ -61,8 +61,7 @@ impl RepositoryStream {
         let name = String::from_utf8_lossy(name).into_owned();
         let mut grouped = Grouped { name, ..Grouped::default() };
         let mut bytes = 0;
-        loop {
-            let Some((name, path, stars, length)) = self.rows.row() else { break };
+        while let Some((name, path, stars, length)) = self.rows.row() {
             if name != grouped.name.as_bytes() {
                 self.is_ahead = true;
                 break;

@@ -236,7 +236,7 @@ impl<'a> Rows<'a> {
         };
         let wrong = |reason: String| format!("{}: {}: {reason}", shown(repository), shown(path));
         if let Err(reason) = path_names(repository).and_then(|_| path_names(path)) {
-            self.problem(Some(place), wrong(shown(&reason)));
+            self.problem(Some(place), wrong(reason.chars().take(SHOWN).collect()));
             return Ok(());
         }
         let is_taken = match self.settings.language {

@@ -169,7 +169,7 @@ fn damaged() -> ParquetError {
 
 /// A row group while it is read.
 struct Group<'t> {
-    table: &'t SerializedFileReader<std::fs::File>,
+    table: &'t dyn FileReader,
     number: usize,
     columns: &'t Columns,
     /// Rows of the file that are done.
