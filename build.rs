@@ -206,10 +206,11 @@ fn place_long(tokens: &[Vec<u8>], seed: u64) -> Vec<u16> {
 
 /// The class of every code point, in two levels: the block of `code / BLOCK`,
 /// and in a block one byte for each code point (0 other, 1 letter, 2 number,
-/// 3 whitespace).
+/// 3 whitespace; 4 a number that is a decimal digit, 5 a nonspacing mark, which is other).
 fn classes() -> Outcome<(Vec<u8>, Vec<u8>)> {
     let mut class = vec![0_u8; 0x11_0000];
-    for (value, pattern) in [(1, r"\p{L}"), (2, r"\p{N}"), (3, r"\s")] {
+    let patterns = [(1, r"\p{L}"), (2, r"\p{N}"), (3, r"\s"), (4, r"\p{Nd}"), (5, r"\p{Mn}")];
+    for (value, pattern) in patterns {
         let parsed = regex_syntax::parse(pattern)?;
         let regex_syntax::hir::HirKind::Class(regex_syntax::hir::Class::Unicode(set)) =
             parsed.kind()

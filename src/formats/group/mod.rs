@@ -11,6 +11,7 @@
 
 mod duplicates;
 mod inputs;
+pub mod min_hash;
 mod repositories;
 pub mod rows;
 mod run;

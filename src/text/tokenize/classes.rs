@@ -21,12 +21,10 @@ pub(super) enum Class {
 impl Class {
     /// The class of a character.
     pub(super) fn of(character: char) -> Self {
-        let code = u32::from(character) as usize;
-        let block = CLASS_INDEX.get(code >> 8).copied().map_or(0, usize::from);
-        match CLASS_BLOCKS.get(block << 8 | code & 0xFF) {
-            Some(1) => Self::Letter,
-            Some(2) => Self::Number,
-            Some(3) => Self::Space,
+        match number(character) {
+            1 => Self::Letter,
+            2 | DECIMAL => Self::Number,
+            3 => Self::Space,
             _ => Self::Other,
         }
     }
@@ -45,6 +43,27 @@ impl Class {
     fn beyond_ascii(text: &str, at: usize) -> Option<Self> {
         text.get(at..)?.chars().next().map(Self::of)
     }
+}
+
+/// Numbers in the table of two classes that the pattern does not tell from others.
+const DECIMAL: u8 = 4;
+const NONSPACING: u8 = 5;
+
+/// The number of a character's class in the table that the build lays out.
+fn number(character: char) -> u8 {
+    let code = u32::from(character) as usize;
+    let block = CLASS_INDEX.get(code >> 8).copied().map_or(0, usize::from);
+    CLASS_BLOCKS.get(block << 8 | code & 0xFF).copied().unwrap_or(0)
+}
+
+/// `\p{Nd}`: the decimal digits of all scripts.
+pub(crate) fn is_decimal_digit(character: char) -> bool {
+    number(character) == DECIMAL
+}
+
+/// `\p{Mn}`: marks that take no place of their own, such as accents.
+pub(crate) fn is_nonspacing_mark(character: char) -> bool {
+    number(character) == NONSPACING
 }
 
 /// Python's `\w`: what `str.isalnum` accepts, which is `[\p{L}\p{N}]`, and the underscore.
@@ -79,5 +98,21 @@ mod tests {
             assert_eq!(Class::at(&character.to_string(), 0), Some(Class::of(character)));
         }
         assert_eq!(Class::at("", 0), None);
+    }
+
+    #[test]
+    fn digits_are_numbers_and_marks_are_other() {
+        for (character, decimal, nonspacing, class) in [
+            ('7', true, false, Class::Number),
+            ('\u{663}', true, false, Class::Number),
+            ('\u{bd}', false, false, Class::Number),
+            ('\u{301}', false, true, Class::Other),
+            ('\u{903}', false, false, Class::Other),
+            ('a', false, false, Class::Letter),
+        ] {
+            let found =
+                (is_decimal_digit(character), is_nonspacing_mark(character), Class::of(character));
+            assert_eq!(found, (decimal, nonspacing, class), "{character:?}");
+        }
     }
 }

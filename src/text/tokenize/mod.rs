@@ -27,7 +27,7 @@ mod vocabulary;
 pub(crate) mod words;
 
 pub use cache::PieceCache;
-pub(crate) use classes::is_word;
+pub(crate) use classes::{is_decimal_digit, is_nonspacing_mark, is_word};
 pub use dictionary::Dictionary;
 pub use lines::LineTokens;
 pub use set::IdSet;

@@ -1,0 +1,40 @@
+//! Finds near duplicates among the texts of a JSONL file, `{"text": "…"}` a line, as datatrove finds them.
+//!
+//! `cargo run --release --example near_duplicates -- texts.jsonl` prints the clusters, as numbers of lines from 0, and on standard
+//! error how fast the texts were read into signatures by one thread.
+#![allow(clippy::print_stdout, clippy::print_stderr)] // an example prints
+
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use repoformer::formats::group::min_hash::{Signature, clusters};
+use repoformer::store::jsonl::{self, Fields};
+
+fn main() -> Result<()> {
+    let path = std::env::args().nth(1).context("usage: near_duplicates TEXTS.jsonl")?;
+    let (mut lines, mut signatures, mut line) = (Vec::new(), Vec::new(), 0);
+    let (mut bytes, mut taken) = (0, Duration::ZERO);
+    let problems = jsonl::for_each(Path::new(&path), |at, object| {
+        let text = Fields::new(Path::new(&path), at.line, "", &object).string("text")?.to_owned();
+        bytes += text.len();
+        let start = Instant::now();
+        if let Some(signature) = Signature::of(&text) {
+            lines.push(line);
+            signatures.push(signature);
+        }
+        taken += start.elapsed();
+        line += 1;
+        Ok(())
+    })?;
+    if let Some(problem) = problems.into_iter().next() {
+        return Err(problem.into());
+    }
+    for cluster in clusters(&signatures) {
+        let numbers: Vec<String> = cluster.iter().map(|&place| lines[place].to_string()).collect();
+        println!("[{}]", numbers.join(", "));
+    }
+    let (megabytes, seconds) = (bytes as f64 / 1e6, taken.as_secs_f64());
+    eprintln!("{megabytes:.1} MB in {seconds:.2} s, {:.1} MB/s", megabytes / seconds);
+    Ok(())
+}
