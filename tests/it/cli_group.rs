@@ -94,13 +94,21 @@ fn output(place: &Place, folder: &str) -> BTreeMap<String, Vec<u8>> {
     files.collect()
 }
 
+/// Sixteen words of their own for a number and a line, so that no two texts are nearly the same.
+fn words(number: usize, line: usize) -> String {
+    let digest = blake3::hash(format!("{number} {line}").as_bytes()).to_hex();
+    let letter = |digit: char| char::from(b'a' + digit.to_digit(16).unwrap_or(0) as u8);
+    let letters: Vec<String> = digest.chars().map(|digit| letter(digit).to_string()).collect();
+    letters.chunks(4).map(|word| word.concat()).collect::<Vec<_>>().join(" ") + "\n"
+}
+
 /// Rows of 40 repositories of 3 files each, in no order.
 fn many() -> Vec<(String, String, String)> {
     let mut rows = Vec::new();
     for file in 0..3 {
         for number in 0..40 {
             let number = number * 7 % 40;
-            let text = format!("x = {number}\n").repeat(20 + file);
+            let text = (0..20 + file).map(|line| words(number, line)).collect();
             rows.push((format!("o{}/r{number}", number % 5), format!("p/f{file}.py"), text));
         }
     }

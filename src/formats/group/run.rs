@@ -7,7 +7,7 @@ use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::duplicates::{Dedup, Dropped, Facts, duplicates};
+use super::duplicates::{Dedup, Dropped, Facts, Reason, duplicates};
 use super::inputs::{self, Input, changed};
 use super::repositories::RepositoryStream;
 use super::rows::{Problem, RowSettings, Rows, Tally};
@@ -134,7 +134,9 @@ pub fn group(grouping: &Grouping) -> Result<Summary> {
         counts.broken += one.problems.len() as u64;
         summary.problems.extend(one.problems.iter().cloned().map(Problem::into_error));
     }
-    counts.exact_duplicates = dropped.len() as u64;
+    let of = |reason| dropped.iter().filter(|one| one.reason == reason).count() as u64;
+    counts.exact_duplicates = of(Reason::ExactDuplicate);
+    counts.near_duplicates = of(Reason::NearDuplicate);
     write_dropped(&output.join(DROPPED), &dropped)?;
     // Times of files are no part of what was done.
     let inputs = plan.inputs.into_iter().map(|input| Input { modified: None, ..input }).collect();
@@ -339,7 +341,7 @@ impl Shards<'_> {
             return Ok(Vec::new());
         }
         let facts = self.each("group: comparing", |index| self.facts(index))?;
-        Ok(duplicates(&facts.concat(), self.grouping.dedup))
+        Ok(duplicates(facts.into_iter().flatten().collect(), self.grouping.dedup))
     }
 
     fn facts(&self, index: u64) -> Result<Vec<Facts>> {
@@ -355,7 +357,7 @@ impl Shards<'_> {
         let mut facts = Vec::new();
         while let Some(repository) = stream.next()? {
             if repository.left_out.is_none() {
-                facts.push(Facts::of(&repository));
+                facts.push(Facts::of(&repository, self.grouping.dedup));
             }
         }
         self.remove_folder(index);

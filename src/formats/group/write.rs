@@ -30,6 +30,8 @@ pub struct Counts {
     pub conflicting: u64,
     /// Repositories that are dropped because another has the same files.
     pub exact_duplicates: u64,
+    /// Repositories that are dropped because another has nearly the same texts.
+    pub near_duplicates: u64,
     /// Repositories that are written.
     pub repositories: u64,
     /// Their files.

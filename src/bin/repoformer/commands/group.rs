@@ -24,9 +24,9 @@ pub(crate) struct GroupArgs {
     /// Number of shards. File I of N has the repositories that `--shard I/N` draws from
     #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=99_999))]
     shards: u64,
-    /// Repositories to drop: none, or those with the same paths and texts as another (exact), of which the one with the most
-    /// stars stays
-    #[arg(long, value_name = "KIND", default_value = "exact", value_parser = Listed::of(Dedup::ALL))]
+    /// Repositories to drop: none, those with the same paths and texts as another (exact), or also those with nearly the same
+    /// texts (near, by MinHash as in datatrove). The one with the most stars stays
+    #[arg(long, value_name = "KIND", default_value = "near", value_parser = Listed::of(Dedup::ALL))]
     dedup: String,
     /// Leave out repositories of more than so many MiB of text, and say so
     #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u64).range(1..=65_536))]
@@ -110,6 +110,7 @@ fn say(record: &Record) {
         (counts.repeated, "file", "left out: again with the same path and text"),
         (counts.conflicting, "file", "left out: again with the same path and another text"),
         (counts.exact_duplicates, "repository", "left out: the same files as another's"),
+        (counts.near_duplicates, "repository", "left out: nearly the same texts as another's"),
         (counts.broken, "row", "or part of an input left out: broken or too large"),
         (counts.marked, "file", "without StarCoderData's marks, its first line"),
     ] {
