@@ -22,6 +22,7 @@ use repoformer::evaluate::{comparison, executed, pairs, predictions};
 use repoformer::execute::{Log, Runner, TestMap, default_test_command, guard::RunOutcome, judge};
 use repoformer::formats::convert::lm_eval::{LmEvalSettings, lm_eval};
 use repoformer::formats::convert::{self, TargetFormat};
+use repoformer::formats::group::{Dedup, Grouping, group};
 use repoformer::formats::{lengths, validate};
 use repoformer::pipeline::{
     CacheSources, Completion, Experiment, Layout, Notice, PromptLayout, PromptSettings, PromptText,
@@ -276,6 +277,15 @@ fn repositories(bytes: &[u8]) {
     for to in [RecordKind::Package, RecordKind::RawRepository] {
         let _ = convert::records(&path, to, &mut |_| Ok(()));
     }
+    let _ = group(&Grouping {
+        inputs: vec![path],
+        output: out.clone(),
+        shards: 1,
+        language: None,
+        dedup: Dedup::Exact,
+        max_repository: 1 << 20,
+    });
+    let _ = std::fs::remove_dir_all(&out);
 }
 
 fn tokenizers(bytes: &[u8]) {
