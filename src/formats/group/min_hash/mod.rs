@@ -177,27 +177,34 @@ impl Ngrams {
     fn fold(&mut self) {
         let [factors, summands] = &PERMUTATIONS;
         for (number, least) in self.least.iter_mut().enumerate() {
-            *least = (*least).min(least_value(&self.batch, factors[number], summands[number]));
+            *least = least_value(&self.batch, factors[number], summands[number], *least);
         }
         self.batch.clear();
     }
 }
 
-/// The least `(factor * hash + summand) mod (2^61 - 1)`, where the product and the sum are taken modulo `2^64`, as numpy does.
+/// The least of `least` and each `(factor * hash + summand) mod (2^61 - 1)`, where the product and the sum are taken modulo
+/// `2^64`, as numpy does.
 ///
-/// With `y` the sum of the lowest 61 bits and the three above, the value is `y`, or `y - PRIME` where `y` reaches it. The
-/// loop computes `(y + 1) mod 2^61`, which is one above the value, or, where `y` reaches `PRIME` or a bit of `y + 1` is carried
-/// into the three, a number up to seven. Such a minimum is next to impossible, and is computed again the long way.
-fn least_value(hashes: &[u64], factor: u64, summand: u64) -> u64 {
-    let mut least = u64::MAX;
-    for hash in hashes {
-        let sum = hash.wrapping_mul(factor).wrapping_add(summand + 1);
-        least = least.min(sum.wrapping_add(sum >> 61) & PRIME);
+/// A value is the lowest 61 bits of the sum plus the three above, at most seven, minus the prime where that reaches it. So it is
+/// below `least` only if those 61 bits are at most `least`, or among the eight highest; that is, if they are at most `least + 8`
+/// once 8 is added to them. The loop asks this of eight hashes at a time, on bits moved to the left by three, and computes
+/// values of few.
+fn least_value(hashes: &[u64], factor: u64, summand: u64, mut least: u64) -> u64 {
+    let value = |hash: u64| hash.wrapping_mul(factor).wrapping_add(summand) % PRIME;
+    let (moved_factor, moved_summand) = (factor << 3, (summand + 8) << 3);
+    let bound = |least: u64| least.saturating_add(8).min(PRIME) << 3;
+    let mut most = bound(least);
+    let mut eights = hashes.chunks_exact(8);
+    for eight in eights.by_ref() {
+        let mut any = false;
+        for hash in eight {
+            any |= hash.wrapping_mul(moved_factor).wrapping_add(moved_summand) <= most;
+        }
+        if any {
+            least = eight.iter().fold(least, |least, &hash| least.min(value(hash)));
+            most = bound(least);
+        }
     }
-    if least > 7 { least - 1 } else { exact_least_value(hashes, factor, summand) }
-}
-
-fn exact_least_value(hashes: &[u64], factor: u64, summand: u64) -> u64 {
-    let values = hashes.iter().map(|hash| hash.wrapping_mul(factor).wrapping_add(summand) % PRIME);
-    values.min().unwrap_or(u64::MAX)
+    eights.remainder().iter().fold(least, |least, &hash| least.min(value(hash)))
 }
