@@ -58,13 +58,8 @@ impl Rows<'_> {
                 return Ok(());
             }
         };
-        let Some(files) = row.get(FILES) else {
+        let Some(Value::Array(files)) = row.get(FILES) else {
             return self.one(place, repository, row, "", stars);
-        };
-        let Value::Array(files) = files else {
-            let reason = format!("field '{FILES}' must be a list, not {}", kind(files));
-            self.problem(Some(place), reason);
-            return Ok(());
         };
         for (number, file) in files.iter().enumerate() {
             let within = format!("{FILES}[{number}]");

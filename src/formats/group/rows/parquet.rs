@@ -53,7 +53,8 @@ impl Columns {
                 schema.columns().iter().position(|column| column.path().parts() == [*name])
             })
         };
-        let are_lists = schema.root_schema().get_fields().iter().any(|field| field.name() == FILES);
+        let mut fields = schema.root_schema().get_fields().iter();
+        let are_lists = fields.any(|field| field.name() == FILES && !field.is_primitive());
         let within = if are_lists { "files." } else { "" };
         let find = |names: &[&str], is_listed: bool| {
             let found = if is_listed { lists(names) } else { flat(names) };
