@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::rows::FileRow;
 use crate::error::{Error, Result};
-use crate::repository::shard::Shard;
+use crate::repository::Shard;
 use crate::store::files::{self, File};
 
 /// Compression: the fastest that is small, with a window that lets many sections be read at once.
