@@ -219,11 +219,11 @@ fn labels(bytes: &[u8]) {
         recipe: None,
         threshold: 0.0,
     };
-    let _ = label::judge(&judging, &mut |_| Ok(()));
+    let _ = label::judge(&judging, &mut |_, _| Ok(()));
     let (settings, encoder) = &*VERBALIZING;
     let _ = verbalize(&path, encoder, settings, &FOLDER.join("sequences"));
     let journal = file("journal.jsonl", bytes);
-    let _ = label::collect(&drawn_from(&RAW, Some(&journal)), &mut |_| Ok(()));
+    let _ = label::collect(&drawn_from(&RAW, Some(&journal)), &mut |_, _| Ok(()));
 }
 
 /// Drawing from raw repositories.
@@ -497,6 +497,7 @@ static EXPERIMENT: LazyLock<Experiment> = LazyLock::new(|| {
         repos_dir: PathBuf::new(),
         repositories: vec!["r".into()],
         tasks: None,
+        of_all_shards: None,
         layout: Layout {
             cache: FOLDER.join("cache"),
             benchmark: "bench".into(),
@@ -510,6 +511,7 @@ static EXPERIMENT: LazyLock<Experiment> = LazyLock::new(|| {
             style: "repocoder".into(),
             top_k: 20,
             iteration: 1,
+            shard: None,
         },
         walk: Walk::default(),
         retrieval: RetrievalSettings {

@@ -1,6 +1,6 @@
 //! Signatures → clusters of near duplicates.
 
-use super::{BUCKETS, Signature};
+use super::signature::{BUCKETS, Signature};
 
 /// Returns the clusters of two signatures or more: two are in one cluster if they share a bucket, or each shares one with a
 /// third. Members are places in `signatures`, in ascending order; clusters are in the order of their first members.

@@ -4,7 +4,7 @@
 //! summands: the 64-bit numbers of the Mersenne Twister of seed 1, their lowest 61 bits, above the lower bound. numpy
 //! draws again where these are beyond the range, which does not happen among these.
 
-use super::{BUCKETS, PRIME, ROWS};
+use super::signature::{BUCKETS, PRIME, ROWS};
 
 /// Numbers in the state of the Mersenne Twister.
 const STATE: usize = 624;

@@ -1,6 +1,10 @@
 use proptest::prelude::*;
 use serde_json::Value;
+use twox_hash::XxHash64;
 
+use super::permutations::PERMUTATIONS;
+use super::signature::{BUCKETS, PRIME, ROWS};
+use super::signer::{NGRAM, least_value};
 use super::*;
 
 /// What datatrove made of texts and of files; see `record.py` there.
