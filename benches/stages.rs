@@ -7,6 +7,7 @@
 
 mod complete;
 mod dense;
+mod group;
 mod policy;
 mod prompt;
 mod rank;

@@ -1,13 +1,14 @@
 //! Finds near duplicates among the texts of a JSONL file, `{"text": "…"}` a line, as datatrove finds them.
 //!
 //! `cargo run --release --example near_duplicates -- texts.jsonl` prints the clusters, as numbers of lines from 0, and on standard
-//! error how fast the texts were read into signatures by one thread.
+//! error how fast signatures were made of them by one thread.
 #![allow(clippy::print_stdout, clippy::print_stderr)] // an example prints
 
 use std::path::Path;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use anyhow::{Context, Result};
+use cpu_time::ThreadTime;
 use repoformer::formats::group::min_hash::{Signature, clusters};
 use repoformer::store::jsonl::{self, Fields};
 
@@ -18,7 +19,7 @@ fn main() -> Result<()> {
     let problems = jsonl::for_each(Path::new(&path), |at, object| {
         let text = Fields::new(Path::new(&path), at.line, "", &object).string("text")?.to_owned();
         bytes += text.len();
-        let start = Instant::now();
+        let start = ThreadTime::now();
         if let Some(signature) = Signature::of(&text) {
             lines.push(line);
             signatures.push(signature);

@@ -9,6 +9,7 @@
 //!
 //! What is done lies in a hidden folder of the output (`work`) until all is done, and interrupted work goes on from there.
 
+pub mod decontaminate;
 mod duplicates;
 mod inputs;
 pub mod min_hash;

@@ -1,0 +1,34 @@
+//! What repositories are compared by when rows are grouped: signatures of near duplicates, and n-grams of benchmarks.
+
+use std::path::Path;
+
+use crate::support::corpus::{SAMPLE, bytes};
+use divan::Bencher;
+use divan::counter::BytesCount;
+use repoformer::formats::group::decontaminate::Contamination;
+use repoformer::formats::group::min_hash::{Signature, Signer};
+use repoformer::task::TaskSet;
+
+/// The signature of all files, as of one repository.
+#[divan::bench]
+fn signature(bencher: Bencher<'_, '_>) {
+    bencher.counter(BytesCount::new(bytes(&SAMPLE))).bench(|| -> Option<Signature> {
+        let mut signer = Signer::default();
+        SAMPLE.files.iter().for_each(|file| signer.add(&file.text));
+        signer.finish()
+    });
+}
+
+/// Every file, compared with the sample's tasks; each file is read to its end.
+#[divan::bench]
+fn contamination(bencher: Bencher<'_, '_>) {
+    let mut tasks = TaskSet::read(Path::new("data/tasks/function.jsonl")).unwrap().set;
+    for task in &mut tasks.tasks {
+        task.ground_truth = task.ground_truth.replace(' ', " other ");
+    }
+    let found = Contamination::of(&[tasks]);
+    bencher.counter(BytesCount::new(bytes(&SAMPLE))).bench(|| {
+        let leaks = SAMPLE.files.iter().filter(|file| found.file(&file.text).is_some());
+        assert_eq!(leaks.count(), 0);
+    });
+}
