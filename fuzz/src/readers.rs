@@ -283,6 +283,7 @@ fn repositories(bytes: &[u8]) {
         shards: 1,
         language: None,
         dedup: Dedup::Exact,
+        benchmarks: Vec::new(),
         max_repository: 1 << 20,
     });
     let _ = std::fs::remove_dir_all(&out);

@@ -298,6 +298,53 @@ fn duplicates_are_dropped_and_listed() {
     assert_eq!(names("all"), [pair("a/x", "1"), pair("b/x", "1"), pair("c/x", "other")]);
 }
 
+/// The tasks of `Place::new` are of alpha and beta; their targets have three words, and reach into the
+/// left context; that of alpha/0 is two lines long, too short.
+#[test]
+fn repositories_and_targets_of_a_benchmark_are_left_out() {
+    let place = Place::new();
+    let leak = "view_17 = view(17)\nview_18 = view(18)\nview_19 = view(19)\nview_20 = view(20)\n";
+    let row = |name: &str, path: &str, text: &str| json!({"repo_name": name, "path": path, "content": text});
+    place.write(
+        "rows.jsonl",
+        jsonl(&[
+            row("o/alpha", "a.py", "x = 1\n"),
+            row("p/fork", "leak.py", &format!("import os\n\n{leak}")),
+            row("p/fork", "own.py", "y = 2\n"),
+            row("q/none", "leak.py", leak),
+            row("r/other", "a.py", "z = view(20)\n"),
+        ]),
+    );
+    let args =
+        ["group", "rows.jsonl", "--decontaminate", "tasks.jsonl", "--shards", "1", "-o", "out"];
+    let ran = place.run(&args).done();
+    let kept: Vec<_> = repositories(&place, "out")
+        .iter()
+        .map(|one| (one["repo_name"].clone(), one["files"].as_array().unwrap().len()))
+        .collect();
+    assert_eq!(kept, [(json!("p/fork"), 1), (json!("r/other"), 1)], "{}", ran.stderr);
+    let dropped: Vec<_> = place
+        .records("out/dropped.jsonl")
+        .iter()
+        .map(|one| (one["repo_name"].clone(), one["filepath"].clone(), one["of"].clone()))
+        .collect();
+    let [repository, task] =
+        ["alpha/0", "alpha/1"].map(|id| json!(format!("task {id} of tasks.jsonl")));
+    let wanted = [
+        (json!("o/alpha"), json!(null), repository),
+        (json!("p/fork"), json!("leak.py"), task.clone()),
+        (json!("q/none"), json!("leak.py"), task),
+    ];
+    assert_eq!(dropped, wanted);
+    assert!(ran.stderr.contains("1 repository left out: tasks are of them"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("2 files left out: with a task's target"), "{}", ran.stderr);
+    assert!(ran.stderr.contains("the targets of 1 task have too few words"), "{}", ran.stderr);
+    place.write("other.jsonl", jsonl(&place.records("tasks.jsonl")[..1]));
+    let other =
+        ["group", "rows.jsonl", "--decontaminate", "other.jsonl", "--shards", "1", "-o", "out"];
+    assert!(place.run(&other).failed().stderr.contains("with decontaminate"));
+}
+
 /// A bad row, page, row group or file loses nothing else, and is named.
 #[test]
 fn what_is_broken_is_named_and_the_rest_is_read() {

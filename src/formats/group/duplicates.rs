@@ -79,6 +79,8 @@ pub(super) enum Reason {
     ExactDuplicate,
     /// Another repository has nearly the same texts.
     NearDuplicate,
+    /// A task is of the repository, or the file holds its target.
+    Contaminated,
 }
 
 /// The repositories to drop, in the order of their names.

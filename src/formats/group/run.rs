@@ -3,22 +3,23 @@
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 
-use rustc_hash::FxHashSet;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::decontaminate::Contamination;
 use super::duplicates::{Dedup, Dropped, Facts, Reason, duplicates};
 use super::inputs::{self, Input, changed};
-use super::repositories::RepositoryStream;
+use super::repositories::{Grouped, RepositoryStream};
 use super::rows::{Problem, RowSettings, Rows, Tally};
 use super::spill::{Merge, Section, Spill};
 use super::work::{DROPPED, PLAN, Plan, RECORD, WorkFolder, read_document, write_document};
-use super::write::{Counts, Record, ShardDone, is_there, write_shard};
+use super::write::{Counts, Leaving, Record, ShardDone, is_there, write_shard};
 use crate::error::{Error, Result};
 use crate::repository::parallel;
 use crate::store::artifact::OutputFile;
 use crate::store::files;
 use crate::store::progress::Work;
+use crate::task::TaskSet;
 use crate::text::language::Language;
 
 /// Format of the record and of the work.
@@ -45,6 +46,8 @@ pub struct Grouping {
     pub language: Option<Language>,
     /// Which duplicates are dropped.
     pub dedup: Dedup,
+    /// Benchmarks whose repositories and targets are left out.
+    pub benchmarks: Vec<TaskSet>,
     /// Most bytes of a repository.
     pub max_repository: u64,
 }
@@ -94,7 +97,7 @@ pub fn group(grouping: &Grouping) -> Result<Summary> {
     let earlier: Option<Plan> = work.read(PLAN)?;
     let known = earlier.as_ref().map_or(&[][..], |plan| &plan.inputs);
     let described = inputs::describe(&listed.files, known)?;
-    let plan = Plan { settings: grouping.settings(), inputs: described };
+    let plan = Plan { settings: grouping.settings()?, inputs: described };
     if let Some(record) = record {
         let done = Plan { settings: record.settings.clone(), inputs: record.inputs.clone() };
         // A killed program may have left work.
@@ -123,7 +126,8 @@ pub fn group(grouping: &Grouping) -> Result<Summary> {
         work.remove()?;
         return Ok(summary);
     }
-    let shards = Shards { grouping, units: &units, work: &work };
+    let contamination = Contamination::of(&grouping.benchmarks);
+    let shards = Shards { grouping, units: &units, work: &work, contamination: &contamination };
     let dropped = shards.dropped()?;
     let done = shards.write(&dropped)?;
     for one in &done {
@@ -137,6 +141,9 @@ pub fn group(grouping: &Grouping) -> Result<Summary> {
     let of = |reason| dropped.iter().filter(|one| one.reason == reason).count() as u64;
     counts.exact_duplicates = of(Reason::ExactDuplicate);
     counts.near_duplicates = of(Reason::NearDuplicate);
+    let is_file = |one: &&Dropped| one.filepath.is_some();
+    counts.contaminated_files = dropped.iter().filter(is_file).count() as u64;
+    counts.contaminated_repositories = of(Reason::Contaminated) - counts.contaminated_files;
     write_dropped(&output.join(DROPPED), &dropped)?;
     // Times of files are no part of what was done.
     let inputs = plan.inputs.into_iter().map(|input| Input { modified: None, ..input }).collect();
@@ -150,14 +157,18 @@ pub fn group(grouping: &Grouping) -> Result<Summary> {
 
 impl Grouping {
     /// Settings that the output depends on.
-    fn settings(&self) -> serde_json::Value {
-        json!({
+    fn settings(&self) -> Result<serde_json::Value> {
+        let digest =
+            |set: &TaskSet| inputs::digest(&set.path, &Work::begin("group: digests", "bytes"));
+        let benchmarks = self.benchmarks.iter().map(digest).collect::<Result<Vec<_>>>()?;
+        Ok(json!({
             "format": FORMAT,
             "shards": self.shards,
             "language": self.language.map_or("all", Language::name),
             "dedup": self.dedup.name(),
+            "decontaminate": benchmarks,
             "max-repository": self.max_repository,
-        })
+        }))
     }
 }
 
@@ -288,6 +299,14 @@ struct Shards<'a> {
     grouping: &'a Grouping,
     units: &'a [(PathBuf, UnitDone)],
     work: &'a WorkFolder,
+    contamination: &'a Contamination,
+}
+
+/// What a shard says of its repositories before any is dropped as a duplicate.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Described {
+    repositories: Vec<Facts>,
+    dropped: Vec<Dropped>,
 }
 
 impl Shards<'_> {
@@ -337,42 +356,65 @@ impl Shards<'_> {
 
     /// What is dropped, in order.
     fn dropped(&self) -> Result<Vec<Dropped>> {
-        if self.grouping.dedup == Dedup::None {
+        if self.grouping.dedup == Dedup::None && self.grouping.benchmarks.is_empty() {
             return Ok(Vec::new());
         }
-        let facts = self.each("group: comparing", |index| self.facts(index))?;
-        Ok(duplicates(facts.into_iter().flatten().collect(), self.grouping.dedup))
+        let (mut facts, mut dropped) = (Vec::new(), Vec::new());
+        for shard in self.each("group: comparing", |index| self.describe(index))? {
+            facts.extend(shard.repositories);
+            dropped.extend(shard.dropped);
+        }
+        dropped.extend(duplicates(facts, self.grouping.dedup));
+        dropped.sort();
+        Ok(dropped)
     }
 
-    fn facts(&self, index: u64) -> Result<Vec<Facts>> {
-        let document = format!("{}.facts.json", Self::name(index));
-        #[derive(Serialize, Deserialize)]
-        struct Document {
-            repositories: Vec<Facts>,
+    /// Drops the repository, or files of it, where a benchmark has them.
+    fn decontaminate(&self, repository: &mut Grouped, dropped: &mut Vec<Dropped>) {
+        let Grouped { name, files, .. } = repository;
+        let mut leaks = |filepath: Option<&str>, of: String| {
+            let filepath = filepath.map(str::to_owned);
+            dropped.push(Dropped {
+                repo_name: name.clone(),
+                filepath,
+                reason: Reason::Contaminated,
+                of,
+            });
+        };
+        if let Some(leak) = self.contamination.repository(name) {
+            leaks(None, leak.to_string());
+            files.clear();
         }
-        if let Some(Document { repositories }) = self.work.read(&document)? {
-            return Ok(repositories);
+        files.retain(|(path, text)| match self.contamination.file(text) {
+            Some(leak) => {
+                leaks(Some(path), leak.to_string());
+                false
+            }
+            None => true,
+        });
+    }
+
+    fn describe(&self, index: u64) -> Result<Described> {
+        let document = format!("{}.facts.json", Self::name(index));
+        if let Some(described) = self.work.read(&document)? {
+            return Ok(described);
         }
         let mut stream = self.repositories(index)?;
-        let mut facts = Vec::new();
-        while let Some(repository) = stream.next()? {
-            if repository.left_out.is_none() {
-                facts.push(Facts::of(&repository, self.grouping.dedup));
+        let mut described = Described::default();
+        while let Some(mut repository) = stream.next()? {
+            self.decontaminate(&mut repository, &mut described.dropped);
+            if !repository.files.is_empty() {
+                described.repositories.push(Facts::of(&repository, self.grouping.dedup));
             }
         }
         self.remove_folder(index);
-        let written = Document { repositories: facts };
-        self.work.write(&document, &written)?;
-        Ok(written.repositories)
+        self.work.write(&document, &described)?;
+        Ok(described)
     }
 
     /// Writes all shards.
     fn write(&self, dropped: &[Dropped]) -> Result<Vec<ShardDone>> {
-        let names: FxHashSet<&str> = dropped
-            .iter()
-            .filter(|one| one.filepath.is_none())
-            .map(|one| &*one.repo_name)
-            .collect();
+        let leaving = Leaving::of(dropped);
         let output = &self.grouping.output;
         self.each("group: writing", |index| {
             let document = format!("{}.json", Self::name(index));
@@ -382,7 +424,7 @@ impl Shards<'_> {
                 return Ok(done);
             }
             let name = format!("{}-of-{:05}.jsonl.zst", Self::name(index), self.grouping.shards);
-            let done = write_shard(self.repositories(index)?, &names, output, name)?;
+            let done = write_shard(self.repositories(index)?, &leaving, output, name)?;
             self.remove_folder(index);
             self.work.write(&document, &done)?;
             Ok(done)

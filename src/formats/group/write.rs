@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::duplicates::Dropped;
 use super::inputs::{self, Input};
 use super::repositories::RepositoryStream;
 use super::rows::Problem;
@@ -32,6 +33,10 @@ pub struct Counts {
     pub exact_duplicates: u64,
     /// Repositories that are dropped because another has nearly the same texts.
     pub near_duplicates: u64,
+    /// Repositories that are left out because tasks are of them.
+    pub contaminated_repositories: u64,
+    /// Files that are left out because they hold what tasks ask for.
+    pub contaminated_files: u64,
     /// Repositories that are written.
     pub repositories: u64,
     /// Their files.
@@ -92,17 +97,44 @@ pub(super) fn is_there(shard: &ShardRecord, output: &Path) -> bool {
     has_length && inputs::digest(&path, &work).is_ok_and(|digest| digest == shard.digest)
 }
 
+/// What is not written.
+#[derive(Debug, Default)]
+pub(super) struct Leaving<'a> {
+    /// Whole repositories.
+    pub(super) repositories: FxHashSet<&'a str>,
+    /// Files of others.
+    pub(super) files: FxHashMap<&'a str, FxHashSet<&'a str>>,
+}
+
+impl<'a> Leaving<'a> {
+    /// What of these is left out whole, and what by its files.
+    pub(super) fn of(dropped: &'a [Dropped]) -> Self {
+        let mut leaving = Self::default();
+        for one in dropped {
+            match &one.filepath {
+                Some(path) => {
+                    leaving.files.entry(&*one.repo_name).or_default().insert(path);
+                }
+                None => {
+                    leaving.repositories.insert(&*one.repo_name);
+                }
+            }
+        }
+        leaving
+    }
+}
+
 /// Writes a shard but for what is dropped.
 pub(super) fn write_shard(
     mut repositories: RepositoryStream,
-    dropped: &FxHashSet<&str>,
+    dropped: &Leaving<'_>,
     output: &Path,
     name: String,
 ) -> Result<ShardDone> {
     let path = output.join(&name);
     let mut file = OutputFile::create(&path)?;
     let mut done = ShardDone::default();
-    while let Some(repository) = repositories.next()? {
+    while let Some(mut repository) = repositories.next()? {
         if let Some(reason) = repository.left_out {
             let reason = format!("repository {}: left out: {reason}", repository.name);
             done.problems.push(Problem::new(output, reason));
@@ -110,8 +142,14 @@ pub(super) fn write_shard(
         }
         done.repeated += repository.repeated;
         done.conflicting += repository.conflicting;
-        if dropped.contains(&*repository.name) {
+        if dropped.repositories.contains(&*repository.name) {
             continue;
+        }
+        if let Some(files) = dropped.files.get(&*repository.name) {
+            repository.files.retain(|(path, _)| !files.contains(&**path));
+            if repository.files.is_empty() {
+                continue;
+            }
         }
         let json = |text: &str| {
             serde_json::to_string(text)

@@ -4,9 +4,11 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
+use repoformer::formats::group::decontaminate::Contamination;
 use repoformer::formats::group::{Dedup, Grouping, Record, group as group_rows};
 use repoformer::text::language::Language;
 
+use super::experiments::read_tasks;
 use super::session::open;
 use crate::output::{self, fail, group, plural};
 use crate::settings::{Listed, SettingFlags};
@@ -28,6 +30,9 @@ pub(crate) struct GroupArgs {
     /// texts (near, by MinHash as in datatrove). The one with the most stars stays
     #[arg(long, value_name = "KIND", default_value = "near", value_parser = Listed::of(Dedup::ALL))]
     dedup: String,
+    /// Leave out the repositories of these tasks, and files with their targets (repeatable, or separated by commas)
+    #[arg(long, value_name = "TASKS", value_delimiter = ',')]
+    decontaminate: Vec<PathBuf>,
     /// Leave out repositories of more than so many MiB of text, and say so
     #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u64).range(1..=65_536))]
     max_repository: u64,
@@ -53,8 +58,14 @@ pub(crate) fn run(args: &GroupArgs) -> Result<()> {
         shards: args.shards,
         language,
         dedup: args.dedup.parse().context("--dedup")?,
+        benchmarks: args
+            .decontaminate
+            .iter()
+            .map(|file| read_tasks(file))
+            .collect::<Result<_>>()?,
         max_repository: args.max_repository << 20,
     };
+    note_unchecked(&grouping);
     let summary = group_rows(&grouping)?;
     if let Some(first) = summary.others.first() {
         let (count, first) = (summary.others.len(), first.display());
@@ -98,6 +109,19 @@ pub(crate) fn run(args: &GroupArgs) -> Result<()> {
     Ok(())
 }
 
+/// Says which tasks' targets are too short to be found in files.
+fn note_unchecked(grouping: &Grouping) {
+    let contamination = Contamination::of(&grouping.benchmarks);
+    let mut unchecked = contamination.unchecked();
+    if let Some(first) = unchecked.next() {
+        let count = 1 + unchecked.count() as u64;
+        output::note(format!(
+            "group: the targets of {} have too few words to be found in files, as of {first}; their repositories are left out by name",
+            counted(count, "task"),
+        ));
+    }
+}
+
 fn counted(count: u64, noun: &str) -> String {
     format!("{} {}", group(count as usize), plural(count as usize, noun))
 }
@@ -111,6 +135,8 @@ fn say(record: &Record) {
         (counts.conflicting, "file", "left out: again with the same path and another text"),
         (counts.exact_duplicates, "repository", "left out: the same files as another's"),
         (counts.near_duplicates, "repository", "left out: nearly the same texts as another's"),
+        (counts.contaminated_repositories, "repository", "left out: tasks are of them"),
+        (counts.contaminated_files, "file", "left out: with a task's target"),
         (counts.broken, "row", "or part of an input left out: broken or too large"),
         (counts.marked, "file", "without StarCoderData's marks, its first line"),
     ] {
