@@ -9,6 +9,9 @@
 A text is the files of a folder below FOLDER, one after another. Folders are also edited, so that there are near duplicates: in a copy
 of each, every word of a share of the lines is another one. `--english` runs datatrove with its default words too (needs spacy) and
 says how far the repositories that it drops are ours.
+
+`--stack FOLDER`, of scripts/synthetic-stack.py (needs pyarrow), compares the repositories there instead: the clusters must be the
+planted ones. `--ours` leaves datatrove out.
 """
 
 import argparse
@@ -47,6 +50,22 @@ def texts_of(folders, most):
     return found + copies
 
 
+def stack(folder):
+    """Repositories of a synthetic stack: their texts, by name, and the clusters that were planted."""
+    import pyarrow.parquet
+
+    found = {}
+    for path in sorted(pathlib.Path(folder).glob("*.parquet")):
+        table = pyarrow.parquet.read_table(path, columns=["max_stars_repo_name", "max_stars_repo_path", "content"])
+        for name, file, text in zip(*(column.to_pylist() for column in table.columns)):
+            found.setdefault(name, []).append((file, text))
+    names = sorted(found)
+    texts = ["\n".join(text for _, text in sorted(found[name])) for name in names]
+    truth = [json.loads(line) for line in pathlib.Path(folder, "truth.jsonl").read_text().splitlines()]
+    planted = [sorted([names.index(one["repo_name"]), names.index(one["of"])]) for one in truth if "of" in one]
+    return texts, sorted(planted), names
+
+
 def dropped(clusters):
     """Which texts are dropped where the first of each cluster stays."""
     return {place for places in clusters for place in places[1:]}
@@ -62,8 +81,13 @@ def main():
     parser.add_argument("--program", default=ROOT / "target/release/examples/near_duplicates")
     parser.add_argument("--most", type=int, default=20_000_000, help="characters of texts, without copies")
     parser.add_argument("--english", action="store_true")
+    parser.add_argument("--stack")
+    parser.add_argument("--ours", action="store_true")
     options = parser.parse_args()
-    texts = texts_of(options.folders, options.most)
+    if options.stack:
+        texts, planted, names = stack(options.stack)
+    else:
+        texts, planted, names = texts_of(options.folders, options.most), None, None
     with tempfile.NamedTemporaryFile("w", suffix=".jsonl") as file:
         for text in texts:
             file.write(json.dumps({"text": text}) + "\n")
@@ -71,6 +95,15 @@ def main():
         run = subprocess.run([options.program, file.name], check=True, capture_output=True, text=True)
     ours = [json.loads(line) for line in run.stdout.splitlines()]
     size = sum(len(text.encode()) for text in texts) / 1e6
+    print(f"{len(texts)} texts, {size:.1f} MB: {len(ours)} clusters, {len(dropped(ours))} texts to drop")
+    wrong = 0
+    if planted is not None:
+        said = {True: "not found", False: "not planted"}
+        for cluster in [one for one in ours + planted if (one in ours) != (one in planted)]:
+            print(f"{said[cluster in planted]}: {', '.join(names[place] for place in cluster)}")
+            wrong = 1
+    if options.ours:
+        return wrong
     step = theirs.signature_step()
     start = time.process_time()
     for text in texts:
@@ -79,7 +112,6 @@ def main():
             step.get_signature(shingles)
     seconds = time.process_time() - start
     expected = theirs.clusters(texts)
-    print(f"{len(texts)} texts, {size:.1f} MB: {len(ours)} clusters, {len(dropped(ours))} texts to drop")
     speed = float(run.stderr.split(", ")[1].split()[0])
     print(f"signatures: {speed:.1f} MB/s, datatrove {size / seconds:.2f} MB/s, {speed / (size / seconds):.0f} times")
     if options.english:
@@ -94,7 +126,7 @@ def main():
         print(f"other clusters: {[one for one in ours if one not in expected]} for {[one for one in expected if one not in ours]}")
         return 1
     print("the same clusters")
-    return 0
+    return wrong
 
 
 if __name__ == "__main__":
