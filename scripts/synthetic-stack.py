@@ -3,7 +3,7 @@
 
     pip install pyarrow==26.0.1
     scripts/synthetic-stack.py --to stack                            # 18,000 repositories, about 3 GB of text
-    scripts/synthetic-stack.py --to stack --repositories 300         # a minute with its downloads
+    scripts/synthetic-stack.py --to stack --repositories 300         # half a minute, with its downloads
 
 Packages are the wheels named in synthetic-stack.txt beside this file; pip fetches them once and checks their digests. Their Python files of 200 to
 40,000 bytes are cut, package by package and in the order of their paths, into repositories, so that most imports between
@@ -16,7 +16,7 @@ gives no distribution. Here the number of files is log-normal, with median 12 an
 sigma is 1.2, and at least 2 and at most 1,000 files are drawn. Sizes of files are those of real ones. Columns are those of
 `bigcode/the-stack-dedup`.
 
-Planted, and listed in truth.jsonl beside the Parquet files:
+Planted, and listed in truth.jsonl beside the folder data of the Parquet files:
 
 - `exact-duplicate`: 2 % of repositories are copies of others, with fewer stars;
 - `near-duplicate`: 4 % are forks, with at most one line of 200 changed, and a file of their own;
@@ -308,7 +308,7 @@ WORK = None  # of every process: places, repositories and texts
 def write(number):
     """One Parquet file; its rows and its bytes of text."""
     to, count, places, repositories, texts = WORK
-    path, size, waiting = to / f"data-{number:05}-of-{count:05}.parquet", 0, []
+    path, size, waiting = to / f"data/data-{number:05}-of-{count:05}.parquet", 0, []
     with pq.ParquetWriter(path, schema(), compression="snappy") as writer:
         def flush():
             writer.write_table(pa.Table.from_pylist(waiting, schema()), row_group_size=ROWS_AT_ONCE)
@@ -327,7 +327,7 @@ def write(number):
 def main():
     global WORK
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--to", type=pathlib.Path, required=True, help="folder of the Parquet files and truth.jsonl")
+    parser.add_argument("--to", type=pathlib.Path, required=True, help="folder for data/*.parquet and truth.jsonl")
     parser.add_argument("--repositories", type=int, default=18_000)
     parser.add_argument("--max-bytes", type=int, default=4_000_000_000, help="of text: with more, there are fewer repositories")
     parser.add_argument("--tasks", nargs="*", default=sorted(map(str, (HERE.parent / "data/tasks").glob("*.jsonl"))))
@@ -350,7 +350,7 @@ def main():
               for at in range(-1 if (repository.edit or "x")[0] == "near" else 0, len(repository.files))]
     shuffle(random.Random(f"rows {options.seed}"), places)
 
-    options.to.mkdir(parents=True, exist_ok=True)
+    (options.to / "data").mkdir(parents=True, exist_ok=True)
     count = options.files or max(3, options.repositories // 2_000)
     WORK = (options.to, count, places, repositories, texts)
     with concurrent.futures.ProcessPoolExecutor(options.jobs, multiprocessing.get_context("fork")) as pool:

@@ -55,7 +55,7 @@ def stack(folder):
     import pyarrow.parquet
 
     found = {}
-    for path in sorted(pathlib.Path(folder).glob("*.parquet")):
+    for path in sorted(pathlib.Path(folder).glob("data/*.parquet")):
         table = pyarrow.parquet.read_table(path, columns=["max_stars_repo_name", "max_stars_repo_path", "content"])
         for name, file, text in zip(*(column.to_pylist() for column in table.columns)):
             found.setdefault(name, []).append((file, text))
