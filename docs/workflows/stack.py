@@ -30,29 +30,35 @@ def run(name, ranks, *commands):
     executor.run()
 
 
-# Rows → shards of repositories, without duplicates.
-run("group", 1, ["group", SOURCE, "-o", f"{WORK}/shards", "--shards", SHARDS, "--language", "python"])
+def main():
+    # Rows → shards of repositories, without duplicates.
+    run("group", 1, ["group", SOURCE, "-o", f"{WORK}/shards", "--shards", SHARDS, "--language", "python"])
 
-# Repositories → instances → completions without and with retrieval → labels: a rank for each shard.
-instances, predictions = f"{WORK}/instances/{PART}", f"{WORK}/cache/{{part:05d}}/predictions/instances"
-run(
-    "label",
-    SHARDS,
-    ["label", "sample", "--raw", f"{WORK}/shards", "--shard", "{shard}", "-o", instances],
-    ["prompt", "--tasks", instances, "--mode", "none,given", *STYLE],
-    ["complete", "--tasks", instances, "--mode", "none,given", *STYLE, *MODEL],
-    [
-        "label", "judge", "--instances", instances, "-o", f"{WORK}/labels/{PART}",
-        "--base", f"{predictions}/none-starcoder-in-context.jsonl",
-        "--rag", f"{predictions}/given-starcoder-in-context.jsonl",
-    ],
-)
+    # Repositories → instances → completions without and with retrieval → labels: a rank for each shard.
+    instances, predictions = f"{WORK}/instances/{PART}", f"{WORK}/cache/{{part:05d}}/predictions/instances"
+    run(
+        "label",
+        SHARDS,
+        ["label", "sample", "--raw", f"{WORK}/shards", "--shard", "{shard}", "-o", instances],
+        ["prompt", "--tasks", instances, "--mode", "none,given", *STYLE],
+        ["complete", "--tasks", instances, "--mode", "none,given", *STYLE, *MODEL],
+        [
+            "label", "judge", "--instances", instances, "-o", f"{WORK}/labels/{PART}",
+            "--base", f"{predictions}/none-starcoder-in-context.jsonl",
+            "--rag", f"{predictions}/given-starcoder-in-context.jsonl",
+        ],
+    )
 
-# Labels of all shards → sequences.
-labels = [f"{WORK}/labels/{part:05d}.jsonl" for part in range(1, SHARDS + 1)]
-run(
-    "sequences",
-    1,
-    ["merge", *labels, "-o", f"{WORK}/labels.jsonl"],
-    ["label", "verbalize", "--labels", f"{WORK}/labels.jsonl", "--tokenizer", TOKENIZER, "-o", f"{WORK}/sequences"],
-)
+    # Labels of all shards → sequences.
+    labels = [f"{WORK}/labels/{part:05d}.jsonl" for part in range(1, SHARDS + 1)]
+    run(
+        "sequences",
+        1,
+        ["merge", *labels, "-o", f"{WORK}/labels.jsonl"],
+        ["label", "verbalize", "--labels", f"{WORK}/labels.jsonl", "--tokenizer", TOKENIZER, "-o", f"{WORK}/sequences"],
+    )
+
+
+# Ranks are started by importing this file.
+if __name__ == "__main__":
+    main()
