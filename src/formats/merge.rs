@@ -3,7 +3,6 @@
 //! Beside each file of a shard lies a manifest with its part and where its records stand among those of all: runs of
 //! `[position, records]`. Positions are those of repositories or tasks in their input; no two shards have one in common.
 
-use std::collections::BTreeMap;
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
@@ -122,26 +121,21 @@ impl Part {
                 other.shard, self.shard.count
             ));
         }
-        let fields = |object: &Object| -> BTreeMap<String, Value> {
-            let mut flat = BTreeMap::new();
-            for (name, value) in object {
-                match value {
-                    Value::Object(inner) => {
-                        flat.extend(
-                            inner.iter().map(|(name, value)| (name.clone(), value.clone())),
-                        );
-                    }
-                    value => drop(flat.insert(name.clone(), value.clone())),
-                }
-            }
-            flat
-        };
-        let (one, two) = (fields(&self.alike), fields(&other.alike));
-        match one.iter().chain(&two).find(|(name, _)| one.get(*name) != two.get(*name)) {
-            Some((name, _)) => refused(format!("{name} differs")),
+        match difference(&self.alike, &other.alike) {
+            Some(name) => refused(format!("{name} differs")),
             None => Ok(()),
         }
     }
+}
+
+/// Name of the first field in which two objects differ, within objects too.
+fn difference(one: &Object, other: &Object) -> Option<String> {
+    let name = one.keys().chain(other.keys()).find(|name| one.get(*name) != other.get(*name))?;
+    let within = match (one.get(name), other.get(name)) {
+        (Some(Value::Object(one)), Some(Value::Object(other))) => difference(one, other),
+        _ => None,
+    };
+    Some(within.unwrap_or_else(|| name.clone()))
 }
 
 /// Counts of [`merge`].

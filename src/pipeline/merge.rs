@@ -63,7 +63,8 @@ pub fn merge(
             .sum();
         let path = experiment.layout.predictions(mode, model);
         let identity = predictions_identity(experiment, mode, completion, &whole, None);
-        report.ensure_jsonl(path.clone(), &identity, |_, sink| interleave(tasks, parts, sink))?;
+        let merged = report
+            .ensure_jsonl(path.clone(), &identity, |_, sink| interleave(tasks, parts, sink))?;
         if missing > 0 {
             report.problems.push(Error::Artifact {
                 path,
@@ -72,7 +73,7 @@ pub fn merge(
             });
         }
         let times = Shard::all(count).map(|shard| layout(shard).latency(mode, model));
-        remote::merge_latencies(&experiment.layout.latency(mode, model), times)?;
+        remote::merge_latencies(&experiment.layout.latency(mode, model), times, merged.records)?;
     }
     Ok(report)
 }

@@ -112,16 +112,20 @@ pub(in crate::pipeline) fn keep(path: &Path, latencies: &[Latency]) -> Result<()
     remove(&[path])
 }
 
-/// Merges the times that shards kept, in the order of the tasks; none where a shard has none.
+/// Merges the times that shards kept of so many predictions, in the order of the tasks; none where some were not measured.
 ///
 /// # Errors
 /// A file of times is damaged, or the merged one cannot be written.
 pub(in crate::pipeline) fn merge(
     path: &Path,
     of_shards: impl Iterator<Item = PathBuf>,
+    predictions: u64,
 ) -> Result<()> {
     let read: Vec<Vec<Latency>> = of_shards.map(|path| read(&path)).collect::<Result<_>>()?;
     let mut latencies: Vec<Latency> = read.into_iter().flatten().collect();
+    if latencies.len() as u64 != predictions {
+        return remove(&[path]);
+    }
     latencies.sort_by_key(|latency| (latency.row, latency.sample));
     keep(path, &latencies)
 }

@@ -136,6 +136,12 @@ enum Data {
 impl Data {
     fn of(args: &CompleteArgs, settings: &Settings) -> Result<Self> {
         if let Some(prompts) = &args.prompts {
+            if settings.text("shard").is_some() {
+                return fail(
+                    "--shard is for a data set's prompts, and --prompts names a file",
+                    "name the prompts of one shard, or leave --prompts out",
+                );
+            }
             return Ok(Self::File(prompts.clone()));
         }
         check_not_tasks(settings, args.output.as_deref())?;

@@ -15,7 +15,7 @@ use repoformer::text::language::Language;
 use super::checkout;
 use super::experiment_settings::cuts_chunks;
 use crate::output::{fail, hinted, note, plural, write_data};
-use crate::settings::{SettingFlags, Settings, variable_of};
+use crate::settings::{SettingFlags, Settings};
 
 /// Resolves a command's settings. Where they were only to be shown, the program ends here.
 pub(super) fn open(flags: &SettingFlags) -> Result<Settings> {
@@ -29,13 +29,7 @@ pub(super) fn begin(mut settings: Settings, flags: &SettingFlags) -> Result<Sett
         write_data(Path::new("-"), settings.lines().join("\n") + "\n")?;
         std::process::exit(0);
     }
-    if let (Some(shard), false) = (settings.text("shard"), flags.has_shards) {
-        let variable = variable_of("shard").unwrap_or_default();
-        return fail(
-            format!("{variable} is {shard}, and this command works on all repositories"),
-            "unset it, or run a command that has --shard",
-        );
-    }
+    settings.check_shard(flags)?;
     use_threads(settings.parsed("threads")?)?;
     remove_abandoned(&settings.parsed::<PathBuf>("cache-dir")?);
     Ok(settings)

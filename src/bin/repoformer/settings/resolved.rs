@@ -72,7 +72,23 @@ impl Settings {
 
     /// Resolves the settings of a subcommand that has flags of its own: those of the environment and of files.
     pub(crate) fn without_flags() -> Result<Self> {
-        Self::resolve(&SettingFlags::default())
+        let settings = Self::resolve(&SettingFlags::default())?;
+        settings.check_shard(&SettingFlags::default())?;
+        Ok(settings)
+    }
+
+    /// Refuses a shard where the subcommand works on all repositories.
+    pub(crate) fn check_shard(&self, flags: &SettingFlags) -> Result<()> {
+        match self.text("shard") {
+            Some(shard) if !flags.has_shards => fail(
+                format!(
+                    "{} is {shard}, and this command works on all repositories",
+                    variable("shard")
+                ),
+                "unset it, or run a command that has --shard",
+            ),
+            _ => Ok(()),
+        }
     }
 
     /// The defaults, and what the environment and flags set: no file and no profile.

@@ -227,7 +227,7 @@ impl Wanted {
         })
     }
 
-    /// What is the same for all shards.
+    /// Manifest of what all shards have in common.
     fn manifest(&self, collecting: &CollectSettings<'_>) -> Result<Manifest> {
         let mut manifest = Manifest::new("instances");
         manifest.setting("kind", self.drawing.kind.name());
