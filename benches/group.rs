@@ -1,4 +1,4 @@
-//! What repositories are compared by when rows are grouped: signatures of near duplicates, and n-grams of benchmarks.
+//! Grouping: what repositories are compared by: signatures of near duplicates, and n-grams of benchmarks.
 
 use std::path::Path;
 

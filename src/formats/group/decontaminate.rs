@@ -1,4 +1,4 @@
-//! What training data must not hold: the repositories of benchmarks, and files with their targets.
+//! Overlap of training data with benchmarks: their repositories, and files with their targets.
 //!
 //! A repository is left out by its name. A file is left out if it holds twelve successive words of a target, as StarCoder's and
 //! datatrove's filters leave out texts. Words are `\w+`: whole identifiers, in their case. So a target is found whatever its indent,
@@ -71,7 +71,7 @@ impl fmt::Display for Leak<'_> {
 }
 
 impl Contamination {
-    /// What the tasks of these files say of repositories and files.
+    /// Reads repositories and targets of these tasks.
     pub fn of(sets: &[TaskSet]) -> Self {
         let mut found = Self::default();
         for set in sets {

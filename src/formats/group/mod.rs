@@ -7,7 +7,7 @@
 //! 2. Each shard's sorted sections are merged, and `repositories` puts one repository after another together: once to find
 //!    `duplicates`, once to `write` the shards.
 //!
-//! What is done lies in a hidden folder of the output (`work`) until all is done, and interrupted work goes on from there.
+//! Finished work lies in a hidden folder of the output (`work`) until all is done, and interrupted work goes on from there.
 
 pub mod decontaminate;
 mod duplicates;

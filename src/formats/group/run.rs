@@ -33,7 +33,7 @@ const OPEN_FILES: usize = 512;
 /// Small inputs are read together, up to so many bytes and so many of them.
 const UNIT: (u64, usize) = (64 << 20, 1000);
 
-/// What to group, and how.
+/// Inputs, output and settings of a grouping.
 #[derive(Debug, Clone)]
 pub struct Grouping {
     /// Files, folders and patterns.
@@ -65,7 +65,7 @@ pub struct Summary {
     pub others: Vec<PathBuf>,
     /// Remarks on archives.
     pub notes: Vec<String>,
-    /// What was broken: the first of each input.
+    /// Broken rows and files: the first of each input.
     pub problems: Vec<Error>,
 }
 
@@ -302,7 +302,7 @@ struct Shards<'a> {
     contamination: &'a Contamination,
 }
 
-/// What a shard says of its repositories before any is dropped as a duplicate.
+/// Facts about the repositories of a shard, before any is dropped as a duplicate.
 #[derive(Debug, Default, Serialize, Deserialize)]
 struct Described {
     repositories: Vec<Facts>,
@@ -354,7 +354,7 @@ impl Shards<'_> {
         Ok(done.into_iter().flatten().collect())
     }
 
-    /// What is dropped, in order.
+    /// Dropped repositories and files, in order.
     fn dropped(&self) -> Result<Vec<Dropped>> {
         if self.grouping.dedup == Dedup::None && self.grouping.benchmarks.is_empty() {
             return Ok(Vec::new());

@@ -14,7 +14,7 @@ use crate::error::{Error, Result};
 use crate::store::artifact::OutputFile;
 use crate::store::progress::Work;
 
-/// What was read and written, as `group.json` has it.
+/// Counts of rows and repositories, as `group.json` has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Counts {
     /// Files that the rows hold.
@@ -97,7 +97,7 @@ pub(super) fn is_there(shard: &ShardRecord, output: &Path) -> bool {
     has_length && inputs::digest(&path, &work).is_ok_and(|digest| digest == shard.digest)
 }
 
-/// What is not written.
+/// Repositories and files that are not written.
 #[derive(Debug, Default)]
 pub(super) struct Leaving<'a> {
     /// Whole repositories.
@@ -107,7 +107,7 @@ pub(super) struct Leaving<'a> {
 }
 
 impl<'a> Leaving<'a> {
-    /// What of these is left out whole, and what by its files.
+    /// Repositories that are left out whole, and those of which files are.
     pub(super) fn of(dropped: &'a [Dropped]) -> Self {
         let mut leaving = Self::default();
         for one in dropped {

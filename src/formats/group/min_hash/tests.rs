@@ -7,7 +7,7 @@ use super::signature::{BUCKETS, PRIME, ROWS};
 use super::signer::{NGRAM, least_value};
 use super::*;
 
-/// What datatrove made of texts and of files; see `record.py` there.
+/// Words and signatures that datatrove made of texts and of files; see `record.py` there.
 fn recorded() -> Value {
     let recorded = include_str!("../../../../tests/fixtures/min_hash/recorded.json");
     serde_json::from_str(recorded).unwrap()
