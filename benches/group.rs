@@ -1,4 +1,4 @@
-//! Grouping: what repositories are compared by: signatures of near duplicates, and n-grams of benchmarks.
+//! Grouping of rows: signatures of near duplicates, and n-grams of benchmarks.
 
 use std::path::Path;
 
