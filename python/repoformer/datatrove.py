@@ -13,12 +13,16 @@ import subprocess
 import sys
 import threading
 from collections import deque
+from functools import partial
 
 from datatrove.pipeline.base import PipelineStep
 from datatrove.utils.logging import logger
 
 from repoformer.__main__ import program
 
+# Loaded before a process is forked, where little is safe.
+LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
+PARENT_DEATH_SIGNAL = 1
 COUNTS = re.compile(r"\b(\d[\d,]*) (?:\w+ )?(records|instances|predictions|repositories|sequences|tasks)\b")
 
 
@@ -62,7 +66,7 @@ class Repoformer(PipelineStep):
             process = subprocess.Popen(
                 [*command, "--no-progress"],
                 stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                text=True, errors="replace", preexec_fn=end_with_parent if sys.platform == "linux" else None,
+                text=True, errors="replace", preexec_fn=partial(end_with_parent, os.getpid()) if LIBC else None,
             )
             try:
                 printed = threading.Thread(target=self.log, args=(process.stdout, deque()))
@@ -92,9 +96,9 @@ class Repoformer(PipelineStep):
                 self.stat_update(noun, value=int(count.replace(",", "")), unit="command")
 
 
-def end_with_parent():
+def end_with_parent(parent):
     """Ends this process with its parent: a rank that is killed must not leave a command that its restart would meet."""
-    parent_death_signal = 1
-    ctypes.CDLL(None).prctl(parent_death_signal, signal.SIGKILL)
-    if os.getppid() == 1:
+    LIBC.prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
+    # It may have ended before.
+    if os.getppid() != parent:
         os._exit(2)

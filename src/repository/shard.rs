@@ -59,7 +59,7 @@ impl FromStr for Shard {
             Some((index @ 1.., count)) if index <= count => Ok(Self { index: index - 1, count }),
             _ => Err(Error::Parameter {
                 name: "shard",
-                reason: format!("'{text}' is not a part; the second of eight parts is 2/8"),
+                reason: "a part is I/N, with I from 1 to N: 2/8 is the second of eight".into(),
             }),
         }
     }

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::json;
 
 use crate::support::server::{completion, server};
-use crate::support::{Place, assert_same, task};
+use crate::support::{Place, Ran, assert_same, task};
 
 const DATA: [&str; 4] = ["--repos-dir", "repos", "--tasks", "tasks.jsonl"];
 
@@ -207,7 +207,7 @@ fn files_of_shards_become_the_file_of_one_process() {
 fn what_has_no_shards_refuses_them() {
     let place = place();
     let bad = place.run(&with(&["window"], &["--shard", "3/2"])).failed();
-    assert!(bad.stderr.contains("the second of eight parts is 2/8"), "{}", bad.stderr);
+    assert!(bad.stderr.contains("2/8 is the second of eight"), "{}", bad.stderr);
     let all = place.command(&with(&["run"], &[])).env("REPOFORMER_SHARD", "1/2").output().unwrap();
     let said = String::from_utf8(all.stderr).unwrap();
     assert!(
@@ -216,6 +216,14 @@ fn what_has_no_shards_refuses_them() {
     );
     let mode = place.run(&with(&["window"], &["--mode", "rg-rg", "--shard", "1/2"])).failed();
     assert!(mode.stderr.contains("the predictions of all shards"), "{}", mode.stderr);
+    let labels =
+        ["label", "judge", "--instances", "i.jsonl", "--base", "b.jsonl", "--rag", "r.jsonl"];
+    for command in [&labels[..], &["label", "all", "--repos-dir", "repos", "-o", "labels"]] {
+        let said = Ran::of(place.command(command).env("REPOFORMER_SHARD", "1/2").output().unwrap());
+        assert!(said.failed().stderr.contains("this command works on all repositories"));
+    }
+    let file = place.run(&["complete", "--prompts", "tasks.jsonl", "--shard", "1/2"]).failed();
+    assert!(file.stderr.contains("--prompts names a file"), "{}", file.stderr);
     let nothing = place.run(&["merge"]).failed();
     assert!(nothing.stderr.contains("nothing to merge"), "{}", nothing.stderr);
     assert_eq!(json!(place.count("cache")), json!(0));
