@@ -28,14 +28,9 @@ impl Positions {
         }
     }
 
-    /// Position of a record of the file, by its number from 0.
-    pub fn of_record(&self, number: usize) -> Option<u64> {
-        let mut before = 0;
-        let run = self.0.iter().find(|(_, records)| {
-            before += records;
-            (number as u64) < before
-        });
-        run.map(|(position, _)| *position)
+    /// Position of each record.
+    pub fn of_each(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().flat_map(|&(position, records)| (0..records).map(move |_| position))
     }
 
     fn records(&self) -> u64 {

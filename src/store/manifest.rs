@@ -105,7 +105,7 @@ pub fn with_output(mut manifest: Value, path: &Path) -> Result<Value> {
 }
 
 /// Length and digest of a file.
-fn digest_of(path: &Path) -> Result<Content> {
+pub(crate) fn digest_of(path: &Path) -> Result<Content> {
     let mut hasher = blake3::Hasher::new();
     let hashed = files::File::open(path).and_then(|file| hasher.update_reader(file).map(|_| ()));
     hashed.map_err(|e| Error::reading(path, "read this file", e))?;

@@ -1,7 +1,6 @@
 //! Inputs of grouping: files, the files of folders, and patterns; their sizes and digests.
 
 use std::collections::BTreeSet;
-use std::io::Read;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
@@ -10,7 +9,8 @@ use walkdir::WalkDir;
 
 use crate::error::{Error, Result};
 use crate::repository::parallel;
-use crate::store::files::{self, File};
+use crate::store::files;
+use crate::store::manifest::digest_of;
 use crate::store::progress::Work;
 
 /// Endings of the files that are taken of a folder.
@@ -179,7 +179,8 @@ pub(super) fn describe(paths: &[PathBuf], earlier: &[Input]) -> Result<Vec<Input
             work.kept(bytes as usize);
             return Ok(input.clone());
         }
-        let digest = digest(path, &work)?;
+        let digest = digest_of(path)?.digest;
+        work.done(bytes as usize);
         if state(path)? != (bytes, modified) {
             return Err(changed(path));
         }
@@ -191,24 +192,6 @@ pub(super) fn describe(paths: &[PathBuf], earlier: &[Input]) -> Result<Vec<Input
 /// Error for a file that changed while it was read.
 pub(super) fn changed(path: &Path) -> Error {
     Error::artifact(path, "it changed while it was read", "run the command again")
-}
-
-/// Digest of a file.
-pub(super) fn digest(path: &Path, work: &Work) -> Result<String> {
-    let cannot_read = |e| Error::reading(path, "read this file", e);
-    let mut file = File::open(path).map_err(cannot_read)?;
-    let (mut hasher, mut buffer) = (blake3::Hasher::new(), vec![0; 1 << 18]);
-    loop {
-        match file.read(&mut buffer) {
-            Ok(0) => return Ok(hasher.finalize().to_hex().to_string()),
-            Ok(read) => {
-                hasher.update(&buffer[..read]);
-                work.done(read);
-            }
-            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
-            Err(error) => return Err(cannot_read(error)),
-        }
-    }
 }
 
 #[cfg(test)]

@@ -18,6 +18,7 @@ use crate::error::{Error, Result};
 use crate::repository::parallel;
 use crate::store::artifact::OutputFile;
 use crate::store::files;
+use crate::store::manifest::digest_of;
 use crate::store::progress::Work;
 use crate::task::TaskSet;
 use crate::text::language::Language;
@@ -63,6 +64,8 @@ pub struct Summary {
     pub resumed: usize,
     /// Files of folders that have the name of no table.
     pub others: Vec<PathBuf>,
+    /// Tasks whose targets have too few words to be found in files: their number, and the first.
+    pub unchecked: Option<(usize, String)>,
     /// Remarks on archives.
     pub notes: Vec<String>,
     /// Broken rows and files: the first of each input.
@@ -85,7 +88,11 @@ pub fn group(grouping: &Grouping) -> Result<Summary> {
     let output = &grouping.output;
     let listed = inputs::list(&grouping.inputs, output)?;
     let work = WorkFolder::open(output)?;
+    let contamination = Contamination::of(&grouping.benchmarks);
+    let mut unchecked = contamination.unchecked();
+    let first = unchecked.next();
     let mut summary = Summary {
+        unchecked: first.map(|first| (1 + unchecked.count(), first.to_string())),
         record: None,
         is_known: false,
         resumed: 0,
@@ -126,7 +133,6 @@ pub fn group(grouping: &Grouping) -> Result<Summary> {
         work.remove()?;
         return Ok(summary);
     }
-    let contamination = Contamination::of(&grouping.benchmarks);
     let shards = Shards { grouping, units: &units, work: &work, contamination: &contamination };
     let dropped = shards.dropped()?;
     let done = shards.write(&dropped)?;
@@ -158,11 +164,12 @@ pub fn group(grouping: &Grouping) -> Result<Summary> {
 impl Grouping {
     /// Settings that the output depends on.
     fn settings(&self) -> Result<serde_json::Value> {
-        let digest =
-            |set: &TaskSet| inputs::digest(&set.path, &Work::begin("group: digests", "bytes"));
+        let digest = |set: &TaskSet| digest_of(&set.path).map(|content| content.digest);
         let benchmarks = self.benchmarks.iter().map(digest).collect::<Result<Vec<_>>>()?;
         Ok(json!({
             "format": FORMAT,
+            // Which files are code, and how they are compared, may change.
+            "program": env!("CARGO_PKG_VERSION"),
             "shards": self.shards,
             "language": self.language.map_or("all", Language::name),
             "dedup": self.dedup.name(),

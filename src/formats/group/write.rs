@@ -7,12 +7,13 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::duplicates::Dropped;
-use super::inputs::{self, Input};
+use super::inputs::Input;
 use super::repositories::RepositoryStream;
 use super::rows::Problem;
 use crate::error::{Error, Result};
 use crate::store::artifact::OutputFile;
-use crate::store::progress::Work;
+use crate::store::manifest::digest_of;
+use crate::store::readings::Content;
 
 /// Counts of rows and repositories, as `group.json` has it.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -91,10 +92,8 @@ impl ShardDone {
 
 /// Whether a shard's file is as it was written.
 pub(super) fn is_there(shard: &ShardRecord, output: &Path) -> bool {
-    let path = output.join(&shard.name);
-    let has_length = inputs::state(&path).is_ok_and(|(bytes, _)| bytes == shard.bytes);
-    let work = Work::of("group: checking shards", "bytes", shard.bytes as usize);
-    has_length && inputs::digest(&path, &work).is_ok_and(|digest| digest == shard.digest)
+    let is_it = |there: Content| (there.bytes, &there.digest) == (shard.bytes, &shard.digest);
+    digest_of(&output.join(&shard.name)).is_ok_and(is_it)
 }
 
 /// Repositories and files that are not written.
@@ -170,8 +169,8 @@ pub(super) fn write_shard(
         done.shard.files += repository.files.len() as u64;
     }
     file.finish()?;
-    done.shard.bytes = inputs::state(&path)?.0;
-    done.shard.digest = inputs::digest(&path, &Work::begin("group: digests", "bytes"))?;
+    let Content { bytes, digest } = digest_of(&path)?;
+    (done.shard.bytes, done.shard.digest) = (bytes, digest);
     done.shard.name = name;
     Ok(done)
 }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use anyhow::{Context, Result};
 use clap::Args;
-use repoformer::formats::group::decontaminate::Contamination;
 use repoformer::formats::group::{Dedup, Grouping, Record, group as group_rows};
 use repoformer::text::language::Language;
 
@@ -65,8 +64,13 @@ pub(crate) fn run(args: &GroupArgs) -> Result<()> {
             .collect::<Result<_>>()?,
         max_repository: args.max_repository << 20,
     };
-    note_unchecked(&grouping);
     let summary = group_rows(&grouping)?;
+    if let Some((count, first)) = &summary.unchecked {
+        output::note(format!(
+            "group: the targets of {} have too few words to be found in files, as of {first}; their repositories are left out by name",
+            counted(*count as u64, "task"),
+        ));
+    }
     if let Some(first) = summary.others.first() {
         let (count, first) = (summary.others.len(), first.display());
         output::note(format!(
@@ -107,19 +111,6 @@ pub(crate) fn run(args: &GroupArgs) -> Result<()> {
         output::failures((record.counts.broken - listed) as usize);
     }
     Ok(())
-}
-
-/// Says which tasks' targets are too short to be found in files.
-fn note_unchecked(grouping: &Grouping) {
-    let contamination = Contamination::of(&grouping.benchmarks);
-    let mut unchecked = contamination.unchecked();
-    if let Some(first) = unchecked.next() {
-        let count = 1 + unchecked.count() as u64;
-        output::note(format!(
-            "group: the targets of {} have too few words to be found in files, as of {first}; their repositories are left out by name",
-            counted(count, "task"),
-        ));
-    }
 }
 
 fn counted(count: u64, noun: &str) -> String {

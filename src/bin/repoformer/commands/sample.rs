@@ -62,11 +62,11 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
         ..usual
     };
     let p50k = P50k;
-    let shard: Shard = settings.parsed_option("shard")?.unwrap_or(Shard::WHOLE);
+    let shard: Option<Shard> = settings.parsed_option("shard")?;
     let mut manifest = Manifest::new("tasks");
     manifest.setting("settings", digest(format!("{sampling:?}{walk:?}").as_bytes()));
     manifest.setting("repositories", digest(names.join("\n").as_bytes()));
-    let is_held = |(_, name): &(u64, String)| shard.holds(name);
+    let is_held = |(_, name): &(u64, String)| shard.is_none_or(|shard| shard.holds(name));
     let (places, names): (Vec<u64>, Vec<String>) = (0..).zip(names).filter(is_held).unzip();
     let work = Work::of("sample", "repositories", names.len());
     let draw = |name: &String| {
@@ -110,7 +110,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
     }
     warn_of_unmatched(&sampling.exclusions, &matched);
     // A part of the repositories may have none.
-    if total == 0 && shard == Shard::WHOLE {
+    if total == 0 && shard.is_none() {
         let (count, title) = (names.len(), language.title());
         let repositories = plural(count, "repository");
         let reason = format!(
@@ -121,7 +121,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
         return fail(reason, hint.unwrap_or("choose another --kind, or other repositories".into()));
     }
     write_data(&args.output, text)?;
-    if shard != Shard::WHOLE {
+    if let Some(shard) = shard {
         write_shard_beside(&args.output, manifest, shard, &positions)?;
     }
     let (total, count) = (group(total), names.len());

@@ -162,10 +162,11 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
     let mut output = RecordsOutput::new(&args.output);
     // Labels of a shard's instances are a shard's, too.
     let part = Part::of(&args.instances)?;
+    let places: Vec<u64> = part.iter().flat_map(|part| part.positions.of_each()).collect();
     let mut positions = Positions::default();
     let judged = judge(&judging, &mut |number, record| {
-        if let Some(position) = part.as_ref().and_then(|part| part.positions.of_record(number)) {
-            positions.add(position);
+        if let Some(position) = places.get(number) {
+            positions.add(*position);
         }
         output.line(record)
     });

@@ -191,7 +191,8 @@ const SAMPLED_WITH: [&str; 9] =
 /// Instances to draw, as flags and settings describe them.
 struct Wanted {
     from: Repositories,
-    shard: Shard,
+    /// Part of the repositories, where one was asked for.
+    shard: Option<Shard>,
     filter: Filter,
     drawing: Drawing,
     format: RecordFormat,
@@ -216,7 +217,7 @@ impl Wanted {
         Ok(Self {
             filter: args.drawing.filter(language, &from)?,
             from,
-            shard: settings.parsed_option("shard")?.unwrap_or(Shard::WHOLE),
+            shard: settings.parsed_option("shard")?,
             drawing: Drawing {
                 language,
                 seed: seed(settings)?,
@@ -251,7 +252,7 @@ impl Wanted {
     fn collecting<'a>(&'a self, journal: Option<&'a Path>) -> CollectSettings<'a> {
         CollectSettings {
             from: &self.from,
-            shard: self.shard,
+            shard: self.shard.unwrap_or(Shard::WHOLE),
             filter: &self.filter,
             drawing: &self.drawing,
             format: self.format,
@@ -301,8 +302,7 @@ pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Res
         forget_journal(&args.output);
     }
     // A part of the repositories may have no suitable one.
-    if collected.instances == 0 && (wanted.shard == Shard::WHOLE || !collected.problems.is_empty())
-    {
+    if collected.instances == 0 && (wanted.shard.is_none() || !collected.problems.is_empty()) {
         let others = match &wanted.from {
             Repositories::Folders(dir, names, _) => {
                 other_languages(dir, names, wanted.drawing.language)
@@ -314,8 +314,8 @@ pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Res
         return fail("no instance could be drawn", format!("{filter}; {others}"));
     }
     output.finish()?;
-    if wanted.shard != Shard::WHOLE {
-        write_shard_beside(&args.output, wanted.manifest(&collecting)?, wanted.shard, &positions)?;
+    if let Some(shard) = wanted.shard {
+        write_shard_beside(&args.output, wanted.manifest(&collecting)?, shard, &positions)?;
     }
     forget_journal(&args.output);
     output::note(format!(
