@@ -13,7 +13,7 @@ use crate::error::{Error, Result};
 use crate::repository::Shard;
 use crate::store::artifact::{OutputFile, digest};
 use crate::store::jsonl::{self, Object};
-use crate::store::manifest::{beside, forget_beside, read_beside};
+use crate::store::manifest::{SHARD, beside, forget_beside, read_beside};
 
 /// Where the records of a shard's file stand among those of all shards.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -37,9 +37,6 @@ impl Positions {
         self.0.iter().map(|(_, records)| records).sum()
     }
 }
-
-/// Field of a manifest that says which part its file is.
-const SHARD: &str = "shard";
 
 /// Adds to a file's manifest which part it is, and where its records stand.
 #[must_use]
@@ -116,21 +113,22 @@ impl Part {
                 other.shard, self.shard.count
             ));
         }
-        match difference(&self.alike, &other.alike) {
+        // What only records tell, nothing can say of a part without any.
+        let is_empty = other.positions.0.is_empty();
+        match difference(&self.alike, &other.alike, is_empty) {
             Some(name) => refused(format!("{name} differs")),
             None => Ok(()),
         }
     }
 }
 
-/// Name of the first field in which two objects differ, within objects too.
-fn difference(one: &Object, other: &Object) -> Option<String> {
-    let name = one.keys().chain(other.keys()).find(|name| one.get(*name) != other.get(*name))?;
-    let within = match (one.get(name), other.get(name)) {
-        (Some(Value::Object(one)), Some(Value::Object(other))) => difference(one, other),
-        _ => None,
-    };
-    Some(within.unwrap_or_else(|| name.clone()))
+/// Name of the first field in which two objects differ, within objects too; a field that the other lacks may be `left_out`.
+fn difference(one: &Object, other: &Object, left_out: bool) -> Option<String> {
+    one.keys().chain(other.keys()).find_map(|name| match (one.get(name), other.get(name)) {
+        (Some(Value::Object(one)), Some(Value::Object(other))) => difference(one, other, left_out),
+        (Some(_), None) if left_out => None,
+        (one, other) => (one != other).then(|| name.clone()),
+    })
 }
 
 /// Counts of [`merge`].
@@ -149,7 +147,8 @@ pub struct Merged {
 /// there is no new output.
 pub fn merge(paths: &[PathBuf], output: &Path) -> Result<Merged> {
     let mut parts: Vec<Part> = paths.iter().map(|path| Part::read(path)).collect::<Result<_>>()?;
-    let Some(first) = parts.first() else { return Ok(Merged::default()) };
+    let filled = parts.iter().find(|part| !part.positions.0.is_empty());
+    let Some(first) = filled.or(parts.first()) else { return Ok(Merged::default()) };
     parts.iter().try_for_each(|part| first.check_alike(part))?;
     let count = first.shard.count;
     parts.sort_by_key(|part| part.shard.index);

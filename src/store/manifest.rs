@@ -94,6 +94,14 @@ pub fn beside(path: &Path) -> PathBuf {
 /// Name of the record of the file that a manifest lies beside.
 const OUTPUT: &str = "output";
 
+/// Name of the field that says which part of a whole the file is.
+pub(crate) const SHARD: &str = "shard";
+
+/// Whether a file is a shard's, as the manifest beside it says: it may hold nothing.
+pub(crate) fn is_part(path: &Path) -> bool {
+    read_beside(path).is_ok_and(|manifest| manifest.contains_key(SHARD))
+}
+
 /// Adds size and digest of the file that a manifest is to lie beside.
 ///
 /// # Errors

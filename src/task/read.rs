@@ -9,6 +9,7 @@ use super::{Format, Reading, Task, TaskSet, object_of};
 use crate::error::{Error, Result};
 use crate::repository::corpus::is_folder_name;
 use crate::store::jsonl::{self, At, Fields, Object};
+use crate::store::manifest::is_part;
 use crate::task::cross_file::{self, CrossFile, Fragment};
 use crate::task::kind::RecordKind;
 use crate::text::language::Language;
@@ -18,14 +19,14 @@ impl TaskSet {
     /// Reads a task file (`.jsonl`, gzip, zstd, or `-`), each record in the format that its fields tell.
     ///
     /// # Errors
-    /// The file cannot be read, or holds no usable task at all.
+    /// The file cannot be read, or holds no usable task at all and is not a shard's, which may be empty.
     pub fn read(path: &Path) -> Result<Reading> {
         let mut tasks = Vec::new();
         let problems = jsonl::for_each(path, |at, object| {
             tasks.push(Task::from_record(path, at, object)?);
             Ok(())
         })?;
-        if tasks.is_empty() {
+        if tasks.is_empty() && !(problems.is_empty() && is_part(path)) {
             return Err(problems.into_iter().next().unwrap_or_else(|| Error::Artifact {
                 path: path.to_owned(),
                 reason: "the file holds no task".into(),

@@ -6,7 +6,7 @@ use std::fs;
 use serde_json::json;
 
 use crate::support::server::{completion, server};
-use crate::support::{Place, Ran, assert_same, task};
+use crate::support::{Place, Ran, assert_same, judge, task};
 
 const DATA: [&str; 4] = ["--repos-dir", "repos", "--tasks", "tasks.jsonl"];
 
@@ -201,6 +201,37 @@ fn files_of_shards_become_the_file_of_one_process() {
     part(&["--shard", "2/3"], "b.jsonl");
     let said = place.run(&["merge", "a.jsonl", "b.jsonl", "-o", "merged.jsonl"]).failed().stderr;
     assert!(said.contains("it is shard 2/3, not one of 2"), "{said}");
+}
+
+/// A rank's commands, as docs/workflows/stack.py has them, on shards of which most are empty.
+#[test]
+fn labels_of_all_shards_are_those_of_one_process() {
+    let place = Place::empty();
+    place.add_samples();
+    let label = |name: &str, shard: Option<&str>| {
+        let (instances, labels) = (format!("i-{name}.jsonl"), format!("l-{name}.jsonl"));
+        let cache = format!("cache-{name}");
+        let draw = ["label", "sample", "--repos-dir", "repos", "--no-filter", "-o", &instances];
+        let part = shard.map(|shard| ["--shard", shard]);
+        place.run(&[&draw[..], part.as_ref().map_or(&[], |part| &part[..])].concat()).done();
+        for stage in ["prompt", "complete"] {
+            let style = ["--prompt-style", "starcoder", "--mode", "none,given"];
+            let data = ["--benchmark", "b", "--tasks", &instances, "--cache-dir", &cache];
+            place.run(&[&[stage][..], &style, &data].concat()).done();
+        }
+        let of = |mode: &str| format!("{cache}/predictions/b/{mode}-starcoder-in-context.jsonl");
+        let (base, rag) = (of("none"), of("given"));
+        place.run(&[&judge(&instances, &base, &rag)[..], &["-o", &labels]].concat()).done();
+        labels
+    };
+    let whole = label("whole", None);
+    let parts: Vec<String> =
+        (1..=5).map(|part| label(&part.to_string(), Some(&format!("{part}/5")))).collect();
+    let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+    let empty = parts.iter().filter(|part| place.read(part).is_empty());
+    assert!(empty.count() >= 2);
+    place.run(&[&["merge"][..], &parts, &["-o", "labels.jsonl"]].concat()).done();
+    assert_eq!(place.read("labels.jsonl"), place.read(&whole));
 }
 
 #[test]

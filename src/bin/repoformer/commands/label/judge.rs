@@ -185,7 +185,10 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
     }
     output.finish()?;
     let mut manifest = Manifest::new("labels");
-    manifest.setting("metric", judged.metric.to_string());
+    // Without any instance, the usual one is not known.
+    if !judged.gains.is_empty() {
+        manifest.setting("metric", judged.metric.to_string());
+    }
     manifest.setting("threshold", args.threshold);
     manifest.count("instances", judged.gains.len());
     match part {
