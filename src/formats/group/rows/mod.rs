@@ -149,6 +149,7 @@ enum Place {
     /// 1-based line of a file of JSON lines.
     Line(usize),
     /// 1-based row of a table.
+    #[cfg(feature = "parquet")]
     Row(u64),
     /// None: the file's name says it.
     Archive,
@@ -209,6 +210,7 @@ impl<'a> Rows<'a> {
     fn problem(&mut self, place: Option<Place>, reason: impl Into<String>) {
         let (line, reason) = match place {
             Some(Place::Line(line)) => (Some(line), reason.into()),
+            #[cfg(feature = "parquet")]
             Some(Place::Row(row)) => (None, format!("row {row}: {}", reason.into())),
             Some(Place::Archive) | None => (None, reason.into()),
         };
