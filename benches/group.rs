@@ -23,7 +23,7 @@ fn signature(bencher: Bencher<'_, '_>) {
 #[divan::bench]
 fn contamination(bencher: Bencher<'_, '_>) {
     let mut tasks = TaskSet::read(Path::new("data/tasks/function.jsonl")).unwrap().set;
-    for task in &mut tasks.tasks {
+    for task in tasks.tasks_mut() {
         task.ground_truth = task.ground_truth.replace(' ', " other ");
     }
     let found = Contamination::of(&[tasks]);

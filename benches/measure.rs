@@ -280,7 +280,7 @@ fn export(folder: &Path) {
     json("files.json", json!(files));
     json("window_texts.json", json!(windows));
     json("prompts.json", json!(*PROMPTS));
-    json("lines.json", json!(pairs(&LINE_TASKS.tasks)));
+    json("lines.json", json!(pairs(LINE_TASKS.tasks())));
     json("bodies.json", json!(pairs(&FUNCTION_TASKS)));
     // The vocabulary, since tiktoken would fetch its own: the bytes of each id but that of the end of text.
     let ids = 0..P50k::VOCABULARY as u16;

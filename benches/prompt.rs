@@ -10,7 +10,7 @@ fn build(bencher: Bencher<'_, '_>, searched: &'static Searched) {
     bencher.counter(ItemsCount::new(found.len())).bench(|| {
         let builder = searched.builder();
         let line = |(found, query): (&repoformer::retrieve::Found, _)| {
-            let task = &LINE_TASKS.tasks[found.row as usize];
+            let task = &LINE_TASKS.tasks()[found.row as usize];
             let prompt = builder.build(task, Some(found));
             builder.line(task, Some(query), &prompt).len()
         };

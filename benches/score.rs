@@ -15,7 +15,7 @@ mod edit_distance {
 
     #[divan::bench]
     fn lines(bencher: Bencher<'_, '_>) {
-        distances(bencher, &pairs(&LINE_TASKS.tasks));
+        distances(bencher, &pairs(LINE_TASKS.tasks()));
     }
 
     #[divan::bench]
@@ -27,6 +27,6 @@ mod edit_distance {
 /// Exact match and edit similarity of one prediction a line task.
 #[divan::bench]
 fn repocoder_metric(bencher: Bencher<'_, '_>) {
-    let pairs = pairs(&LINE_TASKS.tasks);
+    let pairs = pairs(LINE_TASKS.tasks());
     bencher.counter(ItemsCount::new(pairs.len())).bench(|| work::metric(&pairs));
 }

@@ -28,7 +28,7 @@ fn main() -> Result<()> {
     let left: String = file.text.split_inclusive('\n').take(line).collect();
     let tasks = vec![Task::new("cursor".into(), path, 0, line, "", &left)];
     let path = "cursor".into();
-    let tasks = TaskSet { path, tasks };
+    let tasks = TaskSet::new(path, tasks);
 
     let fragments = RepoFragments::cut(repository, language, Cut::Chunks(ChunkShape::default()));
     let (limits, ties) = (Limits::default(), Ties::default());

@@ -44,7 +44,7 @@
 //! let repository = Repository { name: "demo".into(), files };
 //! let prompt = "def read_settings(path):\n    with open(path) as stream:\n";
 //! let task = Task::new("demo/0".into(), "demo/main.py", 0, 2, "        return json.load(stream)", prompt);
-//! let tasks = TaskSet { path: "tasks.jsonl".into(), tasks: vec![task.clone()] };
+//! let tasks = TaskSet::new("tasks.jsonl".into(), vec![task.clone()]);
 //!
 //! // Fragments and queries.
 //! let windows = RepoFragments::cut(repository, Language::Python, Cut::Windows(WindowShape::default()));

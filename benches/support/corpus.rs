@@ -69,7 +69,7 @@ fn draw(kind: Kind) -> Vec<Task> {
 }
 
 pub static LINE_TASKS: LazyLock<TaskSet> =
-    LazyLock::new(|| TaskSet { path: "bench".into(), tasks: draw(Kind::Line) });
+    LazyLock::new(|| TaskSet::new("bench".into(), draw(Kind::Line)));
 
 pub static FUNCTION_TASKS: LazyLock<Vec<Task>> = LazyLock::new(|| draw(Kind::Function));
 
@@ -138,7 +138,7 @@ pub static PROMPTS: LazyLock<Vec<String>> = LazyLock::new(|| {
     let found = RG1.retrieval.found.iter();
     found
         .map(|found| {
-            let task = &LINE_TASKS.tasks[found.row as usize];
+            let task = &LINE_TASKS.tasks()[found.row as usize];
             builder.build(task, Some(found)).text
         })
         .collect()

@@ -86,12 +86,12 @@ pub fn prepare(name: &str, size: usize) -> Option<Work> {
         "batch" => return Some(batch(searcher(size))),
         "one-query" => return Some(one_query(searcher(size))),
         "lines" | "bodies" => {
-            let pairs = pairs(if name == "lines" { &LINE_TASKS.tasks } else { &FUNCTION_TASKS });
+            let pairs = pairs(if name == "lines" { LINE_TASKS.tasks() } else { &FUNCTION_TASKS });
             let count = pairs.len();
             (Box::new(move || edit_distances(&pairs)), count, "pair")
         }
         "metric" => {
-            let pairs = pairs(&LINE_TASKS.tasks);
+            let pairs = pairs(LINE_TASKS.tasks());
             let count = pairs.len();
             (Box::new(move || metric(&pairs) as usize), count, "pair")
         }

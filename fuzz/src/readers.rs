@@ -131,7 +131,7 @@ static SAMPLING: Requested =
 fn tasks(bytes: &[u8]) {
     let path = file("input.jsonl", bytes);
     if let Ok(reading) = TaskSet::read(&path) {
-        for task in reading.set.tasks.iter().take(8) {
+        for task in reading.set.tasks().iter().take(8) {
             for format in Format::ALL {
                 let _ = task.to_format(format);
             }
@@ -153,7 +153,7 @@ fn tasks(bytes: &[u8]) {
 fn of_predictions(bytes: &[u8]) {
     let (path, tasks) = (file("input.jsonl", bytes), &*TASKS);
     if let Ok(read) = predictions::read(&path, tasks) {
-        for (task, samples) in tasks.tasks.iter().zip(&read.predictions) {
+        for (task, samples) in tasks.tasks().iter().zip(&read.predictions) {
             let samples: Vec<String> = samples.iter().take(2).cloned().collect();
             for metric in Metric::ALL {
                 let _ = metric.score(&task.ground_truth, &samples, task.language());
@@ -605,7 +605,7 @@ fn sources(bytes: &[u8]) {
     for kind in [InstanceKind::Chunk, InstanceKind::Function] {
         let _ = draw(repository.clone(), &Drawing { language, ..Drawing::paper(kind) });
     }
-    let set = TaskSet { path: "tasks.jsonl".into(), tasks };
+    let set = TaskSet::new("tasks.jsonl".into(), tasks);
     for cut in [Cut::Windows(WindowShape::default()), Cut::Chunks(ChunkShape::default())] {
         let fragments = RepoFragments::cut(repository.clone(), language, cut);
         let mode = Mode::LeftContext;
@@ -622,7 +622,7 @@ fn sources(bytes: &[u8]) {
         let budget = Budget::default();
         let settings = BuilderSettings { mode, form: QueryForm::Window, shown, budget };
         let builder = Builder::new(&fragments, &P50k, settings);
-        for (task, found) in set.tasks.iter().zip(&found.found) {
+        for (task, found) in set.tasks().iter().zip(&found.found) {
             let prompt = builder.build(task, Some(found));
             let _ = complete(&prompt.text, &Limits { max_lines: 2, max_tokens: 20 });
         }

@@ -41,9 +41,8 @@ impl JoinedPredictions {
     /// Returns a digest of the samples of one repository's tasks.
     pub fn digest(&self, tasks: &TaskSet, repository: &str) -> String {
         let mut hasher = blake3::Hasher::new();
-        for (task, samples) in
-            tasks.tasks.iter().zip(&self.predictions).filter(|(t, _)| t.repository == repository)
-        {
+        for number in tasks.numbers_of(repository) {
+            let (task, samples) = (&tasks.tasks()[number], &self.predictions[number]);
             hasher.update(&(task.row as u64).to_le_bytes());
             hasher.update(&(samples.len() as u64).to_le_bytes());
             for sample in samples {
@@ -85,7 +84,7 @@ pub fn read(path: &Path, tasks: &TaskSet) -> Result<JoinedPredictions> {
             turns[*group].push(number);
         }
     }
-    let mut predictions = vec![Vec::new(); tasks.tasks.len()];
+    let mut predictions = vec![Vec::new(); tasks.tasks().len()];
     for (number, (line, target, samples)) in records.into_iter().enumerate() {
         let place = match target {
             TaskMatch::Task(place) => Ok(place),
@@ -99,7 +98,7 @@ pub fn read(path: &Path, tasks: &TaskSet) -> Result<JoinedPredictions> {
                         format!(
                             "{} tasks share the id {:?}, file and line, and {} predictions name them; add metadata.row, the task's 0-based place in its file",
                             alike.len(),
-                            tasks.tasks[alike[0]].id,
+                            tasks.tasks()[alike[0]].id,
                             turn.len()
                         ),
                     )),
@@ -134,7 +133,7 @@ fn check_target(
     tasks: &TaskSet,
     place: usize,
 ) -> Result<()> {
-    let task = &tasks.tasks[place];
+    let task = &tasks.tasks()[place];
     let target = object.get("metadata").and_then(|metadata| metadata.get("ground_truth"));
     // Labels are judged with tasks whose texts are not kept.
     if task.ground_truth.is_empty() || target.is_none_or(|target| *target == task.ground_truth) {
@@ -212,7 +211,7 @@ impl<'a> TaskIndex<'a> {
             groups: Vec::new(),
             is_hinted: AtomicBool::new(false),
         };
-        for (place, task) in tasks.tasks.iter().enumerate() {
+        for (place, task) in tasks.tasks().iter().enumerate() {
             index.by_row.insert(task.row, place);
             index.by_id.entry(&task.id).or_default().push(place);
             let key = (task.id.as_str(), as_folder(&task.path), task.line_no);
@@ -243,7 +242,7 @@ impl<'a> TaskIndex<'a> {
                 self.meant(id)
             )));
         };
-        let task = |place: usize| &self.tasks.tasks[place];
+        let task = |place: usize| &self.tasks.tasks()[place];
         let fits = |place: &&usize| name.fits(&task(**place).path, task(**place).line_no);
         let fitting: Vec<usize> = same_id.iter().filter(fits).copied().collect();
         match (fitting.as_slice(), name.row) {
@@ -267,7 +266,7 @@ impl<'a> TaskIndex<'a> {
         if self.is_hinted.swap(true, Ordering::Relaxed) {
             return String::new();
         }
-        let known = self.tasks.tasks.iter().map(|task| task.id.as_str());
+        let known = self.tasks.tasks().iter().map(|task| task.id.as_str());
         did_you_mean(id, known).map_or(String::new(), |hint| format!("; {hint}"))
     }
 
@@ -277,7 +276,7 @@ impl<'a> TaskIndex<'a> {
             let file = self.tasks.path.display();
             return Err(record.error(format!("task row {row} is not in {file}")));
         };
-        let task = &self.tasks.tasks[place];
+        let task = &self.tasks.tasks()[place];
         match &name.id {
             Some(id) if *id != task.id => Err(record.error(format!(
                 "field 'metadata.row' names row {row}, whose task is {:?}, not {id:?}",
@@ -362,7 +361,7 @@ mod tests {
             line: row + 1,
             ..Task::new(id.to_owned(), path, 0, line_no, "", "")
         };
-        TaskSet { path: "t.jsonl".into(), tasks: tasks.iter().enumerate().map(task).collect() }
+        TaskSet::new("t.jsonl".into(), tasks.iter().enumerate().map(task).collect())
     }
 
     fn join(tasks: &TaskSet, lines: &[&str]) -> JoinedPredictions {
@@ -473,7 +472,7 @@ mod tests {
     fn the_row_tells_apart_what_is_alike_and_must_agree() {
         let mut set = tasks(&[("i", "r/x.py", 1), ("i", "r/x.py", 1), ("j", "r/y.py", 1)]);
         // The record in between could not be used.
-        set.tasks[2].row = 3;
+        set.tasks_mut()[2].row = 3;
         let with_row =
             |row: usize| ALIKE.replace(r#""line_no""#, &format!(r#""row": {row}, "line_no""#));
         let elsewhere = with_row(0).replace("x.py", "y.py");

@@ -437,7 +437,7 @@ impl Intervals {
 /// use repoformer::evaluate::score::{Missing, score_tasks};
 /// use repoformer::task::{Task, TaskSet};
 /// let task = |path| Task::new("id".into(), path, 0, 3, "return x", "");
-/// let tasks = TaskSet { path: "t.jsonl".into(), tasks: vec![task("a/x.py"), task("b/x.py")] };
+/// let tasks = TaskSet::new("t.jsonl".into(), vec![task("a/x.py"), task("b/x.py")]);
 /// let samples = [vec!["return x".to_owned()], vec![]];
 /// let scores = score_tasks(&tasks, &samples, &[Metric::RepoCoder], &Postprocess::NONE, Missing::Zero)?;
 /// assert_eq!(scores.all.means[0].values, [0.5, 0.5]);
@@ -455,16 +455,16 @@ pub fn score_tasks(
     postprocess: &Postprocess,
     missing: Missing,
 ) -> Result<Scores> {
-    if samples.len() != tasks.tasks.len() {
-        let (lists, tasks) = (samples.len(), tasks.tasks.len());
+    if samples.len() != tasks.tasks().len() {
+        let (lists, tasks) = (samples.len(), tasks.tasks().len());
         let reason = format!("{lists} lists of samples for {tasks} tasks");
         return Err(Error::parameter("predictions", reason));
     }
-    let pairs: Vec<_> = tasks.tasks.iter().zip(samples).collect();
+    let pairs: Vec<_> = tasks.tasks().iter().zip(samples).collect();
     let mut without = pairs.iter().filter(|(_, samples)| samples.is_empty());
     let count = without.clone().count();
     if let (Missing::Error, Some((task, _))) = (missing, without.next()) {
-        let total = tasks.tasks.len();
+        let total = tasks.tasks().len();
         let reason = format!("it has no prediction ({count} of {total} tasks have none)");
         return Err(tasks.error(task, reason));
     }
@@ -535,7 +535,7 @@ mod tests {
         };
         let tasks = [(0, "b/x.py", "ab"), (1, "a/x.py", "abcd"), (2, "b/y.py", "abc")];
         let tasks = tasks.map(|(row, path, target)| task(row, path, target));
-        TaskSet { path: "t.jsonl".into(), tasks: tasks.to_vec() }
+        TaskSet::new("t.jsonl".into(), tasks.to_vec())
     }
 
     fn samples(texts: [&[&str]; 3]) -> Vec<Vec<String>> {
@@ -586,7 +586,7 @@ mod tests {
             let path = ["a/x.py", "b/x.py"][row % 2];
             Task { row, ..Task::new(format!("{row}"), path, 0, 1, &"ab".repeat(row), "") }
         };
-        let set = TaskSet { path: "t.jsonl".into(), tasks: (0..500).map(task).collect() };
+        let set = TaskSet::new("t.jsonl".into(), (0..500).map(task).collect());
         let given: Vec<Vec<String>> = (0..500).map(|i| vec!["abc".repeat(i)]).collect();
         let scored = |threads| {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();

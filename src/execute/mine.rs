@@ -106,7 +106,7 @@ pub fn mine(
         progress.done(1);
         mined
     })?;
-    let mined = tasks.tasks.iter().zip(mined).map(|(task, (tests, reason))| Mined {
+    let mined = tasks.tasks().iter().zip(mined).map(|(task, (tests, reason))| Mined {
         row: task.row,
         line: task.line,
         task_id: task.id.clone(),
@@ -158,7 +158,8 @@ impl Work<'_> {
         if tasks.is_empty() {
             return Ok(Ok(Candidates::new()));
         }
-        let marked = tasks.iter().all(|task| self.tasks.tasks[*task].language().spec().has_pytest);
+        let marked =
+            tasks.iter().all(|task| self.tasks.tasks()[*task].language().spec().has_pytest);
         match &self.mining.list {
             Some(list) => self.listed(list, repository, &tasks, worker),
             None if marked => self.reached(repository, &tasks, worker),
@@ -174,7 +175,7 @@ impl Work<'_> {
         tasks: &[usize],
         worker: usize,
     ) -> Result<Result<Candidates, String>> {
-        let name = &self.tasks.tasks[tasks[0]].repository;
+        let name = &self.tasks.tasks()[tasks[0]].repository;
         let list = list.fill(Values { repository: name, ..Values::default() });
         let order = RunOrder {
             command: format!("mkdir -p {FOLDER} && ( {list} ) > {FOLDER}/tests"),
@@ -323,7 +324,7 @@ impl Work<'_> {
         turn: usize,
         worker: usize,
     ) -> Result<Status> {
-        let of = &self.tasks.tasks[task];
+        let of = &self.tasks.tasks()[task];
         let command = self.mining.templates[subject.repository].fill(Values {
             tests: std::slice::from_ref(test),
             repository: &of.repository,

@@ -416,7 +416,7 @@ impl Board<'_> {
             Step::Sample(sample) => (Filling::Prediction, sample),
         };
         let record = RunRecord { status, reason: reason.clone(), ..result };
-        let record = record.of(&self.tasks.tasks[task], kind, sample);
+        let record = record.of(&self.tasks.tasks()[task], kind, sample);
         if let Err(error) = self.log.append(&record) {
             self.failed.get_or_insert(error);
             return;
@@ -526,7 +526,7 @@ impl Board<'_> {
             }
         }
         Execution {
-            tasks: self.tasks.tasks.iter().zip(self.states).map(result).collect(),
+            tasks: self.tasks.tasks().iter().zip(self.states).map(result).collect(),
             broken,
             runs: self.made,
             reused: self.done.saturating_sub(self.made),

@@ -95,7 +95,7 @@ pub fn subjects(
             command,
         })
     };
-    tasks.tasks.iter().map(of).collect()
+    tasks.tasks().iter().map(of).collect()
 }
 
 /// Finds the hole of a task in its file.

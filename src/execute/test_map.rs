@@ -65,7 +65,7 @@ impl TestMap {
                 task.map(|task| task.row).into_iter().collect()
             }
             (false, Some(id)) => {
-                let with_id = tasks.tasks.iter().filter(|task| task.id == *id);
+                let with_id = tasks.tasks().iter().filter(|task| task.id == *id);
                 with_id.map(|task| task.row).collect()
             }
             (false, None) => return Err(fields.error("field 'task_id' or 'row' is missing")),
@@ -100,10 +100,7 @@ mod tests {
         let path = dir.path().join("tests.jsonl");
         let task =
             |row: usize, id: &str| Task { row, ..Task::new(id.into(), "r/a.py", 0, 0, "x", "") };
-        let tasks = TaskSet {
-            path: "t.jsonl".into(),
-            tasks: vec![task(0, "a"), task(1, "b"), task(2, "b")],
-        };
+        let tasks = TaskSet::new("t.jsonl".into(), vec![task(0, "a"), task(1, "b"), task(2, "b")]);
         let read = |text: &str| {
             std::fs::write(&path, text).unwrap();
             TestMap::read(&path, &tasks).unwrap()
@@ -111,7 +108,7 @@ mod tests {
         let (map, problems) = read(
             "{\"task_id\": \"a\", \"tests\": [\"t::x\"]}\n{\"task_id\": \"b\", \"tests\": []}\n{\"row\": 2, \"tests\": [\"t::y\"]}\n{\"tests\": [1]}\n{\"task_id\": \"z\", \"tests\": []}\n",
         );
-        let of = |map: &TestMap, at: usize| map.of(&tasks.tasks[at]).map(<[_]>::to_vec);
+        let of = |map: &TestMap, at: usize| map.of(&tasks.tasks()[at]).map(<[_]>::to_vec);
         assert_eq!(of(&map, 0), Some(vec!["t::x".to_owned()]));
         assert_eq!((of(&map, 1), of(&map, 2)), (None, Some(vec!["t::y".to_owned()])));
         let problems: Vec<String> = problems.iter().map(ToString::to_string).collect();

@@ -50,7 +50,7 @@ pub fn evaluate(
     let JoinedPredictions { predictions, empty, changed, problems: unusable, .. } = joined;
     let (mut tasks, samples) = part(experiment, tasks, predictions);
     take_left_contexts(experiment, scoring, &mut tasks);
-    let lost = tasks.tasks.iter().zip(&samples).filter(|(_, samples)| samples.is_empty());
+    let lost = tasks.tasks().iter().zip(&samples).filter(|(_, samples)| samples.is_empty());
     let mut problems: Vec<Error> =
         lost.map(|(task, _)| tasks.error(task, "has no prediction")).collect();
     if missing != Missing::Skip {
@@ -88,7 +88,7 @@ pub fn scores(
         .input("conditions", digest_parts(made_with(&header.identity.parameters)));
     let mut tasks = Arc::clone(experiment.tasks()?);
     if take_left_contexts(experiment, scoring, &mut tasks) {
-        let left = tasks.tasks.iter().filter_map(|task| task.full_left_context.as_deref());
+        let left = tasks.tasks().iter().filter_map(|task| task.full_left_context.as_deref());
         identity = identity.input("left contexts", digest_parts(left));
     }
     let path = experiment.layout.scores(mode, model);
@@ -138,7 +138,7 @@ fn take_left_contexts(
         return false;
     };
     let mut is_taken = false;
-    let tasks = Arc::make_mut(tasks).tasks.iter_mut();
+    let tasks = Arc::make_mut(tasks).tasks_mut().iter_mut();
     for task in tasks.filter(|task| task.full_left_context.is_none()) {
         files.take_left(task);
         is_taken |= task.full_left_context.is_some();
@@ -153,10 +153,10 @@ fn part(
     samples: Vec<Vec<String>>,
 ) -> (Arc<TaskSet>, Vec<Vec<String>>) {
     let is_part = |task: &Task| experiment.repositories.binary_search(&task.repository).is_ok();
-    if tasks.tasks.iter().all(is_part) {
+    if tasks.tasks().iter().all(is_part) {
         return (Arc::clone(tasks), samples);
     }
-    let both = tasks.tasks.iter().zip(samples).filter(|(task, _)| is_part(task));
+    let both = tasks.tasks().iter().zip(samples).filter(|(task, _)| is_part(task));
     let (kept, samples) = both.map(|(task, samples)| (task.clone(), samples)).unzip();
-    (Arc::new(TaskSet { path: tasks.path.clone(), tasks: kept }), samples)
+    (Arc::new(TaskSet::new(tasks.path.clone(), kept)), samples)
 }

@@ -131,7 +131,7 @@ impl Names {
 
 /// Ids of the queries, by the tasks' rows.
 fn ids(experiment: &Experiment) -> Result<FxHashMap<u32, String>> {
-    let tasks = &experiment.tasks()?.tasks;
+    let tasks = experiment.tasks()?.tasks();
     let named: Vec<(usize, &str)> = tasks.iter().map(|t| (t.row, t.id.as_str())).collect();
     let rows = tasks.iter().map(|task| task.row as u32);
     Ok(rows.zip(query_ids(&named)).collect())

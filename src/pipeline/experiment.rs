@@ -146,7 +146,7 @@ impl Experiment {
         // A name that is not UTF-8 is listed with replacement characters, under which no folder is found.
         let (found, lost): (Vec<_>, Vec<_>) = wanted
             .into_iter()
-            .partition(|name| there.contains(name) && repos_dir.join(name).is_dir());
+            .partition(|name| there.binary_search(name).is_ok() && repos_dir.join(name).is_dir());
         let mut problems = Vec::new();
         for name in lost {
             let of_it = tasks.as_ref().map_or(0, |set| set.of_repository(&name).count());
@@ -283,10 +283,9 @@ impl Experiment {
         self.layout.shard = Some(shard);
         self.repositories.retain(|repository| shard.holds(repository));
         if let Some(all) = self.tasks.take() {
-            let mut tasks = TaskSet { path: all.path.clone(), tasks: Vec::new() };
-            let held = all.tasks.iter().filter(|task| shard.holds(&task.repository));
-            tasks.tasks.extend(held.cloned());
-            self.tasks = Some(Arc::new(tasks));
+            let held = all.tasks().iter().filter(|task| shard.holds(&task.repository));
+            let held = TaskSet::new(all.path.clone(), held.cloned().collect());
+            self.tasks = Some(Arc::new(held));
             self.of_all_shards = Some(all);
         }
     }

@@ -278,7 +278,7 @@ impl Shared {
         Self {
             fragments: std::iter::repeat_with(|| None).take(repositories).collect(),
             blocks: vec![None; repositories],
-            own_tokens: vec![OnceLock::new(); tasks.tasks.len()],
+            own_tokens: vec![OnceLock::new(); tasks.tasks().len()],
         }
     }
 }
@@ -461,11 +461,11 @@ impl Sources {
             let retrieved = read.retrieved.iter();
             for found in retrieved.flat_map(|r| r.retrieval.found.iter().zip(&r.queries.queries)) {
                 let row = found.0.row as usize;
-                let index = tasks.tasks.binary_search_by_key(&row, |task| task.row);
+                let index = tasks.tasks().binary_search_by_key(&row, |task| task.row);
                 let Ok(index) = index else { continue };
                 searched.insert(index);
                 wanted.push(Wanted {
-                    task: &tasks.tasks[index],
+                    task: &tasks.tasks()[index],
                     index,
                     part,
                     found: Some(found),
@@ -473,7 +473,7 @@ impl Sources {
                 });
             }
         }
-        for (index, task) in tasks.tasks.iter().enumerate() {
+        for (index, task) in tasks.tasks().iter().enumerate() {
             let Some(&part) = parts.get(&*task.repository).filter(|_| !searched.contains(&index))
             else {
                 continue;

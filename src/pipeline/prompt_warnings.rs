@@ -23,7 +23,7 @@ pub(super) fn warn_of_specials(experiment: &Experiment, report: &mut StageReport
 /// Warns of tasks whose repositories do not take part.
 pub(super) fn warn_of_others(experiment: &Experiment, tasks: &TaskSet, report: &mut StageReport) {
     let takes_part = |task: &&Task| experiment.repositories.binary_search(&task.repository).is_ok();
-    let others = tasks.tasks.len() - tasks.tasks.iter().filter(takes_part).count();
+    let others = tasks.tasks().len() - tasks.tasks().iter().filter(takes_part).count();
     if others > 0 {
         let text = format!("{others} tasks of other repositories are left out");
         if !report.warnings.contains(&text) {
@@ -38,7 +38,7 @@ pub(super) fn warn_of_contexts(experiment: &Experiment, report: &mut StageReport
     if !shown || !experiment.repos_dir.as_os_str().is_empty() {
         return Ok(());
     }
-    let tasks = &experiment.tasks()?.tasks;
+    let tasks = experiment.tasks()?.tasks();
     let without = tasks.iter().filter(|t| t.right_context.is_none()).count();
     if without > 0 {
         report.warnings.push(format!(

@@ -132,7 +132,7 @@ fn frame(about: &About, tasks: &TaskSet, metrics: &[Metric], names: &[&str]) -> 
         main: measures.iter().position(|measure| measure.value == "es").unwrap_or(0),
         exact: measures.iter().position(|measure| measure.value == "em"),
         measures,
-        tasks: tasks.tasks.iter().map(shown).collect(),
+        tasks: tasks.tasks().iter().map(shown).collect(),
         systems: names.iter().map(named).collect(),
         baseline: match &about.baseline {
             None => (names.len() > 1).then_some(0),
@@ -261,14 +261,14 @@ fn system(
         means,
         n: scores.all.n,
         comparison: None,
-        outcomes: parallel::map(&tasks.tasks, outcome),
+        outcomes: parallel::map(tasks.tasks(), outcome),
     };
     Ok((system, scores))
 }
 
 /// Number of repositories, where these are too few for intervals.
 fn few_repositories(tasks: &TaskSet) -> Option<usize> {
-    let groups = Groups::of(tasks.tasks.iter().map(|task| Some(&*task.repository)));
+    let groups = Groups::of(tasks.tasks().iter().map(|task| Some(&*task.repository)));
     groups.unit().gives_range(groups.len()).then(|| groups.len())
 }
 
@@ -278,7 +278,7 @@ fn pass_rate(
     executed: &BTreeMap<usize, Executed>,
     resampling: &Resampling,
 ) -> Option<Estimate> {
-    let rates = tasks.tasks.iter().filter_map(|task| {
+    let rates = tasks.tasks().iter().filter_map(|task| {
         let rate = executed.get(&task.row)?.pass_rate?;
         Some((Some(&*task.repository), rate))
     });

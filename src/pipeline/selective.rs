@@ -111,11 +111,11 @@ pub fn selective(
             continue;
         };
         let with = augmented[found].clone();
-        let Ok(place) = (tasks.tasks).binary_search_by_key(&(number as usize), |task| task.row)
+        let Ok(place) = (tasks.tasks()).binary_search_by_key(&(number as usize), |task| task.row)
         else {
             continue;
         };
-        let task = &tasks.tasks[place];
+        let task = &tasks.tasks()[place];
         let shown = shown.remove(&task.row).unwrap_or_default();
         let retrieved: Vec<Fragment> =
             shown.fragments.iter().map(|fragment| fragment.to_cross_file()).collect();

@@ -135,7 +135,7 @@ fn prompts(
     budget: Budget,
 ) -> Vec<(Prompt, Found)> {
     let p50k = P50k;
-    let targets = tasks.tasks.iter().map(|task| vec![task.ground_truth.clone()]);
+    let targets = tasks.tasks().iter().map(|task| vec![task.ground_truth.clone()]);
     let predictions: Vec<Vec<String>> = targets.collect();
     let predictions = (mode == Mode::Prediction).then_some(&predictions[..]);
     let queries = Queries::make(window(mode), tasks, windows, |_| None, predictions).queries;
@@ -150,7 +150,8 @@ fn prompts(
     let query_vectors = QueryVectors { sets: Some(&query_sets), ..QueryVectors::default() };
     let retrieval = RepositoryIndex::new(windows, vectors, &search).search(&queries, query_vectors);
     let builder = Builder::new(windows, &p50k, settings(mode, guard, budget));
-    let of = |found: Found| (builder.build(&tasks.tasks[found.row as usize], Some(&found)), found);
+    let of =
+        |found: Found| (builder.build(&tasks.tasks()[found.row as usize], Some(&found)), found);
     retrieval.found.into_iter().map(of).collect()
 }
 
@@ -236,7 +237,7 @@ proptest! {
         }
         let prompt = (context_start..line_no).map(|n| format!("own_{n}_ = a\n")).collect::<String>();
         let task = Task::new("r/0".into(), "r/own.py", context_start, line_no, "own_x = a", &prompt);
-        let tasks = TaskSet { path: "t".into(), tasks: vec![task] };
+        let tasks = TaskSet::new("t".into(), vec![task]);
         for (built, _) in prompts(&windows, &tasks, mode, HoleGuard::Strict, Budget::default()) {
             for n in line_no..count {
                 let line = format!("own_{n}_ ");
@@ -277,7 +278,7 @@ proptest! {
                 }
             }
         }
-        let tasks = TaskSet { path: "t".into(), tasks: vec![task] };
+        let tasks = TaskSet::new("t".into(), vec![task]);
         for tokens in [25, 60, 150, 2000] {
             for (built, _) in prompts(&windows, &tasks, mode, guard, Budget { tokens, blocks: 3 }) {
                 prop_assert_eq!(built.tokens, p50k.count(&built.text), "{:?}", built.text);
@@ -299,14 +300,14 @@ proptest! {
         task.metadata.extend(metadata);
         task.extra = extra;
         let (p50k, own_tokens, mut scratch) = (P50k, OnceLock::new(), Scratch::default());
-        let (tasks, budget) = (TaskSet { path: "t".into(), tasks: vec![task] }, Budget { tokens, blocks: 3 });
+        let (tasks, budget) = (TaskSet::new("t".into(), vec![task]), Budget { tokens, blocks: 3 });
         let shared = Builder::new(&windows, &p50k, settings(Mode::Without, guard, budget)).counts();
         for mode in [Mode::LeftContext, Mode::GroundTruth, Mode::Prediction] {
             let settings = settings(mode, guard, budget);
             let builder = Builder::new(&windows, &p50k, settings).with_counts(shared.clone());
             let of_target = Queries::of_tasks(window(Mode::GroundTruth), &tasks, &windows).queries;
             let queries = Queries { mode, ..of_target };
-            let task = &tasks.tasks[0];
+            let task = &tasks.tasks()[0];
             for (built, found) in prompts(&windows, &tasks, mode, guard, budget) {
                 let again = builder.build_with(task, Some(&found), &own_tokens, &mut scratch);
                 prop_assert_eq!(&again, &built);

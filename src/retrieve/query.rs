@@ -106,7 +106,7 @@ impl Queries {
     }
 
     /// Makes the queries of a repository's tasks in one mode, each with the task's right context (`right_of`);
-    /// `predictions[i]` are the samples for `tasks.tasks[i]`, which mode rg-rg searches with.
+    /// `predictions[i]` are the samples for `tasks.tasks()[i]`, which mode rg-rg searches with.
     pub fn make<'t>(
         settings: QuerySettings,
         tasks: &'t TaskSet,
@@ -120,10 +120,8 @@ impl Queries {
             QueryForm::Window => fragments.cut.windows(),
             _ => None,
         };
-        for (number, task) in tasks.tasks.iter().enumerate() {
-            if task.repository != fragments.repository {
-                continue;
-            }
+        for number in tasks.numbers_of(&fragments.repository) {
+            let task = &tasks.tasks()[number];
             let lines = match shape {
                 Some(_) => hole_lines(task, fragments),
                 None => file_lines(task, fragments),
@@ -302,10 +300,7 @@ mod tests {
             line: row + 1,
             ..Task::new(format!("r/{row}"), "r/a.py", context_start, line_no, "x", "")
         };
-        TaskSet {
-            path: PathBuf::from("t.jsonl"),
-            tasks: holes.iter().enumerate().map(task).collect(),
-        }
+        TaskSet::new(PathBuf::from("t.jsonl"), holes.iter().enumerate().map(task).collect())
     }
 
     #[test]

@@ -73,7 +73,7 @@ fn queries(
 ) -> Queries {
     let settings = QuerySettings { mode, form, length };
     let predictions: Vec<Vec<String>> =
-        tasks.tasks.iter().map(|_| vec![prediction.into()]).collect();
+        tasks.tasks().iter().map(|_| vec![prediction.into()]).collect();
     let predictions = (mode == Mode::Prediction).then_some(&predictions[..]);
     let made = Queries::make(settings, tasks, fragments, |_| Some(right), predictions);
     assert!(made.skipped.is_empty(), "{:?}", made.skipped);
@@ -81,7 +81,7 @@ fn queries(
 }
 
 fn tasks(tasks: Vec<Task>) -> TaskSet {
-    TaskSet { path: PathBuf::from("t.jsonl"), tasks }
+    TaskSet::new(PathBuf::from("t.jsonl"), tasks)
 }
 
 /// The query of a task of this file.

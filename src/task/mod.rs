@@ -29,7 +29,9 @@ pub(crate) use read::{read_cross_file, write_cross_file};
 pub use write::Written;
 
 use std::path::PathBuf;
+use std::sync::OnceLock;
 
+use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
 use crate::error::Error;
@@ -83,8 +85,9 @@ pub struct Task {
 pub struct TaskSet {
     /// Where they were read from.
     pub path: PathBuf,
-    /// In the order of the file.
-    pub tasks: Vec<Task>,
+    tasks: Vec<Task>,
+    /// Numbers of each repository's tasks, found when they are first asked for.
+    of_repositories: OnceLock<FxHashMap<String, Vec<u32>>>,
 }
 
 /// Tasks of a file, and the records that cannot be used.
@@ -101,19 +104,38 @@ pub struct Reading {
 }
 
 impl TaskSet {
+    /// Tasks in the order of their file.
+    pub fn new(path: PathBuf, tasks: Vec<Task>) -> Self {
+        Self { path, tasks, of_repositories: OnceLock::new() }
+    }
+
+    /// The tasks, in the order of the file.
+    pub fn tasks(&self) -> &[Task] {
+        &self.tasks
+    }
+
+    /// The tasks, alone.
+    pub fn into_tasks(self) -> Vec<Task> {
+        self.tasks
+    }
+
+    /// The tasks, to be changed.
+    pub fn tasks_mut(&mut self) -> &mut Vec<Task> {
+        self.of_repositories.take();
+        &mut self.tasks
+    }
+
     /// The repositories its tasks name, sorted, each once.
     pub fn repositories(&self) -> Vec<String> {
-        let mut names: Vec<String> =
-            self.tasks.iter().map(|task| task.repository.clone()).collect();
+        let mut names: Vec<String> = self.of_repositories().keys().cloned().collect();
         names.sort_unstable();
-        names.dedup();
         names
     }
 
     /// Finds the folders of repositories that are named as on the hub: RepoEval's function files write `owner--name` for
-    /// the folder `owner_name`.
+    /// the folder `owner_name`. `folders` are sorted.
     pub fn name_folders(&mut self, folders: &[String]) {
-        for task in &mut self.tasks {
+        for task in self.tasks_mut() {
             task.name_folder(folders);
         }
     }
@@ -125,8 +147,29 @@ impl TaskSet {
     }
 
     /// The tasks of one repository, in their order.
-    pub fn of_repository<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a Task> {
-        self.tasks.iter().filter(move |task| task.repository == name)
+    pub fn of_repository(&self, name: &str) -> impl Iterator<Item = &Task> {
+        self.numbers_of(name).map(|number| &self.tasks[number])
+    }
+
+    /// Indices of one repository's tasks, in their order.
+    pub fn numbers_of(&self, repository: &str) -> impl Iterator<Item = usize> {
+        let numbers = self.of_repositories().get(repository).map_or(&[][..], Vec::as_slice);
+        numbers.iter().map(|&number| number as usize)
+    }
+
+    fn of_repositories(&self) -> &FxHashMap<String, Vec<u32>> {
+        self.of_repositories.get_or_init(|| {
+            let mut found: FxHashMap<String, Vec<u32>> = FxHashMap::default();
+            for (task, number) in self.tasks.iter().zip(0..) {
+                match found.get_mut(&task.repository) {
+                    Some(numbers) => numbers.push(number),
+                    None => {
+                        found.insert(task.repository.clone(), vec![number]);
+                    }
+                }
+            }
+            found
+        })
     }
 
     /// A digest of where the holes of one repository's tasks are.
@@ -227,9 +270,9 @@ impl Task {
         }
     }
 
-    /// Finds its repository's folder among these, where it is named as on the hub.
+    /// Finds its repository's folder among these, which are sorted, where it is named as on the hub.
     pub fn name_folder(&mut self, folders: &[String]) {
-        let there = |name: &str| folders.iter().any(|folder| folder == name);
+        let there = |name: &str| folders.binary_search_by(|folder| (**folder).cmp(name)).is_ok();
         let folder = self.repository.replace("--", "_");
         if folder != self.repository && !there(&self.repository) && there(&folder) {
             self.path.replace_range(..self.repository.len(), &folder);

@@ -42,12 +42,7 @@ impl TaskSet {
                 None => formats.push((task.format, 1)),
             }
         }
-        Ok(Reading {
-            set: TaskSet { path: path.to_owned(), tasks },
-            problems,
-            repeated_ids,
-            formats,
-        })
+        Ok(Reading { set: TaskSet::new(path.to_owned(), tasks), problems, repeated_ids, formats })
     }
 }
 

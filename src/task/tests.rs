@@ -221,7 +221,7 @@ fn mixed_files_are_read_record_by_record() {
 #[test]
 fn a_digest_sees_every_text() {
     let digest = |record: &Value| {
-        let set = TaskSet { path: "t".into(), tasks: vec![task(record.clone()).unwrap()] };
+        let set = TaskSet::new("t".into(), vec![task(record.clone()).unwrap()]);
         set.digest()
     };
     let plain = cross_code_eval();

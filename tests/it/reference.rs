@@ -110,7 +110,7 @@ impl Fixture {
         wanted: &Value,
     ) {
         let query = &queries.queries[i];
-        let task = &self.tasks.tasks[query.row as usize];
+        let task = &self.tasks.tasks()[query.row as usize];
         let at = format!("{} row {} {}", self.name, query.row, queries.mode);
         assert_eq!(sha256(&query.text), wanted["query_sha256"].as_str().unwrap(), "{at}: query");
         assert_eq!(u64::from(query.start), wanted["start_line_no"].as_u64().unwrap(), "{at}");
@@ -180,10 +180,10 @@ impl Fixture {
 
     fn second_retrieval(&self) {
         let expected = self.expectations("rg-rg.jsonl");
-        let mut predictions = vec![Vec::new(); self.tasks.tasks.len()];
+        let mut predictions = vec![Vec::new(); self.tasks.tasks().len()];
         let mut row = 0;
         for wanted in &expected {
-            while self.tasks.tasks[row].id != wanted["task_id"].as_str().unwrap() {
+            while self.tasks.tasks()[row].id != wanted["task_id"].as_str().unwrap() {
                 row += 1;
             }
             predictions[row] = vec![wanted["prediction"].as_str().unwrap().to_owned()];
@@ -197,7 +197,7 @@ impl Fixture {
         let mut checked = 0;
         for wanted in expected.iter().filter(|wanted| wanted["query_sha256"].is_string()) {
             let of_this = |(_, query): &(usize, &Query)| {
-                self.tasks.tasks[query.row as usize].id == wanted["task_id"].as_str().unwrap()
+                self.tasks.tasks()[query.row as usize].id == wanted["task_id"].as_str().unwrap()
             };
             let (i, _) = queries
                 .find(of_this)
@@ -245,7 +245,7 @@ fn edge_cases_holes_on_the_first_line_are_served() {
     for mode in [Mode::LeftContext, Mode::GroundTruth] {
         let cut = Queries::of_tasks(window(mode), &fixture.tasks, &fixture.windows);
         let (_, retrieval) = fixture.search(&cut.queries);
-        assert_eq!(retrieval.found.len() + cut.skipped.len(), fixture.tasks.tasks.len());
+        assert_eq!(retrieval.found.len() + cut.skipped.len(), fixture.tasks.tasks().len());
         assert!(retrieval.found.iter().all(|found| found.hits.len() == 20));
     }
 }

@@ -77,7 +77,7 @@ fn slow_cuts<'a>(left: &str, prediction: &'a str) -> (&'a str, Option<&'a str>) 
 #[test]
 fn cuts_of_real_code_equal_the_reference_programs_way() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data/tasks/function.jsonl");
-    let tasks = crate::task::TaskSet::read(&root).unwrap().set.tasks;
+    let tasks = crate::task::TaskSet::read(&root).unwrap().set.into_tasks();
     let mut cut = 0;
     for (task, other) in tasks.iter().zip(tasks.iter().skip(1)).step_by(9) {
         let right = format!("{}\n\n\nclass Next:\n    pass\n", other.ground_truth);
@@ -96,7 +96,7 @@ fn cuts_of_real_code_equal_the_reference_programs_way() {
 #[test]
 fn cuts_before_an_early_error_equal_the_reference_programs_way() {
     let root = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data/tasks/function.jsonl");
-    let tasks = crate::task::TaskSet::read(&root).unwrap().set.tasks;
+    let tasks = crate::task::TaskSet::read(&root).unwrap().set.into_tasks();
     for (task, other) in tasks.iter().zip(tasks.iter().skip(1)).step_by(45) {
         let code = &other.ground_truth;
         for prediction in [

@@ -71,15 +71,15 @@ pub(super) struct Answers<'a> {
 impl<'a> Answers<'a> {
     pub(super) fn new(tasks: &'a TaskSet) -> Self {
         let mut by_id: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
-        for (place, task) in tasks.tasks.iter().enumerate() {
+        for (place, task) in tasks.tasks().iter().enumerate() {
             by_id.entry(&task.id).or_default().push(place);
         }
-        let rows = tasks.tasks.iter().map(|task| task.row);
+        let rows = tasks.tasks().iter().map(|task| task.row);
         Self {
             tasks,
             by_row: rows.zip(0..).collect(),
             by_id,
-            texts: vec![Vec::new(); tasks.tasks.len()],
+            texts: vec![Vec::new(); tasks.tasks().len()],
         }
     }
 
@@ -118,7 +118,7 @@ impl<'a> Answers<'a> {
         conversion: &mut Conversion,
         emit: &mut Emit<'_>,
     ) -> Result<()> {
-        for (task, mut answers) in self.tasks.tasks.iter().zip(self.texts) {
+        for (task, mut answers) in self.tasks.tasks().iter().zip(self.texts) {
             if answers.is_empty() {
                 let problem = self.tasks.error(task, "it has no answer");
                 conversion.problems.push(problem);

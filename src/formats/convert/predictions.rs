@@ -60,7 +60,7 @@ pub fn predictions(
                             place.ok_or_else(|| too_many(path, line, alike.len()))?
                         }
                     };
-                    Ok(Some(&set.tasks[place]))
+                    Ok(Some(&set.tasks()[place]))
                 })?
             }
             (Some(kind), _) if kind == to => {

@@ -53,7 +53,7 @@ fn set() -> TaskSet {
         Task { row, line: row + 1, ..task }
     };
     let tasks = [("a", 1), ("b", 2), ("i", 3), ("i", 3)].into_iter().enumerate().map(task);
-    TaskSet { path: "t.jsonl".into(), tasks: tasks.collect() }
+    TaskSet::new("t.jsonl".into(), tasks.collect())
 }
 
 const REPO_CODER: RecordKind = RecordKind::RepoCoderPrediction;

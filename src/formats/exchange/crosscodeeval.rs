@@ -28,7 +28,7 @@ struct Line<'a> {
 /// use repoformer::evaluate::postprocess::Postprocess;
 /// use repoformer::task::{Task, TaskSet};
 /// let task = Task::new("a/0".into(), "a/x.py", 0, 1, "x = f(y)", "");
-/// let tasks = TaskSet { path: "t.jsonl".into(), tasks: vec![task] };
+/// let tasks = TaskSet::new("t.jsonl".into(), vec![task]);
 /// let own = Postprocess::Own { function_bodies: false };
 /// let files = files(&tasks, &[vec!["x = f(y)\nz = 1\n".into()]], &own, false);
 /// assert_eq!(files[3], ("exact_match_idx.jsonl", "a/0\n".into()));
@@ -42,7 +42,7 @@ pub fn files(
 ) -> Files {
     let recipe = postprocess.recipe(Metric::CrossCodeEval);
     let mut lines = Vec::new();
-    for (task, samples) in tasks.tasks.iter().zip(samples) {
+    for (task, samples) in tasks.tasks().iter().zip(samples) {
         let hole = Hole::of(task);
         let detail = match samples.first() {
             Some(sample) => {
@@ -128,10 +128,10 @@ mod tests {
             row,
             ..Task::new(format!("a/{row}"), "a/x.py", 0, 1, target, "")
         };
-        let tasks = TaskSet {
-            path: "t.jsonl".into(),
-            tasks: vec![task(0, "x = f(y)"), task(1, "x = g(z)"), task(2, "w")],
-        };
+        let tasks = TaskSet::new(
+            "t.jsonl".into(),
+            vec![task(0, "x = f(y)"), task(1, "x = g(z)"), task(2, "w")],
+        );
         let samples = [
             vec!["x = f(y)  # two\ny\n".into()],
             vec!["x = g(y)".into(), "x = g(z)".into()],

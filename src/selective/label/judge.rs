@@ -158,7 +158,7 @@ pub fn judge(judging: &JudgeSettings<'_>, emit: &mut EmitLabel<'_>) -> Result<Ju
     let mut judged = JudgeSummary::default();
     let known = JudgeInputs::read(judging, &mut judged.problems)?;
     judged.metric = known.metric_name().to_owned();
-    let work = Work::of("label judge", "instances", known.tasks.tasks.len());
+    let work = Work::of("label judge", "instances", known.tasks.tasks().len());
     let mut reader = Reader::open(judging.instances)?;
     let mut first = 0;
     while let Some(batch) = known.batch(&mut reader, first)? {
@@ -213,7 +213,7 @@ impl<'a> JudgeInputs<'a> {
             Ok(())
         })?);
         let path = path.to_owned();
-        let tasks = TaskSet { path, tasks };
+        let tasks = TaskSet::new(path, tasks);
         let model = check_origins(judging)?;
         let mut of_file = |path: &Path| -> Result<_> {
             let joined = predictions::read(path, &tasks)?;
@@ -224,7 +224,7 @@ impl<'a> JudgeInputs<'a> {
         for (path, predictions) in [judging.base, judging.augmented].into_iter().zip(&predictions) {
             let several = predictions.iter().position(|samples| samples.len() > 1);
             if let Some(place) = several {
-                let task = &tasks.tasks[place];
+                let task = &tasks.tasks()[place];
                 let reason = format!(
                     "task {} has {} samples, and a label compares one completion with one",
                     task.id,
@@ -283,7 +283,7 @@ impl<'a> JudgeInputs<'a> {
         });
         let (tasks, labels): (Vec<Task>, Vec<Label>) = read.into_iter().flatten().unzip();
         for (place, task) in tasks.iter().enumerate() {
-            let before = self.tasks.tasks.get(first + place);
+            let before = self.tasks.tasks().get(first + place);
             if before.is_none_or(|before| (before.row, &before.id) != (task.row, &task.id)) {
                 let hint = "judge again when no program writes to it";
                 return Err(Error::artifact(path, "was changed while it was read", hint));
@@ -310,12 +310,12 @@ impl<'a> JudgeInputs<'a> {
             }
         }
         let path = self.tasks.path.clone();
-        let tasks = TaskSet { path, tasks: batch.tasks };
+        let tasks = TaskSet::new(path, batch.tasks);
         let [without, with] = &self.predictions;
         let without = self.score(&tasks, &without[places.clone()])?;
         let with = self.score(&tasks, &with[places.clone()])?;
         for ((number, label), place) in batch.labels.into_iter().enumerate().zip(places) {
-            let row = tasks.tasks[number].row;
+            let row = tasks.tasks()[number].row;
             let rates = self.passed.as_ref().map(|passed| {
                 let rate = |of: &BTreeMap<usize, Executed>| of.get(&row)?.pass_rate;
                 Some([rate(&passed[0])?, rate(&passed[1])?])
@@ -331,7 +331,7 @@ impl<'a> JudgeInputs<'a> {
                             emit(row, &label.to_record())?;
                         }
                         Err(reason) => {
-                            let problem = tasks.error(&tasks.tasks[number], reason);
+                            let problem = tasks.error(&tasks.tasks()[number], reason);
                             judged.problems.push(problem);
                         }
                     }
@@ -393,11 +393,11 @@ impl<'a> JudgeInputs<'a> {
     ) -> Result<Vec<Option<CompletionScore>>> {
         let metric = self.metric;
         let kind = |task: &Task| Some(task.kind()? == "function");
-        let mut found = vec![None; tasks.tasks.len()];
+        let mut found = vec![None; tasks.tasks().len()];
         for function_bodies in [false, true] {
             let is_of_kind = |task: &Task| kind(task).unwrap_or(self.are_bodies) == function_bodies;
             let of_kind: Vec<Vec<String>> = tasks
-                .tasks
+                .tasks()
                 .iter()
                 .zip(samples)
                 .map(|(task, samples)| {
@@ -416,7 +416,7 @@ impl<'a> JudgeInputs<'a> {
                     Some((task.row, CompletionScore { em, es }))
                 })
                 .collect();
-            for (found, task) in found.iter_mut().zip(&tasks.tasks) {
+            for (found, task) in found.iter_mut().zip(tasks.tasks()) {
                 *found = found.or_else(|| by_row.get(&task.row).copied());
             }
         }

@@ -14,7 +14,7 @@ use crate::task::TaskSet;
 /// The file cannot be read, or no task has an entropy.
 pub fn entropies(path: &Path, tasks: &TaskSet, signals: &mut [Signals]) -> Result<Vec<Error>> {
     let index = predictions::TaskIndex::new(tasks);
-    let mut found = vec![None; tasks.tasks.len()];
+    let mut found = vec![None; tasks.tasks().len()];
     let problems = jsonl::for_each(path, |at, object| {
         let record = Fields::new(path, at.line, "", &object);
         let Some(entropy) = Signals::of_prediction(&object).entropy else {
@@ -50,7 +50,7 @@ pub fn entropies(path: &Path, tasks: &TaskSet, signals: &mut [Signals]) -> Resul
 /// The file cannot be read.
 pub fn signals(path: &Path, tasks: &TaskSet) -> Result<Vec<Signals>> {
     let index = predictions::TaskIndex::new(tasks);
-    let mut signals = vec![None; tasks.tasks.len()];
+    let mut signals = vec![None; tasks.tasks().len()];
     let mut empty = Vec::new();
     // Problems of the records were reported when their texts were read.
     let _ = jsonl::for_each(path, |at, object| {
@@ -107,7 +107,7 @@ pub fn probabilities(
     signals: &mut [Signals],
 ) -> Result<Probabilities> {
     let index = predictions::TaskIndex::new(tasks);
-    let mut of_task = vec![None; tasks.tasks.len()];
+    let mut of_task = vec![None; tasks.tasks().len()];
     let mut unmatched = Vec::new();
     let problems = jsonl::for_each(path, |at, object| {
         let record = Fields::new(path, at.line, "", &object);

@@ -70,7 +70,7 @@ fn owners(checkout: &Checkout, dir: &Path, file: &Path) -> Owners {
     if file == Path::new("-") || file.exists() && !file.is_file() {
         return Owners { has_own: true, has_others: false };
     }
-    let tasks = TaskSet::read(file).map(|reading| reading.set.tasks).unwrap_or_default();
+    let tasks = TaskSet::read(file).map(|reading| reading.set.into_tasks()).unwrap_or_default();
     let is_own = |task: &Task| {
         task.repository == checkout.name && checkout.parent.join(&task.path).is_file()
     };

@@ -183,7 +183,7 @@ fn lm_eval_task(args: &ConvertArgs) -> Result<(Conversion, Vec<String>)> {
             metrics.push(metric);
         }
     }
-    let bodies = FunctionBodies::of(&tasks.tasks, args.repos_dir.as_deref());
+    let bodies = FunctionBodies::of(tasks.tasks(), args.repos_dir.as_deref());
     let settings = LmEvalSettings {
         tasks: &tasks,
         bodies,

@@ -69,7 +69,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     if !mixed.is_empty() {
         manifest.setting("mixed", mixed.clone());
     }
-    manifest.count("tasks", tasks.tasks.len());
+    manifest.count("tasks", tasks.tasks().len());
     write(args, &settings, &named, mixed, &manifest)
 }
 
@@ -141,7 +141,7 @@ fn of_pairs(args: &EvalArgs, path: &Path, settings: &Settings) -> Result<()> {
 
 /// The references as predictions.
 fn ground_truths(tasks: &TaskSet) -> Vec<Vec<String>> {
-    tasks.tasks.iter().map(|task| vec![task.ground_truth.clone()]).collect()
+    tasks.tasks().iter().map(|task| vec![task.ground_truth.clone()]).collect()
 }
 
 /// Warns of metrics that truncate targets, with the score that the references would have.
@@ -174,7 +174,7 @@ fn references(tasks: &TaskSet, scoring: &Scoring) -> Result<Named> {
     let truth = ground_truths(tasks);
     let scores = score_tasks(tasks, &truth, metrics, postprocess, Missing::Error)?;
     let mut imperfect = Vec::new();
-    for (score, task) in scores.tasks.iter().zip(&tasks.tasks) {
+    for (score, task) in scores.tasks.iter().zip(tasks.tasks()) {
         for one in &score.scores {
             let cut = postprocess.recipe(one.metric);
             let target = cut.apply(Hole::of(task), &task.ground_truth).target;
@@ -211,7 +211,7 @@ fn of_predictions(
                 own.input("tasks", &tasks.path)?;
             }
             own.input("predictions", path)?;
-            own.count("tasks", evaluation.tasks.tasks.len());
+            own.count("tasks", evaluation.tasks.tasks().len());
             own.count("unusable", evaluation.problems.len());
             let postprocess = &judging.scoring.postprocess;
             write_results(&folder, &evaluation, postprocess, judging.missing, own)?;
@@ -280,7 +280,7 @@ pub(crate) fn warn_of_ends(path: &Path, scoring: &Scoring) -> Result<()> {
 fn warn_of_uneven(evaluation: &Evaluation, path: &Path) {
     let samples = evaluation.samples.iter().map(Vec::len);
     let given: Vec<_> =
-        evaluation.tasks.tasks.iter().zip(samples).filter(|(_, samples)| *samples > 0).collect();
+        evaluation.tasks.tasks().iter().zip(samples).filter(|(_, samples)| *samples > 0).collect();
     let Some(fewest) = given.iter().map(|(_, samples)| *samples).min() else {
         return;
     };

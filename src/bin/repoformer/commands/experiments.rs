@@ -160,7 +160,7 @@ pub(super) fn of_kind(settings: &Settings, tasks: Option<&TaskSet>) -> Settings 
 
 /// Whether the holes of these tasks are function bodies, by their records and repositories.
 pub(super) fn are_functions(settings: &Settings, tasks: Option<&TaskSet>) -> bool {
-    tasks.is_some_and(|set| bodies(settings, &set.tasks).are_all())
+    tasks.is_some_and(|set| bodies(settings, set.tasks()).are_all())
 }
 
 /// How many of the first holes are function bodies, by the tasks and their repositories.
@@ -170,7 +170,7 @@ fn bodies(settings: &Settings, tasks: &[Task]) -> FunctionBodies {
 
 /// Warns where too little of the tasks' files is known to cut predictions rightly.
 fn warn_of_cuts(settings: &Settings, set: &TaskSet) {
-    let (file, bodies) = (set.path.display(), bodies(settings, &set.tasks));
+    let (file, bodies) = (set.path.display(), bodies(settings, set.tasks()));
     let asked = settings.text("postprocess").filter(|steps| *steps != "own");
     let as_bodies = asked.map_or(bodies.are_all(), |steps| steps.contains("function-body"));
     let FunctionBodies { looked_at, found, unknown } = bodies;
@@ -182,9 +182,9 @@ fn warn_of_cuts(settings: &Settings, set: &TaskSet) {
              lines: --postprocess function-body cuts them as bodies{way}"
         ));
     }
-    let cut = set.tasks.iter().filter(|task| !task.has_whole_left()).count();
+    let cut = set.tasks().iter().filter(|task| !task.has_whole_left()).count();
     if as_bodies && !is_known && cut > 0 {
-        let total = set.tasks.len();
+        let total = set.tasks().len();
         output::warning(format!(
             "{file}: {cut} of {total} prompts show only the end of their file, so that function bodies may be cut wrongly: \
              --repos-dir shows all of it"
@@ -210,7 +210,7 @@ fn experiment(
     let language = language(settings, tasks.as_ref())?;
     let (retrieval, prompts) = (retrieval(settings)?, prompts(settings)?);
     check_ranker(&retrieval.search.ranker, language)?;
-    let scoring = asked_scoring(settings, tasks.as_ref().map_or(&[], |set| &set.tasks))?;
+    let scoring = asked_scoring(settings, tasks.as_ref().map_or(&[], |set| set.tasks()))?;
     let layout = Layout {
         cache: settings.parsed("cache-dir")?,
         benchmark: benchmark(settings, file)?,
@@ -279,7 +279,7 @@ fn language(settings: &Settings, tasks: Option<&TaskSet>) -> Result<Language> {
     if let Some(language) = settings.parsed_option("language")? {
         return Ok(language);
     }
-    let tasks = tasks.map_or(&[][..], |set| &set.tasks);
+    let tasks = tasks.map_or(&[][..], |set| set.tasks());
     let count =
         |language: &Language| tasks.iter().filter(|task| language.holds(&task.path)).count();
     let most = Language::ALL.into_iter().rev().max_by_key(count);
@@ -290,7 +290,7 @@ fn language(settings: &Settings, tasks: Option<&TaskSet>) -> Result<Language> {
 /// repositories are not there where nothing is retrieved, as mostly for those of CrossCodeEval.
 fn repos_dir_of<'s>(settings: &'s Settings, tasks: Option<&TaskSet>) -> Option<&'s Path> {
     let dir = settings.text("repos-dir").map(Path::new)?;
-    let tasks = tasks.map_or(&[][..], |set| &set.tasks);
+    let tasks = tasks.map_or(&[][..], |set| set.tasks());
     let modes: Vec<Mode> = settings.parsed_list("mode").unwrap_or_default();
     let retrieves = modes.is_empty() || modes.iter().any(|mode| mode.retrieves());
     let is_there = |task: &Task| {
@@ -305,7 +305,7 @@ pub(super) fn possible_modes(
     modes: &[Mode],
 ) -> (Vec<Mode>, Vec<(Mode, String)>) {
     let has_repositories = !experiment.repos_dir.as_os_str().is_empty();
-    let tasks = experiment.tasks.as_deref().map_or(&[][..], |set| &set.tasks);
+    let tasks = experiment.tasks.as_deref().map_or(&[][..], |set| set.tasks());
     let has_context = tasks.iter().any(|task| task.cross_file.is_some());
     let (mut possible, mut reasons) = (Vec::new(), Vec::new());
     for &mode in modes {
@@ -342,7 +342,9 @@ fn repositories(settings: &Settings, tasks: Option<&mut TaskSet>) -> Result<Vec<
     let Some(tasks) = tasks else {
         return Ok(Vec::new());
     };
-    tasks.name_folders(named);
+    let mut folders = named.to_vec();
+    folders.sort_unstable();
+    tasks.name_folders(&folders);
     let mut names = tasks.repositories();
     names.retain(|name| named.is_empty() || named.contains(name));
     Ok(names)

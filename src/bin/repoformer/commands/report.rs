@@ -235,7 +235,7 @@ pub(super) fn make(
                 "{}: {} of {} tasks have no prediction and are left out of its means.",
                 source.name,
                 scores.missing,
-                evaluation.tasks.tasks.len()
+                evaluation.tasks.tasks().len()
             ));
         }
         let made_as = source.made_as.as_ref().unwrap_or(&source.predictions);
@@ -265,7 +265,7 @@ pub(super) fn make(
         notes.push(mixed::told(&differences));
         manifest.setting("mixed", differences);
     }
-    manifest.count("tasks", contenders[0].evaluation.tasks.tasks.len());
+    manifest.count("tasks", contenders[0].evaluation.tasks.tasks().len());
     manifest.count("systems", contenders.len());
     let about = About {
         title: making.title.clone().unwrap_or_else(|| experiment.name.clone()),

@@ -225,7 +225,7 @@ impl Policies {
 
     /// The policies that can choose, as far as is known before any task is scored. Reports the others.
     fn possible(&self, experiment: &Experiment, has_probabilities: bool) -> Vec<&Chosen> {
-        let tasks = experiment.tasks.iter().flat_map(|set| &set.tasks);
+        let tasks = experiment.tasks.iter().flat_map(|set| set.tasks());
         let takes_part = |task: &&Task| experiment.repositories.contains(&task.repository);
         let tasks: Vec<&Task> = tasks.filter(takes_part).collect();
         let refusal = |chosen: &Chosen| {

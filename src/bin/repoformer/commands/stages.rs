@@ -139,7 +139,7 @@ pub(super) fn read_predictions(
     }
     let mut joined = predictions::read(&path, tasks)?;
     joined.cached = named.is_none().then(|| path.clone());
-    if joined.missing.len() < tasks.tasks.len() {
+    if joined.missing.len() < tasks.tasks().len() {
         return Ok(joined);
     }
     let first = joined.problems.first().map_or(String::new(), |problem| format!(" ({problem})"));
@@ -253,7 +253,7 @@ fn search_manifest(kind: &str, experiment: &Experiment, mode: Mode) -> Result<Ma
     manifest.setting("align", layout.align.clone());
     if let Some(tasks) = &experiment.tasks {
         manifest.input("tasks", &tasks.path)?;
-        manifest.count("tasks", tasks.tasks.len());
+        manifest.count("tasks", tasks.tasks().len());
     }
     Ok(manifest)
 }

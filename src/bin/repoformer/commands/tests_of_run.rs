@@ -64,7 +64,7 @@ impl TestResults {
                 continue;
             }
             let found = read_executed(path, mode.name())?;
-            let tasks = &experiment.tasks()?.tasks;
+            let tasks = experiment.tasks()?.tasks();
             let is_known = |(row, one): (&usize, &Executed)| {
                 let place = tasks.binary_search_by_key(row, |task| task.row);
                 place.is_ok_and(|place| tasks[place].id == one.task_id)

@@ -72,7 +72,7 @@ pub fn lm_eval(path: &Path, settings: &LmEvalSettings<'_>) -> Result<LmEvalTask>
         settings,
         index: TaskIndex::new(settings.tasks),
         asking: None,
-        of_task: vec![None; settings.tasks.tasks.len()],
+        of_task: vec![None; settings.tasks.tasks().len()],
         modes: Vec::new(),
         styles: Vec::new(),
     };
@@ -168,7 +168,7 @@ impl<'a> Documents<'a> {
                 return Ok(());
             }
         };
-        let task = &self.settings.tasks.tasks[place];
+        let task = &self.settings.tasks.tasks()[place];
         if let Some((other, _)) = &self.of_task[place] {
             return Err(self.wrong(
                 format!(
@@ -224,7 +224,7 @@ impl<'a> Documents<'a> {
         let TaskMatch::Task(place) = self.index.find(self.path, line, object)? else {
             return Err(fields.error("several tasks have this id; add metadata.row"));
         };
-        let task = &self.settings.tasks.tasks[place];
+        let task = &self.settings.tasks.tasks()[place];
         let problem = |reason: &str| Error::Task {
             path: self.path.to_owned(),
             line,

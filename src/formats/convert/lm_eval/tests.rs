@@ -7,7 +7,7 @@ fn tasks() -> TaskSet {
         Task { row, line: row + 1, ..task }
     };
     let tasks = ["a", "b", "c"].into_iter().enumerate().map(task).collect();
-    TaskSet { path: "folder/my tasks.jsonl.gz".into(), tasks }
+    TaskSet::new("folder/my tasks.jsonl.gz".into(), tasks)
 }
 
 fn prompt(id: &str, row: usize, prompt: &str) -> Value {

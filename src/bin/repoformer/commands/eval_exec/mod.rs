@@ -50,7 +50,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     let subjects =
         execute::subjects(&tasks, &experiment.repositories, &experiment.repos_dir, &commands);
     bench.announce(&commands, &experiment, exec.mine_tests);
-    let in_tests = tasks.tasks.iter().filter(|task| is_test_file(task.file_in_repository()));
+    let in_tests = tasks.tasks().iter().filter(|task| is_test_file(task.file_in_repository()));
     if let count @ 1.. = in_tests.count() {
         output::warning(format!(
             "exec: {count} tasks have their hole in test code, where an empty test passes"
@@ -112,7 +112,9 @@ fn taking_part(experiment: &Experiment) -> Result<TaskSet> {
         bail!("--tasks is not set, so there is nothing to run")
     };
     let mut tasks = TaskSet::clone(tasks);
-    tasks.tasks.retain(|task| experiment.repositories.binary_search(&task.repository).is_ok());
+    tasks
+        .tasks_mut()
+        .retain(|task| experiment.repositories.binary_search(&task.repository).is_ok());
     Ok(tasks)
 }
 
@@ -154,10 +156,10 @@ fn pass_ks(exec: &ExecArgs) -> Result<Vec<usize>> {
 }
 
 fn check_missing(tasks: &TaskSet, samples: &[Vec<String>], missing: Missing) -> Result<()> {
-    let pairs = tasks.tasks.iter().zip(samples);
+    let pairs = tasks.tasks().iter().zip(samples);
     let without: Vec<_> = pairs.filter(|(_, samples)| samples.is_empty()).collect();
     if let (Missing::Error, Some((task, _))) = (missing, without.first()) {
-        let (count, all) = (without.len(), tasks.tasks.len());
+        let (count, all) = (without.len(), tasks.tasks().len());
         let reason = format!(
             "it has no prediction ({count} of {all} tasks have none); --missing zero counts such tasks as failed, --missing skip leaves them out"
         );

@@ -41,7 +41,7 @@ pub(super) fn samples(
     manifest: &mut Manifest,
 ) -> Result<Vec<(String, Vec<Vec<String>>)>> {
     if args.check_references {
-        let truth = tasks.tasks.iter().map(|task| vec![task.ground_truth.clone()]);
+        let truth = tasks.tasks().iter().map(|task| vec![task.ground_truth.clone()]);
         return Ok(vec![("references".into(), truth.collect())]);
     }
     let recipe = recipe(settings)?;
@@ -55,7 +55,7 @@ pub(super) fn samples(
         if recipe.is_empty() {
             warn_of_long(name, all, &joined.predictions);
         }
-        let of = all.tasks.iter().zip(joined.predictions);
+        let of = all.tasks().iter().zip(joined.predictions);
         Ok(of
             .filter(|(task, _)| experiment.repositories.binary_search(&task.repository).is_ok())
             .map(|(task, samples)| {
@@ -101,7 +101,7 @@ fn warn_of_long(name: &str, tasks: &TaskSet, predictions: &[Vec<String>]) {
         let first = samples.first().map_or(0, |sample| lines(sample));
         first > 2 * lines(&task.ground_truth)
     };
-    let long = tasks.tasks.iter().zip(predictions).filter(is_long).count();
+    let long = tasks.tasks().iter().zip(predictions).filter(is_long).count();
     let given = predictions.iter().filter(|samples| !samples.is_empty()).count();
     if long * 4 > given {
         output::warning(format!(

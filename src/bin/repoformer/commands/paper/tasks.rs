@@ -61,7 +61,7 @@ pub(crate) fn tasks_of(experiment: &Experiment, settings: &Settings) -> Result<T
     let set = experiment.tasks()?;
     let kind = match are_functions(settings, Some(set)) {
         true => Some("function"),
-        false => set.tasks.first().and_then(Task::kind),
+        false => set.tasks().first().and_then(Task::kind),
     };
     let (language, dataset) = (experiment.layout.language, settings.text("paper-dataset"));
     Ok(Tasks::of(&set.path, language, dataset, kind))

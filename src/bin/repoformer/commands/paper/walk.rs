@@ -49,11 +49,11 @@ pub(crate) fn walk(
         let example = &judged.examples[place];
         let Some(at) = example
             .row
-            .and_then(|row| tasks.tasks.binary_search_by_key(&row, |task| task.row).ok())
+            .and_then(|row| tasks.tasks().binary_search_by_key(&row, |task| task.row).ok())
         else {
             continue;
         };
-        let task = &tasks.tasks[at];
+        let task = &tasks.tasks()[at];
         let text = |which: usize| completions[which].predictions[at].first().cloned();
         let found = fragments.get(&task.row).map_or(&[][..], Vec::as_slice);
         let found = found.iter().take(SHOWN).map(|fragment| {
