@@ -68,6 +68,7 @@ fn training_sequences_need_parquet() {
         lambda: 1.0,
         held_out: Proportions { validation: 0.0, test: 0.0 },
         seed: 0,
+        shard: None,
         frame: frame.clone(),
     };
     let into = folder.path().join("into");

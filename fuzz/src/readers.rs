@@ -218,6 +218,7 @@ fn labels(bytes: &[u8]) {
         by: JudgedBy::Usual,
         recipe: None,
         threshold: 0.0,
+        shard: Shard::WHOLE,
     };
     let _ = label::judge(&judging, &mut |_, _| Ok(()));
     let (settings, encoder) = &*VERBALIZING;
@@ -264,6 +265,7 @@ static VERBALIZING: LazyLock<(VerbalizeSettings, Encoder)> = LazyLock::new(|| {
         lambda: 1.0,
         held_out: Proportions { validation: 0.0, test: 0.5 },
         seed: 0,
+        shard: None,
     };
     (settings, encoder)
 });

@@ -17,9 +17,12 @@ const GOOD: &str = r#"{"prompt": "a\n", "metadata": {"task_id": "o--r/0", "groun
 fn function_files_and_unknown_fields() {
     let mut reading = read(GOOD).unwrap();
     reading.set.name_folders(&["o--r".into(), "o_r".into()]);
-    assert_eq!(reading.set.tasks[0].path, "o--r/a.py", "the folder is there");
+    assert_eq!(reading.set.of_repository("o--r").count(), 1);
+    assert_eq!(reading.set.tasks()[0].path, "o--r/a.py", "the folder is there");
     reading.set.name_folders(&["o_r".into()]);
-    let task = &reading.set.tasks[0];
+    assert_eq!(reading.set.of_repository("o_r").count(), 1, "as its tasks are named now");
+    assert_eq!(reading.set.of_repository("o--r").count(), 0);
+    let task = &reading.set.tasks()[0];
     assert_eq!(
         (task.repository.as_str(), task.path.as_str(), task.line_no),
         ("o_r", "o_r/a.py", 1)
@@ -40,7 +43,7 @@ fn each_bad_record_is_named_and_keeps_its_row() {
     ]
     .join("\n");
     let reading = read(&text).unwrap();
-    assert_eq!(reading.set.tasks.iter().map(|t| t.row).collect::<Vec<_>>(), [0, 5]);
+    assert_eq!(reading.set.tasks().iter().map(|t| t.row).collect::<Vec<_>>(), [0, 5]);
     assert_eq!(reading.repeated_ids, 1);
     let wanted = [
         "t.jsonl:2: field 'metadata.lineno' must be a whole number from 0, not -1",
@@ -430,7 +433,7 @@ fn the_odd_repository_in_both_formats() {
     let theirs = TaskSet::read(&folder.join("repocoder/edge_cases.tasks.jsonl.gz")).unwrap();
     let mut compared = 0;
     for task in &ours.set.tasks {
-        let mut tasks = theirs.set.tasks.iter();
+        let mut tasks = theirs.set.tasks().iter();
         let same = tasks.find(|other| other.id == task.id).unwrap();
         assert_eq!(task.path, same.path);
         // Repoformer's converter counts only `\n` and takes another line behind a form feed.

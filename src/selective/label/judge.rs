@@ -19,7 +19,7 @@ use crate::evaluate::predictions;
 use crate::evaluate::score::{Missing, Scoring, score_tasks};
 use crate::evaluate::statistics::Buckets;
 use crate::prompt::shown::{Fragment, ShownContexts, read_shown};
-use crate::repository::parallel;
+use crate::repository::{Shard, parallel};
 use crate::store::jsonl::{self, At, Object, Reader};
 use crate::store::progress::Work;
 use crate::task::cross_file::CrossFile;
@@ -135,6 +135,8 @@ pub struct JudgeSettings<'a> {
     pub recipe: Option<&'a Recipe>,
     /// Threshold that the gain must exceed.
     pub threshold: f64,
+    /// Part of the instances, by their repositories; [`Shard::WHOLE`] for all.
+    pub shard: Shard,
 }
 
 /// Takes the number of an instance in its file, from 0, and its label's record.
@@ -162,10 +164,9 @@ pub fn judge(judging: &JudgeSettings<'_>, emit: &mut EmitLabel<'_>) -> Result<Ju
     let mut reader = Reader::open(judging.instances)?;
     let mut first = 0;
     while let Some(batch) = known.batch(&mut reader, first)? {
-        let next = first + batch.tasks.len();
-        known.judge(batch, first, &mut judged, emit)?;
-        work.done(next - first);
-        first = next;
+        work.done(batch.read);
+        first += batch.read;
+        known.judge(batch, &mut judged, emit)?;
     }
     Ok(judged)
 }
@@ -175,10 +176,14 @@ const INSTANCES_AT_ONCE: usize = 512;
 /// Greatest size in bytes of their records.
 const BYTES_AT_ONCE: usize = 32 << 20;
 
-/// Some instances, as tasks and as labels without judgement.
+/// The shard's instances among some, as tasks and as labels without judgement.
 struct Batch {
     tasks: Vec<Task>,
     labels: Vec<Label>,
+    /// Index of each among all instances.
+    places: Vec<usize>,
+    /// Number of instances that were read, those of other shards included.
+    read: usize,
 }
 
 /// Data needed before the first instance is judged.
@@ -281,26 +286,31 @@ impl<'a> JudgeInputs<'a> {
             // Problems of the others were reported at the first reading.
             object.and_then(|object| instance(path, at, object)).ok()
         });
-        let (tasks, labels): (Vec<Task>, Vec<Label>) = read.into_iter().flatten().unzip();
-        for (place, task) in tasks.iter().enumerate() {
-            let before = self.tasks.tasks().get(first + place);
+        let mut batch = Batch { tasks: vec![], labels: vec![], places: vec![], read: 0 };
+        for (task, label) in read.into_iter().flatten() {
+            let place = first + batch.read;
+            let before = self.tasks.tasks().get(place);
             if before.is_none_or(|before| (before.row, &before.id) != (task.row, &task.id)) {
                 let hint = "judge again when no program writes to it";
                 return Err(Error::artifact(path, "was changed while it was read", hint));
             }
+            batch.read += 1;
+            if self.judging.shard.holds(&task.repository) {
+                batch.tasks.push(task);
+                batch.labels.push(label);
+                batch.places.push(place);
+            }
         }
-        Ok(Some(Batch { tasks, labels }))
+        Ok(Some(batch))
     }
 
-    /// Judges the instances of a batch that starts at index `first`.
+    /// Judges the instances of a batch.
     fn judge(
         &self,
         mut batch: Batch,
-        first: usize,
         judged: &mut JudgeSummary,
         emit: &mut EmitLabel<'_>,
     ) -> Result<()> {
-        let places = first..first + batch.tasks.len();
         if let Some(shown) = &self.shown {
             for (task, label) in batch.tasks.iter().zip(&mut batch.labels) {
                 let found = shown.get(&task.row).cloned().unwrap_or_default();
@@ -311,10 +321,12 @@ impl<'a> JudgeInputs<'a> {
         }
         let path = self.tasks.path.clone();
         let tasks = TaskSet::new(path, batch.tasks);
-        let [without, with] = &self.predictions;
-        let without = self.score(&tasks, &without[places.clone()])?;
-        let with = self.score(&tasks, &with[places.clone()])?;
-        for ((number, label), place) in batch.labels.into_iter().enumerate().zip(places) {
+        let [without, with] = [0, 1].map(|of| {
+            let samples = batch.places.iter().map(|&place| self.predictions[of][place].as_slice());
+            self.score(&tasks, &samples.collect::<Vec<_>>())
+        });
+        let (without, with) = (without?, with?);
+        for ((number, label), place) in batch.labels.into_iter().enumerate().zip(batch.places) {
             let row = tasks.tasks()[number].row;
             let rates = self.passed.as_ref().map(|passed| {
                 let rate = |of: &BTreeMap<usize, Executed>| of.get(&row)?.pass_rate;
@@ -389,7 +401,7 @@ impl<'a> JudgeInputs<'a> {
     fn score(
         &self,
         tasks: &TaskSet,
-        samples: &[Vec<String>],
+        samples: &[&[String]],
     ) -> Result<Vec<Option<CompletionScore>>> {
         let metric = self.metric;
         let kind = |task: &Task| Some(task.kind()? == "function");

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::Args;
-use repoformer::formats::merge::merge;
+use repoformer::formats::merge::{merge, merge_sequences};
 use repoformer::pipeline::{self, Experiment};
 use repoformer::repository::Shard;
 use repoformer::retrieve::Mode;
@@ -13,22 +13,22 @@ use super::experiments::{check_completable, check_not_tasks, completion_of, expe
 use super::server;
 use super::session::{modes, open};
 use super::stage_log::StageLog;
-use crate::output::{self, check_output, fail, group};
+use crate::output::{self, check_folder, check_output, fail, group};
 use crate::settings::{SettingFlags, Settings};
 
 #[derive(Debug, Args)]
 pub(crate) struct MergeArgs {
     #[command(flatten)]
     settings: SettingFlags,
-    /// Files that the shards of one command wrote, all of them, in any order [default: the data set's prompts and predictions
-    /// in the cache]
+    /// Files that the shards of one command wrote, all of them, in any order; of `label verbalize`, their folders [default: the
+    /// data set's prompts and predictions in the cache]
     #[arg(value_name = "PART", requires = "output", conflicts_with = "shards")]
     parts: Vec<PathBuf>,
     /// Number of shards that the stages ran on: the N of their --shard I/N
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
     shards: Option<u64>,
-    /// File for the records of the parts (compressed if the name ends in .gz or .zst)
-    #[arg(short, long, value_name = "FILE", requires = "parts")]
+    /// File for the records of the parts (compressed if the name ends in .gz or .zst); of folders, a folder
+    #[arg(short, long, value_name = "FILE|DIR", requires = "parts")]
     output: Option<PathBuf>,
 }
 
@@ -50,7 +50,20 @@ fn of_files(parts: &[PathBuf], output: &Path, settings: &Settings) -> Result<()>
     }
     check_not_tasks(settings, Some(output))?;
     check_output(Some(output), parts)?;
-    let merged = merge(parts, output)?;
+    let are_folders: Vec<bool> = parts.iter().map(|part| part.is_dir()).collect();
+    let merged = match (are_folders.contains(&true), are_folders.contains(&false)) {
+        (true, false) => {
+            check_folder(output, "merge")?;
+            merge_sequences(parts, output)?
+        }
+        (true, true) => {
+            return fail(
+                "some of these parts are folders, and some are files",
+                "name the folders of `label verbalize`, or the files of one other command",
+            );
+        }
+        _ => merge(parts, output)?,
+    };
     let (records, parts) = (group(merged.records as usize), group(merged.parts));
     output::note(format!("merge: {records} records of {parts} shards to {}", output.display()));
     Ok(())

@@ -77,6 +77,11 @@ impl Settings {
         Ok(settings)
     }
 
+    /// Resolves the settings of a subcommand that has flags of its own, `--shard` among them.
+    pub(crate) fn of_shard(shard: Option<&str>) -> Result<Self> {
+        Self::resolve(&SettingFlags::of(shard.map(|shard| ("shard", vec![shard.to_owned()]))))
+    }
+
     /// Refuses a shard where the subcommand works on all repositories.
     pub(crate) fn check_shard(&self, flags: &SettingFlags) -> Result<()> {
         match self.text("shard") {

@@ -1,22 +1,22 @@
-//! What stands in the place of Parquet tables in a build that cannot write them.
+//! Parquet tables of a build that cannot write them.
 
 use std::convert::Infallible;
 use std::path::Path;
 
-use super::sequence::Sequence;
+use super::row::Row;
 use crate::error::{Error, Result};
 
 /// A table of sequences. This build lacks the feature `parquet`, so there is none.
 pub(super) struct Table(Infallible);
 
 impl Table {
-    pub(super) fn create(path: &Path, _lambda: f32) -> Result<Self> {
+    pub(super) fn create(path: &Path) -> Result<Self> {
         let reason = "this build writes no Parquet: it lacks the feature `parquet`";
         let hint = "add `parquet` to the features of the dependency `repoformer`";
         Err(Error::artifact(path, reason, hint))
     }
 
-    pub(super) fn push(&mut self, _sequence: Sequence) -> Result<()> {
+    pub(super) fn push(&mut self, _row: Row) -> Result<()> {
         match self.0 {}
     }
 

@@ -24,10 +24,9 @@ use std::path::Path;
 use self::row::Row;
 use self::split::{Occurrences, Plan, digest, repository_of};
 use self::summary::nothing;
-use self::write::SplitFiles;
 use super::Label;
 use crate::error::{Error, Result};
-use crate::repository::parallel;
+use crate::repository::{Shard, parallel};
 use crate::store::artifact::write_file;
 use crate::store::jsonl::{self, Reader};
 use crate::text::tokenize::model::Encoder;
@@ -35,14 +34,16 @@ use crate::text::tokenize::model::Encoder;
 pub use self::sequence::{LeftOut, Sequence, VerbalizeSettings};
 pub use self::split::{Proportions, Split};
 pub use self::summary::{SplitSummary, VerbalizeSummary};
+pub use self::write::{SequenceFiles, lines_of};
 
 /// Size in bytes of the records processed at once.
 const BATCH: usize = 8 << 20;
 
 /// Verbalizes a file of labels into a folder: `train.jsonl` and `train.parquet`, such files for each requested split, the
 /// `tokenizer.json` with the added tokens, and the `prompt-style.toml` of the trained model. The labels are read twice and in parts;
-/// memory grows by 20 bytes per instance and the names of the repositories. Files of splits that are not requested are removed,
-/// as their repositories are now trained on. The output does not depend on the number of threads.
+/// memory grows by 28 bytes per instance and the names of the repositories. Files of splits that are not requested are removed,
+/// as their repositories are now trained on. The output does not depend on the number of threads. A shard has no Parquet, and
+/// may have no sequence.
 ///
 /// # Errors
 /// This build lacks the feature `parquet`, a file cannot be read or written, the labels are of several models or metrics, no
@@ -55,42 +56,35 @@ pub fn verbalize(
 ) -> Result<VerbalizeSummary> {
     let plan = plan(labels, settings)?;
     let mut verbalized = VerbalizeSummary { repeated: plan.repeated, ..Default::default() };
-    let mut files = BTreeMap::new();
-    for split in Split::ALL {
-        if settings.held_out.wants(split) {
-            files.insert(split, SplitFiles::create(folder, split.name(), settings.lambda)?);
-            let summary =
-                SplitSummary { repositories: plan.repositories(split), ..SplitSummary::default() };
-            verbalized.splits.insert(split, summary);
-        }
+    let splits = || Split::ALL.into_iter().filter(|split| settings.held_out.wants(*split));
+    let mut files = SequenceFiles::create(folder, splits(), settings.shard.is_none())?;
+    for split in splits() {
+        let repositories = plan.repositories(split, settings.shard);
+        verbalized.splits.insert(split, SplitSummary { repositories, ..SplitSummary::default() });
     }
     for_each_part(labels, |part| {
-        for made in parallel::map(part, |record| make(labels, record, &plan, encoder, settings)) {
+        let made = parallel::map(part, |record| make(labels, record, &plan, encoder, settings));
+        for (made, record) in made.into_iter().zip(part) {
             match made {
-                Ok(Ok(made)) => {
+                Ok(None) => {}
+                Ok(Some(Ok(made))) => {
                     verbalized.inexact += usize::from(!made.is_exact);
                     let summary = verbalized.splits.entry(made.split).or_default();
                     summary.add(&made.sequence);
-                    if let Some(files) = files.get_mut(&made.split) {
-                        files.push(made.sequence, &made.line)?;
-                    }
+                    summary.lines.push(record.line as u64);
+                    files.push(made.split, made.row, made.line.as_bytes())?;
                 }
-                Ok(Err(reason)) => *verbalized.left_out.entry(reason).or_default() += 1,
+                Ok(Some(Err(reason))) => *verbalized.left_out.entry(reason).or_default() += 1,
                 Err(error) => verbalized.problems.push(error),
             }
         }
         Ok(())
     })?;
-    if verbalized.splits.values().all(|split| split.sequences == 0) {
+    let is_empty = verbalized.splits.values().all(|split| split.sequences == 0);
+    if is_empty && (settings.shard.is_none() || plan.is_empty()) {
         return Err(nothing(labels, &verbalized));
     }
-    // Splits of another run have other repositories and must not be mixed with new ones, even after an interruption.
-    for split in Split::ALL {
-        write::remove(folder, split.name())?;
-    }
-    for files in files.into_values() {
-        files.finish()?;
-    }
+    files.finish()?;
     write_file(&folder.join("tokenizer.json"), &encoder.json)?;
     let style = settings.frame.to_style_file();
     write_file(&folder.join("prompt-style.toml"), style.as_bytes())?;
@@ -107,6 +101,7 @@ struct Record {
 struct Made {
     split: Split,
     sequence: Sequence,
+    row: Row,
     line: String,
     is_exact: bool,
 }
@@ -218,27 +213,32 @@ pub fn check_splits(instances: &Path, held_out: Proportions) -> Result<()> {
     held_out.of(repositories.len()).map(|_| ())
 }
 
-/// Verbalizes one record.
+/// Verbalizes one record; `None` if it is another shard's.
 fn make(
     path: &Path,
     record: &Record,
     plan: &Plan,
     encoder: &Encoder,
     settings: &VerbalizeSettings,
-) -> Result<Result<Made, LeftOut>> {
+) -> Result<Option<Result<Made, LeftOut>>> {
     let label = read(path, record)?;
-    if let Err(reason) = sequence::label_of(&label) {
-        return Ok(Err(reason));
+    let repository = repository_of(&label);
+    let is_of = |shard: Shard| shard.holds(repository.unwrap_or_default());
+    if !settings.shard.is_none_or(is_of) {
+        return Ok(None);
     }
-    let Some(repository) = repository_of(&label) else {
-        return Ok(Err(LeftOut::NoRepository));
+    if let Err(reason) = sequence::label_of(&label) {
+        return Ok(Some(Err(reason)));
+    }
+    let Some(repository) = repository else {
+        return Ok(Some(Err(LeftOut::NoRepository)));
     };
     let Some(split) = plan.place(digest(&label), repository) else {
-        return Ok(Err(LeftOut::HeldOut));
+        return Ok(Some(Err(LeftOut::HeldOut)));
     };
     let sequence = match Sequence::of(&label, repository, encoder, settings) {
         Ok(Ok(sequence)) => sequence,
-        Ok(Err(reason)) => return Ok(Err(reason)),
+        Ok(Err(reason)) => return Ok(Some(Err(reason))),
         Err(error) => {
             return Err(Error::Task {
                 path: path.to_owned(),
@@ -248,10 +248,12 @@ fn make(
             });
         }
     };
-    Ok(Ok(Made {
+    let row = Row::of(&sequence, settings.lambda);
+    Ok(Some(Ok(Made {
         split,
-        line: Row::of(&sequence, settings.lambda).to_line(),
+        line: row.to_line(),
+        row,
         is_exact: encoder.decode(&sequence.ids)? == sequence.text,
         sequence,
-    }))
+    })))
 }

@@ -12,7 +12,6 @@ use parquet::file::writer::{SerializedFileWriter, SerializedRowGroupWriter};
 use parquet::schema::parser::parse_message_type;
 
 use super::row::Row;
-use super::sequence::Sequence;
 use crate::error::{Error, Result};
 use crate::store::artifact::OutputFile;
 use crate::store::parquet::{column, writer};
@@ -40,9 +39,8 @@ message sequences {
 pub(super) struct Table {
     path: PathBuf,
     writer: SerializedFileWriter<Sink>,
-    lambda: f32,
     /// Sequences of the row group that is not written yet.
-    group: Vec<Sequence>,
+    group: Vec<Row>,
 }
 
 /// Writes to a file that is moved into place when it is complete.
@@ -63,23 +61,22 @@ impl Write for Sink {
 }
 
 impl Table {
-    /// Starts a table of sequences whose decisions weigh `lambda`.
-    pub(super) fn create(path: &Path, lambda: f32) -> Result<Self> {
+    /// Starts a table.
+    pub(super) fn create(path: &Path) -> Result<Self> {
         let schema = parse_message_type(SCHEMA).map_err(|e| failed(path, e))?;
         let sink = Sink(OutputFile::create(path)?);
         let writer = writer(sink, Arc::new(schema)).map_err(|e| failed(path, e))?;
-        Ok(Self { path: path.to_owned(), writer, lambda, group: Vec::new() })
+        Ok(Self { path: path.to_owned(), writer, group: Vec::new() })
     }
 
     /// Appends a sequence.
-    pub(super) fn push(&mut self, sequence: Sequence) -> Result<()> {
-        self.group.push(sequence);
+    pub(super) fn push(&mut self, row: Row) -> Result<()> {
+        self.group.push(row);
         if self.group.len() == GROUP { self.write_group() } else { Ok(()) }
     }
 
     fn write_group(&mut self) -> Result<()> {
-        let group = std::mem::take(&mut self.group);
-        let rows: Vec<Row<'_>> = group.iter().map(|one| Row::of(one, self.lambda)).collect();
+        let rows = std::mem::take(&mut self.group);
         let written = self.writer.next_row_group().and_then(|mut writer| {
             write_rows(&mut writer, &rows)?;
             writer.close().map(|_| ())
@@ -101,7 +98,7 @@ impl Table {
 type Writer<'w> = SerializedRowGroupWriter<'w, Sink>;
 
 /// Writes the columns of a row group, in the order of the schema.
-fn write_rows(writer: &mut Writer<'_>, rows: &[Row<'_>]) -> Result<(), ParquetError> {
+fn write_rows(writer: &mut Writer<'_>, rows: &[Row]) -> Result<(), ParquetError> {
     let small = |bits: &[u8]| bits.iter().map(|bit| i32::from(*bit)).collect();
     lists::<Int32Type>(writer, rows, |row| row.input_ids.iter().map(|id| *id as i32).collect())?;
     lists::<Int32Type>(writer, rows, |row| small(&row.attention_mask))?;
@@ -111,13 +108,13 @@ fn write_rows(writer: &mut Writer<'_>, rows: &[Row<'_>]) -> Result<(), ParquetEr
     lists::<FloatType>(writer, rows, |row| row.loss_weights.clone())?;
     let positive: Vec<bool> = rows.iter().map(|row| row.positive).collect();
     column::<BoolType>(writer, &positive, None, None)?;
-    for number in [|row: &Row<'_>| row.es_infile, |row: &Row<'_>| row.es_rg1] {
+    for number in [|row: &Row| row.es_infile, |row: &Row| row.es_rg1] {
         let known: Vec<f64> = rows.iter().filter_map(number).collect();
         let levels: Vec<i16> = rows.iter().map(|row| i16::from(number(row).is_some())).collect();
         column::<DoubleType>(writer, &known, Some(&levels), None)?;
     }
     for place in 0..3 {
-        let text = |row: &Row<'_>| [row.task_id, row.repository, row.text][place].into();
+        let text = |row: &Row| [&row.task_id, &row.repository, &row.text][place].as_str().into();
         let texts: Vec<ByteArray> = rows.iter().map(text).collect();
         column::<ByteArrayType>(writer, &texts, None, None)?;
     }
@@ -127,8 +124,8 @@ fn write_rows(writer: &mut Writer<'_>, rows: &[Row<'_>]) -> Result<(), ParquetEr
 /// Writes a column of lists, none of them empty: a list starts where the repetition level is 0.
 fn lists<D: DataType>(
     writer: &mut Writer<'_>,
-    rows: &[Row<'_>],
-    list: impl Fn(&Row<'_>) -> Vec<D::T>,
+    rows: &[Row],
+    list: impl Fn(&Row) -> Vec<D::T>,
 ) -> Result<(), ParquetError> {
     let (mut values, mut repetition) = (Vec::new(), Vec::new());
     for row in rows {

@@ -1,14 +1,15 @@
 //! Columns of a sequence, as Hugging Face `datasets` and trainers use them.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::sequence::Sequence;
 
 /// Columns of a sequence, explained in `docs/training.md`. None is called `label`, which Hugging Face's collators would take for
 /// `labels`.
-#[derive(Debug, Serialize)]
-pub(super) struct Row<'s> {
-    pub(super) input_ids: &'s [u32],
+#[derive(Debug, PartialEq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Row {
+    pub(super) input_ids: Vec<u32>,
     pub(super) attention_mask: Vec<u8>,
     /// Ids of supervised tokens, −100 elsewhere.
     pub(super) labels: Vec<i64>,
@@ -18,19 +19,19 @@ pub(super) struct Row<'s> {
     pub(super) positive: bool,
     pub(super) es_infile: Option<f64>,
     pub(super) es_rg1: Option<f64>,
-    pub(super) task_id: &'s str,
-    pub(super) repository: &'s str,
-    pub(super) text: &'s str,
+    pub(super) task_id: String,
+    pub(super) repository: String,
+    pub(super) text: String,
 }
 
-impl<'s> Row<'s> {
-    pub(super) fn of(sequence: &'s Sequence, lambda: f32) -> Self {
+impl Row {
+    pub(super) fn of(sequence: &Sequence, lambda: f32) -> Self {
         let count = sequence.ids.len();
         let mask = |is: &dyn Fn(usize) -> bool| (0..count).map(|at| u8::from(is(at))).collect();
         let supervised = |at| sequence.is_decision(at) || sequence.is_completion(at);
         let labels = sequence.ids.iter().enumerate();
         Self {
-            input_ids: &sequence.ids,
+            input_ids: sequence.ids.clone(),
             attention_mask: vec![1; count],
             labels: labels
                 .map(|(at, id)| if supervised(at) { i64::from(*id) } else { -100 })
@@ -41,9 +42,9 @@ impl<'s> Row<'s> {
             positive: sequence.positive,
             es_infile: sequence.es_infile,
             es_rg1: sequence.es_rg1,
-            task_id: &sequence.task_id,
-            repository: &sequence.repository,
-            text: &sequence.text,
+            task_id: sequence.task_id.clone(),
+            repository: sequence.repository.clone(),
+            text: sequence.text.clone(),
         }
     }
 

@@ -3,6 +3,7 @@
 use super::split::Proportions;
 use crate::error::{Error, Result};
 use crate::prompt::style::DecisionFrame;
+use crate::repository::Shard;
 use crate::selective::label::Label;
 use crate::text::language::Language;
 use crate::text::tokenize::model::{Encoded, Encoder, Part};
@@ -24,6 +25,8 @@ pub struct VerbalizeSettings {
     pub held_out: Proportions,
     /// Seed of the split of repositories.
     pub seed: u64,
+    /// Part of the repositories whose sequences are written, without Parquet; the splits are those of all.
+    pub shard: Option<Shard>,
 }
 
 /// A training sequence: its tokens, and which of them are supervised.

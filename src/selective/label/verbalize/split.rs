@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
+use crate::repository::Shard;
 use crate::selective::label::Label;
 
 /// Split of the training data.
@@ -156,9 +157,15 @@ impl Plan {
         Ok(Self { repositories: repositories.collect(), shared, repeated })
     }
 
-    /// Number of repositories in a split.
-    pub(super) fn repositories(&self, split: Split) -> usize {
-        self.repositories.values().filter(|of| **of == split).count()
+    /// Number of a shard's repositories in a split.
+    pub(super) fn repositories(&self, split: Split, shard: Option<Shard>) -> usize {
+        let is_held = |name: &str| shard.is_none_or(|shard| shard.holds(name));
+        self.repositories.iter().filter(|(name, of)| **of == split && is_held(name)).count()
+    }
+
+    /// Whether there is no repository.
+    pub(super) fn is_empty(&self) -> bool {
+        self.repositories.is_empty()
     }
 
     /// Returns the split of an instance; `None` if the same instance stays in another split.

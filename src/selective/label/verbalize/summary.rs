@@ -22,6 +22,8 @@ pub struct SplitSummary {
     pub longest: usize,
     /// Number of sequences with a cut left, right and cross-file context.
     pub cut: [usize; 3],
+    /// 1-based line of the labels that each sequence is made of.
+    pub lines: Vec<u64>,
 }
 
 /// Result of verbalizing.

@@ -24,6 +24,7 @@ fn settings(style: &str, max_tokens: usize, max_cross_file_tokens: usize) -> Ver
         lambda: 2.0,
         held_out: Proportions { validation: 0.0, test: 0.0 },
         seed: 0,
+        shard: None,
     }
 }
 

@@ -4,18 +4,28 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::parquet::Table;
-use super::sequence::Sequence;
+use super::row::Row;
+use super::split::Split;
 use crate::error::{Error, Result};
 use crate::store::artifact::OutputFile;
 use crate::store::files;
+use crate::store::manifest::forget_beside;
 
-fn places(folder: &Path, name: &str) -> [PathBuf; 2] {
-    ["jsonl", "parquet"].map(|ending| folder.join(format!("{name}.{ending}")))
+fn places(folder: &Path, split: Split) -> [PathBuf; 2] {
+    ["jsonl", "parquet"].map(|ending| folder.join(format!("{}.{ending}", split.name())))
+}
+
+/// Path of a split's JSON lines in a folder of sequences.
+pub fn lines_of(folder: &Path, split: Split) -> PathBuf {
+    let [lines, _] = places(folder, split);
+    lines
 }
 
 /// Removes the files of a split, if there are any.
-pub(super) fn remove(folder: &Path, name: &str) -> Result<()> {
-    for path in places(folder, name) {
+fn remove(folder: &Path, split: Split) -> Result<()> {
+    for path in places(folder, split) {
+        // Of a shard, there was one.
+        forget_beside(&path)?;
         match files::remove_file(&path) {
             Err(e) if e.kind() != io::ErrorKind::NotFound => {
                 return Err(Error::writing(&path, "remove this file", e));
@@ -26,28 +36,67 @@ pub(super) fn remove(folder: &Path, name: &str) -> Result<()> {
     Ok(())
 }
 
-/// The two files of a split during writing.
-pub(super) struct SplitFiles {
-    lines: OutputFile,
-    table: Table,
+/// Files of the splits in a folder during writing.
+pub struct SequenceFiles {
+    folder: PathBuf,
+    splits: Vec<(Split, OutputFile, Option<Table>)>,
 }
 
-impl SplitFiles {
-    /// Starts the files in a folder.
-    pub(super) fn create(folder: &Path, name: &str, lambda: f32) -> Result<Self> {
-        let [lines, table] = places(folder, name);
-        Ok(Self { lines: OutputFile::create(&lines)?, table: Table::create(&table, lambda)? })
+impl SequenceFiles {
+    /// Starts the files of these splits in a folder: JSON lines, and Parquet tables `with_tables`.
+    ///
+    /// # Errors
+    /// They cannot be written, or this build lacks the feature `parquet`.
+    pub fn create(
+        folder: &Path,
+        splits: impl IntoIterator<Item = Split>,
+        with_tables: bool,
+    ) -> Result<Self> {
+        let splits = splits.into_iter().map(|split| {
+            let [lines, table] = places(folder, split);
+            let table = with_tables.then(|| Table::create(&table)).transpose()?;
+            Ok((split, OutputFile::create(&lines)?, table))
+        });
+        Ok(Self { folder: folder.to_owned(), splits: splits.collect::<Result<_>>()? })
     }
 
-    /// Appends a sequence and its line.
-    pub(super) fn push(&mut self, sequence: Sequence, line: &str) -> Result<()> {
-        self.lines.write(line.as_bytes())?;
-        self.table.push(sequence)
+    /// Appends a sequence, given as its line, to a split that was started.
+    ///
+    /// # Errors
+    /// The line is no sequence, or it cannot be written.
+    pub fn push_line(&mut self, split: Split, line: &[u8]) -> Result<()> {
+        let row: Row = serde_json::from_slice(line).map_err(|error| {
+            let path = lines_of(&self.folder, split);
+            Error::artifact(&path, format!("not a training sequence: {error}"), "make it again")
+        })?;
+        self.push(split, row, line)
     }
 
-    /// Moves both files into place.
-    pub(super) fn finish(self) -> Result<()> {
-        self.lines.finish()?;
-        self.table.finish()
+    pub(super) fn push(&mut self, split: Split, row: Row, line: &[u8]) -> Result<()> {
+        if let Some((_, lines, table)) = self.splits.iter_mut().find(|(its, ..)| *its == split) {
+            lines.write(line)?;
+            if let Some(table) = table {
+                table.push(row)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves all files into place. Files of other splits are removed, as their repositories are now trained on.
+    ///
+    /// # Errors
+    /// A file cannot be written or removed.
+    pub fn finish(self) -> Result<()> {
+        // Splits of another run must not be mixed with new ones, even after an interruption.
+        for split in Split::ALL {
+            remove(&self.folder, split)?;
+        }
+        for (_, lines, table) in self.splits {
+            lines.finish()?;
+            if let Some(table) = table {
+                table.finish()?;
+            }
+        }
+        Ok(())
     }
 }

@@ -91,6 +91,7 @@ pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
         base_exec: None,
         rag_exec: None,
         model: None,
+        shard: None,
         threshold: args.threshold,
         output: labels.clone(),
         summary: None,

@@ -9,6 +9,7 @@ use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::postprocess::{Postprocess, Recipe};
 use repoformer::evaluate::score::Scoring;
 use repoformer::formats::merge::{Part, Positions};
+use repoformer::repository::Shard;
 use repoformer::selective::label::{
     JudgeSettings, JudgeSummary, JudgedBy, LengthCounts, PASS, judge,
 };
@@ -63,6 +64,10 @@ pub(crate) struct LabelJudgeArgs {
     /// Name of the model [default: the predictions' own]
     #[arg(long, value_name = "NAME")]
     pub(crate) model: Option<String>,
+    /// Part of the instances, by their repositories: 2/8 is the second of eight; `merge` puts the labels together [default: all,
+    /// or the part that the instances are]
+    #[arg(long, value_name = "I/N")]
+    pub(crate) shard: Option<String>,
     /// Retrieval helps where it raises the metric (0 to 1) by more than this
     #[arg(long, value_name = "T", default_value_t = 0.0, allow_negative_numbers = true)]
     pub(crate) threshold: f64,
@@ -78,7 +83,7 @@ pub(crate) struct LabelJudgeArgs {
 }
 
 pub(super) fn run(args: &LabelJudgeArgs) -> Result<()> {
-    run_with(args, &Settings::without_flags()?)
+    run_with(args, &Settings::of_shard(args.shard.as_deref())?)
 }
 
 /// Judges with the metric and the cuts of these settings, where the flags name none.
@@ -147,6 +152,20 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
         let scoring = Scoring { metrics: vec![metric], postprocess };
         [&args.base, &args.rag].into_iter().try_for_each(|path| warn_of_ends(path, &scoring))?;
     }
+    // Labels of a shard's instances are a shard's, too.
+    let part = Part::of(&args.instances)?;
+    let asked: Option<Shard> = settings.parsed_option("shard")?;
+    if let (Some(part), Some(asked)) = (&part, asked)
+        && part.shard != asked
+    {
+        let reason = format!(
+            "{}: the instances of shard {}, not of {asked}",
+            args.instances.display(),
+            part.shard
+        );
+        return fail(reason, "leave --shard out, or name the instances of all repositories");
+    }
+    let shard = part.as_ref().map(|part| part.shard).or(asked);
     let judging = JudgeSettings {
         instances: &args.instances,
         base: &args.base,
@@ -158,21 +177,20 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
         by,
         recipe: recipe.as_ref(),
         threshold: args.threshold,
+        // A part holds its own instances alone.
+        shard: asked.filter(|_| part.is_none()).unwrap_or(Shard::WHOLE),
     };
     let mut output = RecordsOutput::new(&args.output);
-    // Labels of a shard's instances are a shard's, too.
-    let part = Part::of(&args.instances)?;
-    let places: Vec<u64> = part.iter().flat_map(|part| part.positions.of_each()).collect();
+    let places: Option<Vec<u64>> = part.as_ref().map(|part| part.positions.of_each().collect());
     let mut positions = Positions::default();
     let judged = judge(&judging, &mut |number, record| {
-        if let Some(position) = places.get(number) {
-            positions.add(*position);
-        }
+        let place = places.as_ref().map_or(Some(number as u64), |all| all.get(number).copied());
+        place.into_iter().for_each(|place| positions.add(place));
         output.line(record)
     });
     let judged = judged.map_err(|error| with_flags(error, args))?;
     // A shard may have no instance.
-    let is_empty = judged.problems.is_empty() && judged.lacking.is_empty() && part.is_some();
+    let is_empty = judged.problems.is_empty() && judged.lacking.is_empty() && shard.is_some();
     if judged.gains.is_empty() && !is_empty {
         output::problems(&judged.problems);
         return fail(
@@ -191,11 +209,14 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
     }
     manifest.setting("threshold", args.threshold);
     manifest.count("instances", judged.gains.len());
-    match part {
-        // Its inputs differ from those of other shards.
-        Some(part) => {
-            manifest.digest("instances", &part.digest());
-            write_shard_beside(&args.output, manifest, part.shard, &positions)?;
+    match shard {
+        // Other inputs may differ from those of other shards.
+        Some(shard) => {
+            match part {
+                Some(part) => manifest.digest("instances", &part.digest()),
+                None => manifest.input("instances", &args.instances)?,
+            }
+            write_shard_beside(&args.output, manifest, shard, &positions)?;
         }
         None => {
             for (name, path) in

@@ -5,15 +5,19 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use repoformer::error::Error;
+use repoformer::formats::merge::Positions;
 use repoformer::prompt::style::{DecisionFrame, Style};
+use repoformer::repository::Shard;
 use repoformer::selective::label::verbalize::{
-    Proportions, Split, SplitSummary, VerbalizeSettings, VerbalizeSummary, verbalize,
+    Proportions, Split, SplitSummary, VerbalizeSettings, VerbalizeSummary, lines_of, verbalize,
 };
+use repoformer::store::manifest::Manifest;
 use repoformer::text::tokenize::model::Encoder;
 
 use crate::commands::session::{seed, use_threads};
 use crate::output::{
     self, check_folder, check_output, check_rereadable, fail, group, hinted, plural,
+    write_shard_beside,
 };
 use crate::settings::{Listed, Settings};
 
@@ -40,6 +44,10 @@ pub(crate) struct LabelVerbalizeArgs {
     /// Maximum tokens of a training sequence
     #[arg(long, alias = "max-tokens", value_name = "N", default_value_t = 2048)]
     max_sequence_tokens: usize,
+    /// Part of the labels, by their repositories: 2/8 is the second of eight; `merge` puts the folders together, and adds
+    /// Parquet [default: all]
+    #[arg(long, value_name = "I/N")]
+    shard: Option<String>,
     /// Seed of the choice of held-out repositories [default: 0]
     #[arg(long, value_name = "N")]
     seed: Option<u64>,
@@ -82,7 +90,8 @@ pub(crate) struct SequenceFlags {
 }
 
 pub(super) fn run(args: &LabelVerbalizeArgs) -> Result<()> {
-    let settings = Settings::without_flags()?;
+    let settings = Settings::of_shard(args.shard.as_deref())?;
+    let shard: Option<Shard> = settings.parsed_option("shard")?;
     use_threads(args.threads.map_or_else(|| settings.parsed("threads"), Ok)?.min(1024))?;
     check_rereadable(&[&args.labels], "label verbalize")?;
     check_folder(&args.output, "label verbalize")?;
@@ -98,6 +107,7 @@ pub(super) fn run(args: &LabelVerbalizeArgs) -> Result<()> {
     let written = args.output.join("tokenizer.json");
     check_output(Some(&written), [&args.tokenizer, &args.tokenizer.join("tokenizer.json")])?;
     let (settings, encoder) = making.settings()?;
+    let settings = VerbalizeSettings { shard, ..settings };
     verbalize_labels(&args.labels, &settings, &encoder, &args.output)
 }
 
@@ -112,6 +122,9 @@ pub(super) fn verbalize_labels(
         check_output(Some(&output), [labels])?;
     }
     let verbalized = verbalize(labels, encoder, settings, folder).map_err(with_flags)?;
+    if let Some(shard) = settings.shard {
+        write_parts(&verbalized, settings, shard, labels, folder)?;
+    }
     output::problems(&verbalized.problems);
     for (reason, count) in &verbalized.left_out {
         output::failed(format!("{} instances are left out: {reason}", group(*count)));
@@ -124,6 +137,38 @@ pub(super) fn verbalize_labels(
     }
     report(&verbalized, settings, encoder);
     output::note(format!("written to {}", folder.display()));
+    Ok(())
+}
+
+/// Writes beside a shard's files which part they are.
+fn write_parts(
+    verbalized: &VerbalizeSummary,
+    settings: &VerbalizeSettings,
+    shard: Shard,
+    labels: &Path,
+    folder: &Path,
+) -> Result<()> {
+    let VerbalizeSettings {
+        max_tokens, max_cross_file_tokens, end, lambda, held_out, seed, ..
+    } = settings;
+    let mut manifest = Manifest::new("sequences");
+    manifest.setting("max-sequence-tokens", *max_tokens);
+    manifest.setting("max-cc-tokens", *max_cross_file_tokens);
+    manifest.setting("end-token", end.clone());
+    manifest.setting("lambda", *lambda);
+    manifest.setting("validation", held_out.validation);
+    manifest.setting("test", held_out.test);
+    manifest.setting("seed", *seed);
+    manifest.input("labels", labels)?;
+    manifest.input("tokenizer", &folder.join("tokenizer.json"))?;
+    manifest.input("prompt style", &folder.join("prompt-style.toml"))?;
+    for (split, summary) in &verbalized.splits {
+        let mut positions = Positions::default();
+        summary.lines.iter().for_each(|line| positions.add(*line));
+        let mut manifest = manifest.clone();
+        manifest.count("sequences", summary.sequences);
+        write_shard_beside(&lines_of(folder, *split), manifest, shard, &positions)?;
+    }
     Ok(())
 }
 
@@ -224,6 +269,7 @@ impl Making<'_> {
             lambda: flags.lambda,
             held_out: Proportions { validation: flags.validation, test: flags.test },
             seed: self.seed,
+            shard: None,
             frame,
         };
         Ok((settings, encoder))
@@ -251,11 +297,13 @@ fn check_token(flag: &str, token: Option<&str>) -> Result<()> {
 fn report(verbalized: &VerbalizeSummary, settings: &VerbalizeSettings, encoder: &Encoder) {
     for (split, summary) in &verbalized.splits {
         output::note(format!("label verbalize: {}: {}", split.name(), line(summary, settings)));
-        if summary.sequences == 0 {
+        if summary.sequences == 0 && settings.shard.is_none() {
             output::warning(format!("{} has no sequence", split.name()));
         }
     }
-    warn_of_shares(verbalized, settings);
+    if settings.shard.is_none() {
+        warn_of_shares(verbalized, settings);
+    }
     if !encoder.added.is_empty() {
         let added = encoder.added.iter();
         let added: Vec<String> = added.map(|(token, id)| format!("{token} = {id}")).collect();

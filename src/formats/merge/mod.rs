@@ -3,6 +3,8 @@
 //! Beside each file of a shard lies a manifest with its part and where its records stand among those of all: runs of
 //! `[position, records]`. Positions are those of repositories or tasks in their input; no two shards have one in common.
 
+mod sequences;
+
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
@@ -14,6 +16,8 @@ use crate::repository::Shard;
 use crate::store::artifact::{OutputFile, digest};
 use crate::store::jsonl::{self, Object};
 use crate::store::manifest::{SHARD, beside, forget_beside, read_beside};
+
+pub use self::sequences::merge_sequences;
 
 /// Where the records of a shard's file stand among those of all shards.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -97,6 +101,13 @@ impl Part {
         for field in ["output", "counts"] {
             manifest.remove(field);
         }
+        // Another machine may have its inputs elsewhere.
+        let inputs = manifest.get_mut("inputs").and_then(Value::as_array_mut);
+        for input in inputs.into_iter().flatten().filter_map(Value::as_object_mut) {
+            if input.contains_key("blake3") {
+                input.remove("path");
+            }
+        }
         Ok(Self { path: path.to_owned(), shard, positions: records, alike: manifest })
     }
 
@@ -146,9 +157,19 @@ pub struct Merged {
 /// A part is missing, is there twice, is damaged, or was made otherwise than the others; or the output cannot be written. Then
 /// there is no new output.
 pub fn merge(paths: &[PathBuf], output: &Path) -> Result<Merged> {
+    let parts = parts_of_one_whole(paths, output)?;
+    let mut file = OutputFile::create(output)?;
+    let merged = interleave(parts, &mut |line| file.write(line))?;
+    forget_beside(output)?;
+    file.finish()?;
+    Ok(merged)
+}
+
+/// The parts, in order, once they are known to be those of one whole.
+fn parts_of_one_whole(paths: &[PathBuf], output: &Path) -> Result<Vec<Part>> {
     let mut parts: Vec<Part> = paths.iter().map(|path| Part::read(path)).collect::<Result<_>>()?;
     let filled = parts.iter().find(|part| !part.positions.0.is_empty());
-    let Some(first) = filled.or(parts.first()) else { return Ok(Merged::default()) };
+    let Some(first) = filled.or(parts.first()) else { return Ok(parts) };
     parts.iter().try_for_each(|part| first.check_alike(part))?;
     let count = first.shard.count;
     parts.sort_by_key(|part| part.shard.index);
@@ -164,10 +185,11 @@ pub fn merge(paths: &[PathBuf], output: &Path) -> Result<Merged> {
         let reason = format!("shards are missing: {}", lost.join(", "));
         return Err(Error::artifact(output, reason, "run these, and name their files too"));
     }
-    write(parts, output)
+    Ok(parts)
 }
 
-fn write(parts: Vec<Part>, output: &Path) -> Result<Merged> {
+/// Calls `take` with the lines of all parts, in their order.
+fn interleave(parts: Vec<Part>, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<Merged> {
     let mut merged = Merged { parts: parts.len(), records: 0 };
     let mut runs: Vec<(u64, u64, usize)> = Vec::new();
     let mut readers = Vec::new();
@@ -179,7 +201,6 @@ fn write(parts: Vec<Part>, output: &Path) -> Result<Merged> {
         readers.push(jsonl::open(&part.path)?);
     }
     runs.sort_unstable();
-    let mut file = OutputFile::create(output)?;
     let mut line = Vec::new();
     let unlike = |part: &Part| {
         let reason = "has other records than its manifest says";
@@ -194,7 +215,7 @@ fn write(parts: Vec<Part>, output: &Path) -> Result<Merged> {
             if line.last() != Some(&b'\n') {
                 return Err(unlike(part));
             }
-            file.write(&line)?;
+            take(&line)?;
         }
     }
     for (part, mut reader) in parts.iter().zip(readers) {
@@ -204,7 +225,5 @@ fn write(parts: Vec<Part>, output: &Path) -> Result<Merged> {
             return Err(unlike(part));
         }
     }
-    forget_beside(output)?;
-    file.finish()?;
     Ok(merged)
 }
