@@ -1,6 +1,6 @@
 //! Log of results: lines are appended as results arrive, so that an interrupted evaluation resumes.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
@@ -73,6 +73,11 @@ fn is_lasting() -> bool {
 }
 
 impl RunRecord {
+    /// Whether the result need not be found again; whatever was missing may have been installed since.
+    fn is_kept(&self) -> bool {
+        self.is_lasting && self.status != Status::EnvironmentBroken
+    }
+
     /// Returns the record for a text in a task's hole.
     pub(super) fn of(self, task: &crate::task::Task, kind: Filling, sample: usize) -> Self {
         Self {
@@ -110,11 +115,7 @@ struct Known {
 impl Known {
     fn remember(&mut self, record: &RunRecord, place: Place, forgotten: &[Status]) {
         let written = (record.row, record.kind, record.sample, record.key.clone());
-        // Whatever was missing may have been installed since.
-        let is_kept = record.is_lasting
-            && record.status != Status::EnvironmentBroken
-            && !forgotten.contains(&record.status);
-        if is_kept {
+        if record.is_kept() && !forgotten.contains(&record.status) {
             self.written.insert(written);
             self.runs.insert(record.key.clone(), place);
         } else {
@@ -163,6 +164,27 @@ impl Log {
         self.known.remember(record, place, &[]);
         Ok(())
     }
+}
+
+/// Appends to a results file those results of other files that it lacks, and returns how many these hold. Results that are
+/// not final stay away.
+///
+/// # Errors
+/// A file cannot be read or written, contains something else, or another evaluation is writing to it.
+pub fn gather(path: &Path, others: &[PathBuf]) -> Result<usize> {
+    let mut log = Log::open(path, &[])?;
+    let mut count = 0;
+    for other in others {
+        let mut records = Vec::new();
+        AppendLog::open(other, LOG, |line, _| {
+            let record = serde_json::from_slice::<RunRecord>(line);
+            record.map(|record| records.push(record)).is_ok()
+        })?;
+        records.retain(RunRecord::is_kept);
+        count += records.len();
+        records.iter().try_for_each(|record| log.append(record))?;
+    }
+    Ok(count)
 }
 
 #[cfg(test)]

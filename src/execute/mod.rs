@@ -34,7 +34,7 @@ mod verdict;
 
 pub use command::{Template, Values, default_test_command};
 pub use copies::{Broken, Copies, Copy, CopyFolders, Setup};
-pub use log::{Filling, Log, RunRecord};
+pub use log::{Filling, Log, RunRecord, gather};
 pub use pass_at_k::pass_at_k;
 pub use plant::Planting;
 pub use run::{Exclusion, Execution, ExecutionSettings, TaskResult, run};

@@ -45,7 +45,8 @@ pub fn evaluate(
     scoring: &Scoring,
     missing: Missing,
 ) -> Result<Evaluation> {
-    let tasks = experiment.tasks()?;
+    // Of all shards: rows tell repeated ids apart, and a shard's records may lie in one file with others.
+    let tasks = experiment.all_tasks().map_or_else(|| experiment.tasks(), Ok)?;
     let joined = predictions::read(path, tasks)?;
     let JoinedPredictions { predictions, empty, changed, problems: unusable, .. } = joined;
     let (mut tasks, samples) = part(experiment, tasks, predictions);

@@ -7,6 +7,9 @@ use crate::repository::fragment::Cut;
 use crate::retrieve::{Mode, QueryForm};
 use crate::text::language::Language;
 
+/// Name of the folders that hold copies of repositories; of a shard, the start of the name.
+pub(super) const COPIES: &str = "copies";
+
 /// Paths of one configuration's artifacts.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
@@ -122,8 +125,23 @@ impl Layout {
 
     /// A file made of all tasks, or of those of a shard: `<name>.jsonl`, `<name>.shard-2-of-8.jsonl`.
     fn of_tasks(&self, folder: &str, name: &str, ending: &str) -> PathBuf {
-        let shard = self.shard.map_or(String::new(), |shard| format!(".{}", shard.file_name()));
+        let shard = self.of_its_shard();
         self.below(&[folder, &self.benchmark, &format!("{name}{shard}.{ending}")])
+    }
+
+    /// End of a name: `.shard-2-of-8`, or nothing.
+    fn of_its_shard(&self) -> String {
+        self.shard.map_or(String::new(), |shard| format!(".{}", shard.file_name()))
+    }
+
+    /// `exec/<benchmark>/results.jsonl`: results of unit tests
+    pub fn exec_results(&self) -> PathBuf {
+        self.of_tasks("exec", "results", "jsonl")
+    }
+
+    /// `exec/<benchmark>/copies`: folder of repositories' copies, in which tests run
+    pub fn exec_copies(&self) -> PathBuf {
+        self.below(&["exec", &self.benchmark, &format!("{COPIES}{}", self.of_its_shard())])
     }
 
     /// Layout of a shard.

@@ -3,8 +3,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::error::{Error, Result};
-
 /// Part `index` of `count` of the repositories. A repository's folder name alone determines its part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Shard {
@@ -48,19 +46,21 @@ impl fmt::Display for Shard {
     }
 }
 
-impl FromStr for Shard {
-    type Err = Error;
+/// Text that is no part.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
+#[error("a part is I/N, with I from 1 to N: 2/8 is the second of eight")]
+pub struct ShardError;
 
-    fn from_str(text: &str) -> Result<Self> {
+impl FromStr for Shard {
+    type Err = ShardError;
+
+    fn from_str(text: &str) -> Result<Self, ShardError> {
         let numbers = text
             .split_once('/')
             .and_then(|(index, count)| Some((index.parse().ok()?, count.parse().ok()?)));
         match numbers {
             Some((index @ 1.., count)) if index <= count => Ok(Self { index: index - 1, count }),
-            _ => Err(Error::Parameter {
-                name: "shard",
-                reason: "a part is I/N, with I from 1 to N: 2/8 is the second of eight".into(),
-            }),
+            _ => Err(ShardError),
         }
     }
 }

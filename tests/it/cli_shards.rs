@@ -232,6 +232,100 @@ fn labels_of_all_shards_are_those_of_one_process() {
     assert!(empty.count() >= 2);
     place.run(&[&["merge"][..], &parts, &["-o", "labels.jsonl"]].concat()).done();
     assert_eq!(place.read("labels.jsonl"), place.read(&whole));
+
+    // Shards of whole instances.
+    let of = |mode: &str| format!("cache-whole/predictions/b/{mode}-starcoder-in-context.jsonl");
+    let (base, rag) = (of("none"), of("given"));
+    for shards in [1, 2, 7] {
+        let part = |number: u32| format!("part-{number}-of-{shards}.jsonl");
+        for number in 1..=shards {
+            let (shard, labels) = (format!("{number}/{shards}"), part(number));
+            let more = ["--shard", &shard, "-o", &labels];
+            place.run(&[&judge("i-whole.jsonl", &base, &rag)[..], &more].concat()).done();
+        }
+        let parts: Vec<String> = (1..=shards).rev().map(part).collect();
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        place.run(&[&["merge"][..], &parts, &["-o", "labels.jsonl"]].concat()).done();
+        assert_eq!(place.read("labels.jsonl"), place.read(&whole), "{shards}");
+    }
+    let more = ["--shard", "1/5", "-o", "labels.jsonl"];
+    let said = place.run(&[&judge("i-2.jsonl", &base, &rag)[..], &more].concat()).failed().stderr;
+    assert!(said.contains("i-2.jsonl: the instances of shard 2/5, not of 1/5"), "{said}");
+}
+
+/// Labels of 12 repositories whose names say little about their shards, those of a repository not in a row.
+fn labelled(place: &Place) {
+    let label = |number: usize| {
+        let repository = format!("r{}", number % 12);
+        let helps = number.is_multiple_of(3);
+        json!({
+            "metadata": {"task_id": format!("{repository}/{number}"), "filename": format!("{repository}/a.py"), "start_i": number, "end_i": number + 1},
+            "prompt": format!("x_{} = '{repository}'\n", number / 2), "groundtruth": "y = 1", "right_context": "\nz = y\n",
+            "crossfile_context": {"text": "# b = 2\n", "list": []}, "es_infile": 0.25,
+            "es_rg1": if helps { 0.75 } else { 0.25 }, "generation_model": "m", "label": helps, "threshold": 0.0,
+        })
+    };
+    let mut labels: Vec<_> = (0..60).map(label).collect();
+    labels[7]["metadata"]["filename"] = json!("a.py");
+    labels[9]["groundtruth"] = json!("");
+    place.write("labels.jsonl", crate::support::jsonl(&labels));
+    let fixtures = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");
+    fs::copy(fixtures.join("tokenizers/starcoder.json"), place.path("tokenizer.json")).unwrap();
+}
+
+#[test]
+fn sequences_of_all_shards_are_those_of_one_process() {
+    let place = Place::empty();
+    labelled(&place);
+    let verbalize = |folder: &str, more: &[&str]| {
+        let labels = ["label", "verbalize", "--labels", "labels.jsonl", "--validation", "0.2"];
+        let rest = ["--tokenizer", "tokenizer.json", "-o", folder];
+        place.run(&[&labels[..], &rest, more].concat())
+    };
+    let left_out = |said: &str| said.matches("left out").count();
+    let said = verbalize("whole", &[]).partly().stderr;
+    assert_eq!(left_out(&said), 1, "{said}");
+    let whole = place.files("whole");
+    let names: Vec<&str> = whole.keys().map(String::as_str).collect();
+    let sets = ["train.jsonl", "train.parquet", "validation.jsonl", "validation.parquet"];
+    assert_eq!(names, [&["prompt-style.toml", "tokenizer.json"], &sets[..]].concat());
+    for shards in [1, 3, 30] {
+        let parts: Vec<String> = (1..=shards).rev().map(|n| format!("{n}-of-{shards}")).collect();
+        let mut warned = 0;
+        for (part, number) in parts.iter().zip((1..=shards).rev()) {
+            let said = verbalize(part, &["--shard", &format!("{number}/{shards}")]).stderr;
+            warned += left_out(&said);
+            assert!(!place.path(&format!("{part}/train.parquet")).exists(), "{said}");
+        }
+        assert_eq!(warned, 1, "by the shard that has the record");
+        let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+        let merge =
+            |parts: &[&str]| place.run(&[&["merge"][..], parts, &["-o", "merged"]].concat());
+        merge(&parts).done();
+        assert_same(&whole, &place.files("merged"));
+        if shards != 3 {
+            continue;
+        }
+        let said = merge(&parts[1..]).failed().stderr;
+        assert!(said.contains("shards are missing: 3/3"), "{said}");
+        let said = merge(&[&parts[..], &["labels.jsonl"]].concat()).failed().stderr;
+        assert!(said.contains("some are files"), "{said}");
+        let tokenizer = place.read("1-of-3/tokenizer.json");
+        // In the order of the command's arguments, none of which is the first shard.
+        place.write("1-of-3/tokenizer.json", format!("{tokenizer} "));
+        let said = merge(&parts).failed().stderr;
+        assert!(said.contains("not the one that the sequences beside it were made with"), "{said}");
+        place.write("1-of-3/tokenizer.json", tokenizer);
+        verbalize("2-of-3", &["--shard", "2/3", "--seed", "7"]).partly();
+        let said = merge(&parts).failed().stderr;
+        assert!(said.contains("seed differs"), "{said}");
+        assert_same(&whole, &place.files("merged"));
+        // A whole run into a shard's folder leaves nothing of the shard.
+        verbalize("1-of-3", &[]).partly();
+        assert_same(&whole, &place.files("1-of-3"));
+        let said = merge(&parts).failed().stderr;
+        assert!(said.contains("not a shard's file"), "{said}");
+    }
 }
 
 #[test]
@@ -247,9 +341,7 @@ fn what_has_no_shards_refuses_them() {
     );
     let mode = place.run(&with(&["window"], &["--mode", "rg-rg", "--shard", "1/2"])).failed();
     assert!(mode.stderr.contains("the predictions of all shards"), "{}", mode.stderr);
-    let labels =
-        ["label", "judge", "--instances", "i.jsonl", "--base", "b.jsonl", "--rag", "r.jsonl"];
-    for command in [&labels[..], &["label", "all", "--repos-dir", "repos", "-o", "labels"]] {
+    for command in [&["report"][..], &["label", "all", "--repos-dir", "repos", "-o", "labels"]] {
         let said = Ran::of(place.command(command).env("REPOFORMER_SHARD", "1/2").output().unwrap());
         assert!(said.failed().stderr.contains("this command works on all repositories"));
     }

@@ -6,6 +6,7 @@ use std::path::Path;
 
 use walkdir::{DirEntry, WalkDir};
 
+use super::super::layout::COPIES;
 use super::file::{CacheFile, CacheSources, Condition, LOCK, STAGES};
 use crate::error::Error;
 use crate::repository::corpus::{Repository, Walk};
@@ -51,7 +52,8 @@ fn stage_of(parts: &[String]) -> Option<&'static str> {
 /// Whether a folder holds copies of repositories for test runs.
 pub(super) fn is_copies(entry: &DirEntry, cache: &Path) -> bool {
     let parts = parts(entry.path(), cache);
-    matches!(&parts[..], [exec, _, copies] if exec == "exec" && copies == "copies")
+    let is_name = |name: &str| name == COPIES || name.starts_with(&format!("{COPIES}.shard-"));
+    matches!(&parts[..], [exec, _, copies] if exec == "exec" && is_name(copies))
         && entry.path().join(LOCK).is_file()
 }
 

@@ -8,13 +8,15 @@ use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::pairs;
 use repoformer::evaluate::postprocess::{Hole, Postprocess, Step};
 use repoformer::evaluate::score::{Missing, Scores, Scoring, score_pairs, score_tasks};
+use repoformer::formats::merge::{Part, Positions, with_shard};
 use repoformer::pipeline::{self, Evaluation, Experiment, Until, cached_predictions, evaluate};
+use repoformer::repository::Shard;
 use repoformer::retrieve::Mode;
 use repoformer::store::artifact::header_path;
 use repoformer::store::manifest::Manifest;
 use repoformer::task::TaskSet;
 use repoformer::text::language::Language;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::eval_output::{Named, Results, write_results};
 use super::experiments::{asked_scoring, check_not_tasks, of_kind, without_repositories};
@@ -23,7 +25,7 @@ use super::{eval_retrieval, mixed};
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{self, check_output, fail, hinted};
 use crate::settings::Settings;
-use crate::table::percent;
+use crate::table::{ScoreFormat, percent};
 
 /// How predictions are scored, and the treatment of missing ones.
 struct Judging {
@@ -34,6 +36,10 @@ struct Judging {
 pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     let settings = open(&args.settings)?;
     args.format()?;
+    let shard: Option<Shard> = settings.parsed_option("shard")?;
+    if shard.is_some() {
+        check_mergeable(args)?;
+    }
     check_not_tasks(&settings, Some(&args.output))?;
     check_output(Some(&args.output), args.pairs.iter().chain(&args.predictions))?;
     if args.retrieval {
@@ -52,7 +58,8 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     let Some(tasks) = &experiment.tasks else {
         bail!("--tasks is not set, so there is nothing to score against")
     };
-    let settings = of_kind(&settings, Some(tasks));
+    let all = experiment.all_tasks().unwrap_or(tasks);
+    let settings = of_kind(&settings, Some(all));
     let judging = Judging {
         scoring: scoring(&settings, &experiment, &[Metric::RepoCoder])?,
         missing: args.missing.parse()?,
@@ -70,7 +77,44 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
         manifest.setting("mixed", mixed.clone());
     }
     manifest.count("tasks", tasks.tasks().len());
-    write(args, &settings, &named, mixed, &manifest)
+    let part = shard.map(|shard| {
+        let rows = |(_, scores): &Named| scores.tasks.iter().map(|task| task.row).collect();
+        (shard, positions(all, named.iter().map(rows)))
+    });
+    write(args, &settings, &named, mixed, &manifest, part)
+}
+
+/// Refuses a shard's scores that `merge` cannot put together.
+fn check_mergeable(args: &EvalArgs) -> Result<()> {
+    let others = [
+        ("--retrieval", args.retrieval),
+        ("--pairs", args.pairs.is_some()),
+        ("--results", args.results.is_some()),
+        ("--mine-tests", args.exec.mine_tests),
+    ];
+    if let Some((flag, _)) = others.iter().find(|(_, is_given)| *is_given) {
+        return fail(
+            format!("--shard is for the scores of each task, and {flag} has others"),
+            "leave one of the two out",
+        );
+    }
+    if args.per_task && args.format()? == ScoreFormat::Jsonl && args.output != Path::new("-") {
+        return Ok(());
+    }
+    fail(
+        "the means of a shard cannot be put together with those of others",
+        "write the scores of each task, with --per-task -o FILE.jsonl; `merge` puts those together",
+    )
+}
+
+/// Where the records of tasks stand among those of all shards: `rows` of each set of predictions, one set after another.
+pub(super) fn positions(all: &TaskSet, rows: impl Iterator<Item = Vec<usize>>) -> Positions {
+    let of_a_set = all.tasks().last().map_or(0, |task| task.row + 1);
+    let mut positions = Positions::default();
+    for (set, rows) in rows.enumerate() {
+        rows.iter().for_each(|row| positions.add((set * of_a_set + row) as u64));
+    }
+    positions
 }
 
 fn write(
@@ -79,9 +123,19 @@ fn write(
     named: &[Named],
     mixed: Vec<String>,
     manifest: &Manifest,
+    part: Option<(Shard, Positions)>,
 ) -> Result<()> {
     let (per_task, resampling) = (args.per_task, resampling(settings)?);
-    Results { named, per_task, resampling, mixed, manifest: manifest.to_record() }.write(args)
+    let manifest = of_part(manifest.to_record(), part);
+    Results { named, per_task, resampling, mixed, manifest }.write(args)
+}
+
+/// A manifest that says which part of all records its file has, where it is one.
+pub(super) fn of_part(manifest: Value, part: Option<(Shard, Positions)>) -> Value {
+    match part {
+        Some((shard, positions)) => with_shard(manifest, shard, &positions),
+        None => manifest,
+    }
 }
 
 impl Judging {
@@ -133,7 +187,7 @@ fn of_pairs(args: &EvalArgs, path: &Path, settings: &Settings) -> Result<()> {
     let language = language.unwrap_or_default();
     let scores = score_pairs(&reading.pairs, &scoring.metrics, &scoring.postprocess, language);
     let named = [("pairs".into(), scores)];
-    write(args, settings, &named, Vec::new(), &manifest)?;
+    write(args, settings, &named, Vec::new(), &manifest, None)?;
     // The program ends: freeing hundreds of thousands of small texts would take a tenth of its time.
     std::mem::forget((reading, named));
     Ok(())
@@ -198,7 +252,7 @@ fn of_predictions(
     manifest: &mut Manifest,
 ) -> Result<(Vec<Named>, Vec<String>)> {
     let mut of_file = |name: String, path: &Path, folder: Option<PathBuf>| {
-        manifest.input(&format!("predictions.{name}"), path)?;
+        input_predictions(manifest, &name, path, experiment, args)?;
         let made_with = made_with(path)?;
         if !made_with.is_empty() {
             manifest.setting(&format!("predictions.{name}"), json!(made_with));
@@ -232,7 +286,7 @@ fn of_predictions(
         let path = cached_predictions(experiment, mode, &completion)?;
         let folder = args.results.as_ref().map(|folder| folder.join(mode.name()));
         let one = of_file(mode.to_string(), &path, folder)?;
-        if header_path(&path).exists() {
+        if header_path(&path).exists() && experiment.layout.shard.is_none() {
             let is_whole = one.1.missing == 0 && judging.scoring == experiment.scoring;
             let known = is_whole.then_some(&one.1);
             // Scores that cannot be cached are still printed.
@@ -260,6 +314,24 @@ fn of_predictions(
     let mixed = differences(&names.zip(&conditions).collect::<Vec<_>>());
     mixed::check(&mixed, args.allow_mixed)?;
     Ok((named, mixed))
+}
+
+/// Adds predictions to a manifest, unless they are a shard's own, and differ from those of other shards.
+pub(super) fn input_predictions(
+    manifest: &mut Manifest,
+    name: &str,
+    path: &Path,
+    experiment: &Experiment,
+    args: &EvalArgs,
+) -> Result<()> {
+    let name = format!("predictions.{name}");
+    match (experiment.layout.shard, Part::of(path)?) {
+        (Some(_), Some(part)) => manifest.digest(&name, &part.digest()),
+        // Of the cache.
+        (Some(_), None) if args.predictions.is_none() => {}
+        _ => manifest.input(&name, path)?,
+    }
+    Ok(())
 }
 
 /// Warns of completions that ended after the target's lines, where a cut may look at more.

@@ -76,7 +76,9 @@ fn of_cache(shards: u64, settings: &Settings) -> Result<()> {
     let model = server::model(settings, settings.parsed_option("seed")?, !is_embedded)?;
     for (experiment, settings) in experiments_of(settings, &[Mode::Without])? {
         check_completable(&experiment)?;
-        let modes = there(&experiment, shards, modes(&settings, experiment.known_modes())?)?;
+        let has_results = results_of_tests(&experiment, shards)?;
+        let modes =
+            there(&experiment, shards, modes(&settings, experiment.known_modes())?, has_results)?;
         let completion = completion_of(model.clone(), &settings, &experiment)?;
         log.stage("merge", &experiment, || {
             Ok(pipeline::merge(&experiment, shards, &modes, &completion)?)
@@ -85,12 +87,43 @@ fn of_cache(shards: u64, settings: &Settings) -> Result<()> {
     Ok(())
 }
 
+/// Puts the shards' results of unit tests together, where there are any. Returns whether there are.
+#[cfg(target_os = "linux")]
+fn results_of_tests(experiment: &Experiment, count: u64) -> Result<bool> {
+    let path = |shard| experiment.layout.of_shard(shard).exec_results();
+    let (there, lost): (Vec<Shard>, Vec<Shard>) =
+        Shard::all(count).partition(|shard| path(*shard).exists());
+    if there.is_empty() {
+        return Ok(false);
+    }
+    for shard in lost {
+        output::failed(format!(
+            "the results of unit tests of shard {shard} are missing; run `eval --exec --shard {shard}`"
+        ));
+    }
+    let whole = experiment.layout.exec_results();
+    let parts: Vec<PathBuf> = there.into_iter().map(path).collect();
+    let results = group(repoformer::execute::gather(&whole, &parts)?);
+    output::note(format!("merge: {results} results of unit tests to {}", whole.display()));
+    Ok(true)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn results_of_tests(_: &Experiment, _: u64) -> Result<bool> {
+    Ok(false)
+}
+
 /// Those of the modes of which a shard has prompts.
-fn there(experiment: &Experiment, count: u64, mut modes: Vec<Mode>) -> Result<Vec<Mode>> {
+fn there(
+    experiment: &Experiment,
+    count: u64,
+    mut modes: Vec<Mode>,
+    has_results: bool,
+) -> Result<Vec<Mode>> {
     let path = |mode, shard| experiment.layout.of_shard(shard).prompts(mode);
     let has = |mode: Mode| Shard::all(count).any(|shard| path(mode, shard).exists());
     modes.retain(|mode| has(*mode));
-    if modes.is_empty() {
+    if modes.is_empty() && !has_results {
         let first = path(Mode::Without, Shard { index: 0, count });
         let folder = first.parent().unwrap_or(&first).display();
         return fail(

@@ -29,9 +29,9 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new(exec: &ExecArgs, experiment: &Experiment) -> Result<Self> {
-        let folder = experiment.layout.cache.join("exec").join(&experiment.layout.benchmark);
-        let work_dir = exec.work_dir.clone().unwrap_or_else(|| folder.join("copies"));
-        let results = exec.exec_results.clone().unwrap_or_else(|| folder.join("results.jsonl"));
+        let layout = &experiment.layout;
+        let work_dir = exec.work_dir.clone().unwrap_or_else(|| layout.exec_copies());
+        let results = exec.exec_results.clone().unwrap_or_else(|| layout.exec_results());
         files::create_dir_all(&work_dir).map_err(|e| {
             anyhow!("{}: cannot create this folder for copies: {e}", work_dir.display())
         })?;
@@ -139,7 +139,13 @@ impl Bench {
         let test: Map<String, Value> =
             experiment.repositories.iter().map(|name| (name.clone(), shown(name).into())).collect();
         let mut manifest = Manifest::new("execution");
-        manifest.setting("test_cmd", test);
+        let is_shard = experiment.layout.shard.is_some();
+        match &commands.test {
+            // The parts of one whole have the same manifest.
+            Some(template) if is_shard => manifest.setting("test_cmd", template.to_string()),
+            None if is_shard => manifest.setting("test_cmd", Value::Null),
+            _ => manifest.setting("test_cmd", test),
+        }
         manifest.setting("setup_cmd", self.setup_command.clone());
         manifest.setting("runner", serde_json::to_value(commands.runner)?);
         manifest.setting("limits", serde_json::to_value(self.settings.limits)?);
@@ -149,7 +155,7 @@ impl Bench {
         if let Some(map) = &commands.map {
             manifest.input("tests", &map.path)?;
         }
-        for (place, name) in experiment.repositories.iter().enumerate() {
+        for (place, name) in experiment.repositories.iter().enumerate().filter(|_| !is_shard) {
             // An unreadable repository is reported when its tests are run.
             if let Ok(digest) = copies.digest(place) {
                 manifest.digest(&format!("repository.{name}"), &digest);

@@ -10,6 +10,7 @@ use repoformer::pipeline::{Experiment, cached_predictions};
 use repoformer::store::manifest::Manifest;
 use repoformer::task::{Task, TaskSet};
 
+use crate::commands::eval::input_predictions;
 use crate::commands::eval_args::EvalArgs;
 use crate::commands::experiments::of_kind;
 use crate::commands::mixed;
@@ -47,9 +48,9 @@ pub(super) fn samples(
     let recipe = recipe(settings)?;
     manifest.setting("postprocess", recipe.to_string());
     let mut read = |name: &str, path: &Path| -> Result<Vec<Vec<String>>> {
-        manifest.input(&format!("predictions.{name}"), path)?;
+        input_predictions(manifest, name, path, experiment, args)?;
         // Joined with all tasks of the file, since rows distinguish repeated ids.
-        let all = experiment.tasks.as_deref().unwrap_or(tasks);
+        let all = experiment.all_tasks().map_or(tasks, |all| all);
         let joined = predictions::read(path, all)?;
         output::problems(&joined.problems);
         if recipe.is_empty() {
@@ -71,7 +72,8 @@ pub(super) fn samples(
         let samples = read(&name, path)?;
         return Ok(vec![(name, samples)]);
     }
-    let completion = completion(&of_kind(settings, Some(tasks)))?;
+    let all = experiment.all_tasks().map_or(tasks, |all| all);
+    let completion = completion(&of_kind(settings, Some(all)))?;
     let (mut named, mut conditions) = (Vec::new(), Vec::new());
     for mode in completed_modes(settings, experiment, &completion)?.0 {
         let path = cached_predictions(experiment, mode, &completion)?;
