@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::lm_eval;
 use crate::error::{Error, Result, did_you_mean};
 use crate::store::jsonl::{self, Fields, Object};
-use crate::task::TaskSet;
+use crate::task::{Task, TaskSet};
 
 /// Predictions joined with their tasks.
 #[derive(Debug)]
@@ -36,6 +36,22 @@ impl JoinedPredictions {
     pub fn unread(path: PathBuf) -> Self {
         let (predictions, problems, missing) = Default::default();
         Self { predictions, problems, missing, empty: 0, changed: 0, cached: Some(path) }
+    }
+
+    /// Keeps the samples of some of the tasks, in their order.
+    #[must_use]
+    pub fn of_tasks(mut self, tasks: &TaskSet, is_kept: impl Fn(&Task) -> bool) -> Self {
+        let mut kept = tasks.tasks().iter().map(is_kept);
+        self.predictions.retain(|_| kept.next() == Some(true));
+        self.count();
+        self
+    }
+
+    /// Finds the tasks without a sample, and the empty samples.
+    fn count(&mut self) {
+        let is_missing = |place: &usize| self.predictions[*place].is_empty();
+        self.missing = (0..self.predictions.len()).filter(is_missing).collect();
+        self.empty = self.predictions.iter().flatten().filter(|sample| sample.is_empty()).count();
     }
 
     /// Returns a digest of the samples of one repository's tasks.
@@ -114,15 +130,11 @@ pub fn read(path: &Path, tasks: &TaskSet) -> Result<JoinedPredictions> {
         Error::Record { line, .. } => *line,
         _ => 0,
     });
-    let is_missing = |&place: &usize| predictions[place].is_empty();
-    Ok(JoinedPredictions {
-        missing: (0..predictions.len()).filter(is_missing).collect(),
-        empty: predictions.iter().flatten().filter(|s: &&String| s.is_empty()).count(),
-        predictions,
-        problems,
-        changed,
-        cached: None,
-    })
+    let (missing, empty) = (Vec::new(), 0);
+    let mut joined =
+        JoinedPredictions { predictions, problems, missing, empty, changed, cached: None };
+    joined.count();
+    Ok(joined)
 }
 
 /// Checks that a sample of lm-evaluation-harness was scored against its task's target.

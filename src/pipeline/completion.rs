@@ -34,7 +34,7 @@ impl Completion {
     }
 
     /// The settings that completions depend on. One that is not set is a value as well: it differs from one that is.
-    pub(super) fn identity(&self) -> Identity {
+    pub fn identity(&self) -> Identity {
         let identity = Identity::new("predictions")
             .parameter("model", &self.model)
             .parameter("max-tokens", self.max_tokens);

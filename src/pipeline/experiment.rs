@@ -23,7 +23,7 @@ use crate::task::TaskSet;
 use crate::text::tokenize::model::Tokenizer;
 
 /// Input of a stage: a data set, its parameters, and where artifacts lie.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct Experiment {
     /// Name in tables and messages: the benchmark's, with the sizes of fragments where one run has several.
     pub name: String,
@@ -33,8 +33,8 @@ pub struct Experiment {
     pub repositories: Vec<String>,
     /// The benchmark's tasks, those of other repositories included; without them only the repositories are windowed and vectorized.
     pub tasks: Option<Arc<TaskSet>>,
-    /// The tasks of all shards, where `tasks` and `repositories` are those of the layout's.
-    pub of_all_shards: Option<Arc<TaskSet>>,
+    /// The experiment of all shards, where this one is of the layout's.
+    pub of_all_shards: Option<Arc<Experiment>>,
     /// Where artifacts lie.
     pub layout: Layout,
     /// Which files of a folder count.
@@ -50,7 +50,7 @@ pub struct Experiment {
 }
 
 /// How fragments are searched.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct RetrievalSettings {
     /// Which lines make a query, where the mode does not say.
     pub form: QueryForm,
@@ -65,7 +65,7 @@ pub struct RetrievalSettings {
 }
 
 /// How prompts are laid out.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub struct PromptSettings {
     /// Lines that are shown for a fragment.
     pub align: Align,
@@ -82,7 +82,7 @@ pub struct PromptSettings {
 }
 
 /// Style of prompts.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 pub enum PromptLayout {
     /// RepoCoder's: blocks of comments before the task's prompt.
     RepoCoder,
@@ -272,21 +272,25 @@ impl Experiment {
         parameters.fold(identity, |identity, (name, value)| identity.parameter(name, value))
     }
 
+    /// The experiment of all shards, as it was when a part was chosen.
+    pub fn whole(&self) -> &Self {
+        self.of_all_shards.as_deref().unwrap_or(self)
+    }
+
     /// The tasks of all shards, by which settings that depend on the kind of tasks are chosen.
     pub fn all_tasks(&self) -> Option<&Arc<TaskSet>> {
-        self.of_all_shards.as_ref().or(self.tasks.as_ref())
+        self.whole().tasks.as_ref()
     }
 
     /// Works on a part of the repositories and their tasks from now on.
     pub fn restrict(&mut self, shard: Shard) {
+        self.of_all_shards = Some(Arc::new(self.clone()));
         self.name = format!("{} {shard}", self.name);
         self.layout.shard = Some(shard);
         self.repositories.retain(|repository| shard.holds(repository));
         if let Some(all) = self.tasks.take() {
             let held = all.tasks().iter().filter(|task| shard.holds(&task.repository));
-            let held = TaskSet::new(all.path.clone(), held.cloned().collect());
-            self.tasks = Some(Arc::new(held));
-            self.of_all_shards = Some(all);
+            self.tasks = Some(Arc::new(TaskSet::new(all.path.clone(), held.cloned().collect())));
         }
     }
 

@@ -48,6 +48,10 @@ fn the_cache_of_all_shards_is_that_of_one_process() {
     for stage in STAGES {
         run(&with(stage, &["--cache-dir", "whole"])).done();
     }
+    let again: [&[&str]; 2] = [&["rg-rg"], &["complete", "--mode", "rg-rg"]];
+    for stage in again {
+        run(&with(stage, &["--cache-dir", "whole"])).done();
+    }
     // One shard, several, more than there are repositories; one after another, in any order.
     for shards in [1, 3, 20] {
         let cache = format!("cache-{shards}");
@@ -59,8 +63,18 @@ fn the_cache_of_all_shards_is_that_of_one_process() {
         }
         let count = shards.to_string();
         let merge = with(&["merge"], &["--cache-dir", &cache, "--shards", &count]);
+        let early = run(&with(again[0], &["--cache-dir", &cache, "--shard", "1/20"])).failed();
+        assert!(early.stderr.contains("of all shards are missing"), "{}", early.stderr);
         let merged = run(&merge).done();
         assert!(merged.stderr.contains("6 artifacts (written)"), "{}", merged.stderr);
+        for shard in (1..=shards).rev() {
+            let part = format!("{shard}/{shards}");
+            for stage in again {
+                run(&with(stage, &["--cache-dir", &cache, "--shard", &part])).done();
+            }
+        }
+        let merged = run(&merge).done();
+        assert!(merged.stderr.contains("2 written"), "{}", merged.stderr);
         assert_same(&left(&place, "whole"), &left(&place, &cache));
         let times = |cache: &str| {
             place
@@ -69,8 +83,8 @@ fn the_cache_of_all_shards_is_that_of_one_process() {
         let rows =
             |cache| times(cache).into_iter().map(|time| time["row"].clone()).collect::<Vec<_>>();
         assert_eq!(rows("whole"), rows(&cache));
-        assert!(run(&merge).done().stderr.contains("6 artifacts (current)"));
-        for stage in STAGES {
+        assert!(run(&merge).done().stderr.contains("8 artifacts (current)"));
+        for stage in STAGES.into_iter().chain(again) {
             let again = run(&with(stage, &["--cache-dir", &cache])).done();
             assert!(again.stderr.contains("current"), "{}", again.stderr);
         }
@@ -284,7 +298,7 @@ fn sequences_of_all_shards_are_those_of_one_process() {
     };
     let left_out = |said: &str| said.matches("left out").count();
     let said = verbalize("whole", &[]).partly().stderr;
-    assert_eq!(left_out(&said), 1, "{said}");
+    assert_eq!(left_out(&said), 2, "{said}");
     let whole = place.files("whole");
     let names: Vec<&str> = whole.keys().map(String::as_str).collect();
     let sets = ["train.jsonl", "train.parquet", "validation.jsonl", "validation.parquet"];
@@ -297,7 +311,7 @@ fn sequences_of_all_shards_are_those_of_one_process() {
             warned += left_out(&said);
             assert!(!place.path(&format!("{part}/train.parquet")).exists(), "{said}");
         }
-        assert_eq!(warned, 1, "by the shard that has the record");
+        assert_eq!(warned, 2, "each by the shard that has the record");
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let merge =
             |parts: &[&str]| place.run(&[&["merge"][..], parts, &["-o", "merged"]].concat());
@@ -328,6 +342,94 @@ fn sequences_of_all_shards_are_those_of_one_process() {
     }
 }
 
+/// Copies of prompts and predictions, scores of each task, and results of unit tests.
+#[test]
+fn scores_of_all_shards_are_those_of_one_process() {
+    let place = place();
+    let run = |command: &[&str], more: &[&str]| place.run(&with(command, more));
+    let prompts: &[&str] = &["prompt", "--mode", "rg1"];
+    let copies: &[&str] = &["complete", "--mode", "rg1"];
+    let scores: &[&str] = &["eval", "--mode", "none,rg1", "--per-task"];
+    let tested: &[&str] = &[
+        "eval",
+        "--exec",
+        "--isolation",
+        "auto",
+        "--test-cmd",
+        "test $(echo {task_id} | tail -c 2) = 1",
+        "--runner",
+        "exit-code",
+        "--mode",
+        "none,rg1",
+        "--per-task",
+        "-o",
+    ];
+    let outputs =
+        [("prompts", prompts), ("copies", copies), ("scores", scores), ("tested", tested)];
+    let of_file = |predictions: &str, output: &str, more: &[&str]| {
+        let file = ["--predictions", predictions, "--per-task", "-o", output];
+        run(&["eval"], &[&file[..], more].concat()).done();
+    };
+    let cache = ["--cache-dir", "whole"];
+    for stage in STAGES {
+        run(stage, &cache).done();
+    }
+    for (name, command) in outputs {
+        run(command, &[&["-o", &format!("{name}.jsonl")][..], &cache].concat()).done();
+    }
+    of_file("copies.jsonl", "of-file.jsonl", &[]);
+    for shards in [1, 3] {
+        let cache = format!("cache-{shards}");
+        let part = |name: &str, number: u32| format!("{name}-{number}-of-{shards}.jsonl");
+        for number in 1..=shards {
+            let shard = format!("{number}/{shards}");
+            let more = ["--cache-dir", &cache, "--shard", &shard];
+            for stage in STAGES {
+                run(stage, &more).done();
+            }
+            for (name, command) in outputs {
+                run(command, &[&["-o", &part(name, number)][..], &more].concat()).done();
+            }
+            // Of a shard's prompts, and of the shard's tasks in the predictions of all.
+            let (file, own) = (part("prompts", number), part("own", number));
+            place.run(&["complete", "--prompts", &file, "-o", &own]).done();
+            of_file("copies.jsonl", &part("of-file", number), &more);
+            of_file(&own, &part("of-own", number), &more);
+        }
+        for (name, whole) in [
+            ("prompts", "prompts"),
+            ("copies", "copies"),
+            ("scores", "scores"),
+            ("tested", "tested"),
+            ("own", "copies"),
+            ("of-file", "of-file"),
+            ("of-own", "of-file"),
+        ] {
+            let parts: Vec<String> = (1..=shards).rev().map(|number| part(name, number)).collect();
+            let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
+            place.run(&[&["merge"][..], &parts, &["-o", "merged.jsonl"]].concat()).done();
+            let whole = place.read(&format!("{whole}.jsonl"));
+            assert_eq!(place.read("merged.jsonl"), whole, "{name} {shards}");
+        }
+        // No test runs again.
+        let count = shards.to_string();
+        let merged = run(&["merge"], &["--cache-dir", &cache, "--shards", &count]).done();
+        assert!(merged.stderr.contains("results of unit tests to"), "{}", merged.stderr);
+        let results = || place.records(&format!("{cache}/exec/tasks/results.jsonl")).len();
+        let known = results();
+        assert!(known > 0);
+        run(tested, &["-o", "tested.jsonl", "--cache-dir", &cache]).done();
+        assert_eq!(results(), known);
+        run(&["merge"], &["--cache-dir", &cache, "--shards", &count]).done();
+        assert_eq!(results(), known);
+    }
+    let lost = place.path("cache-3/exec/tasks/results.shard-2-of-3.jsonl");
+    fs::remove_file(lost).unwrap();
+    let merge = ["--cache-dir", "cache-3", "--shards", "3"];
+    let said = run(&["merge"], &merge).partly().stderr;
+    assert!(said.contains("the results of unit tests of shard 2/3 are missing"), "{said}");
+}
+
 #[test]
 fn what_has_no_shards_refuses_them() {
     let place = place();
@@ -339,8 +441,18 @@ fn what_has_no_shards_refuses_them() {
         said.contains("REPOFORMER_SHARD is 1/2, and this command works on all repositories"),
         "{said}"
     );
-    let mode = place.run(&with(&["window"], &["--mode", "rg-rg", "--shard", "1/2"])).failed();
-    assert!(mode.stderr.contains("the predictions of all shards"), "{}", mode.stderr);
+    let iterations = ["--iterations", "2", "--shard", "1/2"];
+    let iterated = place.run(&with(&["rg-rg"], &iterations)).failed();
+    assert!(iterated.stderr.contains("the completions of all shards"), "{}", iterated.stderr);
+    for (more, said) in [
+        (&["-o", "s.jsonl"][..], "the means of a shard"),
+        (&["--per-task", "-o", "s.csv"], "the means of a shard"),
+        (&["--per-task", "-o", "s.jsonl", "--results", "r"], "--results has others"),
+        (&["--per-task", "-o", "s.jsonl", "--retrieval"], "--retrieval has others"),
+    ] {
+        let scored = place.run(&with(&["eval", "--shard", "1/2"], more)).failed();
+        assert!(scored.stderr.contains(said), "{}", scored.stderr);
+    }
     for command in [&["report"][..], &["label", "all", "--repos-dir", "repos", "-o", "labels"]] {
         let said = Ran::of(place.command(command).env("REPOFORMER_SHARD", "1/2").output().unwrap());
         assert!(said.failed().stderr.contains("this command works on all repositories"));

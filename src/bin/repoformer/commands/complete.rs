@@ -4,15 +4,16 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
+use repoformer::formats::merge::{Part, Positions};
 use repoformer::pipeline::{
-    self, Completion, Experiment, PromptText, StageReport, TokenQuestion, artifact_text,
-    complete_file,
+    self, Completion, Experiment, PromptText, StageReport, TokenQuestion, complete_file,
 };
 use repoformer::prompt::style::Style;
 use repoformer::retrieve::Mode;
 
 use super::experiment_settings::layout;
 use super::experiments::{check_completable, check_not_tasks, completion_of, without_repositories};
+use super::parts;
 use super::server::{self, resumable};
 use super::session::{WITHOUT_PREDICTION, label, modes, open};
 use super::stage_log::{DryRunFlags, StageLog};
@@ -120,7 +121,7 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
                 return Ok(());
             };
             let path = experiment.layout.predictions(modes[0], &completion.model);
-            write_data(output, artifact_text(&path)?)
+            parts::copy(experiment, &path, output)
         }
     }
 }
@@ -178,10 +179,22 @@ fn complete_one(
     place: &Path,
 ) -> Result<()> {
     let mut output = RecordsOutput::new(place);
+    let part = Part::of(prompts)?;
+    let (mut positions, mut unplaced) = (Positions::default(), Ok(()));
     let predictions = resumable(completion, || {
-        complete_file(prompts, completion, style, &mut |line| output.bytes(line))
+        complete_file(prompts, completion, style, &mut |line| {
+            if part.is_some() && unplaced.is_ok() {
+                unplaced = parts::add(&mut positions, line);
+            }
+            output.bytes(line)
+        })
     })?;
+    unplaced?;
     output.finish()?;
+    if let Some(part) = part {
+        let (identity, prompts) = (completion.identity(), part.digest());
+        parts::write_beside(place, &identity, Some(&prompts), part.shard, &positions)?;
+    }
     output::problems(&predictions.problems);
     output::note(format!("complete: {} predictions", group(predictions.records)));
     Ok(())

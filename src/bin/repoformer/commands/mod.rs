@@ -28,6 +28,7 @@ pub(crate) mod manual;
 pub(crate) mod merge;
 mod mixed;
 pub(crate) mod paper;
+mod parts;
 pub(crate) mod policy;
 pub(crate) mod report;
 mod reports;

@@ -47,6 +47,12 @@ pub(crate) struct RgRgArgs {
 pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
     let settings = open(&args.settings)?;
     let format = ScoreFormat::of(Some(args.format), Path::new("-"))?;
+    if args.iterations.is_some() && settings.text("shard").is_some() {
+        return fail(
+            "--iterations searches with the completions of all shards",
+            "leave --shard out; or for one iteration `rg-rg`, `complete --mode rg-rg` and `merge` without --iterations",
+        );
+    }
     check_not_tasks(&settings, args.output.as_deref())?;
     check_output(args.output.as_deref(), &args.predictions)?;
     let (mut experiment, mut log) = (single(&settings)?, StageLog::new(args.dry_run));

@@ -146,12 +146,6 @@ pub(super) fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> 
             "choose another --prompt-style, or a --profile with one",
         );
     }
-    if modes.contains(&Mode::Prediction) && settings.text("shard").is_some() {
-        return fail(
-            "mode rg-rg searches with the predictions of all shards",
-            "merge those of mode rg1, then run `rg-rg` without --shard",
-        );
-    }
     modes.sort_unstable();
     modes.dedup();
     Ok(modes)

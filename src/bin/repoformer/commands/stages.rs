@@ -8,7 +8,7 @@ use clap::{Args, ValueEnum};
 use repoformer::evaluate::predictions::{self, JoinedPredictions};
 use repoformer::formats::exchange::trec;
 use repoformer::pipeline::{
-    self, Experiment, StageReport, artifact_text, cached_predictions, trec_run, write_beir,
+    self, Experiment, StageReport, cached_predictions, trec_run, write_beir,
 };
 use repoformer::retrieve::Mode;
 use repoformer::retrieve::dense::write_texts;
@@ -16,6 +16,7 @@ use repoformer::store::artifact::digest;
 use repoformer::store::manifest::Manifest;
 
 use super::experiments::{check_not_tasks, check_single, experiments, experiments_of, of_kind};
+use super::parts;
 use super::session::{FIRST, WITHOUT_PREDICTION, completion, modes, open};
 use super::stage_log::{DryRunFlags, StageLog};
 use crate::output::{self, fail, group, write_data, write_json, write_manifest_beside};
@@ -123,23 +124,34 @@ pub(super) fn read_predictions(
     settings: &Settings,
     named: Option<&Path>,
 ) -> Result<JoinedPredictions> {
-    let Some(tasks) = &experiment.tasks else {
+    let (Some(tasks), Some(all)) = (&experiment.tasks, experiment.all_tasks()) else {
         bail!("predictions need the --tasks that they belong to")
     };
+    let shard = experiment.layout.shard;
     let path = match named {
         Some(path) => path.to_owned(),
-        None => cached_predictions(
-            experiment,
-            Mode::LeftContext,
-            &completion(&of_kind(settings, Some(tasks)))?,
-        )?,
+        None => {
+            let (first, whole) = (Mode::LeftContext, experiment.whole());
+            let completion = completion(&of_kind(settings, Some(all)))?;
+            let path = whole.layout.predictions(first, &completion.model);
+            if shard.is_some() && !whole.has(&path) {
+                return fail(
+                    format!("{}: the predictions of all shards are missing", path.display()),
+                    "put those of the shards together with `repoformer merge`, or name a file with --predictions",
+                );
+            }
+            cached_predictions(whole, first, &completion)?
+        }
     };
     if experiment.is_planned(&path) {
         return Ok(JoinedPredictions::unread(path));
     }
-    let mut joined = predictions::read(&path, tasks)?;
+    let mut joined = predictions::read(&path, all)?;
+    if let Some(shard) = shard {
+        joined = joined.of_tasks(all, |task| shard.holds(&task.repository));
+    }
     joined.cached = named.is_none().then(|| path.clone());
-    if joined.missing.len() < tasks.tasks().len() {
+    if joined.missing.len() < tasks.tasks().len() || shard.is_some() && tasks.tasks().is_empty() {
         return Ok(joined);
     }
     let first = joined.problems.first().map_or(String::new(), |problem| format!(" ({problem})"));
@@ -295,5 +307,5 @@ pub(super) fn check_one_mode(modes: &[Mode]) -> Result<()> {
 
 /// Writes a mode's prompts to where the user wants them.
 pub(super) fn copy_prompts(experiment: &Experiment, mode: Mode, output: &Path) -> Result<()> {
-    write_data(output, artifact_text(&experiment.layout.prompts(mode))?)
+    parts::copy(experiment, &experiment.layout.prompts(mode), output)
 }

@@ -27,7 +27,8 @@ use super::declaration::{Completable, Group, Setting, Values, variable};
 /// The subcommands that complete prompts (`all`: `label all`).
 const COMPLETING: &[&str] = &["complete", "rg-rg", "run", "all", "merge"];
 /// The subcommands that can work on a part of the repositories (`sample`: `label sample` too).
-const SHARED: &[&str] = &["window", "vectorize", "search", "prompt", "complete", "sample", "eval"];
+const SHARED: &[&str] =
+    &["window", "vectorize", "search", "prompt", "rg-rg", "complete", "sample", "eval"];
 /// The subcommands that draw at random.
 const DRAWING: &[&str] =
     &["complete", "rg-rg", "eval", "compare", "report", "run", "sample", "all"];

@@ -1,0 +1,64 @@
+//! Files that a shard's prompts and predictions are written to, as `merge` reads them.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use repoformer::formats::merge::Positions;
+use repoformer::pipeline::{Experiment, artifact_text};
+use repoformer::repository::Shard;
+use repoformer::store::artifact::{Identity, jsonl_header};
+use repoformer::store::manifest::Manifest;
+use serde_json::Value;
+
+use crate::output::{write_data, write_shard_beside};
+
+/// Copies an artifact of prompts or predictions to where the user wants it. Beside a shard's lies which part it is.
+pub(super) fn copy(experiment: &Experiment, artifact: &Path, output: &Path) -> Result<()> {
+    let text = artifact_text(artifact)?;
+    write_data(output, &text)?;
+    let (Some(shard), Some(tasks)) = (experiment.layout.shard, &experiment.tasks) else {
+        return Ok(());
+    };
+    let lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
+    let mut positions = Positions::default();
+    for (number, line) in lines.iter().enumerate() {
+        let row = match row_of(line) {
+            Some(row) => row,
+            // Tasks that are written themselves have a line each and say no row.
+            None if lines.len() == tasks.tasks().len() => tasks.tasks()[number].row as u64,
+            None => bail!("{}: record {} does not say its row", artifact.display(), number + 1),
+        };
+        positions.add(row);
+    }
+    write_beside(output, &jsonl_header(artifact)?.identity, None, shard, &positions)
+}
+
+/// Writes beside a shard's file which part it is; `prompts` is a digest of what all shards' prompts have in common.
+pub(super) fn write_beside(
+    output: &Path,
+    identity: &Identity,
+    prompts: Option<&str>,
+    shard: Shard,
+    positions: &Positions,
+) -> Result<()> {
+    /// What differs between shards.
+    const OWN: [&str; 3] = ["shard", "repositories", "journal"];
+    let mut manifest = Manifest::new(&identity.kind);
+    for (name, value) in identity.parameters.iter().filter(|(name, _)| !OWN.contains(&&***name)) {
+        manifest.setting(name, value.as_str());
+    }
+    prompts.into_iter().for_each(|digest| manifest.digest("prompts", digest));
+    manifest.count("records", positions.of_each().count());
+    write_shard_beside(output, manifest, shard, positions)
+}
+
+/// Adds the record of a prompt or prediction, a line.
+pub(super) fn add(positions: &mut Positions, line: &[u8]) -> Result<()> {
+    positions.add(row_of(line).context("a prompt of a shard does not say its row")?);
+    Ok(())
+}
+
+fn row_of(line: &[u8]) -> Option<u64> {
+    let record: Value = serde_json::from_slice(line).ok()?;
+    record["metadata"]["row"].as_u64()
+}
