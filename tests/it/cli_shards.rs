@@ -356,13 +356,12 @@ fn scores_of_all_shards_are_those_of_one_process() {
         "--isolation",
         "auto",
         "--test-cmd",
-        "test $(echo {task_id} | tail -c 2) = 1",
+        "! grep -qE 'raise|assert|exit' a.py",
         "--runner",
         "exit-code",
         "--mode",
         "none,rg1",
         "--per-task",
-        "-o",
     ];
     let outputs =
         [("prompts", prompts), ("copies", copies), ("scores", scores), ("tested", tested)];

@@ -21,7 +21,7 @@ use serde_json::{Value, json};
 use super::eval_output::{Named, Results, write_results};
 use super::experiments::{asked_scoring, check_not_tasks, of_kind, without_repositories};
 use super::session::{completed_modes, completion, open, resampling};
-use super::{eval_retrieval, mixed};
+use super::{eval_retrieval, mixed, parts};
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{self, check_output, fail, hinted};
 use crate::settings::Settings;
@@ -252,10 +252,13 @@ fn of_predictions(
     manifest: &mut Manifest,
 ) -> Result<(Vec<Named>, Vec<String>)> {
     let mut of_file = |name: String, path: &Path, folder: Option<PathBuf>| {
-        input_predictions(manifest, &name, path, experiment, args)?;
-        let made_with = made_with(path)?;
+        let input = input_predictions(manifest, &name, path, experiment, args)?;
+        let mut made_with = made_with(path)?;
+        if experiment.layout.shard.is_some() {
+            made_with.retain(|name, _| !parts::OWN.contains(&name.as_str()));
+        }
         if !made_with.is_empty() {
-            manifest.setting(&format!("predictions.{name}"), json!(made_with));
+            manifest.setting(&input, json!(made_with));
         }
         let evaluation = score(experiment, path, judging)?;
         warn_of_ends(path, &judging.scoring)?;
@@ -316,22 +319,27 @@ fn of_predictions(
     Ok((named, mixed))
 }
 
-/// Adds predictions to a manifest, unless they are a shard's own, and differ from those of other shards.
+/// Adds predictions to a manifest, unless they are a shard's own, and differ from those of other shards. Returns their name there.
 pub(super) fn input_predictions(
     manifest: &mut Manifest,
     name: &str,
     path: &Path,
     experiment: &Experiment,
     args: &EvalArgs,
-) -> Result<()> {
-    let name = format!("predictions.{name}");
+) -> Result<String> {
+    let is_file_of_shard = experiment.layout.shard.is_some() && args.predictions.is_some();
+    let name = match is_file_of_shard {
+        // Another shard's file has another name.
+        true => "predictions".to_owned(),
+        false => format!("predictions.{name}"),
+    };
     match (experiment.layout.shard, Part::of(path)?) {
         (Some(_), Some(part)) => manifest.digest(&name, &part.digest()),
         // Of the cache.
         (Some(_), None) if args.predictions.is_none() => {}
         _ => manifest.input(&name, path)?,
     }
-    Ok(())
+    Ok(name)
 }
 
 /// Warns of completions that ended after the target's lines, where a cut may look at more.

@@ -33,6 +33,9 @@ pub(super) fn copy(experiment: &Experiment, artifact: &Path, output: &Path) -> R
     write_beside(output, &jsonl_header(artifact)?.identity, None, shard, &positions)
 }
 
+/// Parameters that differ between shards.
+pub(super) const OWN: [&str; 3] = ["shard", "repositories", "journal"];
+
 /// Writes beside a shard's file which part it is; `prompts` is a digest of what all shards' prompts have in common.
 pub(super) fn write_beside(
     output: &Path,
@@ -41,8 +44,6 @@ pub(super) fn write_beside(
     shard: Shard,
     positions: &Positions,
 ) -> Result<()> {
-    /// What differs between shards.
-    const OWN: [&str; 3] = ["shard", "repositories", "journal"];
     let mut manifest = Manifest::new(&identity.kind);
     for (name, value) in identity.parameters.iter().filter(|(name, _)| !OWN.contains(&&***name)) {
         manifest.setting(name, value.as_str());

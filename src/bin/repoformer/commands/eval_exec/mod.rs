@@ -100,7 +100,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     let resampling = resampling(settings)?;
     let summary = |(_, execution): &Named| Summaries::of(execution, &ks, missing, &resampling);
     let summaries: Vec<Summaries> = named.iter().map(summary).collect();
-    report_summaries(&named, &summaries, missing);
+    report_summaries(&named, &summaries, missing, experiment.layout.shard.is_some());
     let results = Results {
         named: &named,
         summaries: &summaries,
