@@ -8,7 +8,7 @@ use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::pairs;
 use repoformer::evaluate::postprocess::{Hole, Postprocess, Step};
 use repoformer::evaluate::score::{Missing, Scores, Scoring, score_pairs, score_tasks};
-use repoformer::formats::merge::{Part, Positions, with_shard};
+use repoformer::formats::merge::Positions;
 use repoformer::pipeline::{self, Evaluation, Experiment, Until, cached_predictions, evaluate};
 use repoformer::repository::Shard;
 use repoformer::retrieve::Mode;
@@ -16,7 +16,7 @@ use repoformer::store::artifact::header_path;
 use repoformer::store::manifest::Manifest;
 use repoformer::task::TaskSet;
 use repoformer::text::language::Language;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::eval_output::{Named, Results, write_results};
 use super::experiments::{asked_scoring, check_not_tasks, of_kind, without_repositories};
@@ -79,7 +79,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     manifest.count("tasks", tasks.tasks().len());
     let part = shard.map(|shard| {
         let rows = |(_, scores): &Named| scores.tasks.iter().map(|task| task.row).collect();
-        (shard, positions(all, named.iter().map(rows)))
+        (shard, parts::positions(all, named.iter().map(rows)))
     });
     write(args, &settings, &named, mixed, &manifest, part)
 }
@@ -107,16 +107,6 @@ fn check_mergeable(args: &EvalArgs) -> Result<()> {
     )
 }
 
-/// Where the records of tasks stand among those of all shards: `rows` of each set of predictions, one set after another.
-pub(super) fn positions(all: &TaskSet, rows: impl Iterator<Item = Vec<usize>>) -> Positions {
-    let of_a_set = all.tasks().last().map_or(0, |task| task.row + 1);
-    let mut positions = Positions::default();
-    for (set, rows) in rows.enumerate() {
-        rows.iter().for_each(|row| positions.add((set * of_a_set + row) as u64));
-    }
-    positions
-}
-
 fn write(
     args: &EvalArgs,
     settings: &Settings,
@@ -126,16 +116,8 @@ fn write(
     part: Option<(Shard, Positions)>,
 ) -> Result<()> {
     let (per_task, resampling) = (args.per_task, resampling(settings)?);
-    let manifest = of_part(manifest.to_record(), part);
+    let manifest = parts::of_part(manifest.to_record(), part);
     Results { named, per_task, resampling, mixed, manifest }.write(args)
-}
-
-/// A manifest that says which part of all records its file has, where it is one.
-pub(super) fn of_part(manifest: Value, part: Option<(Shard, Positions)>) -> Value {
-    match part {
-        Some((shard, positions)) => with_shard(manifest, shard, &positions),
-        None => manifest,
-    }
 }
 
 impl Judging {
@@ -252,7 +234,7 @@ fn of_predictions(
     manifest: &mut Manifest,
 ) -> Result<(Vec<Named>, Vec<String>)> {
     let mut of_file = |name: String, path: &Path, folder: Option<PathBuf>| {
-        let input = input_predictions(manifest, &name, path, experiment, args)?;
+        let input = parts::input_predictions(manifest, &name, path, experiment, args)?;
         let mut made_with = made_with(path)?;
         if experiment.layout.shard.is_some() {
             made_with.retain(|name, _| !parts::OWN.contains(&name.as_str()));
@@ -317,29 +299,6 @@ fn of_predictions(
     let mixed = differences(&names.zip(&conditions).collect::<Vec<_>>());
     mixed::check(&mixed, args.allow_mixed)?;
     Ok((named, mixed))
-}
-
-/// Adds predictions to a manifest, unless they are a shard's own, and differ from those of other shards. Returns their name there.
-pub(super) fn input_predictions(
-    manifest: &mut Manifest,
-    name: &str,
-    path: &Path,
-    experiment: &Experiment,
-    args: &EvalArgs,
-) -> Result<String> {
-    let is_file_of_shard = experiment.layout.shard.is_some() && args.predictions.is_some();
-    let name = match is_file_of_shard {
-        // Another shard's file has another name.
-        true => "predictions".to_owned(),
-        false => format!("predictions.{name}"),
-    };
-    match (experiment.layout.shard, Part::of(path)?) {
-        (Some(_), Some(part)) => manifest.digest(&name, &part.digest()),
-        // Of the cache.
-        (Some(_), None) if args.predictions.is_none() => {}
-        _ => manifest.input(&name, path)?,
-    }
-    Ok(name)
 }
 
 /// Warns of completions that ended after the target's lines, where a cut may look at more.

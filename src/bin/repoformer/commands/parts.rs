@@ -1,15 +1,17 @@
-//! Files that a shard's prompts and predictions are written to, as `merge` reads them.
+//! Files of a shard's prompts, predictions and scores, as `merge` reads them.
 
 use std::path::Path;
 
 use anyhow::{Context, Result, bail};
-use repoformer::formats::merge::Positions;
+use repoformer::formats::merge::{Part, Positions, with_shard};
 use repoformer::pipeline::{Experiment, artifact_text};
 use repoformer::repository::Shard;
 use repoformer::store::artifact::{Identity, jsonl_header};
 use repoformer::store::manifest::Manifest;
+use repoformer::task::TaskSet;
 use serde_json::Value;
 
+use crate::commands::eval_args::EvalArgs;
 use crate::output::{write_data, write_shard_beside};
 
 /// Copies an artifact of prompts or predictions to where the user wants it. Beside a shard's lies which part it is.
@@ -62,4 +64,45 @@ pub(super) fn add(positions: &mut Positions, line: &[u8]) -> Result<()> {
 fn row_of(line: &[u8]) -> Option<u64> {
     let record: Value = serde_json::from_slice(line).ok()?;
     record["metadata"]["row"].as_u64()
+}
+
+/// Where the records of tasks stand among those of all shards: `rows` of each set of predictions, one set after another.
+pub(super) fn positions(all: &TaskSet, rows: impl Iterator<Item = Vec<usize>>) -> Positions {
+    let of_a_set = all.tasks().last().map_or(0, |task| task.row + 1);
+    let mut positions = Positions::default();
+    for (set, rows) in rows.enumerate() {
+        rows.iter().for_each(|row| positions.add((set * of_a_set + row) as u64));
+    }
+    positions
+}
+
+/// A manifest that says which part of all records its file has, where it is one.
+pub(super) fn of_part(manifest: Value, part: Option<(Shard, Positions)>) -> Value {
+    match part {
+        Some((shard, positions)) => with_shard(manifest, shard, &positions),
+        None => manifest,
+    }
+}
+
+/// Adds predictions to a manifest, unless they are a shard's own, and differ from those of other shards. Returns their name there.
+pub(super) fn input_predictions(
+    manifest: &mut Manifest,
+    name: &str,
+    path: &Path,
+    experiment: &Experiment,
+    args: &EvalArgs,
+) -> Result<String> {
+    let is_file_of_shard = experiment.layout.shard.is_some() && args.predictions.is_some();
+    let name = match is_file_of_shard {
+        // Another shard's file has another name.
+        true => "predictions".to_owned(),
+        false => format!("predictions.{name}"),
+    };
+    match (experiment.layout.shard, Part::of(path)?) {
+        (Some(_), Some(part)) => manifest.digest(&name, &part.digest()),
+        // Of the cache.
+        (Some(_), None) if args.predictions.is_none() => {}
+        _ => manifest.input(&name, path)?,
+    }
+    Ok(name)
 }

@@ -21,9 +21,9 @@ use self::messages::{Named, report_execution, report_summaries};
 use self::mining::mine_tests;
 use self::results::Results;
 use self::samples::samples;
-use super::eval::{of_part, positions};
 use super::eval_output::write_with_manifest;
 use super::experiments::single;
+use super::parts;
 use super::session::resampling;
 use crate::commands::eval_args::{EvalArgs, ExecArgs};
 use crate::output::{self, fail};
@@ -93,9 +93,9 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     let part = experiment.layout.shard.map(|shard| {
         let rows = |(_, execution): &Named| execution.tasks.iter().map(|task| task.row).collect();
         let all = experiment.all_tasks().map_or(&tasks, |all| all);
-        (shard, positions(all, named.iter().map(rows)))
+        (shard, parts::positions(all, named.iter().map(rows)))
     });
-    let manifest = of_part(manifest.to_record(), part);
+    let manifest = parts::of_part(manifest.to_record(), part);
     bench.write_manifest(&manifest, &named)?;
     let resampling = resampling(settings)?;
     let summary = |(_, execution): &Named| Summaries::of(execution, &ks, missing, &resampling);

@@ -10,10 +10,10 @@ use repoformer::pipeline::{Experiment, cached_predictions};
 use repoformer::store::manifest::Manifest;
 use repoformer::task::{Task, TaskSet};
 
-use crate::commands::eval::input_predictions;
 use crate::commands::eval_args::EvalArgs;
 use crate::commands::experiments::of_kind;
 use crate::commands::mixed;
+use crate::commands::parts;
 use crate::commands::session::{completed_modes, completion};
 use crate::output::{self, fail};
 use crate::settings::Settings;
@@ -48,7 +48,7 @@ pub(super) fn samples(
     let recipe = recipe(settings)?;
     manifest.setting("postprocess", recipe.to_string());
     let mut read = |name: &str, path: &Path| -> Result<Vec<Vec<String>>> {
-        input_predictions(manifest, name, path, experiment, args)?;
+        parts::input_predictions(manifest, name, path, experiment, args)?;
         // Joined with all tasks of the file, since rows distinguish repeated ids.
         let all = experiment.all_tasks().map_or(tasks, |all| all);
         let joined = predictions::read(path, all)?;
