@@ -39,6 +39,9 @@ EXEC = ["eval", "--exec", "--test-cmd", "sh run.sh", "--predictions", "p.jsonl",
 LABEL = ["label", "all", "--repos-dir", "samples", "--no-filter", "--kind", "function", "--tokenizer",
          "tokenizer.json", "--ratio", "0.1", "--validation", "0", "--test", "0", "-o", "labels"]
 
+SHARDS = ["1/2", "2/2"]
+DRAW = ["label", "sample", "--repos-dir", "samples", "--no-filter"]
+
 # Name, commands before it, the command.
 COMMANDS = [
     ("window", [], STAGES[0]),
@@ -56,6 +59,10 @@ COMMANDS = [
     ("convert", [], ["convert", "--to", "crosscodeeval", "--repos-dir", "repos", "tasks.jsonl", "-o", "tasks.jsonl.gz"]),
     ("prune", [["run", *DATA]], ["cache", "prune", "--cache-dir", "cache", "--stage", "window,vector,report", "--yes"]),
     ("exec", [], EXEC),
+    ("merge", [[*stage, "--shard", shard] for shard in SHARDS for stage in [*STAGES, ["complete", *DATA]]],
+     ["merge", "--shards", "2", *DATA]),
+    ("merge-files", [[*DRAW, "--shard", shard, "-o", f"part-{shard[0]}.jsonl"] for shard in SHARDS],
+     ["merge", "part-1.jsonl", "part-2.jsonl", "-o", "merged.jsonl"]),
 ]
 # Calls of the program's guards are not counted.
 WITHOUT_CALLS = {"exec"}

@@ -200,6 +200,22 @@ fn lists_of_pyarrow_are_read_and_their_gaps_are_named() {
 }
 
 #[test]
+fn a_compression_that_is_not_read_is_named_with_those_that_are() {
+    let fixtures = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/group");
+    for codec in ["lz4", "brotli"] {
+        let (place, file) = (Place::empty(), format!("{fixtures}/{codec}.parquet"));
+        let nested = format!("{fixtures}/nested.parquet");
+        let ran = place.run(&["group", &file, &nested, "--shards", "1", "-o", "out"]).partly();
+        let said = format!(
+            "{codec}.parquet: row group 1: rows 1 to 1 are lost: compressed with {codec}, which is not read; write the file again \
+             with Snappy, zstd, gzip or no compression"
+        );
+        assert!(ran.stderr.contains(&said), "{}", ran.stderr);
+        assert_eq!(repositories(&place, "out").len(), 3, "the other file's");
+    }
+}
+
+#[test]
 fn archives_become_repositories_as_convert_makes_them() {
     let place = Place::new();
     place.write("repos/alpha/setup.py", "");

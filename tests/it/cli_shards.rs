@@ -217,6 +217,86 @@ fn files_of_shards_become_the_file_of_one_process() {
     assert!(said.contains("it is shard 2/3, not one of 2"), "{said}");
 }
 
+/// The second of two processes on one shard is refused, and the first ends its work.
+#[test]
+fn two_workers_on_one_shard_do_nothing_twice() {
+    let place = place();
+    let (url, asked) = server(|_| {
+        std::thread::sleep(std::time::Duration::from_millis(300));
+        completion("x = 1")
+    });
+    let shard = ["--mode", "none", "--cache-dir", "cache", "--shard", "1/2"];
+    for stage in ["window", "prompt"] {
+        place.run(&with(&[stage], &shard)).done();
+    }
+    let asking = ["--model", "tiny", "--max-tokens", "8", "--concurrency", "1", "--endpoint", &url];
+    let complete = with(&["complete"], &[&shard[..], &asking].concat());
+    let mut first = place.command(&complete).spawn().unwrap();
+    while asked.lock().unwrap().is_empty() {
+        std::thread::sleep(std::time::Duration::from_millis(5));
+    }
+    let second = place.run(&complete).failed();
+    assert!(second.stderr.contains("another run is writing to it"), "{}", second.stderr);
+    assert!(first.wait().unwrap().success());
+    let prompts = place.records("cache/prompts/tasks/none-repocoder.shard-1-of-2.jsonl").len();
+    assert_eq!(asked.lock().unwrap().len(), prompts);
+
+    place.write("part.jsonl.drawn", "");
+    let lock = fs::File::options().write(true).open(place.path("part.jsonl.drawn")).unwrap();
+    lock.lock().unwrap();
+    let draw = ["label", "sample", "--repos-dir", "repos", "--no-filter", "--shard", "1/2"];
+    let draw = [&draw[..], &["-o", "part.jsonl"]].concat();
+    let second = place.run(&draw).failed();
+    assert!(second.stderr.contains("part.jsonl.drawn: another"), "{}", second.stderr);
+    drop(lock);
+    place.run(&draw).done();
+}
+
+/// Machines whose clocks differ by decades: no result depends on the time of a file.
+#[test]
+fn the_times_of_files_say_nothing() {
+    let place = place();
+    let seconds = std::time::Duration::from_secs;
+    let skew = |files: &[&str], by: i64| {
+        let now = std::time::SystemTime::now();
+        let then = match by {
+            ..0 => now - seconds(by.unsigned_abs()),
+            _ => now + seconds(by.unsigned_abs()),
+        };
+        for path in files.iter().flat_map(|folder| {
+            place.files(folder).into_keys().map(move |name| format!("{folder}/{name}"))
+        }) {
+            let file = fs::File::options().append(true).open(place.path(&path)).unwrap();
+            file.set_modified(then).unwrap();
+        }
+    };
+    const DECADES: i64 = 1_000_000_000;
+    for (shard, by) in [("1/2", DECADES), ("2/2", -DECADES)] {
+        for stage in STAGES {
+            place.run(&with(stage, &["--cache-dir", "cache", "--shard", shard])).done();
+            skew(&["cache", "repos"], by);
+        }
+    }
+    skew(&["repos"], DECADES);
+    let merge = with(&["merge"], &["--cache-dir", "cache", "--shards", "2"]);
+    place.run(&merge).done();
+    skew(&["cache"], -DECADES);
+    for stage in STAGES {
+        let again = place.run(&with(stage, &["--cache-dir", "cache"])).done();
+        assert!(
+            again.stderr.contains("current") && !again.stderr.contains("written"),
+            "{}",
+            again.stderr
+        );
+    }
+    // A file that is newer by its time, and another by its content.
+    let text = place.read("repos/ant/a.py").replace("make", "MAKE");
+    place.write("repos/ant/a.py", text);
+    skew(&["repos"], -DECADES);
+    let again = place.run(&with(&["window"], &["--cache-dir", "cache"])).partly();
+    assert!(again.stderr.contains("repository changed"), "{}", again.stderr);
+}
+
 /// A rank's commands, as docs/workflows/stack.py has them, on shards of which most are empty.
 #[test]
 fn labels_of_all_shards_are_those_of_one_process() {

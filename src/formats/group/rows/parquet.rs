@@ -159,7 +159,17 @@ impl Rows<'_> {
             let reason = std::io::Error::from_raw_os_error(code);
             return Err(Error::reading(self.input, "read this file", reason));
         }
-        self.problem(None, format!("{what}: {error}"));
+        let reason = match &error {
+            // The package's words name a feature of its compilation.
+            ParquetError::General(words) if words.starts_with("Disabled feature") => {
+                let codec = words.rsplit(' ').next().unwrap_or_default();
+                format!(
+                    "compressed with {codec}, which is not read; write the file again with Snappy, zstd, gzip or no compression"
+                )
+            }
+            _ => error.to_string(),
+        };
+        self.problem(None, format!("{what}: {reason}"));
         Ok(())
     }
 }
