@@ -526,6 +526,25 @@ fn finished_inputs_are_not_read_again() {
     assert!(ran.stderr.contains("group: resumes; 2 inputs had been read"), "{}", ran.stderr);
 }
 
+#[test]
+fn finished_output_that_was_changed_is_refused() {
+    let place = Place::empty();
+    many_in_two_files(&place);
+    let group = ["group", "in", "--shards", "2", "-o", "out"];
+    place.run(&group).done();
+    assert!(place.run(&group).done().stderr.contains("current"));
+    for name in ["dropped.jsonl", "shard-00002-of-00002.jsonl.zst"] {
+        let path = place.path(&format!("out/{name}"));
+        let bytes = std::fs::read(&path).unwrap();
+        std::fs::write(&path, [&bytes[..], b"{}\n"].concat()).unwrap();
+        let ran = place.run(&group).failed();
+        let said = format!("out/{name}: is missing, or not as it was written");
+        assert!(ran.stderr.contains(&said), "{}", ran.stderr);
+        std::fs::write(&path, bytes).unwrap();
+    }
+    place.run(&group).done();
+}
+
 /// JSON lines of one million files of one repository are read within the limits of a small one.
 #[test]
 fn a_line_longer_than_any_repository_is_left_out() {

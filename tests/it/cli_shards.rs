@@ -238,7 +238,8 @@ fn two_workers_on_one_shard_do_nothing_twice() {
     let second = place.run(&complete).failed();
     assert!(second.stderr.contains("another run is writing to it"), "{}", second.stderr);
     assert!(first.wait().unwrap().success());
-    let prompts = place.records("cache/prompts/tasks/none-repocoder.shard-1-of-2.jsonl").len();
+    let prompts =
+        place.records("cache/prompts/tasks/none-one-gram-ws-20-ss-2.shard-1-of-2.jsonl").len();
     assert_eq!(asked.lock().unwrap().len(), prompts);
 
     place.write("part.jsonl.drawn", "");

@@ -24,7 +24,7 @@ use crate::task::TaskSet;
 use crate::text::language::Language;
 
 /// Format of the record and of the work.
-const FORMAT: u64 = 1;
+const FORMAT: u64 = 2;
 /// Bytes of rows that wait in memory, over all threads.
 const WAITING: usize = 256 << 20;
 /// Most of them, and the least, in one thread.
@@ -150,11 +150,12 @@ pub fn group(grouping: &Grouping) -> Result<Summary> {
     let is_file = |one: &&Dropped| one.filepath.is_some();
     counts.contaminated_files = dropped.iter().filter(is_file).count() as u64;
     counts.contaminated_repositories = of(Reason::Contaminated) - counts.contaminated_files;
-    write_dropped(&output.join(DROPPED), &dropped)?;
+    let dropped = write_dropped(&output.join(DROPPED), &dropped)?;
     // Times of files are no part of what was done.
     let inputs = plan.inputs.into_iter().map(|input| Input { modified: None, ..input }).collect();
     let shards = done.into_iter().map(|one| one.shard).collect();
-    let record = Record { format: FORMAT, settings: plan.settings, inputs, counts, shards };
+    let record =
+        Record { format: FORMAT, settings: plan.settings, inputs, counts, shards, dropped };
     write_document(&output.join(RECORD), &record)?;
     work.remove()?;
     summary.record = Some(record);
@@ -187,13 +188,15 @@ fn check_done(output: &Path, plan: &Plan, done: &Plan, record: &Record) -> Resul
         return Err(Error::artifact(output, reason, hint));
     }
     let are_there = parallel::map(&record.shards, |shard| is_there(shard, output));
-    match record.shards.iter().zip(are_there).find(|(_, is_there)| !is_there) {
-        Some((shard, _)) => {
-            let reason = "is missing, or not as it was written";
-            Err(Error::artifact(&output.join(&shard.name), reason, hint))
-        }
-        None => Ok(()),
-    }
+    let lost = record.shards.iter().zip(are_there).find(|(_, is_there)| !is_there);
+    let dropped = digest_of(&output.join(DROPPED)).is_ok_and(|it| it.digest == record.dropped);
+    let lost = match lost {
+        Some((shard, _)) => &shard.name,
+        None if !dropped => DROPPED,
+        None => return Ok(()),
+    };
+    let reason = "is missing, or not as it was written";
+    Err(Error::artifact(&output.join(lost), reason, hint))
 }
 
 /// Inputs that are read together: consecutive small ones.
@@ -439,12 +442,14 @@ impl Shards<'_> {
     }
 }
 
-fn write_dropped(path: &Path, dropped: &[Dropped]) -> Result<()> {
+/// Writes the list of what was dropped, and returns its digest.
+fn write_dropped(path: &Path, dropped: &[Dropped]) -> Result<String> {
     let mut file = OutputFile::create(path)?;
     for one in dropped {
         let line = serde_json::to_string(one)
             .map_err(|e| Error::writing(path, "write this file", e.into()))?;
         file.write(format!("{line}\n").as_bytes())?;
     }
-    file.finish()
+    file.finish()?;
+    Ok(digest_of(path)?.digest)
 }

@@ -72,6 +72,9 @@ pub struct Record {
     pub counts: Counts,
     /// Shards, in their order.
     pub shards: Vec<ShardRecord>,
+    /// Digest (BLAKE3) of the list of what was dropped.
+    #[serde(default)]
+    pub dropped: String,
 }
 
 /// A shard, and what was noticed when it was written.

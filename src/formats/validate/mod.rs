@@ -22,6 +22,7 @@ use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::store::jsonl::{self, At, Object, Reader};
+use crate::store::manifest::is_part;
 use crate::task::TaskFiles;
 use crate::task::kind::RecordKind;
 use function_level::FunctionLevel;
@@ -135,7 +136,8 @@ pub fn validate(path: &Path, repos_dir: Option<&Path>) -> Result<Validation> {
         validator.record(at, bytes);
     }
     if records == 0 {
-        validator.find(1, None, Severity::Error, "the file contains no record");
+        let severity = if is_part(path) { Severity::Note } else { Severity::Error };
+        validator.find(1, None, severity, "the file contains no record");
     }
     Ok(validator.finish(records))
 }
