@@ -15,9 +15,9 @@
 #SBATCH --requeue
 #SBATCH --open-mode=append
 #SBATCH --signal=B:USR1@60
-GROUP=(--mem=8G)                # further options of sbatch for each job: --partition, --account …
-SHARD=(--mem=8G)
-SEQUENCES=(--mem=8G)
+GROUP=(--mem=4G)                # further options of sbatch for each job: --partition, --account …
+SHARD=(--mem=4G)
+SEQUENCES=(--mem=4G)
 PROGRAM=repoformer              # a path that all nodes have
 SHARDS=64
 LANGUAGE=python
@@ -33,7 +33,8 @@ set -euo pipefail
 fail() { echo "error: $*" >&2; exit 2; }
 [ $# -ge 3 ] || fail "usage: bash stack-slurm.sh INPUT WORK TOKENIZER.JSON"
 case $1 in /*) INPUT=$1 ;; *) INPUT=$PWD/$1 ;; esac
-SELF=$(realpath "$0") WORK=$(realpath -m "$2") TOKENIZER=$(realpath "$3") STEP=${4:-submit}
+SELF=$(realpath "$0") WORK=$(realpath -m "$2") TOKENIZER=$(realpath -e "$3") STEP=${4:-submit}
+command -v "$PROGRAM" >/dev/null || fail "there is no $PROGRAM: PROGRAM in this file"
 
 # Nothing but this file and its arguments decides what is made: no setting of the shell that submits, no repoformer.toml there.
 for variable in "${!REPOFORMER_@}"; do
@@ -50,7 +51,7 @@ cd "$WORK"
 submit() {
   # sbatch gives a job a copy of this file that has another path.
   case $0 in */slurm_script) fail "run this file with bash: it calls sbatch itself" ;; esac
-  local name queued part incomplete= after=()
+  local name queued part incomplete="" after=()
   name=stack-$(cksum <<<"$WORK" | cut -d' ' -f1)
   queued=$(squeue --me --noheader --name="$name")
   [ -z "$queued" ] || fail "jobs of an earlier start are not over: wait, or scancel --me --name=$name"
@@ -82,25 +83,24 @@ group() {
 }
 
 shard() {
-  local part=${SLURM_ARRAY_TASK_ID:?a task of an array: sbatch --array} name cache data model predictions
+  local part=${SLURM_ARRAY_TASK_ID:?a task of an array: sbatch --array} name cache data model predictions base rag
   name=$(file "$part")
   cache=cache/${name%.jsonl}
   data=(--tasks "instances/$name" --benchmark instances --mode none,given --prompt-style "$STYLE" --cache-dir "$cache")
   predictions=$cache/predictions/instances
   model=(--model "$MODEL")
-  "$PROGRAM" label sample --raw shards --shard "$part/$SHARDS" "${DRAW[@]}" -o "instances/$name"
+  "$PROGRAM" label sample --raw shards --shard "$part/$SHARDS" --language "$LANGUAGE" "${DRAW[@]}" -o "instances/$name"
   "$PROGRAM" prompt "${data[@]}"
   [ ${#SERVER[@]} -eq 0 ] || serve "logs/server-${name%.jsonl}.log"
   [ -z "$ENDPOINT" ] || model+=(--endpoint "$ENDPOINT" --concurrency "$CONCURRENCY" --retry-failed)
   "$PROGRAM" complete "${data[@]}" "${model[@]}"
-  "$PROGRAM" label judge --instances "instances/$name" -o "labels/$name" \
-    --base "$predictions/none-$STYLE-${MODEL//[^[:alnum:]_.-]/-}.jsonl" \
-    --rag "$predictions/given-$STYLE-${MODEL//[^[:alnum:]_.-]/-}.jsonl"
+  base=("$predictions"/none-*.jsonl) rag=("$predictions"/given-*.jsonl)
+  "$PROGRAM" label judge --instances "instances/$name" --base "${base[@]}" --rag "${rag[@]}" -o "labels/$name"
 }
 
 # A server beside this task, on a free port, until the task ends.
 serve() {
-  local port=$((10000 + SLURM_JOB_ID % 20000)) server
+  local port=$((10000 + SLURM_JOB_ID % 20000)) late=$((SECONDS + 3600)) server
   while (: <"/dev/tcp/127.0.0.1/$port") 2>/dev/null; do port=$((port + 1)); done
   ENDPOINT=http://127.0.0.1:$port
   "${SERVER[@]}" --port "$port" >>"$1" 2>&1 &
@@ -108,23 +108,26 @@ serve() {
   trap "kill $server 2>/dev/null || true" EXIT
   until "$PROGRAM" doctor --endpoint "$ENDPOINT" --model "$MODEL" >/dev/null 2>&1; do
     kill -0 $server 2>/dev/null || fail "the server has ended: $WORK/$1"
-    [ "$SECONDS" -lt 3600 ] || fail "the server does not answer: $WORK/$1"
+    [ "$SECONDS" -lt $late ] || fail "the server does not answer: $WORK/$1"
     sleep 2
   done
 }
 
 sequences() {
   "$PROGRAM" merge labels/*.jsonl -o labels.jsonl
-  "$PROGRAM" label verbalize --labels labels.jsonl --tokenizer "$TOKENIZER" -o sequences
+  "$PROGRAM" label verbalize --labels labels.jsonl --prompt-style "$STYLE" --tokenizer "$TOKENIZER" -o sequences
   touch sequences.complete
 }
 
-# A minute before its time limit a job goes back to the queue, ten times at most. A task has the array's number and its own: where
-# it is the array's last, SLURM_JOB_ID alone would mean all tasks.
+# A minute before its time limit a job goes back to the queue, ten times at most. A task is named by its array and its index: the id
+# of an array's last task alone would mean all tasks.
 again() {
-  echo "the time limit is near"
-  [ "${SLURM_RESTART_COUNT:-0}" -lt 10 ] || fail "this was the tenth restart: give it more time"
-  scontrol requeue "${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}${SLURM_ARRAY_TASK_ID:+_$SLURM_ARRAY_TASK_ID}"
+  if [ "${SLURM_RESTART_COUNT:-0}" -lt 10 ]; then
+    echo "the time limit is near: back to the queue"
+    scontrol requeue "${SLURM_ARRAY_JOB_ID:-$SLURM_JOB_ID}${SLURM_ARRAY_TASK_ID:+_$SLURM_ARRAY_TASK_ID}" || true
+  else
+    echo "the time limit is near, after ten restarts: give this job more time"
+  fi
 }
 
 case $STEP in
@@ -133,7 +136,8 @@ case $STEP in
     export REPOFORMER_THREADS=${SLURM_CPUS_PER_TASK:?a job of Slurm: sbatch}
     trap again USR1
     "$STEP" &
-    wait $!
+    # A signal ends the first.
+    wait $! || wait $!
     ;;
   *) fail "no step is called $STEP: group, shard or sequences" ;;
 esac

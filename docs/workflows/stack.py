@@ -3,7 +3,8 @@
     python stack.py INPUT WORK TOKENIZER.JSON
 
 Each step is a pipeline whose ranks are shards. A rank that fails or is killed runs again with the same command; the others are
-complete. On a cluster, replace LocalPipelineExecutor by SlurmPipelineExecutor or RayPipelineExecutor: the steps stay.
+complete. On a cluster, replace LocalPipelineExecutor by SlurmPipelineExecutor, as stack-slurm.py does, or by RayPipelineExecutor: the
+steps stay.
 """
 
 import os
