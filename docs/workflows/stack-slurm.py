@@ -19,7 +19,7 @@ before = None
 def run(name, ranks, *commands):
     global before
     before = SlurmPipelineExecutor(
-        pipeline=[Repoformer(*command) for command in commands],
+        pipeline=[Repoformer(*command, skipped=stack.LEAVE_OUT_BROKEN) for command in commands],
         tasks=ranks,
         depends=before,
         logging_dir=f"{stack.WORK}/logs/{name}",

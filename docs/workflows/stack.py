@@ -16,14 +16,15 @@ from repoformer.datatrove import Repoformer
 SOURCE, WORK, TOKENIZER = sys.argv[1:4]
 SHARDS = int(os.environ.get("SHARDS", 8))
 WORKERS = int(os.environ.get("WORKERS", 2))
-STYLE = ["--prompt-style", "starcoder", "--cache-dir", f"{WORK}/cache/{{part:05d}}", "--benchmark", "instances"]
+STYLE = ["--prompt-style", "starcoder"]
 MODEL = ["--model", "in-context"]  # or: ["--endpoint", "http://localhost:8000", "--model", "bigcode/starcoderbase-1b"]
+LEAVE_OUT_BROKEN = False  # whether to go on without rows that are broken; logs name them
 PART = "{part:05d}.jsonl"
 
 
 def run(name, ranks, *commands):
     executor = LocalPipelineExecutor(
-        pipeline=[Repoformer(*command) for command in commands],
+        pipeline=[Repoformer(*command, skipped=LEAVE_OUT_BROKEN) for command in commands],
         tasks=ranks,
         workers=WORKERS,
         logging_dir=f"{WORK}/logs/{name}",
@@ -36,18 +37,16 @@ def main():
     run("group", 1, ["group", SOURCE, "-o", f"{WORK}/shards", "--shards", SHARDS, "--language", "python"])
 
     # Repositories → instances → completions without and with retrieval → labels: a rank for each shard.
-    instances, predictions = f"{WORK}/instances/{PART}", f"{WORK}/cache/{{part:05d}}/predictions/instances"
+    instances, base, rag = (f"{WORK}/{folder}/{PART}" for folder in ("instances", "without", "with"))
+    data = ["--tasks", instances, "--benchmark", "instances", "--cache-dir", f"{WORK}/cache/{{part:05d}}", *STYLE]
     run(
         "label",
         SHARDS,
         ["label", "sample", "--raw", f"{WORK}/shards", "--shard", "{shard}", "-o", instances],
-        ["prompt", "--tasks", instances, "--mode", "none,given", *STYLE],
-        ["complete", "--tasks", instances, "--mode", "none,given", *STYLE, *MODEL],
-        [
-            "label", "judge", "--instances", instances, "-o", f"{WORK}/labels/{PART}",
-            "--base", f"{predictions}/none-starcoder-in-context.jsonl",
-            "--rag", f"{predictions}/given-starcoder-in-context.jsonl",
-        ],
+        ["prompt", *data, "--mode", "none,given"],
+        ["complete", *data, *MODEL, "--mode", "none", "-o", base],
+        ["complete", *data, *MODEL, "--mode", "given", "-o", rag],
+        ["label", "judge", "--instances", instances, "--base", base, "--rag", rag, "-o", f"{WORK}/labels/{PART}"],
     )
 
     # Labels of all shards → sequences.
@@ -56,7 +55,7 @@ def main():
         "sequences",
         1,
         ["merge", *labels, "-o", f"{WORK}/labels.jsonl"],
-        ["label", "verbalize", "--labels", f"{WORK}/labels.jsonl", "--tokenizer", TOKENIZER, "-o", f"{WORK}/sequences"],
+        ["label", "verbalize", *STYLE, "--labels", f"{WORK}/labels.jsonl", "--tokenizer", TOKENIZER, "-o", f"{WORK}/sequences"],
     )
 
 

@@ -298,6 +298,42 @@ fn the_times_of_files_say_nothing() {
     assert!(again.stderr.contains("repository changed"), "{}", again.stderr);
 }
 
+/// The language is that of the shards.
+#[test]
+fn shards_of_another_language_are_drawn_from() {
+    let place = Place::empty();
+    let class = |n: usize| {
+        format!(
+            "package a;\nclass C{n} {{\n  int f(int x) {{\n    int y = x + {n};\n    return C{}.f(y);\n  }}\n}}\n",
+            n + 1
+        )
+    };
+    for n in 0..12 {
+        place.write(&format!("repos/ann_one/C{n}.java"), class(n).repeat(2));
+    }
+    let convert = ["convert", "--to", "raw", "--repos-dir", "repos", "--language", "java"];
+    place.run(&[&convert[..], &["-o", "raw.jsonl"]].concat()).done();
+    let group = ["group", "raw.jsonl", "--language", "java", "--shards", "2", "-o", "grouped"];
+    place.run(&group).done();
+    let draw = |raw: &str, more: &[&str]| {
+        let draw = ["label", "sample", "--raw", raw, "--no-filter", "-o", "i.jsonl"];
+        place.run(&[&draw[..], more].concat())
+    };
+    draw("grouped", &[]).done();
+    let drawn = place.records("i.jsonl");
+    assert!(
+        drawn.iter().all(|one| one["metadata"]["filename"].as_str().unwrap().ends_with(".java"))
+    );
+    assert!(!drawn.is_empty());
+    let said = draw("grouped", &["--language", "python"]).failed().stderr;
+    assert!(said.contains("grouped: grouped by language java, so there is no python"), "{said}");
+    let filled = [1, 2].map(|n| format!("grouped/shard-0000{n}-of-00002.jsonl.zst"));
+    let sizes = filled.each_ref().map(|name| fs::metadata(place.path(name)).unwrap().len());
+    let one = &filled[usize::from(sizes[1] > sizes[0])];
+    draw(one, &[]).done();
+    assert_eq!(place.records("i.jsonl"), drawn);
+}
+
 /// A rank's commands, as docs/workflows/stack.py has them, on shards of which most are empty.
 #[test]
 fn labels_of_all_shards_are_those_of_one_process() {

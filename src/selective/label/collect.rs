@@ -20,6 +20,7 @@ use crate::store::jsonl::Reader;
 use crate::store::progress::Work;
 use crate::store::readings;
 use crate::task::sample::Exclusions;
+use crate::text::language::Language;
 
 /// Source of repositories.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -147,32 +148,62 @@ impl RawFile {
     }
 }
 
+/// Record of a folder of shards, as far as it is needed here.
+#[derive(Deserialize)]
+struct RawRecord {
+    settings: RawSettings,
+    shards: Vec<RawShard>,
+}
+
+#[derive(Deserialize)]
+struct RawSettings {
+    language: String,
+}
+
+#[derive(Deserialize)]
+struct RawShard {
+    name: String,
+    digest: String,
+}
+
+impl RawRecord {
+    fn read(folder: &Path) -> Result<Option<Self>> {
+        let path = folder.join(RAW_FOLDER);
+        let text = files::read_if_there(&path)
+            .map_err(|e| Error::reading(&path, "read this record", e))?;
+        let record = text.map(|text| serde_json::from_slice(&text)).transpose();
+        record.map_err(|e| Error::artifact(&path, format!("damaged: {e}"), "run `group` again"))
+    }
+}
+
+/// Language that the shards of a folder, or one of its files, were grouped by; `None` if by none, or if no record says so.
+///
+/// # Errors
+/// The record is damaged or cannot be read.
+pub fn grouped_language(raw: &Path) -> Result<Option<Language>> {
+    let record = match raw.is_dir() {
+        true => RawRecord::read(raw)?,
+        false => {
+            let beside = RawRecord::read(raw.parent().unwrap_or(raw)).ok().flatten();
+            let is_it = |shard: &RawShard| raw.file_name() == Some(shard.name.as_ref());
+            beside.filter(|record| record.shards.iter().any(is_it))
+        }
+    };
+    Ok(record.and_then(|record| record.settings.language.parse().ok()))
+}
+
 /// The files that hold repositories of a shard: a file, or of a folder's those that share names with it.
 fn raw_files(path: &Path, shard: Shard) -> Result<Vec<RawFile>> {
-    #[derive(Deserialize)]
-    struct Record {
-        shards: Vec<Of>,
-    }
-    #[derive(Deserialize)]
-    struct Of {
-        name: String,
-        digest: String,
-    }
     if !path.is_dir() {
         return Ok(vec![RawFile { number: 0, path: path.to_owned(), digest: None }]);
     }
-    let record = path.join(RAW_FOLDER);
-    let text = files::read_if_there(&record)
-        .map_err(|e| Error::reading(&record, "read this record", e))?;
-    let Some(text) = text else {
+    let Some(record) = RawRecord::read(path)? else {
         let reason = format!("has no {RAW_FOLDER}, so its shards may not be whole");
         return Err(Error::artifact(path, reason, "run `group` to its end"));
     };
-    let record: Record = serde_json::from_slice(&text)
-        .map_err(|e| Error::artifact(&record, format!("damaged: {e}"), "run `group` again"))?;
     // The same number of a name, modulo the two counts.
     let alike = gcd(record.shards.len() as u64, shard.count);
-    let files = (0..).zip(record.shards).map(|(number, Of { name, digest })| RawFile {
+    let files = (0..).zip(record.shards).map(|(number, RawShard { name, digest })| RawFile {
         number,
         path: path.join(name),
         digest: Some(digest),

@@ -25,6 +25,7 @@ mod written;
 pub use crate::repository::Shard;
 pub use collect::{
     CollectSettings, CollectSummary, RAW_FOLDER, Repositories, collect, fingerprint,
+    grouped_language,
 };
 pub use draw::{CHUNK_LINES, Drawing, Instance, InstanceKind, draw};
 pub use filter::{Facts, Filter, Rejection};

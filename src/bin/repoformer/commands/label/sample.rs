@@ -10,7 +10,7 @@ use repoformer::formats::merge::Positions;
 use repoformer::repository::Shard;
 use repoformer::selective::label::{
     CHUNK_LINES, CollectSettings, Drawing, Filter, InstanceKind, RAW_FOLDER, RecordFormat,
-    Rejection, Repositories, collect, fingerprint,
+    Rejection, Repositories, collect, fingerprint, grouped_language,
 };
 use repoformer::store::artifact::digest;
 use repoformer::store::files;
@@ -202,7 +202,17 @@ impl Wanted {
     fn of(args: &LabelSampleArgs, settings: &Settings) -> Result<Self> {
         let is_release = settings.text("profile") == Some("repoformer-release");
         let drawing = args.drawing.drawing(is_release)?;
-        let language: Language = settings.parsed_option("language")?.unwrap_or_default();
+        let asked: Option<Language> = settings.parsed_option("language")?;
+        let grouped = args.raw.as_deref().map(grouped_language).transpose()?.flatten();
+        if let (Some(raw), Some(asked), Some(grouped)) = (&args.raw, asked, grouped)
+            && asked != grouped
+        {
+            return fail(
+                format!("{}: grouped by language {grouped}, so there is no {asked}", raw.display()),
+                "leave --language out, or group the corpus again",
+            );
+        }
+        let language = asked.or(grouped).unwrap_or_default();
         let from = match &args.raw {
             Some(file) => {
                 check_output(Some(&args.output), [file])?;
