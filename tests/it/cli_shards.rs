@@ -447,6 +447,8 @@ fn sequences_of_all_shards_are_those_of_one_process() {
         let said = merge(&parts).failed().stderr;
         assert!(said.contains("not the one that the sequences beside it were made with"), "{said}");
         place.write("1-of-3/tokenizer.json", tokenizer);
+        let said = verbalize("2-of-3", &["--shard", "1/3"]).failed().stderr;
+        assert!(said.contains("2-of-3: holds the sequences of shard 2/3"), "{said}");
         verbalize("2-of-3", &["--shard", "2/3", "--seed", "7"]).partly();
         let said = merge(&parts).failed().stderr;
         assert!(said.contains("seed differs"), "{said}");

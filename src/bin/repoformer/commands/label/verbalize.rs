@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use repoformer::error::Error;
-use repoformer::formats::merge::Positions;
+use repoformer::formats::merge::{Part, Positions};
 use repoformer::prompt::style::{DecisionFrame, Style};
 use repoformer::repository::Shard;
 use repoformer::selective::label::verbalize::{
@@ -107,6 +107,9 @@ pub(super) fn run(args: &LabelVerbalizeArgs) -> Result<()> {
     let written = args.output.join("tokenizer.json");
     check_output(Some(&written), [&args.tokenizer, &args.tokenizer.join("tokenizer.json")])?;
     let (settings, encoder) = making.settings()?;
+    if let Some(shard) = shard {
+        check_own_folder(&args.output, shard)?;
+    }
     let settings = VerbalizeSettings { shard, ..settings };
     verbalize_labels(&args.labels, &settings, &encoder, &args.output)
 }
@@ -137,6 +140,21 @@ pub(super) fn verbalize_labels(
     }
     report(&verbalized, settings, encoder);
     output::note(format!("written to {}", folder.display()));
+    Ok(())
+}
+
+/// Refuses a folder that holds another shard's sequences.
+fn check_own_folder(folder: &Path, shard: Shard) -> Result<()> {
+    for split in Split::ALL {
+        // A damaged manifest is replaced.
+        let there = Part::of(&lines_of(folder, split)).ok().flatten();
+        if let Some(other) = there.filter(|other| other.shard != shard) {
+            return fail(
+                format!("{}: holds the sequences of shard {}", folder.display(), other.shard),
+                "give each shard a folder of its own, or remove this one",
+            );
+        }
+    }
     Ok(())
 }
 
