@@ -7,7 +7,7 @@ use std::time::Instant;
 use serde_json::{Value, json};
 
 use super::completion::{
-    Completion, EmitLine, Predictions, drop_retrieved, record_line, target_lines,
+    Completion, EmitLine, Predictions, parse_prompt, record_line, target_lines,
 };
 use super::experiment::Experiment;
 use super::prompt::{SHARD, for_each_prompts, require_prompts};
@@ -76,8 +76,8 @@ pub fn complete(
                     local.predictions
                 }
                 Some(server) => {
-                    let prompts = PromptText::of_header(experiment, mode, &prompts_there)?;
-                    server.complete(prompts, completion, emit)?
+                    let prompts = PromptText::of_header(experiment, mode, prompts_there.clone());
+                    server.complete(&prompts, completion, emit)?
                 }
             };
             report.problems.extend(predictions.problems);
@@ -173,7 +173,7 @@ pub fn complete_file(
             })?;
             Ok(local.predictions)
         }
-        Some(server) => server.complete(PromptText::of_file(prompts)?, completion, emit),
+        Some(server) => server.complete(&PromptText::of_file(prompts)?, completion, emit),
     }
 }
 
@@ -235,7 +235,7 @@ fn complete_record(
     completion: &Completion,
     style: Option<&Style>,
 ) -> Result<Vec<u8>> {
-    let mut object = jsonl::parse(path, line, bytes)?;
+    let object = parse_prompt(path, line, bytes)?;
     let fields = Fields::new(path, line, "", &object);
     let limits = Limits {
         max_lines: match completion.max_lines {
@@ -247,7 +247,6 @@ fn complete_record(
     let own = own_style(&object, style).map_err(|reason| fields.error(reason))?;
     let prompt = left_to_right(fields.string("prompt")?, own);
     let generation = in_context::complete(&prompt, &limits);
-    drop_retrieved(&mut object);
     Ok(answered(object, &generation))
 }
 

@@ -1,7 +1,9 @@
 //! How prompts are completed, and what comes of it: by the embedded model or a server's.
 
-use std::path::PathBuf;
+use std::fmt;
+use std::path::{Path, PathBuf};
 
+use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
 use serde_json::{Value, json};
 
 use super::remote::Latency;
@@ -10,7 +12,7 @@ use crate::complete::server::{CompletionRequest, Sending};
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Result, named};
 use crate::store::artifact::Identity;
-use crate::store::jsonl::{Fields, Object};
+use crate::store::jsonl::{self, Fields, Object};
 use crate::text::lines::{Lines, strip};
 
 /// How prompts are completed.
@@ -166,12 +168,59 @@ pub struct Predictions {
     pub latencies: Vec<Latency>,
 }
 
-/// Retrieved windows and contexts stay with the prompt; they are most of a record.
-pub(super) fn drop_retrieved(record: &mut Object) {
-    if let Some(Value::Object(metadata)) = record.get_mut("metadata") {
-        for field in ["query_window", "top_k_context", "shown_context", "right_context", "query"] {
-            metadata.remove(field);
+/// Fields of a prompt's metadata that stay with the prompt: what was retrieved, which is most of a record.
+const RETRIEVED: [&str; 5] =
+    ["query_window", "top_k_context", "shown_context", "right_context", "query"];
+
+/// Parses a prompt's record without what was retrieved for it.
+///
+/// # Errors
+/// As for [`jsonl::parse`].
+pub(super) fn parse_prompt(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
+    let text = std::str::from_utf8(bytes).ok();
+    let mut object = match text.and_then(|text| serde_json::from_str::<Lean<false>>(text).ok()) {
+        Some(Lean(object)) => object,
+        None => jsonl::parse(path, line, bytes)?,
+    };
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+        RETRIEVED.iter().for_each(|field| drop(metadata.remove(*field)));
+    }
+    Ok(object)
+}
+
+/// An object in whose metadata (`true`: that is the metadata) the retrieved fields are null; making their values would take most of
+/// the time.
+struct Lean<const IS_METADATA: bool>(Object);
+
+impl<'de, const IS_METADATA: bool> Deserialize<'de> for Lean<IS_METADATA> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(LeanFields::<IS_METADATA>)
+    }
+}
+
+struct LeanFields<const IS_METADATA: bool>;
+
+impl<'de, const IS_METADATA: bool> Visitor<'de> for LeanFields<IS_METADATA> {
+    type Value = Lean<IS_METADATA>;
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
+        let mut object = Object::new();
+        while let Some(name) = fields.next_key::<String>()? {
+            let value = if IS_METADATA && RETRIEVED.contains(&&*name) {
+                fields.next_value::<IgnoredAny>()?;
+                Value::Null
+            } else if !IS_METADATA && name == "metadata" {
+                Value::Object(fields.next_value::<Lean<true>>()?.0)
+            } else {
+                fields.next_value()?
+            };
+            object.insert(name, value);
         }
+        Ok(Lean(object))
     }
 }
 
@@ -200,4 +249,39 @@ pub(super) fn record_line(mut object: Object, choices: Value) -> Vec<u8> {
     let mut line = serde_json::to_vec(&record).unwrap_or_default();
     line.push(b'\n');
     line
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_is_parsed_as_ever_but_for_what_was_retrieved() {
+        let plain = |line: usize, text: &str| -> Result<String, String> {
+            let mut object =
+                jsonl::parse(Path::new("p"), line, text.as_bytes()).map_err(|e| e.to_string())?;
+            if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+                RETRIEVED.iter().for_each(|field| drop(metadata.remove(*field)));
+            }
+            Ok(Value::from(object).to_string())
+        };
+        for text in [
+            r#"{"prompt": "p", "metadata": {"a": 1, "top_k_context": [{"x": "\ud800"}], "b": 2.50, "query": null, "c": {"query": 3}}, "query": "q"}"#,
+            "\u{feff}{\"metadata\": {\"query_window\": {\"context\": \"é\"}, \"z\": []}, \"prompt\": \"\"} \n",
+            r#"{"metadata": [1], "prompt": "lone \ud800"}"#,
+            r#"{"metadata": null}"#,
+            r#"{"metadata": {"shown_context": [}}"#,
+            r#"{"metadata": {"right_context": "x"}, "metadata": {"d": 1}}"#,
+            "[]",
+            "{",
+            "",
+        ] {
+            for line in [1, 2] {
+                let lean = parse_prompt(Path::new("p"), line, text.as_bytes());
+                let lean =
+                    lean.map(|object| Value::from(object).to_string()).map_err(|e| e.to_string());
+                assert_eq!(lean, plain(line, text), "{text}");
+            }
+        }
+    }
 }

@@ -72,6 +72,11 @@ impl OpenFragments {
         })
     }
 
+    /// Forgets all but the header; what is needed is read again.
+    pub(super) fn forget(&mut self) {
+        self.read = None;
+    }
+
     /// Reads the texts of the files that are named, or of all.
     fn read(
         &mut self,

@@ -17,6 +17,7 @@ mod layout;
 mod merge;
 mod plan;
 mod prompt;
+mod prompt_batches;
 mod prompt_lines;
 mod prompt_warnings;
 mod quality;

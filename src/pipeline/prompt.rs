@@ -1,5 +1,6 @@
 //! `prompt`: tasks + retrieval results → prompts (JSONL, in the order of the tasks), or the tasks with their cross-file context.
 
+use std::path::Path;
 use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
@@ -9,6 +10,7 @@ use super::contexts::{RightContexts, needs_contexts, open_needed_contexts};
 use super::experiment::{Experiment, PromptLayout};
 use super::fragments::OpenFragments;
 use super::plan::planned_digest;
+use super::prompt_batches::batches;
 use super::prompt_lines::{Line, Maker};
 use super::prompt_warnings::{warn_of_contexts, warn_of_others, warn_of_specials};
 use super::retrieved::{OnDisk, Retrieved};
@@ -22,6 +24,7 @@ use crate::repository::{Shard, parallel};
 use crate::retrieve::query::hole_lines;
 use crate::retrieve::{Align, Found, Mode, Query};
 use crate::store::artifact::{self, Header, Identity, LineSink, LineTotals};
+use crate::store::progress::Work;
 use crate::task::{Task, TaskSet};
 use crate::text::tokenize::P50k;
 
@@ -113,7 +116,20 @@ pub(super) fn for_each_prompts(
     header: &Header,
     take: &mut dyn FnMut(&[u8]) -> Result<()>,
 ) -> Result<()> {
-    let read = artifact::for_each_piece(&experiment.layout.prompts(mode), header, take);
+    for_each_prompts_at(&experiment.layout.prompts(mode), mode, header, take)
+}
+
+/// As [`for_each_prompts`], of prompts that lie there.
+///
+/// # Errors
+/// As there.
+pub(super) fn for_each_prompts_at(
+    path: &Path,
+    mode: Mode,
+    header: &Header,
+    take: &mut dyn FnMut(&[u8]) -> Result<()>,
+) -> Result<()> {
+    let read = artifact::for_each_piece(path, header, take);
     read.map_err(|error| made_again(error, &step(mode)))
 }
 
@@ -399,18 +415,63 @@ impl Sources {
         shared: &mut Shared,
         emit: Emit<'_>,
     ) -> Result<LineTotals> {
+        let tasks = experiment.tasks()?;
+        let batches = batches(tasks, self.parts.iter().map(|part| &*part.repository));
+        let own = |at: &usize| tasks.numbers_of(&self.parts[*at].repository).count();
+        let count = batches.iter().flatten().map(own).sum();
+        let work = experiment.work(&format!("prompts {} of", self.mode), "prompts", count);
+        let (mut totals, mut records) = ([(TOKENS, 0), (WITH_BLOCKS, 0), (WITHOUT_PROMPT, 0)], 0);
+        for batch in &batches {
+            self.build_some(experiment, shared, batch, &work, &mut |line| {
+                match &line {
+                    Ok(line) => {
+                        totals[0].1 += line.tokens;
+                        totals[1].1 += u64::from(line.has_cross_file);
+                        records += 1;
+                    }
+                    Err(_) => totals[2].1 += 1,
+                }
+                emit(line)
+            })?;
+            if batches.len() > 1 {
+                // All texts together may not fit into memory; another mode reads them again.
+                for &at in batch {
+                    shared.fragments[at].iter_mut().for_each(OpenFragments::forget);
+                }
+            }
+        }
+        let totals =
+            totals.into_iter().filter(|(name, total)| *name != WITHOUT_PROMPT || *total > 0);
+        Ok(LineTotals {
+            records,
+            totals: totals.map(|(name, total)| (name.to_owned(), total)).collect(),
+        })
+    }
+
+    /// Builds the prompts of some repositories' tasks.
+    fn build_some(
+        &mut self,
+        experiment: &Experiment,
+        shared: &mut Shared,
+        batch: &[usize],
+        work: &Work,
+        emit: Emit<'_>,
+    ) -> Result<()> {
         let Shared { fragments, blocks, own_tokens } = shared;
-        let parts = self.parts.iter_mut().zip(fragments);
-        let read =
-            parallel::map(parts, |(part, fragments)| part.read(experiment, fragments.as_mut()));
-        let read: Vec<ReadPart<'_>> = read.into_iter().collect::<Result<_>>()?;
+        let mode = self.mode;
+        let is_part = |at: usize| batch.binary_search(&at).is_ok();
+        let parts = self.parts.iter_mut().zip(fragments).enumerate();
+        let parts = parts.filter(|(at, _)| is_part(*at)).map(|(_, part)| part);
+        let read = parallel::map(parts, |(part, fragments)| {
+            let read = part.read(experiment, fragments.as_mut())?;
+            Ok((&*part.repository, read))
+        });
+        let read: Vec<(&str, ReadPart<'_>)> = read.into_iter().collect::<Result<_>>()?;
+        let blocks = blocks.iter_mut().enumerate().filter(|(at, _)| is_part(*at));
         let makers: Result<Vec<Maker<'_>>> = (read.iter().zip(blocks))
-            .map(|(read, blocks)| read.maker(experiment, self.mode, blocks))
+            .map(|((_, read), (_, blocks))| read.maker(experiment, mode, blocks))
             .collect();
-        let (makers, wanted) = (makers?, self.wanted(experiment, &read)?);
-        let mut totals = [(TOKENS, 0), (WITH_BLOCKS, 0), (WITHOUT_PROMPT, 0)];
-        let mut records = 0;
-        let work = experiment.work(&format!("prompts {} of", self.mode), "prompts", wanted.len());
+        let (makers, wanted) = (makers?, wanted(experiment, mode, &read)?);
         // So many lines at a time are in memory.
         for wanted in wanted.chunks(64 * rayon::current_num_threads()) {
             let line = |scratch: &mut Scratch, wanted: &Wanted<'_>| match &wanted.lost {
@@ -425,67 +486,46 @@ impl Sources {
             let lines = wanted.par_iter().map_init(Scratch::default, line);
             let lines: Vec<Result<Line>> = lines.collect();
             work.done(lines.len());
-            for line in lines {
-                match &line {
-                    Ok(line) => {
-                        totals[0].1 += line.tokens;
-                        totals[1].1 += u64::from(line.has_cross_file);
-                        records += 1;
-                    }
-                    Err(_) => totals[2].1 += 1,
-                }
-                emit(line)?;
-            }
+            lines.into_iter().try_for_each(&mut *emit)?;
         }
-        let totals =
-            totals.into_iter().filter(|(name, total)| *name != WITHOUT_PROMPT || *total > 0);
-        Ok(LineTotals {
-            records,
-            totals: totals.map(|(name, total)| (name.to_owned(), total)).collect(),
-        })
+        Ok(())
     }
+}
 
-    /// The prompts to make, in the order of the tasks, then of their samples.
-    fn wanted<'a>(
-        &self,
-        experiment: &'a Experiment,
-        read: &'a [ReadPart<'_>],
-    ) -> Result<Vec<Wanted<'a>>> {
-        let tasks = experiment.tasks()?;
-        let parts: FxHashMap<&str, usize> = (self.parts.iter().zip(0..))
-            .map(|(part, number)| (&*part.repository, number))
-            .collect();
-        let mut wanted = Vec::new();
+/// The prompts to make for tasks of these repositories, in the order of the tasks, then of their samples.
+fn wanted<'a>(
+    experiment: &'a Experiment,
+    mode: Mode,
+    read: &'a [(&str, ReadPart<'_>)],
+) -> Result<Vec<Wanted<'a>>> {
+    let tasks = experiment.tasks()?;
+    let mut wanted = Vec::new();
+    for (part, (repository, read)) in read.iter().enumerate() {
         let mut searched: FxHashSet<usize> = FxHashSet::default();
-        for (part, read) in read.iter().enumerate() {
-            let retrieved = read.retrieved.iter();
-            for found in retrieved.flat_map(|r| r.retrieval.found.iter().zip(&r.queries.queries)) {
-                let row = found.0.row as usize;
-                let index = tasks.tasks().binary_search_by_key(&row, |task| task.row);
-                let Ok(index) = index else { continue };
-                searched.insert(index);
-                wanted.push(Wanted {
-                    task: &tasks.tasks()[index],
-                    index,
-                    part,
-                    found: Some(found),
-                    lost: None,
-                });
-            }
+        let retrieved = read.retrieved.iter();
+        for found in retrieved.flat_map(|r| r.retrieval.found.iter().zip(&r.queries.queries)) {
+            let row = found.0.row as usize;
+            let index = tasks.tasks().binary_search_by_key(&row, |task| task.row);
+            let Ok(index) = index else { continue };
+            searched.insert(index);
+            wanted.push(Wanted {
+                task: &tasks.tasks()[index],
+                index,
+                part,
+                found: Some(found),
+                lost: None,
+            });
         }
-        for (index, task) in tasks.tasks().iter().enumerate() {
-            let Some(&part) = parts.get(&*task.repository).filter(|_| !searched.contains(&index))
-            else {
-                continue;
-            };
+        for index in tasks.numbers_of(repository).filter(|index| !searched.contains(index)) {
+            let task = &tasks.tasks()[index];
             let lost = match &experiment.prompts.layout {
                 // The tasks without a hole were reported when queries were made; without retrieval there are none to make.
-                PromptLayout::RepoCoder if self.mode.retrieves() => continue,
+                PromptLayout::RepoCoder if mode.retrieves() => continue,
                 // Chunks keep no blank lines, by which holes are numbered.
                 PromptLayout::RepoCoder if experiment.layout.cut.is_windows() => {
-                    read[part].fragments.and_then(|fragments| hole_lines(task, fragments).err())
+                    read.fragments.and_then(|fragments| hole_lines(task, fragments).err())
                 }
-                PromptLayout::Style(_) if self.mode.retrieves() => Some(
+                PromptLayout::Style(_) if mode.retrieves() => Some(
                     "nothing was searched for on its behalf, as the stage `window` reported, so it has no prompt".into(),
                 ),
                 // Data that is only added to loses no task of its repository.
@@ -493,10 +533,10 @@ impl Sources {
             };
             wanted.push(Wanted { task, index, part, found: None, lost });
         }
-        let sample = |wanted: &Wanted<'_>| wanted.found.map_or(0, |(found, _)| found.sample);
-        wanted.sort_by_key(|wanted| (wanted.index, sample(wanted)));
-        Ok(wanted)
     }
+    let sample = |wanted: &Wanted<'_>| wanted.found.map_or(0, |(found, _)| found.sample);
+    wanted.sort_by_key(|wanted| (wanted.index, sample(wanted)));
+    Ok(wanted)
 }
 
 /// Counts tokens of blocks.

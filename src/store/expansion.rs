@@ -1,8 +1,8 @@
 //! A bound on what compressed input may expand to: a file of some kilobytes must not fill the memory or the disk.
 
-use std::cell::Cell;
 use std::io::{self, Read};
-use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Times its compressed size that an input may expand to; source text and its records stay below a hundred.
 const MOST_TIMES: u64 = 500;
@@ -12,21 +12,21 @@ const ALWAYS: u64 = 64 << 20;
 /// Input that counts the bytes read of it.
 pub(super) struct Metered<R> {
     input: R,
-    bytes: Rc<Cell<u64>>,
+    bytes: Arc<AtomicU64>,
 }
 
 impl<R: Read> Metered<R> {
     /// The input, and its count.
-    pub(super) fn new(input: R) -> (Self, Rc<Cell<u64>>) {
-        let bytes = Rc::new(Cell::new(0));
-        (Self { input, bytes: Rc::clone(&bytes) }, bytes)
+    pub(super) fn new(input: R) -> (Self, Arc<AtomicU64>) {
+        let bytes = Arc::new(AtomicU64::new(0));
+        (Self { input, bytes: Arc::clone(&bytes) }, bytes)
     }
 }
 
 impl<R: Read> Read for Metered<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.input.read(buffer)?;
-        self.bytes.set(self.bytes.get() + read as u64);
+        self.bytes.fetch_add(read as u64, Ordering::Relaxed);
         Ok(read)
     }
 }
@@ -34,13 +34,13 @@ impl<R: Read> Read for Metered<R> {
 /// Output of a decoder, which fails where it grows out of all proportion to the bytes read.
 pub(super) struct Expanding<R> {
     decoder: R,
-    compressed: Rc<Cell<u64>>,
+    compressed: Arc<AtomicU64>,
     bytes: u64,
 }
 
 impl<R: Read> Expanding<R> {
     /// The output of a decoder whose input has this count.
-    pub(super) fn new(decoder: R, compressed: Rc<Cell<u64>>) -> Self {
+    pub(super) fn new(decoder: R, compressed: Arc<AtomicU64>) -> Self {
         Self { decoder, compressed, bytes: 0 }
     }
 }
@@ -49,7 +49,9 @@ impl<R: Read> Read for Expanding<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let read = self.decoder.read(buffer)?;
         self.bytes += read as u64;
-        if self.bytes > ALWAYS.max(self.compressed.get().saturating_mul(MOST_TIMES)) {
+        if self.bytes
+            > ALWAYS.max(self.compressed.load(Ordering::Relaxed).saturating_mul(MOST_TIMES))
+        {
             return Err(io::Error::other(format!(
                 "it expands to more than {MOST_TIMES} times its size, as no text does; decompress it yourself if you trust it"
             )));

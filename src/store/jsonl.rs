@@ -20,8 +20,8 @@ pub type Object = Map<String, Value>;
 /// # Errors
 /// The file cannot be opened, its compressed data cannot be read, it has another form that is known not to be text, or it is
 /// not what the manifest beside it is of.
-pub fn open(path: &Path) -> Result<Box<dyn BufRead>> {
-    let raw: Box<dyn Read> = if path == Path::new("-") {
+pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>> {
+    let raw: Box<dyn Read + Send> = if path == Path::new("-") {
         let work = Work::begin("reading standard input", "bytes");
         Box::new(Counted::new(io::stdin(), work))
     } else {

@@ -599,6 +599,42 @@ fn a_batch_of_a_file_of_prompts() {
     );
 }
 
+/// Prompts are read again where they are asked for and where answers are written beside them.
+#[test]
+fn prompts_that_change_meanwhile_get_no_others_answers() {
+    let place = Place::empty();
+    let prompt =
+        |name: &str| json!({"prompt": format!("{name} = "), "metadata": {"task_id": name}});
+    let both = crate::support::jsonl(&[prompt("a"), prompt("b")]);
+    place.write("prompts.jsonl", &both);
+    let file = place.path("prompts.jsonl");
+    let other = crate::support::jsonl(&[prompt("b"), prompt("a")]);
+    let (url, seen) = server(move |request| {
+        std::fs::write(&file, &other).unwrap();
+        completion(if request.prompt().contains('a') { "1" } else { "2" })
+    });
+    let flags = ["complete", "--prompts", "prompts.jsonl", "--endpoint", &url, "--model", "tiny"];
+    let flags =
+        [&flags[..], &["--until", "tokens", "--concurrency", "1", "-o", "out.jsonl"]].concat();
+    place.run(&flags).failed().says(&["prompts.jsonl", "was changed while", "the same command"]);
+    assert!(!place.path("out.jsonl").exists());
+    // What was answered stays, each for its own prompt.
+    place.run(&flags).done();
+    let texts: Vec<Value> = place
+        .records("out.jsonl")
+        .iter()
+        .map(|record| json!([record["metadata"]["task_id"], record["choices"][0]["text"]]))
+        .collect();
+    assert_eq!(texts, [json!(["b", "2"]), json!(["a", "1"])]);
+    assert_eq!(seen.lock().unwrap().len(), 2);
+    // A pipe is read once.
+    let line =
+        format!("cat prompts.jsonl | repoformer {} --prompts - -o piped.jsonl", flags.join(" "));
+    let line = line.replace(" --prompts prompts.jsonl", "").replace(" -o out.jsonl", "");
+    place.shell(&line).done();
+    assert_eq!(place.records("piped.jsonl"), place.records("out.jsonl"));
+}
+
 /// An answer of one token, special to the model, with its probability.
 fn next_token(id: u64, logprob: f64) -> Answer {
     let token = json!({"id": id, "token": "", "logprob": logprob});

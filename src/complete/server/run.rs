@@ -1,6 +1,5 @@
 //! Running many requests to one server.
 
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
@@ -70,21 +69,29 @@ pub fn unanswered(keys: &[String], journal: Option<&Journal>, retry_failed: bool
     open
 }
 
-/// Sends these requests on several connections: `ask` is called with the index of each, from several threads. The failure of
-/// a single request is recorded; a failure of the server is not, so that the next run repeats the request.
+/// Sends these requests on several connections: `prepare` is called with the index of each, in their order, and `ask` with what
+/// it returned, from several threads. The failure of a single request is recorded; a failure of the server is not, so that the
+/// next run repeats the request.
 ///
 /// # Errors
 /// The journal cannot be written, several consecutive requests fail, or all must fail; answers so far are recorded.
-pub fn run(
+pub fn run<R>(
     keys: &[String],
     open: Vec<usize>,
     connections: usize,
     journal: &mut Journal,
     work: &Work,
-    ask: &(dyn Fn(usize) -> Result<Answer> + Sync),
+    prepare: &mut (dyn FnMut(usize) -> Result<R> + Send),
+    ask: &(dyn Fn(R) -> Result<Answer> + Sync),
 ) -> Result<Failures> {
-    let next = AtomicUsize::new(0);
     let at_once = connections.clamp(1, open.len().max(1));
+    let next = Mutex::new((open.into_iter(), prepare));
+    let next = || {
+        let mut next = next.lock().unwrap_or_else(PoisonError::into_inner);
+        let (open, prepare) = &mut *next;
+        let place = open.next()?;
+        Some((place, prepare(place)))
+    };
     let state = Mutex::new(State {
         journal,
         at_once,
@@ -100,11 +107,11 @@ pub fn run(
     });
     let lock = || state.lock().unwrap_or_else(PoisonError::into_inner);
     let ask_all = || {
-        while let Some(&place) = open.get(next.fetch_add(1, Ordering::Relaxed)) {
+        while let Some((place, request)) = next() {
             if lock().end.is_some() {
                 return;
             }
-            let answer = ask(place);
+            let answer = request.and_then(ask);
             let mut state = lock();
             // Nothing more is written after an error.
             if state.is_unwritable {

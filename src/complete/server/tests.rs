@@ -53,7 +53,8 @@ fn ask_again(
     let ask = |place: usize| completer.ask(asking, prompts[place], None);
     let open = unanswered(&keys, Some(&journal), retry_failed);
     let asked = open.len();
-    let failures = run(&keys, open, 3, &mut journal, &Work::begin("ask", "prompts"), &ask)?;
+    let work = Work::begin("ask", "prompts");
+    let failures = run(&keys, open, 3, &mut journal, &work, &mut Ok, &ask)?;
     let entry = |key: &String| {
         let (key, error) = (key.clone(), failures.get(key).cloned());
         Ok(journal.get(&key)?.unwrap_or(Entry {

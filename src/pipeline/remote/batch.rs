@@ -46,7 +46,7 @@ pub struct BatchRead {
 pub fn write_batch(prompts: &[PromptText], completion: &Completion) -> Result<BatchWritten> {
     let server = server(completion)?;
     let mut written = BatchWritten::default();
-    let requests = requests(server, prompts, completion, &mut written.problems);
+    let requests = requests(server, prompts, completion, &mut written.problems)?;
     let journal = Journal::open(&server.journal)?;
     // An answer that a server streamed, and that ends after the target's lines, is one as well.
     let keys: Vec<String> =
@@ -77,7 +77,7 @@ pub fn read_batch(
 ) -> Result<BatchRead> {
     let server = server(completion)?;
     let mut read = BatchRead::default();
-    let requests = requests(server, prompts, completion, &mut Vec::new());
+    let requests = requests(server, prompts, completion, &mut Vec::new())?;
     let by_digits: FxHashMap<&str, &Request> =
         requests.iter().map(|request| (digits(&request.key), request)).collect();
     let mut journal = Journal::open(&server.journal)?;
@@ -121,10 +121,11 @@ fn requests(
     prompts: &[PromptText],
     completion: &Completion,
     problems: &mut Vec<Error>,
-) -> Vec<Request> {
+) -> Result<Vec<Request>> {
     let mut requests = Vec::new();
-    for PromptText { path, mode, text } in prompts {
-        for record in server.records(path, text, completion, problems) {
+    for prompts in prompts {
+        let mode = prompts.mode();
+        for record in server.records(prompts, completion, problems)? {
             let key = record.whole_key();
             let number = |name: &str| record.number(name).map(|number| number as usize);
             let row = number("row").unwrap_or(record.line - 1);
@@ -134,7 +135,7 @@ fn requests(
             requests.push(Request { key, id, record });
         }
     }
-    requests
+    Ok(requests)
 }
 
 fn digits(key: &str) -> &str {

@@ -13,18 +13,19 @@ pub(super) use latency::{
 };
 pub use probability::{TokenQuestion, cached_probabilities, probabilities};
 pub use record::PromptText;
-use record::Record;
+use record::{Ahead, Askable, Record, changed};
 
 use std::path::Path;
 
 use super::completion::{Asked, Completion, EmitLine, Predictions, Server};
 use super::experiment::Experiment;
 use super::plan::{Foreseen, Verdict};
+use super::prompt::require_prompts;
 use super::stage::remove;
 use crate::complete::server::{Answer, Completer, Entry, Failures, Journal, run, unanswered};
 use crate::error::{Error, Result};
 use crate::retrieve::Mode;
-use crate::store::artifact::{self, header_path};
+use crate::store::artifact::{self, Header, header_path};
 use crate::store::progress::Work;
 
 /// How far prompts are answered.
@@ -46,11 +47,9 @@ impl Known {
 impl Server {
     /// How far these prompts are answered.
     fn known(&self, prompts: &PromptText, completion: &Completion) -> Result<Known> {
-        let PromptText { path, text, .. } = prompts;
-        let records = self.records(path, text, completion, &mut Vec::new());
         let journal = self.journal.exists().then(|| Journal::read(&self.journal)).transpose()?;
         let journal = journal.as_ref();
-        let keys = self.keys(&records, journal);
+        let Askable { keys, .. } = self.askable(prompts, completion, journal, &mut Vec::new())?;
         let is_answered = |key: &&String| journal.is_some_and(|journal| journal.has_answer(key));
         let requests = self
             .asked
@@ -60,9 +59,9 @@ impl Server {
     }
 
     /// How many predictions there are, where some prompts have none.
-    fn partial(&self, prompts: &PromptText, path: &Path) -> Option<u64> {
+    fn partial(&self, prompts: &Header, path: &Path) -> Option<u64> {
         let header = artifact::read_jsonl_header(path).ok()?;
-        Some(header.records).filter(|records| *records < prompts.records() as u64)
+        Some(header.records).filter(|records| *records < prompts.records)
     }
 
     /// Requests that completing a mode's prompts would take.
@@ -76,10 +75,10 @@ impl Server {
         if experiment.is_planned(&experiment.layout.prompts(mode)) {
             return Ok(Foreseen::default());
         }
-        let prompts = PromptText::of_mode(experiment, mode)?;
-        let known = self.known(&prompts, completion)?;
-        let there = self.partial(&prompts, path).filter(|there| known.has_more_than(*there));
-        let prompts = prompts.records() as u64;
+        let header = require_prompts(experiment, mode)?;
+        let (there, prompts) = (self.partial(&header, path), header.records);
+        let known = self.known(&PromptText::of_header(experiment, mode, header), completion)?;
+        let there = there.filter(|there| known.has_more_than(*there));
         let incomplete = there.map(|there| Verdict::Incomplete { there, prompts });
         Ok(Foreseen { incomplete, requests: known.requests })
     }
@@ -90,16 +89,23 @@ impl Server {
         prompts: &PromptText,
         completion: &Completion,
     ) -> Result<Vec<Error>> {
-        let PromptText { path, text, .. } = prompts;
-        let mut problems = Vec::new();
-        let records = self.records(path, text, completion, &mut problems);
+        let (mut problems, mut failed) = (Vec::new(), Vec::new());
         let (journal, failures) = (Journal::open(&self.journal)?, Failures::default());
-        let keys = self.keys(&records, Some(&journal));
-        for (record, key) in records.iter().zip(&keys) {
-            if let Some(reason) = self.entry(&journal, &failures, key)?.error {
-                problems.push(record.failed(path, &reason));
+        self.for_each_record(prompts, completion, &mut |record| {
+            let record = match record {
+                Ok(record) => record,
+                Err(problem) => {
+                    problems.push(problem);
+                    return Ok(());
+                }
+            };
+            let key = self.key(&record, Some(&journal));
+            if let Some(reason) = self.entry(&journal, &failures, &key)?.error {
+                failed.push(record.failed(&prompts.path, &reason));
             }
-        }
+            Ok(())
+        })?;
+        problems.append(&mut failed);
         Ok(problems)
     }
 
@@ -115,46 +121,51 @@ impl Server {
         if !header.exists() {
             return Ok(());
         }
-        let prompts = PromptText::of_mode(experiment, mode)?;
+        let prompts = require_prompts(experiment, mode)?;
         let Some(there) = self.partial(&prompts, path) else {
             return Ok(());
         };
+        let prompts = PromptText::of_header(experiment, mode, prompts);
         if !self.known(&prompts, completion)?.has_more_than(there) {
             return Ok(());
         }
         remove(&[path, &header])
     }
 
-    /// Completes every prompt.
+    /// Completes every prompt. They are read three times: for what is to be asked, to ask it, and to write the answers beside them.
     ///
     /// # Errors
-    /// The journal cannot be written, the server answers nothing, or an error of `emit`.
+    /// The prompts cannot be read or are others in the end, the journal cannot be written, the server answers nothing, or an error
+    /// of `emit`.
     pub(super) fn complete(
         &self,
-        prompts: PromptText,
+        prompts: &PromptText,
         completion: &Completion,
         emit: &mut EmitLine<'_>,
     ) -> Result<Predictions> {
-        let PromptText { path, text, .. } = prompts;
-        let path = path.as_path();
+        let path = prompts.path.as_path();
         let mut predictions = Predictions::default();
-        let records = self.records(path, &text, completion, &mut predictions.problems);
-        // Most of it is what was retrieved, and a server may take hours.
-        drop(text);
         let journal = Journal::open(&self.journal)?;
-        let keys = self.keys(&records, Some(&journal));
+        let askable =
+            self.askable(prompts, completion, Some(&journal), &mut predictions.problems)?;
         let completer = self.asked.as_ref().map(|asked| Completer::new(&asked.endpoint));
-        let ask = |place: usize| match &completer {
+        let ask = |record: Record| match &completer {
             Some(completer) => {
-                let record = &records[place];
                 let is_enough = record.is_enough();
                 let is_enough = is_enough.as_ref().map(|enough| enough as &dyn Fn(&str) -> bool);
                 completer.ask(&record.asking, record.prompt(), is_enough)
             }
             None => Ok(Answer::default()),
         };
-        let (journal, failures) = self.answered("complete", path, journal, &keys, &ask)?;
-        for (record, key) in records.into_iter().zip(&keys) {
+        let mut ahead = Ahead::new(self, prompts, completion, &askable);
+        let mut prepare = |place| ahead.record(place);
+        let (journal, failures) =
+            self.answered("complete", path, journal, &askable.keys, &mut prepare, &ask)?;
+        let mut keys = askable.keys.iter();
+        self.for_each_record(prompts, completion, &mut |record| {
+            // Why others cannot be asked for is told already.
+            let Ok(record) = record else { return Ok(()) };
+            let key = keys.next().filter(|key| record.has_key(key)).ok_or_else(|| changed(path))?;
             let entry = self.entry(&journal, &failures, key)?;
             match &entry.error {
                 Some(reason) => predictions.problems.push(record.failed(path, reason)),
@@ -164,18 +175,23 @@ impl Server {
                     predictions.records += 1;
                 }
             }
+            Ok(())
+        })?;
+        match keys.next() {
+            None => Ok(predictions),
+            Some(_) => Err(changed(path)),
         }
-        Ok(predictions)
     }
 
     /// The journal, once all requests are answered that can be, and why others could not.
-    fn answered(
+    fn answered<R>(
         &self,
         verb: &str,
         prompts: &Path,
         mut journal: Journal,
         keys: &[String],
-        ask: &(dyn Fn(usize) -> Result<Answer> + Sync),
+        prepare: &mut (dyn FnMut(usize) -> Result<R> + Send),
+        ask: &(dyn Fn(R) -> Result<Answer> + Sync),
     ) -> Result<(Journal, Failures)> {
         let Some(Asked { endpoint, sending }) = &self.asked else {
             return Ok((journal, Failures::default()));
@@ -189,7 +205,7 @@ impl Server {
         }
         endpoint.greet()?;
         let connections = sending.connections;
-        let failures = run(keys, open, connections, &mut journal, &work, ask)?;
+        let failures = run(keys, open, connections, &mut journal, &work, prepare, ask)?;
         Ok((journal, failures))
     }
 
@@ -198,9 +214,26 @@ impl Server {
         record.key(journal, self.asked.as_ref().map(|asked| asked.sending))
     }
 
-    /// Keys of the requests for these records.
-    fn keys(&self, records: &[Record], journal: Option<&Journal>) -> Vec<String> {
-        records.iter().map(|record| self.key(record, journal)).collect()
+    /// The records that can be asked for.
+    fn askable(
+        &self,
+        prompts: &PromptText,
+        completion: &Completion,
+        journal: Option<&Journal>,
+        problems: &mut Vec<Error>,
+    ) -> Result<Askable> {
+        let mut askable = Askable::default();
+        self.for_each_record(prompts, completion, &mut |record| {
+            match record {
+                Ok(record) => {
+                    askable.lines.push(record.line);
+                    askable.keys.push(self.key(&record, journal));
+                }
+                Err(problem) => problems.push(problem),
+            }
+            Ok(())
+        })?;
+        Ok(askable)
     }
 
     /// The journal's entry for a request; the reason of a failure ends with what to do.

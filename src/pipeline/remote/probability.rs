@@ -74,7 +74,7 @@ pub fn probabilities(
     question: &TokenQuestion,
     emit: &mut EmitLine<'_>,
 ) -> Result<Predictions> {
-    let PromptText { path, text, .. } = prompts;
+    let path = prompts.path.as_path();
     completion.check()?;
     let Some(server) = &completion.server else {
         return Err(Error::Parameter {
@@ -84,7 +84,7 @@ pub fn probabilities(
     };
     let token = question.token(server, &completion.model)?;
     let mut predictions = Predictions::default();
-    let records = server.records(path, text, completion, &mut predictions.problems);
+    let records = server.records(prompts, completion, &mut predictions.problems)?;
     let cut: Vec<String> = records.iter().map(|record| question.prompt(record.prompt())).collect();
     let keys: Vec<String> =
         cut.iter().map(|prompt| Prober::key(&completion.model, &token, prompt)).collect();
@@ -95,7 +95,8 @@ pub fn probabilities(
         None => Ok(Answer::default()),
     };
     let journal = Journal::open(&server.journal)?;
-    let (journal, failures) = server.answered("probabilities", path, journal, &keys, &ask)?;
+    let (journal, failures) =
+        server.answered("probabilities", path, journal, &keys, &mut Ok, &ask)?;
     for (record, key) in records.into_iter().zip(&keys) {
         let entry = server.entry(&journal, &failures, key)?;
         let tokens = entry.samples.first().map_or(&[][..], |sample| &sample.tokens);
@@ -157,7 +158,7 @@ pub fn cached_probabilities(
         remove(&[&path, &header_path(&path)])?;
     }
     report.ensure_jsonl(path.clone(), &identity, |report, sink| {
-        let prompts = PromptText::of_header(experiment, mode, &prompts)?;
+        let prompts = PromptText::of_header(experiment, mode, prompts.clone());
         let found = probabilities(&prompts, completion, question, &mut |line| sink.write(line))?;
         latency::keep_decisions(experiment, mode, &completion.model, &found.latencies)?;
         report.problems.extend(found.problems);

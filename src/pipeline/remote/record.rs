@@ -1,34 +1,44 @@
 //! Prompts' records on their way to a server, and back with its answers.
 
+use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
 use super::super::completion::{
-    Completion, Server, Until, drop_retrieved, record_line, target_lines,
+    Completion, Server, Until, parse_prompt, record_line, target_lines,
 };
 use super::super::experiment::Experiment;
-use super::super::prompt::{for_each_prompts, require_prompts};
+use super::super::prompt::{for_each_prompts_at, require_prompts};
 use super::latency::Latency;
 use crate::complete::server::{CompletionRequest, Confidence, Entry, Journal, Sending, entropy};
 use crate::error::{Error, Result};
 use crate::evaluate::postprocess::{Hole, Recipe};
 use crate::prompt::style::stops_of;
+use crate::repository::parallel;
 use crate::retrieve::Mode;
-use crate::store::artifact::{Header, digest_parts};
+use crate::store::artifact::{self, Header, digest_parts};
 use crate::store::jsonl::{self, Fields, Object};
 use crate::text::language::Language;
 use crate::text::lines::strip;
 
-/// Prompts to complete.
+/// Prompts to complete, read where they lie as often as they are needed: a data set's together are larger than memory should be.
 #[derive(Debug, Clone)]
 pub struct PromptText {
     /// Where they lie.
     pub(super) path: PathBuf,
-    /// The mode that they are of, where they are the cache's.
-    pub(super) mode: Option<Mode>,
-    /// A record a line.
-    pub(super) text: Vec<u8>,
+    held: Held,
+}
+
+/// Where the records are.
+#[derive(Debug, Clone)]
+enum Held {
+    /// In the cache: those of a mode, with this header.
+    Cached(Mode, Box<Header>),
+    /// In a file.
+    File,
+    /// Here: standard input and pipes are read once.
+    Here(Vec<u8>),
 }
 
 impl PromptText {
@@ -37,38 +47,121 @@ impl PromptText {
     /// # Errors
     /// It cannot be read.
     pub fn of_file(path: &Path) -> Result<Self> {
-        Ok(Self { path: path.to_owned(), mode: None, text: jsonl::read(path)? })
+        let held = if path.is_file() { Held::File } else { Held::Here(jsonl::read(path)?) };
+        Ok(Self { path: path.to_owned(), held })
     }
 
     /// The cached ones of a mode.
     ///
     /// # Errors
-    /// They are missing, damaged, or were made otherwise.
+    /// They are missing, cut off, or were made otherwise.
     pub fn of_mode(experiment: &Experiment, mode: Mode) -> Result<Self> {
-        Self::of_header(experiment, mode, &require_prompts(experiment, mode)?)
+        Ok(Self::of_header(experiment, mode, require_prompts(experiment, mode)?))
     }
 
     /// Those of a mode that this header is of.
-    ///
-    /// # Errors
-    /// They are damaged, or others by now.
     pub(in crate::pipeline) fn of_header(
         experiment: &Experiment,
         mode: Mode,
-        header: &Header,
-    ) -> Result<Self> {
-        let mut text = Vec::new();
-        for_each_prompts(experiment, mode, header, &mut |piece| {
-            text.extend_from_slice(piece);
-            Ok(())
-        })?;
-        Ok(Self { path: experiment.layout.prompts(mode), mode: Some(mode), text })
+        header: Header,
+    ) -> Self {
+        let path = experiment.layout.prompts(mode);
+        Self { path, held: Held::Cached(mode, Box::new(header)) }
     }
 
-    /// How many there are.
-    pub fn records(&self) -> usize {
-        jsonl::records(&self.text).count()
+    /// The mode that they are of, where they are the cache's.
+    pub(super) fn mode(&self) -> Option<Mode> {
+        match self.held {
+            Held::Cached(mode, _) => Some(mode),
+            Held::File | Held::Here(_) => None,
+        }
     }
+
+    /// Calls `take` with whole lines, some megabytes at a time. That cached ones are undamaged is known at the end.
+    ///
+    /// # Errors
+    /// They cannot be read, are damaged, or are others by now; or an error of `take`.
+    fn for_each_piece(&self, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        match &self.held {
+            Held::Cached(mode, header) => for_each_prompts_at(&self.path, *mode, header, take),
+            Held::File => artifact::whole_lines(&self.path, jsonl::open(&self.path)?, take),
+            Held::Here(text) => take(text),
+        }
+    }
+
+    /// All lines, from the first.
+    fn lines(&self) -> Result<Box<dyn BufRead + Send + '_>> {
+        match &self.held {
+            Held::Here(text) => Ok(Box::new(&text[..])),
+            Held::Cached(..) | Held::File => Ok(jsonl::open(&self.path)?),
+        }
+    }
+}
+
+/// Records of some prompts, each read when it is asked for.
+pub(super) struct Ahead<'a> {
+    server: &'a Server,
+    prompts: &'a PromptText,
+    completion: &'a Completion,
+    /// Line of each record that can be asked for.
+    lines: &'a [usize],
+    keys: &'a [String],
+    input: Option<Box<dyn BufRead + Send + 'a>>,
+    /// Number of the line that was read last, and the line.
+    last: usize,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Ahead<'a> {
+    pub(super) fn new(
+        server: &'a Server,
+        prompts: &'a PromptText,
+        completion: &'a Completion,
+        Askable { lines, keys }: &'a Askable,
+    ) -> Self {
+        Self { server, prompts, completion, lines, keys, input: None, last: 0, bytes: Vec::new() }
+    }
+
+    /// The record at an index of those that can be asked for; fastest in their order.
+    ///
+    /// # Errors
+    /// It cannot be read, or is another by now.
+    pub(super) fn record(&mut self, place: usize) -> Result<Record> {
+        let (path, line) = (self.prompts.path.as_path(), self.lines[place]);
+        let mut input = match self.input.take().filter(|_| self.last < line) {
+            Some(input) => input,
+            None => {
+                self.last = 0;
+                self.prompts.lines()?
+            }
+        };
+        while self.last < line {
+            self.bytes.clear();
+            let read = input.read_until(b'\n', &mut self.bytes);
+            self.last += 1;
+            if read.map_err(|e| Error::reading(path, "read this file", e))? == 0 {
+                return Err(changed(path));
+            }
+        }
+        self.input = Some(input);
+        let record = self.server.record(path, line, &self.bytes, self.completion)?;
+        record.has_key(&self.keys[place]).then_some(record).ok_or_else(|| changed(path))
+    }
+}
+
+/// Records that can be asked for.
+#[derive(Default)]
+pub(super) struct Askable {
+    /// Line of each.
+    pub(super) lines: Vec<usize>,
+    /// Key of the request for each.
+    pub(super) keys: Vec<String>,
+}
+
+/// The error for prompts that are no longer those that were asked for.
+pub(super) fn changed(path: &Path) -> Error {
+    let reason = "was changed while its prompts were being completed";
+    Error::artifact(path, reason, "the same command goes on with the prompts that are there now")
 }
 
 /// A prompt's record on its way.
@@ -92,6 +185,12 @@ impl Record {
         self.asking.key(self.prompt())
     }
 
+    /// Whether a [key](Self::key) is of this record, whatever has been answered.
+    pub(super) fn has_key(&self, key: &str) -> bool {
+        let whole = self.whole_key();
+        whole == key || self.lines.is_some_and(|lines| ended_key(&whole, lines) == key)
+    }
+
     /// Key of the request whose answer is used, or that is to be sent: that which ends after the lines, unless the journal has the
     /// answer for all tokens, or knows no more than that this one failed. `None` for `sending`: to be sent in a batch, which
     /// does not stream.
@@ -100,7 +199,7 @@ impl Record {
         let Some(lines) = self.lines else {
             return whole;
         };
-        let ended = digest_parts(["until lines 1", &whole, &lines.to_string()]);
+        let ended = ended_key(&whole, lines);
         let has_answer = |key: &str| journal.is_some_and(|journal| journal.has_answer(key));
         let is_failed = |Sending { retry_failed, .. }: Sending| {
             journal.is_some_and(|journal| !journal.is_open(&whole, retry_failed))
@@ -221,23 +320,51 @@ impl Record {
     }
 }
 
+/// Key of a request that ends after so many lines, of that for all tokens.
+fn ended_key(whole: &str, lines: usize) -> String {
+    digest_parts(["until lines 1", whole, &lines.to_string()])
+}
+
 impl Server {
-    /// The records of a text that can be asked for.
+    /// The records that can be asked for, all at once.
+    ///
+    /// # Errors
+    /// As for [`Self::for_each_record`].
     pub(super) fn records(
         &self,
-        path: &Path,
-        text: &[u8],
+        prompts: &PromptText,
         completion: &Completion,
         problems: &mut Vec<Error>,
-    ) -> Vec<Record> {
+    ) -> Result<Vec<Record>> {
         let mut records = Vec::new();
-        for (at, bytes) in jsonl::records(text) {
-            match self.record(path, at.line, bytes, completion) {
+        self.for_each_record(prompts, completion, &mut |record| {
+            match record {
                 Ok(record) => records.push(record),
                 Err(problem) => problems.push(problem),
             }
-        }
-        records
+            Ok(())
+        })?;
+        Ok(records)
+    }
+
+    /// Calls `take` with each record in its order, or why it cannot be asked for.
+    ///
+    /// # Errors
+    /// The prompts cannot be read, are damaged, or are others by now; or an error of `take`.
+    pub(super) fn for_each_record(
+        &self,
+        prompts: &PromptText,
+        completion: &Completion,
+        take: &mut dyn FnMut(Result<Record>) -> Result<()>,
+    ) -> Result<()> {
+        let mut before = 0;
+        prompts.for_each_piece(&mut |piece| {
+            let records = parallel::map(jsonl::records(piece), |(at, bytes)| {
+                self.record(&prompts.path, before + at.line, bytes, completion)
+            });
+            before += memchr::memchr_iter(b'\n', piece).count();
+            records.into_iter().try_for_each(&mut *take)
+        })
     }
 
     fn record(
@@ -247,8 +374,7 @@ impl Server {
         bytes: &[u8],
         completion: &Completion,
     ) -> Result<Record> {
-        let mut object = jsonl::parse(path, line, bytes)?;
-        drop_retrieved(&mut object);
+        let object = parse_prompt(path, line, bytes)?;
         let fields = Fields::new(path, line, "", &object);
         fields.string("prompt")?;
         let metadata = object.get("metadata").and_then(Value::as_object);

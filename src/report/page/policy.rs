@@ -21,7 +21,7 @@ const STYLE: &str = "MA8hq/P0NL2uZ9AXVebT4XoKQoOI0BOwTZxJJysUpZU=";
 /// SHA-256 of the style sheet of a page without tasks.
 const PLAIN_STYLE: &str = "ASzOl0y2/BK27SfW6aVroIUCLdgrihNZsPD+D+iG5Nc=";
 /// SHA-256 of the script.
-const SCRIPT: &str = "JRRV0IC+L5xSP2S0lnnXtbBMAFn5vTaOEZD40du2ots=";
+const SCRIPT: &str = "qkfMW+SfbfYlC91KYEQbidMZVCQiJPMLlPu1eQ5dd9A=";
 
 /// Content of the `<style>` of a page with tasks.
 pub(super) fn style() -> String {

@@ -59,12 +59,12 @@ fn five_thousand_tasks_of_four_systems() {
     browser.assert_quiet();
 }
 
-/// The goal: whoever opens 50,000 tasks sees the list, and can work with it, within two seconds. `OPENING=10` opens it ten times.
+/// The goal: whoever opens 100,000 tasks sees the list, and can work with it, within a second: it is there before the page is read to its end. `OPENING=10` opens it ten times.
 #[test]
 #[ignore = "needs Chromium"]
 #[allow(clippy::print_stdout)] // a measurement
-fn fifty_thousand_tasks_open_within_two_seconds() {
-    let report = sample::report(50_000, 2);
+fn a_hundred_thousand_tasks_open_within_a_second() {
+    let report = sample::report(100_000, 2);
     let page = report.page();
     println!("page: {:.1} MB", page.len() as f64 / 1e6);
     let times = std::env::var("OPENING").ok().and_then(|times| times.parse().ok()).unwrap_or(3);
@@ -73,7 +73,7 @@ fn fifty_thousand_tasks_open_within_two_seconds() {
     let mut ready: Vec<f64> = (0..times)
         .map(|_| {
             browser.open(&page, "");
-            assert_eq!(shown(&mut browser), "50,000 tasks");
+            assert_eq!(shown(&mut browser), "100,000 tasks");
             assert!(browser.number("document.querySelectorAll('.row').length") > 5.0);
             browser.number("window.reportReady")
         })
@@ -83,6 +83,6 @@ fn fifty_thousand_tasks_open_within_two_seconds() {
         browser.number("performance.getEntriesByName('first-contentful-paint')[0].startTime");
     println!("first paint {paint:.0} ms; list ready after {ready:.0?} ms");
     // The fastest: other work on the machine only adds to it.
-    assert!(ready[0] < 2000.0, "ready after {ready:.0?} ms");
+    assert!(ready[0] < 1000.0, "ready after {ready:.0?} ms");
     browser.assert_quiet();
 }

@@ -224,8 +224,6 @@ async function start() {
   chooseSystem();
   list.measure();
   refilter();
-  await drawTask();
-  if (location.hash.length > 1) byId("tasks").scrollIntoView({ block: "start" });
   document.addEventListener("click", onClick);
   document.addEventListener("keydown", onKey);
   byId("query").addEventListener("input", (event) => update({ query: event.target.value }));
@@ -241,6 +239,8 @@ async function start() {
     pending = null;
     update(fromAddress(location.hash.slice(1)));
   });
+  await drawTask();
+  if (location.hash.length > 1) byId("tasks").scrollIntoView({ block: "start" });
   if (state.task === null) prepare(list.tasks[0]);
   window.reportReady = performance.now();
   document.documentElement.dataset.ready = "true";
@@ -248,10 +248,8 @@ async function start() {
 
 document.documentElement.classList.add("scripted");
 prepareTheme();
-const whenReady = () => start().catch((error) => {
+start().catch((error) => {
   byId("browser").hidden = false;
   byId("browser").replaceChildren(el("p", { class: "empty" }, `The tasks cannot be shown: ${error.message}`));
   console.error(error);
 });
-if (document.readyState === "loading") document.addEventListener("DOMContentLoaded", whenReady);
-else whenReady();

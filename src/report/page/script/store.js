@@ -1,8 +1,24 @@
 // The data: blocks of the page, decoded when they are wanted. The format is told in the program's `report/data`.
 
+/** The block of this name, once the browser has read the page so far: the summary comes first, and need not wait for the rest. */
+function arrived(name) {
+  return new Promise((resolve) => {
+    const look = () => {
+      const element = document.getElementById(name);
+      const isWhole = element?.nextSibling || document.readyState !== "loading";
+      if (isWhole) resolve(element);
+      return isWhole;
+    };
+    if (look()) return;
+    const observer = new MutationObserver(() => look() && observer.disconnect());
+    observer.observe(document.body, { childList: true });
+    document.addEventListener("DOMContentLoaded", () => look() && observer.disconnect());
+  });
+}
+
 /** Bytes of the block of this name. */
 async function inflate(name) {
-  const element = document.getElementById(name);
+  const element = await arrived(name);
   if (!element) throw new Error(`the page has no block ${name}`);
   const text = atob(element.textContent);
   const bytes = new Uint8Array(text.length);
