@@ -5,6 +5,7 @@
     benches/scale.py group STACK... [--workers 1,2]       # of scripts/synthetic-stack.py; also draws instances, see --draw
     benches/scale.py label INSTANCES TOKENIZER.JSON       # what a data set takes from instances to training sequences
     benches/scale.py evaluate REPOS TASKS                 # each stage from windows to the report
+    benches/scale.py model --nodes 1,8,64                 # a data set's cost, from what was measured and what you say of GPUs
 
 Each command is a run of the real program, and its memory the largest that the kernel saw (`ru_maxrss`). Of several processes the CPU
 seconds are added, and the greatest memory is that of one. Prompts are completed by a server that answers at once, with the prompt's
@@ -150,6 +151,26 @@ def group(options, folder):
             run(f"draw {stack.name} {workers}", own, folder)
 
 
+# Measured: `group` of 18,000 repositories, and `draw` and `label` of what `group` leaves.
+CPU_MS_A_REPOSITORY = {"group": 6.4}
+CPU_MS_AN_INSTANCE = {"label sample": 0.60, "prompt": 0.58, "complete": 2.2, "label judge": 0.29, "label verbalize": 8.7}
+KB_A_REPOSITORY = {"shards": 37}
+KB_AN_INSTANCE = {"instances": 22.5, "prompts": 16.9, "answers": 14.3, "labels": 22.7, "sequences": 40.2}
+
+
+def model(options, _):
+    repositories, instances = options.repositories, options.instances
+    cpu = (sum(CPU_MS_A_REPOSITORY.values()) * repositories + sum(CPU_MS_AN_INSTANCE.values()) * instances) / 3.6e6
+    prompt, written = options.prompt_tokens * instances, options.written_tokens * instances
+    gpu = (prompt / options.read_speed + written / options.write_speed) / 3600
+    disk = (sum(KB_A_REPOSITORY.values()) * repositories + sum(KB_AN_INSTANCE.values()) * instances) / 1e6
+    print(f"{repositories:,} repositories, {instances:,} instances: {prompt / 1e6:,.0f} million tokens read and {written / 1e6:,.0f} written")
+    print(f"{cpu:.2f} CPU hours, {gpu:.1f} GPU hours, {disk:.0f} GB")
+    for nodes in map(int, options.nodes.split(",")):
+        cores, gpus = nodes * options.cores, nodes * options.gpus
+        print(f"{nodes:3} nodes: {cpu / cores * 60:8.2f} minutes of {cores} cores, {gpu / gpus * 60:8.1f} minutes of {gpus} GPUs")
+
+
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", default=ROOT / "target/release/repoformer", type=lambda path: str(pathlib.Path(path).resolve()))
@@ -172,9 +193,21 @@ def main():
     of_evaluation.add_argument("task_file", type=pathlib.Path)
     of_evaluation.add_argument("--only", default="", help="commands, separated by commas")
     of_evaluation.set_defaults(does=evaluate)
+    of_model = kinds.add_parser("model")
+    of_model.add_argument("--repositories", type=int, default=18_000, help="that group reads")
+    of_model.add_argument("--instances", type=int, default=360_000, help="the paper's: 240,000 chunks and 120,000 functions")
+    of_model.add_argument("--prompt-tokens", type=float, default=3_275, help="of an instance's two prompts (measured, p50k_base)")
+    of_model.add_argument("--written-tokens", type=float, default=79, help="of its two completions: twice the target's (measured)")
+    of_model.add_argument("--read-speed", type=float, default=20_000, help="tokens of prompts a second and GPU: an assumption, set yours")
+    of_model.add_argument("--write-speed", type=float, default=2_000, help="tokens of completions a second and GPU: an assumption, set yours")
+    of_model.add_argument("--cores", type=int, default=32, help="of a node: an assumption")
+    of_model.add_argument("--gpus", type=int, default=8, help="of a node: an assumption")
+    of_model.add_argument("--nodes", default="1,8,64")
+    of_model.set_defaults(does=model)
     options = parser.parse_args()
-    options.folder.mkdir(parents=True, exist_ok=True)
-    print("command                      wall      CPU   peak MB exit")
+    if options.does is not model:
+        options.folder.mkdir(parents=True, exist_ok=True)
+        print("command                      wall      CPU   peak MB exit")
     options.does(options, options.folder)
 
 

@@ -599,6 +599,36 @@ fn a_batch_of_a_file_of_prompts() {
     );
 }
 
+/// Prompts are read in the order in which they are sent.
+#[test]
+fn what_failed_is_asked_for_after_what_is_new() {
+    let place = Place::empty();
+    let prompts = |names: &[&str]| {
+        let prompt =
+            |name: &&str| json!({"prompt": format!("{name} = "), "metadata": {"task_id": name}});
+        crate::support::jsonl(&names.iter().map(prompt).collect::<Vec<_>>())
+    };
+    let is_sound = Arc::new(Mutex::new(false));
+    let (url, seen) = refusing_views(&is_sound);
+    let flags = ["complete", "--prompts", "prompts.jsonl", "--endpoint", &url, "--model", "tiny"];
+    let flags =
+        [&flags[..], &["--until", "tokens", "--concurrency", "1", "-o", "out.jsonl"]].concat();
+    place.write("prompts.jsonl", prompts(&["b", "view"]));
+    place.run(&flags).partly();
+    *is_sound.lock().unwrap() = true;
+    place.write("prompts.jsonl", prompts(&["view", "b", "c", "d"]));
+    place.run(&[&flags[..], &["--retry-failed"]].concat()).done();
+    let asked: Vec<String> =
+        seen.lock().unwrap().iter().map(|request| request.prompt()[..1].to_owned()).collect();
+    assert_eq!(asked, ["b", "v", "c", "d", "v"]);
+    let ids = place
+        .records("out.jsonl")
+        .iter()
+        .map(|r| r["metadata"]["task_id"].clone())
+        .collect::<Vec<_>>();
+    assert_eq!(ids, ["view", "b", "c", "d"]);
+}
+
 /// Prompts are read again where they are asked for and where answers are written beside them.
 #[test]
 fn prompts_that_change_meanwhile_get_no_others_answers() {
