@@ -4,25 +4,14 @@ Any executor runs them: local, Slurm, Ray. A rank is complete when its command i
 the program goes on where it was interrupted. Needs datatrove 0.4 or newer.
 """
 
-import ctypes
-import os
 import re
-import shutil
-import signal
-import subprocess
-import sys
-import threading
 from collections import deque
-from functools import partial
 
 from datatrove.pipeline.base import PipelineStep
 from datatrove.utils.logging import logger
 
-from repoformer.__main__ import program
+from repoformer.command import filled, run
 
-# Loaded before a process is forked, where little is safe.
-LIBC = ctypes.CDLL(None) if sys.platform == "linux" else None
-PARENT_DEATH_SIGNAL = 1
 COUNTS = re.compile(r"\b(\d[\d,]*) (?:\w+ )?(records|instances|predictions|repositories|sequences|tasks)\b")
 
 
@@ -49,56 +38,22 @@ class Repoformer(PipelineStep):
 
     def command(self, rank, world_size):
         """The command of a rank, a list of texts."""
-        path = self.path or program() or shutil.which("repoformer")
-        if path is None:
-            raise FileNotFoundError("the program repoformer is neither installed with this module nor on the path")
         part = rank + 1
-        values = {"shard": f"{part}/{world_size}", "rank": rank, "part": part, "world_size": world_size}
-        return [str(path), *(argument.format(**values) for argument in self.arguments)]
+        return filled(self.arguments, self.path, shard=f"{part}/{world_size}", rank=rank, part=part, world_size=world_size)
 
     def run(self, data=None, rank=0, world_size=1):
         # Steps before it run first.
         deque(data or (), maxlen=0)
         command = self.command(rank, world_size)
         logger.info("$ " + " ".join(command))
-        last = deque(maxlen=5)
         with self.track_time("command"):
-            process = subprocess.Popen(
-                [*command, "--no-progress"],
-                stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-                text=True, errors="replace", preexec_fn=partial(end_with_parent, os.getpid()) if LIBC else None,
-            )
-            try:
-                printed = threading.Thread(target=self.log, args=(process.stdout, deque()))
-                printed.start()
-                self.log(process.stderr, last)
-                printed.join()
-                status = process.wait()
-            finally:
-                if process.poll() is None:
-                    process.kill()
-                    process.wait()
-        if status == 1 and self.skipped:
-            self.stat_update("commands that left something out")
-        elif status != 0:
-            ended = f"exit status {status}" if status > 0 else signal.Signals(-status).name
-            raise RuntimeError(f"{ended} of {' '.join(command)}: {' | '.join(last)}")
+            if run(command, self.log, self.skipped) == 1:
+                self.stat_update("commands that left something out")
         self.stat_update("commands")
 
-    def log(self, stream, last):
-        """Logs lines of the program, and counts what they say."""
-        for line in stream:
-            line = line.rstrip()
-            last.append(line)
-            say = logger.error if line.startswith("error:") else logger.warning if line.startswith("warning:") else logger.info
-            say(line)
-            for count, noun in COUNTS.findall(line):
-                self.stat_update(noun, value=int(count.replace(",", "")), unit="command")
-
-
-def end_with_parent(parent):
-    """Ends this process with its parent: a rank that is killed must not leave a command that its restart would meet."""
-    LIBC.prctl(PARENT_DEATH_SIGNAL, signal.SIGKILL)
-    # It may have ended before.
-    if os.getppid() != parent:
-        os._exit(2)
+    def log(self, line):
+        """Logs a line of the program, and counts what it says."""
+        say = logger.error if line.startswith("error:") else logger.warning if line.startswith("warning:") else logger.info
+        say(line)
+        for count, noun in COUNTS.findall(line):
+            self.stat_update(noun, value=int(count.replace(",", "")), unit="command")
