@@ -1,16 +1,18 @@
 #!/usr/bin/env python3
 """A model server for tests: it completes on 127.0.0.1, equal prompts alike, and logs its requests.
 
-    tests/model_server.py PORT LOG [--seconds S] [--loading S]
+    tests/model_server.py PORT LOG [--seconds S] [--loading S] [--requests N]
 
 A line of LOG is a JSON list: port, the digest of the prompt, when the request came, and when its answer was written, or null where whoever
-asked was gone. --seconds is how long an answer takes, --loading how long the server answers 503 at first, as one that loads its model.
+asked was gone. --seconds is how long an answer takes, --loading how long the server answers 503 at first, as one that loads its model, and
+--requests after how many requests it ends with status 1.
 """
 
 import argparse
 import hashlib
 import http.server
 import json
+import os
 import time
 
 
@@ -45,6 +47,10 @@ class Handler(http.server.BaseHTTPRequestHandler):
         except OSError:
             end = None
         self.server.log.write(json.dumps([self.server.server_port, digest, begin, end]) + "\n")
+        self.server.left -= 1
+        if self.server.left <= 0:
+            print("the end", flush=True)
+            os._exit(1)
 
 
 class Server(http.server.ThreadingHTTPServer):
@@ -61,9 +67,10 @@ def main():
     parser.add_argument("log")
     parser.add_argument("--seconds", type=float, default=0.02)
     parser.add_argument("--loading", type=float, default=0)
+    parser.add_argument("--requests", type=float, default=float("inf"))
     arguments = parser.parse_args()
     server = Server(("127.0.0.1", arguments.port), Handler)
-    server.seconds, server.loaded = arguments.seconds, time.time() + arguments.loading
+    server.seconds, server.loaded, server.left = arguments.seconds, time.time() + arguments.loading, arguments.requests
     # Line by line, and shared by several servers: each line is one write.
     server.log = open(arguments.log, "a", buffering=1)
     server.serve_forever()

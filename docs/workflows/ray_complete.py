@@ -44,7 +44,7 @@ def main():
     servers = int(ray.cluster_resources().get("GPU", 0) // GPUS)
     context = ray.data.DataContext.get_current()
     context.max_errored_blocks = -1  # a shard that is lost leaves the others alone
-    context.execution_no_progress_timeout_s = 24 * 3600  # longer than a shard takes
+    context.execution_no_progress_timeout_s = 6 * 3600  # longer than a shard takes
     context.actor_init_retry_on_errors = True  # a server that does not start is started again, three times
     parts = list(range(1, SHARDS + 1))
     shards = ray.data.from_items([{"part": part} for part in parts], override_num_blocks=SHARDS)
@@ -55,12 +55,19 @@ def main():
         num_gpus=GPUS,
         # Two shards at a time: while one ends or begins, the other keeps the server busy.
         compute=ray.data.ActorPoolStrategy(
-            size=servers, max_tasks_in_flight_per_actor=2, max_concurrent_calls_per_actor=2, enable_true_multi_threading=True
+            size=min(servers, SHARDS), max_tasks_in_flight_per_actor=2, max_concurrent_calls_per_actor=2, enable_true_multi_threading=True
         ),
     )
     failed = dict.fromkeys(parts, "its worker was lost, see above")
-    for row in done.iter_rows():
-        failed[row["part"]] = row["failed"]
+    stopped = None
+    try:
+        for row in done.iter_rows():
+            failed[row["part"]] = row["failed"]
+    except ray.exceptions.RayError as error:  # such as that of a server that never starts
+        stopped = str(error).splitlines()[-1]
+    ray.shutdown()
+    if stopped:
+        sys.exit(stopped)
     failed = {part: why for part, why in failed.items() if why}
     for part, why in failed.items():
         print(f"shard {part}/{SHARDS}: {why}", file=sys.stderr)

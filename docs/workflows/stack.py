@@ -30,6 +30,9 @@ def run(name, ranks, *commands):
         logging_dir=f"{WORK}/logs/{name}",
     )
     executor.run()
+    # Ray's executor returns also where a rank has failed.
+    if executor.get_incomplete_ranks():
+        sys.exit(f"{name}: not all ranks are complete; {WORK}/logs/{name} says why")
 
 
 def main():

@@ -4,13 +4,15 @@ Any executor runs them: local, Slurm, Ray. A rank is complete when its command i
 the program goes on where it was interrupted. Needs datatrove 0.4 or newer.
 """
 
+import os
 import re
 from collections import deque
 
+import multiprocess
 from datatrove.pipeline.base import PipelineStep
 from datatrove.utils.logging import logger
 
-from repoformer.command import filled, run
+from repoformer.command import LIBC, end_with_parent, filled, run
 
 COUNTS = re.compile(r"\b(\d[\d,]*) (?:\w+ )?(records|instances|predictions|repositories|sequences|tasks)\b")
 
@@ -42,6 +44,9 @@ class Repoformer(PipelineStep):
         return filled(self.arguments, self.path, shard=f"{part}/{world_size}", rank=rank, part=part, world_size=world_size)
 
     def run(self, data=None, rank=0, world_size=1):
+        # A process of a pool, which Ray leaves behind when it kills the one that made the pool.
+        if LIBC and multiprocess.parent_process():
+            end_with_parent(os.getppid())
         # Steps before it run first.
         deque(data or (), maxlen=0)
         command = self.command(rank, world_size)
