@@ -1,6 +1,6 @@
-"""Shards of work on a Ray cluster (https://www.ray.io), each worker with a model server of its own.
+"""Shards of work on a Ray cluster (https://www.ray.io), with a model server beside each worker.
 
-`docs/workflows/ray_complete.py` is a recipe. Needs Ray 2.60 or newer with `ray.data`, and folders that all nodes share.
+`docs/workflows/ray_complete.py` is a recipe. Tested with Ray 2.60. All nodes share the folders of the work.
 """
 
 import os
@@ -14,12 +14,14 @@ from collections import deque
 
 from repoformer.command import filled, run
 
-# The lock of a worker that is about to end: its node was given up before it noticed.
+# What the program says of a lock: that of a worker which Ray has given up, and which has not noticed yet.
 BUSY = re.compile(r"another \w+ (is writing|groups)")
-# A shard fails with its server after so many ends of servers in a row.
-SERVER_ENDS = 3
-# Ends a server and all that it started when its input ends: with the worker, however that ends. Ray ends the worker's own children,
-# of which this is none.
+# Seconds between two looks at it, and number of looks.
+BUSY_PAUSE, BUSY_LOOKS = 10, 60
+# Number of servers in a row that end while they work on a shard, after which it fails.
+ENDS = 3
+# Ends a server, and what that has started, when its input ends: with the worker, however that ends. It is no child of the worker,
+# for those are ended by Ray.
 GUARD = """
 exec 3<&0
 ( cat <&3; kill -- "-$1"; for _ in 1 2 3 4 5 6 7 8 9 10; do kill -0 -- "-$1" || exit; sleep 1; done; kill -9 -- "-$1" ) &
@@ -27,20 +29,19 @@ exec 3<&0
 
 
 class ModelServer:
-    """For `map_batches`: a worker that starts a model server on its node, and runs commands of the program that ask it.
+    """For `map_batches` of ray.data: a worker that starts a model server on its node, and runs commands that ask it.
 
-    A batch has a column `part`, the numbers of shards from 1. What comes back has a column `failed` beside it: why a shard's
-    command failed, or an empty text. The worker ends with its server: Ray starts it again, and with it the shards it was working on,
-    which go on where they were.
+    A batch has a column `part`, numbers of shards from 1. It is returned with a column `failed`: why the shard's command failed, or
+    an empty text. The worker ends with its server. Ray then starts it again, and it goes on with its shards.
 
     Args:
-        server: command that starts the server, a list of texts. `{port}` stands for the port of 127.0.0.1 on which it must listen.
+        server: command of the server, a list of texts. `{port}` stands for the port of 127.0.0.1 on which it must listen.
         commands: commands of a shard, without `repoformer`, one after the other. `{port}` stands for the server's port,
             `{part}` for the shard's number (`{part:05d}` for five digits), `{shard}` for the shard as --shard takes it.
             Braces are doubled.
         shards: number of all shards
-        logs: folder for the output of servers
-        ready: what the server answers with status 200 when it has loaded its model
+        logs: folder for what servers and commands print
+        ready: path at which the server answers with status 200 once it has loaded its model
         patience: seconds until then, at most
         skipped: whether a shard is complete whose command left something out that is broken (exit status 1)
         path: the program [default: the one that was installed with this module, or `repoformer` on the path]
@@ -54,10 +55,10 @@ class ModelServer:
             self.port = free.getsockname()[1]
         os.makedirs(logs, exist_ok=True)
         self.log = os.path.join(logs, f"server-{socket.gethostname()}-{self.port}.log")
-        command = [str(argument).format(port=self.port) for argument in server]
         with open(self.log, "w") as log:
             self.server = subprocess.Popen(
-                command, stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True
+                [str(argument).format(port=self.port) for argument in server],
+                stdin=subprocess.DEVNULL, stdout=log, stderr=subprocess.STDOUT, start_new_session=True,
             )
         self.guard = subprocess.Popen(
             ["sh", "-c", GUARD, "sh", str(self.server.pid)],
@@ -74,29 +75,31 @@ class ModelServer:
     def wait(self, url, patience):
         """Waits until the server answers."""
         opener = urllib.request.build_opener(urllib.request.ProxyHandler({}))
-        begin = time.monotonic()
+        end = time.monotonic() + patience
         while True:
             try:
                 opener.open(url, timeout=10).close()
                 is_ready = True
             except OSError:
                 is_ready = False
+            # Another program may answer at its port.
             if self.server.poll() is not None:
                 raise RuntimeError(f"{self.ended()} before it answered")
             if is_ready:
                 return
-            if time.monotonic() - begin > patience:
+            if time.monotonic() > end:
                 raise RuntimeError(f"the model server on {socket.gethostname()} does not answer after {patience} s ({self.log})")
             time.sleep(1)
 
     def ended(self):
+        """How the server ended, with its last lines."""
         with open(self.log, errors="replace") as log:
             last = " | ".join(line.rstrip() for line in deque(log, maxlen=5))
         return f"the model server on {socket.gethostname()} ended with status {self.server.returncode} ({self.log}: {last})"
 
     def end_with_server(self):
         self.server.wait()
-        # A worker whose work is done ends its server, and is gone by then.
+        # Ray ends the servers of workers that have done their work, and then the workers.
         time.sleep(3)
         why = self.ended()
         for part in list(self.working):
@@ -112,34 +115,37 @@ class ModelServer:
         return {**batch, "failed": [self.shard(int(part)) for part in batch["part"]]}
 
     def shard(self, part):
-        """Runs the commands of a shard; returns why one failed."""
-        ended = self.file(part, "ended")
+        """Works on a shard; returns why it failed, or an empty text."""
+        ends = self.file(part, "ended")
         try:
-            with open(ended) as lines:
-                ends = lines.read().splitlines()
+            with open(ends) as lines:
+                ended = lines.read().splitlines()
         except FileNotFoundError:
-            ends = []
-        self.working.add(part)
-        with open(self.file(part, "log"), "a", buffering=1) as log:
-            failed = ends[-1] if len(ends) == SERVER_ENDS else self.run(part, log)
-        self.working.discard(part)
-        if ends:
-            os.remove(ended)
+            ended = []
+        if len(ended) < ENDS:
+            self.working.add(part)
+            with open(self.file(part, "log"), "a", buffering=1) as log:
+                failed = self.run_all(part, lambda line: print(time.strftime("%F %T"), line, file=log))
+            self.working.discard(part)
+        else:
+            failed = f"{ended[-1]}, the third in a row with this shard"
+        if ended:
+            os.remove(ends)
         return failed
 
-    def run(self, part, log):
-        say = lambda line: print(time.strftime("%F %T"), line, file=log)
+    def run_all(self, part, say):
+        """Runs the commands of a shard, one after the other."""
         for arguments in self.commands:
             command = filled(arguments, self.path, port=self.port, part=part, shard=f"{part}/{self.shards}")
             say(f"{socket.gethostname()}$ {' '.join(command)}")
-            for waited in range(61):
+            for looks in range(1, BUSY_LOOKS + 1):
                 try:
                     run(command, say, self.skipped)
                     break
                 except RuntimeError as error:
                     if self.server.poll() is not None:
                         threading.Event().wait()  # for the end of this worker
-                    if waited == 60 or not BUSY.search(str(error)):
+                    if not BUSY.search(str(error)) or looks == BUSY_LOOKS:
                         return str(error)
-                time.sleep(10)
+                time.sleep(BUSY_PAUSE)
         return ""
