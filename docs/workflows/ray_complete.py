@@ -23,19 +23,15 @@ SERVER = shlex.split(os.environ.get("SERVER", f"vllm serve {MODEL} --host 127.0.
 GPUS = int(os.environ.get("GPUS", 1))  # of a server: with as many as a node has, there is a server a node
 CONCURRENCY = os.environ.get("CONCURRENCY", "32")  # requests of a shard at once; a server gets those of two
 
-NAME, PART = MODEL.replace("/", "-"), "{part:05d}.jsonl"
-INSTANCES, CACHE = f"{WORK}/instances/{PART}", f"{WORK}/cache/{{part:05d}}"
-PREDICTIONS = f"{CACHE}/predictions/instances"
-TASKS = ["--tasks", INSTANCES, "--mode", "none,given", "--cache-dir", CACHE, "--benchmark", "instances", "--prompt-style", "starcoder"]
+INSTANCES, BASE, RAG, LABELS = (f"{WORK}/{folder}/{{part:05d}}.jsonl" for folder in ("instances", "without", "with", "labels"))
+DATA = ["--tasks", INSTANCES, "--benchmark", "instances", "--cache-dir", f"{WORK}/cache/{{part:05d}}", "--prompt-style", "starcoder"]
 ASKED = ["--endpoint", "http://127.0.0.1:{port}", "--model", MODEL, "--concurrency", CONCURRENCY, "--max-tokens", "64"]
 COMMANDS = [
     ["label", "sample", "--raw", SOURCE, "--shard", "{shard}", "-o", INSTANCES],
-    ["prompt", *TASKS],
-    ["complete", *TASKS, *ASKED],
-    [
-        "label", "judge", "--instances", INSTANCES, "-o", f"{WORK}/labels/{PART}",
-        "--base", f"{PREDICTIONS}/none-starcoder-{NAME}.jsonl", "--rag", f"{PREDICTIONS}/given-starcoder-{NAME}.jsonl",
-    ],
+    ["prompt", *DATA, "--mode", "none,given"],
+    ["complete", *DATA, *ASKED, "--mode", "none", "-o", BASE],
+    ["complete", *DATA, *ASKED, "--mode", "given", "-o", RAG],
+    ["label", "judge", "--instances", INSTANCES, "--base", BASE, "--rag", RAG, "-o", LABELS],
 ]
 
 
@@ -74,7 +70,7 @@ def main():
         print(f"shard {part}/{SHARDS}: {failed[part]}", file=sys.stderr)
     if any(failed.values()):
         sys.exit(f"{sum(map(bool, failed.values()))} of {SHARDS} shards failed")
-    labels = [f"{WORK}/labels/{part:05d}.jsonl" for part in parts]
+    labels = [LABELS.format(part=part) for part in parts]
     subprocess.run(filled(["merge", *labels, "-o", f"{WORK}/labels.jsonl"]), check=True)
 
 
