@@ -65,6 +65,7 @@ submit() {
   for part in $(seq "$SHARDS"); do
     [ -e "labels/$(file "$part").manifest.json" ] || incomplete+=,$part
   done
+  [ -z "$incomplete" ] || rm -f sequences.complete
   [ -z "$incomplete" ] || job shard --output=logs/shard-%A_%a.log "${SHARD[@]}" --array="${incomplete#,}"
   if [ ${#after[@]} -gt 0 ] || [ ! -e sequences.complete ]; then
     job sequences --output=logs/sequences-%j.log "${SEQUENCES[@]}"
@@ -95,7 +96,12 @@ shard() {
   [ -z "$ENDPOINT" ] || model+=(--endpoint "$ENDPOINT" --concurrency "$CONCURRENCY" --retry-failed)
   "$PROGRAM" complete "${data[@]}" "${model[@]}"
   base=("$predictions"/none-*.jsonl) rag=("$predictions"/given-*.jsonl)
-  "$PROGRAM" label judge --instances "instances/$name" --base "${base[@]}" --rag "${rag[@]}" -o "labels/$name"
+  "$PROGRAM" label judge --instances "instances/$name" --base "${base[@]}" --rag "${rag[@]}" -o "labels/$name" || {
+    # Labels without some instances are not complete.
+    local code=$?
+    rm -f "labels/$name.manifest.json"
+    return $code
+  }
 }
 
 # A server beside this task, on a free port, until the task ends.
@@ -114,6 +120,7 @@ serve() {
 }
 
 sequences() {
+  rm -f sequences.complete
   "$PROGRAM" merge labels/*.jsonl -o labels.jsonl
   "$PROGRAM" label verbalize --labels labels.jsonl --prompt-style "$STYLE" --tokenizer "$TOKENIZER" -o sequences
   touch sequences.complete

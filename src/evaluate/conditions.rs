@@ -32,6 +32,16 @@ pub fn made_with(path: &Path) -> Result<BTreeMap<String, String>> {
     Ok(said)
 }
 
+/// Reads what predictions have in common with those of other shards: [`made_with`], the model, and mode and style of their prompts.
+///
+/// # Errors
+/// They or their header cannot be read.
+pub fn common(path: &Path) -> Result<BTreeMap<String, String>> {
+    let mut known = made_with(path)?;
+    known.extend(Origin::read(path)?.of_prompts());
+    Ok(known)
+}
+
 /// Conditions of one system, as far as they are known, by name.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Conditions(BTreeMap<String, String>);

@@ -153,6 +153,13 @@ impl Origin {
         settings.map(|(setting, values)| (setting.clone(), joined(values))).collect()
     }
 
+    /// Model, and mode and style of the prompts, as far as they are known.
+    pub(crate) fn of_prompts(&self) -> BTreeMap<String, String> {
+        let known = [MODEL, MODE, STYLE, STYLE_DIGEST].map(|name| (name, self.said.get(name)));
+        let known = known.into_iter().filter_map(|(name, values)| Some((name, values?)));
+        known.map(|(name, values)| (name.to_owned(), joined(values))).collect()
+    }
+
     /// The file.
     pub(crate) fn path(&self) -> &Path {
         &self.path

@@ -166,23 +166,67 @@ impl Log {
     }
 }
 
-/// Appends to a results file those results of other files that it lacks, and returns how many these hold. Results that are
-/// not final stay away.
+/// What a result is of: row, text, sample or run, and the digest of everything that the run depends on.
+type ResultOf = (usize, Filling, usize, String);
+
+/// Results of a shard's file.
+struct Gathered {
+    /// Digests of all that were recorded.
+    recorded: FxHashSet<blake3::Hash>,
+    last: Place,
+    /// Whether the last one need not be found again.
+    is_kept: bool,
+}
+
+/// Appends to a results file what other files have recorded, and returns of how many runs they hold results. Of a run that was
+/// repeated the last result counts; one that was repeated in the results file itself stays.
 ///
 /// # Errors
 /// A file cannot be read or written, contains something else, or another evaluation is writing to it.
 pub fn gather(path: &Path, others: &[PathBuf]) -> Result<usize> {
-    let mut log = Log::open(path, &[])?;
+    let result_of = |record: RunRecord| (record.row, record.kind, record.sample, record.key);
+    let digest = |record: &RunRecord| blake3::hash(&serde_json::to_vec(record).unwrap_or_default());
+    let mut now: FxHashMap<ResultOf, blake3::Hash> = FxHashMap::default();
+    let mut log = AppendLog::open(path, LOG, |line, _| {
+        let record = serde_json::from_slice::<RunRecord>(line);
+        let Ok(record) = record else { return false };
+        let digest = digest(&record);
+        now.insert(result_of(record), digest);
+        true
+    })?;
     let mut count = 0;
     for other in others {
-        let mut records = Vec::new();
-        AppendLog::open(other, LOG, |line, _| {
-            let record = serde_json::from_slice::<RunRecord>(line);
-            record.map(|record| records.push(record)).is_ok()
+        let mut found: FxHashMap<ResultOf, Gathered> = FxHashMap::default();
+        let lines = AppendLog::open(other, LOG, |line, place| {
+            let Ok(record) = serde_json::from_slice::<RunRecord>(line) else { return false };
+            let (digest, is_kept) = (digest(&record), record.is_kept());
+            let gathered = found.entry(result_of(record)).or_insert_with(|| Gathered {
+                recorded: FxHashSet::default(),
+                last: place,
+                is_kept,
+            });
+            gathered.recorded.insert(digest);
+            (gathered.last, gathered.is_kept) = (place, is_kept);
+            true
         })?;
-        records.retain(RunRecord::is_kept);
-        count += records.len();
-        records.iter().try_for_each(|record| log.append(record))?;
+        count += found.values().filter(|gathered| gathered.is_kept).count();
+        let mut wanted = Vec::new();
+        for (of, gathered) in found {
+            let is_older = |there: &blake3::Hash| gathered.recorded.contains(there);
+            if now.get(&of).map_or(gathered.is_kept, is_older) {
+                wanted.push((of, gathered.last));
+            }
+        }
+        wanted.sort_unstable_by_key(|(_, place)| place.begin());
+        for (of, place) in wanted {
+            let Ok(record) = serde_json::from_slice::<RunRecord>(&lines.line(place)?) else {
+                continue;
+            };
+            let digest = digest(&record);
+            if now.insert(of, digest) != Some(digest) {
+                log.append(serde_json::to_vec(&record).unwrap_or_default())?;
+            }
+        }
     }
     Ok(count)
 }
@@ -241,6 +285,39 @@ mod tests {
             drop(log);
             assert_eq!(fs::read_to_string(&path).unwrap().matches('\n').count(), lines);
         }
+    }
+
+    #[test]
+    fn results_of_shards_are_gathered_and_repeated_ones_replace_their_older_ones() {
+        let dir = tempfile::tempdir().unwrap();
+        let [whole, one, two] =
+            ["results.jsonl", "one.jsonl", "two.jsonl"].map(|name| dir.path().join(name));
+        let add = |path: &Path, record: RunRecord, forgotten: &[Status]| {
+            Log::open(path, forgotten).unwrap().append(&record).unwrap();
+        };
+        let status = |key| known(&Log::open(&whole, &[]).unwrap(), key);
+        let others = [one.clone(), two.clone()];
+        add(&one, record(0, Status::Fail, "a"), &[]);
+        add(&two, record(1, Status::EnvironmentBroken, "b"), &[]);
+        assert_eq!(gather(&whole, &others).unwrap(), 1, "the other must be found again");
+        assert_eq!((status("a"), status("b")), (Some(Status::Fail), None));
+        // Repeated in the shards, before and after they are gathered.
+        add(&one, record(0, Status::Pass, "a"), &[Status::Fail]);
+        add(&two, record(1, Status::Fail, "b"), &[]);
+        add(&two, record(1, Status::Pass, "b"), &[Status::Fail]);
+        assert_eq!(gather(&whole, &others).unwrap(), 2);
+        assert_eq!((status("a"), status("b")), (Some(Status::Pass), Some(Status::Pass)));
+        let length = fs::metadata(&whole).unwrap().len();
+        assert_eq!(gather(&whole, &others).unwrap(), 2);
+        assert_eq!(fs::metadata(&whole).unwrap().len(), length, "nothing is new");
+        // Repeated in the whole file.
+        add(&whole, record(0, Status::Timeout, "a"), &[Status::Pass]);
+        gather(&whole, &others).unwrap();
+        assert_eq!(status("a"), Some(Status::Timeout));
+        // No longer to be relied on.
+        add(&two, record(1, Status::EnvironmentBroken, "b"), &[Status::Pass]);
+        gather(&whole, &others).unwrap();
+        assert_eq!(status("b"), None);
     }
 
     #[test]

@@ -20,6 +20,13 @@ pub(crate) struct Place {
     length: usize,
 }
 
+impl Place {
+    /// Byte at which the line begins.
+    pub(crate) fn begin(self) -> u64 {
+        self.begin
+    }
+}
+
 /// Content of a log, for recognising its lines and for messages.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct LogKind {

@@ -379,6 +379,26 @@ fn labels_of_all_shards_are_those_of_one_process() {
         place.run(&[&["merge"][..], &parts, &["-o", "labels.jsonl"]].concat()).done();
         assert_eq!(place.read("labels.jsonl"), place.read(&whole), "{shards}");
     }
+    // Judged otherwise, or not all of them.
+    let judged = |shard: &str, base: &str, more: &[&str], labels: &str| {
+        let all = [&["--shard", shard, "-o", labels][..], more].concat();
+        place.run(&[&judge("i-whole.jsonl", base, &rag)[..], &all].concat())
+    };
+    judged("1/2", &base, &[], "one.jsonl").done();
+    judged("2/2", &base, &["--postprocess", "first-line"], "two.jsonl").done();
+    let said = place.run(&["merge", "one.jsonl", "two.jsonl", "-o", "both.jsonl"]).failed().stderr;
+    assert!(said.contains("postprocess differs"), "{said}");
+    let some: Vec<String> =
+        place.read(&base).lines().skip(3).map(|line| format!("{line}\n")).collect();
+    place.write("some.jsonl", some.concat());
+    for (shard, labels) in [("1/2", "one.jsonl"), ("2/2", "two.jsonl")] {
+        judged(shard, "some.jsonl", &["--model", "in-context"], labels);
+    }
+    let said = place.run(&["merge", "one.jsonl", "two.jsonl", "-o", "both.jsonl"]).partly().stderr;
+    assert!(
+        said.contains(": lacks ") && said.contains("what they are made of was missing"),
+        "{said}"
+    );
     let more = ["--shard", "1/5", "-o", "labels.jsonl"];
     let said = place.run(&[&judge("i-2.jsonl", &base, &rag)[..], &more].concat()).failed().stderr;
     assert!(said.contains("i-2.jsonl: the instances of shard 2/5, not of 1/5"), "{said}");
@@ -453,6 +473,8 @@ fn sequences_of_all_shards_are_those_of_one_process() {
         let said = merge(&parts).failed().stderr;
         assert!(said.contains("seed differs"), "{said}");
         assert_same(&whole, &place.files("merged"));
+        let said = verbalize("whole", &["--shard", "2/3"]).failed().stderr;
+        assert!(said.contains("whole: holds the sequences of all shards"), "{said}");
         // A whole run into a shard's folder leaves nothing of the shard.
         verbalize("1-of-3", &[]).partly();
         assert_same(&whole, &place.files("1-of-3"));
@@ -540,6 +562,42 @@ fn scores_of_all_shards_are_those_of_one_process() {
         assert_eq!(results(), known);
         run(&["merge"], &["--cache-dir", &cache, "--shards", &count]).done();
         assert_eq!(results(), known);
+    }
+    // Of other prompts, and of other tasks.
+    let rest = place
+        .read("tasks.jsonl")
+        .lines()
+        .skip(2)
+        .map(|line| format!("{line}\n"))
+        .collect::<String>();
+    place.write("other/tasks.jsonl", rest);
+    for (shard, tasks, sizes, name) in [
+        ("1/2", "tasks.jsonl", "20", "of-1"),
+        ("2/2", "tasks.jsonl", "10", "of-2"),
+        ("2/2", "other/tasks.jsonl", "20", "of-3"),
+    ] {
+        let cache = format!("cache-{name}");
+        let more = [
+            "--repos-dir", "repos", "--tasks", tasks, "--cache-dir", &cache, "--shard", shard,
+            "--window-size", sizes,
+        ];
+        for stage in STAGES {
+            place.run(&[stage, &more[..]].concat()).done();
+        }
+        let copy = format!("copy-{name}.jsonl");
+        let scored = format!("scored-{name}.jsonl");
+        place.run(&[copies, &more[..], &["-o", &copy]].concat()).done();
+        place.run(&[scores, &more[..], &["-o", &scored]].concat()).done();
+    }
+    for (kind, other, said) in [
+        ("copy", "of-2", "input prompts differs"),
+        ("scored", "of-2", "input prompts."),
+        ("copy", "of-3", "input tasks differs"),
+        ("scored", "of-3", "input tasks differs"),
+    ] {
+        let parts = [format!("{kind}-of-1.jsonl"), format!("{kind}-{other}.jsonl")];
+        let merged = place.run(&["merge", &parts[0], &parts[1], "-o", "merged.jsonl"]).failed();
+        assert!(merged.stderr.contains(said), "{kind} {other}: {}", merged.stderr);
     }
     let lost = place.path("cache-3/exec/tasks/results.shard-2-of-3.jsonl");
     fs::remove_file(lost).unwrap();

@@ -19,6 +19,9 @@ use crate::store::manifest::{SHARD, beside, forget_beside, read_beside};
 
 pub use self::sequences::merge_sequences;
 
+/// Name of the count of records that a part lacks because what they are made of was missing.
+pub const LACKING: &str = "lacking";
+
 /// Where the records of a shard's file stand among those of all shards.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Positions(Vec<(u64, u64)>);
@@ -59,6 +62,8 @@ pub struct Part {
     pub positions: Positions,
     /// Its manifest without what differs between shards.
     alike: Object,
+    /// Number of records that it lacks.
+    lacking: u64,
 }
 
 impl Part {
@@ -96,19 +101,23 @@ impl Part {
             records: Positions,
         }
         let damaged = || Error::damaged(&beside(path), "its part cannot be read");
+        let lacking = manifest.get("counts").and_then(|counts| counts.get(LACKING)?.as_u64());
         let OfShard { part, records } = serde_json::from_value(of_shard).map_err(|_| damaged())?;
         let shard = part.parse().map_err(|_| damaged())?;
         for field in ["output", "counts"] {
             manifest.remove(field);
         }
-        // Another machine may have its inputs elsewhere.
-        let inputs = manifest.get_mut("inputs").and_then(Value::as_array_mut);
-        for input in inputs.into_iter().flatten().filter_map(Value::as_object_mut) {
-            if input.contains_key("blake3") {
-                input.remove("path");
+        // By name. Another machine may have them elsewhere.
+        let inputs = manifest.get("inputs").and_then(Value::as_array).cloned().unwrap_or_default();
+        let by_name = inputs.into_iter().map(|mut input| {
+            if let Some(fields) = input.as_object_mut().filter(|all| all.contains_key("blake3")) {
+                fields.remove("path");
             }
-        }
-        Ok(Self { path: path.to_owned(), shard, positions: records, alike: manifest })
+            (input["name"].as_str().unwrap_or_default().to_owned(), input)
+        });
+        manifest.insert("inputs".into(), Value::Object(by_name.collect()));
+        let lacking = lacking.unwrap_or(0);
+        Ok(Self { path: path.to_owned(), shard, positions: records, alike: manifest, lacking })
     }
 
     /// Checks that two files are parts of one whole.
@@ -136,7 +145,10 @@ impl Part {
 /// Name of the first field in which two objects differ, within objects too; a field that the other lacks may be `left_out`.
 fn difference(one: &Object, other: &Object, left_out: bool) -> Option<String> {
     one.keys().chain(other.keys()).find_map(|name| match (one.get(name), other.get(name)) {
-        (Some(Value::Object(one)), Some(Value::Object(other))) => difference(one, other, left_out),
+        (Some(Value::Object(one)), Some(Value::Object(other))) => {
+            let within = difference(one, other, left_out)?;
+            Some(if within == "blake3" { format!("input {name}") } else { within })
+        }
         (Some(_), None) if left_out => None,
         (one, other) => (one != other).then(|| name.clone()),
     })
@@ -149,6 +161,8 @@ pub struct Merged {
     pub parts: usize,
     /// Number of records.
     pub records: u64,
+    /// Parts that lack records because what these are made of was missing, and how many.
+    pub lacking: Vec<(PathBuf, u64)>,
 }
 
 /// Merges the files of all shards of one command, in any order, into the file that it writes without shards.
@@ -190,7 +204,9 @@ fn parts_of_one_whole(paths: &[PathBuf], output: &Path) -> Result<Vec<Part>> {
 
 /// Calls `take` with the lines of all parts, in their order.
 fn interleave(parts: Vec<Part>, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<Merged> {
-    let mut merged = Merged { parts: parts.len(), records: 0 };
+    let lacking = parts.iter().filter(|part| part.lacking > 0);
+    let lacking = lacking.map(|part| (part.path.clone(), part.lacking)).collect();
+    let mut merged = Merged { parts: parts.len(), records: 0, lacking };
     let mut runs: Vec<(u64, u64, usize)> = Vec::new();
     let mut readers = Vec::new();
     for (number, part) in parts.iter().enumerate() {

@@ -33,7 +33,7 @@ pub fn merge_sequences(folders: &[PathBuf], output: &Path) -> Result<Merged> {
     };
     let beside = BESIDE.map(|(name, input)| beside(part, name, input));
     let mut files = SequenceFiles::create(output, splits.iter().copied(), true)?;
-    let mut merged = Merged { parts: folders.len(), records: 0 };
+    let mut merged = Merged { parts: folders.len(), ..Merged::default() };
     for (split, parts) in parts {
         merged.records += interleave(parts, &mut |line| files.push_line(split, line))?.records;
     }
@@ -50,8 +50,7 @@ pub fn merge_sequences(folders: &[PathBuf], output: &Path) -> Result<Merged> {
 fn beside(part: &Part, name: &str, input: &str) -> Result<Vec<u8>> {
     let path = part.path.with_file_name(name);
     let bytes = files::read(&path).map_err(|e| Error::reading(&path, "read this file", e))?;
-    let inputs = part.alike.get("inputs").and_then(|inputs| inputs.as_array());
-    let known = inputs.into_iter().flatten().find(|one| one["name"] == input);
+    let known = part.alike.get("inputs").and_then(|inputs| inputs.get(input));
     if known.is_some_and(|known| known["blake3"] == digest(&bytes).as_str()) {
         return Ok(bytes);
     }

@@ -192,8 +192,8 @@ fn complete_one(
     unplaced?;
     output.finish()?;
     if let Some(part) = part {
-        let (identity, prompts) = (completion.identity(), part.digest());
-        parts::write_beside(place, &identity, Some(&prompts), part.shard, &positions)?;
+        let inputs = [("prompts", part.digest())];
+        parts::write_beside(place, &completion.identity(), &inputs, part.shard, &positions)?;
     }
     output::problems(&predictions.problems);
     output::note(format!("complete: {} predictions", group(predictions.records)));

@@ -266,11 +266,14 @@ fn of_predictions(
     }
     let completion = completion(settings)?;
     let (modes, mut left_out) = completed_modes(settings, experiment, &completion)?;
-    let (mut named, mut conditions) = (Vec::new(), Vec::new());
+    let (mut named, mut conditions, mut prompts) = (Vec::new(), Vec::new(), Vec::new());
     for mode in modes {
         let path = cached_predictions(experiment, mode, &completion)?;
         let folder = args.results.as_ref().map(|folder| folder.join(mode.name()));
         let one = of_file(mode.to_string(), &path, folder)?;
+        if experiment.layout.shard.is_some() {
+            prompts.extend(parts::prompts_digest(experiment, mode).map(|digest| (mode, digest)));
+        }
         if header_path(&path).exists() && experiment.layout.shard.is_none() {
             let is_whole = one.1.missing == 0 && judging.scoring == experiment.scoring;
             let known = is_whole.then_some(&one.1);
@@ -283,6 +286,9 @@ fn of_predictions(
         known.set_samples(one.1.samples());
         conditions.push(known);
         named.push(one);
+    }
+    for (mode, digest) in prompts {
+        manifest.digest(&format!("prompts.{mode}"), &digest);
     }
     if named.is_empty() {
         return fail(

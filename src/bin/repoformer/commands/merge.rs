@@ -34,6 +34,7 @@ pub(crate) struct MergeArgs {
 
 pub(crate) fn run(args: &MergeArgs) -> Result<()> {
     let settings = open(&args.settings)?;
+    open_many();
     match (&args.output, args.shards) {
         (Some(output), _) => of_files(&args.parts, output, &settings),
         (None, Some(shards)) => of_cache(shards, &settings),
@@ -41,6 +42,18 @@ pub(crate) fn run(args: &MergeArgs) -> Result<()> {
             "neither files nor --shards are named, so there is nothing to merge",
             "name the files of the parts and -o FILE, or the data set and --shards N",
         ),
+    }
+}
+
+/// Lets as many files be open as the system allows: each part is, and there may be thousands.
+fn open_many() {
+    #[cfg(target_os = "linux")]
+    if let Ok((_, most)) =
+        nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE)
+    {
+        // Where this fails, the error of the file that cannot be opened says enough.
+        let _ =
+            nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE, most, most);
     }
 }
 
@@ -64,6 +77,13 @@ fn of_files(parts: &[PathBuf], output: &Path, settings: &Settings) -> Result<()>
         }
         _ => merge(parts, output)?,
     };
+    for (part, lacking) in &merged.lacking {
+        output::failed(format!(
+            "{}: lacks {} records: what they are made of was missing, as the command that wrote it said",
+            part.display(),
+            group(*lacking as usize)
+        ));
+    }
     let (records, parts) = (group(merged.records as usize), group(merged.parts));
     output::note(format!("merge: {records} records of {parts} shards to {}", output.display()));
     Ok(())
@@ -76,7 +96,7 @@ fn of_cache(shards: u64, settings: &Settings) -> Result<()> {
     let model = server::model(settings, settings.parsed_option("seed")?, !is_embedded)?;
     for (experiment, settings) in experiments_of(settings, &[Mode::Without])? {
         check_completable(&experiment)?;
-        let has_results = results_of_tests(&experiment, shards)?;
+        let has_results = results_of_tests(&experiment, shards);
         let modes =
             there(&experiment, shards, modes(&settings, experiment.known_modes())?, has_results)?;
         let completion = completion_of(model.clone(), &settings, &experiment)?;
@@ -89,12 +109,12 @@ fn of_cache(shards: u64, settings: &Settings) -> Result<()> {
 
 /// Puts the shards' results of unit tests together, where there are any. Returns whether there are.
 #[cfg(target_os = "linux")]
-fn results_of_tests(experiment: &Experiment, count: u64) -> Result<bool> {
+fn results_of_tests(experiment: &Experiment, count: u64) -> bool {
     let path = |shard| experiment.layout.of_shard(shard).exec_results();
     let (there, lost): (Vec<Shard>, Vec<Shard>) =
         Shard::all(count).partition(|shard| path(*shard).exists());
     if there.is_empty() {
-        return Ok(false);
+        return false;
     }
     for shard in lost {
         output::failed(format!(
@@ -103,14 +123,21 @@ fn results_of_tests(experiment: &Experiment, count: u64) -> Result<bool> {
     }
     let whole = experiment.layout.exec_results();
     let parts: Vec<PathBuf> = there.into_iter().map(path).collect();
-    let results = group(repoformer::execute::gather(&whole, &parts)?);
-    output::note(format!("merge: {results} results of unit tests to {}", whole.display()));
-    Ok(true)
+    match repoformer::execute::gather(&whole, &parts) {
+        Ok(results) => output::note(format!(
+            "merge: {} results of unit tests to {}",
+            group(results),
+            whole.display()
+        )),
+        // Prompts and predictions are merged all the same.
+        Err(error) => output::problems(&[error]),
+    }
+    true
 }
 
 #[cfg(not(target_os = "linux"))]
-fn results_of_tests(_: &Experiment, _: u64) -> Result<bool> {
-    Ok(false)
+fn results_of_tests(_: &Experiment, _: u64) -> bool {
+    false
 }
 
 /// Those of the modes of which a shard has prompts.

@@ -6,7 +6,8 @@ use anyhow::{Context, Result, bail};
 use repoformer::formats::merge::{Part, Positions, with_shard};
 use repoformer::pipeline::{Experiment, artifact_text};
 use repoformer::repository::Shard;
-use repoformer::store::artifact::{Identity, jsonl_header};
+use repoformer::retrieve::Mode;
+use repoformer::store::artifact::{Identity, digest, jsonl_header};
 use repoformer::store::manifest::Manifest;
 use repoformer::task::TaskSet;
 use serde_json::Value;
@@ -32,17 +33,29 @@ pub(super) fn copy(experiment: &Experiment, artifact: &Path, output: &Path) -> R
         };
         positions.add(row);
     }
-    write_beside(output, &jsonl_header(artifact)?.identity, None, shard, &positions)
+    let mut inputs = vec![("tasks", experiment.all_tasks().map_or(tasks, |all| all).digest())];
+    let identity = jsonl_header(artifact)?.identity;
+    if let Some(mode) = identity.parameters.get("mode").and_then(|mode| mode.parse().ok()) {
+        inputs.extend(prompts_digest(experiment, mode).map(|digest| ("prompts", digest)));
+    }
+    write_beside(output, &identity, &inputs, shard, &positions)
 }
 
 /// Parameters that differ between shards.
 pub(super) const OWN: [&str; 3] = ["shard", "repositories", "journal"];
 
-/// Writes beside a shard's file which part it is; `prompts` is a digest of what all shards' prompts have in common.
+/// Digest of what the prompts of all shards have in common, where they are there.
+pub(super) fn prompts_digest(experiment: &Experiment, mode: Mode) -> Option<String> {
+    let mut parameters = jsonl_header(&experiment.layout.prompts(mode)).ok()?.identity.parameters;
+    parameters.retain(|name, _| !OWN.contains(&&**name));
+    Some(digest(format!("{parameters:?}").as_bytes()))
+}
+
+/// Writes beside a shard's file which part it is; `inputs` are names and digests of what all shards have in common.
 pub(super) fn write_beside(
     output: &Path,
     identity: &Identity,
-    prompts: Option<&str>,
+    inputs: &[(&str, String)],
     shard: Shard,
     positions: &Positions,
 ) -> Result<()> {
@@ -50,7 +63,7 @@ pub(super) fn write_beside(
     for (name, value) in identity.parameters.iter().filter(|(name, _)| !OWN.contains(&&***name)) {
         manifest.setting(name, value.as_str());
     }
-    prompts.into_iter().for_each(|digest| manifest.digest("prompts", digest));
+    inputs.iter().for_each(|(name, digest)| manifest.digest(name, digest));
     manifest.count("records", positions.of_each().count());
     write_shard_beside(output, manifest, shard, positions)
 }

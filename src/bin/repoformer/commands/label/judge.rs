@@ -5,10 +5,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use repoformer::error::Error;
+use repoformer::evaluate::conditions::common;
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::postprocess::{Postprocess, Recipe};
 use repoformer::evaluate::score::Scoring;
-use repoformer::formats::merge::{Part, Positions};
+use repoformer::formats::merge::{LACKING, Part, Positions};
 use repoformer::repository::Shard;
 use repoformer::selective::label::{
     JudgeSettings, JudgeSummary, JudgedBy, LengthCounts, PASS, judge,
@@ -19,6 +20,7 @@ use serde_json::{Map, Value, json};
 
 use crate::commands::comparison_text::histogram;
 use crate::commands::eval::warn_of_ends;
+use crate::commands::parts;
 use crate::output::{
     self, check_output, check_rereadable, fail, group, hinted, write_data, write_manifest_beside,
     write_shard_beside,
@@ -212,6 +214,19 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
     match shard {
         // Other inputs may differ from those of other shards.
         Some(shard) => {
+            manifest.setting("postprocess", recipe.map_or("own".into(), |one| one.to_string()));
+            manifest.setting("model", args.model.clone());
+            let predictions = [("base", Some(&args.base)), ("rag", Some(&args.rag))];
+            let others = [
+                ("samples-from", args.samples_from.as_ref()),
+                ("probabilities", args.probabilities.as_ref()),
+            ];
+            for (name, path) in predictions.into_iter().chain(others) {
+                let mut known = path.map(|path| common(path)).transpose()?.unwrap_or_default();
+                known.retain(|name, _| !parts::OWN.contains(&name.as_str()));
+                manifest.setting(name, json!(known));
+            }
+            manifest.count(LACKING, judged.lacking.values().sum());
             match part {
                 Some(part) => manifest.digest("instances", &part.digest()),
                 None => manifest.input("instances", &args.instances)?,
@@ -296,6 +311,9 @@ impl Printable for Summary<'_> {
     /// Share of positive labels, gains by size (figure 10), and both by the length of the targets.
     fn text(&self) -> String {
         let (judged, count) = (self.judged, self.judged.gains.len());
+        if count == 0 {
+            return "label judge: 0 instances".into();
+        }
         format!(
             "label judge: {} instances by {}, {:.2} % positive; gain × 100:\n{}\n\n{}",
             group(count),

@@ -146,6 +146,13 @@ pub(super) fn verbalize_labels(
 /// Refuses a folder that holds another shard's sequences.
 fn check_own_folder(folder: &Path, shard: Shard) -> Result<()> {
     for split in Split::ALL {
+        // Only all shards together have it.
+        if lines_of(folder, split).with_extension("parquet").exists() {
+            return fail(
+                format!("{}: holds the sequences of all shards", folder.display()),
+                "give each shard a folder of its own, or remove this one",
+            );
+        }
         // A damaged manifest is replaced.
         let there = Part::of(&lines_of(folder, split)).ok().flatten();
         if let Some(other) = there.filter(|other| other.shard != shard) {
