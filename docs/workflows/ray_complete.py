@@ -58,14 +58,16 @@ def complete(parts):
 
 
 def main():
-    parts = range(1, SHARDS + 1)
+    parts, stopped = range(1, SHARDS + 1), None
     ray.init()
     try:
         failed = complete(parts)
     except ray.exceptions.RayError as error:  # a server that never starts
-        ray.shutdown()
-        sys.exit(str(error).splitlines()[-1])
+        stopped = str(error).splitlines()[-1]
     ray.shutdown()
+    sys.stdout.flush()  # what workers said comes first
+    if stopped:
+        sys.exit(stopped)
     for part in filter(failed.get, parts):
         print(f"shard {part}/{SHARDS}: {failed[part]}", file=sys.stderr)
     if any(failed.values()):
