@@ -16,8 +16,9 @@ from repoformer.datatrove import Repoformer
 SOURCE, WORK, TOKENIZER = sys.argv[1:4]
 SHARDS = int(os.environ.get("SHARDS", 8))
 WORKERS = int(os.environ.get("WORKERS", 2))
-STYLE = ["--prompt-style", "starcoder"]
-MODEL = ["--model", "in-context"]  # or: ["--endpoint", "http://localhost:8000", "--model", "bigcode/starcoderbase-1b"]
+STYLE = "starcoder"
+MODEL = "in-context"  # or that of a server, such as bigcode/starcoderbase-1b
+SERVER = []  # or: ["--endpoint", "http://localhost:8000"]
 LEAVE_OUT_BROKEN = False  # whether to go on without rows that are broken; logs name them
 PART = "{part:05d}.jsonl"
 
@@ -40,15 +41,16 @@ def main():
     run("group", 1, ["group", SOURCE, "-o", f"{WORK}/shards", "--shards", SHARDS, "--language", "python"])
 
     # Repositories → instances → completions without and with retrieval → labels: a rank for each shard.
-    instances, base, rag = (f"{WORK}/{folder}/{PART}" for folder in ("instances", "without", "with"))
-    data = ["--tasks", instances, "--benchmark", "instances", "--cache-dir", f"{WORK}/cache/{{part:05d}}", *STYLE]
+    instances, cache = f"{WORK}/instances/{PART}", f"{WORK}/cache/{{part:05d}}"
+    data = ["--tasks", instances, "--benchmark", "instances", "--cache-dir", cache, "--mode", "none,given", "--prompt-style", STYLE]
+    name = f"{STYLE}-{MODEL.replace('/', '-')}.jsonl"
+    base, rag = (f"{cache}/predictions/instances/{mode}-{name}" for mode in ("none", "given"))
     run(
         "label",
         SHARDS,
         ["label", "sample", "--raw", f"{WORK}/shards", "--shard", "{shard}", "-o", instances],
-        ["prompt", *data, "--mode", "none,given"],
-        ["complete", *data, *MODEL, "--mode", "none", "-o", base],
-        ["complete", *data, *MODEL, "--mode", "given", "-o", rag],
+        ["prompt", *data],
+        ["complete", *data, "--model", MODEL, *SERVER],
         ["label", "judge", "--instances", instances, "--base", base, "--rag", rag, "-o", f"{WORK}/labels/{PART}"],
     )
 
@@ -58,7 +60,10 @@ def main():
         "sequences",
         1,
         ["merge", *labels, "-o", f"{WORK}/labels.jsonl"],
-        ["label", "verbalize", *STYLE, "--labels", f"{WORK}/labels.jsonl", "--tokenizer", TOKENIZER, "-o", f"{WORK}/sequences"],
+        [
+            "label", "verbalize", "--labels", f"{WORK}/labels.jsonl", "--prompt-style", STYLE, "--tokenizer", TOKENIZER,
+            "-o", f"{WORK}/sequences",
+        ],
     )
 
 
