@@ -14,7 +14,7 @@ from collections import deque
 
 from repoformer.command import filled, run
 
-# What the program says of a lock: that of a worker which Ray has given up, and which has not noticed yet.
+# The program's words about a lock, here of a worker that Ray has given up and that has not noticed yet.
 BUSY = re.compile(r"another \w+ (is writing|groups)")
 # Seconds between two looks at it, and number of looks.
 BUSY_PAUSE, BUSY_LOOKS = 10, 60

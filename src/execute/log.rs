@@ -166,7 +166,7 @@ impl Log {
     }
 }
 
-/// What a result is of: row, text, sample or run, and the digest of everything that the run depends on.
+/// Key of a result: row, text, sample or run, and the digest of everything that the run depends on.
 type ResultOf = (usize, Filling, usize, String);
 
 /// Results of a shard's file.

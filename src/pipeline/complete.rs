@@ -70,9 +70,12 @@ pub fn complete(
                 None => {
                     let mut local = Local::new(&prompts, completion, style, emit);
                     local.work.more(prompts_there.records as usize);
-                    for_each_prompts(experiment, mode, &prompts_there, &mut |piece| {
-                        local.complete(piece)
-                    })?;
+                    for_each_prompts(
+                        &experiment.layout.prompts(mode),
+                        mode,
+                        &prompts_there,
+                        &mut |piece| local.complete(piece),
+                    )?;
                     local.predictions
                 }
                 Some(server) => {

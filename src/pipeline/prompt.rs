@@ -105,25 +105,12 @@ fn step(mode: Mode) -> Step {
     }
 }
 
-/// Calls `take` with the lines of a mode's prompts, some megabytes at a time; an error at the end may say that they are not
-/// those of `header`.
+/// Calls `take` with the lines of a mode's prompts, which lie at `path`, some megabytes at a time; an error at the end may say
+/// that they are not those of `header`.
 ///
 /// # Errors
 /// They are damaged or cannot be read, or an error of `take`.
 pub(super) fn for_each_prompts(
-    experiment: &Experiment,
-    mode: Mode,
-    header: &Header,
-    take: &mut dyn FnMut(&[u8]) -> Result<()>,
-) -> Result<()> {
-    for_each_prompts_at(&experiment.layout.prompts(mode), mode, header, take)
-}
-
-/// As [`for_each_prompts`], of prompts that lie there.
-///
-/// # Errors
-/// As there.
-pub(super) fn for_each_prompts_at(
     path: &Path,
     mode: Mode,
     header: &Header,

@@ -9,7 +9,7 @@ use super::super::completion::{
     Completion, Server, Until, parse_prompt, record_line, target_lines,
 };
 use super::super::experiment::Experiment;
-use super::super::prompt::{for_each_prompts_at, require_prompts};
+use super::super::prompt::{for_each_prompts, require_prompts};
 use super::latency::Latency;
 use crate::complete::server::{CompletionRequest, Confidence, Entry, Journal, Sending, entropy};
 use crate::error::{Error, Result};
@@ -83,7 +83,7 @@ impl PromptText {
     /// They cannot be read, are damaged, or are others by now; or an error of `take`.
     fn for_each_piece(&self, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
         match &self.held {
-            Held::Cached(mode, header) => for_each_prompts_at(&self.path, *mode, header, take),
+            Held::Cached(mode, header) => for_each_prompts(&self.path, *mode, header, take),
             Held::File => artifact::whole_lines(&self.path, jsonl::open(&self.path)?, take),
             Held::Here(text) => take(text),
         }
