@@ -11,6 +11,7 @@ pub mod dense;
 pub mod form;
 pub mod fragment_text;
 pub mod index;
+pub mod live;
 pub mod mode;
 pub mod query;
 pub mod rank;

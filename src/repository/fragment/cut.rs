@@ -1,5 +1,7 @@
 //! Cutting files into fragments, and merging windows of equal text.
 
+use std::ops::Range;
+
 use rustc_hash::FxHashMap;
 
 use super::{Cut, WindowShape};
@@ -141,6 +143,22 @@ impl RepoFragments {
         Self { repository, language, cut, files, first_place, places }
     }
 
+    /// Fragments with these places, in first-seen order; each has one at least.
+    pub(crate) fn of_places<'p>(
+        repository: String,
+        files: Vec<FragmentFile>,
+        (language, cut): (Language, Cut),
+        fragments: impl IntoIterator<Item = &'p [Place]>,
+    ) -> Self {
+        let (mut first_place, mut places) = (vec![0], Vec::new());
+        for fragment in fragments {
+            let numbers = fragment.iter().map(|p| [p.file, p.number, p.start, p.end]);
+            places.extend(numbers.flatten());
+            first_place.push(places.len() as u32 / 4);
+        }
+        Self { repository, language, cut, files, first_place, places }
+    }
+
     /// Number of fragments.
     pub fn len(&self) -> usize {
         self.first_place.len() - 1
@@ -190,6 +208,11 @@ impl RepoFragments {
     /// Index of the file with this path.
     pub fn file_index(&self, path: &str) -> Option<usize> {
         self.files.binary_search_by(|file| file.path.as_str().cmp(path)).ok()
+    }
+
+    /// The fragments whose first place is in a file.
+    pub(crate) fn of_file(&self, file: u32) -> Range<u32> {
+        self.partition(|place| place.file < file)..self.partition(|place| place.file <= file)
     }
 
     /// The chunk of a file with this number.
@@ -284,7 +307,7 @@ fn text_hash(text: &str) -> u64 {
 }
 
 /// Windows by the hash of their text.
-#[derive(Default)]
+#[derive(Debug, Default)]
 struct Seen {
     /// The last window with a hash.
     last: FxHashMap<u64, u32>,
@@ -305,6 +328,28 @@ impl Seen {
         if let Some(before) = self.last.insert(hash, window) {
             self.before.insert(window, before);
         }
+    }
+}
+
+/// The windows of a repository by their text.
+#[derive(Debug, Default)]
+pub(crate) struct WindowTexts(Seen);
+
+impl WindowTexts {
+    /// Windows of these fragments, which have different texts.
+    pub(crate) fn of(fragments: &RepoFragments) -> Self {
+        let hashes = parallel::map(0..fragments.len(), |window| text_hash(fragments.text(window)));
+        let mut seen = Seen::default();
+        seen.last.reserve(hashes.len());
+        for (window, hash) in (0..).zip(hashes) {
+            seen.insert(hash, window);
+        }
+        Self(seen)
+    }
+
+    /// The window with a text, among the fragments that the table was made of.
+    pub(crate) fn find(&self, fragments: &RepoFragments, text: &str) -> Option<u32> {
+        self.0.find(text_hash(text), |window| fragments.text(window as usize) == text)
     }
 }
 

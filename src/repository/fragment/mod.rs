@@ -7,6 +7,7 @@ mod cut;
 mod payload;
 mod shape;
 
+pub(crate) use cut::WindowTexts;
 pub use cut::{FragmentFile, Place, RepoFragments};
 pub use payload::TextRanges;
 pub use shape::{Center, ChunkShape, Cut, WindowShape};

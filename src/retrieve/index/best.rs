@@ -35,11 +35,37 @@ impl Hit {
         u64::from(self.overlap) * u64::from(other.union.max(1))
             > u64::from(other.overlap) * u64::from(self.union.max(1))
     }
+}
 
-    /// Best first: by similarity, then the later window.
+/// Windows of a search: which of them may be found, and which goes first where they are equally similar.
+pub trait Windows {
+    /// Whether a window may be found.
+    fn allows(&self, window: u32) -> bool;
+
+    /// Place of a window among those that are equally similar: the greater goes first. No two windows have the same.
+    fn key(&self, window: u32) -> u64;
+
+    /// A bound on the keys of the windows below this one, which no key reaches.
+    fn bound(&self, window: u32) -> u64;
+}
+
+/// Windows of a batch: the later goes first.
+pub(super) struct Later<F>(pub(super) F);
+
+impl<F: Fn(u32) -> bool> Windows for Later<F> {
     #[inline]
-    fn ranks_before(&self, other: &Self) -> bool {
-        self.beats(other) || (!other.beats(self) && self.window > other.window)
+    fn allows(&self, window: u32) -> bool {
+        (self.0)(window)
+    }
+
+    #[inline]
+    fn key(&self, window: u32) -> u64 {
+        u64::from(window)
+    }
+
+    #[inline]
+    fn bound(&self, window: u32) -> u64 {
+        u64::from(window)
     }
 }
 
@@ -52,14 +78,22 @@ pub(super) struct Best {
     kept: BinaryHeap<Worse>,
 }
 
-/// A hit in an order where the worse is the greater.
+/// A hit and the key of its window, in an order where the worse is the greater.
 #[derive(Debug, PartialEq, Eq)]
-struct Worse(Hit);
+struct Worse(Hit, u64);
+
+impl Worse {
+    /// Best first: by similarity, then the greater key.
+    #[inline]
+    fn ranks_before(&self, other: &Self) -> bool {
+        self.0.beats(&other.0) || (!other.0.beats(&self.0) && self.1 > other.1)
+    }
+}
 
 impl Ord for Worse {
     #[inline]
     fn cmp(&self, other: &Self) -> Ordering {
-        match (self.0.ranks_before(&other.0), other.0.ranks_before(&self.0)) {
+        match (self.ranks_before(other), other.ranks_before(self)) {
             (true, _) => Ordering::Less,
             (_, true) => Ordering::Greater,
             _ => Ordering::Equal,
@@ -88,50 +122,49 @@ impl Best {
     }
 
     /// The overlap with a query of `total` tokens that a window of `size` needs, 1 at least, where all windows that
-    /// are still to come are below `end`.
+    /// are still to come have keys below `bound`.
     ///
-    /// With the worst kept hit at o of u, x/(total + size − x) ≥ o/u is x (u + o) ≥ o (total + size). The windows
-    /// come in blocks, the last first, so that an equal similarity is mostly not enough: the kept window is the later.
+    /// With the worst kept hit at o of u, x/(total + size − x) ≥ o/u is x (u + o) ≥ o (total + size). In a batch
+    /// the blocks come the last first, so that an equal similarity is mostly not enough: the kept window is the later.
     #[inline]
-    pub(super) fn need(&self, total: u32, size: u32, end: u32) -> u32 {
-        let worst = match self.kept.peek() {
-            Some(Worse(worst)) if self.missing() == 0 => worst,
+    pub(super) fn need(&self, total: u32, size: u32, bound: u64) -> u32 {
+        let (worst, key) = match self.kept.peek() {
+            Some(Worse(worst, key)) if self.missing() == 0 => (worst, *key),
             _ => return 1,
         };
         let sizes = u64::from(total) + u64::from(size);
         let both = u64::from(worst.union) + u64::from(worst.overlap);
         let product = u64::from(worst.overlap) * sizes;
-        let need = if worst.window >= end {
-            product / both.max(1) + 1
-        } else {
-            product.div_ceil(both.max(1))
-        };
+        let need =
+            if key >= bound { product / both.max(1) + 1 } else { product.div_ceil(both.max(1)) };
         u32::try_from(need).unwrap_or(u32::MAX).max(1)
     }
 
     /// Keeps a hit if it is among the k best and allowed.
     #[inline]
-    pub(super) fn offer(&mut self, hit: Hit, allowed: impl Fn(u32) -> bool) {
+    pub(super) fn offer(&mut self, hit: Hit, windows: &impl Windows) {
         if self.missing() > 0 {
-            if allowed(hit.window) {
-                self.kept.push(Worse(hit));
+            if windows.allows(hit.window) {
+                self.kept.push(Worse(hit, windows.key(hit.window)));
             }
         } else if let Some(mut worst) = self.kept.peek_mut()
-            && hit.ranks_before(&worst.0)
-            && allowed(hit.window)
+            && !worst.0.beats(&hit)
         {
-            *worst = Worse(hit);
+            let hit = Worse(hit, windows.key(hit.window));
+            if hit.ranks_before(&worst) && windows.allows(hit.0.window) {
+                *worst = hit;
+            }
         }
     }
 
     /// The windows kept, in no order.
     pub(super) fn windows(&self) -> impl Iterator<Item = u32> {
-        self.kept.iter().map(|Worse(hit)| hit.window)
+        self.kept.iter().map(|Worse(hit, _)| hit.window)
     }
 
     /// Best first.
     pub(super) fn into_hits(self) -> Vec<Hit> {
         let hits = self.kept.into_sorted_vec();
-        hits.into_iter().map(|Worse(hit)| hit).collect()
+        hits.into_iter().map(|Worse(hit, _)| hit).collect()
     }
 }

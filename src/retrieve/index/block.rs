@@ -95,6 +95,13 @@ impl Block {
         (self.sizes[chunk * LANES], self.sizes[last])
     }
 
+    /// Size of a window's set; windows are looked through for it.
+    pub(super) fn size_of(&self, window: u32) -> u32 {
+        let place = (window - self.first) as u16;
+        let position = self.order.iter().position(|one| *one == place);
+        self.sizes[position.unwrap_or_default()]
+    }
+
     /// The window after the last.
     pub(super) fn end(&self) -> u32 {
         self.first + self.order.len() as u32

@@ -23,7 +23,8 @@ mod terms;
 #[cfg(test)]
 mod tests;
 
-pub use best::Hit;
+use best::Later;
+pub use best::{Hit, Windows};
 pub use query::Scratch;
 pub use simd::Level;
 
@@ -78,6 +79,15 @@ impl Index {
         self
     }
 
+    /// Number of tokens of a window.
+    ///
+    /// # Panics
+    /// Where there is no window of this number.
+    pub(super) fn size_of(&self, window: u32) -> u32 {
+        let block = self.blocks.partition_point(|block| block.end() <= window);
+        self.blocks[block].size_of(window)
+    }
+
     /// Bytes that the index holds on the heap.
     pub fn bytes(&self) -> usize {
         let blocks = self.blocks.iter().map(Block::bytes).sum::<usize>();
@@ -108,10 +118,28 @@ impl Index {
     ) -> Vec<Hit> {
         scratch.terms.clear();
         let mut request = Request::new(&self.terms, query, k.min(self.windows), scratch);
+        let windows = Later(&allowed);
         for block in self.blocks.iter().rev() {
-            request.search(block, self.level, scratch, &allowed);
+            request.search(block, self.level, scratch, &windows);
         }
         request.finish(&self.blocks, allowed)
+    }
+
+    /// The `k` windows most similar to a set of tokens among those that are allowed and have a token of it, best first, in an
+    /// order of the caller where they are equally similar.
+    pub fn search_in(
+        &self,
+        query: TokenSet<'_>,
+        k: usize,
+        windows: &impl Windows,
+        scratch: &mut Scratch,
+    ) -> Vec<Hit> {
+        scratch.terms.clear();
+        let mut request = Request::new(&self.terms, query, k.min(self.windows), scratch);
+        for block in self.blocks.iter().rev() {
+            request.search(block, self.level, scratch, windows);
+        }
+        request.into_hits()
     }
 
     /// [`search`](Self::search) for many queries, where `allowed` is also told which of them asks: each query's hits,
@@ -153,7 +181,8 @@ impl Index {
                 block.warm();
             }
             for (i, request) in &mut requests {
-                request.search(block, self.level, &mut scratch, |window| allowed(*i, window));
+                let windows = Later(|window| allowed(*i, window));
+                request.search(block, self.level, &mut scratch, &windows);
             }
             work.done(1);
         }

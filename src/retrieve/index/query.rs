@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::best::{Best, Hit};
+use super::best::{Best, Hit, Later, Windows};
 use super::block::{Block, Entry};
 use super::kernels::{Column, LANES, Line};
 use super::select::Chunk;
@@ -79,7 +79,7 @@ impl Request {
         block: &Block,
         level: Level,
         scratch: &mut Scratch,
-        allowed: impl Fn(u32) -> bool,
+        windows: &impl Windows,
     ) {
         scratch.find(block, self.terms.clone());
         let (rows, lists) = (scratch.rows.len() as u32 - 8, scratch.lists.len() as u32);
@@ -88,7 +88,7 @@ impl Request {
             return;
         }
         if lists > 255 || terms > 65_535 {
-            return self.search_wide(block, scratch, allowed);
+            return self.search_wide(block, scratch, windows);
         }
         // Empty rows fill up the first group.
         let skip = if rows.is_multiple_of(8) { 8 } else { rows as usize % 8 };
@@ -100,28 +100,24 @@ impl Request {
             terms,
         };
         if terms <= 255 {
-            self.pass::<8>(&pass, level, allowed);
+            self.pass::<8>(&pass, level, windows);
         } else {
-            self.pass::<16>(&pass, level, allowed);
+            self.pass::<16>(&pass, level, windows);
         }
     }
 
     /// The chunks of a block, those of the query's own size first: they have the best hits.
-    fn pass<const P: usize>(
-        &mut self,
-        pass: &Pass<'_>,
-        level: Level,
-        allowed: impl Fn(u32) -> bool,
-    ) {
+    fn pass<const P: usize>(&mut self, pass: &Pass<'_>, level: Level, windows: &impl Windows) {
         let block = pass.block;
         let chunks = block.chunks();
         let similar = (0..chunks)
             .position(|chunk| block.sizes_of(chunk).1 >= self.total)
             .unwrap_or(chunks - 1);
+        let bound = windows.bound(block.end());
         let mut planes = [Line::default(); P];
         for chunk in (similar..chunks).chain((0..similar).rev()) {
             let (smallest, largest) = block.sizes_of(chunk);
-            let need = self.best.need(self.total, smallest, block.end());
+            let need = self.best.need(self.total, smallest, bound);
             if need > largest.min(pass.terms) {
                 continue;
             }
@@ -133,13 +129,13 @@ impl Request {
             };
             if level.count(&column, &mut planes) {
                 let chunk = Chunk::new(block, chunk, self.total);
-                chunk.select(&planes, &mut self.best, &allowed);
+                chunk.select(&planes, &mut self.best, windows);
             }
         }
     }
 
     /// Searches with queries of which bytes or sixteen planes cannot hold the counts: one count after the other.
-    fn search_wide(&mut self, block: &Block, scratch: &mut Scratch, allowed: impl Fn(u32) -> bool) {
+    fn search_wide(&mut self, block: &Block, scratch: &mut Scratch, windows: &impl Windows) {
         let counts = &mut scratch.wide_counts;
         counts.clear();
         counts.resize(block.chunks() * LANES, 0);
@@ -158,7 +154,7 @@ impl Request {
         for (chunk, counts) in counts.iter().enumerate() {
             let planes = super::kernels::planes_of_counts(counts);
             let chunk = Chunk::new(block, chunk, self.total);
-            chunk.select::<32>(&planes, &mut self.best, &allowed);
+            chunk.select::<32>(&planes, &mut self.best, windows);
         }
     }
 
@@ -167,6 +163,11 @@ impl Request {
         if self.best.missing() > 0 {
             self.fill(blocks, allowed);
         }
+        self.best.into_hits()
+    }
+
+    /// The hits with a common token, best first.
+    pub(super) fn into_hits(self) -> Vec<Hit> {
         self.best.into_hits()
     }
 
@@ -184,7 +185,7 @@ impl Request {
                     return;
                 }
                 if kept.pop_if(|last| *last == window).is_none() && allowed(window) {
-                    self.best.offer(Hit::new(window, 0, size, self.total), |_| true);
+                    self.best.offer(Hit::new(window, 0, size, self.total), &Later(|_| true));
                 }
             }
         }

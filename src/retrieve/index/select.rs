@@ -1,6 +1,6 @@
 //! From a chunk's counts to hits.
 
-use super::best::{Best, Hit};
+use super::best::{Best, Hit, Windows};
 use super::block::Block;
 use super::kernels::{LANES, Line, lane_of_bit};
 
@@ -29,17 +29,18 @@ impl<'a> Chunk<'a> {
         &self,
         planes: &[Line; P],
         best: &mut Best,
-        allowed: &impl Fn(u32) -> bool,
+        windows: &impl Windows,
     ) {
         let mut seen = Lanes::default();
+        let bound = windows.bound(self.block.end());
         loop {
-            let needs = self.needs(best);
+            let needs = self.needs(best, bound);
             let mut lanes = without(at_least(planes, &needs), &seen);
             let all = population(&lanes) <= AT_ONCE;
             if !all {
                 lanes = highest(planes, &needs, &seen);
             }
-            self.offer(planes, &lanes, best, allowed);
+            self.offer(planes, &lanes, best, windows);
             if all {
                 return;
             }
@@ -50,11 +51,11 @@ impl<'a> Chunk<'a> {
     }
 
     /// Overlap that each 64 lanes in a row need, as their smallest set does.
-    fn needs(&self, best: &Best) -> [u32; 8] {
+    fn needs(&self, best: &Best, bound: u64) -> [u32; 8] {
         let mut needs = [u32::MAX; 8];
         for (group, need) in needs.iter_mut().enumerate() {
             if let Some(size) = self.block.sizes.get(self.start + 64 * group) {
-                *need = best.need(self.total, *size, self.block.end());
+                *need = best.need(self.total, *size, bound);
             }
         }
         needs
@@ -65,7 +66,7 @@ impl<'a> Chunk<'a> {
         planes: &[Line; P],
         lanes: &Lanes,
         best: &mut Best,
-        allowed: &impl Fn(u32) -> bool,
+        windows: &impl Windows,
     ) {
         for (word, bits) in lanes.iter().enumerate() {
             let mut bits = *bits;
@@ -77,7 +78,7 @@ impl<'a> Chunk<'a> {
                 let at = self.start + lane_of_bit(word, bit as usize);
                 let window = self.block.first + u32::from(self.block.order[at]);
                 let hit = Hit::new(window, count, self.block.sizes[at], self.total);
-                best.offer(hit, allowed);
+                best.offer(hit, windows);
             }
         }
     }

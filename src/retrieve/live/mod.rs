@@ -1,0 +1,266 @@
+//! A repository that is edited: the same results as a search of all its files as they are now, without indexing them anew.
+//!
+//! Its fragments lie in [layers](Layer). The first holds all files as they were when the index was made; a later one holds files
+//! that changed since, and replaces these in the layers before it. A change makes a new layer of the changed file and of the
+//! smaller layers after the first, so that it costs what its file costs. Each query searches all layers and merges what it
+//! finds, in the order in which a search of one index of all files would find it:
+//!
+//! - A window whose text an earlier layer has is found there, with the places of both.
+//! - Equal scores are ordered by the files' paths and lines, or by their distance from the query's file.
+//!
+//! [`Snapshot`]s do not change, so that a search never waits for a change.
+
+mod excerpt;
+mod layer;
+mod search;
+#[cfg(test)]
+mod tests;
+
+pub use layer::{Layer, LiveFile};
+pub use search::LiveFound;
+
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
+
+use super::rank::Ranker;
+use super::search::SearchSettings;
+use super::visibility::{Limits, Ties, Visibility};
+use crate::repository::fragment::{Cut, FragmentFile, Place};
+
+/// Layers after the first are merged with a new one that has this share of their fragments, at least.
+const SHARE: usize = 2;
+
+/// The fragments of a repository at one moment.
+#[derive(Debug, Clone)]
+pub struct Snapshot {
+    settings: Arc<SearchSettings>,
+    /// Oldest first.
+    views: Vec<View>,
+}
+
+/// A layer, and what became of it since.
+#[derive(Debug, Clone)]
+struct View {
+    layer: Arc<Layer>,
+    /// Whether each file was replaced by a later layer or removed.
+    replaced: Vec<bool>,
+    /// Rank of each file among all that are there, by their paths.
+    rank: Vec<u32>,
+    shared: Arc<Shared>,
+}
+
+/// Windows of a layer that an earlier layer has, too.
+#[derive(Debug, Default)]
+struct Shared {
+    /// Whether each window is found in an earlier layer; empty where none is.
+    is_elsewhere: Vec<bool>,
+    /// By layer and window there, the window here.
+    here: FxHashMap<(u32, u32), u32>,
+}
+
+/// A place in one of the layers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct LayerPlace {
+    layer: u32,
+    place: Place,
+}
+
+impl Snapshot {
+    /// Says why a search with these settings cannot be kept up to date; `None` where it can.
+    pub fn refusal(settings: &SearchSettings) -> Option<String> {
+        let is_plain = |limits: Limits, ties| limits == Limits::default() && ties == Ties::Nearest;
+        match settings.visibility {
+            _ if settings.ranker != Ranker::Jaccard => {
+                Some(format!("ranker {} is not kept up to date; known: jaccard", settings.ranker))
+            }
+            Visibility::OtherFiles { limits, ties } if !is_plain(limits, ties) => Some(
+                "bounds on files and chunks, and the reference's order of ties, are not kept up to date".into(),
+            ),
+            _ => None,
+        }
+    }
+
+    /// The fragments of one layer.
+    pub fn new(base: Layer, settings: SearchSettings) -> Self {
+        if matches!(base.fragments.cut, Cut::Windows(_)) {
+            base.prepare();
+        }
+        let view = View {
+            replaced: vec![false; base.fragments.files.len()],
+            rank: Vec::new(),
+            shared: Arc::default(),
+            layer: Arc::new(base),
+        };
+        let mut snapshot = Self { settings: Arc::new(settings), views: vec![view] };
+        snapshot.rank();
+        snapshot
+    }
+
+    /// With files that changed or are new, and without those that were removed.
+    #[must_use]
+    pub fn with(&self, changed: Vec<LiveFile>, removed: &[String]) -> Self {
+        let mut next = self.clone();
+        for path in removed {
+            next.replace(path);
+        }
+        if changed.is_empty() {
+            next.rank();
+            return next;
+        }
+        for LiveFile { file, .. } in &changed {
+            next.replace(&file.path);
+        }
+        let mut files = changed;
+        let lines = |files: &[LiveFile]| files.iter().map(|f| f.file.lines.count()).sum::<usize>();
+        while next.views.len() > 1 {
+            let Some(last) = next.views.last() else { break };
+            let left: usize = last.alive().map(|(file, _)| file.lines.count()).sum();
+            if left > SHARE * lines(&files) && left > 4096 {
+                break;
+            }
+            files.extend(last.alive().map(|(file, same)| LiveFile { file: file.clone(), same }));
+            next.views.pop();
+        }
+        let layer = Layer::of_files(files, &self.views[0].layer.fragments, &self.settings);
+        next.push(Arc::new(layer));
+        next.rank();
+        next
+    }
+
+    /// With the unsaved text of a file in place of the saved one; `before` is what this gave for an earlier text of the file.
+    #[must_use]
+    pub fn with_open(&self, file: LiveFile, before: Option<&Self>) -> Self {
+        let mut next = self.clone();
+        let rank = next.rank_of(&file.file.path);
+        next.replace(&file.file.path);
+        let like = &self.views[0].layer.fragments;
+        let before = before.and_then(|before| before.views.last()).map(|view| &*view.layer);
+        let layer = Layer::of_edited(file, before, like, &self.settings);
+        next.push(Arc::new(layer));
+        if let Some(last) = next.views.last_mut() {
+            last.rank = vec![rank];
+        }
+        next
+    }
+
+    /// Marks a file in all layers as replaced or removed.
+    fn replace(&mut self, path: &str) {
+        for view in &mut self.views {
+            if let Some(file) = view.layer.fragments.file_index(path) {
+                view.replaced[file] = true;
+            }
+        }
+    }
+
+    /// Puts a layer on top.
+    fn push(&mut self, layer: Arc<Layer>) {
+        let shared = match layer.fragments.cut {
+            Cut::Windows(_) => self.shared(&layer),
+            Cut::Chunks(_) => Shared::default(),
+        };
+        let files = layer.fragments.files.len();
+        self.views.push(View {
+            layer,
+            replaced: vec![false; files],
+            rank: Vec::new(),
+            shared: Arc::new(shared),
+        });
+    }
+
+    /// Windows of a new layer that an earlier one has.
+    fn shared(&self, layer: &Layer) -> Shared {
+        let mut shared = Shared::default();
+        for window in 0..layer.fragments.len() {
+            let text = layer.fragments.text(window);
+            let earlier = self.views.iter().map(|view| view.layer.find(text));
+            let found = (0..).zip(earlier).find_map(|(at, found)| Some((at, found?)));
+            if let Some(place) = found {
+                shared.is_elsewhere.resize(layer.fragments.len(), false);
+                shared.is_elsewhere[window] = true;
+                shared.here.insert(place, window as u32);
+            }
+        }
+        shared
+    }
+
+    /// Ranks the files that are there by their paths, with room for one between any two.
+    fn rank(&mut self) {
+        let mut files: Vec<(&str, usize, usize)> = Vec::new();
+        for (at, view) in self.views.iter().enumerate() {
+            let all = view.layer.fragments.files.iter().enumerate();
+            let there = all.filter(|(file, _)| !view.replaced[*file]);
+            files.extend(there.map(|(number, file)| (&*file.path, at, number)));
+        }
+        if self.views.len() > 1 {
+            files.sort_unstable();
+        }
+        let places: Vec<(usize, usize)> = files.iter().map(|(_, at, file)| (*at, *file)).collect();
+        for view in &mut self.views {
+            view.rank = vec![0; view.layer.fragments.files.len()];
+        }
+        for (rank, (at, file)) in (1..).zip(places) {
+            self.views[at].rank[file] = 2 * rank;
+        }
+    }
+
+    /// Rank of a path, between those of its neighbours where no file has it.
+    fn rank_of(&self, path: &str) -> u32 {
+        let mut before = 0;
+        for view in &self.views {
+            let files = &view.layer.fragments.files;
+            let end = files.partition_point(|file| &*file.path <= path);
+            for file in (0..end).rev().filter(|file| !view.replaced[*file]) {
+                if files[file].path == path {
+                    return view.rank[file];
+                }
+                before = before.max(view.rank[file]);
+                break;
+            }
+        }
+        before + 1
+    }
+
+    /// A file that is there, and its identity on disk.
+    pub fn file(&self, path: &str) -> Option<(&FragmentFile, u64)> {
+        let (at, file) = self.find(path)?;
+        let layer = &self.views[at as usize].layer;
+        Some((&layer.fragments.files[file as usize], layer.same[file as usize]))
+    }
+
+    /// Layer and number of a file that is there.
+    fn find(&self, path: &str) -> Option<(u32, u32)> {
+        self.views.iter().enumerate().rev().find_map(|(at, view)| {
+            let file = view.layer.fragments.file_index(path)?;
+            (!view.replaced[file]).then_some((at as u32, file as u32))
+        })
+    }
+
+    /// The files that are there, in no order.
+    pub fn files(&self) -> impl Iterator<Item = (&FragmentFile, u64)> {
+        self.views.iter().flat_map(View::alive)
+    }
+
+    /// Number of fragments in all layers, those that were replaced included.
+    pub fn fragments(&self) -> usize {
+        self.views.iter().map(|view| view.layer.fragments.len()).sum()
+    }
+
+    /// Number of layers, and bytes of their indexes.
+    pub fn size(&self) -> (usize, usize) {
+        (self.views.len(), self.views.iter().map(|view| view.layer.bytes()).sum())
+    }
+
+    /// How fragments are searched.
+    pub fn settings(&self) -> &SearchSettings {
+        &self.settings
+    }
+}
+
+impl View {
+    /// The files that were not replaced.
+    fn alive(&self) -> impl Iterator<Item = (&FragmentFile, u64)> {
+        let replaced = self.replaced.iter();
+        self.layer.files().zip(replaced).filter(|(_, replaced)| !**replaced).map(|(file, _)| file)
+    }
+}

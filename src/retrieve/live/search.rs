@@ -1,0 +1,243 @@
+//! Search of all layers.
+
+use super::layer::only;
+use super::{LayerPlace, Snapshot, View};
+use crate::repository::fragment::{Place, RepoFragments};
+use crate::retrieve::index::{Hit as Overlap, Scratch, Windows};
+use crate::retrieve::query::Query;
+use crate::retrieve::search::{Found, Score};
+use crate::retrieve::visibility::{HoleGuard, Visibility, distance};
+
+/// The fragments found for one query.
+#[derive(Debug)]
+pub struct LiveFound {
+    /// The fragments found and the files that they and the query lie in, as a repository of these files alone.
+    pub excerpt: RepoFragments,
+    /// What was found, in numbers of the excerpt's fragments.
+    pub found: Found,
+}
+
+/// A fragment that was found.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct LayerHit {
+    pub(super) layer: u32,
+    pub(super) fragment: u32,
+    pub(super) score: Score,
+}
+
+/// A hit of a layer, in the order of all.
+struct Ranked {
+    overlap: Overlap,
+    key: u64,
+    layer: u32,
+}
+
+impl Snapshot {
+    /// Searches with a query of a file that is there.
+    pub fn search(&self, query: &Query, scratch: &mut Scratch) -> LiveFound {
+        let hole = self.hole(query);
+        let k = self.settings.top_k;
+        let mut ranked = Vec::new();
+        let mut size = 0;
+        for (at, view) in (0..).zip(&self.views) {
+            let sets = view.layer.set_of_query(&query.text, &self.settings.vocabulary);
+            let set = only(&sets);
+            size = set.len() as u32;
+            let windows = InLayer { snapshot: self, at, view, hole: &hole };
+            let hits = view.layer.index.search_in(set, k, &windows, scratch);
+            ranked.extend(hits.into_iter().map(|overlap| Ranked {
+                key: windows.key(overlap.window),
+                overlap,
+                layer: at,
+            }));
+        }
+        ranked.sort_by(|a, b| {
+            let product = |one: &Ranked, other: &Ranked| {
+                u64::from(one.overlap.overlap) * u64::from(other.overlap.union.max(1))
+            };
+            product(b, a).cmp(&product(a, b)).then(b.key.cmp(&a.key))
+        });
+        ranked.truncate(k);
+        let missing = k - ranked.len();
+        if missing > 0 {
+            self.fill(&hole, missing, size, &mut ranked);
+        }
+        let by_value = matches!(self.settings.visibility, Visibility::OtherFiles { .. });
+        let hits = ranked.iter().map(|Ranked { overlap, layer, .. }| {
+            let (overlap, union, window) = (overlap.overlap, overlap.union, overlap.window);
+            let exact = Score::Jaccard { overlap, union };
+            let score = match by_value {
+                true if overlap == 0 => Score::Value(0.0),
+                true => Score::Value(exact.value()),
+                false => exact,
+            };
+            LayerHit { layer: *layer, fragment: window, score }
+        });
+        let hits: Vec<LayerHit> = hits.collect();
+        self.excerpt(query, &hits)
+    }
+
+    /// Adds fragments without a common term: the first in order.
+    fn fill(&self, hole: &LiveHole<'_>, missing: usize, size: u32, ranked: &mut Vec<Ranked>) {
+        let mut kept: Vec<(u32, u32)> =
+            ranked.iter().map(|one| (one.layer, one.overlap.window)).collect();
+        kept.sort_unstable();
+        let mut others = Vec::new();
+        for (at, view) in (0..).zip(&self.views) {
+            let windows = InLayer { snapshot: self, at, view, hole };
+            for window in 0..view.layer.fragments.len() as u32 {
+                if kept.binary_search(&(at, window)).is_err() && windows.allows(window) {
+                    others.push((windows.key(window), at, window));
+                }
+            }
+        }
+        others.sort_unstable_by(|a, b| b.cmp(a));
+        for (key, layer, window) in others.into_iter().take(missing) {
+            let terms = self.views[layer as usize].layer.terms_of(window);
+            let overlap = Overlap { window, overlap: 0, union: size + terms };
+            ranked.push(Ranked { overlap, key, layer });
+        }
+    }
+
+    fn hole<'q>(&self, query: &'q Query) -> LiveHole<'q> {
+        let own = self.find(&query.path);
+        let same = own.map(|(at, file)| self.views[at as usize].layer.same[file as usize]);
+        LiveHole {
+            path: &query.path,
+            own,
+            same,
+            context_start: query.context_start,
+            visibility: self.settings.visibility,
+        }
+    }
+
+    /// Calls `visit` with the places of a fragment that are there, until it says `false`: those of a layer in their order.
+    pub(super) fn each_place(
+        &self,
+        layer: u32,
+        fragment: u32,
+        mut visit: impl FnMut(LayerPlace) -> bool,
+    ) {
+        let first = &self.views[layer as usize];
+        if !first.each_place(layer, fragment, &mut visit) {
+            return;
+        }
+        for (at, view) in (layer + 1..).zip(&self.views[layer as usize + 1..]) {
+            let Some(here) = view.shared.here.get(&(layer, fragment)) else { continue };
+            if !view.each_place(at, *here, &mut visit) {
+                return;
+            }
+        }
+    }
+
+    /// Rank of a place's file, and its line: the order of the reference.
+    pub(super) fn order(&self, place: LayerPlace) -> (u32, u32) {
+        let rank = &self.views[place.layer as usize].rank;
+        (rank[place.place.file as usize], place.place.number)
+    }
+
+    /// The first place of a fragment.
+    fn first_place(&self, layer: u32, fragment: u32) -> Option<LayerPlace> {
+        let mut first: Option<((u32, u32), LayerPlace)> = None;
+        self.each_place(layer, fragment, |place| {
+            let order = self.order(place);
+            if first.is_none_or(|(known, _)| order < known) {
+                first = Some((order, place));
+            }
+            true
+        });
+        first.map(|(_, place)| place)
+    }
+
+    pub(super) fn path(&self, place: LayerPlace) -> &str {
+        let files = &self.views[place.layer as usize].layer.fragments.files;
+        &files[place.place.file as usize].path
+    }
+}
+
+impl View {
+    /// Calls `visit` with the places of a fragment in this layer; whether it always said `true`.
+    fn each_place(
+        &self,
+        at: u32,
+        fragment: u32,
+        visit: &mut impl FnMut(LayerPlace) -> bool,
+    ) -> bool {
+        let mut places = self.layer.fragments.places(fragment as usize);
+        places.all(|place| {
+            self.replaced[place.file as usize] || visit(LayerPlace { layer: at, place })
+        })
+    }
+}
+
+/// A query's hole among the layers.
+struct LiveHole<'q> {
+    path: &'q str,
+    /// Layer and number of its file.
+    own: Option<(u32, u32)>,
+    same: Option<u64>,
+    context_start: u32,
+    visibility: Visibility,
+}
+
+/// Windows of a layer, as a query sees them.
+struct InLayer<'a> {
+    snapshot: &'a Snapshot,
+    at: u32,
+    view: &'a View,
+    hole: &'a LiveHole<'a>,
+}
+
+impl InLayer<'_> {
+    fn is_own(&self, place: LayerPlace, guard: HoleGuard) -> bool {
+        let LayerPlace { layer, place: Place { file, .. } } = place;
+        match guard {
+            HoleGuard::Reference => self.hole.own == Some((layer, file)),
+            HoleGuard::Strict => {
+                let same = self.snapshot.views[layer as usize].layer.same[file as usize];
+                self.hole.same == Some(same)
+            }
+        }
+    }
+}
+
+impl Windows for InLayer<'_> {
+    fn allows(&self, window: u32) -> bool {
+        if self.view.shared.is_elsewhere.get(window as usize) == Some(&true) {
+            return false;
+        }
+        match self.hole.visibility {
+            Visibility::Guarded(guard) => {
+                let mut is_allowed = false;
+                self.snapshot.each_place(self.at, window, |place| {
+                    is_allowed =
+                        place.place.end <= self.hole.context_start || !self.is_own(place, guard);
+                    !is_allowed
+                });
+                is_allowed
+            }
+            // A fragment lies where it occurs first.
+            Visibility::OtherFiles { .. } => {
+                let first = self.snapshot.first_place(self.at, window);
+                first.is_some_and(|place| !self.is_own(place, HoleGuard::Strict))
+            }
+        }
+    }
+
+    fn key(&self, window: u32) -> u64 {
+        let Some(first) = self.snapshot.first_place(self.at, window) else { return 0 };
+        let (rank, number) = self.snapshot.order(first);
+        match self.hole.visibility {
+            Visibility::Guarded(_) => u64::from(rank) << 32 | u64::from(number),
+            Visibility::OtherFiles { .. } => {
+                let far = distance(self.snapshot.path(first), self.hole.path).min(0xFFF) as u64;
+                let place = far << 52 | u64::from(rank) << 26 | u64::from(number);
+                u64::MAX - place
+            }
+        }
+    }
+
+    fn bound(&self, _: u32) -> u64 {
+        u64::MAX
+    }
+}
