@@ -31,6 +31,17 @@ impl Endpoint {
     }
 
     /// Unreachable.
+    #[must_use]
+    pub fn with_own_connections(&self) -> Self {
+        match self.0 {}
+    }
+
+    /// Unreachable.
+    pub fn close(&self) {
+        match self.0 {}
+    }
+
+    /// Unreachable.
     pub fn url(&self, _path: &str) -> String {
         match self.0 {}
     }
@@ -47,7 +58,9 @@ impl Endpoint {
         match self.0 {}
     }
 
-    pub(crate) fn post_events(
+    /// # Errors
+    /// Unreachable.
+    pub fn post_events(
         &self,
         _path: &str,
         _body: &Value,

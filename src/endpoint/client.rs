@@ -42,6 +42,8 @@ pub struct Endpoint {
     address: Address,
     settings: ConnectionSettings,
     key: Option<Key>,
+    /// Configuration of the agent.
+    config: ureq::config::Config,
     agent: ureq::Agent,
     notice: Option<Arc<Notice>>,
 }
@@ -87,7 +89,20 @@ impl Endpoint {
         if address.local {
             config = config.proxy(None);
         }
-        Ok(Self { address, settings, key, agent: config.build().new_agent(), notice: None })
+        let config = config.build();
+        let agent = config.new_agent();
+        Ok(Self { address, settings, key, config, agent, notice: None })
+    }
+
+    /// Client for the same server with connections of its own.
+    #[must_use]
+    pub fn with_own_connections(&self) -> Self {
+        Self { agent: self.config.new_agent(), ..self.clone() }
+    }
+
+    /// Closes all connections, which ends the requests in flight and refuses further ones: clones of this client share them.
+    pub fn close(&self) {
+        self.agent.clone().shutdown();
     }
 
     /// Sets a function that receives a message before each retry.
@@ -128,7 +143,7 @@ impl Endpoint {
     ///
     /// # Errors
     /// As for [`post_json`](Self::post_json).
-    pub(crate) fn post_events(
+    pub fn post_events(
         &self,
         path: &str,
         body: &Value,

@@ -6,9 +6,8 @@ use serde_json::Value;
 pub(super) const SHOWN: usize = 200;
 
 /// Part of a response.
-#[cfg_attr(not(feature = "http"), allow(dead_code))]
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Event {
+pub enum Event {
     /// A response begins; one that began before was not complete, and does not count.
     Begin,
     /// JSON of an event.

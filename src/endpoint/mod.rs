@@ -32,7 +32,8 @@ pub(crate) mod test_server;
 pub use absent::Endpoint;
 #[cfg(feature = "http")]
 pub use client::Endpoint;
-pub(crate) use excerpt::{Event, excerpt};
+pub use excerpt::Event;
+pub(crate) use excerpt::excerpt;
 
 /// Environment variable of the server's key, unless another one is named.
 pub const DEFAULT_KEY_VARIABLE: &str = "REPOFORMER_API_KEY";
