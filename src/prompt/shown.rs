@@ -25,7 +25,7 @@ pub struct Fragment {
 
 impl Fragment {
     /// As tasks carry it.
-    pub(crate) fn to_cross_file(&self) -> cross_file::Fragment {
+    pub fn to_cross_file(&self) -> cross_file::Fragment {
         cross_file::Fragment {
             path: self.path.to_string(),
             text: self.text.to_string(),
@@ -60,25 +60,32 @@ pub fn read_shown(path: &Path) -> Result<FxHashMap<usize, ShownContexts>> {
     let mut texts: FxHashSet<Arc<str>> = FxHashSet::default();
     let mut found = FxHashMap::default();
     jsonl::for_each(path, |_, object| {
-        let metadata = object.get("metadata").and_then(Value::as_object);
-        let row = metadata.and_then(|metadata| metadata.get("row")?.as_u64());
-        let (Some(metadata), Some(row)) = (metadata, row) else {
-            return Ok(());
-        };
-        let list = |name: &str| metadata.get(name).and_then(Value::as_array);
-        let lines = list("shown_context");
-        let hits = list("top_k_context").into_iter().flatten();
-        let fragments = hits.enumerate().filter_map(|(place, hit)| {
-            let lines = lines.and_then(|lines| lines.get(place)?.as_object());
-            Some(fragment(hit.as_object()?, lines, &mut texts))
-        });
-        let right = metadata.get("right_context").and_then(Value::as_str).map(str::to_owned);
-        let shown = ShownContexts { fragments: fragments.collect(), right };
-        // Of several samples' prompts the first is shown.
-        found.entry(row as usize).or_insert(shown);
+        if let Some((row, shown)) = shown_in(&object, &mut texts) {
+            // Of several samples' prompts the first is shown.
+            found.entry(row).or_insert(shown);
+        }
         Ok(())
     })?;
     Ok(found)
+}
+
+/// Row of a prompt's record, and the contexts that the prompt shows.
+pub(crate) fn shown_in(
+    record: &Object,
+    texts: &mut FxHashSet<Arc<str>>,
+) -> Option<(usize, ShownContexts)> {
+    let metadata = record.get("metadata")?.as_object()?;
+    let row = metadata.get("row")?.as_u64()?;
+    let list = |name: &str| metadata.get(name).and_then(Value::as_array);
+    let lines = list("shown_context");
+    let hits = list("top_k_context").into_iter().flatten();
+    let fragments = hits.enumerate().filter_map(|(place, hit)| {
+        let lines = lines.and_then(|lines| lines.get(place)?.as_object());
+        Some(fragment(hit.as_object()?, lines, texts))
+    });
+    let fragments = fragments.collect();
+    let right = metadata.get("right_context").and_then(Value::as_str).map(str::to_owned);
+    Some((row as usize, ShownContexts { fragments, right }))
 }
 
 /// A hit as windows (`context`, `metadata[0]`) or chunks (`retrieved_chunk`, `filename`) write it, with the `lines` that are

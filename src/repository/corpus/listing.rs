@@ -208,6 +208,54 @@ pub(crate) fn read_named(repos_dir: &Path, path: &str) -> std::result::Result<St
     })
 }
 
+/// Reads a source file of a repository, and its identity on disk; `None` where it is no file of the repository: it is not
+/// there, has another language's ending, or is left out by the walk.
+///
+/// # Errors
+/// It cannot be read or is not UTF-8, or a link leads out of the repository.
+pub(crate) fn read_source(
+    repos_dir: &Path,
+    path: &str,
+    language: Language,
+    walk: Walk,
+) -> Result<Option<(SourceFile, u64)>> {
+    let mut names = path.split('/');
+    let root = repos_dir.join(names.next().unwrap_or_default());
+    let is_hidden = |name: &str| name.starts_with('.') && walk != Walk::Rglob;
+    let on_disk = repos_dir.join(path);
+    if !path.split('/').all(is_folder_name)
+        || names.any(is_hidden)
+        || !is_source_name(&on_disk, language)
+        || files::metadata(&on_disk).is_err()
+    {
+        return Ok(None);
+    }
+    let real = files::canonicalize(&root)
+        .map_err(|e| Error::reading(&root, "open this repository folder", e))?;
+    if walk != Walk::GlobAnywhere
+        && let Some(reason) = leads_out(&real, &on_disk)
+    {
+        return Err(Error::SourceFile { path: on_disk, reason });
+    }
+    let bytes = read_bytes(&on_disk)?;
+    let text = universal_newlines(decode(&on_disk, bytes.content)?);
+    let file = SourceFile { path: path.to_owned(), text, same_as: 0 };
+    Ok(Some((file, digest_of_id(&bytes.id))))
+}
+
+/// Identity on disk of a file, the same for all its names; one of its own for a file that is not there.
+pub(crate) fn identity(path: &Path) -> u64 {
+    match files::metadata(path) {
+        Ok(metadata) => digest_of_id(&file_id(&metadata, path)),
+        Err(_) => digest_of_id(&path),
+    }
+}
+
+fn digest_of_id(id: &impl std::hash::Hash) -> u64 {
+    use std::hash::BuildHasher as _;
+    rustc_hash::FxBuildHasher.hash_one(id)
+}
+
 /// Finds the files of a folder without links, where every name is UTF-8 and every folder can be listed; `None` elsewhere.
 fn find_without_links(root: &Path, name: &str, language: Language) -> Option<Vec<Found>> {
     let mut found = Vec::new();

@@ -21,7 +21,7 @@ pub use checkout::Checkout;
 pub(crate) use checkout::signs;
 pub use folders::{RepositoryFolders, folder_names};
 pub use listing::languages;
-pub(crate) use listing::{decode, read_bytes, read_named, source_files};
+pub(crate) use listing::{decode, identity, read_bytes, read_named, read_source, source_files};
 
 use std::path::{Component, Path};
 

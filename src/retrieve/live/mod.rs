@@ -210,12 +210,11 @@ impl Snapshot {
         for view in &self.views {
             let files = &view.layer.fragments.files;
             let end = files.partition_point(|file| &*file.path <= path);
-            for file in (0..end).rev().filter(|file| !view.replaced[*file]) {
-                if files[file].path == path {
-                    return view.rank[file];
-                }
-                before = before.max(view.rank[file]);
-                break;
+            let last = (0..end).rev().find(|file| !view.replaced[*file]);
+            match last {
+                Some(file) if files[file].path == path => return view.rank[file],
+                Some(file) => before = before.max(view.rank[file]),
+                None => {}
             }
         }
         before + 1

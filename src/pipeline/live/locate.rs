@@ -1,0 +1,205 @@
+//! The file that a completion request is of, and the cursor in it: editors send a part of the file, and mostly not its name.
+
+use std::path::Path;
+
+use memchr::memmem;
+
+use super::LiveRepository;
+use crate::pipeline::Experiment;
+use crate::repository::corpus::{is_folder_name, read_source};
+use crate::repository::parallel;
+
+/// Lines of a request that a file is known by, at most.
+const TOLD_BY: usize = 8;
+/// Bytes of a line that tells something, at least.
+const TELLING: usize = 12;
+/// Lines at an end of a request by which its place in the file is found.
+const ANCHOR: usize = 3;
+
+/// A cursor in a file of a repository.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Located {
+    /// `repository/folder/…/file.py`; of a new file without a name, a name that no file has.
+    pub path: String,
+    /// The file's whole text: of what the request does not hold, as it was saved.
+    pub text: String,
+    /// Bytes before the cursor.
+    pub offset: usize,
+    /// First line, 0-based, that the request holds.
+    pub first_line: usize,
+    /// Whether the request named the file, or it was found by its lines.
+    pub is_known: bool,
+}
+
+impl LiveRepository {
+    /// Finds the file of a request, by the name that it gives or by its lines, and its place in the file. `recent` are paths of
+    /// files that were edited last.
+    pub fn locate(
+        &self,
+        prefix: &str,
+        suffix: &str,
+        name: Option<&str>,
+        recent: &[String],
+    ) -> Located {
+        let path = name.and_then(|name| self.path_of(name));
+        let path = path.or_else(|| self.path_by_lines(prefix, suffix, recent));
+        let is_known = path.is_some();
+        let untitled = || {
+            let ending = self.experiment().layout.language.extensions().first();
+            format!("{}/untitled{}", self.name(), ending.unwrap_or(&""))
+        };
+        let path = path.unwrap_or_else(untitled);
+        let saved = self.saved(&path).unwrap_or_default();
+        let (head, tail) = around(&saved, prefix, suffix);
+        Located {
+            path,
+            offset: head.len() + prefix.len(),
+            first_line: crate::text::lines::line_ends(head),
+            text: [head, prefix, suffix, tail].concat(),
+            is_known,
+        }
+    }
+
+    /// The text of a file as it was saved, blank lines included.
+    fn saved(&self, path: &str) -> Option<String> {
+        let Experiment { repos_dir, layout, walk, .. } = self.experiment();
+        let read = read_source(repos_dir, path, layout.language, *walk);
+        Some(read.ok()??.0.text)
+    }
+
+    /// The path of a file that an editor names: from the repository's folder on, from the root, or as a URL.
+    fn path_of(&self, name: &str) -> Option<String> {
+        let name = name.strip_prefix("file://").unwrap_or(name);
+        let folder = self.folder();
+        let real = crate::store::files::canonicalize(&folder).unwrap_or_else(|_| folder.clone());
+        let within = |root: &Path| Path::new(name).strip_prefix(root).ok()?.to_str();
+        let below = within(&real).or_else(|| within(&folder));
+        let below = below.or_else(|| (!Path::new(name).is_absolute()).then_some(name))?;
+        let below = below.replace('\\', "/");
+        let below = below.strip_prefix("./").unwrap_or(&below);
+        let is_below = below.split('/').all(is_folder_name);
+        is_below.then(|| format!("{}/{below}", self.name()))
+    }
+
+    /// The path of the file that has most of a request's lines, half of them at least.
+    fn path_by_lines(&self, prefix: &str, suffix: &str, recent: &[String]) -> Option<String> {
+        let lines = telling_lines(prefix, suffix);
+        if lines.is_empty() {
+            return None;
+        }
+        let finders: Vec<memmem::Finder<'_>> =
+            lines.iter().map(|line| memmem::Finder::new(line.as_bytes())).collect();
+        let count = |text: &str| {
+            finders.iter().filter(|finder| finder.find(text.as_bytes()).is_some()).count()
+        };
+        let snapshot = self.snapshot();
+        let known = recent.iter().find(|path| {
+            let file = snapshot.file(path);
+            file.is_some_and(|(file, _)| 4 * count(file.lines.text()) >= 3 * lines.len())
+        });
+        if known.is_some() {
+            return known.cloned();
+        }
+        let files: Vec<_> = snapshot.files().map(|(file, _)| file).collect();
+        let counts = parallel::map(&files, |file| count(file.lines.text()));
+        let most = counts.iter().copied().max().filter(|most| 2 * most >= lines.len())?;
+        let mut best = files.iter().zip(counts).filter(|(_, count)| *count == most);
+        let (first, _) = best.next()?;
+        // Copies of a file cannot be told apart.
+        best.next().is_none().then(|| first.path.clone())
+    }
+}
+
+/// The longest lines near the cursor, each once.
+fn telling_lines<'t>(prefix: &'t str, suffix: &'t str) -> Vec<&'t str> {
+    // The cursor's own line is being changed.
+    let before = prefix.rsplit('\n').skip(1).take(60);
+    let after = suffix.split('\n').skip(1).take(30);
+    let mut lines: Vec<&str> =
+        before.chain(after).map(str::trim).filter(|line| line.len() >= TELLING).collect();
+    lines.sort_unstable_by(|a, b| b.len().cmp(&a.len()).then(a.cmp(b)));
+    lines.dedup();
+    lines.truncate(TOLD_BY);
+    lines
+}
+
+/// What a saved text has before a prefix and after a suffix; nothing where they are not found in it.
+fn around<'t>(saved: &'t str, prefix: &str, suffix: &str) -> (&'t str, &'t str) {
+    (&saved[..head(saved, prefix)], &saved[tail(saved, suffix)..])
+}
+
+/// Bytes of a saved text before the beginning of a prefix.
+fn head(saved: &str, prefix: &str) -> usize {
+    let anchor = first_lines(prefix);
+    let begin = |at: &usize| *at == 0 || saved.as_bytes()[at - 1] == b'\n';
+    if !anchor.is_empty() {
+        let places = memmem::find_iter(saved.as_bytes(), anchor).filter(begin);
+        let common = |at: &usize| common_length(saved[*at..].bytes(), prefix.bytes());
+        return places.max_by_key(common).unwrap_or_default();
+    }
+    0
+}
+
+/// Bytes of a saved text up to the end of a suffix.
+fn tail(saved: &str, suffix: &str) -> usize {
+    let anchor = last_lines(suffix);
+    if !anchor.is_empty() {
+        let places = memmem::find_iter(saved.as_bytes(), anchor).map(|at| at + anchor.len());
+        let is_end = |at: &usize| saved.is_char_boundary(*at);
+        let common = |at: &usize| common_length(saved[..*at].bytes().rev(), suffix.bytes().rev());
+        return places.filter(is_end).max_by_key(common).unwrap_or(saved.len());
+    }
+    saved.len()
+}
+
+fn common_length(one: impl Iterator<Item = u8>, other: impl Iterator<Item = u8>) -> usize {
+    one.zip(other).take_while(|(a, b)| a == b).count()
+}
+
+/// The first complete lines of a text.
+fn first_lines(text: &str) -> &[u8] {
+    let end = text.match_indices('\n').nth(ANCHOR - 1).or(text.match_indices('\n').next_back());
+    end.map_or(&[], |(at, _)| &text.as_bytes()[..=at])
+}
+
+/// The last lines of a text that begin in it.
+fn last_lines(text: &str) -> &[u8] {
+    let inner = text.strip_suffix('\n').unwrap_or(text);
+    let start =
+        inner.rmatch_indices('\n').nth(ANCHOR - 1).or(inner.rmatch_indices('\n').next_back());
+    start.map_or(&[], |(at, _)| &text.as_bytes()[at + 1..])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SAVED: &str =
+        "import a\n\ndef f():\n    return 1\n\ndef g():\n    return 2\n\ndef h():\n    return 3\n";
+
+    #[test]
+    fn what_a_request_leaves_out_is_taken_from_the_saved_text() {
+        let whole = around(
+            SAVED,
+            "import a\n\ndef f():\n    ret",
+            "\n\ndef g():\n    return 2\n\ndef h():\n    return 3\n",
+        );
+        assert_eq!(whole, ("", ""));
+        let part = around(SAVED, "def g():\n    return 25\n    retu", "\n\ndef h():\n");
+        assert_eq!(part, ("", "    return 3\n"), "a changed line is no anchor");
+        let part = around(SAVED, "def g():\n    return 2\n    retu", "\n\ndef h():\n");
+        assert_eq!(part, ("import a\n\ndef f():\n    return 1\n\n", "    return 3\n"));
+        assert_eq!(around(SAVED, "x = 1\ny", ""), ("", ""));
+        assert_eq!(around("", "x = 1\ny", "\nz\n"), ("", ""));
+    }
+
+    #[test]
+    fn the_longest_lines_near_the_cursor_tell_a_file() {
+        let prefix = "short\na line that is long\n    a line that is long\nthe longest line of all lines\nhere";
+        assert_eq!(
+            telling_lines(prefix, "rest\nmore\nbehind the cursor\n"),
+            ["the longest line of all lines", "a line that is long", "behind the cursor",]
+        );
+        assert!(telling_lines("x\ny\n", "").is_empty());
+    }
+}

@@ -1,0 +1,435 @@
+//! A repository that is being edited: the prompt for any cursor in it, as the stages would make it of the files as they are now.
+
+mod locate;
+
+pub use locate::Located;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::time::{Duration, Instant};
+
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::pipeline::experiment::{Experiment, PromptLayout};
+use crate::pipeline::fragments::OpenFragments;
+use crate::pipeline::layout::Layout;
+use crate::pipeline::prompt_lines::Maker;
+use crate::pipeline::stage::StageReport;
+use crate::pipeline::vectorize::UnreadVectors;
+use crate::pipeline::{vectorize_repositories, window_repositories};
+use crate::prompt::shown::{Fragment, shown_in};
+use crate::prompt::{Builder, BuilderSettings, Scratch as PromptScratch};
+use crate::repository::corpus::{self, SourceFile};
+use crate::repository::fragment::{FragmentFile, RepoFragments};
+use crate::repository::parallel;
+use crate::retrieve::live::{Layer, LiveFile, LiveFound, Snapshot};
+use crate::retrieve::query::Made;
+use crate::retrieve::visibility::Visibility;
+use crate::retrieve::{FragmentText, Mode, Queries, Query, QuerySettings, Scratch};
+use crate::task::{Task, TaskSet};
+use crate::text::lines::{Lines, line_ends};
+use crate::text::tokenize::P50k;
+
+/// Counts tokens of blocks.
+static P50K: P50k = P50k;
+
+/// A repository that is being edited, indexed.
+///
+/// Requests and changes may come from many threads. Changes wait for one another, requests for none of them.
+#[derive(Debug)]
+pub struct LiveRepository {
+    experiment: Experiment,
+    name: String,
+    settled: Mutex<Arc<Snapshot>>,
+    edited: Mutex<Option<Edited>>,
+    /// Held while a change is made.
+    changing: Mutex<()>,
+}
+
+/// The last unsaved text that was searched with.
+#[derive(Debug)]
+struct Edited {
+    path: String,
+    digest: [u8; 32],
+    /// What it was laid over.
+    settled: Arc<Snapshot>,
+    snapshot: Arc<Snapshot>,
+}
+
+/// A cursor in a file, of which the text may be unsaved.
+#[derive(Debug, Clone, Copy)]
+pub struct Cursor<'a> {
+    /// `repository/folder/…/file.py`; the file need not be there.
+    pub path: &'a str,
+    /// Its whole text.
+    pub text: &'a str,
+    /// Bytes before the cursor.
+    pub offset: usize,
+    /// First line, 0-based, that the prompt shows of the file.
+    pub first_line: usize,
+}
+
+/// What was found for a cursor.
+#[derive(Debug)]
+pub struct LiveRetrieval {
+    /// The hole at the cursor, as a task.
+    pub task: Task,
+    /// What was searched for.
+    pub query: Query,
+    found: LiveFound,
+    /// Time for bringing the index up to date with the unsaved text, and for the search.
+    pub took: [Duration; 2],
+}
+
+/// A prompt that is ready to be sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LivePrompt {
+    /// Its text.
+    pub text: String,
+    /// Texts that end a completion.
+    pub stop: Vec<String>,
+    /// The fragments that it shows, best first.
+    pub fragments: Vec<Fragment>,
+    /// The right context that it was made with.
+    pub right: String,
+    /// Its record, as stage `prompt` writes it.
+    pub record: Value,
+}
+
+/// Files that were read anew after a change.
+#[derive(Debug, Default)]
+pub struct Changed {
+    /// Paths of the files whose text changed, or that are new.
+    pub read: Vec<String>,
+    /// Paths of those that are gone.
+    pub removed: Vec<String>,
+    /// Files that cannot be read, and are gone from the index.
+    pub problems: Vec<Error>,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is held is replaced whole, and so never half changed.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl LiveRepository {
+    /// Opens the one repository of an experiment: makes its fragments and vectors where the cache has none that are current, and
+    /// indexes them. Reports go to `tell`.
+    ///
+    /// # Errors
+    /// There is not one repository, its search or prompts cannot be kept up to date, or an artifact cannot be read or written.
+    pub fn open(experiment: Experiment, tell: &mut dyn FnMut(StageReport)) -> Result<Self> {
+        let [name] = &experiment.repositories[..] else {
+            let count = experiment.repositories.len();
+            let reason = format!("one repository is served at a time, and there are {count}");
+            return Err(Error::Parameter { name: "repo", reason });
+        };
+        let name = name.clone();
+        if let Some(reason) = Snapshot::refusal(&experiment.retrieval.search) {
+            return Err(Error::Parameter { name: "ranker", reason });
+        }
+        if matches!(experiment.prompts.layout, PromptLayout::Attach) {
+            let reason = "'attach' writes tasks, not prompts that a model could complete".into();
+            return Err(Error::Parameter { name: "prompt-style", reason });
+        }
+        tell(window_repositories(&experiment)?);
+        tell(vectorize_repositories(&experiment)?);
+        let mut fragments = OpenFragments::open(&experiment, &name)?;
+        let mut vectors = UnreadVectors::open(&experiment, &name, &fragments.header.clone())?;
+        let fragments = fragments.read_all()?.clone();
+        let vectors = vectors.read(fragments.len())?;
+        let identity =
+            |file: &FragmentFile| corpus::identity(&experiment.repos_dir.join(&file.path));
+        let same = parallel::map(&fragments.files, identity);
+        let search = experiment.retrieval.search.clone();
+        let snapshot = Snapshot::new(Layer::new(fragments, same, vectors), search);
+        Ok(Self {
+            experiment,
+            name,
+            settled: Mutex::new(Arc::new(snapshot)),
+            edited: Mutex::new(None),
+            changing: Mutex::new(()),
+        })
+    }
+
+    /// Its name, the first part of its files' paths.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> PathBuf {
+        self.experiment.repos_dir.join(&self.name)
+    }
+
+    /// Its settings.
+    pub fn experiment(&self) -> &Experiment {
+        &self.experiment
+    }
+
+    /// Its files as they were saved last.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&lock(&self.settled))
+    }
+
+    /// Reads files that may have changed, named from the folder of repositories on.
+    ///
+    /// # Errors
+    /// The repository's folder cannot be opened.
+    pub fn refresh(&self, paths: &[String]) -> Result<Changed> {
+        let _one_at_a_time = lock(&self.changing);
+        let before = self.snapshot();
+        let mut paths: FxHashSet<&str> = paths.iter().map(String::as_str).collect();
+        // Another name of a file changes with it.
+        let same = |path: &&str| before.file(path).map(|(_, same)| same);
+        let changed: FxHashSet<u64> = paths.iter().filter_map(same).collect();
+        let names = before.files().filter(|(_, same)| changed.contains(same));
+        let names: Vec<String> = names.map(|(file, _)| file.path.clone()).collect();
+        paths.extend(names.iter().map(String::as_str));
+        let mut paths: Vec<&str> = paths.into_iter().collect();
+        paths.sort_unstable();
+        let (language, cut) = (self.experiment.layout.language, self.experiment.layout.cut);
+        let read = |path: &str| {
+            let read = corpus::read_source(
+                &self.experiment.repos_dir,
+                path,
+                language,
+                self.experiment.walk,
+            );
+            read.map(|read| {
+                let (source, same) = read?;
+                Some(LiveFile { file: FragmentFile::new(source, cut), same })
+            })
+        };
+        let read = parallel::map(&paths, |path| read(path));
+        let (mut changed, mut files) = (Changed::default(), Vec::new());
+        for (path, read) in paths.into_iter().zip(read) {
+            let known = before.file(path);
+            match read {
+                Ok(Some(file)) => {
+                    let is_known = known.is_some_and(|(known, same)| {
+                        known.digest == file.file.digest
+                            && known.bytes == file.file.bytes
+                            && same == file.same
+                    });
+                    if !is_known {
+                        changed.read.push(path.to_owned());
+                        files.push(file);
+                    }
+                    continue;
+                }
+                Ok(None) => {}
+                Err(error) => changed.problems.push(error),
+            }
+            if known.is_some() {
+                changed.removed.push(path.to_owned());
+            }
+        }
+        if !files.is_empty() || !changed.removed.is_empty() {
+            let next = before.with(files, &changed.removed);
+            *lock(&self.settled) = Arc::new(next);
+        }
+        Ok(changed)
+    }
+
+    /// Reads files that may have changed, named from the repository's folder on, and those below folders that may have: of the
+    /// empty name, all.
+    ///
+    /// # Errors
+    /// The repository's folder cannot be opened or listed.
+    pub fn refresh_below(&self, names: &[String]) -> Result<Changed> {
+        let Experiment { repos_dir, layout, walk, .. } = &self.experiment;
+        let paths: Vec<String> =
+            names
+                .iter()
+                .map(|name| {
+                    if name.is_empty() {
+                        self.name.clone()
+                    } else {
+                        format!("{}/{name}", self.name)
+                    }
+                })
+                .collect();
+        let is_below = |path: &str| {
+            let below = |folder: &String| path.strip_prefix(&**folder)?.strip_prefix('/');
+            paths.iter().any(|folder| path == folder || below(folder).is_some())
+        };
+        let snapshot = self.snapshot();
+        let known = snapshot.files().map(|(file, _)| &*file.path);
+        let mut all: Vec<String> = known.filter(|path| is_below(path)).map(str::to_owned).collect();
+        let is_folder = |path: &String| repos_dir.join(path).is_dir();
+        if paths.iter().any(is_folder) {
+            let (found, _) = corpus::source_files(repos_dir, &self.name, layout.language, *walk)?;
+            all.extend(found.into_iter().map(|file| file.path).filter(|path| is_below(path)));
+        }
+        all.extend(paths.into_iter().filter(|path| *path != self.name));
+        self.refresh(&all)
+    }
+
+    /// Retrieves for a cursor: as mode rg1 does for a task of the saved file with this text.
+    ///
+    /// # Errors
+    /// The cursor is not in the text, or nothing can be searched for.
+    pub fn retrieve(&self, cursor: &Cursor<'_>, scratch: &mut Scratch) -> Result<LiveRetrieval> {
+        let begin = Instant::now();
+        let task = self.task(cursor)?;
+        let mut text = cursor.text.to_owned();
+        // The hole is a line of the file, also where nothing stands in it yet.
+        while Lines::new(&text).count() <= task.line_no {
+            text.push('\n');
+        }
+        let Experiment { layout, retrieval, .. } = &self.experiment;
+        let source = SourceFile { path: cursor.path.to_owned(), text, same_as: 0 };
+        let file = FragmentFile::new(source, layout.cut);
+        let snapshot = self.with_text(&file);
+        let updated = begin.elapsed();
+        let begin = Instant::now();
+        let own = self.only(FragmentFile { same_as: 0, ..file });
+        let mode = Mode::LeftContext;
+        let settings =
+            QuerySettings { mode, form: self.experiment.form(mode), length: retrieval.query_lines };
+        let tasks = TaskSet::new(PathBuf::from("cursor"), vec![task]);
+        let Made { mut queries, skipped } = Queries::of_tasks(settings, &tasks, &own);
+        let (Some(query), Some(task)) = (queries.queries.pop(), tasks.into_tasks().pop()) else {
+            let reason = skipped.into_iter().next().map_or_else(String::new, |e| e.to_string());
+            return Err(Error::Parameter { name: "cursor", reason });
+        };
+        let found = snapshot.search(&query, scratch);
+        Ok(LiveRetrieval { task, query, found, took: [updated, begin.elapsed()] })
+    }
+
+    /// The hole at a cursor, as a task.
+    ///
+    /// # Errors
+    /// The cursor is not in the text.
+    pub fn task(&self, cursor: &Cursor<'_>) -> Result<Task> {
+        let Cursor { path, text, offset, first_line } = *cursor;
+        let (Some(left), Some(right)) = (text.get(..offset), text.get(offset..)) else {
+            let reason = format!("offset {offset} is not in the text, or within a character");
+            return Err(Error::Parameter { name: "cursor", reason });
+        };
+        let starts: Vec<usize> = crate::text::lines::line_starts(left).collect();
+        let line_no = line_ends(left);
+        let first_line = first_line.min(line_no);
+        let shown = starts.get(first_line).map_or(left, |start| &left[*start..]);
+        let task = Task::new("cursor".into(), path, first_line, line_no, "", shown);
+        // Policies see no right context where prompts show none.
+        let takes_right = self.experiment.takes_right_contexts();
+        let right_context = takes_right.then(|| right.to_owned());
+        Ok(Task { right_context, line: 1, ..task })
+    }
+
+    /// The files with a text in place of the saved one, where that is another and the search sees it.
+    fn with_text(&self, file: &FragmentFile) -> Arc<Snapshot> {
+        let settled = self.snapshot();
+        let search = &self.experiment.retrieval.search;
+        let sees_own = matches!(search.visibility, Visibility::Guarded(_))
+            || self.experiment.layout.cut.is_windows();
+        let known = settled.file(&file.path);
+        if !sees_own || known.is_some_and(|(known, _)| known.digest == file.digest) {
+            return settled;
+        }
+        let mut edited = lock(&self.edited);
+        let before = edited.as_ref().filter(|edited| edited.path == file.path);
+        if let Some(before) = before
+            && before.digest == file.digest
+            && Arc::ptr_eq(&before.settled, &settled)
+        {
+            return Arc::clone(&before.snapshot);
+        }
+        let same = known.map_or_else(
+            || corpus::identity(&self.experiment.repos_dir.join(&file.path)),
+            |(_, same)| same,
+        );
+        let before = before.map(|before| &*before.snapshot);
+        let live = LiveFile { file: file.clone(), same };
+        let snapshot = Arc::new(settled.with_open(live, before));
+        *edited = Some(Edited {
+            path: file.path.clone(),
+            digest: file.digest,
+            settled,
+            snapshot: Arc::clone(&snapshot),
+        });
+        snapshot
+    }
+
+    /// The prompt for a cursor without retrieval.
+    ///
+    /// # Errors
+    /// The style cannot lay it out.
+    pub fn plain_prompt(&self, task: &Task) -> Result<LivePrompt> {
+        let text = SourceFile { path: task.path.clone(), text: String::new(), same_as: 0 };
+        let own = self.only(FragmentFile::new(text, self.experiment.layout.cut));
+        self.prompt_of(task, Mode::Without, &own, None)
+    }
+
+    /// A repository of one file, without fragments.
+    fn only(&self, file: FragmentFile) -> RepoFragments {
+        let Layout { language, cut, .. } = self.experiment.layout;
+        let none = std::iter::empty();
+        RepoFragments::of_places(self.name.clone(), vec![file], (language, cut), none)
+    }
+
+    /// The prompt for a cursor with what was found for it.
+    ///
+    /// # Errors
+    /// The style cannot lay it out.
+    pub fn prompt(&self, retrieval: &LiveRetrieval) -> Result<LivePrompt> {
+        let LiveRetrieval { task, query, found: LiveFound { excerpt, found }, .. } = retrieval;
+        self.prompt_of(task, Mode::LeftContext, excerpt, Some((found, query)))
+    }
+
+    fn prompt_of(
+        &self,
+        task: &Task,
+        mode: Mode,
+        fragments: &RepoFragments,
+        found: Option<(&crate::retrieve::Found, &Query)>,
+    ) -> Result<LivePrompt> {
+        let experiment = &self.experiment;
+        let prompts = &experiment.prompts;
+        let builder = match prompts.layout {
+            PromptLayout::RepoCoder => {
+                let settings = BuilderSettings {
+                    mode,
+                    form: experiment.form(mode),
+                    shown: experiment.shown(mode),
+                    budget: prompts.repocoder_budget(),
+                };
+                Some(Builder::new(fragments, &P50K, settings))
+            }
+            _ => None,
+        };
+        let shown = || {
+            let settings = experiment.shown(mode);
+            FragmentText::new(fragments, settings, |text| experiment.fits(text))
+        };
+        let tasks = TaskSet::new(PathBuf::from("cursor"), Vec::new());
+        let maker = Maker {
+            prompts,
+            tasks: &tasks,
+            language: experiment.layout.language,
+            mode,
+            contexts: FxHashMap::default(),
+            texts: found.map(|_| shown()),
+            builder,
+        };
+        let line = maker.line(task, found, &OnceLock::new(), &mut PromptScratch::default())?;
+        let record: Value = serde_json::from_slice(&line.json).unwrap_or_default();
+        let stop = record["metadata"]["stop"].as_array().into_iter().flatten();
+        let stop = stop.filter_map(|stop| stop.as_str().map(str::to_owned)).collect();
+        let shown =
+            record.as_object().and_then(|record| shown_in(record, &mut FxHashSet::default()));
+        let shown = shown.map(|(_, shown)| shown).unwrap_or_default();
+        let right = shown.right.or_else(|| task.right_context.clone());
+        Ok(LivePrompt {
+            text: record["prompt"].as_str().unwrap_or_default().to_owned(),
+            stop,
+            fragments: shown.fragments,
+            right: right.unwrap_or_default(),
+            record,
+        })
+    }
+}
