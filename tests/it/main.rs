@@ -36,6 +36,8 @@ mod cli_policy;
 mod cli_progress;
 #[cfg(target_os = "linux")]
 mod cli_secrets;
+#[cfg(feature = "serve")]
+mod cli_serve;
 mod cli_shards;
 mod cli_shown;
 mod cli_tables;

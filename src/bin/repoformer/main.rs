@@ -115,6 +115,9 @@ enum Command {
     Completions(CompletionsArgs),
     /// Write the manual: a page for each command
     Manual(ManualArgs),
+    /// Complete for editors: look at the repository as it is edited, retrieve where it helps, and ask a model's server
+    #[cfg(feature = "serve")]
+    Serve(commands::serve::ServeArgs),
     /// Run one test command in isolation (started by `eval --exec`)
     #[cfg(target_os = "linux")]
     #[command(name = repoformer::execute::guard::SUBCOMMAND, hide = true)]
@@ -180,6 +183,8 @@ fn run(command: Command) -> Result<()> {
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Completions(args) => commands::completions::run(&args),
         Command::Manual(args) => commands::manual::run(&args, Cli::command()),
+        #[cfg(feature = "serve")]
+        Command::Serve(args) => commands::serve::run(&args),
         #[cfg(target_os = "linux")]
         Command::Guard { stage } => Ok(repoformer::execute::guard::serve(&stage)?),
     }

@@ -37,6 +37,8 @@ mod rows;
 pub(crate) mod run;
 pub(crate) mod sample;
 mod selective;
+#[cfg(feature = "serve")]
+pub(crate) mod serve;
 mod server;
 mod session;
 mod stage_log;

@@ -26,6 +26,10 @@ use super::declaration::{Completable, Group, Setting, Values, variable};
 
 /// The subcommands that complete prompts (`all`: `label all`).
 const COMPLETING: &[&str] = &["complete", "rg-rg", "run", "all", "merge"];
+/// The subcommands that ask a server once for each completion.
+const ASKING: &[&str] = &["complete", "rg-rg", "run", "all", "merge", "serve"];
+/// The subcommands in which policies choose.
+const CHOOSING: &[&str] = &["run", "serve"];
 /// The subcommands that can work on a part of the repositories (`sample`: `label sample` too).
 const SHARED: &[&str] =
     &["window", "vectorize", "search", "prompt", "rg-rg", "complete", "sample", "eval"];
@@ -193,12 +197,12 @@ pub(super) static SETTINGS: &[Setting] = settings! {
         "samples" "N" COUNT => "Number of completions per prompt", default: Some("1"), commands: COMPLETING;
         "temperature" "T" Number(|number| (0.0..=100.0).contains(&number), "a number from 0 to 100") =>
             "Temperature; 0 takes the most likely token at each step",
-            default: Some("0"), commands: COMPLETING;
+            default: Some("0"), commands: ASKING;
         "top-p" "P" Number(|number| number > 0.0 && number <= 1.0, "a number above 0 and at most 1") =>
             "Nucleus sampling: draws among the most likely tokens that together have this probability",
-            default_text: Some("the server's"), commands: COMPLETING;
+            default_text: Some("the server's"), commands: ASKING;
         "stop" "TEXT" Text => "Text that ends a completion, in addition to those of the prompt style",
-            arity: Texts, commands: COMPLETING;
+            arity: Texts, commands: ASKING;
         "prompt-end" "NAME" OneOf(|| names([Ending::BeforeWhitespace, Ending::AsIs])) =>
             "White space at the end of a prompt: sent (as-is), or not sent and removed from the start of the completion \
              (before-whitespace)",
@@ -207,7 +211,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             default_text: Some("to continue the code and write nothing else"), commands: COMPLETING;
         "request-timeout" "S" Number(|seconds| seconds > 0.0 && seconds < 1e9, "a number above 0") =>
             "Time limit of a request, in seconds",
-            default: Some("600"), commands: COMPLETING;
+            default: Some("600"), commands: ASKING;
         "retry-failed" "" Switch => "Repeat the requests that failed", default: Some("no"), commands: COMPLETING;
         "journal" "FILE" Text => "File that keeps the answers as they arrive",
             default_text: Some("journal/MODEL.jsonl in the cache"), commands: COMPLETING;
@@ -245,7 +249,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             |text| text.split_once('@').is_some_and(|(name, _)| name.parse::<Policy>().is_ok()),
             "one with a threshold, as in learned@0.2, or with a share of the tasks, learned@30%",
         ) => "Add a row for a policy: {names}",
-            arity: Names, commands: &["run"];
+            arity: Names, commands: CHOOSING;
         "policy-endpoint" "URL" Text =>
             "Server of the model that policy self asks, where it is another than the one that completes; \
              REPOFORMER_POLICY_API_KEY holds its key",
@@ -262,7 +266,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             default: Some("parallel"), commands: &["run"];
         "policy-model" "FILE" Text => "Trained policy, from `policy train`",
             arity: Paths, default_text: Some("learned policies are trained here, and score each repository after training on the others"),
-            commands: &["run"];
+            commands: CHOOSING;
     }
     Statistics {
         "seed" "N" Whole(0..=u64::MAX) => "Seed of samples, intervals and tests: the same seed gives the same output",

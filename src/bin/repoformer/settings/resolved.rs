@@ -22,9 +22,9 @@ pub(crate) const COMPLETION: &str = "REPOFORMER_COMPLETE";
 
 /// Variables that are not settings: the server's key, the mark of test runs, that of completions, and what the project's own
 /// tests read.
-const OTHER_VARIABLES: [&str; 12] = [
-    "API_KEY", "POLICY_API_KEY", "RUN", "COMPLETE", "CORPORA", "CORPUS", "EMBEDDINGS",
-    "EMBEDDINGS_MODEL", "FIXTURES", "LABELS", "NLTK_WORDS", "NLTK_38_WORDS",
+const OTHER_VARIABLES: [&str; 13] = [
+    "API_KEY", "POLICY_API_KEY", "SERVE_TOKEN", "RUN", "COMPLETE", "CORPORA", "CORPUS",
+    "EMBEDDINGS", "EMBEDDINGS_MODEL", "FIXTURES", "LABELS", "NLTK_WORDS", "NLTK_38_WORDS",
 ];
 
 /// Origin of a value.

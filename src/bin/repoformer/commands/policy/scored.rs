@@ -93,7 +93,7 @@ impl Trained {
 }
 
 /// Reads a trained policy.
-pub(super) fn read_model(path: &Path) -> Result<PolicyModel> {
+pub(crate) fn read_model(path: &Path) -> Result<PolicyModel> {
     PolicyModel::read(path).map_err(|error| match &error {
         Error::Artifact { hint, .. } => {
             let hint = format!("{hint}: `repoformer policy train --labels FILE -o FILE`");

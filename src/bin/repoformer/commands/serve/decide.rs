@@ -1,0 +1,130 @@
+//! Whether to retrieve for a cursor.
+
+use anyhow::Result;
+use repoformer::pipeline::LivePrompt;
+use repoformer::prompt::shown::Fragment;
+use repoformer::selective::policy::features::Request;
+use repoformer::selective::policy::model::PolicyModel;
+use repoformer::selective::policy::{Policy, Threshold};
+use repoformer::task::Task;
+use repoformer::task::cross_file;
+
+use crate::commands::chosen::Chosen;
+use crate::commands::policy::scored::read_model;
+use crate::output::fail;
+use crate::settings::Settings;
+
+/// A policy with a threshold, and its model.
+#[derive(Debug)]
+pub(super) struct Decider {
+    policy: Policy,
+    pub(super) threshold: f64,
+    /// Name with the threshold: `learned-scored@0.3`.
+    pub(super) name: String,
+    model: Option<PolicyModel>,
+}
+
+/// A decision.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub(super) struct Decision {
+    pub(super) retrieves: bool,
+    /// Score of the request by the policy, where it has one.
+    pub(super) score: Option<f64>,
+}
+
+impl Decider {
+    pub(super) fn new(settings: &Settings) -> Result<Self> {
+        // Those of a profile are for comparisons.
+        let chosen = match settings.own("policy") {
+            [] => Chosen::parse("always", false)?,
+            [one] => Chosen::parse(one, false)?,
+            _ => return fail("serve decides by one policy", "give --policy once"),
+        };
+        let Chosen { policy, threshold, name } = chosen;
+        let Threshold::Above(threshold) = threshold else {
+            return fail(
+                format!("policy '{name}': a share of requests that are still to come is not known"),
+                format!("give a number, as in {policy}@0.3; `policy sweep` helps to choose one"),
+            );
+        };
+        let known = [
+            Policy::Never,
+            Policy::Always,
+            Policy::TrialRetrieval,
+            Policy::Learned,
+            Policy::LearnedScored,
+        ];
+        if !known.contains(&policy) {
+            let names = known.map(Policy::name).join(", ");
+            return fail(
+                format!("policy '{policy}' does not decide before a completion"),
+                format!("choose one of {names}"),
+            );
+        }
+        let files = settings.own("policy-model");
+        let model = match (policy.learned(), files) {
+            (None, []) => None,
+            (None, _) => {
+                return fail(
+                    format!("--policy-model is not used by policy {policy}"),
+                    "leave it out, or choose policy learned or learned-scored",
+                );
+            }
+            (Some(kind), [file]) => {
+                let model = read_model(std::path::Path::new(file))?;
+                if model.policy != kind {
+                    return fail(
+                        format!("{file}: this is a policy {}, not {kind}", model.policy),
+                        format!("choose --policy {}, or another file", model.policy),
+                    );
+                }
+                Some(model)
+            }
+            (Some(kind), _) => {
+                return fail(
+                    format!("policy {kind} needs its trained model"),
+                    "name it with --policy-model FILE; `policy train` makes one",
+                );
+            }
+        };
+        Ok(Self { policy, threshold, name, model })
+    }
+
+    /// The decision, where it does not depend on what would be retrieved. `right` is the right context that prompts show.
+    pub(super) fn before_retrieval(&self, task: &Task, right: &str) -> Option<Decision> {
+        match self.policy {
+            Policy::Never => Some(Decision { retrieves: false, score: None }),
+            Policy::Learned => {
+                Some(self.by_score(self.model.as_ref()?.decide(request(task, right, &[]))))
+            }
+            _ => None,
+        }
+    }
+
+    /// The decision about a prompt with what was retrieved.
+    pub(super) fn after_retrieval(&self, task: &Task, prompt: &LivePrompt) -> Decision {
+        let fragments: Vec<_> = prompt.fragments.iter().map(Fragment::to_cross_file).collect();
+        match (self.policy, &self.model) {
+            (Policy::TrialRetrieval, _) => {
+                let best = fragments.first().and_then(|best| best.score);
+                self.by_score(best.unwrap_or(f64::NEG_INFINITY))
+            }
+            (Policy::LearnedScored, Some(model)) => {
+                self.by_score(model.decide(request(task, &prompt.right, &fragments)))
+            }
+            _ => Decision { retrieves: true, score: None },
+        }
+    }
+
+    fn by_score(&self, score: f64) -> Decision {
+        Decision { retrieves: score > self.threshold, score: Some(score) }
+    }
+}
+
+fn request<'a>(
+    task: &'a Task,
+    right: &'a str,
+    fragments: &'a [cross_file::Fragment],
+) -> Request<'a> {
+    Request { left: &task.prompt, right, path: &task.path, language: task.language(), fragments }
+}

@@ -1,0 +1,402 @@
+//! Routes and connections.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use axum::Router;
+use axum::body::{Body, Bytes};
+use axum::extract::{DefaultBodyLimit, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::response::Response;
+use axum::routing::{get, post};
+use repoformer::complete::server::Ending;
+use repoformer::error::Error;
+use serde_json::{Value, json};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+use super::answer::{Answer, of_json, refusal, typed};
+use super::guard::{self, Guard};
+use super::page;
+use super::request::{Protocol, Wanted};
+use super::service::{Prepared, Service};
+use super::upstream::{Completing, End, Piece, ms_since};
+use crate::output::announce;
+
+/// Bytes of a request's body, at most.
+const LARGEST_BODY: usize = 64 << 20;
+/// Requests at a time.
+const AT_ONCE: usize = 32;
+/// Name of the header that tells the decision.
+const DECISION: HeaderName = HeaderName::from_static("x-repoformer-decision");
+
+/// What the routes share.
+#[derive(Clone)]
+struct Shared {
+    service: Arc<Service>,
+    room: Arc<Semaphore>,
+}
+
+/// Serves until the program ends.
+pub(super) fn serve(service: Arc<Service>, guard: Guard) -> Result<()> {
+    let runtime = tokio::runtime::Builder::new_multi_thread()
+        .worker_threads(2)
+        .enable_all()
+        .build()
+        .context("cannot start the server's threads")?;
+    runtime.block_on(async {
+        let listener = tokio::net::TcpListener::bind(guard.listen).await;
+        let listener = listener.with_context(|| {
+            format!("cannot listen on {}; is another server there?", guard.listen)
+        })?;
+        let listen = listener.local_addr().unwrap_or(guard.listen);
+        let mut guard = guard;
+        guard.listen = listen;
+        announce(&format!("listening on http://{listen}"));
+        axum::serve(listener, router(service, guard)).await.context("the server ended")
+    })
+}
+
+fn router(service: Arc<Service>, guard: Guard) -> Router {
+    let shared = Shared { service, room: Arc::new(Semaphore::new(AT_ONCE)) };
+    Router::new()
+        .route("/v1/completions", post(completion))
+        .route("/infill", post(infill))
+        .route("/v1/models", get(models))
+        .route("/health", get(health))
+        .route("/v1/health", get(health).post(health))
+        .route("/v1beta/server_setting", get(server_setting))
+        .route("/v1/events", post(async || StatusCode::OK))
+        .route("/metrics", get(metrics))
+        .route("/debug/last", get(last))
+        .route("/debug/decisions", get(decisions))
+        .route("/", get(page::page))
+        .fallback(async || refusal(StatusCode::NOT_FOUND, "unknown path; known: /v1/completions, /infill, /v1/models, /health, /metrics, /debug/last, /"))
+        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        .layer(axum::middleware::from_fn_with_state(Arc::new(guard), guard::check))
+        .with_state(shared)
+}
+
+async fn completion(State(shared): State<Shared>, body: Bytes) -> Response {
+    answer(shared, &body, Wanted::completion).await
+}
+
+async fn infill(State(shared): State<Shared>, body: Bytes) -> Response {
+    answer(shared, &body, Wanted::infill).await
+}
+
+async fn answer(
+    shared: Shared,
+    body: &[u8],
+    read: fn(&Value) -> Result<Wanted, String>,
+) -> Response {
+    let begin = Instant::now();
+    let metrics = &shared.service.metrics;
+    let refuse = |status, reason: &str| {
+        metrics.refused.fetch_add(1, Relaxed);
+        refusal(status, reason)
+    };
+    let body: Value = match serde_json::from_slice(body) {
+        Ok(body) => body,
+        Err(error) => {
+            return refuse(StatusCode::BAD_REQUEST, &format!("the body is not JSON: {error}"));
+        }
+    };
+    let wanted = match read(&body) {
+        Ok(wanted) => wanted,
+        Err(reason) => return refuse(StatusCode::BAD_REQUEST, &reason),
+    };
+    let Ok(room) = Arc::clone(&shared.room).try_acquire_owned() else {
+        let reason = format!("{AT_ONCE} requests are in flight");
+        return refuse(StatusCode::TOO_MANY_REQUESTS, &reason);
+    };
+    let count = match wanted.protocol {
+        Protocol::OpenAi => 0,
+        Protocol::Infill => 1,
+        Protocol::Tabby => 2,
+    };
+    metrics.requests[count].fetch_add(1, Relaxed);
+    // An editor that warms the model's cache reads no answer.
+    if wanted.max_tokens == Some(0) {
+        let answer = Answer::new("warm".into(), wanted.model.clone());
+        return of_json(&answer.whole(&wanted, "", &End::default()));
+    }
+    let (service, asked) = (Arc::clone(&shared.service), Arc::new(wanted));
+    let (preparing, of) = (Arc::clone(&service), Arc::clone(&asked));
+    let prepared = tokio::task::spawn_blocking(move || preparing.prepare(&of)).await;
+    let prepared = match prepared {
+        Ok(Ok(prepared)) => prepared,
+        Ok(Err(error)) => {
+            return refuse(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string());
+        }
+        Err(_) => return refuse(StatusCode::INTERNAL_SERVER_ERROR, "the request ended a thread"),
+    };
+    service.metrics.preparing.add_ms(prepared.ms);
+    service.metrics.retrieved.fetch_add(u64::from(prepared.decision.retrieves), Relaxed);
+    let completing = service.complete(&asked, &prepared);
+    let header = prepared.header(&service);
+    let flow = Flow::new(service, asked, prepared, completing, begin, room);
+    let mut response = if flow.wanted.stream { flow.streamed().await } else { flow.whole().await };
+    if let Ok(header) = HeaderValue::from_str(&header) {
+        response.headers_mut().insert(DECISION, header);
+    }
+    response
+}
+
+/// A completion on its way to the editor. Dropped before its end, it is cancelled, at the model's server too.
+struct Flow {
+    service: Arc<Service>,
+    wanted: Arc<Wanted>,
+    completing: Completing,
+    record: Value,
+    answer: Answer,
+    withheld: Withheld,
+    begin: Instant,
+    /// Milliseconds to the first text.
+    first: Option<f64>,
+    end: Option<End>,
+    outcome: &'static str,
+    _room: OwnedSemaphorePermit,
+}
+
+impl Flow {
+    fn new(
+        service: Arc<Service>,
+        wanted: Arc<Wanted>,
+        prepared: Prepared,
+        completing: Completing,
+        begin: Instant,
+        room: OwnedSemaphorePermit,
+    ) -> Self {
+        let name = match service.model.name.is_empty() {
+            true => wanted.model.clone(),
+            false => service.model.name.clone(),
+        };
+        Self {
+            answer: Answer::new(format!("cmpl-{}", prepared.number), name),
+            withheld: Withheld::new(prepared.withheld()),
+            record: prepared.record,
+            service,
+            wanted,
+            completing,
+            begin,
+            first: None,
+            end: None,
+            outcome: "cancelled",
+            _room: room,
+        }
+    }
+
+    /// The next text; `None` at the end.
+    async fn next(&mut self) -> Result<Option<String>, Error> {
+        loop {
+            match self.completing.pieces.recv().await {
+                Some(Piece::Model(name)) if self.answer.model.is_empty() => {
+                    self.answer.model = name
+                }
+                Some(Piece::Model(_)) => {}
+                Some(Piece::Text(text)) => {
+                    if let Some(text) = self.withheld.pass(&text) {
+                        self.first.get_or_insert_with(|| ms_since(self.begin));
+                        return Ok(Some(text));
+                    }
+                }
+                Some(Piece::End(end)) => {
+                    self.outcome = "done";
+                    self.end = Some(end);
+                    let rest = self.withheld.rest();
+                    return Ok((!rest.is_empty()).then_some(rest));
+                }
+                Some(Piece::Failed(error)) => {
+                    self.outcome = "failed";
+                    return Err(error);
+                }
+                None => return Ok(None),
+            }
+        }
+    }
+
+    async fn whole(mut self) -> Response {
+        let mut text = String::new();
+        loop {
+            match self.next().await {
+                Ok(Some(more)) => text += &more,
+                Ok(None) => break,
+                Err(error) => return failed(&error),
+            }
+            if self.end.is_some() {
+                break;
+            }
+        }
+        let end = self.end.clone().unwrap_or_default();
+        of_json(&self.answer.whole(&self.wanted, &text, &end))
+    }
+
+    /// The first text decides the status; the rest follows as it comes.
+    async fn streamed(mut self) -> Response {
+        let first = match self.next().await {
+            Ok(first) => first,
+            Err(error) => return failed(&error),
+        };
+        let (sender, receiver) = mpsc::channel::<String>(64);
+        tokio::spawn(async move {
+            let mut text = first;
+            loop {
+                if let Some(text) = text {
+                    let part = self.answer.part(self.wanted.protocol, &text);
+                    if sender.send(event(&part.to_string())).await.is_err() {
+                        return;
+                    }
+                }
+                if let Some(end) = self.end.clone() {
+                    for last in self.answer.last(&self.wanted, &end) {
+                        if sender.send(event(&last)).await.is_err() {
+                            return;
+                        }
+                    }
+                    return;
+                }
+                text = tokio::select! {
+                    next = self.next() => match next {
+                        Ok(next) => next,
+                        Err(error) => {
+                            let (_, message) = status_of(&error);
+                            let error = json!({"error": {"message": message, "type": "upstream_error", "param": null, "code": 502}});
+                            let _ = sender.send(event(&error.to_string())).await;
+                            return;
+                        }
+                    },
+                    () = sender.closed() => return,
+                };
+                if text.is_none() && self.end.is_none() {
+                    return;
+                }
+            }
+        });
+        typed(Body::from_stream(Events(receiver)), "text/event-stream")
+    }
+}
+
+impl Drop for Flow {
+    fn drop(&mut self) {
+        let metrics = &self.service.metrics;
+        let whole = ms_since(self.begin);
+        match self.outcome {
+            "cancelled" => drop(metrics.cancelled.fetch_add(1, Relaxed)),
+            "failed" => drop(metrics.failed.fetch_add(1, Relaxed)),
+            _ => metrics.whole.add_ms(whole),
+        }
+        if let Some(first) = self.first {
+            metrics.first_token.add_ms(first);
+        }
+        let end = self.end.take().unwrap_or_default();
+        let first = self.first.unwrap_or(f64::NAN);
+        self.service.keep(std::mem::take(&mut self.record), self.outcome, [first, whole], &end);
+    }
+}
+
+/// Takes white space off the start of a completion that the prompt was not sent with.
+struct Withheld {
+    removed: String,
+    /// What the server wrote so far, until it is more than white space.
+    written: Option<String>,
+}
+
+impl Withheld {
+    fn new(removed: &str) -> Self {
+        Self { removed: removed.to_owned(), written: (!removed.is_empty()).then(String::new) }
+    }
+
+    /// The text to pass on; `None` while there is none.
+    fn pass(&mut self, text: &str) -> Option<String> {
+        let Some(written) = &mut self.written else { return Some(text.to_owned()) };
+        written.push_str(text);
+        // A line that the model writes on is decided at its end.
+        let is_decided = written.trim_start().contains('\n')
+            || written.starts_with(&self.removed) && written.len() > self.removed.len();
+        is_decided.then(|| self.rest()).filter(|text| !text.is_empty())
+    }
+
+    /// What was not passed on yet.
+    fn rest(&mut self) -> String {
+        let Some(written) = self.written.take() else { return String::new() };
+        Ending::BeforeWhitespace.restore(&self.removed, &written).to_owned()
+    }
+}
+
+/// Events of a streamed answer.
+struct Events(mpsc::Receiver<String>);
+
+impl futures_core::Stream for Events {
+    type Item = Result<Bytes, std::convert::Infallible>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_recv(context).map(|event| event.map(|event| Ok(Bytes::from(event))))
+    }
+}
+
+fn event(data: &str) -> String {
+    format!("data: {data}\n\n")
+}
+
+fn failed(error: &Error) -> Response {
+    let (status, message) = status_of(error);
+    refusal(status, &message)
+}
+
+/// Status and message for an error of the model's server.
+fn status_of(error: &Error) -> (StatusCode, String) {
+    let status = match error {
+        // What the editor asked for, such as a prompt that is too long.
+        Error::Endpoint { status: Some(status @ (400 | 413 | 422 | 429)), .. } => {
+            StatusCode::from_u16(*status).unwrap_or(StatusCode::BAD_GATEWAY)
+        }
+        _ => StatusCode::BAD_GATEWAY,
+    };
+    (status, error.to_string())
+}
+
+async fn models(State(shared): State<Shared>) -> Response {
+    let endpoint = shared.service.endpoint.with_own_connections();
+    let asked = tokio::task::spawn_blocking(move || endpoint.get_json("/v1/models")).await;
+    match asked {
+        Ok(Ok(models)) => of_json(&models),
+        Ok(Err(error)) => failed(&error),
+        Err(_) => refusal(StatusCode::INTERNAL_SERVER_ERROR, "the request ended a thread"),
+    }
+}
+
+/// llama.cpp's and Tabby's at once.
+async fn health(State(shared): State<Shared>) -> Response {
+    let version = env!("CARGO_PKG_VERSION");
+    let name = &shared.service.model.name;
+    let model = if name.is_empty() { "default" } else { name };
+    of_json(&json!({
+        "status": "ok", "model": model, "device": "remote", "cuda_devices": [], "arch": "", "cpu_info": "",
+        "cpu_count": 0,
+        "version": {"git_describe": format!("v{version}"), "git_sha": "", "build_date": "", "build_timestamp": ""},
+    }))
+}
+
+async fn server_setting() -> Response {
+    of_json(&json!({"disable_client_side_telemetry": true}))
+}
+
+async fn metrics(State(shared): State<Shared>) -> Response {
+    let text = shared.service.metrics.text(&shared.service.index_size());
+    typed(text, "text/plain; version=0.0.4")
+}
+
+async fn last(State(shared): State<Shared>) -> Response {
+    match shared.service.decisions().into_iter().next() {
+        Some(last) => of_json(&last),
+        None => refusal(StatusCode::NOT_FOUND, "no request was answered yet"),
+    }
+}
+
+async fn decisions(State(shared): State<Shared>) -> Response {
+    of_json(&Value::Array(shared.service.decisions()))
+}

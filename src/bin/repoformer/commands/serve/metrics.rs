@@ -1,0 +1,111 @@
+//! Numbers for Prometheus.
+
+use std::fmt::Write as _;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+/// Upper bounds of a histogram's buckets, in seconds.
+const BOUNDS: [f64; 16] = [
+    0.0001, 0.0002, 0.0005, 0.001, 0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0,
+    10.0,
+];
+
+/// A histogram of times.
+#[derive(Debug, Default)]
+pub(super) struct Histogram {
+    buckets: [AtomicU64; BOUNDS.len()],
+    count: AtomicU64,
+    /// Sum in microseconds.
+    sum: AtomicU64,
+}
+
+impl Histogram {
+    pub(super) fn add_ms(&self, ms: f64) {
+        let seconds = ms / 1e3;
+        for (bucket, bound) in self.buckets.iter().zip(BOUNDS) {
+            if seconds <= bound {
+                bucket.fetch_add(1, Relaxed);
+            }
+        }
+        self.count.fetch_add(1, Relaxed);
+        self.sum.fetch_add((ms * 1e3) as u64, Relaxed);
+    }
+
+    fn write(&self, name: &str, help: &str, out: &mut String) {
+        let name = format!("repoformer_{name}_seconds");
+        let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} histogram");
+        for (bucket, bound) in self.buckets.iter().zip(BOUNDS) {
+            let _ = writeln!(out, "{name}_bucket{{le=\"{bound}\"}} {}", bucket.load(Relaxed));
+        }
+        let count = self.count.load(Relaxed);
+        let sum = self.sum.load(Relaxed) as f64 / 1e6;
+        let _ = writeln!(
+            out,
+            "{name}_bucket{{le=\"+Inf\"}} {count}\n{name}_sum {sum}\n{name}_count {count}"
+        );
+    }
+}
+
+/// Counts of a server.
+#[derive(Debug, Default)]
+pub(super) struct Metrics {
+    /// Requests by protocol: OpenAI's, llama.cpp's, Tabby's.
+    pub(super) requests: [AtomicU64; 3],
+    pub(super) retrieved: AtomicU64,
+    pub(super) cancelled: AtomicU64,
+    pub(super) failed: AtomicU64,
+    pub(super) refused: AtomicU64,
+    pub(super) prompt_tokens: AtomicU64,
+    pub(super) cached_tokens: AtomicU64,
+    pub(super) written_tokens: AtomicU64,
+    /// Decision and retrieval.
+    pub(super) preparing: Histogram,
+    pub(super) first_token: Histogram,
+    pub(super) whole: Histogram,
+}
+
+/// Size of the index.
+pub(super) struct IndexSize {
+    pub(super) fragments: usize,
+    pub(super) layers: usize,
+    pub(super) bytes: usize,
+}
+
+impl Metrics {
+    pub(super) fn text(&self, index: &IndexSize) -> String {
+        let mut out = String::new();
+        let name = "repoformer_requests_total";
+        let _ = writeln!(out, "# HELP {name} Requests by protocol.\n# TYPE {name} counter");
+        for (protocol, count) in ["openai", "infill", "tabby"].iter().zip(&self.requests) {
+            let _ = writeln!(out, "{name}{{protocol=\"{protocol}\"}} {}", count.load(Relaxed));
+        }
+        for (name, help, count) in [
+            ("retrieved", "Requests whose prompt holds retrieved fragments.", &self.retrieved),
+            ("cancelled", "Requests that the editor ended.", &self.cancelled),
+            ("failed", "Requests that the model's server failed.", &self.failed),
+            ("refused", "Requests that were wrong or too many.", &self.refused),
+            ("prompt_tokens", "Tokens of prompts.", &self.prompt_tokens),
+            (
+                "cached_tokens",
+                "Tokens of prompts that the model's server had.",
+                &self.cached_tokens,
+            ),
+            ("written_tokens", "Tokens of completions.", &self.written_tokens),
+        ] {
+            let name = format!("repoformer_{name}_total");
+            let count = count.load(Relaxed);
+            let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} counter\n{name} {count}");
+        }
+        for (name, help, value) in [
+            ("fragments", "Fragments in the index.", index.fragments),
+            ("layers", "Layers of the index.", index.layers),
+            ("index_bytes", "Bytes of the index.", index.bytes),
+        ] {
+            let name = format!("repoformer_{name}");
+            let _ = writeln!(out, "# HELP {name} {help}\n# TYPE {name} gauge\n{name} {value}");
+        }
+        self.preparing.write("preparing", "Decision and retrieval.", &mut out);
+        self.first_token.write("first_token", "Request to first text.", &mut out);
+        self.whole.write("completion", "Request to end of completion.", &mut out);
+        out
+    }
+}

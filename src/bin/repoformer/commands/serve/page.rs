@@ -1,0 +1,19 @@
+//! A page with the last decisions and their times.
+
+use axum::http::{HeaderName, HeaderValue};
+use axum::response::Response;
+
+use super::answer::typed;
+
+const PAGE: &str = include_str!("page.html");
+
+/// The page runs its own script alone and loads nothing from elsewhere.
+const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; \
+                      base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+pub(super) async fn page() -> Response {
+    let mut response = typed(PAGE, "text/html; charset=utf-8");
+    let name = HeaderName::from_static("content-security-policy");
+    response.headers_mut().insert(name, HeaderValue::from_static(POLICY));
+    response
+}

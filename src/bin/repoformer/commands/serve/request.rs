@@ -1,0 +1,227 @@
+//! Requests of editors, in the protocols that they speak.
+
+use serde_json::{Map, Value};
+
+/// Protocol of a request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Protocol {
+    /// OpenAI's `/v1/completions`.
+    OpenAi,
+    /// llama.cpp's `/infill`.
+    Infill,
+    /// Tabby's `/v1/completions`, with segments.
+    Tabby,
+}
+
+impl Protocol {
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::OpenAi => "openai",
+            Self::Infill => "infill",
+            Self::Tabby => "tabby",
+        }
+    }
+}
+
+/// A request for a completion.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Wanted {
+    pub(super) protocol: Protocol,
+    /// Text before the cursor.
+    pub(super) prefix: String,
+    /// Text behind it.
+    pub(super) suffix: String,
+    /// Name of the file, where the editor sends it.
+    pub(super) file: Option<String>,
+    pub(super) stream: bool,
+    pub(super) max_tokens: Option<u64>,
+    /// Texts that end the completion.
+    pub(super) stop: Vec<String>,
+    /// Fields that the model's server gets as they are.
+    pub(super) passed: Map<String, Value>,
+    /// Fields of the answer that the editor reads, where it says so.
+    pub(super) response_fields: Vec<String>,
+    pub(super) model: String,
+    pub(super) include_usage: bool,
+}
+
+/// Fields of requests that the model's server gets as they are.
+const PASSED: [&str; 8] = [
+    "temperature", "top_p", "top_k", "seed", "presence_penalty", "frequency_penalty",
+    "t_max_predict_ms", "samplers",
+];
+/// Fields that only llama.cpp's server knows.
+pub(super) const LLAMA_CPP: [&str; 3] = ["top_k", "t_max_predict_ms", "samplers"];
+/// Names under which editors send the file's name.
+const FILE_NAMES: [&str; 5] = ["filepath", "filename", "file", "path", "file_path"];
+
+impl Wanted {
+    /// Reads the body of a request to `/v1/completions`.
+    ///
+    /// # Errors
+    /// Says in words what is wrong with it.
+    pub(super) fn completion(body: &Value) -> Result<Self, String> {
+        let body = object(body)?;
+        match body.get("segments") {
+            Some(segments) => Self::tabby(body, segments),
+            None => Self::openai(body),
+        }
+    }
+
+    fn openai(body: &Map<String, Value>) -> Result<Self, String> {
+        let prefix = match body.get("prompt") {
+            Some(Value::String(text)) => text.clone(),
+            Some(Value::Array(texts)) if texts.len() == 1 && texts[0].is_string() => {
+                texts[0].as_str().unwrap_or_default().to_owned()
+            }
+            Some(Value::Array(_)) => return Err("'prompt' must be one text".into()),
+            _ => return Err("'prompt' is missing: the text before the cursor".into()),
+        };
+        if body.get("n").and_then(Value::as_u64).is_some_and(|n| n > 1) {
+            return Err("'n' must be 1: one completion is made for a request".into());
+        }
+        if body.get("echo").and_then(Value::as_bool) == Some(true) {
+            return Err("'echo' is not supported".into());
+        }
+        if body.get("logprobs").is_some_and(|value| value.as_u64().is_some_and(|n| n > 0)) {
+            return Err("'logprobs' is not supported".into());
+        }
+        Ok(Self {
+            protocol: Protocol::OpenAi,
+            prefix,
+            suffix: text(body, "suffix")?,
+            max_tokens: whole(body, "max_tokens")?,
+            ..Self::of(body, Protocol::OpenAi)?
+        })
+    }
+
+    /// Reads the body of a request to `/infill`.
+    ///
+    /// # Errors
+    /// Says in words what is wrong with it.
+    pub(super) fn infill(body: &Value) -> Result<Self, String> {
+        let body = object(body)?;
+        if !body.contains_key("input_prefix") {
+            return Err("'input_prefix' is missing: the text before the cursor".into());
+        }
+        Ok(Self {
+            // llama.cpp's own order: the prompt is the beginning of the cursor's line.
+            prefix: text(body, "input_prefix")? + &text(body, "prompt")?,
+            suffix: text(body, "input_suffix")?,
+            max_tokens: match whole(body, "n_predict") {
+                // Any negative number: no limit.
+                Err(_) if body.get("n_predict").is_some_and(Value::is_i64) => None,
+                tokens => tokens?,
+            },
+            ..Self::of(body, Protocol::Infill)?
+        })
+    }
+
+    fn tabby(body: &Map<String, Value>, segments: &Value) -> Result<Self, String> {
+        let segments = object(segments).map_err(|_| "'segments' must be an object")?;
+        let mut wanted = Self {
+            prefix: text(segments, "prefix")?,
+            suffix: text(segments, "suffix")?,
+            ..Self::of(body, Protocol::Tabby)?
+        };
+        wanted.file = file(segments).or(wanted.file);
+        wanted.stream = false;
+        Ok(wanted)
+    }
+
+    /// The fields that all protocols share.
+    fn of(body: &Map<String, Value>, protocol: Protocol) -> Result<Self, String> {
+        let stop = match body.get("stop") {
+            None | Some(Value::Null) => Vec::new(),
+            Some(Value::String(text)) => vec![text.clone()],
+            Some(Value::Array(texts)) => {
+                let texts = texts.iter().map(|text| text.as_str().map(str::to_owned));
+                texts.collect::<Option<_>>().ok_or("'stop' must hold texts")?
+            }
+            Some(_) => return Err("'stop' must be a text or a list of texts".into()),
+        };
+        let passed = PASSED.iter().filter_map(|name| {
+            let value = body.get(*name).filter(|value| !value.is_null())?;
+            Some(((*name).to_owned(), value.clone()))
+        });
+        let fields = body.get("response_fields").and_then(Value::as_array);
+        let fields = fields.into_iter().flatten().filter_map(Value::as_str);
+        Ok(Self {
+            protocol,
+            prefix: String::new(),
+            suffix: String::new(),
+            file: file(body),
+            stream: body.get("stream").and_then(Value::as_bool).unwrap_or(false),
+            max_tokens: None,
+            stop: stop.into_iter().filter(|text| !text.is_empty()).collect(),
+            passed: passed.collect(),
+            response_fields: fields.map(str::to_owned).collect(),
+            model: text(body, "model")?,
+            include_usage: body
+                .get("stream_options")
+                .is_some_and(|options| options["include_usage"].as_bool() == Some(true)),
+        })
+    }
+}
+
+fn object(body: &Value) -> Result<&Map<String, Value>, String> {
+    body.as_object().ok_or_else(|| "the body must be a JSON object".into())
+}
+
+fn text(body: &Map<String, Value>, name: &str) -> Result<String, String> {
+    match body.get(name) {
+        None | Some(Value::Null) => Ok(String::new()),
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(_) => Err(format!("'{name}' must be a text")),
+    }
+}
+
+fn whole(body: &Map<String, Value>, name: &str) -> Result<Option<u64>, String> {
+    match body.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(number) => match number.as_u64() {
+            Some(number) => Ok(Some(number)),
+            None => Err(format!("'{name}' must be a whole number")),
+        },
+    }
+}
+
+fn file(body: &Map<String, Value>) -> Option<String> {
+    FILE_NAMES.iter().find_map(|name| body.get(*name)?.as_str()).map(str::to_owned)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn each_protocol_says_where_the_cursor_is() {
+        let openai = json!({"model": "m", "prompt": "a\nb", "suffix": "c", "stream": true, "max_tokens": 5,
+            "filepath": "x.py", "stop": "\n", "temperature": 0.5, "user": "u"});
+        let wanted = Wanted::completion(&openai).unwrap();
+        assert_eq!((&*wanted.prefix, &*wanted.suffix, wanted.stream), ("a\nb", "c", true));
+        assert_eq!((wanted.max_tokens, wanted.file.as_deref()), (Some(5), Some("x.py")));
+        assert_eq!(wanted.passed.keys().collect::<Vec<_>>(), ["temperature"]);
+        let infill = json!({"input_prefix": "a\n", "prompt": "b", "input_suffix": "c", "n_predict": -1,
+            "response_fields": ["content"], "top_k": 40});
+        let wanted = Wanted::infill(&infill).unwrap();
+        assert_eq!((&*wanted.prefix, wanted.max_tokens), ("a\nb", None));
+        let tabby = json!({"language": "python", "segments": {"prefix": "a", "suffix": null, "filepath": "y.py"}});
+        let wanted = Wanted::completion(&tabby).unwrap();
+        assert_eq!((wanted.protocol, wanted.file.as_deref()), (Protocol::Tabby, Some("y.py")));
+    }
+
+    #[test]
+    fn what_cannot_be_served_is_said() {
+        let says = |body: Value| Wanted::completion(&body).unwrap_err();
+        assert!(says(json!([])).contains("object"));
+        assert!(says(json!({})).contains("'prompt' is missing"));
+        assert!(says(json!({"prompt": ["a", "b"]})).contains("one text"));
+        assert!(says(json!({"prompt": "a", "n": 2})).contains("'n'"));
+        assert!(says(json!({"prompt": "a", "max_tokens": "x"})).contains("'max_tokens'"));
+        assert!(says(json!({"prompt": "a", "suffix": 3})).contains("'suffix'"));
+        assert!(says(json!({"segments": []})).contains("'segments'"));
+        assert!(Wanted::infill(&json!({"prompt": "a"})).is_err());
+    }
+}

@@ -1,0 +1,246 @@
+//! From a request to a prompt: which file, what is retrieved, and whether the prompt shows it.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use repoformer::complete::server::Ending;
+use repoformer::endpoint::Endpoint;
+use repoformer::error::Error;
+use repoformer::pipeline::{Cursor, LivePrompt, LiveRepository, Located};
+use repoformer::retrieve::Scratch;
+use serde_json::{Map, Value, json};
+
+use super::decide::{Decider, Decision};
+use super::metrics::{IndexSize, Metrics};
+use super::request::{LLAMA_CPP, Protocol, Wanted};
+use super::upstream::{self, Completing, End, ms_since};
+
+/// Decisions that are kept for the page.
+const KEPT: usize = 100;
+/// Files that were edited last.
+const RECENT: usize = 8;
+/// Tokens of a completion where neither the editor nor the settings say.
+const TOKENS: u64 = 128;
+
+/// The model that completes.
+#[derive(Debug)]
+pub(super) struct Model {
+    /// Its name; empty: the server has one.
+    pub(super) name: String,
+    pub(super) max_tokens: u64,
+    pub(super) temperature: f64,
+    pub(super) top_p: Option<f64>,
+    pub(super) stop: Vec<String>,
+}
+
+/// All that requests share.
+pub(super) struct Service {
+    pub(super) live: Arc<LiveRepository>,
+    decider: Decider,
+    pub(super) model: Model,
+    pub(super) endpoint: Endpoint,
+    pub(super) metrics: Metrics,
+    decisions: Mutex<VecDeque<Value>>,
+    recent: Mutex<Vec<String>>,
+    numbers: AtomicU64,
+}
+
+/// A prompt for a request, and why it is as it is.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) number: u64,
+    pub(super) prompt: LivePrompt,
+    pub(super) decision: Decision,
+    /// White space at the end of the prompt that is not sent.
+    withheld: usize,
+    /// As the page and `/debug/last` show it.
+    pub(super) record: Value,
+    /// Milliseconds of decision and retrieval.
+    pub(super) ms: f64,
+}
+
+impl Service {
+    pub(super) fn new(
+        live: Arc<LiveRepository>,
+        decider: Decider,
+        model: Model,
+        endpoint: Endpoint,
+    ) -> Self {
+        Self {
+            live,
+            decider,
+            model,
+            endpoint,
+            metrics: Metrics::default(),
+            decisions: Mutex::default(),
+            recent: Mutex::default(),
+            numbers: AtomicU64::new(1),
+        }
+    }
+
+    /// Makes the prompt for a request. It computes, and waits for nothing.
+    pub(super) fn prepare(&self, wanted: &Wanted) -> Result<Prepared, Error> {
+        thread_local! {
+            static SCRATCH: RefCell<Scratch> = RefCell::default();
+        }
+        let begin = Instant::now();
+        let recent = lock(&self.recent).clone();
+        let located =
+            self.live.locate(&wanted.prefix, &wanted.suffix, wanted.file.as_deref(), &recent);
+        let Located { path, text, offset, first_line, is_known } = &located;
+        let locating = ms_since(begin);
+        self.remember(&located);
+        let cursor = Cursor { path, text, offset: *offset, first_line: *first_line };
+        let task = self.live.task(&cursor)?;
+        let right = task.right_context.clone().unwrap_or_default();
+        let begin = Instant::now();
+        let mut decision = self.decider.before_retrieval(&task, &right);
+        let mut deciding = ms_since(begin);
+        let mut steps = [0.0; 2];
+        let (mut laying, mut prompt) = (0.0, None);
+        if decision.is_none_or(|decision| decision.retrieves) {
+            let found = SCRATCH.with_borrow_mut(|scratch| self.live.retrieve(&cursor, scratch))?;
+            steps = found.took.map(|took| took.as_secs_f64() * 1e3);
+            let begin = Instant::now();
+            let with = self.live.prompt(&found)?;
+            laying = ms_since(begin);
+            let begin = Instant::now();
+            let after =
+                decision.unwrap_or_else(|| self.decider.after_retrieval(&found.task, &with));
+            deciding += ms_since(begin);
+            decision = Some(after);
+            prompt = after.retrieves.then_some(with);
+        }
+        let begin = Instant::now();
+        let prompt = match prompt {
+            Some(prompt) => prompt,
+            None => self.live.plain_prompt(&task)?,
+        };
+        laying += ms_since(begin);
+        let decision = decision.unwrap_or(Decision { retrieves: false, score: None });
+        let number = self.numbers.fetch_add(1, Relaxed);
+        let ms = steps[0] + steps[1] + deciding;
+        let shown = prompt.fragments.iter().map(|fragment| {
+            json!({"path": &*fragment.path, "first_line": fragment.first_line.map(|line| line + 1), "score": fragment.score})
+        });
+        let shown: Vec<Value> = shown.collect();
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let record = json!({
+            "number": number, "time": time.as_secs_f64(), "protocol": wanted.protocol.name(),
+            "file": if *is_known { Value::from(path.as_str()) } else { Value::Null },
+            "line": task.line_no + 1, "policy": self.decider.name, "score": finite(decision.score),
+            "threshold": self.decider.threshold, "retrieved": decision.retrieves, "fragments": shown,
+            "ms": {
+                "locate": locating, "index": steps[0], "search": steps[1], "decide": deciding,
+                "prompt": laying,
+            },
+        });
+        Ok(Prepared {
+            number,
+            withheld: prompt.text.len() - Ending::BeforeWhitespace.split(&prompt.text).0.len(),
+            prompt,
+            decision,
+            record,
+            ms,
+        })
+    }
+
+    fn remember(&self, located: &Located) {
+        if located.is_known {
+            let mut recent = lock(&self.recent);
+            recent.retain(|path| *path != located.path);
+            recent.insert(0, located.path.clone());
+            recent.truncate(RECENT);
+        }
+    }
+
+    /// Asks the model's server.
+    pub(super) fn complete(&self, wanted: &Wanted, prepared: &Prepared) -> Completing {
+        let Model { name, max_tokens, temperature, top_p, stop } = &self.model;
+        let mut passed = Map::new();
+        passed.insert("temperature".into(), (*temperature).into());
+        if let Some(top_p) = top_p {
+            passed.insert("top_p".into(), (*top_p).into());
+        }
+        // Who asks as of llama.cpp's server has it here as well.
+        let is_llama = wanted.protocol == Protocol::Infill;
+        let fields = wanted.passed.iter();
+        let fields = fields.filter(|(name, _)| is_llama || !LLAMA_CPP.contains(&name.as_str()));
+        passed.extend(fields.map(|(name, value)| (name.clone(), value.clone())));
+        let mut stops = prepared.prompt.stop.clone();
+        for text in stop.iter().chain(&wanted.stop) {
+            if !stops.contains(text) {
+                stops.push(text.clone());
+            }
+        }
+        let name = if name.is_empty() { &wanted.model } else { name };
+        let tokens = wanted.max_tokens.unwrap_or(TOKENS).min(*max_tokens).max(1);
+        let text = &prepared.prompt.text;
+        let sent = &text[..text.len() - prepared.withheld];
+        upstream::complete(&self.endpoint, upstream::body(name, sent, tokens, &stops, passed))
+    }
+
+    /// Keeps a decision for the page, with what came of it.
+    pub(super) fn keep(&self, mut record: Value, outcome: &str, times: [f64; 2], end: &End) {
+        let [first, whole] = times;
+        record["ms"]["first_token"] = first.into();
+        record["ms"]["whole"] = whole.into();
+        record["outcome"] = outcome.into();
+        record["tokens"] = json!({
+            "prompt": end.prompt_tokens(), "cached": end.cached_tokens(), "written": end.written_tokens(),
+        });
+        for (count, tokens) in [
+            (&self.metrics.prompt_tokens, end.prompt_tokens()),
+            (&self.metrics.cached_tokens, end.cached_tokens()),
+            (&self.metrics.written_tokens, end.written_tokens()),
+        ] {
+            count.fetch_add(tokens.unwrap_or_default(), Relaxed);
+        }
+        let mut decisions = lock(&self.decisions);
+        decisions.push_front(record);
+        decisions.truncate(KEPT);
+    }
+
+    /// The last decisions, the latest first.
+    pub(super) fn decisions(&self) -> Vec<Value> {
+        lock(&self.decisions).iter().cloned().collect()
+    }
+
+    pub(super) fn index_size(&self) -> IndexSize {
+        let snapshot = self.live.snapshot();
+        let (layers, bytes) = snapshot.size();
+        IndexSize { fragments: snapshot.fragments(), layers, bytes }
+    }
+}
+
+impl Prepared {
+    /// White space that the completion begins with, and the editor has already.
+    pub(super) fn withheld(&self) -> &str {
+        let text = &self.prompt.text;
+        &text[text.len() - self.withheld..]
+    }
+
+    /// The decision in a header: `retrieved; policy=learned@0.2; score=0.31; fragments=4; ms=0.52`.
+    pub(super) fn header(&self, policy: &Service) -> String {
+        let what = if self.decision.retrieves { "retrieved" } else { "not retrieved" };
+        let score = self.decision.score.filter(|score| score.is_finite());
+        let score = score.map_or(String::new(), |score| format!("; score={score:.3}"));
+        format!(
+            "{what}; policy={}{score}; fragments={}; ms={:.2}",
+            policy.decider.name,
+            self.prompt.fragments.len(),
+            self.ms
+        )
+    }
+}
+
+fn finite(score: Option<f64>) -> Option<f64> {
+    score.filter(|score| score.is_finite())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,142 @@
+//! The model's server, asked for one completion, which ends where the editor no longer wants it.
+
+use std::time::Instant;
+
+use repoformer::endpoint::{Endpoint, Event};
+use repoformer::error::Error;
+use serde_json::{Map, Value, json};
+use tokio::sync::mpsc;
+
+/// A part of a completion.
+#[derive(Debug)]
+pub(super) enum Piece {
+    /// Name of the model.
+    Model(String),
+    Text(String),
+    /// The server has written it all.
+    End(End),
+    Failed(Error),
+}
+
+/// What a server says at the end.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(super) struct End {
+    /// `stop` or `length`.
+    pub(super) reason: Option<String>,
+    pub(super) usage: Value,
+    pub(super) timings: Value,
+}
+
+impl End {
+    fn number(&self, place: &str, name: &str) -> Option<u64> {
+        let of = if place == "usage" { &self.usage } else { &self.timings };
+        of[name].as_u64()
+    }
+
+    /// Tokens of the prompt.
+    pub(super) fn prompt_tokens(&self) -> Option<u64> {
+        let timed = self.number("timings", "prompt_n").zip(self.cached_tokens());
+        self.number("usage", "prompt_tokens").or(timed.map(|(new, cached)| new + cached))
+    }
+
+    /// Tokens of the prompt that the server had from earlier requests.
+    pub(super) fn cached_tokens(&self) -> Option<u64> {
+        let details = &self.usage["prompt_tokens_details"]["cached_tokens"];
+        self.number("timings", "cache_n").or(details.as_u64())
+    }
+
+    pub(super) fn written_tokens(&self) -> Option<u64> {
+        self.number("usage", "completion_tokens").or(self.number("timings", "predicted_n"))
+    }
+}
+
+/// A request in flight: its pieces, and its end where it is dropped.
+#[derive(Debug)]
+pub(super) struct Completing {
+    pub(super) pieces: mpsc::Receiver<Piece>,
+    connection: Endpoint,
+}
+
+impl Drop for Completing {
+    fn drop(&mut self) {
+        // A server stops when nobody listens.
+        self.connection.close();
+    }
+}
+
+/// Pieces that wait for the editor, at most.
+const WAITING: usize = 256;
+
+/// Asks for a completion. Always as a stream: a server notices at the next token that nobody listens.
+pub(super) fn complete(endpoint: &Endpoint, body: Value) -> Completing {
+    let connection = endpoint.with_own_connections();
+    let (sender, pieces) = mpsc::channel(WAITING);
+    let asked = connection.clone();
+    tokio::task::spawn_blocking(move || follow(&asked, &body, &sender));
+    Completing { pieces, connection }
+}
+
+fn follow(endpoint: &Endpoint, body: &Value, sender: &mpsc::Sender<Piece>) {
+    let mut end = End::default();
+    let (mut is_unwanted, mut is_named) = (false, false);
+    let mut take = |event: Event| {
+        let (Event::Data(value) | Event::Whole(value)) = event else { return false };
+        if let Some(model) = value["model"].as_str().filter(|_| !is_named) {
+            is_named = true;
+            // Whether somebody listens shows with the first text.
+            let _ = sender.blocking_send(Piece::Model(model.to_owned()));
+        }
+        let choice = &value["choices"][0];
+        if let Some(reason) = choice["finish_reason"].as_str() {
+            end.reason = Some(reason.to_owned());
+        }
+        for (place, found) in
+            [(&mut end.usage, &value["usage"]), (&mut end.timings, &value["timings"])]
+        {
+            if found.is_object() {
+                *place = found.clone();
+            }
+        }
+        let text = choice["text"].as_str().unwrap_or_default();
+        is_unwanted = !text.is_empty() && sender.blocking_send(Piece::Text(text.into())).is_err();
+        is_unwanted
+    };
+    let done = endpoint.post_events("/v1/completions", body, &mut take);
+    if !is_unwanted {
+        let last = match done {
+            Ok(_) => Piece::End(end),
+            Err(error) => Piece::Failed(error),
+        };
+        // Nobody may listen any more.
+        let _ = sender.blocking_send(last);
+    }
+}
+
+/// Body of a request.
+pub(super) fn body(
+    model: &str,
+    prompt: &str,
+    max_tokens: u64,
+    stop: &[String],
+    passed: Map<String, Value>,
+) -> Value {
+    let mut body = json!({
+        "prompt": prompt, "max_tokens": max_tokens, "stream": true,
+        "stream_options": {"include_usage": true},
+    });
+    if !model.is_empty() {
+        body["model"] = model.into();
+    }
+    if !stop.is_empty() {
+        body["stop"] = json!(stop);
+    }
+    if let Some(body) = body.as_object_mut() {
+        body.extend(passed);
+    }
+    body
+}
+
+/// Milliseconds since a moment.
+pub(super) fn ms_since(begin: Instant) -> f64 {
+    begin.elapsed().as_secs_f64() * 1e3
+}

@@ -1,0 +1,99 @@
+//! Changes of the repository's files.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
+use repoformer::pipeline::LiveRepository;
+use repoformer::store::files;
+
+use crate::output::{detail, problems, warning};
+
+/// Quiet after which changes are read: editors write a file in several steps.
+const QUIET: Duration = Duration::from_millis(10);
+/// Longest time that changes wait for others.
+const LONGEST: Duration = Duration::from_millis(100);
+
+/// Watches a repository until the watcher is dropped.
+pub(super) fn start(live: Arc<LiveRepository>) -> Result<RecommendedWatcher> {
+    let (sender, events) = mpsc::channel();
+    // Events name files from the folder on as it is given here.
+    let folder = live.folder();
+    let folder = files::canonicalize(&folder)
+        .with_context(|| format!("{}: cannot be opened", folder.display()))?;
+    let mut watcher = notify::recommended_watcher(sender).context("cannot watch files")?;
+    watcher
+        .watch(&folder, RecursiveMode::Recursive)
+        .with_context(|| format!("{}: cannot be watched for changes", folder.display()))?;
+    std::thread::Builder::new()
+        .name("watch".into())
+        .spawn(move || follow(&live, &folder, &events))
+        .context("cannot start a thread")?;
+    Ok(watcher)
+}
+
+/// Files that changed, or all.
+#[derive(Debug, Default)]
+struct Changes {
+    paths: BTreeSet<PathBuf>,
+    all: bool,
+}
+
+impl Changes {
+    fn add(&mut self, event: notify::Result<Event>) {
+        match event {
+            Ok(event) if event.kind.is_access() => {}
+            Ok(event) => {
+                self.all |= event.need_rescan();
+                self.paths.extend(event.paths);
+            }
+            // Events may be lost.
+            Err(_) => self.all = true,
+        }
+    }
+}
+
+fn follow(live: &LiveRepository, folder: &Path, events: &Receiver<notify::Result<Event>>) {
+    // It ends with the watcher.
+    while let Ok(event) = events.recv() {
+        let mut changes = Changes::default();
+        changes.add(event);
+        let begin = Instant::now();
+        while begin.elapsed() < LONGEST {
+            match events.recv_timeout(QUIET) {
+                Ok(event) => changes.add(event),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        read(live, folder, &changes);
+    }
+}
+
+fn read(live: &LiveRepository, folder: &Path, changes: &Changes) {
+    let below = |path: &PathBuf| {
+        let below = path.strip_prefix(folder).ok()?.to_str()?.replace('\\', "/");
+        Some(if below.is_empty() { String::new() } else { below })
+    };
+    let paths: Vec<String> = changes.paths.iter().filter_map(below).collect();
+    let changed = match changes.all {
+        true => live.refresh_below(&[String::new()]),
+        false => live.refresh_below(&paths),
+    };
+    match changed {
+        Ok(changed) => {
+            problems(&changed.problems);
+            if !changed.read.is_empty() || !changed.removed.is_empty() {
+                detail(format!(
+                    "read {} changed files, {} are gone",
+                    changed.read.len(),
+                    changed.removed.len()
+                ));
+            }
+        }
+        Err(error) => warning(error.to_string()),
+    }
+}

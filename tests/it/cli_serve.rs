@@ -1,0 +1,370 @@
+//! `serve`: prompts that are those of the stages, changes of files, cancelled requests, servers that fail, and who may ask.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::process::{Child, Stdio};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use serde_json::{Value, json};
+
+use crate::support::server::{ok, refusal, server};
+use crate::support::{Place, parse_jsonl};
+
+/// A server of completions that runs until it is dropped.
+struct Serving {
+    child: Child,
+    address: String,
+}
+
+impl Drop for Serving {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// An answer: status, head, body.
+type Reply = (u16, String, String);
+
+impl Serving {
+    fn start(place: &Place, args: &[&str]) -> Self {
+        let all = [&["serve", "--listen", "127.0.0.1:0"], args].concat();
+        let mut child = place.command(&all).stderr(Stdio::piped()).spawn().unwrap();
+        let mut said = BufReader::new(child.stderr.take().unwrap());
+        let mut all = String::new();
+        let address = loop {
+            let mut line = String::new();
+            assert!(said.read_line(&mut line).unwrap() > 0, "it ended: {all}");
+            all += &line;
+            if let Some(address) = line.trim().strip_prefix("listening on http://") {
+                break address.to_owned();
+            }
+        };
+        // What it says later is read, so that it never waits for a reader.
+        std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
+        Self { child, address }
+    }
+
+    fn connect(&self, path: &str, headers: &str, body: &str) -> TcpStream {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        let method = if body.is_empty() { "GET" } else { "POST" };
+        let host = match headers.to_lowercase().contains("host:") {
+            true => String::new(),
+            false => format!("Host: {}\r\n", self.address),
+        };
+        let request = format!(
+            "{method} {path} HTTP/1.1\r\n{host}{headers}Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(request.as_bytes()).unwrap();
+        stream
+    }
+
+    fn ask(&self, path: &str, headers: &str, body: &str) -> Reply {
+        let mut text = String::new();
+        self.connect(path, headers, body).read_to_string(&mut text).unwrap();
+        let (head, body) = text.split_once("\r\n\r\n").unwrap();
+        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+        (status, head.to_lowercase(), body.to_owned())
+    }
+
+    fn post(&self, path: &str, body: &Value) -> Reply {
+        self.ask(path, "", &body.to_string())
+    }
+
+    fn last(&self) -> Value {
+        let (status, _, body) = self.ask("/debug/last", "", "");
+        assert_eq!(status, 200, "{body}");
+        serde_json::from_str(&body).unwrap()
+    }
+}
+
+fn text_answer(text: &str) -> Value {
+    json!({"model": "m", "choices": [{"index": 0, "text": text, "finish_reason": "stop"}]})
+}
+
+/// A request for a task of RepoEval's: its left context, and what its file has behind the target.
+fn infill(place: &Place, task: &Value) -> Value {
+    let metadata = &task["metadata"];
+    let names =
+        metadata["fpath_tuple"].as_array().unwrap().iter().map(|name| name.as_str().unwrap());
+    let path = names.collect::<Vec<_>>().join("/");
+    let text = place.read(&format!("repos/{path}"));
+    let (prompt, target) =
+        (task["prompt"].as_str().unwrap(), metadata["ground_truth"].as_str().unwrap());
+    let line_no = metadata["line_no"].as_u64().unwrap() as usize;
+    let start: usize = text.split_inclusive('\n').take(line_no).map(str::len).sum();
+    let suffix = &text[start + target.len()..];
+    let file = path.split_once('/').unwrap().1;
+    json!({"input_prefix": prompt, "input_suffix": suffix, "prompt": "", "filename": file, "n_predict": 5})
+}
+
+#[test]
+fn prompts_are_those_of_the_stages() {
+    let place = Place::empty();
+    place.add_samples();
+    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data/tasks/line.jsonl");
+    let tasks = parse_jsonl(&std::fs::read_to_string(data).unwrap());
+    let of_one = |task: &&Value| task["metadata"]["fpath_tuple"][0] == "parcelflow";
+    let tasks: Vec<Value> = tasks.iter().filter(of_one).cloned().collect();
+    place.write("tasks.jsonl", crate::support::jsonl(&tasks));
+    let (url, seen) = server(|_| ok(&text_answer("x")));
+    for settings in [
+        &["--prompt-style", "repocoder"][..],
+        &["--prompt-style", "starcoder"],
+        &[
+            "--prompt-style", "qwen2.5-coder", "--window-size", "8", "--align", "none",
+            "--max-blocks", "3",
+        ],
+        &["--profile", "repoformer-paper"],
+    ] {
+        let data = ["--repos-dir", "repos", "--repo", "parcelflow", "--cache-dir", "cache"];
+        let with_tasks =
+            [&data[..], &["--tasks", "tasks.jsonl", "--mode", "rg1"], settings].concat();
+        for stage in ["window", "vectorize", "search"] {
+            place.run(&[&[stage], &with_tasks[..]].concat()).done();
+        }
+        let prompts = place.run(&[&["prompt"], &with_tasks[..], &["-o", "-"]].concat()).done();
+        let prompts = parse_jsonl(&prompts.stdout);
+        assert_eq!(prompts.len(), tasks.len());
+        let serving = Serving::start(
+            &place,
+            &[&data[..], &["--endpoint", &url, "--no-watch"], settings].concat(),
+        );
+        for (task, wanted) in tasks.iter().zip(&prompts) {
+            seen.lock().unwrap().clear();
+            let (status, head, body) = serving.post("/infill", &infill(&place, task));
+            assert_eq!(status, 200, "{body}");
+            assert!(head.contains("x-repoformer-decision: retrieved; policy=always"), "{head}");
+            let sent = seen.lock().unwrap()[0].prompt().to_owned();
+            let wanted = wanted["prompt"].as_str().unwrap();
+            let blank = [' ', '\t', '\r', '\n'];
+            assert_eq!(
+                sent,
+                wanted.trim_end_matches(blank),
+                "{settings:?} {}",
+                task["metadata"]["task_id"]
+            );
+        }
+    }
+}
+
+/// The prompt that a request for a new line at the end of a text is sent with.
+fn prompt_at_end(serving: &Serving, text: &str, file: &str) -> String {
+    let (status, _, body) = serving
+        .post("/v1/completions", &json!({"prompt": text, "filepath": file, "max_tokens": 3}));
+    assert_eq!(status, 200, "{body}");
+    let body: Value = serde_json::from_str(&body).unwrap();
+    body["choices"][0]["text"].as_str().unwrap().to_owned()
+}
+
+/// Retries for as long as a watcher may take on a busy machine.
+fn soon(what: &str, is_so: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !is_so() {
+        assert!(begin.elapsed() < Duration::from_secs(20), "{what}");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn changes_of_files_are_seen_and_unsaved_text_wins() {
+    let place = Place::new();
+    // The completion is the prompt that it was asked for with.
+    let (url, _) = server(|request| ok(&text_answer(request.prompt())));
+    let serving =
+        Serving::start(&place, &["--repos-dir", "repos", "--repo", "alpha", "--endpoint", &url]);
+    let query = "def total_of_orders(orders):\n    total = 0\n    for order in orders:\n        total += order.price\n";
+    let prompt = || prompt_at_end(&serving, query, "new.py");
+    assert!(!prompt().contains("orders.py"));
+    place.write("repos/alpha/deep/orders.py", format!("import one\n{query}    return total\n"));
+    soon("a new file in a new folder", || prompt().contains("import one"));
+    place.write("repos/alpha/deep/orders.py", format!("import two\n{query}    return total\n"));
+    soon("a changed file", || !prompt().contains("import one") && prompt().contains("import two"));
+    std::fs::rename(place.path("repos/alpha/store.py"), place.path("repos/alpha/shop.py")).unwrap();
+    let store = place.read("repos/alpha/shop.py");
+    let of_store = || prompt_at_end(&serving, &store[..store.len() / 2], "other.py");
+    soon("a renamed file", || {
+        of_store().contains("# shop.py") && !of_store().contains("# store.py")
+    });
+    std::fs::remove_file(place.path("repos/alpha/shop.py")).unwrap();
+    soon("a removed file", || !of_store().contains("# shop.py"));
+    // A window of the unsaved text before what the request shows.
+    place.write("repos/alpha/long.py", "x = 1\n".repeat(60));
+    let unsaved = format!("{query}{}", "y = 2\n".repeat(40));
+    let asked = format!("{unsaved}{query}");
+    let shown = prompt_at_end(&serving, &asked, "long.py");
+    assert!(!shown.contains("x = 1"), "the saved text of the file itself: {shown}");
+}
+
+#[test]
+fn a_file_is_known_by_its_lines() {
+    let place = Place::new();
+    let (url, _) = server(|_| ok(&text_answer("x")));
+    let serving = Serving::start(
+        &place,
+        &["--repos-dir", "repos", "--repo", "alpha", "--endpoint", &url, "--no-watch"],
+    );
+    let store = place.read("repos/alpha/store.py");
+    let middle: Vec<&str> = store.lines().collect();
+    let (prefix, suffix) = (middle[5..15].join("\n"), middle[16..24].join("\n"));
+    let body = json!({"input_prefix": format!("{prefix}\n"), "prompt": "x", "input_suffix": format!("\n{suffix}\n")});
+    assert_eq!(serving.post("/infill", &body).0, 200);
+    assert_eq!(
+        (&serving.last()["file"], &serving.last()["line"]),
+        (&json!("alpha/store.py"), &json!(16))
+    );
+    let body = json!({"input_prefix": "unknown words of another language altogether\nx", "input_suffix": ""});
+    assert_eq!(serving.post("/infill", &body).0, 200);
+    assert_eq!(serving.last()["file"], Value::Null);
+    for name in ["/etc/passwd", "../beta/main.py", "file:///etc/passwd", ".."] {
+        let body = json!({"prompt": "root:x:0:0\n", "filepath": name});
+        let (status, _, body) = serving.post("/v1/completions", &body);
+        assert_eq!(status, 200, "{body}");
+        let last = serving.last();
+        assert!(last["file"].is_null(), "{last}");
+    }
+}
+
+/// A model's server that writes one event, then nothing, and says when its client is gone.
+fn slow_server(first: &'static str) -> (String, mpsc::Receiver<&'static str>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let (sender, receiver) = mpsc::channel();
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let (mut stream, sender) = (stream.unwrap(), sender.clone());
+            std::thread::spawn(move || {
+                let mut head = [0; 4096];
+                let read = stream.read(&mut head).unwrap();
+                if head[..read].starts_with(b"GET") {
+                    return;
+                }
+                let answer = format!(
+                    "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n{first}"
+                );
+                if !first.is_empty() {
+                    stream.write_all(answer.as_bytes()).unwrap();
+                }
+                sender.send("asked").unwrap();
+                let mut rest = [0; 4096];
+                while stream.read(&mut rest).is_ok_and(|read| read > 0) {}
+                let _ = sender.send("gone");
+            });
+        }
+    });
+    (url, receiver)
+}
+
+#[test]
+fn a_cancelled_request_is_cancelled_at_the_models_server() {
+    let place = Place::new();
+    for (first, stream) in
+        [("", false), ("", true), ("data: {\"choices\": [{\"text\": \"x\"}]}\n\n", true)]
+    {
+        let (url, said) = slow_server(first);
+        let serving = Serving::start(
+            &place,
+            &["--repos-dir", "repos", "--repo", "alpha", "--endpoint", &url, "--no-watch"],
+        );
+        let body = json!({"prompt": "def f", "stream": stream}).to_string();
+        let mut editor = serving.connect("/v1/completions", "", &body);
+        let longest = Duration::from_secs(20);
+        assert_eq!(said.recv_timeout(longest), Ok("asked"));
+        if !first.is_empty() {
+            let mut begin = [0; 12];
+            editor.read_exact(&mut begin).unwrap();
+            assert_eq!(&begin, b"HTTP/1.1 200");
+        }
+        drop(editor);
+        assert_eq!(said.recv_timeout(longest), Ok("gone"), "{first:?} {stream}");
+        soon("the decision is kept", || serving.ask("/debug/last", "", "").0 == 200);
+        assert_eq!(serving.last()["outcome"], "cancelled");
+    }
+}
+
+#[test]
+fn a_server_that_fails_is_an_error_that_the_editor_shows() {
+    let place = Place::new();
+    let data = ["--repos-dir", "repos", "--repo", "alpha", "--no-watch", "--endpoint"];
+    let ask = |url: &str, more: &[&str]| {
+        let serving = Serving::start(&place, &[&data[..], &[url], more].concat());
+        let (status, head, body) = serving.post("/v1/completions", &json!({"prompt": "x = 1\n"}));
+        assert!(head.contains("x-should-retry: false"), "{head}");
+        let body: Value = serde_json::from_str(&body).unwrap();
+        (status, body["error"]["message"].as_str().unwrap().to_owned())
+    };
+    let (status, message) = ask("http://127.0.0.1:9", &[]);
+    assert!(status == 502 && message.contains("127.0.0.1:9"), "{status} {message}");
+    let (url, _) = server(|_| refusal("400 Bad Request", "the prompt is too long"));
+    let (status, message) = ask(&url, &[]);
+    assert!(status == 400 && message.contains("the prompt is too long"), "{status} {message}");
+    let (url, _) = server(|_| ("200 OK".into(), "<html>".into()));
+    let (status, message) = ask(&url, &[]);
+    assert!(status == 502 && message.contains("instead of JSON"), "{status} {message}");
+    let (url, _) = slow_server("");
+    let begin = Instant::now();
+    let (status, message) = ask(&url, &["--request-timeout", "0.5"]);
+    assert!(status == 502 && begin.elapsed() < Duration::from_secs(15), "{status} {message}");
+}
+
+#[test]
+fn requests_are_checked_and_bounded() {
+    let place = Place::new();
+    let (url, said) = slow_server("");
+    let data = ["--repos-dir", "repos", "--repo", "alpha", "--no-watch", "--endpoint", &url];
+    let serving = Serving::start(&place, &data);
+    let status = |path: &str, headers: &str, body: &str| serving.ask(path, headers, body).0;
+    assert_eq!(status("/health", "", ""), 200);
+    assert_eq!(status("/", "", ""), 200);
+    assert_eq!(status("/nothing", "", ""), 404);
+    assert_eq!(status("/health", "Host: evil.example\r\n", ""), 403);
+    assert_eq!(status("/debug/decisions", "Origin: http://evil.example\r\n", ""), 403);
+    assert_eq!(status("/v1/completions", "", "{"), 400);
+    assert_eq!(status("/v1/completions", "", "{\"model\": \"m\"}"), 400);
+    let warm =
+        serving.post("/infill", &json!({"input_prefix": "", "input_suffix": "", "n_predict": 0}));
+    assert!(warm.0 == 200 && warm.2.contains("\"content\":\"\""), "{warm:?}");
+    let body = json!({"prompt": "x = 1\n"}).to_string();
+    let waiting: Vec<TcpStream> =
+        (0..32).map(|_| serving.connect("/v1/completions", "", &body)).collect();
+    for _ in &waiting {
+        assert_eq!(said.recv_timeout(Duration::from_secs(30)), Ok("asked"));
+    }
+    assert_eq!(status("/v1/completions", "", &body), 429);
+    let (_, _, metrics) = serving.ask("/metrics", "", "");
+    assert!(metrics.contains("repoformer_requests_total{protocol=\"openai\"} 32"), "{metrics}");
+    assert!(metrics.contains("repoformer_preparing_seconds_count 32"), "{metrics}");
+    drop(waiting);
+    place
+        .run(&[&["serve", "--listen", "0.0.0.0:0"], &data[..]].concat())
+        .failed()
+        .says(&["REPOFORMER_SERVE_TOKEN", "other machines can reach"]);
+}
+
+#[test]
+fn what_cannot_be_served_is_refused_at_the_start() {
+    let place = Place::new();
+    let data =
+        ["serve", "--repos-dir", "repos", "--repo", "alpha", "--endpoint", "http://127.0.0.1:9"];
+    for (more, says) in [
+        (&["--policy", "oracle"][..], "does not decide before a completion"),
+        (&["--policy", "trial-retrieval@30%"], "a share of requests"),
+        (&["--policy", "learned"], "needs its trained model"),
+        (&["--policy", "always,never"], "decides by one policy"),
+        (&["--ranker", "bm25"], "ranker bm25 is not kept up to date"),
+        (&["--prompt-style", "attach"], "attach"),
+    ] {
+        place.run(&[&data[..], more].concat()).failed().says(&[says]);
+    }
+    place
+        .run(&["serve", "--repos-dir", "repos", "--endpoint", "http://127.0.0.1:9"])
+        .failed()
+        .says(&["one repository"]);
+    place
+        .run(&["serve", "--repos-dir", "repos", "--repo", "alpha"])
+        .failed()
+        .says(&["--endpoint is not set"]);
+}
