@@ -118,6 +118,9 @@ enum Command {
     /// Complete for editors: look at the repository as it is edited, retrieve where it helps, and ask a model's server
     #[cfg(feature = "serve")]
     Serve(commands::serve::ServeArgs),
+    /// Type the lines of tasks into `serve`, and measure its times, tokens and completions
+    #[cfg(feature = "serve")]
+    Replay(commands::replay::ReplayArgs),
     /// Run one test command in isolation (started by `eval --exec`)
     #[cfg(target_os = "linux")]
     #[command(name = repoformer::execute::guard::SUBCOMMAND, hide = true)]
@@ -183,6 +186,8 @@ fn run(command: Command) -> Result<()> {
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Completions(args) => commands::completions::run(&args),
         Command::Manual(args) => commands::manual::run(&args, Cli::command()),
+        #[cfg(feature = "serve")]
+        Command::Replay(args) => commands::replay::run(&args),
         #[cfg(feature = "serve")]
         Command::Serve(args) => commands::serve::run(&args),
         #[cfg(target_os = "linux")]

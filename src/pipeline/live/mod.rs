@@ -26,7 +26,7 @@ use crate::repository::fragment::{FragmentFile, RepoFragments};
 use crate::repository::parallel;
 use crate::retrieve::live::{Layer, LiveFile, LiveFound, Snapshot};
 use crate::retrieve::query::Made;
-use crate::retrieve::visibility::Visibility;
+use crate::retrieve::visibility::{HoleGuard, Visibility};
 use crate::retrieve::{FragmentText, Mode, Queries, Query, QuerySettings, Scratch};
 use crate::task::{Task, TaskSet};
 use crate::text::lines::{Lines, line_ends};
@@ -277,16 +277,18 @@ impl LiveRepository {
         let task = self.task(cursor)?;
         let mut text = cursor.text.to_owned();
         // The hole is a line of the file, also where nothing stands in it yet.
-        while Lines::new(&text).count() <= task.line_no {
+        while Lines::new(&text[cursor.offset..]).count() == 0 {
             text.push('\n');
         }
         let Experiment { layout, retrieval, .. } = &self.experiment;
         let source = SourceFile { path: cursor.path.to_owned(), text, same_as: 0 };
-        let file = FragmentFile::new(source, layout.cut);
-        let snapshot = self.with_text(&file);
+        let snapshot = match self.known_before(cursor) {
+            Some(snapshot) => snapshot,
+            None => self.with_text(&FragmentFile::new(source.clone(), layout.cut)),
+        };
         let updated = begin.elapsed();
         let begin = Instant::now();
-        let own = self.only(FragmentFile { same_as: 0, ..file });
+        let own = self.only(FragmentFile::new(source, layout.cut));
         let mode = Mode::LeftContext;
         let settings =
             QuerySettings { mode, form: self.experiment.form(mode), length: retrieval.query_lines };
@@ -319,6 +321,36 @@ impl LiveRepository {
         let takes_right = self.experiment.takes_right_contexts();
         let right_context = takes_right.then(|| right.to_owned());
         Ok(Task { right_context, line: 1, ..task })
+    }
+
+    /// The files as they are known, where a search from this cursor cannot see what is new in its text: before the lines that the
+    /// prompt shows, nothing is, and the rest of its own file is hidden from it.
+    fn known_before(&self, cursor: &Cursor<'_>) -> Option<Arc<Snapshot>> {
+        let strict = Visibility::Guarded(HoleGuard::Strict);
+        if self.experiment.retrieval.search.visibility != strict {
+            return None;
+        }
+        let start = match cursor.first_line {
+            0 => 0,
+            line => crate::text::lines::line_starts(&cursor.text[..cursor.offset]).nth(line)?,
+        };
+        let hidden_from = &cursor.text[..start];
+        let has_same = |snapshot: &Arc<Snapshot>| {
+            let Some((file, _)) = snapshot.file(cursor.path) else { return start == 0 };
+            let text = file.lines.text();
+            // Lines end as they do in the index.
+            text.starts_with(hidden_from)
+                && (start == 0 || text.as_bytes().get(start - 1) == Some(&b'\n'))
+                || text.len() + 1 == start && hidden_from.strip_suffix('\n') == Some(text)
+        };
+        let settled = self.snapshot();
+        let edited = lock(&self.edited);
+        let edited = edited.as_ref().filter(|edited| Arc::ptr_eq(&edited.settled, &settled));
+        let edited = edited.filter(|edited| edited.path == cursor.path);
+        match edited {
+            Some(edited) if has_same(&edited.snapshot) => Some(Arc::clone(&edited.snapshot)),
+            _ => has_same(&settled).then_some(settled),
+        }
     }
 
     /// The files with a text in place of the saved one, where that is another and the search sees it.

@@ -45,6 +45,9 @@ const MANY: usize = 16;
 /// Queries in a part, at least, where there is more than one thread: each part reads the whole index.
 const PART: usize = 64;
 
+/// Blocks from which on one query is worth the work of several threads.
+const PARTED: usize = 8;
+
 /// An index over token sets: for each token the windows that hold it, as bits or as a list.
 #[derive(Debug)]
 pub struct Index {
@@ -125,21 +128,30 @@ impl Index {
         request.finish(&self.blocks, allowed)
     }
 
-    /// The `k` windows most similar to a set of tokens among those that are allowed and have a token of it, best first, in an
-    /// order of the caller where they are equally similar.
+    /// The windows most similar to a set of tokens among those that are allowed and have a token of it, in an order of the caller
+    /// where they are equally similar: the `k` best of each thread's share of a large index, which the caller merges.
     pub fn search_in(
         &self,
         query: TokenSet<'_>,
         k: usize,
-        windows: &impl Windows,
+        windows: &(impl Windows + Sync),
         scratch: &mut Scratch,
     ) -> Vec<Hit> {
-        scratch.terms.clear();
-        let mut request = Request::new(&self.terms, query, k.min(self.windows), scratch);
-        for block in self.blocks.iter().rev() {
-            request.search(block, self.level, scratch, windows);
+        let search = |blocks: &[Block], scratch: &mut Scratch| {
+            scratch.terms.clear();
+            let mut request = Request::new(&self.terms, query, k.min(self.windows), scratch);
+            for block in blocks.iter().rev() {
+                request.search(block, self.level, scratch, windows);
+            }
+            request.into_hits()
+        };
+        let threads = rayon::current_num_threads();
+        if self.blocks.len() < PARTED || threads == 1 {
+            return search(&self.blocks, scratch);
         }
-        request.into_hits()
+        let share = self.blocks.len().div_ceil(threads);
+        let parts = self.blocks.chunks(share);
+        parallel::map(parts, |blocks| search(blocks, &mut Scratch::default())).concat()
     }
 
     /// [`search`](Self::search) for many queries, where `allowed` is also told which of them asks: each query's hits,

@@ -2,7 +2,7 @@
 
 use proptest::prelude::*;
 
-use super::{Index, Level, Scratch};
+use super::{Index, Level, Scratch, Windows};
 use crate::retrieve::vector::{TokenSet, TokenSets};
 
 /// A window and its score as the reference computes it.
@@ -25,6 +25,23 @@ fn token_sets(sets: &[Vec<u32>]) -> TokenSets {
     let mut all = TokenSets::default();
     sets.iter().for_each(|set| all.push(set.iter().copied()));
     all
+}
+
+/// The earlier window goes first.
+struct Earlier<F>(F);
+
+impl<F: Fn(u32) -> bool> Windows for Earlier<F> {
+    fn allows(&self, window: u32) -> bool {
+        (self.0)(window)
+    }
+
+    fn key(&self, window: u32) -> u64 {
+        u64::from(u32::MAX - window)
+    }
+
+    fn bound(&self, _: u32) -> u64 {
+        u64::MAX
+    }
 }
 
 /// Some queries over some sets: one by one and all at once, with every level, equal what the twin finds.
@@ -50,6 +67,18 @@ fn check(sets: &[Vec<u32>], queries: &[Vec<u32>], k: usize, hidden: u32, block: 
             let hits =
                 index.search(query_sets.get(i), k, |window| allowed(i, window), &mut scratch);
             assert_eq!(scored(hits), *wanted, "{level}");
+            // In an order of the caller, which is the earlier first here.
+            let set = query_sets.get(i);
+            let mut hits =
+                index.search_in(set, k, &Earlier(|window| allowed(i, window)), &mut scratch);
+            hits.sort_by(|a, b| b.score().total_cmp(&a.score()).then(a.window.cmp(&b.window)));
+            hits.truncate(k);
+            let windows = (0..sets.len() as u32).filter(|window| allowed(i, *window));
+            let mut all = slow(sets, &queries[i], usize::MAX, |window| allowed(i, window));
+            all.retain(|(_, score)| *score > 0.0);
+            all.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
+            all.truncate(k.min(windows.count()));
+            assert_eq!(scored(hits), all, "{level}");
         }
     }
 }

@@ -30,6 +30,8 @@ mod mixed;
 pub(crate) mod paper;
 mod parts;
 pub(crate) mod policy;
+#[cfg(feature = "serve")]
+pub(crate) mod replay;
 pub(crate) mod report;
 mod reports;
 pub(crate) mod rg_rg;

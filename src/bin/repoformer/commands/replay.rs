@@ -1,0 +1,286 @@
+//! `replay`: types the lines of tasks into a server of completions and measures what an editor would see.
+
+use std::path::{Path, PathBuf};
+use std::sync::mpsc;
+use std::time::{Duration, Instant};
+
+use anyhow::Result;
+use clap::Args;
+use repoformer::endpoint::{ConnectionSettings, Endpoint};
+use repoformer::evaluate::metrics::repocoder;
+use repoformer::repository::corpus;
+use repoformer::store::files;
+use repoformer::task::{Task, TaskSet};
+use serde_json::{Value, json};
+
+use super::checkout::folder_for;
+use crate::output::{self, fail, group, write_data};
+use crate::table::{ReportFormat, json_text};
+
+/// Lines before and behind the cursor that a request holds, as llama.vim's.
+const LINES: [usize; 2] = [256, 64];
+
+#[derive(Debug, Args)]
+pub(crate) struct ReplayArgs {
+    /// Task file: JSONL, plain, gzip or zstd
+    #[arg(long, value_name = "FILE", required = true)]
+    tasks: PathBuf,
+    /// Folder that holds one folder per repository, or one repository [default: found beside the tasks]
+    #[arg(long, value_name = "DIR")]
+    repos_dir: Option<PathBuf>,
+    /// Use only the tasks of this repository
+    #[arg(long, value_name = "NAME")]
+    repo: Option<String>,
+    /// Server of completions, from `repoformer serve`
+    #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8012")]
+    server: String,
+    /// Number of tasks, the first of the file [default: all]
+    #[arg(long, value_name = "N")]
+    limit: Option<usize>,
+    /// Number of characters of the target that are typed, each with a request
+    #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(0..=90))]
+    keystrokes: u32,
+    /// Characters per second; a request that is not answered by the next character is cancelled. 0: each is awaited
+    #[arg(long, value_name = "N", default_value_t = 0.0)]
+    speed: f64,
+    /// Maximum tokens of a completion
+    #[arg(long, value_name = "N", default_value_t = 32)]
+    max_tokens: u64,
+    /// Format of the results
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: ReportFormat,
+}
+
+pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
+    if !(0.0..=1e4).contains(&args.speed) {
+        return fail(
+            format!("--speed {}: not a number of characters per second", args.speed),
+            "give one from 0 to 10000",
+        );
+    }
+    let reading = TaskSet::read(&args.tasks)?;
+    output::problems(&reading.problems);
+    let mut tasks = reading.set;
+    let Some(dir) = folder_for(args.repos_dir.as_deref(), &[&args.tasks]) else {
+        return fail(
+            "--repos-dir is not set",
+            "name the folder that holds the repositories of the tasks",
+        );
+    };
+    let (dir, only) = match corpus::Checkout::of(&dir) {
+        Some(one) => (one.parent, Some(one.name)),
+        None => (dir, None),
+    };
+    tasks.name_folders(&corpus::folder_names(&dir)?);
+    let wanted = args.repo.clone().or(only);
+    let is_wanted = |task: &&Task| wanted.as_ref().is_none_or(|name| task.repository == *name);
+    let endpoint = Endpoint::new(
+        &args.server,
+        ConnectionSettings { retries: 0, ..ConnectionSettings::default() },
+    )?;
+    let mut measured = Measured::default();
+    let mut last = latest(&endpoint)?;
+    let chosen = tasks.tasks().iter().filter(is_wanted).take(args.limit.unwrap_or(usize::MAX));
+    for task in chosen {
+        match Typing::of(task, &dir) {
+            Ok(typing) => typing.replay(args, &endpoint, &mut measured)?,
+            Err(reason) => {
+                output::problems(&[tasks.error(task, reason)]);
+                continue;
+            }
+        }
+        last = measured.take(&endpoint, last)?;
+    }
+    if measured.requests.is_empty() {
+        return fail(
+            "no task was replayed",
+            "choose others with --tasks and --repo; see the problems above",
+        );
+    }
+    let results = measured.results(args);
+    let text = match args.format {
+        ReportFormat::Text => text(&results),
+        ReportFormat::Json => json_text(&results),
+    };
+    write_data(Path::new("-"), text)
+}
+
+/// Number of the latest decision of a server.
+fn latest(endpoint: &Endpoint) -> Result<u64> {
+    let decisions = endpoint.get_json("/debug/decisions")?;
+    Ok(decisions[0]["number"].as_u64().unwrap_or(0))
+}
+
+/// The text around a target, and the target.
+struct Typing {
+    file: String,
+    prefix: String,
+    suffix: String,
+    target: String,
+}
+
+impl Typing {
+    fn of(task: &Task, dir: &Path) -> Result<Self, String> {
+        let path = dir.join(&task.path);
+        let text = files::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
+        let text = text.replace("\r\n", "\n");
+        let hole = task.hole(&text)?;
+        let [before, after] = LINES;
+        let start = text[..hole.start].rmatch_indices('\n').nth(before).map_or(0, |(at, _)| at + 1);
+        let behind = &text[hole.end..];
+        let end = behind.match_indices('\n').nth(after).map_or(behind.len(), |(at, _)| at + 1);
+        Ok(Self {
+            file: task.path.split_once('/').map_or(&*task.path, |(_, file)| file).to_owned(),
+            prefix: text[start..hole.start].to_owned(),
+            suffix: behind[..end].to_owned(),
+            target: text[hole.start..hole.end].to_owned(),
+        })
+    }
+
+    /// Asks at the beginning of the target, and with each character that is typed.
+    fn replay(
+        &self,
+        args: &ReplayArgs,
+        endpoint: &Endpoint,
+        measured: &mut Measured,
+    ) -> Result<()> {
+        let first = self.ask(args, endpoint, "")?;
+        // As many lines as the target has.
+        measured.es.push(repocoder::score(&self.target, &first).es);
+        let pause = (args.speed > 0.0).then(|| Duration::from_secs_f64(1.0 / args.speed));
+        for (at, typed) in self.target.char_indices().skip(1).take(args.keystrokes as usize) {
+            let typed_so_far = &self.target[..at + typed.len_utf8()];
+            match pause {
+                None => drop(self.ask(args, endpoint, typed_so_far)?),
+                Some(pause) => self.ask_for(args, endpoint, typed_so_far, pause),
+            }
+        }
+        Ok(())
+    }
+
+    fn body(&self, args: &ReplayArgs, typed: &str) -> Value {
+        let prefix = format!("{}{typed}", self.prefix);
+        json!({
+            "prompt": prefix, "suffix": self.suffix, "filepath": self.file,
+            "max_tokens": args.max_tokens,
+        })
+    }
+
+    fn ask(&self, args: &ReplayArgs, endpoint: &Endpoint, typed: &str) -> Result<String> {
+        let answer = endpoint.post_json("/v1/completions", &self.body(args, typed))?;
+        Ok(answer["choices"][0]["text"].as_str().unwrap_or_default().to_owned())
+    }
+
+    /// Asks until the next character is typed.
+    fn ask_for(&self, args: &ReplayArgs, endpoint: &Endpoint, typed: &str, pause: Duration) {
+        let (begin, own) = (Instant::now(), endpoint.with_own_connections());
+        let (asked, body) = (own.clone(), self.body(args, typed));
+        let (sender, answered) = mpsc::channel();
+        std::thread::spawn(move || {
+            let _ = asked.post_json("/v1/completions", &body);
+            let _ = sender.send(());
+        });
+        let _ = answered.recv_timeout(pause);
+        own.close();
+        std::thread::sleep(pause.saturating_sub(begin.elapsed()));
+    }
+}
+
+/// What the requests took.
+#[derive(Default)]
+struct Measured {
+    requests: Vec<Value>,
+    es: Vec<f64>,
+}
+
+impl Measured {
+    /// Takes the decisions after that of a number, which the server keeps for a while; returns the latest number.
+    fn take(&mut self, endpoint: &Endpoint, last: u64) -> Result<u64> {
+        let mut latest = last;
+        // What was cancelled is kept once its connection is gone.
+        std::thread::sleep(Duration::from_millis(5));
+        let decisions = endpoint.get_json("/debug/decisions")?;
+        for one in decisions.as_array().into_iter().flatten() {
+            let number = one["number"].as_u64().unwrap_or(0);
+            if number > last {
+                self.requests.push(one.clone());
+                latest = latest.max(number);
+            }
+        }
+        Ok(latest)
+    }
+
+    fn results(&self, args: &ReplayArgs) -> Value {
+        let of = |name: &str| -> Vec<f64> {
+            self.requests.iter().filter_map(|one| one["ms"][name].as_f64()).collect()
+        };
+        let preparing = self.requests.iter().map(|one| {
+            ["index", "search", "decide"].iter().filter_map(|step| one["ms"][*step].as_f64()).sum()
+        });
+        let tokens = |name: &str| -> Option<u64> {
+            let all = self.requests.iter().filter(|one| one["outcome"] == "done");
+            all.map(|one| one["tokens"][name].as_u64()).sum()
+        };
+        let count = |field: &str, value: &Value| {
+            self.requests.iter().filter(|one| one[field] == *value).count()
+        };
+        let evaluated = tokens("prompt").zip(tokens("cached"));
+        let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
+        json!({
+            "server": args.server, "speed": args.speed, "tasks": self.es.len(),
+            "requests": self.requests.len(), "cancelled": count("outcome", &"cancelled".into()),
+            "failed": count("outcome", &"failed".into()),
+            "retrieved_share": count("retrieved", &true.into()) as f64 / self.requests.len() as f64,
+            "preparing_ms": percentiles(preparing.collect()), "locate_ms": percentiles(of("locate")),
+            "prompt_ms": percentiles(of("prompt")),
+            "first_text_ms": percentiles(of("first_token")), "whole_ms": percentiles(of("whole")),
+            "prompt_tokens": tokens("prompt"), "cached_tokens": tokens("cached"),
+            "evaluated_tokens": evaluated.map(|(all, cached)| all.saturating_sub(cached)),
+            "es": mean(&self.es),
+        })
+    }
+}
+
+/// The value that so many in a hundred are at most.
+fn percentiles(mut values: Vec<f64>) -> Value {
+    values.sort_by(f64::total_cmp);
+    let at = |share: f64| {
+        let rank = (share * values.len() as f64).ceil() as usize;
+        values.get(rank.max(1) - 1)
+    };
+    json!({"p50": at(0.5), "p95": at(0.95), "p99": at(0.99), "max": values.last(), "n": values.len()})
+}
+
+fn text(results: &Value) -> String {
+    let whole = |name: &str| results[name].as_u64().map_or("-".into(), |n| group(n as usize));
+    let times = |name: &str| {
+        let time = |rank: &str| match results[name][rank].as_f64() {
+            Some(ms) => format!("{ms:10.2}"),
+            None => format!("{:>10}", "-"),
+        };
+        format!("{}{}{}{}", time("p50"), time("p95"), time("p99"), time("max"))
+    };
+    format!(
+        "{} tasks, {} requests, {} cancelled, {} failed, retrieved for {:.1} %, ES {:.2}\n\
+         prompt tokens {}, of them {} evaluated (answered requests)\n\n\
+         ms                          p50       p95       p99       max\n\
+         decision and retrieval{}\n\
+         finding the file      {}\n\
+         laying out the prompt {}\n\
+         first text            {}\n\
+         whole completion      {}\n",
+        whole("tasks"),
+        whole("requests"),
+        whole("cancelled"),
+        whole("failed"),
+        100.0 * results["retrieved_share"].as_f64().unwrap_or(0.0),
+        100.0 * results["es"].as_f64().unwrap_or(0.0),
+        whole("prompt_tokens"),
+        whole("evaluated_tokens"),
+        times("preparing_ms"),
+        times("locate_ms"),
+        times("prompt_ms"),
+        times("first_text_ms"),
+        times("whole_ms"),
+    )
+}
