@@ -20,6 +20,9 @@ use crate::error::{Error, Result};
 /// A path that every such server answers, if only with an error.
 const GREETING: &str = "/v1/models";
 
+/// Bytes of a connection's buffers.
+const BUFFER: usize = 16 << 10;
+
 /// Time to wait for that answer.
 const LONGEST_GREETING: Duration = Duration::from_secs(20);
 
@@ -83,6 +86,9 @@ impl Endpoint {
             .http_status_as_error(false)
             .max_redirects(0)
             .max_redirects_will_error(false)
+            // Requests are of some kilobytes, and each connection has buffers of its own.
+            .input_buffer_size(BUFFER)
+            .output_buffer_size(BUFFER)
             // Certificates trusted by this machine: servers within a company have certificates of its own.
             .tls_config(TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build())
             .user_agent(concat!("repoformer/", env!("CARGO_PKG_VERSION")));

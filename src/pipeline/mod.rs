@@ -44,7 +44,9 @@ pub use eval::{Evaluation, evaluate, scores};
 pub use exchange::{trec_run, write_beir};
 pub use experiment::{Experiment, PromptLayout, PromptSettings, RetrievalSettings};
 pub use layout::{Layout, file_name};
-pub use live::{Changed, Cursor, LivePrompt, LiveRepository, LiveRetrieval, Located};
+pub use live::{
+    Changed, Cursor, CursorScratch, LivePrompt, LiveRepository, LiveRetrieval, Located,
+};
 pub use merge::merge;
 pub use plan::{Plan, Planned, Verdict};
 pub use prompt::{PromptTotals, prompt, prompt_totals};

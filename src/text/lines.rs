@@ -232,6 +232,20 @@ pub fn line_ends(text: &str) -> usize {
     line_starts(text).count() - 1
 }
 
+/// Byte offset at which a line begins, by its 0-based number.
+///
+/// ```
+/// use repoformer::text::lines::line_start;
+/// assert_eq!((line_start("a\nb\n", 1), line_start("a\nb\n", 2), line_start("a\nb\n", 3)), (Some(2), Some(4), None));
+/// ```
+pub fn line_start(text: &str, number: usize) -> Option<usize> {
+    match number {
+        0 => Some(0),
+        _ if has_rare_separator(text) => line_starts(text).nth(number),
+        _ => memchr::memchr_iter(b'\n', text.as_bytes()).nth(number - 1).map(|at| at + 1),
+    }
+}
+
 /// Iterates over the byte offsets at which lines begin, including the one after a separator at the end.
 pub fn line_starts(text: &str) -> impl Iterator<Item = usize> {
     let ends = text.char_indices().filter_map(|(at, c)| {

@@ -151,6 +151,87 @@ fn prompts_are_those_of_the_stages() {
     }
 }
 
+/// Length of what two texts have in common at their beginning.
+fn common(one: &str, other: &str) -> usize {
+    one.bytes().zip(other.bytes()).take_while(|(a, b)| a == b).count()
+}
+
+#[test]
+fn a_stable_prompt_begins_as_the_one_before_it() {
+    let place = Place::empty();
+    place.add_samples();
+    let file = "parcelflow/services/tracking.py";
+    let text = place.read(&format!("repos/parcelflow/{file}"));
+    let lines: Vec<&str> = text.split_inclusive('\n').collect();
+    let (url, seen) = server(|_| ok(&text_answer("x")));
+    let common_parts = |stability: &str| -> Vec<bool> {
+        let data =
+            ["--repos-dir", "repos", "--repo", "parcelflow", "--no-watch", "--endpoint", &url];
+        let style = ["--prompt-style", "qwen2.5-coder", "--stability", stability];
+        let serving = Serving::start(&place, &[&data[..], &style].concat());
+        seen.lock().unwrap().clear();
+        for end in 12..30.min(lines.len()) {
+            let (prefix, suffix) = (lines[..end].concat(), lines[end..].concat());
+            let body = json!({"input_prefix": prefix, "input_suffix": suffix, "filename": file});
+            assert_eq!(serving.post("/infill", &body).0, 200);
+        }
+        let seen = seen.lock().unwrap();
+        let prompts: Vec<&str> = seen.iter().map(|request| request.prompt()).collect();
+        // All that stands before the cursor of the earlier prompt.
+        let before = |prompt: &str| prompt.find("<|fim_suffix|>").unwrap();
+        prompts.windows(2).map(|two| common(two[0], two[1]) >= before(two[0])).collect()
+    };
+    let (stable, best) = (common_parts("0.3"), common_parts("0"));
+    assert!(stable.iter().all(|same| *same), "{stable:?}");
+    assert!(best.iter().any(|same| !same), "fragments never change: {best:?}");
+}
+
+#[test]
+fn a_replay_measures_what_an_editor_sees() {
+    let place = Place::empty();
+    place.add_samples();
+    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data/tasks/line.jsonl");
+    place.write("tasks.jsonl", std::fs::read(data).unwrap());
+    let (url, _) = server(|_| {
+        let usage = json!({"prompt_tokens": 10, "completion_tokens": 1, "prompt_tokens_details": {"cached_tokens": 4}});
+        ok(&json!({"choices": [{"text": "x", "finish_reason": "stop"}], "usage": usage}))
+    });
+    let serving = Serving::start(
+        &place,
+        &[
+            "--repos-dir", "repos", "--repo", "parcelflow", "--endpoint", &url, "--policy",
+            "trial-retrieval@0.3",
+        ],
+    );
+    let server = format!("http://{}", serving.address);
+    let replay = [
+        "replay", "--tasks", "tasks.jsonl", "--repos-dir", "repos", "--repo", "parcelflow",
+        "--limit", "4",
+    ];
+    let more = ["--server", &server, "--keystrokes", "3", "--format", "json"];
+    let found: Value =
+        serde_json::from_str(&place.run(&[&replay[..], &more].concat()).done().stdout).unwrap();
+    assert_eq!(
+        (&found["lines"], &found["requests"], &found["failed"]),
+        (&json!(4), &json!(16), &json!(0))
+    );
+    assert_eq!((&found["prompt_tokens"], &found["evaluated_tokens"]), (&json!(160), &json!(96)));
+    assert_eq!(found["preparing_ms"]["n"], 16);
+    assert!(found["preparing_ms"]["p99"].as_f64().unwrap() > 0.0);
+    let share = found["retrieved_share"].as_f64().unwrap();
+    assert!(share > 0.0 && share < 1.0, "{share}");
+    let typed = ["--server", &server, "--keystrokes", "5", "--speed", "200"];
+    let text = place.run(&[&replay[..], &typed].concat()).done().stdout;
+    assert!(text.contains("4 lines, ") && text.contains("decision and retrieval"), "{text}");
+    place
+        .run(&[
+            "replay", "--tasks", "tasks.jsonl", "--repos-dir", "repos", "--server",
+            "http://127.0.0.1:9",
+        ])
+        .failed()
+        .says(&["127.0.0.1:9"]);
+}
+
 /// The prompt that a request for a new line at the end of a text is sent with.
 fn prompt_at_end(serving: &Serving, text: &str, file: &str) -> String {
     let (status, _, body) = serving

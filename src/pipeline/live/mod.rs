@@ -20,16 +20,19 @@ use crate::pipeline::stage::StageReport;
 use crate::pipeline::vectorize::UnreadVectors;
 use crate::pipeline::{vectorize_repositories, window_repositories};
 use crate::prompt::shown::{Fragment, shown_in};
+use crate::prompt::style::Budget;
 use crate::prompt::{Builder, BuilderSettings, Scratch as PromptScratch};
 use crate::repository::corpus::{self, SourceFile};
 use crate::repository::fragment::{FragmentFile, RepoFragments};
 use crate::repository::parallel;
-use crate::retrieve::live::{Layer, LiveFile, LiveFound, Snapshot};
+use crate::retrieve::live::{Layer, LiveFile, LiveFound, LiveScratch, Snapshot};
 use crate::retrieve::query::Made;
+use crate::retrieve::rank::Words;
+use crate::retrieve::vector::TokenSet;
 use crate::retrieve::visibility::{HoleGuard, Visibility};
-use crate::retrieve::{FragmentText, Mode, Queries, Query, QuerySettings, Scratch};
+use crate::retrieve::{Found, FragmentText, Mode, Queries, Query, QuerySettings};
 use crate::task::{Task, TaskSet};
-use crate::text::lines::{Lines, line_ends};
+use crate::text::lines::{line_ends, line_start};
 use crate::text::tokenize::P50k;
 
 /// Counts tokens of blocks.
@@ -44,6 +47,7 @@ pub struct LiveRepository {
     name: String,
     settled: Mutex<Arc<Snapshot>>,
     edited: Mutex<Option<Edited>>,
+    found: Mutex<Option<LastFound>>,
     /// Held while a change is made.
     changing: Mutex<()>,
 }
@@ -56,6 +60,21 @@ struct Edited {
     /// What it was laid over.
     settled: Arc<Snapshot>,
     snapshot: Arc<Snapshot>,
+}
+
+/// Result of the last search: while a line is typed, its query stays the same.
+#[derive(Debug)]
+struct LastFound {
+    snapshot: Arc<Snapshot>,
+    query: Query,
+    found: Arc<LiveFound>,
+}
+
+/// Buffers of one thread, used again from request to request.
+#[derive(Debug, Default)]
+pub struct CursorScratch {
+    search: LiveScratch,
+    prompt: PromptScratch,
 }
 
 /// A cursor in a file, of which the text may be unsaved.
@@ -78,9 +97,17 @@ pub struct LiveRetrieval {
     pub task: Task,
     /// What was searched for.
     pub query: Query,
-    found: LiveFound,
+    found: Arc<LiveFound>,
     /// Time for bringing the index up to date with the unsaved text, and for the search.
     pub took: [Duration; 2],
+}
+
+impl LiveRetrieval {
+    /// Whether all that was found may be shown from another cursor of the same file: nothing of it is in the lines that its prompt
+    /// shows.
+    pub fn is_visible_from(&self, task: &Task) -> bool {
+        task.path == self.query.path && task.context_start >= self.query.context_start as usize
+    }
 }
 
 /// A prompt that is ready to be sent.
@@ -150,6 +177,7 @@ impl LiveRepository {
             name,
             settled: Mutex::new(Arc::new(snapshot)),
             edited: Mutex::new(None),
+            found: Mutex::new(None),
             changing: Mutex::new(()),
         })
     }
@@ -272,23 +300,27 @@ impl LiveRepository {
     ///
     /// # Errors
     /// The cursor is not in the text, or nothing can be searched for.
-    pub fn retrieve(&self, cursor: &Cursor<'_>, scratch: &mut Scratch) -> Result<LiveRetrieval> {
+    pub fn retrieve(
+        &self,
+        cursor: &Cursor<'_>,
+        scratch: &mut CursorScratch,
+    ) -> Result<LiveRetrieval> {
         let begin = Instant::now();
         let task = self.task(cursor)?;
-        let mut text = cursor.text.to_owned();
-        // The hole is a line of the file, also where nothing stands in it yet.
-        while Lines::new(&text[cursor.offset..]).count() == 0 {
-            text.push('\n');
-        }
+        // The file up to its hole is searched with. The hole is a line of the file, also where nothing stands in it yet.
+        let begun = cursor.text[..cursor.offset].to_owned() + "\n\n";
         let Experiment { layout, retrieval, .. } = &self.experiment;
-        let source = SourceFile { path: cursor.path.to_owned(), text, same_as: 0 };
+        let source = |text| SourceFile { path: cursor.path.to_owned(), text, same_as: 0 };
         let snapshot = match self.known_before(cursor) {
             Some(snapshot) => snapshot,
-            None => self.with_text(&FragmentFile::new(source.clone(), layout.cut)),
+            None => {
+                let whole = source(cursor.text.to_owned());
+                self.with_text(&FragmentFile::new(whole, layout.cut))
+            }
         };
         let updated = begin.elapsed();
         let begin = Instant::now();
-        let own = self.only(FragmentFile::new(source, layout.cut));
+        let own = self.only(FragmentFile::new(source(begun), layout.cut));
         let mode = Mode::LeftContext;
         let settings =
             QuerySettings { mode, form: self.experiment.form(mode), length: retrieval.query_lines };
@@ -298,8 +330,27 @@ impl LiveRepository {
             let reason = skipped.into_iter().next().map_or_else(String::new, |e| e.to_string());
             return Err(Error::Parameter { name: "cursor", reason });
         };
-        let found = snapshot.search(&query, scratch);
+        let found = self.find(snapshot, &query, &mut scratch.search);
         Ok(LiveRetrieval { task, query, found, took: [updated, begin.elapsed()] })
+    }
+
+    /// Searches, unless the last search was the same.
+    fn find(
+        &self,
+        snapshot: Arc<Snapshot>,
+        query: &Query,
+        scratch: &mut LiveScratch,
+    ) -> Arc<LiveFound> {
+        if let Some(last) = &*lock(&self.found)
+            && last.query == *query
+            && Arc::ptr_eq(&last.snapshot, &snapshot)
+        {
+            return Arc::clone(&last.found);
+        }
+        let found = Arc::new(snapshot.search(query, scratch));
+        let last = LastFound { snapshot, query: query.clone(), found: Arc::clone(&found) };
+        *lock(&self.found) = Some(last);
+        found
     }
 
     /// The hole at a cursor, as a task.
@@ -312,10 +363,9 @@ impl LiveRepository {
             let reason = format!("offset {offset} is not in the text, or within a character");
             return Err(Error::Parameter { name: "cursor", reason });
         };
-        let starts: Vec<usize> = crate::text::lines::line_starts(left).collect();
         let line_no = line_ends(left);
         let first_line = first_line.min(line_no);
-        let shown = starts.get(first_line).map_or(left, |start| &left[*start..]);
+        let shown = line_start(left, first_line).map_or(left, |start| &left[start..]);
         let task = Task::new("cursor".into(), path, first_line, line_no, "", shown);
         // Policies see no right context where prompts show none.
         let takes_right = self.experiment.takes_right_contexts();
@@ -330,10 +380,7 @@ impl LiveRepository {
         if self.experiment.retrieval.search.visibility != strict {
             return None;
         }
-        let start = match cursor.first_line {
-            0 => 0,
-            line => crate::text::lines::line_starts(&cursor.text[..cursor.offset]).nth(line)?,
-        };
+        let start = line_start(&cursor.text[..cursor.offset], cursor.first_line)?;
         let hidden_from = &cursor.text[..start];
         let has_same = |snapshot: &Arc<Snapshot>| {
             let Some((file, _)) = snapshot.file(cursor.path) else { return start == 0 };
@@ -391,10 +438,10 @@ impl LiveRepository {
     ///
     /// # Errors
     /// The style cannot lay it out.
-    pub fn plain_prompt(&self, task: &Task) -> Result<LivePrompt> {
+    pub fn plain_prompt(&self, task: &Task, scratch: &mut CursorScratch) -> Result<LivePrompt> {
         let text = SourceFile { path: task.path.clone(), text: String::new(), same_as: 0 };
         let own = self.only(FragmentFile::new(text, self.experiment.layout.cut));
-        self.prompt_of(task, Mode::Without, &own, None)
+        self.prompt_of(task, Mode::Without, (&own, None), scratch)
     }
 
     /// A repository of one file, without fragments.
@@ -408,17 +455,74 @@ impl LiveRepository {
     ///
     /// # Errors
     /// The style cannot lay it out.
-    pub fn prompt(&self, retrieval: &LiveRetrieval) -> Result<LivePrompt> {
-        let LiveRetrieval { task, query, found: LiveFound { excerpt, found }, .. } = retrieval;
-        self.prompt_of(task, Mode::LeftContext, excerpt, Some((found, query)))
+    pub fn prompt(
+        &self,
+        retrieval: &LiveRetrieval,
+        scratch: &mut CursorScratch,
+    ) -> Result<LivePrompt> {
+        self.prompt_with(retrieval, &retrieval.task, scratch)
+    }
+
+    /// The prompt for a cursor with what was found for an earlier one.
+    ///
+    /// # Errors
+    /// The style cannot lay it out.
+    pub fn prompt_with(
+        &self,
+        retrieval: &LiveRetrieval,
+        task: &Task,
+        scratch: &mut CursorScratch,
+    ) -> Result<LivePrompt> {
+        let LiveRetrieval { query, found, .. } = retrieval;
+        let LiveFound { excerpt, found } = &**found;
+        self.prompt_of(task, Mode::LeftContext, (excerpt, Some((found, query))), scratch)
+    }
+
+    /// Similarity of fragments to the text of a query, in terms of the vocabulary.
+    pub fn similarities(&self, query: &str, fragments: &[Fragment]) -> Vec<f64> {
+        let texts = std::iter::once(query).chain(fragments.iter().map(|one| &*one.text));
+        let texts: Vec<&str> = texts.collect();
+        let vocabulary = &self.experiment.retrieval.search.vocabulary;
+        let sets = Words::of_terms(&texts, vocabulary).sets();
+        let query: FxHashSet<u32> = sets.get(0).iter().collect();
+        let of = |set: TokenSet<'_>| {
+            let overlap = set.iter().filter(|term| query.contains(term)).count();
+            overlap as f64 / (query.len() + set.len() - overlap).max(1) as f64
+        };
+        sets.iter().skip(1).map(of).collect()
+    }
+
+    /// Tokens that a prompt has for the left context.
+    pub fn left_room(&self) -> usize {
+        let Budget { total, left, right, cross_file } = self.experiment.prompts.budget;
+        let others = right.unwrap_or(0) + cross_file.unwrap_or(0);
+        left.unwrap_or_else(|| total.saturating_sub(others))
+    }
+
+    /// The first line from which the text up to a cursor has so many tokens, at most.
+    pub fn first_line_within(&self, text: &str, offset: usize, tokens: usize) -> usize {
+        let left = &text[..offset];
+        let tokenizer = &self.experiment.prompts.tokenizer;
+        let (mut line, mut room, mut end) = (line_ends(left), tokens, left.len());
+        loop {
+            let start = left[..end].rfind('\n').map_or(0, |at| at + 1);
+            let count = tokenizer.count(&left[start..end]) + 1;
+            if count > room {
+                return (line + 1).min(line_ends(left));
+            }
+            if start == 0 {
+                return 0;
+            }
+            (room, end, line) = (room - count, start - 1, line - 1);
+        }
     }
 
     fn prompt_of(
         &self,
         task: &Task,
         mode: Mode,
-        fragments: &RepoFragments,
-        found: Option<(&crate::retrieve::Found, &Query)>,
+        (fragments, found): (&RepoFragments, Option<(&Found, &Query)>),
+        scratch: &mut CursorScratch,
     ) -> Result<LivePrompt> {
         let experiment = &self.experiment;
         let prompts = &experiment.prompts;
@@ -448,7 +552,7 @@ impl LiveRepository {
             texts: found.map(|_| shown()),
             builder,
         };
-        let line = maker.line(task, found, &OnceLock::new(), &mut PromptScratch::default())?;
+        let line = maker.line(task, found, &OnceLock::new(), &mut scratch.prompt)?;
         let record: Value = serde_json::from_slice(&line.json).unwrap_or_default();
         let stop = record["metadata"]["stop"].as_array().into_iter().flatten();
         let stop = stop.filter_map(|stop| stop.as_str().map(str::to_owned)).collect();

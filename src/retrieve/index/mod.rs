@@ -24,6 +24,8 @@ mod terms;
 mod tests;
 
 use best::Later;
+use std::sync::{Mutex, PoisonError};
+
 pub use best::{Hit, Windows};
 pub use query::Scratch;
 pub use simd::Level;
@@ -149,9 +151,17 @@ impl Index {
         if self.blocks.len() < PARTED || threads == 1 {
             return search(&self.blocks, scratch);
         }
-        let share = self.blocks.len().div_ceil(threads);
-        let parts = self.blocks.chunks(share);
-        parallel::map(parts, |blocks| search(blocks, &mut Scratch::default())).concat()
+        // This thread takes a share, so that it waits for the others alone.
+        let (own, others) = self.blocks.split_at(self.blocks.len().div_ceil(threads));
+        let found = Mutex::new(Vec::new());
+        let keep = |hits| found.lock().unwrap_or_else(PoisonError::into_inner).extend(hits);
+        rayon::in_place_scope(|scope| {
+            for blocks in others.chunks(own.len()) {
+                scope.spawn(|_| keep(search(blocks, &mut Scratch::default())));
+            }
+            keep(search(own, scratch));
+        });
+        found.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// [`search`](Self::search) for many queries, where `allowed` is also told which of them asks: each query's hits,

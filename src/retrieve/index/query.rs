@@ -19,8 +19,10 @@ pub struct Scratch {
     rows: Vec<u32>,
     /// Its lists.
     lists: Vec<u32>,
-    /// Counts by position: of the lists; of everything, where bytes are too narrow.
+    /// Counts of the lists by position, for so many positions.
     counts: Vec<u8>,
+    counted: usize,
+    /// Counts of everything, where bytes are too narrow.
     wide_counts: Vec<u32>,
 }
 
@@ -41,10 +43,15 @@ impl Scratch {
 
     /// How many of the query's lists have each position, 512 positions at a time; empty without lists.
     fn count_lists(&mut self, block: &Block) {
-        self.counts.clear();
+        self.counted = 0;
         if !self.lists.is_empty() {
-            self.counts.resize(block.chunks() * LANES, 0);
-            let counts = &mut self.counts[..];
+            self.counted = block.chunks() * LANES;
+            if self.counts.len() < self.counted {
+                self.counts.resize(self.counted, 0);
+            }
+            let counts = &mut self.counts[..self.counted];
+            // One call to clear memory, which to empty and to fill again is not.
+            counts.fill(0);
             for list in &self.lists {
                 for position in block.list(*list) {
                     let count = &mut counts[usize::from(*position)];
@@ -96,7 +103,7 @@ impl Request {
         let pass = Pass {
             block,
             rows: scratch.rows[skip..].as_chunks().0,
-            counts: scratch.counts.as_chunks().0,
+            counts: scratch.counts[..scratch.counted].as_chunks().0,
             terms,
         };
         if terms <= 255 {

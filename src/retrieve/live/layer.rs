@@ -7,7 +7,7 @@ use crate::retrieve::index::Index;
 use crate::retrieve::rank::{Vocabulary, Words};
 use crate::retrieve::search::{SearchSettings, Vectors};
 use crate::retrieve::vector::{TokenSet, TokenSets};
-use crate::text::tokenize::P50k;
+use crate::text::tokenize::{P50k, PieceCache};
 
 /// A file as it is indexed.
 #[derive(Debug, Clone)]
@@ -76,12 +76,13 @@ impl Layer {
             return layer;
         };
         let (fragments, same) = cut(vec![file], like);
+        let mut cache = PieceCache::default();
         let mut sets = TokenSets::default();
         for window in 0..fragments.len() {
             let text = fragments.text(window);
             match before.find(text) {
                 Some(same) => sets.push(known.get(same as usize).iter()),
-                None => sets.push(set_of(text)),
+                None => sets.push(set_of(text, &mut cache)),
             }
         }
         let index = Index::new(&sets);
@@ -100,12 +101,17 @@ impl Layer {
     }
 
     /// The set of a query's terms, numbered as those of the fragments.
-    pub(super) fn set_of_query(&self, text: &str, vocabulary: &Vocabulary) -> TokenSets {
+    pub(super) fn set_of_query(
+        &self,
+        text: &str,
+        vocabulary: &Vocabulary,
+        cache: &mut PieceCache,
+    ) -> TokenSets {
         match &self.words {
             Some(words) => words.sets_of([text].into_iter(), vocabulary),
             None => {
                 let mut sets = TokenSets::default();
-                sets.push(set_of(text));
+                sets.push(set_of(text, cache));
                 sets
             }
         }
@@ -146,8 +152,9 @@ fn words_of(fragments: &RepoFragments, settings: &SearchSettings) -> Words {
 }
 
 /// Ids of a text's tokens, ascending.
-fn set_of(text: &str) -> Vec<u32> {
-    let mut ids = P50k.encode(text);
+fn set_of(text: &str, cache: &mut PieceCache) -> Vec<u32> {
+    let mut ids = Vec::new();
+    P50k.encode_into(text, cache, &mut ids);
     ids.sort_unstable();
     ids.dedup();
     ids.into_iter().map(u32::from).collect()

@@ -7,6 +7,14 @@ use crate::retrieve::index::{Hit as Overlap, Scratch, Windows};
 use crate::retrieve::query::Query;
 use crate::retrieve::search::{Found, Score};
 use crate::retrieve::visibility::{HoleGuard, Visibility, distance};
+use crate::text::tokenize::PieceCache;
+
+/// Buffers of one thread, used again from query to query.
+#[derive(Debug, Default)]
+pub struct LiveScratch {
+    index: Scratch,
+    pieces: PieceCache,
+}
 
 /// The fragments found for one query.
 #[derive(Debug)]
@@ -34,13 +42,15 @@ struct Ranked {
 
 impl Snapshot {
     /// Searches with a query of a file that is there.
-    pub fn search(&self, query: &Query, scratch: &mut Scratch) -> LiveFound {
+    pub fn search(&self, query: &Query, scratch: &mut LiveScratch) -> LiveFound {
         let hole = self.hole(query);
         let k = self.settings.top_k;
         let mut ranked = Vec::new();
         let mut size = 0;
         for (at, view) in (0..).zip(&self.views) {
-            let sets = view.layer.set_of_query(&query.text, &self.settings.vocabulary);
+            let LiveScratch { index: scratch, pieces } = &mut *scratch;
+            let vocabulary = &self.settings.vocabulary;
+            let sets = view.layer.set_of_query(&query.text, vocabulary, pieces);
             let set = only(&sets);
             size = set.len() as u32;
             let windows = InLayer { snapshot: self, at, view, hole: &hole };

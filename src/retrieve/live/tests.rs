@@ -4,10 +4,9 @@ use std::collections::BTreeMap;
 
 use proptest::prelude::*;
 
-use super::{Layer, LiveFile, Snapshot};
+use super::{Layer, LiveFile, LiveScratch, Snapshot};
 use crate::repository::corpus::{Repository, SourceFile};
 use crate::repository::fragment::{ChunkShape, Cut, FragmentFile, RepoFragments, WindowShape};
-use crate::retrieve::index::Scratch;
 use crate::retrieve::query::Query;
 use crate::retrieve::rank::{Ranker, Vocabulary, Words};
 use crate::retrieve::search::{QueryVectors, RepositoryIndex, Score, SearchSettings, Vectors};
@@ -176,7 +175,7 @@ proptest! {
                 row: 0, sample: 0, task_id: String::new(), path: PATHS[of_file].into(), line_no: 0,
                 context_start, start: 0, end: 0, hole: 0, text: text.to_owned(),
             };
-            let live = snapshot.search(&query, &mut Scratch::default());
+            let live = snapshot.search(&query, &mut LiveScratch::default());
             let found = shown(&live.excerpt, &query, &settings, &live.found);
             prop_assert_eq!(found, anew(&now, &query, &settings, cut));
         }

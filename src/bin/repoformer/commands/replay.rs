@@ -37,7 +37,10 @@ pub(crate) struct ReplayArgs {
     /// Number of tasks, the first of the file [default: all]
     #[arg(long, value_name = "N")]
     limit: Option<usize>,
-    /// Number of characters of the target that are typed, each with a request
+    /// Number of lines that are typed, from the target on
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
+    lines: u32,
+    /// Number of characters of each line that are typed, each with a request
     #[arg(long, value_name = "N", default_value_t = 8, value_parser = clap::value_parser!(u32).range(0..=90))]
     keystrokes: u32,
     /// Characters per second; a request that is not answered by the next character is cancelled. 0: each is awaited
@@ -82,14 +85,15 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     let mut last = latest(&endpoint)?;
     let chosen = tasks.tasks().iter().filter(is_wanted).take(args.limit.unwrap_or(usize::MAX));
     for task in chosen {
-        match Typing::of(task, &dir) {
-            Ok(typing) => typing.replay(args, &endpoint, &mut measured)?,
-            Err(reason) => {
-                output::problems(&[tasks.error(task, reason)]);
-                continue;
+        match Typing::of(task, &dir, args.lines as usize) {
+            Ok(lines) => {
+                for typing in lines {
+                    typing.replay(args, &endpoint, &mut measured)?;
+                    last = measured.take(&endpoint, last)?;
+                }
             }
+            Err(reason) => output::problems(&[tasks.error(task, reason)]),
         }
-        last = measured.take(&endpoint, last)?;
     }
     if measured.requests.is_empty() {
         return fail(
@@ -120,21 +124,35 @@ struct Typing {
 }
 
 impl Typing {
-    fn of(task: &Task, dir: &Path) -> Result<Self, String> {
+    /// The lines of a task, one after the other: what is behind the last of them is there from the first on.
+    fn of(task: &Task, dir: &Path, lines: usize) -> Result<Vec<Self>, String> {
         let path = dir.join(&task.path);
         let text = files::read_to_string(&path).map_err(|e| format!("{}: {e}", path.display()))?;
         let text = text.replace("\r\n", "\n");
         let hole = task.hole(&text)?;
+        let file = task.path.split_once('/').map_or(&*task.path, |(_, file)| file);
+        let mut targets = vec![hole.start..hole.end];
+        let rest = &text[hole.end..];
+        let mut start = hole.end + rest.find('\n').map_or(rest.len(), |at| at + 1);
+        for line in text[start..].split_inclusive('\n').take(lines - 1) {
+            targets.push(start..start + line.trim_end_matches('\n').len());
+            start += line.len();
+        }
         let [before, after] = LINES;
-        let start = text[..hole.start].rmatch_indices('\n').nth(before).map_or(0, |(at, _)| at + 1);
-        let behind = &text[hole.end..];
-        let end = behind.match_indices('\n').nth(after).map_or(behind.len(), |(at, _)| at + 1);
-        Ok(Self {
-            file: task.path.split_once('/').map_or(&*task.path, |(_, file)| file).to_owned(),
-            prefix: text[start..hole.start].to_owned(),
-            suffix: behind[..end].to_owned(),
-            target: text[hole.start..hole.end].to_owned(),
-        })
+        let end = targets.last().map_or(hole.end, |last| last.end);
+        let behind = &text[end..];
+        let last = behind.match_indices('\n').nth(after).map_or(behind.len(), |(at, _)| at + 1);
+        let of_line = |target: std::ops::Range<usize>| {
+            let start = &text[..target.start];
+            let first = start.rmatch_indices('\n').nth(before).map_or(0, |(at, _)| at + 1);
+            Self {
+                file: file.to_owned(),
+                prefix: start[first..].to_owned(),
+                suffix: behind[..last].to_owned(),
+                target: text[target].to_owned(),
+            }
+        };
+        Ok(targets.into_iter().map(of_line).collect())
     }
 
     /// Asks at the beginning of the target, and with each character that is typed.
@@ -145,8 +163,10 @@ impl Typing {
         measured: &mut Measured,
     ) -> Result<()> {
         let first = self.ask(args, endpoint, "")?;
-        // As many lines as the target has.
-        measured.es.push(repocoder::score(&self.target, &first).es);
+        // As many lines as the target has; a blank line says nothing.
+        if !self.target.trim().is_empty() {
+            measured.es.push(repocoder::score(&self.target, &first).es);
+        }
         let pause = (args.speed > 0.0).then(|| Duration::from_secs_f64(1.0 / args.speed));
         for (at, typed) in self.target.char_indices().skip(1).take(args.keystrokes as usize) {
             let typed_so_far = &self.target[..at + typed.len_utf8()];
@@ -227,7 +247,7 @@ impl Measured {
         let evaluated = tokens("prompt").zip(tokens("cached"));
         let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len().max(1) as f64;
         json!({
-            "server": args.server, "speed": args.speed, "tasks": self.es.len(),
+            "server": args.server, "speed": args.speed, "lines": self.es.len(),
             "requests": self.requests.len(), "cancelled": count("outcome", &"cancelled".into()),
             "failed": count("outcome", &"failed".into()),
             "retrieved_share": count("retrieved", &true.into()) as f64 / self.requests.len() as f64,
@@ -261,7 +281,7 @@ fn text(results: &Value) -> String {
         format!("{}{}{}{}", time("p50"), time("p95"), time("p99"), time("max"))
     };
     format!(
-        "{} tasks, {} requests, {} cancelled, {} failed, retrieved for {:.1} %, ES {:.2}\n\
+        "{} lines, {} requests, {} cancelled, {} failed, retrieved for {:.1} %, ES {:.2}\n\
          prompt tokens {}, of them {} evaluated (answered requests)\n\n\
          ms                          p50       p95       p99       max\n\
          decision and retrieval{}\n\
@@ -269,7 +289,7 @@ fn text(results: &Value) -> String {
          laying out the prompt {}\n\
          first text            {}\n\
          whole completion      {}\n",
-        whole("tasks"),
+        whole("lines"),
         whole("requests"),
         whole("cancelled"),
         whole("failed"),

@@ -1,8 +1,14 @@
 //! Whether to retrieve for a cursor.
 
+use std::sync::OnceLock;
+
 use anyhow::Result;
-use repoformer::pipeline::LivePrompt;
+use repoformer::complete::server::{NextToken, Prober};
+use repoformer::endpoint::Endpoint;
+use repoformer::error::Error;
+use repoformer::pipeline::{LivePrompt, PromptLayout, TokenQuestion};
 use repoformer::prompt::shown::Fragment;
+use repoformer::prompt::style::DecisionFrame;
 use repoformer::selective::policy::features::Request;
 use repoformer::selective::policy::model::PolicyModel;
 use repoformer::selective::policy::{Policy, Threshold};
@@ -22,6 +28,9 @@ pub(super) struct Decider {
     /// Name with the threshold: `learned-scored@0.3`.
     pub(super) name: String,
     model: Option<PolicyModel>,
+    /// Set by the layout of prompts, and found in the model's vocabulary with the first request.
+    question: OnceLock<TokenQuestion>,
+    token: OnceLock<NextToken>,
 }
 
 /// A decision.
@@ -53,6 +62,8 @@ impl Decider {
             Policy::TrialRetrieval,
             Policy::Learned,
             Policy::LearnedScored,
+            Policy::SelfDecision,
+            Policy::SelfGreedy,
         ];
         if !known.contains(&policy) {
             let names = known.map(Policy::name).join(", ");
@@ -87,7 +98,65 @@ impl Decider {
                 );
             }
         };
-        Ok(Self { policy, threshold, name, model })
+        let (question, token) = (OnceLock::new(), OnceLock::new());
+        Ok(Self { policy, threshold, name, model, question, token })
+    }
+
+    /// Checks that a layout of prompts has a place where the model decides, where the policy asks it.
+    pub(super) fn check_layout(&self, layout: &PromptLayout) -> Result<()> {
+        if !self.asks_model() {
+            return Ok(());
+        }
+        let PromptLayout::Style(style) = layout else {
+            return fail(
+                format!(
+                    "policy {}: prompt style {} has no place where the model decides",
+                    self.policy,
+                    layout.name()
+                ),
+                "choose the model's style with --prompt-style, such as repoformer",
+            );
+        };
+        let frame = DecisionFrame::of(style, None, None)?;
+        let text = frame.cc().to_owned();
+        let after = Some(frame.eof().to_owned());
+        self.question.get_or_init(|| TokenQuestion { text, id: None, after });
+        Ok(())
+    }
+
+    /// Whether the model decides, by the probability of a token after the prompt without retrieval.
+    pub(super) fn asks_model(&self) -> bool {
+        matches!(self.policy, Policy::SelfDecision | Policy::SelfGreedy)
+    }
+
+    /// The model's own decision.
+    ///
+    /// # Errors
+    /// Its server does not answer, or tells no such probability.
+    pub(super) fn by_model(
+        &self,
+        endpoint: &Endpoint,
+        model: &str,
+        plain: &LivePrompt,
+    ) -> Result<Decision, Error> {
+        let question = self.question.get().ok_or(Error::Parameter {
+            name: "policy",
+            reason: "the layout of prompts has no place where the model decides".into(),
+        })?;
+        let token = match self.token.get() {
+            Some(token) => token,
+            None => {
+                let found = NextToken::find(endpoint, model, &question.text)?;
+                self.token.get_or_init(|| found)
+            }
+        };
+        let answer = Prober::new(endpoint, model, token).ask(&question.prompt(&plain.text))?;
+        let tokens = answer.samples.first().map_or(&[][..], |sample| &sample.tokens);
+        let score = match self.policy {
+            Policy::SelfGreedy => tokens.get(1).map(|likeliest| f64::from(token.is(likeliest))),
+            _ => tokens.first().map(|asked| libm::exp(asked.logprob)),
+        };
+        Ok(self.by_score(score.unwrap_or(0.0)))
     }
 
     /// The decision, where it does not depend on what would be retrieved. `right` is the right context that prompts show.

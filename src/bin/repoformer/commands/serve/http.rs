@@ -14,6 +14,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use axum::routing::{get, post};
 use repoformer::complete::server::Ending;
+use repoformer::endpoint::Endpoint;
 use repoformer::error::Error;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -126,9 +127,17 @@ async fn answer(
     }
     let (service, asked) = (Arc::clone(&shared.service), Arc::new(wanted));
     let (preparing, of) = (Arc::clone(&service), Arc::clone(&asked));
-    let prepared = tokio::task::spawn_blocking(move || preparing.prepare(&of)).await;
+    // A model that is asked to decide is not asked any longer than the editor waits.
+    let asking = Asking(service.endpoint.with_own_connections());
+    let endpoint = asking.0.clone();
+    let prepared = tokio::task::spawn_blocking(move || preparing.prepare(&of, &endpoint)).await;
+    drop(asking);
     let prepared = match prepared {
         Ok(Ok(prepared)) => prepared,
+        Ok(Err(error @ Error::Endpoint { .. })) => {
+            metrics.failed.fetch_add(1, Relaxed);
+            return failed(&error);
+        }
         Ok(Err(error)) => {
             return refuse(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string());
         }
@@ -144,6 +153,15 @@ async fn answer(
         response.headers_mut().insert(DECISION, header);
     }
     response
+}
+
+/// Connections that end with the request.
+struct Asking(Endpoint);
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.0.close();
+    }
 }
 
 /// A completion on its way to the editor. Dropped before its end, it is cancelled, at the model's server too.
@@ -171,10 +189,7 @@ impl Flow {
         begin: Instant,
         room: OwnedSemaphorePermit,
     ) -> Self {
-        let name = match service.model.name.is_empty() {
-            true => wanted.model.clone(),
-            false => service.model.name.clone(),
-        };
+        let name = service.name_of_model(&wanted).to_owned();
         Self {
             answer: Answer::new(format!("cmpl-{}", prepared.number), name),
             withheld: Withheld::new(prepared.withheld()),

@@ -8,6 +8,7 @@ mod metrics;
 mod page;
 mod request;
 mod service;
+mod session;
 mod upstream;
 mod watch;
 
@@ -28,6 +29,7 @@ use crate::settings::{SettingFlags, Settings};
 use decide::Decider;
 use guard::Guard;
 use service::{Model, Service};
+use session::Session;
 
 #[derive(Debug, Args)]
 pub(crate) struct ServeArgs {
@@ -36,6 +38,10 @@ pub(crate) struct ServeArgs {
     /// Address to listen on; other machines reach any but 127.0.0.1, and need the token of REPOFORMER_SERVE_TOKEN
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8012")]
     listen: SocketAddr,
+    /// Keep the beginning of the prompt and its fragments from request to request, so that the model's server need not read them
+    /// again, until others are more similar by this much on average: from 0 (each prompt is that of the stages) to 1
+    #[arg(long, value_name = "GAIN", default_value_t = 0.0)]
+    stability: f64,
     /// Do not watch the repository for changes
     #[arg(long)]
     no_watch: bool,
@@ -44,12 +50,19 @@ pub(crate) struct ServeArgs {
 pub(crate) fn run(args: &ServeArgs) -> Result<()> {
     let settings = Settings::resolve(&args.settings)?;
     let guard = Guard::new(args.listen)?;
+    if !(0.0..=1.0).contains(&args.stability) {
+        return fail(
+            format!("--stability {}: not a gain in similarity", args.stability),
+            "give a number from 0 to 1, such as 0.1",
+        );
+    }
     let settings = begin(settings, &args.settings)?;
     let (model, endpoint) = model(&settings)?;
     // The embedded model completes nothing here, so the server's model is another one.
     let settings = settings.only("model", &model.name);
     let decider = Decider::new(&settings)?;
     let experiment = single(&of_language(settings)?)?;
+    decider.check_layout(&experiment.prompts.layout)?;
     let begun = Instant::now();
     let live = LiveRepository::open(experiment, &mut |report| output::remarks(&report))?;
     let live = Arc::new(live);
@@ -65,7 +78,8 @@ pub(crate) fn run(args: &ServeArgs) -> Result<()> {
         false => Some(watch::start(Arc::clone(&live))?),
     };
     greet(&endpoint, &model);
-    let service = Service::new(live, decider, model, endpoint);
+    let session = Session::new(args.stability);
+    let service = Service::new(live, decider, model, endpoint, session);
     http::serve(Arc::new(service), guard)?;
     drop(watcher);
     Ok(())

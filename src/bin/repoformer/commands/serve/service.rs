@@ -9,13 +9,13 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use repoformer::complete::server::Ending;
 use repoformer::endpoint::Endpoint;
 use repoformer::error::Error;
-use repoformer::pipeline::{Cursor, LivePrompt, LiveRepository, Located};
-use repoformer::retrieve::Scratch;
+use repoformer::pipeline::{Cursor, CursorScratch, LivePrompt, LiveRepository, Located};
 use serde_json::{Map, Value, json};
 
 use super::decide::{Decider, Decision};
 use super::metrics::{IndexSize, Metrics};
 use super::request::{LLAMA_CPP, Protocol, Wanted};
+use super::session::Session;
 use super::upstream::{self, Completing, End, ms_since};
 
 /// Decisions that are kept for the page.
@@ -45,6 +45,7 @@ pub(super) struct Service {
     pub(super) metrics: Metrics,
     decisions: Mutex<VecDeque<Value>>,
     recent: Mutex<Vec<String>>,
+    session: Session,
     numbers: AtomicU64,
 }
 
@@ -68,6 +69,7 @@ impl Service {
         decider: Decider,
         model: Model,
         endpoint: Endpoint,
+        session: Session,
     ) -> Self {
         Self {
             live,
@@ -77,15 +79,25 @@ impl Service {
             metrics: Metrics::default(),
             decisions: Mutex::default(),
             recent: Mutex::default(),
+            session,
             numbers: AtomicU64::new(1),
         }
     }
 
-    /// Makes the prompt for a request. It computes, and waits for nothing.
-    pub(super) fn prepare(&self, wanted: &Wanted) -> Result<Prepared, Error> {
+    /// Makes the prompt for a request. It computes, and waits for nothing but a model that decides, by way of `endpoint`.
+    pub(super) fn prepare(&self, wanted: &Wanted, endpoint: &Endpoint) -> Result<Prepared, Error> {
         thread_local! {
-            static SCRATCH: RefCell<Scratch> = RefCell::default();
+            static SCRATCH: RefCell<CursorScratch> = RefCell::default();
         }
+        SCRATCH.with_borrow_mut(|scratch| self.prepare_with(wanted, endpoint, scratch))
+    }
+
+    fn prepare_with(
+        &self,
+        wanted: &Wanted,
+        endpoint: &Endpoint,
+        scratch: &mut CursorScratch,
+    ) -> Result<Prepared, Error> {
         let begin = Instant::now();
         let recent = lock(&self.recent).clone();
         let located =
@@ -93,31 +105,49 @@ impl Service {
         let Located { path, text, offset, first_line, is_known } = &located;
         let locating = ms_since(begin);
         self.remember(&located);
-        let cursor = Cursor { path, text, offset: *offset, first_line: *first_line };
+        let begin = Instant::now();
+        let session = &self.session;
+        let first_line = session.first_line(&self.live, path, (text, *offset), *first_line);
+        let cursor = Cursor { path, text, offset: *offset, first_line };
         let task = self.live.task(&cursor)?;
         let right = task.right_context.clone().unwrap_or_default();
+        let beginning = ms_since(begin);
         let begin = Instant::now();
-        let mut decision = self.decider.before_retrieval(&task, &right);
+        let mut plain = None;
+        let mut decision = match self.decider.asks_model() {
+            true => {
+                let prompt = plain.insert(self.live.plain_prompt(&task, scratch)?);
+                Some(self.decider.by_model(endpoint, self.name_of_model(wanted), prompt)?)
+            }
+            false => self.decider.before_retrieval(&task, &right),
+        };
         let mut deciding = ms_since(begin);
         let mut steps = [0.0; 2];
         let (mut laying, mut prompt) = (0.0, None);
         if decision.is_none_or(|decision| decision.retrieves) {
-            let found = SCRATCH.with_borrow_mut(|scratch| self.live.retrieve(&cursor, scratch))?;
+            let found = self.live.retrieve(&cursor, scratch)?;
             steps = found.took.map(|took| took.as_secs_f64() * 1e3);
             let begin = Instant::now();
-            let with = self.live.prompt(&found)?;
+            let (with, found) = session.prompt(&self.live, found, scratch)?;
             laying = ms_since(begin);
             let begin = Instant::now();
-            let after =
+            let mut after =
                 decision.unwrap_or_else(|| self.decider.after_retrieval(&found.task, &with));
+            let threshold = self.decider.threshold;
+            if let Some(same) = session.decide(path, after.score, threshold) {
+                after.retrieves = same;
+            }
             deciding += ms_since(begin);
             decision = Some(after);
+            session.keep(path, first_line, after.retrieves, Some((found, &with)));
             prompt = after.retrieves.then_some(with);
+        } else {
+            session.keep(path, first_line, false, None);
         }
         let begin = Instant::now();
-        let prompt = match prompt {
+        let prompt = match prompt.or(plain) {
             Some(prompt) => prompt,
-            None => self.live.plain_prompt(&task)?,
+            None => self.live.plain_prompt(&task, scratch)?,
         };
         laying += ms_since(begin);
         let decision = decision.unwrap_or(Decision { retrieves: false, score: None });
@@ -134,7 +164,7 @@ impl Service {
             "line": task.line_no + 1, "policy": self.decider.name, "score": finite(decision.score),
             "threshold": self.decider.threshold, "retrieved": decision.retrieves, "fragments": shown,
             "ms": {
-                "locate": locating, "index": steps[0], "search": steps[1], "decide": deciding,
+                "locate": locating + beginning, "index": steps[0], "search": steps[1], "decide": deciding,
                 "prompt": laying,
             },
         });
@@ -148,6 +178,11 @@ impl Service {
         })
     }
 
+    /// Name of the model that completes, as its server knows it; empty where neither side says one.
+    pub(super) fn name_of_model<'w>(&'w self, wanted: &'w Wanted) -> &'w str {
+        if self.model.name.is_empty() { &wanted.model } else { &self.model.name }
+    }
+
     fn remember(&self, located: &Located) {
         if located.is_known {
             let mut recent = lock(&self.recent);
@@ -159,7 +194,8 @@ impl Service {
 
     /// Asks the model's server.
     pub(super) fn complete(&self, wanted: &Wanted, prepared: &Prepared) -> Completing {
-        let Model { name, max_tokens, temperature, top_p, stop } = &self.model;
+        let Model { max_tokens, temperature, top_p, stop, .. } = &self.model;
+        let name = self.name_of_model(wanted);
         let mut passed = Map::new();
         passed.insert("temperature".into(), (*temperature).into());
         if let Some(top_p) = top_p {
@@ -176,7 +212,6 @@ impl Service {
                 stops.push(text.clone());
             }
         }
-        let name = if name.is_empty() { &wanted.model } else { name };
         let tokens = wanted.max_tokens.unwrap_or(TOKENS).min(*max_tokens).max(1);
         let text = &prepared.prompt.text;
         let sent = &text[..text.len() - prepared.withheld];
