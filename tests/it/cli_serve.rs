@@ -12,9 +12,9 @@ use crate::support::server::{ok, refusal, server};
 use crate::support::{Place, parse_jsonl};
 
 /// A server of completions that runs until it is dropped.
-struct Serving {
+pub(crate) struct Serving {
     child: Child,
-    address: String,
+    pub(crate) address: String,
 }
 
 impl Drop for Serving {
@@ -25,10 +25,10 @@ impl Drop for Serving {
 }
 
 /// An answer: status, head, body.
-type Reply = (u16, String, String);
+pub(crate) type Reply = (u16, String, String);
 
 impl Serving {
-    fn start(place: &Place, args: &[&str]) -> Self {
+    pub(crate) fn start(place: &Place, args: &[&str]) -> Self {
         let all = [&["serve", "--listen", "127.0.0.1:0"], args].concat();
         let mut child = place.command(&all).stderr(Stdio::piped()).spawn().unwrap();
         let mut said = BufReader::new(child.stderr.take().unwrap());
@@ -70,7 +70,7 @@ impl Serving {
         (status, head.to_lowercase(), body.to_owned())
     }
 
-    fn post(&self, path: &str, body: &Value) -> Reply {
+    pub(crate) fn post(&self, path: &str, body: &Value) -> Reply {
         self.ask(path, "", &body.to_string())
     }
 
@@ -81,7 +81,7 @@ impl Serving {
     }
 }
 
-fn text_answer(text: &str) -> Value {
+pub(crate) fn text_answer(text: &str) -> Value {
     json!({"model": "m", "choices": [{"index": 0, "text": text, "finish_reason": "stop"}]})
 }
 

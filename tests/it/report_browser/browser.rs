@@ -112,6 +112,13 @@ impl Browser {
         self.until("location.href !== 'about:blank' && document.readyState === 'complete'");
     }
 
+    /// Opens a page of a server.
+    pub(crate) fn visit(&mut self, url: &str) {
+        self.events.clear();
+        self.call("Page.navigate", json!({"url": url}));
+        self.until("location.href !== 'about:blank' && document.readyState === 'complete'");
+    }
+
     fn navigate(&mut self, path: &Path, place: &str) {
         // Another address in between: one that differs in its fragment alone would not load the page anew.
         self.call("Page.navigate", json!({"url": "about:blank"}));

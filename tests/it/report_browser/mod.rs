@@ -1,4 +1,4 @@
-//! The report's page in a real browser. These tests need Chromium and are run by
+//! The report's page, that of `policy sweep` and that of `serve`, in a real browser. These tests need Chromium and are run by
 //!
 //! ```sh
 //! apt-get install chromium        # or CHROMIUM=/path/to/chrome
@@ -7,6 +7,8 @@
 //! ```
 
 mod browser;
+#[cfg(feature = "serve")]
+mod decisions;
 mod hostile;
 mod look;
 mod sample;
