@@ -309,8 +309,29 @@ fn a_file_is_known_by_its_lines() {
     }
 }
 
+#[test]
+fn the_language_is_that_of_most_files() {
+    let place = Place::empty();
+    for name in ["A", "B"] {
+        let text = format!(
+            "class {name} {{\n    int total(int price) {{\n        return price * 2;\n    }}\n}}\n"
+        );
+        place.write(&format!("repos/shop/{name}.java"), text);
+    }
+    place.write("repos/shop/tool.py", "x = 1\n");
+    let (url, seen) = server(|_| ok(&text_answer("x")));
+    let serving = Serving::start(
+        &place,
+        &["--repos-dir", "repos", "--repo", "shop", "--endpoint", &url, "--no-watch"],
+    );
+    let body = json!({"prompt": "class C {\n    int total(int price) {\n", "filepath": "C.java"});
+    assert_eq!(serving.post("/v1/completions", &body).0, 200);
+    let prompt = seen.lock().unwrap()[0].prompt().to_owned();
+    assert!(prompt.contains("// A.java") || prompt.contains("// B.java"), "{prompt}");
+}
+
 /// A model's server that writes one event, then nothing, and says when its client is gone.
-fn slow_server(first: &'static str) -> (String, mpsc::Receiver<&'static str>) {
+pub(crate) fn slow_server(first: &'static str) -> (String, mpsc::Receiver<&'static str>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let url = format!("http://{}", listener.local_addr().unwrap());
     let (sender, receiver) = mpsc::channel();

@@ -118,6 +118,9 @@ enum Command {
     /// Complete for editors: look at the repository as it is edited, retrieve where it helps, and ask a model's server
     #[cfg(feature = "serve")]
     Serve(commands::serve::ServeArgs),
+    /// Complete for editors as a language server, over standard input and output
+    #[cfg(feature = "serve")]
+    Lsp(commands::serve::lsp::LspArgs),
     /// Type the lines of tasks into `serve`, and measure its times, tokens and completions
     #[cfg(feature = "serve")]
     Replay(commands::replay::ReplayArgs),
@@ -186,6 +189,8 @@ fn run(command: Command) -> Result<()> {
         Command::Doctor(args) => commands::doctor::run(&args),
         Command::Completions(args) => commands::completions::run(&args),
         Command::Manual(args) => commands::manual::run(&args, Cli::command()),
+        #[cfg(feature = "serve")]
+        Command::Lsp(args) => commands::serve::lsp::run(&args),
         #[cfg(feature = "serve")]
         Command::Replay(args) => commands::replay::run(&args),
         #[cfg(feature = "serve")]

@@ -131,7 +131,8 @@ impl Typing {
         let text = text.replace("\r\n", "\n");
         let hole = task.hole(&text)?;
         let file = task.path.split_once('/').map_or(&*task.path, |(_, file)| file);
-        let mut targets = vec![hole.start..hole.end];
+        let mut targets: Vec<std::ops::Range<usize>> = Vec::new();
+        targets.push(hole.start..hole.end);
         let rest = &text[hole.end..];
         let mut start = hole.end + rest.find('\n').map_or(rest.len(), |at| at + 1);
         for line in text[start..].split_inclusive('\n').take(lines - 1) {

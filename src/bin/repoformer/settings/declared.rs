@@ -27,9 +27,9 @@ use super::declaration::{Completable, Group, Setting, Values, variable};
 /// The subcommands that complete prompts (`all`: `label all`).
 const COMPLETING: &[&str] = &["complete", "rg-rg", "run", "all", "merge"];
 /// The subcommands that ask a server once for each completion.
-const ASKING: &[&str] = &["complete", "rg-rg", "run", "all", "merge", "serve"];
+const ASKING: &[&str] = &["complete", "rg-rg", "run", "all", "merge", "serve", "lsp"];
 /// The subcommands in which policies choose.
-const CHOOSING: &[&str] = &["run", "serve"];
+const CHOOSING: &[&str] = &["run", "serve", "lsp"];
 /// The subcommands that can work on a part of the repositories (`sample`: `label sample` too).
 const SHARED: &[&str] =
     &["window", "vectorize", "search", "prompt", "rg-rg", "complete", "sample", "eval"];

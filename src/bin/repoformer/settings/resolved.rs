@@ -214,6 +214,21 @@ impl Settings {
         self.set(key, values, Source::Subcommand(subcommand));
     }
 
+    /// These settings with the default of a subcommand for a key that has no value.
+    #[cfg(feature = "serve")]
+    pub(crate) fn with_default(
+        &self,
+        key: &'static str,
+        value: &str,
+        command: &'static str,
+    ) -> Self {
+        let mut with = self.clone();
+        if !with.values.contains_key(key) {
+            with.set(key, vec![value.to_owned()], Source::Subcommand(command));
+        }
+        with
+    }
+
     /// These settings with one of a key's values, which comes from where they came from.
     pub(crate) fn only(&self, key: &'static str, value: &str) -> Self {
         let mut one = self.clone();

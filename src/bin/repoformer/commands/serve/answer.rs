@@ -27,7 +27,7 @@ impl Answer {
     /// The whole answer.
     pub(super) fn whole(&self, wanted: &Wanted, text: &str, end: &End) -> Value {
         match wanted.protocol {
-            Protocol::OpenAi => {
+            Protocol::OpenAi | Protocol::Document => {
                 let reason = end.reason.as_deref().unwrap_or("stop");
                 let mut answer = self.openai(text, Some(reason));
                 answer["usage"] = end.usage.clone();
@@ -44,7 +44,7 @@ impl Answer {
     /// A part of a streamed answer.
     pub(super) fn part(&self, protocol: Protocol, text: &str) -> Value {
         match protocol {
-            Protocol::OpenAi | Protocol::Tabby => self.openai(text, None),
+            Protocol::OpenAi | Protocol::Tabby | Protocol::Document => self.openai(text, None),
             Protocol::Infill => json!({"index": 0, "content": text, "tokens": [], "stop": false}),
         }
     }

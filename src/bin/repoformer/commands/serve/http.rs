@@ -13,7 +13,6 @@ use axum::extract::{DefaultBodyLimit, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::response::Response;
 use axum::routing::{get, post};
-use repoformer::complete::server::Ending;
 use repoformer::endpoint::Endpoint;
 use repoformer::error::Error;
 use serde_json::{Value, json};
@@ -22,9 +21,11 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use super::answer::{Answer, of_json, refusal, typed};
 use super::guard::{self, Guard};
 use super::page;
-use super::request::{Protocol, Wanted};
+use super::request::Wanted;
 use super::service::{Prepared, Service};
+use super::start::runtime;
 use super::upstream::{Completing, End, Piece, ms_since};
+use super::withheld::Withheld;
 use crate::output::announce;
 
 /// Bytes of a request's body, at most.
@@ -43,12 +44,7 @@ struct Shared {
 
 /// Serves until the program ends.
 pub(super) fn serve(service: Arc<Service>, guard: Guard) -> Result<()> {
-    let runtime = tokio::runtime::Builder::new_multi_thread()
-        .worker_threads(2)
-        .enable_all()
-        .build()
-        .context("cannot start the server's threads")?;
-    runtime.block_on(async {
+    runtime()?.block_on(async {
         let listener = tokio::net::TcpListener::bind(guard.listen).await;
         let listener = listener.with_context(|| {
             format!("cannot listen on {}; is another server there?", guard.listen)
@@ -114,12 +110,7 @@ async fn answer(
         let reason = format!("{AT_ONCE} requests are in flight");
         return refuse(StatusCode::TOO_MANY_REQUESTS, &reason);
     };
-    let count = match wanted.protocol {
-        Protocol::OpenAi => 0,
-        Protocol::Infill => 1,
-        Protocol::Tabby => 2,
-    };
-    metrics.requests[count].fetch_add(1, Relaxed);
+    shared.service.count(wanted.protocol);
     // An editor that warms the model's cache reads no answer.
     if wanted.max_tokens == Some(0) {
         let answer = Answer::new("warm".into(), wanted.model.clone());
@@ -143,8 +134,7 @@ async fn answer(
         }
         Err(_) => return refuse(StatusCode::INTERNAL_SERVER_ERROR, "the request ended a thread"),
     };
-    service.metrics.preparing.add_ms(prepared.ms);
-    service.metrics.retrieved.fetch_add(u64::from(prepared.decision.retrieves), Relaxed);
+    service.count_prepared(&prepared);
     let completing = service.complete(&asked, &prepared);
     let header = prepared.header(&service);
     let flow = Flow::new(service, asked, prepared, completing, begin, room);
@@ -310,35 +300,6 @@ impl Drop for Flow {
         let end = self.end.take().unwrap_or_default();
         let first = self.first.unwrap_or(f64::NAN);
         self.service.keep(std::mem::take(&mut self.record), self.outcome, [first, whole], &end);
-    }
-}
-
-/// Takes white space off the start of a completion that the prompt was not sent with.
-struct Withheld {
-    removed: String,
-    /// What the server wrote so far, until it is more than white space.
-    written: Option<String>,
-}
-
-impl Withheld {
-    fn new(removed: &str) -> Self {
-        Self { removed: removed.to_owned(), written: (!removed.is_empty()).then(String::new) }
-    }
-
-    /// The text to pass on; `None` while there is none.
-    fn pass(&mut self, text: &str) -> Option<String> {
-        let Some(written) = &mut self.written else { return Some(text.to_owned()) };
-        written.push_str(text);
-        // A line that the model writes on is decided at its end.
-        let is_decided = written.trim_start().contains('\n')
-            || written.starts_with(&self.removed) && written.len() > self.removed.len();
-        is_decided.then(|| self.rest()).filter(|text| !text.is_empty())
-    }
-
-    /// What was not passed on yet.
-    fn rest(&mut self) -> String {
-        let Some(written) = self.written.take() else { return String::new() };
-        Ending::BeforeWhitespace.restore(&self.removed, &written).to_owned()
     }
 }
 

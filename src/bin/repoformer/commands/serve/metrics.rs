@@ -48,8 +48,8 @@ impl Histogram {
 /// Counts of a server.
 #[derive(Debug, Default)]
 pub(super) struct Metrics {
-    /// Requests by protocol: OpenAI's, llama.cpp's, Tabby's.
-    pub(super) requests: [AtomicU64; 3],
+    /// Requests by protocol: OpenAI's, llama.cpp's, Tabby's, the language server's.
+    pub(super) requests: [AtomicU64; 4],
     pub(super) retrieved: AtomicU64,
     pub(super) cancelled: AtomicU64,
     pub(super) failed: AtomicU64,
@@ -75,7 +75,7 @@ impl Metrics {
         let mut out = String::new();
         let name = "repoformer_requests_total";
         let _ = writeln!(out, "# HELP {name} Requests by protocol.\n# TYPE {name} counter");
-        for (protocol, count) in ["openai", "infill", "tabby"].iter().zip(&self.requests) {
+        for (protocol, count) in ["openai", "infill", "tabby", "lsp"].iter().zip(&self.requests) {
             let _ = writeln!(out, "{name}{{protocol=\"{protocol}\"}} {}", count.load(Relaxed));
         }
         for (name, help, count) in [

@@ -11,6 +11,8 @@ pub(super) enum Protocol {
     Infill,
     /// Tabby's `/v1/completions`, with segments.
     Tabby,
+    /// The language server's `textDocument/inlineCompletion`.
+    Document,
 }
 
 impl Protocol {
@@ -19,6 +21,7 @@ impl Protocol {
             Self::OpenAi => "openai",
             Self::Infill => "infill",
             Self::Tabby => "tabby",
+            Self::Document => "lsp",
         }
     }
 }
@@ -127,6 +130,23 @@ impl Wanted {
         wanted.file = file(segments).or(wanted.file);
         wanted.stream = false;
         Ok(wanted)
+    }
+
+    /// A cursor in an open document.
+    pub(super) fn of_document(prefix: &str, suffix: &str, file: String) -> Self {
+        Self {
+            protocol: Protocol::Document,
+            prefix: prefix.to_owned(),
+            suffix: suffix.to_owned(),
+            file: Some(file),
+            stream: false,
+            max_tokens: None,
+            stop: Vec::new(),
+            passed: Map::new(),
+            response_fields: Vec::new(),
+            model: String::new(),
+            include_usage: false,
+        }
     }
 
     /// The fields that all protocols share.

@@ -218,6 +218,17 @@ impl Service {
         upstream::complete(&self.endpoint, upstream::body(name, sent, tokens, &stops, passed))
     }
 
+    /// Counts a request.
+    pub(super) fn count(&self, protocol: Protocol) {
+        self.metrics.requests[protocol as usize].fetch_add(1, Relaxed);
+    }
+
+    /// Counts a prompt, and the time that it took.
+    pub(super) fn count_prepared(&self, prepared: &Prepared) {
+        self.metrics.preparing.add_ms(prepared.ms);
+        self.metrics.retrieved.fetch_add(u64::from(prepared.decision.retrieves), Relaxed);
+    }
+
     /// Keeps a decision for the page, with what came of it.
     pub(super) fn keep(&self, mut record: Value, outcome: &str, times: [f64; 2], end: &End) {
         let [first, whole] = times;

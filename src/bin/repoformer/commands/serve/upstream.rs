@@ -57,6 +57,13 @@ pub(super) struct Completing {
     connection: Endpoint,
 }
 
+impl Completing {
+    /// The connection, which ends the request where it is closed.
+    pub(super) fn connection(&self) -> Endpoint {
+        self.connection.clone()
+    }
+}
+
 impl Drop for Completing {
     fn drop(&mut self) {
         // A server stops when nobody listens.

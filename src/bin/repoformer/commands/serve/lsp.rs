@@ -1,0 +1,354 @@
+//! `lsp`: the same completions as a language server, for editors that speak to one over its standard streams.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead, Read, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use repoformer::endpoint::Endpoint;
+use serde_json::{Value, json};
+
+use super::document::{Encoding, change, offset_of};
+use super::request::{Protocol, Wanted};
+use super::service::Service;
+use super::start::{ServiceFlags, open, runtime};
+use super::upstream::{End, Piece, ms_since};
+use super::withheld::Withheld;
+
+/// Bytes of a message, at most.
+const LARGEST: usize = 64 << 20;
+/// Requests that are answered at a time; older ones give way.
+const AT_ONCE: usize = 8;
+
+/// Codes of errors.
+const METHOD_NOT_FOUND: i64 = -32601;
+const INVALID_PARAMS: i64 = -32602;
+const CANCELLED: i64 = -32800;
+const FAILED: i64 = -32803;
+
+#[derive(Debug, Args)]
+pub(crate) struct LspArgs {
+    #[command(flatten)]
+    flags: ServiceFlags,
+}
+
+pub(crate) fn run(args: &LspArgs) -> Result<()> {
+    let (mut input, output) = (io::stdin().lock(), Arc::new(Output::default()));
+    let Some(first) = initialize(&mut input, &output)? else { return Ok(()) };
+    let (settings, runtime) = (args.flags.settings_in(first.root.as_deref())?, runtime()?);
+    let (service, watcher) = open(&args.flags, settings)?;
+    output.answer(&first.id, &capabilities(first.encoding));
+    let mut server = Server {
+        service: Arc::new(service),
+        output,
+        encoding: first.encoding,
+        documents: HashMap::new(),
+        asked: Arc::default(),
+        runtime,
+    };
+    while let Some(message) = read(&mut input)? {
+        if message["method"] == "exit" {
+            break;
+        }
+        server.take(&message);
+    }
+    drop(watcher);
+    Ok(())
+}
+
+/// The first request.
+struct Initialize {
+    id: Value,
+    /// Folder that the editor has opened.
+    root: Option<String>,
+    encoding: Encoding,
+}
+
+/// Waits for the first request, and refuses what comes before it.
+fn initialize(input: &mut impl BufRead, output: &Output) -> Result<Option<Initialize>> {
+    while let Some(message) = read(input)? {
+        let params = &message["params"];
+        if message["method"] == "initialize" {
+            let folder = params["workspaceFolders"][0]["uri"].as_str();
+            let root = folder.or_else(|| params["rootUri"].as_str());
+            let known = params["capabilities"]["general"]["positionEncodings"].as_array();
+            let is_utf8 = known.is_some_and(|known| known.iter().any(|name| name == "utf-8"));
+            return Ok(Some(Initialize {
+                id: message["id"].clone(),
+                root: root.map(path_of),
+                encoding: if is_utf8 { Encoding::Utf8 } else { Encoding::Utf16 },
+            }));
+        }
+        if message["method"] == "exit" {
+            return Ok(None);
+        }
+        if !message["id"].is_null() {
+            output.fail(&message["id"], -32002, "the server is not initialized");
+        }
+    }
+    Ok(None)
+}
+
+fn capabilities(encoding: Encoding) -> Value {
+    json!({
+        "capabilities": {
+            "positionEncoding": encoding.name(),
+            "textDocumentSync": {"openClose": true, "change": 2},
+            "inlineCompletionProvider": true,
+        },
+        "serverInfo": {"name": "repoformer", "version": env!("CARGO_PKG_VERSION")},
+    })
+}
+
+struct Server {
+    service: Arc<Service>,
+    output: Arc<Output>,
+    encoding: Encoding,
+    /// Texts of open documents, by their URIs.
+    documents: HashMap<String, String>,
+    asked: Arc<Mutex<Vec<Asked>>>,
+    runtime: tokio::runtime::Runtime,
+}
+
+/// A request in flight, which ends when its connections do.
+struct Asked {
+    id: Value,
+    connections: Vec<Endpoint>,
+    is_cancelled: bool,
+}
+
+impl Server {
+    fn take(&mut self, message: &Value) {
+        let (id, params) = (&message["id"], &message["params"]);
+        let uri = || params["textDocument"]["uri"].as_str().unwrap_or_default().to_owned();
+        match message["method"].as_str().unwrap_or_default() {
+            "textDocument/didOpen" => {
+                let text = params["textDocument"]["text"].as_str().unwrap_or_default();
+                self.documents.insert(uri(), text.to_owned());
+            }
+            "textDocument/didChange" => {
+                let text = self.documents.entry(uri()).or_default();
+                for edit in params["contentChanges"].as_array().into_iter().flatten() {
+                    change(text, edit, self.encoding);
+                }
+            }
+            "textDocument/didClose" => drop(self.documents.remove(&uri())),
+            "textDocument/inlineCompletion" => self.complete(id, params, &uri()),
+            "$/cancelRequest" => self.cancel(&params["id"]),
+            "shutdown" => self.output.answer(id, &Value::Null),
+            // What an editor may send and no answer is needed for.
+            _ if id.is_null() => {}
+            "" => {}
+            other => self.output.fail(id, METHOD_NOT_FOUND, &format!("unknown method {other}")),
+        }
+    }
+
+    fn cancel(&self, id: &Value) {
+        for asked in lock(&self.asked).iter_mut().filter(|asked| asked.id == *id) {
+            asked.end();
+        }
+    }
+
+    fn complete(&self, id: &Value, params: &Value, uri: &str) {
+        let Some(text) = self.documents.get(uri) else {
+            return self.output.fail(id, INVALID_PARAMS, &format!("{uri}: not an open document"));
+        };
+        let Some(offset) = offset_of(text, &params["position"], self.encoding) else {
+            return self.output.fail(
+                id,
+                INVALID_PARAMS,
+                "the position is not a line and a character",
+            );
+        };
+        let wanted = Wanted::of_document(&text[..offset], &text[offset..], path_of(uri));
+        let own = self.service.endpoint.with_own_connections();
+        {
+            let mut asked = lock(&self.asked);
+            if asked.len() >= AT_ONCE {
+                asked[0].end();
+            }
+            asked.push(Asked {
+                id: id.clone(),
+                connections: vec![own.clone()],
+                is_cancelled: false,
+            });
+        }
+        let (service, output, asked) =
+            (Arc::clone(&self.service), Arc::clone(&self.output), Arc::clone(&self.asked));
+        let id = id.clone();
+        self.runtime.spawn_blocking(move || {
+            let found = answer(&service, &wanted, &own, &asked, &id);
+            let is_cancelled = {
+                let mut asked = lock(&asked);
+                let place = asked.iter().position(|one| one.id == id);
+                place.is_some_and(|place| asked.remove(place).is_cancelled)
+            };
+            match found {
+                _ if is_cancelled => output.fail(&id, CANCELLED, "cancelled"),
+                Ok(text) if text.is_empty() => output.answer(&id, &json!({"items": []})),
+                Ok(text) => output.answer(&id, &json!({"items": [{"insertText": text}]})),
+                Err(reason) => output.fail(&id, FAILED, &reason),
+            }
+        });
+    }
+}
+
+impl Asked {
+    fn end(&mut self) {
+        self.is_cancelled = true;
+        self.connections.iter().for_each(Endpoint::close);
+    }
+}
+
+/// The completion for a cursor.
+fn answer(
+    service: &Service,
+    wanted: &Wanted,
+    own: &Endpoint,
+    asked: &Mutex<Vec<Asked>>,
+    id: &Value,
+) -> Result<String, String> {
+    let begin = Instant::now();
+    service.count(Protocol::Document);
+    let prepared = service.prepare(wanted, own).map_err(|error| error.to_string())?;
+    service.count_prepared(&prepared);
+    let mut completing = service.complete(wanted, &prepared);
+    if let Some(asked) = lock(asked).iter_mut().find(|asked| asked.id == *id) {
+        asked.connections.push(completing.connection());
+        if asked.is_cancelled {
+            asked.end();
+        }
+    }
+    let mut withheld = Withheld::new(prepared.withheld());
+    let (mut text, mut first) = (String::new(), f64::NAN);
+    let (outcome, end, error) = loop {
+        match completing.pieces.blocking_recv() {
+            Some(Piece::Model(_)) => {}
+            Some(Piece::Text(more)) => {
+                if let Some(more) = withheld.pass(&more) {
+                    if text.is_empty() {
+                        first = ms_since(begin);
+                    }
+                    text += &more;
+                }
+            }
+            Some(Piece::End(end)) => {
+                text += &withheld.rest();
+                break ("done", end, None);
+            }
+            Some(Piece::Failed(error)) => break ("failed", End::default(), Some(error)),
+            None => break ("cancelled", End::default(), None),
+        }
+    };
+    service.keep(prepared.record, outcome, [first, ms_since(begin)], &end);
+    match error {
+        Some(error) => Err(error.to_string()),
+        None => Ok(text),
+    }
+}
+
+/// What the server writes.
+#[derive(Default)]
+struct Output(Mutex<()>);
+
+impl Output {
+    fn answer(&self, id: &Value, result: &Value) {
+        self.write(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+    }
+
+    fn fail(&self, id: &Value, code: i64, message: &str) {
+        let error = json!({"code": code, "message": message});
+        self.write(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
+    }
+
+    fn write(&self, message: &Value) {
+        let _one_at_a_time = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = message.to_string();
+        let mut output = io::stdout().lock();
+        // An editor that is gone reads nothing.
+        let _ = write!(output, "Content-Length: {}\r\n\r\n{text}", text.len());
+        let _ = output.flush();
+    }
+}
+
+/// The next message; `None` where there are no more.
+fn read(input: &mut impl BufRead) -> Result<Option<Value>> {
+    let mut length = None;
+    loop {
+        let mut line = String::new();
+        let read = input.take(1 << 16).read_line(&mut line).context("cannot read a message")?;
+        if read == 0 {
+            return Ok(None);
+        }
+        let line = line.trim_end();
+        if line.is_empty() {
+            break;
+        }
+        if let Some((name, value)) = line.split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            length = value.trim().parse().ok();
+        }
+    }
+    let length: usize = length
+        .filter(|length| *length <= LARGEST)
+        .context("a message without its length, or too long")?;
+    let mut body = vec![0; length];
+    input.read_exact(&mut body).context("a message that is cut off")?;
+    serde_json::from_slice(&body).context("a message that is not JSON").map(Some)
+}
+
+/// The path that a URL of a file names.
+fn path_of(uri: &str) -> String {
+    let path = uri.strip_prefix("file://").unwrap_or(uri);
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let code = (first == b'%').then(|| after.get(..2)).flatten();
+        let code = code.and_then(|code| std::str::from_utf8(code).ok());
+        match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8(bytes).unwrap_or_else(|_| path.to_owned())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_read_by_their_length() {
+        let text =
+            "Content-Length: 7\r\nContent-Type: x\r\n\r\n{\"a\":1}content-length: 2\r\n\r\n{}";
+        let mut input = text.as_bytes();
+        assert_eq!(read(&mut input).unwrap(), Some(json!({"a": 1})));
+        assert_eq!(read(&mut input).unwrap(), Some(json!({})));
+        assert_eq!(read(&mut input).unwrap(), None);
+        for wrong in
+            ["x: 1\r\n\r\n{}", "Content-Length: 9\r\n\r\n{}", "Content-Length: 99999999999\r\n\r\n"]
+        {
+            assert!(read(&mut wrong.as_bytes()).is_err(), "{wrong}");
+        }
+    }
+
+    #[test]
+    fn urls_of_files_name_paths() {
+        assert_eq!(path_of("file:///a%20b/%C3%A9.py"), "/a b/é.py");
+        assert_eq!(path_of("file:///100%.py"), "/100%.py");
+        assert_eq!(path_of("untitled:x"), "untitled:x");
+    }
+}

@@ -1,0 +1,146 @@
+//! Start of a server: its settings, the repository, and the model's server.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use clap::Args;
+use notify::RecommendedWatcher;
+use repoformer::endpoint::{ConnectionSettings, Endpoint};
+use repoformer::pipeline::LiveRepository;
+use repoformer::repository::corpus::languages;
+
+use super::decide::Decider;
+use super::service::{Model, Service};
+use super::session::Session;
+use super::watch;
+use crate::commands::experiments::single;
+use crate::commands::session::{begin, repos_dir, repositories_in};
+use crate::output::{self, announce, fail, group, note};
+use crate::settings::{SettingFlags, Settings};
+
+/// Flags of both servers.
+#[derive(Debug, Args)]
+pub(crate) struct ServiceFlags {
+    #[command(flatten)]
+    settings: SettingFlags,
+    /// Keep the beginning of the prompt and its fragments from request to request, so that the model's server need not read them
+    /// again, until others are more similar by this much on average: from 0 (each prompt is that of the stages) to 1
+    #[arg(long, value_name = "GAIN", default_value_t = 0.0)]
+    stability: f64,
+    /// Do not watch the repository for changes
+    #[arg(long)]
+    no_watch: bool,
+}
+
+impl ServiceFlags {
+    /// The settings, with a folder as the repository where none is set.
+    pub(super) fn settings_in(&self, folder: Option<&str>) -> Result<Settings> {
+        let settings = Settings::resolve(&self.settings)?;
+        let settings = match folder {
+            Some(folder) => settings.with_default("repos-dir", folder, "lsp"),
+            None => settings,
+        };
+        begin(settings, &self.settings)
+    }
+}
+
+/// Opens the repository and the model's server.
+pub(super) fn open(
+    flags: &ServiceFlags,
+    settings: Settings,
+) -> Result<(Service, Option<RecommendedWatcher>)> {
+    if !(0.0..=1.0).contains(&flags.stability) {
+        return fail(
+            format!("--stability {}: not a gain in similarity", flags.stability),
+            "give a number from 0 to 1, such as 0.1",
+        );
+    }
+    let (model, endpoint) = model(&settings)?;
+    // The embedded model completes nothing here, so the server's model is another one.
+    let settings = settings.only("model", &model.name);
+    let decider = Decider::new(&settings)?;
+    let experiment = single(&of_language(settings)?)?;
+    decider.check_layout(&experiment.prompts.layout)?;
+    let begun = Instant::now();
+    let live = LiveRepository::open(experiment, &mut |report| output::remarks(&report))?;
+    let live = Arc::new(live);
+    announce(&format!(
+        "{}: {} fragments of {} files, ready in {:.2} s",
+        live.name(),
+        group(live.snapshot().fragments()),
+        group(live.snapshot().files().count()),
+        begun.elapsed().as_secs_f64()
+    ));
+    let watcher = match flags.no_watch {
+        true => None,
+        false => Some(watch::start(Arc::clone(&live))?),
+    };
+    greet(&endpoint, &model);
+    let session = Session::new(flags.stability);
+    Ok((Service::new(live, decider, model, endpoint, session), watcher))
+}
+
+/// Threads that requests run on.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(2).enable_all().build();
+    runtime.context("cannot start the server's threads")
+}
+
+/// The settings with the language of most files, where none was chosen.
+fn of_language(settings: Settings) -> Result<Settings> {
+    if settings.text("language").is_some() {
+        return Ok(settings);
+    }
+    let dir = repos_dir(&settings)?;
+    let names = repositories_in(&dir, settings.list("repo"))?;
+    let Some((language, _)) = languages(&dir, &names).into_iter().next() else {
+        return Ok(settings);
+    };
+    Ok(settings.with_default("language", &language.to_string(), "serve"))
+}
+
+/// The model that completes, and its server.
+fn model(settings: &Settings) -> Result<(Model, Endpoint)> {
+    let Some(url) = settings.text("endpoint") else {
+        return fail(
+            "--endpoint is not set",
+            "name the server that completes, such as --endpoint http://localhost:8080, and its model with --model",
+        );
+    };
+    let name = settings.own("model").first().cloned().unwrap_or_default();
+    let timeout = Duration::from_secs_f64(settings.parsed("request-timeout")?);
+    let connection = ConnectionSettings {
+        timeout,
+        connect_timeout: Duration::from_secs(5),
+        retries: 0,
+        ..ConnectionSettings::default()
+    };
+    let endpoint = Endpoint::new(url, connection)?;
+    let model = Model {
+        name,
+        max_tokens: settings.parsed("max-tokens")?,
+        temperature: settings.parsed("temperature")?,
+        top_p: settings.parsed_option("top-p")?,
+        stop: settings.list("stop").to_vec(),
+    };
+    Ok((model, endpoint))
+}
+
+/// Says whether the server answers; it may come later.
+fn greet(endpoint: &Endpoint, model: &Model) {
+    match endpoint.greet() {
+        Ok(models) => {
+            if !model.name.is_empty() && !models.is_empty() && !models.contains(&model.name) {
+                output::warning(format!(
+                    "{}: lists no model '{}', but {}",
+                    endpoint.url("/v1/models"),
+                    model.name,
+                    models[..models.len().min(5)].join(", ")
+                ));
+            }
+        }
+        Err(error) => note(format!("{error}; completions fail until it answers")),
+    }
+}

@@ -1,0 +1,146 @@
+//! `lsp`: completions over standard input and output.
+
+use std::io::{BufRead, BufReader, Read, Write};
+use std::process::{Child, ChildStdin, Stdio};
+use std::sync::mpsc::{self, Receiver};
+use std::time::Duration;
+
+use serde_json::{Value, json};
+
+use crate::cli_serve::{slow_server, text_answer};
+use crate::support::Place;
+use crate::support::server::{ok, refusal, server};
+
+/// A language server that runs until it is dropped.
+struct Session {
+    child: Child,
+    input: ChildStdin,
+    answers: Receiver<Value>,
+}
+
+impl Drop for Session {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+impl Session {
+    fn start(place: &Place, args: &[&str]) -> Self {
+        let mut command = place.command(&[&["lsp", "--no-watch"], args].concat());
+        let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
+        let mut output = BufReader::new(child.stdout.take().unwrap());
+        let (sender, answers) = mpsc::channel();
+        std::thread::spawn(move || {
+            loop {
+                let (mut length, mut line) = (0, String::new());
+                while output.read_line(&mut line).is_ok_and(|read| read > 2) {
+                    let value = line.strip_prefix("Content-Length: ").unwrap();
+                    length = value.trim().parse().unwrap();
+                    line.clear();
+                }
+                let mut body = vec![0; length];
+                if length == 0 || output.read_exact(&mut body).is_err() {
+                    return;
+                }
+                let _ = sender.send(serde_json::from_slice(&body).unwrap());
+            }
+        });
+        Self { input: child.stdin.take().unwrap(), child, answers }
+    }
+
+    fn send(&mut self, mut message: Value) {
+        message["jsonrpc"] = "2.0".into();
+        let text = message.to_string();
+        write!(self.input, "Content-Length: {}\r\n\r\n{text}", text.len()).unwrap();
+        self.input.flush().unwrap();
+    }
+
+    fn answer(&self) -> Value {
+        self.answers.recv_timeout(Duration::from_secs(60)).unwrap()
+    }
+
+    fn ask(&mut self, id: u32, method: &str, params: Value) -> Value {
+        self.send(json!({"id": id, "method": method, "params": params}));
+        let answer = self.answer();
+        assert_eq!(answer["id"], id, "{answer}");
+        answer
+    }
+
+    fn tell(&mut self, method: &str, params: Value) {
+        self.send(json!({"method": method, "params": params}));
+    }
+}
+
+const CODE: &str =
+    "def total(items):\n    é = 0\n    for item in items:\n        é += item.price\n    ";
+
+#[test]
+fn an_open_document_is_completed_where_the_cursor_is() {
+    let place = Place::empty();
+    place.write("shop/a.py", format!("import marker\n{CODE}return é\n"));
+    place.write("shop/my file.py", "x = 1\n");
+    place.write("shop/pyproject.toml", "");
+    let (url, seen) = server(|_| ok(&text_answer("\n    return é")));
+    let mut session = Session::start(&place, &["--endpoint", &url]);
+    let root = format!("file://{}", place.path("shop").display());
+    let unready = session.ask(1, "textDocument/inlineCompletion", json!({}));
+    assert_eq!(unready["error"]["code"], -32002);
+    let ready = session.ask(2, "initialize", json!({"capabilities": {}, "rootUri": root}));
+    let capabilities = &ready["result"]["capabilities"];
+    assert_eq!(
+        (&capabilities["inlineCompletionProvider"], &capabilities["positionEncoding"]),
+        (&json!(true), &json!("utf-16"))
+    );
+    session.tell("initialized", json!({}));
+    let uri = format!("{root}/my%20file.py");
+    let document = json!({"uri": uri, "languageId": "python", "version": 1, "text": "x = 1\n"});
+    session.tell("textDocument/didOpen", json!({"textDocument": document}));
+    let at = |line: u32, character: u32| json!({"line": line, "character": character});
+    let edit = json!({"range": {"start": at(0, 0), "end": at(1, 0)}, "text": CODE});
+    session.tell(
+        "textDocument/didChange",
+        json!({"textDocument": {"uri": uri, "version": 2}, "contentChanges": [edit]}),
+    );
+    let here =
+        json!({"textDocument": {"uri": uri}, "position": at(4, 4), "context": {"triggerKind": 2}});
+    let found = session.ask(3, "textDocument/inlineCompletion", here.clone());
+    assert_eq!(found["result"]["items"], json!([{"insertText": "return é"}]), "{found}");
+    let prompt = seen.lock().unwrap()[0].prompt().to_owned();
+    assert!(prompt.contains("import marker") && prompt.ends_with("é += item.price"), "{prompt}");
+    let unknown = json!({"textDocument": {"uri": "file:///other.py"}, "position": at(0, 0)});
+    assert_eq!(session.ask(4, "textDocument/inlineCompletion", unknown)["error"]["code"], -32602);
+    assert_eq!(session.ask(5, "workspace/symbol", json!({}))["error"]["code"], -32601);
+    assert_eq!(session.ask(6, "shutdown", Value::Null)["result"], Value::Null);
+    session.tell("exit", Value::Null);
+    assert!(session.child.wait().unwrap().success());
+}
+
+#[test]
+fn a_cancelled_request_and_a_server_that_fails_are_errors() {
+    let place = Place::new();
+    let open = |session: &mut Session| {
+        session.ask(1, "initialize", json!({"capabilities": {}}));
+        let document =
+            json!({"uri": "file:///x.py", "languageId": "python", "version": 1, "text": "x = "});
+        session.tell("textDocument/didOpen", json!({"textDocument": document}));
+    };
+    let here =
+        json!({"textDocument": {"uri": "file:///x.py"}, "position": {"line": 0, "character": 4}});
+    let (url, said) = slow_server("");
+    let args = ["--repos-dir", "repos", "--repo", "alpha", "--endpoint"];
+    let mut session = Session::start(&place, &[&args[..], &[&url]].concat());
+    open(&mut session);
+    session.send(json!({"id": 7, "method": "textDocument/inlineCompletion", "params": here}));
+    assert_eq!(said.recv_timeout(Duration::from_secs(20)), Ok("asked"));
+    session.tell("$/cancelRequest", json!({"id": 7}));
+    assert_eq!(said.recv_timeout(Duration::from_secs(20)), Ok("gone"));
+    let cancelled = session.answer();
+    assert_eq!((&cancelled["id"], &cancelled["error"]["code"]), (&json!(7), &json!(-32800)));
+    let (url, _) = server(|_| refusal("400 Bad Request", "the prompt is too long"));
+    let mut session = Session::start(&place, &[&args[..], &[&url]].concat());
+    open(&mut session);
+    let failed = session.ask(8, "textDocument/inlineCompletion", here);
+    let message = failed["error"]["message"].as_str().unwrap();
+    assert!(message.contains("the prompt is too long"), "{failed}");
+}
