@@ -28,8 +28,10 @@ use super::search::SearchSettings;
 use super::visibility::{Limits, Ties, Visibility};
 use crate::repository::fragment::{Cut, FragmentFile, Place};
 
-/// Layers after the first are merged with a new one that has this share of their fragments, at least.
+/// A layer after the first is merged with a new one, unless it has more than so many times the lines of that.
 const SHARE: usize = 2;
+/// Lines of a layer that is always merged.
+const SMALL: usize = 4096;
 
 /// The fragments of a repository at one moment.
 #[derive(Debug, Clone)]
@@ -116,7 +118,7 @@ impl Snapshot {
         while next.views.len() > 1 {
             let Some(last) = next.views.last() else { break };
             let left: usize = last.alive().map(|(file, _)| file.lines.count()).sum();
-            if left > SHARE * lines(&files) && left > 4096 {
+            if left > SHARE * lines(&files) && left > SMALL {
                 break;
             }
             files.extend(last.alive().map(|(file, same)| LiveFile { file: file.clone(), same }));

@@ -46,6 +46,16 @@ impl Guard {
     /// Says why a request is refused; `None` where it is not.
     fn refusal(&self, headers: &HeaderMap) -> Option<(StatusCode, &'static str)> {
         let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+        if let Some(token) = &self.token {
+            let given = text("authorization").and_then(|value| value.strip_prefix("Bearer "));
+            let is_right =
+                given.is_some_and(|given| same(given.trim().as_bytes(), token.as_bytes()));
+            // Who has the token may ask by any name of this machine; a page has none.
+            return (!is_right).then_some((
+                StatusCode::UNAUTHORIZED,
+                "send the token of REPOFORMER_SERVE_TOKEN as the API key (Authorization: Bearer …)",
+            ));
+        }
         if !text("host").is_some_and(|host| self.is_own(host)) {
             return Some((StatusCode::FORBIDDEN, "the header Host names another server"));
         }
@@ -53,19 +63,9 @@ impl Guard {
             let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
             host.is_some_and(|host| self.is_own(host))
         };
-        if text("origin").is_some_and(|origin| !is_own_origin(origin)) {
-            return Some((StatusCode::FORBIDDEN, "a page of another site may not ask"));
-        }
-        if matches!(text("sec-fetch-site"), Some("cross-site" | "same-site")) {
-            return Some((StatusCode::FORBIDDEN, "a page of another site may not ask"));
-        }
-        let Some(token) = &self.token else { return None };
-        let given = text("authorization").and_then(|value| value.strip_prefix("Bearer "));
-        let is_right = given.is_some_and(|given| same(given.trim().as_bytes(), token.as_bytes()));
-        (!is_right).then_some((
-            StatusCode::UNAUTHORIZED,
-            "send the token of REPOFORMER_SERVE_TOKEN as the API key (Authorization: Bearer …)",
-        ))
+        let is_foreign = text("origin").is_some_and(|origin| !is_own_origin(origin))
+            || matches!(text("sec-fetch-site"), Some("cross-site" | "same-site"));
+        is_foreign.then_some((StatusCode::FORBIDDEN, "a page of another site may not ask"))
     }
 
     /// Whether a host with its port is this server's: an address, or this machine's name for itself. A name of the network may
@@ -141,6 +141,8 @@ mod tests {
         let closed = guard(Some("s3cret"));
         let with = |value| [("host", "localhost:8012"), ("authorization", value)];
         assert_eq!(status(&closed, &with("Bearer s3cret")), None);
+        let by_name = [("host", "desk.example:8012"), ("authorization", "Bearer s3cret")];
+        assert_eq!(status(&closed, &by_name), None);
         assert_eq!(status(&closed, &with("Bearer s3cre")), Some(401));
         assert_eq!(status(&closed, &[("host", "localhost:8012")]), Some(401));
     }
