@@ -45,7 +45,7 @@ pub use exchange::{trec_run, write_beir};
 pub use experiment::{Experiment, PromptLayout, PromptSettings, RetrievalSettings};
 pub use layout::{Layout, file_name};
 pub use live::{
-    Changed, Cursor, CursorScratch, LivePrompt, LiveRepository, LiveRetrieval, Located,
+    Changed, Cursor, CursorScratch, LivePrompt, LiveRepository, LiveRetrieval, Located, Place,
 };
 pub use merge::merge;
 pub use plan::{Plan, Planned, Verdict};

@@ -81,8 +81,9 @@ fn an_open_document_is_completed_where_the_cursor_is() {
     place.write("shop/a.py", format!("import marker\n{CODE}return é\n"));
     place.write("shop/my file.py", "x = 1\n");
     place.write("shop/pyproject.toml", "");
-    let (url, seen) = server(|_| ok(&text_answer("\n    return é")));
-    let mut session = Session::start(&place, &["--endpoint", &url]);
+    let (url, seen) = server(|_| ok(&text_answer("return é")));
+    let mut session =
+        Session::start(&place, &["--endpoint", &url, "--prompt-style", "qwen2.5-coder"]);
     let root = format!("file://{}", place.path("shop").display());
     let unready = session.ask(1, "textDocument/inlineCompletion", json!({}));
     assert_eq!(unready["error"]["code"], -32002);
@@ -107,7 +108,21 @@ fn an_open_document_is_completed_where_the_cursor_is() {
     let found = session.ask(3, "textDocument/inlineCompletion", here.clone());
     assert_eq!(found["result"]["items"], json!([{"insertText": "return é"}]), "{found}");
     let prompt = seen.lock().unwrap()[0].prompt().to_owned();
-    assert!(prompt.contains("import marker") && prompt.ends_with("é += item.price"), "{prompt}");
+    assert!(
+        prompt.contains("import marker") && prompt.contains("é += item.price\n    <|fim_suffix|>"),
+        "{prompt}"
+    );
+    // What was deleted and is not saved yet does not come back.
+    let saved = format!("{root}/a.py");
+    let rest = "def first():\n    return 1\n\n\ndef second():\n    return 2\n";
+    place.write("shop/c.py", format!("{rest}\n\ndef deleted():\n    return 3\n"));
+    let uri = saved.replace("a.py", "c.py");
+    let document = json!({"uri": uri, "languageId": "python", "version": 1, "text": rest});
+    session.tell("textDocument/didOpen", json!({"textDocument": document}));
+    let here = json!({"textDocument": {"uri": uri}, "position": at(1, 4)});
+    session.ask(9, "textDocument/inlineCompletion", here);
+    let prompt = seen.lock().unwrap().last().unwrap().prompt().to_owned();
+    assert!(!prompt.contains("deleted"), "{prompt}");
     let unknown = json!({"textDocument": {"uri": "file:///other.py"}, "position": at(0, 0)});
     assert_eq!(session.ask(4, "textDocument/inlineCompletion", unknown)["error"]["code"], -32602);
     assert_eq!(session.ask(5, "workspace/symbol", json!({}))["error"]["code"], -32601);
@@ -133,10 +148,16 @@ fn a_cancelled_request_and_a_server_that_fails_are_errors() {
     open(&mut session);
     session.send(json!({"id": 7, "method": "textDocument/inlineCompletion", "params": here}));
     assert_eq!(said.recv_timeout(Duration::from_secs(20)), Ok("asked"));
+    // One that is still in flight does not keep the server from ending.
+    session.send(json!({"id": 6, "method": "textDocument/inlineCompletion", "params": here}));
+    assert_eq!(said.recv_timeout(Duration::from_secs(20)), Ok("asked"));
     session.tell("$/cancelRequest", json!({"id": 7}));
     assert_eq!(said.recv_timeout(Duration::from_secs(20)), Ok("gone"));
     let cancelled = session.answer();
     assert_eq!((&cancelled["id"], &cancelled["error"]["code"]), (&json!(7), &json!(-32800)));
+    session.tell("exit", Value::Null);
+    assert_eq!(said.recv_timeout(Duration::from_secs(20)), Ok("gone"));
+    assert!(session.child.wait().unwrap().success());
     let (url, _) = server(|_| refusal("400 Bad Request", "the prompt is too long"));
     let mut session = Session::start(&place, &[&args[..], &[&url]].concat());
     open(&mut session);

@@ -272,18 +272,53 @@ fn changes_of_files_are_seen_and_unsaved_text_wins() {
     });
     std::fs::remove_file(place.path("repos/alpha/shop.py")).unwrap();
     soon("a removed file", || !of_store().contains("# shop.py"));
-    // A window of the unsaved text before what the request shows.
-    place.write("repos/alpha/long.py", "x = 1\n".repeat(60));
-    let unsaved = format!("{query}{}", "y = 2\n".repeat(40));
-    let asked = format!("{unsaved}{query}");
-    let shown = prompt_at_end(&serving, &asked, "long.py");
-    assert!(!shown.contains("x = 1"), "the saved text of the file itself: {shown}");
+    // Unsaved text of one file is not seen from it, and what was saved is found again once it is open no longer.
+    let long: String = (0..60).map(|n| format!("step_{n} = advance({n})\n")).collect();
+    place.write("repos/alpha/long.py", &long);
+    let part: Vec<&str> = long.lines().collect();
+    // The request shows the last lines, changed; the file before them is where retrieval may look.
+    let shown = part[40..60].join("\n") + "\nstep_9 = advance(9)\n";
+    let asked = || prompt_at_end(&serving, &shown, "long.py");
+    soon("a saved window before the request's lines", || asked().contains("step_30 = advance(30)"));
+    place.write("repos/alpha/long.py", long.replace("advance", "retreat"));
+    let changed = shown.replace("advance", "retreat");
+    let asked = || prompt_at_end(&serving, &changed, "long.py");
+    soon("the window as it was saved again", || asked().contains("step_30 = retreat(30)"));
+}
+
+#[test]
+fn stability_shows_no_text_that_is_gone_and_decides_by_what_is_found() {
+    let place = Place::empty();
+    let code =
+        "def total(items):\n    amount = 0\n    for item in items:\n        amount += item.price\n";
+    place.write("repos/shop/a.py", "x = 1\n");
+    place.write("repos/shop/b.py", format!("import one\n{code}    return amount\n"));
+    let (url, _) = server(|request| ok(&text_answer(request.prompt())));
+    let data = ["--repos-dir", "repos", "--repo", "shop", "--stability", "1", "--endpoint", &url];
+    let serving = Serving::start(&place, &data);
+    let prompt = || prompt_at_end(&serving, &format!("{code}x = "), "a.py");
+    assert!(prompt().contains("import one"));
+    place.write("repos/shop/b.py", format!("import two\n{code}    return amount\n"));
+    soon("a changed fragment", || prompt().contains("import two"));
+    drop(serving);
+    let policy = ["--no-watch", "--policy", "trial-retrieval@0.5"];
+    let serving = Serving::start(
+        &place,
+        &[&data[..4], &["--stability", "0.2", "--endpoint", &url], &policy].concat(),
+    );
+    let retrieves = |text: &str| {
+        prompt_at_end(&serving, text, "a.py");
+        serving.last()["retrieved"] == true
+    };
+    assert!(!retrieves("zzz = qqq(www)\nvvv = uuu\n"));
+    assert!(retrieves(&format!("{code}    return amount\n")), "{}", serving.last());
+    assert!(!retrieves("zzz = qqq(www)\nvvv = uuu\n"), "{}", serving.last());
 }
 
 #[test]
 fn a_file_is_known_by_its_lines() {
     let place = Place::new();
-    let (url, _) = server(|_| ok(&text_answer("x")));
+    let (url, seen) = server(|_| ok(&text_answer("x")));
     let serving = Serving::start(
         &place,
         &["--repos-dir", "repos", "--repo", "alpha", "--endpoint", &url, "--no-watch"],
@@ -300,6 +335,17 @@ fn a_file_is_known_by_its_lines() {
     let body = json!({"input_prefix": "unknown words of another language altogether\nx", "input_suffix": ""});
     assert_eq!(serving.post("/infill", &body).0, 200);
     assert_eq!(serving.last()["file"], Value::Null);
+    // A name from another folder on is that of the file which ends so.
+    for name in ["checkout/alpha/view.py", "file:///elsewhere/view.py", "alpha/view.py"] {
+        let body = json!({"prompt": "x = 1\n", "filepath": name});
+        assert_eq!(serving.post("/v1/completions", &body).0, 200);
+        let wanted = if name.starts_with("file") { Value::Null } else { json!("alpha/view.py") };
+        assert_eq!(serving.last()["file"], wanted, "{name}");
+    }
+    // A stop that the withheld line break holds: the prompt is sent as it is.
+    let body = json!({"prompt": "x = 1\n", "stop": ["\n"], "filepath": "view.py"});
+    assert_eq!(serving.post("/v1/completions", &body).0, 200);
+    assert!(seen.lock().unwrap().last().unwrap().prompt().ends_with("x = 1\n"));
     for name in ["/etc/passwd", "../beta/main.py", "file:///etc/passwd", ".."] {
         let body = json!({"prompt": "root:x:0:0\n", "filepath": name});
         let (status, _, body) = serving.post("/v1/completions", &body);

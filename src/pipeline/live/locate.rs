@@ -8,9 +8,12 @@ use super::LiveRepository;
 use crate::pipeline::Experiment;
 use crate::repository::corpus::{is_folder_name, read_source};
 use crate::repository::parallel;
+use crate::text::lines::universal_newlines;
 
 /// Lines of a request that a file is known by, at most.
 const TOLD_BY: usize = 8;
+/// Lines that a file must have of a request, at least.
+const FEWEST: usize = 2;
 /// Bytes of a line that tells something, at least.
 const TELLING: usize = 12;
 /// Lines at an end of a request by which its place in the file is found.
@@ -31,33 +34,74 @@ pub struct Located {
     pub is_known: bool,
 }
 
+/// What a request says of its file.
+#[derive(Debug, Clone, Copy)]
+pub struct Place<'a> {
+    /// Text before the cursor.
+    pub prefix: &'a str,
+    /// Text behind it.
+    pub suffix: &'a str,
+    /// Name of the file, where the editor sends it.
+    pub name: Option<&'a str>,
+    /// Whether the two texts are the whole file, with its name.
+    pub is_whole: bool,
+}
+
 impl LiveRepository {
     /// Finds the file of a request, by the name that it gives or by its lines, and its place in the file. `recent` are paths of
     /// files that were edited last.
-    pub fn locate(
-        &self,
-        prefix: &str,
-        suffix: &str,
-        name: Option<&str>,
-        recent: &[String],
-    ) -> Located {
-        let path = name.and_then(|name| self.path_of(name));
-        let path = path.or_else(|| self.path_by_lines(prefix, suffix, recent));
+    pub fn locate(&self, place: &Place<'_>, recent: &[String]) -> Located {
+        // Lines end here as in the index.
+        let [prefix, suffix] =
+            [place.prefix, place.suffix].map(|text| universal_newlines(text.to_owned()));
+        let named = place.name.and_then(|name| self.path_of(name));
+        let path = match named {
+            Some(path) if place.is_whole || self.is_there(&path) => Some(path),
+            Some(path) => Some(self.alike(&path, &prefix, &suffix, recent).unwrap_or(path)),
+            None if place.is_whole => None,
+            None => self.path_by_lines(&prefix, &suffix, recent),
+        };
         let is_known = path.is_some();
         let untitled = || {
             let ending = self.experiment().layout.language.extensions().first();
             format!("{}/untitled{}", self.name(), ending.unwrap_or(&""))
         };
         let path = path.unwrap_or_else(untitled);
-        let saved = self.saved(&path).unwrap_or_default();
-        let (head, tail) = around(&saved, prefix, suffix);
+        let saved = if place.is_whole { None } else { self.saved(&path) }.unwrap_or_default();
+        let (head, tail) = around(&saved, &prefix, &suffix);
         Located {
             path,
             offset: head.len() + prefix.len(),
             first_line: crate::text::lines::line_ends(head),
-            text: [head, prefix, suffix, tail].concat(),
+            text: [head, &prefix, &suffix, tail].concat(),
             is_known,
         }
+    }
+
+    fn is_there(&self, path: &str) -> bool {
+        self.snapshot().file(path).is_some() || self.experiment().repos_dir.join(path).exists()
+    }
+
+    /// The one file that a name may stand for which was given from another folder on.
+    fn alike(&self, path: &str, prefix: &str, suffix: &str, recent: &[String]) -> Option<String> {
+        let within = |path: &str| path.split_once('/').map_or("", |(_, rest)| rest).to_owned();
+        let wanted = within(path);
+        let ends_with = |long: &str, short: &str| {
+            long.strip_suffix(short).is_some_and(|rest| rest.is_empty() || rest.ends_with('/'))
+        };
+        let snapshot = self.snapshot();
+        let files = snapshot.files().map(|(file, _)| &file.path);
+        let mut found = files.filter(|path| {
+            let path = within(path);
+            ends_with(&path, &wanted) || ends_with(&wanted, &path)
+        });
+        if let Some(only) = found.next()
+            && found.next().is_none()
+        {
+            return Some(only.clone());
+        }
+        let name = |path: &str| path.rsplit('/').next().map(str::to_owned);
+        self.path_by_lines(prefix, suffix, recent).filter(|found| name(found) == name(path))
     }
 
     /// The text of a file as it was saved, blank lines included.
@@ -84,7 +128,7 @@ impl LiveRepository {
     /// The path of the file that has most of a request's lines, half of them at least.
     fn path_by_lines(&self, prefix: &str, suffix: &str, recent: &[String]) -> Option<String> {
         let lines = telling_lines(prefix, suffix);
-        if lines.is_empty() {
+        if lines.len() < FEWEST {
             return None;
         }
         let finders: Vec<memmem::Finder<'_>> =
@@ -95,18 +139,22 @@ impl LiveRepository {
         let snapshot = self.snapshot();
         let known = recent.iter().find(|path| {
             let file = snapshot.file(path);
-            file.is_some_and(|(file, _)| 4 * count(file.lines.text()) >= 3 * lines.len())
+            file.is_some_and(|(file, _)| count(file.lines.text()) == lines.len())
         });
         if known.is_some() {
             return known.cloned();
         }
         let files: Vec<_> = snapshot.files().map(|(file, _)| file).collect();
         let counts = parallel::map(&files, |file| count(file.lines.text()));
-        let most = counts.iter().copied().max().filter(|most| 2 * most >= lines.len())?;
-        let mut best = files.iter().zip(counts).filter(|(_, count)| *count == most);
-        let (first, _) = best.next()?;
-        // Copies of a file cannot be told apart.
-        best.next().is_none().then(|| first.path.clone())
+        let most = counts.iter().copied().max()?;
+        if most < FEWEST || 2 * most < lines.len() {
+            return None;
+        }
+        let best = files.iter().zip(counts).filter(|(_, count)| *count == most);
+        let best: Vec<&String> = best.map(|(file, _)| &file.path).collect();
+        // Copies of a file cannot be told apart, but by what was edited last.
+        let last = recent.iter().find(|path| best.contains(path));
+        last.or(best.first().copied().filter(|_| best.len() == 1)).cloned()
     }
 }
 
@@ -125,14 +173,15 @@ fn telling_lines<'t>(prefix: &'t str, suffix: &'t str) -> Vec<&'t str> {
 
 /// What a saved text has before a prefix and after a suffix; nothing where they are not found in it.
 fn around<'t>(saved: &'t str, prefix: &str, suffix: &str) -> (&'t str, &'t str) {
-    (&saved[..head(saved, prefix)], &saved[tail(saved, suffix)..])
+    let (head, tail) = (head(saved, prefix), tail(saved, suffix));
+    (&saved[..head], &saved[tail.max(head)..])
 }
 
 /// Bytes of a saved text before the beginning of a prefix.
 fn head(saved: &str, prefix: &str) -> usize {
     let anchor = first_lines(prefix);
     let begin = |at: &usize| *at == 0 || saved.as_bytes()[at - 1] == b'\n';
-    if !anchor.is_empty() {
+    if !anchor.trim_ascii().is_empty() {
         let places = memmem::find_iter(saved.as_bytes(), anchor).filter(begin);
         let common = |at: &usize| common_length(saved[*at..].bytes(), prefix.bytes());
         return places.max_by_key(common).unwrap_or_default();
@@ -143,7 +192,7 @@ fn head(saved: &str, prefix: &str) -> usize {
 /// Bytes of a saved text up to the end of a suffix.
 fn tail(saved: &str, suffix: &str) -> usize {
     let anchor = last_lines(suffix);
-    if !anchor.is_empty() {
+    if !anchor.trim_ascii().is_empty() {
         let places = memmem::find_iter(saved.as_bytes(), anchor).map(|at| at + anchor.len());
         let is_end = |at: &usize| saved.is_char_boundary(*at);
         let common = |at: &usize| common_length(saved[..*at].bytes().rev(), suffix.bytes().rev());

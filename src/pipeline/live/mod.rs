@@ -2,7 +2,7 @@
 
 mod locate;
 
-pub use locate::Located;
+pub use locate::{Located, Place};
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
@@ -107,6 +107,24 @@ impl LiveRetrieval {
     /// shows.
     pub fn is_visible_from(&self, task: &Task) -> bool {
         task.path == self.query.path && task.context_start >= self.query.context_start as usize
+    }
+}
+
+impl LiveRetrieval {
+    /// Whether all that was found is still as it was: other files as they are saved, and the lines of its own file somewhere in
+    /// its text.
+    pub fn is_current(&self, snapshot: &Snapshot, own_text: &str) -> bool {
+        let LiveFound { excerpt, found } = &*self.found;
+        let is_same = |file: &FragmentFile| {
+            file.path == self.query.path
+                || snapshot.file(&file.path).is_some_and(|(now, _)| now.digest == file.digest)
+        };
+        let own = excerpt.file_index(&self.query.path).map(|file| file as u32);
+        let is_there = |fragment: u32| {
+            let is_own = Some(excerpt.first_place(fragment as usize).file) == own;
+            !is_own || own_text.contains(excerpt.text(fragment as usize))
+        };
+        excerpt.files.iter().all(is_same) && found.hits.iter().all(|hit| is_there(hit.fragment))
     }
 }
 

@@ -169,7 +169,7 @@ impl Typing {
             measured.es.push(repocoder::score(&self.target, &first).es);
         }
         let pause = (args.speed > 0.0).then(|| Duration::from_secs_f64(1.0 / args.speed));
-        for (at, typed) in self.target.char_indices().skip(1).take(args.keystrokes as usize) {
+        for (at, typed) in self.target.char_indices().take(args.keystrokes as usize) {
             let typed_so_far = &self.target[..at + typed.len_utf8()];
             match pause {
                 None => drop(self.ask(args, endpoint, typed_so_far)?),

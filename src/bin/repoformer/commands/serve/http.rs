@@ -7,12 +7,13 @@ use std::task::{Context, Poll};
 use std::time::Instant;
 
 use anyhow::{Context as _, Result};
-use axum::Router;
 use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::middleware::Next;
 use axum::response::Response;
 use axum::routing::{get, post};
+use axum::{Extension, Router};
 use repoformer::endpoint::Endpoint;
 use repoformer::error::Error;
 use serde_json::{Value, json};
@@ -59,10 +60,13 @@ pub(super) fn serve(service: Arc<Service>, guard: Guard) -> Result<()> {
 
 fn router(service: Arc<Service>, guard: Guard) -> Router {
     let shared = Shared { service, room: Arc::new(Semaphore::new(AT_ONCE)) };
-    Router::new()
+    // What asks the model's server, or may be large.
+    let asking = Router::new()
         .route("/v1/completions", post(completion))
         .route("/infill", post(infill))
         .route("/v1/models", get(models))
+        .route_layer(axum::middleware::from_fn_with_state(shared.clone(), make_room));
+    asking
         .route("/health", get(health))
         .route("/v1/health", get(health).post(health))
         .route("/v1beta/server_setting", get(server_setting))
@@ -77,16 +81,40 @@ fn router(service: Arc<Service>, guard: Guard) -> Router {
         .with_state(shared)
 }
 
-async fn completion(State(shared): State<Shared>, body: Bytes) -> Response {
-    answer(shared, &body, Wanted::completion).await
+/// Room that a request takes until its answer is through and its work has ended.
+#[derive(Clone)]
+struct Room(#[expect(dead_code, reason = "held, not read")] Arc<OwnedSemaphorePermit>);
+
+/// Takes room before the body of a request is read.
+async fn make_room(State(shared): State<Shared>, mut request: Request, next: Next) -> Response {
+    let Ok(room) = Arc::clone(&shared.room).try_acquire_owned() else {
+        shared.service.metrics.refused.fetch_add(1, Relaxed);
+        let reason = format!("{AT_ONCE} requests are in flight");
+        return refusal(StatusCode::TOO_MANY_REQUESTS, &reason);
+    };
+    request.extensions_mut().insert(Room(Arc::new(room)));
+    next.run(request).await
 }
 
-async fn infill(State(shared): State<Shared>, body: Bytes) -> Response {
-    answer(shared, &body, Wanted::infill).await
+async fn completion(
+    State(shared): State<Shared>,
+    Extension(room): Extension<Room>,
+    body: Bytes,
+) -> Response {
+    answer(shared, room, &body, Wanted::completion).await
+}
+
+async fn infill(
+    State(shared): State<Shared>,
+    Extension(room): Extension<Room>,
+    body: Bytes,
+) -> Response {
+    answer(shared, room, &body, Wanted::infill).await
 }
 
 async fn answer(
     shared: Shared,
+    room: Room,
     body: &[u8],
     read: fn(&Value) -> Result<Wanted, String>,
 ) -> Response {
@@ -106,10 +134,6 @@ async fn answer(
         Ok(wanted) => wanted,
         Err(reason) => return refuse(StatusCode::BAD_REQUEST, &reason),
     };
-    let Ok(room) = Arc::clone(&shared.room).try_acquire_owned() else {
-        let reason = format!("{AT_ONCE} requests are in flight");
-        return refuse(StatusCode::TOO_MANY_REQUESTS, &reason);
-    };
     shared.service.count(wanted.protocol);
     // An editor that warms the model's cache reads no answer.
     if wanted.max_tokens == Some(0) {
@@ -121,7 +145,13 @@ async fn answer(
     // A model that is asked to decide is not asked any longer than the editor waits.
     let asking = Asking(service.endpoint.with_own_connections());
     let endpoint = asking.0.clone();
-    let prepared = tokio::task::spawn_blocking(move || preparing.prepare(&of, &endpoint)).await;
+    let held = room.clone();
+    let prepared = tokio::task::spawn_blocking(move || {
+        let prepared = preparing.prepare(&of, &endpoint);
+        drop(held);
+        prepared
+    });
+    let prepared = prepared.await;
     drop(asking);
     let prepared = match prepared {
         Ok(Ok(prepared)) => prepared,
@@ -167,7 +197,7 @@ struct Flow {
     first: Option<f64>,
     end: Option<End>,
     outcome: &'static str,
-    _room: OwnedSemaphorePermit,
+    _room: Room,
 }
 
 impl Flow {
@@ -177,7 +207,7 @@ impl Flow {
         prepared: Prepared,
         completing: Completing,
         begin: Instant,
-        room: OwnedSemaphorePermit,
+        room: Room,
     ) -> Self {
         let name = service.name_of_model(&wanted).to_owned();
         Self {
@@ -336,8 +366,10 @@ fn status_of(error: &Error) -> (StatusCode, String) {
 }
 
 async fn models(State(shared): State<Shared>) -> Response {
-    let endpoint = shared.service.endpoint.with_own_connections();
+    let asking = Asking(shared.service.endpoint.with_own_connections());
+    let endpoint = asking.0.clone();
     let asked = tokio::task::spawn_blocking(move || endpoint.get_json("/v1/models")).await;
+    drop(asking);
     match asked {
         Ok(Ok(models)) => of_json(&models),
         Ok(Err(error)) => failed(&error),

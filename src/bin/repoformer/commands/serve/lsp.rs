@@ -55,6 +55,9 @@ pub(crate) fn run(args: &LspArgs) -> Result<()> {
         server.take(&message);
     }
     drop(watcher);
+    // What is asked for is not waited for.
+    lock(&server.asked).iter_mut().for_each(Asked::end);
+    server.runtime.shutdown_background();
     Ok(())
 }
 
@@ -166,8 +169,10 @@ impl Server {
         let own = self.service.endpoint.with_own_connections();
         {
             let mut asked = lock(&self.asked);
-            if asked.len() >= AT_ONCE {
-                asked[0].end();
+            let waited_for = asked.iter().filter(|one| !one.is_cancelled).count();
+            let oldest = asked.iter_mut().find(|one| !one.is_cancelled);
+            if let Some(oldest) = oldest.filter(|_| waited_for >= AT_ONCE) {
+                oldest.end();
             }
             asked.push(Asked {
                 id: id.clone(),

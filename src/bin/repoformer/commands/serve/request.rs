@@ -1,5 +1,6 @@
 //! Requests of editors, in the protocols that they speak.
 
+use repoformer::pipeline::Place;
 use serde_json::{Map, Value};
 
 /// Protocol of a request.
@@ -146,6 +147,16 @@ impl Wanted {
             response_fields: Vec::new(),
             model: String::new(),
             include_usage: false,
+        }
+    }
+
+    /// What the request says of its file.
+    pub(super) fn place(&self) -> Place<'_> {
+        Place {
+            prefix: &self.prefix,
+            suffix: &self.suffix,
+            name: self.file.as_deref(),
+            is_whole: self.protocol == Protocol::Document,
         }
     }
 

@@ -22,15 +22,14 @@ use super::upstream::{self, Completing, End, ms_since};
 const KEPT: usize = 100;
 /// Files that were edited last.
 const RECENT: usize = 8;
-/// Tokens of a completion where neither the editor nor the settings say.
-const TOKENS: u64 = 128;
-
 /// The model that completes.
 #[derive(Debug)]
 pub(super) struct Model {
     /// Its name; empty: the server has one.
     pub(super) name: String,
+    /// Tokens of a completion at most, and where the editor does not say how many.
     pub(super) max_tokens: u64,
+    pub(super) usual_tokens: u64,
     pub(super) temperature: f64,
     pub(super) top_p: Option<f64>,
     pub(super) stop: Vec<String>,
@@ -100,8 +99,7 @@ impl Service {
     ) -> Result<Prepared, Error> {
         let begin = Instant::now();
         let recent = lock(&self.recent).clone();
-        let located =
-            self.live.locate(&wanted.prefix, &wanted.suffix, wanted.file.as_deref(), &recent);
+        let located = self.live.locate(&wanted.place(), &recent);
         let Located { path, text, offset, first_line, is_known } = &located;
         let locating = ms_since(begin);
         self.remember(&located);
@@ -121,6 +119,13 @@ impl Service {
             }
             false => self.decider.before_retrieval(&task, &right),
         };
+        let stay = |mut decision: Decision| {
+            if let Some(same) = session.decide(path, decision.score, self.decider.threshold) {
+                decision.retrieves = same;
+            }
+            decision
+        };
+        decision = decision.map(stay);
         let mut deciding = ms_since(begin);
         let mut steps = [0.0; 2];
         let (mut laying, mut prompt) = (0.0, None);
@@ -128,20 +133,23 @@ impl Service {
             let found = self.live.retrieve(&cursor, scratch)?;
             steps = found.took.map(|took| took.as_secs_f64() * 1e3);
             let begin = Instant::now();
-            let (with, found) = session.prompt(&self.live, found, scratch)?;
+            let new = self.live.prompt(&found, scratch)?;
             laying = ms_since(begin);
             let begin = Instant::now();
-            let mut after =
-                decision.unwrap_or_else(|| self.decider.after_retrieval(&found.task, &with));
-            let threshold = self.decider.threshold;
-            if let Some(same) = session.decide(path, after.score, threshold) {
-                after.retrieves = same;
-            }
+            // What was found now decides, whatever is shown.
+            let after =
+                decision.unwrap_or_else(|| stay(self.decider.after_retrieval(&found.task, &new)));
             deciding += ms_since(begin);
             decision = Some(after);
-            session.keep(path, first_line, after.retrieves, Some((found, &with)));
-            prompt = after.retrieves.then_some(with);
-        } else {
+            if after.retrieves {
+                let begin = Instant::now();
+                let (shown, kept) = session.prompt(&self.live, (found, new), text, scratch)?;
+                laying += ms_since(begin);
+                session.keep(path, first_line, true, Some((kept, &shown)));
+                prompt = Some(shown);
+            }
+        }
+        if prompt.is_none() {
             session.keep(path, first_line, false, None);
         }
         let begin = Instant::now();
@@ -168,14 +176,12 @@ impl Service {
                 "prompt": laying,
             },
         });
-        Ok(Prepared {
-            number,
-            withheld: prompt.text.len() - Ending::BeforeWhitespace.split(&prompt.text).0.len(),
-            prompt,
-            decision,
-            record,
-            ms,
-        })
+        let withheld = Ending::BeforeWhitespace.split(&prompt.text).1;
+        // A text that ends the completion may not be what it begins with.
+        let stops = prompt.stop.iter().chain(&self.model.stop).chain(&wanted.stop);
+        let is_kept = stops.into_iter().any(|stop| withheld.contains(stop.as_str()));
+        let withheld = if is_kept { 0 } else { withheld.len() };
+        Ok(Prepared { number, withheld, prompt, decision, record, ms })
     }
 
     /// Name of the model that completes, as its server knows it; empty where neither side says one.
@@ -194,7 +200,7 @@ impl Service {
 
     /// Asks the model's server.
     pub(super) fn complete(&self, wanted: &Wanted, prepared: &Prepared) -> Completing {
-        let Model { max_tokens, temperature, top_p, stop, .. } = &self.model;
+        let Model { max_tokens, usual_tokens, temperature, top_p, stop, .. } = &self.model;
         let name = self.name_of_model(wanted);
         let mut passed = Map::new();
         passed.insert("temperature".into(), (*temperature).into());
@@ -212,7 +218,7 @@ impl Service {
                 stops.push(text.clone());
             }
         }
-        let tokens = wanted.max_tokens.unwrap_or(TOKENS).min(*max_tokens).max(1);
+        let tokens = wanted.max_tokens.unwrap_or(*usual_tokens).min(*max_tokens).max(1);
         let text = &prepared.prompt.text;
         let sent = &text[..text.len() - prepared.withheld];
         upstream::complete(&self.endpoint, upstream::body(name, sent, tokens, &stops, passed))

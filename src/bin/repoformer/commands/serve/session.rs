@@ -65,25 +65,29 @@ impl Session {
         }
     }
 
-    /// The prompt with what was found, or with what the last request showed where that is as good.
+    /// The prompt with what was found, or with what the last prompt showed where that is as good, and still there.
     pub(super) fn prompt(
         &self,
         live: &LiveRepository,
-        found: LiveRetrieval,
+        (found, new): (LiveRetrieval, LivePrompt),
+        text: &str,
         scratch: &mut CursorScratch,
     ) -> Result<(LivePrompt, LiveRetrieval), Error> {
-        let new = live.prompt(&found, scratch)?;
         if !self.is_on() {
             return Ok((new, found));
         }
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let shown = kept.as_mut().filter(|kept| kept.path == found.task.path);
-        let Some(shown) = shown.and_then(|kept| kept.retrieval.take()) else {
-            return Ok((new, found));
+        let shown = {
+            let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+            let kept = kept.as_mut().filter(|kept| kept.path == found.task.path);
+            kept.and_then(|kept| kept.retrieval.take())
         };
+        let Some(shown) = shown else { return Ok((new, found)) };
         let gain = mean(new.fragments.iter().map(|one| one.score.unwrap_or(0.0)))
             - mean(live.similarities(&found.query.text, &shown.fragments).into_iter());
-        if gain > self.stability || !shown.retrieval.is_visible_from(&found.task) {
+        if gain > self.stability
+            || !shown.retrieval.is_visible_from(&found.task)
+            || !shown.retrieval.is_current(&live.snapshot(), text)
+        {
             return Ok((new, found));
         }
         let old = live.prompt_with(&shown.retrieval, &found.task, scratch)?;

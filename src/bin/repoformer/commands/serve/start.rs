@@ -1,5 +1,6 @@
 //! Start of a server: its settings, the repository, and the model's server.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -8,16 +9,19 @@ use clap::Args;
 use notify::RecommendedWatcher;
 use repoformer::endpoint::{ConnectionSettings, Endpoint};
 use repoformer::pipeline::LiveRepository;
-use repoformer::repository::corpus::languages;
+use repoformer::repository::corpus::{Checkout, languages};
 
 use super::decide::Decider;
 use super::service::{Model, Service};
 use super::session::Session;
-use super::watch;
+use super::watch::Watch;
 use crate::commands::experiments::single;
 use crate::commands::session::{begin, repos_dir, repositories_in};
 use crate::output::{self, announce, fail, group, note};
 use crate::settings::{SettingFlags, Settings};
+
+/// Tokens of a completion where neither the editor nor the settings say.
+const TOKENS: u64 = 128;
 
 /// Flags of both servers.
 #[derive(Debug, Args)]
@@ -38,8 +42,18 @@ impl ServiceFlags {
     pub(super) fn settings_in(&self, folder: Option<&str>) -> Result<Settings> {
         let settings = Settings::resolve(&self.settings)?;
         let settings = match folder {
-            Some(folder) => settings.with_default("repos-dir", folder, "lsp"),
             None => settings,
+            // A folder without the marks of a repository is one nevertheless, since the editor has opened it.
+            Some(folder) => {
+                let path = Path::new(folder);
+                let parts = path.parent().and_then(Path::to_str).zip(path.file_name());
+                match parts.filter(|_| Checkout::of(path).is_none()) {
+                    Some((parent, name)) => settings
+                        .with_default("repos-dir", parent, "lsp")
+                        .with_default("repo", &name.to_string_lossy(), "lsp"),
+                    None => settings.with_default("repos-dir", folder, "lsp"),
+                }
+            }
         };
         begin(settings, &self.settings)
     }
@@ -63,6 +77,11 @@ pub(super) fn open(
     let experiment = single(&of_language(settings)?)?;
     decider.check_layout(&experiment.prompts.layout)?;
     let begun = Instant::now();
+    // Changes while the repository is opened are read afterwards.
+    let watch = match (&experiment.repositories[..], flags.no_watch) {
+        ([name], false) => Some(Watch::begin(&experiment.repos_dir.join(name))?),
+        _ => None,
+    };
     let live = LiveRepository::open(experiment, &mut |report| output::remarks(&report))?;
     let live = Arc::new(live);
     announce(&format!(
@@ -72,10 +91,7 @@ pub(super) fn open(
         group(live.snapshot().files().count()),
         begun.elapsed().as_secs_f64()
     ));
-    let watcher = match flags.no_watch {
-        true => None,
-        false => Some(watch::start(Arc::clone(&live))?),
-    };
+    let watcher = watch.map(|watch| watch.follow(Arc::clone(&live))).transpose()?;
     greet(&endpoint, &model);
     let session = Session::new(flags.stability);
     Ok((Service::new(live, decider, model, endpoint, session), watcher))
@@ -118,9 +134,11 @@ fn model(settings: &Settings) -> Result<(Model, Endpoint)> {
         ..ConnectionSettings::default()
     };
     let endpoint = Endpoint::new(url, connection)?;
+    let max_tokens = settings.parsed("max-tokens")?;
     let model = Model {
         name,
-        max_tokens: settings.parsed("max-tokens")?,
+        max_tokens,
+        usual_tokens: if settings.own("max-tokens").is_empty() { TOKENS } else { max_tokens },
         temperature: settings.parsed("temperature")?,
         top_p: settings.parsed_option("top-p")?,
         stop: settings.list("stop").to_vec(),

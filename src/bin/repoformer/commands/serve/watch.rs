@@ -7,8 +7,9 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use notify::{Event, RecommendedWatcher, RecursiveMode, Watcher};
+use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher};
 use repoformer::pipeline::LiveRepository;
+use repoformer::repository::corpus::Walk;
 use repoformer::store::files;
 
 use crate::output::{detail, problems, warning};
@@ -18,22 +19,38 @@ const QUIET: Duration = Duration::from_millis(10);
 /// Longest time that changes wait for others.
 const LONGEST: Duration = Duration::from_millis(100);
 
-/// Watches a repository until the watcher is dropped.
-pub(super) fn start(live: Arc<LiveRepository>) -> Result<RecommendedWatcher> {
-    let (sender, events) = mpsc::channel();
-    // Events name files from the folder on as it is given here.
-    let folder = live.folder();
-    let folder = files::canonicalize(&folder)
-        .with_context(|| format!("{}: cannot be opened", folder.display()))?;
-    let mut watcher = notify::recommended_watcher(sender).context("cannot watch files")?;
-    watcher
-        .watch(&folder, RecursiveMode::Recursive)
-        .with_context(|| format!("{}: cannot be watched for changes", folder.display()))?;
-    std::thread::Builder::new()
-        .name("watch".into())
-        .spawn(move || follow(&live, &folder, &events))
-        .context("cannot start a thread")?;
-    Ok(watcher)
+/// Watch over a repository, whose events wait until they are followed.
+pub(super) struct Watch {
+    watcher: RecommendedWatcher,
+    events: Receiver<notify::Result<Event>>,
+    folder: PathBuf,
+}
+
+impl Watch {
+    /// Begins to watch a folder.
+    pub(super) fn begin(folder: &Path) -> Result<Self> {
+        let (sender, events) = mpsc::channel();
+        // Events name files from the folder on as it is given here.
+        let folder = files::canonicalize(folder)
+            .with_context(|| format!("{}: cannot be opened", folder.display()))?;
+        // Links may lead anywhere; a file that has several names is read again by all of them.
+        let config = Config::default().with_follow_symlinks(false);
+        let mut watcher = RecommendedWatcher::new(sender, config).context("cannot watch files")?;
+        watcher
+            .watch(&folder, RecursiveMode::Recursive)
+            .with_context(|| format!("{}: cannot be watched for changes", folder.display()))?;
+        Ok(Self { watcher, events, folder })
+    }
+
+    /// Reads what changed, until the watcher is dropped.
+    pub(super) fn follow(self, live: Arc<LiveRepository>) -> Result<RecommendedWatcher> {
+        let Self { watcher, events, folder } = self;
+        std::thread::Builder::new()
+            .name("watch".into())
+            .spawn(move || follow(&live, &folder, &events))
+            .context("cannot start a thread")?;
+        Ok(watcher)
+    }
 }
 
 /// Files that changed, or all.
@@ -78,7 +95,14 @@ fn read(live: &LiveRepository, folder: &Path, changes: &Changes) {
         let below = path.strip_prefix(folder).ok()?.to_str()?.replace('\\', "/");
         Some(if below.is_empty() { String::new() } else { below })
     };
-    let paths: Vec<String> = changes.paths.iter().filter_map(below).collect();
+    // Version control and caches write much that is no part of the repository.
+    let is_hidden = |path: &str| path.split('/').any(|name| name.starts_with('.'));
+    let has_hidden = live.experiment().walk == Walk::Rglob;
+    let paths = changes.paths.iter().filter_map(below);
+    let paths: Vec<String> = paths.filter(|path| has_hidden || !is_hidden(path)).collect();
+    if paths.is_empty() && !changes.all {
+        return;
+    }
     let changed = match changes.all {
         true => live.refresh_below(&[String::new()]),
         false => live.refresh_below(&paths),
