@@ -34,7 +34,7 @@ pub struct Located {
     pub is_known: bool,
 }
 
-/// What a request says of its file.
+/// A request's file and cursor, as far as it tells them.
 #[derive(Debug, Clone, Copy)]
 pub struct Place<'a> {
     /// Text before the cursor.
@@ -171,7 +171,7 @@ fn telling_lines<'t>(prefix: &'t str, suffix: &'t str) -> Vec<&'t str> {
     lines
 }
 
-/// What a saved text has before a prefix and after a suffix; nothing where they are not found in it.
+/// The parts of a saved text before a prefix and after a suffix; empty where these are not found in it.
 fn around<'t>(saved: &'t str, prefix: &str, suffix: &str) -> (&'t str, &'t str) {
     let (head, tail) = (head(saved, prefix), tail(saved, suffix));
     (&saved[..head], &saved[tail.max(head)..])

@@ -57,7 +57,7 @@ pub struct LiveRepository {
 struct Edited {
     path: String,
     digest: [u8; 32],
-    /// What it was laid over.
+    /// The snapshot that it was laid over.
     settled: Arc<Snapshot>,
     snapshot: Arc<Snapshot>,
 }
@@ -90,12 +90,12 @@ pub struct Cursor<'a> {
     pub first_line: usize,
 }
 
-/// What was found for a cursor.
+/// Fragments that were found for a cursor.
 #[derive(Debug)]
 pub struct LiveRetrieval {
     /// The hole at the cursor, as a task.
     pub task: Task,
-    /// What was searched for.
+    /// The query.
     pub query: Query,
     found: Arc<LiveFound>,
     /// Time for bringing the index up to date with the unsaved text, and for the search.
@@ -108,9 +108,7 @@ impl LiveRetrieval {
     pub fn is_visible_from(&self, task: &Task) -> bool {
         task.path == self.query.path && task.context_start >= self.query.context_start as usize
     }
-}
 
-impl LiveRetrieval {
     /// Whether all that was found is still as it was: other files as they are saved, and the lines of its own file somewhere in
     /// its text.
     pub fn is_current(&self, snapshot: &Snapshot, own_text: &str) -> bool {

@@ -1,4 +1,4 @@
-//! What was found, as a small repository of its own, which prompts are made of as of a whole one.
+//! Excerpts: the fragments that were found as a small repository of its own, from which prompts are made as from a whole one.
 
 use rustc_hash::FxHashMap;
 

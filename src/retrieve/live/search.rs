@@ -21,7 +21,7 @@ pub struct LiveScratch {
 pub struct LiveFound {
     /// The fragments found and the files that they and the query lie in, as a repository of these files alone.
     pub excerpt: RepoFragments,
-    /// What was found, in numbers of the excerpt's fragments.
+    /// The hits, in numbers of the excerpt's fragments.
     pub found: Found,
 }
 

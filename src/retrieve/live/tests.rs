@@ -64,7 +64,7 @@ fn shown(
     found.hits.iter().map(of_hit).collect()
 }
 
-/// What an index of all files finds.
+/// Hits of an index of all files.
 fn anew(files: &Files, query: &Query, settings: &SearchSettings, cut: Cut) -> Vec<Shown> {
     let (fragments, _) = fragments(files, cut);
     let queries = Queries {

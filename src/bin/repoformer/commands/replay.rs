@@ -207,7 +207,7 @@ impl Typing {
     }
 }
 
-/// What the requests took.
+/// Decisions and scores of the requests.
 #[derive(Default)]
 struct Measured {
     requests: Vec<Value>,

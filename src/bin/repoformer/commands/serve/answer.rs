@@ -78,15 +78,18 @@ impl Answer {
 
 /// llama.cpp's answer to `/infill`.
 fn infill(answer: &Answer, wanted: &Wanted, text: &str, end: &End) -> Value {
-    let tokens = |number: Option<u64>| number.unwrap_or_default();
+    // A number that the model's server does not tell is left out, and no zero.
     let (prompt, written) = (end.prompt_tokens(), end.written_tokens());
+    let held = prompt.zip(written).map(|(prompt, written)| prompt + written);
     let whole = json!({
         "index": 0, "content": text, "tokens": [], "stop": true, "model": answer.model,
-        "tokens_predicted": tokens(written), "tokens_evaluated": tokens(prompt), "truncated": false,
+        "tokens_predicted": written, "tokens_evaluated": prompt, "truncated": false,
         "stop_type": if end.reason.as_deref() == Some("length") { "limit" } else { "eos" },
-        "tokens_cached": tokens(prompt) + tokens(written),
-        "generation_settings": {"n_ctx": 0}, "timings": end.timings,
+        "tokens_cached": held,
+        "generation_settings": {}, "timings": end.timings,
     });
+    let whole =
+        without_null(whole, &["tokens_predicted", "tokens_evaluated", "tokens_cached", "timings"]);
     if wanted.response_fields.is_empty() {
         return whole;
     }

@@ -1,4 +1,4 @@
-//! Who may ask: this machine's programs, and others with a token; no page of another site.
+//! Access: this machine's programs may ask, and others with a token; no page of another site.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -15,7 +15,7 @@ use crate::output::fail;
 /// Variable that holds the token of clients.
 const TOKEN_VARIABLE: &str = "REPOFORMER_SERVE_TOKEN";
 
-/// What a request must show.
+/// Conditions of access.
 #[derive(Debug, Clone)]
 pub(super) struct Guard {
     pub(super) listen: SocketAddr,

@@ -36,7 +36,7 @@ const AT_ONCE: usize = 32;
 /// Name of the header that tells the decision.
 const DECISION: HeaderName = HeaderName::from_static("x-repoformer-decision");
 
-/// What the routes share.
+/// State that the routes share.
 #[derive(Clone)]
 struct Shared {
     service: Arc<Service>,
@@ -266,8 +266,10 @@ impl Flow {
                 break;
             }
         }
-        let end = self.end.clone().unwrap_or_default();
-        of_json(&self.answer.whole(&self.wanted, &text, &end))
+        match &self.end {
+            Some(end) => of_json(&self.answer.whole(&self.wanted, &text, end)),
+            None => refusal(StatusCode::BAD_GATEWAY, "the completion was not written to its end"),
+        }
     }
 
     /// The first text decides the status; the rest follows as it comes.

@@ -254,7 +254,7 @@ fn answer(
     }
 }
 
-/// What the server writes.
+/// Standard output, a message at a time.
 #[derive(Default)]
 struct Output(Mutex<()>);
 

@@ -86,7 +86,7 @@ impl Metrics {
             ("prompt_tokens", "Tokens of prompts.", &self.prompt_tokens),
             (
                 "cached_tokens",
-                "Tokens of prompts that the model's server had.",
+                "Tokens of prompts that the model's server had, where it says so.",
                 &self.cached_tokens,
             ),
             ("written_tokens", "Tokens of completions.", &self.written_tokens),

@@ -150,7 +150,7 @@ impl Wanted {
         }
     }
 
-    /// What the request says of its file.
+    /// The request's file and cursor, as far as it tells them.
     pub(super) fn place(&self) -> Place<'_> {
         Place {
             prefix: &self.prefix,

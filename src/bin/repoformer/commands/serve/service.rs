@@ -33,6 +33,8 @@ pub(super) struct Model {
     pub(super) temperature: f64,
     pub(super) top_p: Option<f64>,
     pub(super) stop: Vec<String>,
+    /// Treatment of white space at the end of a prompt.
+    pub(super) ending: Ending,
 }
 
 /// All that requests share.
@@ -176,7 +178,7 @@ impl Service {
                 "prompt": laying,
             },
         });
-        let withheld = Ending::BeforeWhitespace.split(&prompt.text).1;
+        let withheld = self.model.ending.split(&prompt.text).1;
         // A text that ends the completion may not be what it begins with.
         let stops = prompt.stop.iter().chain(&self.model.stop).chain(&wanted.stop);
         let is_kept = stops.into_iter().any(|stop| withheld.contains(stop.as_str()));

@@ -1,5 +1,4 @@
-//! What stays the same from one request to the next, so that the model's server need not read it again: servers keep the
-//! beginning that a prompt shares with the last one.
+//! Stable prompts: a model's server keeps the beginning that a prompt shares with the last one, and reads the rest.
 
 use std::sync::{Mutex, PoisonError};
 
@@ -20,7 +19,7 @@ struct Kept {
     retrieves: bool,
 }
 
-/// What was found, and what of it the prompt showed.
+/// A retrieval, and the fragments of it that the prompt showed.
 #[derive(Debug)]
 struct Shown {
     retrieval: LiveRetrieval,

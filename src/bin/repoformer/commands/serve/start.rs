@@ -125,6 +125,12 @@ fn model(settings: &Settings) -> Result<(Model, Endpoint)> {
             "name the server that completes, such as --endpoint http://localhost:8080, and its model with --model",
         );
     };
+    if settings.text("api") == Some("chat") {
+        return fail(
+            "api chat: an editor's completions are asked for at /v1/completions",
+            "leave it out of the settings",
+        );
+    }
     let name = settings.own("model").first().cloned().unwrap_or_default();
     let timeout = Duration::from_secs_f64(settings.parsed("request-timeout")?);
     let connection = ConnectionSettings {
@@ -142,6 +148,7 @@ fn model(settings: &Settings) -> Result<(Model, Endpoint)> {
         temperature: settings.parsed("temperature")?,
         top_p: settings.parsed_option("top-p")?,
         stop: settings.list("stop").to_vec(),
+        ending: settings.parsed("prompt-end")?,
     };
     Ok((model, endpoint))
 }

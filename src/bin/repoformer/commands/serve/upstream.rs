@@ -18,7 +18,7 @@ pub(super) enum Piece {
     Failed(Error),
 }
 
-/// What a server says at the end.
+/// Numbers and reason that a server gives at the end.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct End {
     /// `stop` or `length`.

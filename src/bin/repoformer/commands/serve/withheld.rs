@@ -5,7 +5,7 @@ use repoformer::complete::server::Ending;
 /// Takes white space off the start of a completion that the prompt was not sent with.
 pub(super) struct Withheld {
     removed: String,
-    /// What the server wrote so far, until it is more than white space.
+    /// Text that the server wrote so far, until it is more than white space.
     written: Option<String>,
 }
 
@@ -24,7 +24,7 @@ impl Withheld {
         is_decided.then(|| self.rest()).filter(|text| !text.is_empty())
     }
 
-    /// What was not passed on yet.
+    /// Text that was not passed on yet.
     pub(super) fn rest(&mut self) -> String {
         let Some(written) = self.written.take() else { return String::new() };
         Ending::BeforeWhitespace.restore(&self.removed, &written).to_owned()
