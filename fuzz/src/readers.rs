@@ -87,10 +87,14 @@ pub(crate) const GROUPS: [Group; 11] = [
     Group { name: "sources", longest: 1 << 14, read: sources },
 ];
 
-/// Ends the process at any panic, but for those of the tokenizers' parser, which the library catches.
+/// Packages that panic on odd input, where the library catches it: one that it does not catch ends the process all the same.
+const CAUGHT: [&str; 2] = ["/tokenizers-", "/parquet-"];
+
+/// Ends the process at any panic, but for those that the library catches.
 pub(crate) fn end_at_panics() {
     std::panic::set_hook(Box::new(|panic| {
-        if !panic.location().is_some_and(|place| place.file().contains("/tokenizers-")) {
+        let file = panic.location().map_or("", |place| place.file());
+        if !CAUGHT.iter().any(|package| file.contains(package)) {
             eprintln!("{panic}\n{}", std::backtrace::Backtrace::force_capture());
             std::process::abort();
         }

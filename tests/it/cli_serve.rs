@@ -287,6 +287,66 @@ fn changes_of_files_are_seen_and_unsaved_text_wins() {
 }
 
 #[test]
+fn what_git_ignores_is_not_found_and_ten_thousand_changes_are_read() {
+    let place = Place::empty();
+    let code =
+        "def total(items):\n    amount = 0\n    for item in items:\n        amount += item.price\n";
+    place.write("repos/shop/a.py", "x = 1\n");
+    place.write("repos/shop/built/b.py", format!("import built\n{code}    return amount\n"));
+    let (url, _) = server(|request| ok(&text_answer(request.prompt())));
+    let data = ["--repos-dir", "repos", "--repo", "shop", "--cache-dir", "cache"];
+    let serving = Serving::start(&place, &[&data[..], &["--endpoint", &url]].concat());
+    let asked = || prompt_at_end(&serving, &format!("{code}x = "), "a.py");
+    assert!(asked().contains("import built"));
+    place.write("repos/shop/.gitignore", "built/\n");
+    soon("a folder that is ignored now", || !asked().contains("import built"));
+    place.write("repos/shop/built/c/new.py", format!("import new\n{code}    return amount\n"));
+    place.write("repos/shop/seen.py", format!("import seen\n{code}    return 1\n"));
+    soon("a file beside it", || asked().contains("import seen"));
+    assert!(!asked().contains("import new"));
+    // The stages read the same files with the same walk.
+    let tasks = json!({"prompt": format!("{code}x = "), "metadata": {
+        "task_id": "shop/0", "ground_truth": "y\n", "fpath_tuple": ["shop", "a.py"],
+        "context_start_lineno": 0, "line_no": 4,
+    }});
+    place.write("tasks.jsonl", format!("{tasks}\n"));
+    let last = serving.last();
+    for (walk, is_seen) in [("git", false), ("glob", true)] {
+        place.write("repos/shop/a.py", format!("{code}x = y\n"));
+        let data =
+            [&data[..], &["--tasks", "tasks.jsonl", "--mode", "rg1", "--walk", walk]].concat();
+        for stage in ["window", "vectorize", "search"] {
+            place.run(&[&[stage], &data[..]].concat()).done();
+        }
+        let prompts = place.run(&[&["prompt"], &data[..], &["-o", "-"]].concat()).done();
+        assert_eq!(prompts.stdout.contains("import new"), is_seen, "{walk}: {}", prompts.stdout);
+        assert!(prompts.stdout.contains("import seen"));
+    }
+    assert_eq!(last["fragments"][0]["path"], "seen.py", "{last}");
+    // As when another branch is checked out.
+    for number in 0..10_000 {
+        place.write(
+            &format!("repos/shop/f{}/m{number}.py", number % 100),
+            format!("value_{number} = {number}\n"),
+        );
+    }
+    place.write("repos/shop/seen.py", format!("import last\n{code}    return 1\n"));
+    let fragments = || {
+        let (_, _, body) = serving.ask("/metrics", "", "");
+        let line =
+            body.lines().find(|line| line.starts_with("repoformer_fragments ")).unwrap().to_owned();
+        line.rsplit(' ').next().unwrap().parse::<u64>().unwrap()
+    };
+    soon("all that changed", || fragments() > 10_000 && asked().contains("import last"));
+    std::fs::remove_dir_all(place.path("repos/shop/f7")).unwrap();
+    for number in 0..10_000 {
+        let _ =
+            std::fs::remove_file(place.path(&format!("repos/shop/f{}/m{number}.py", number % 100)));
+    }
+    soon("all that is gone", || fragments() < 10 && asked().contains("import last"));
+}
+
+#[test]
 fn stability_shows_no_text_that_is_gone_and_decides_by_what_is_found() {
     let place = Place::empty();
     let code =

@@ -124,7 +124,7 @@ pub fn from_folders(
             }
         };
         if contents.is_empty() {
-            let counts = languages(repos_dir, std::slice::from_ref(name));
+            let counts = languages(repos_dir, std::slice::from_ref(name), walk);
             let counts: Vec<String> = counts
                 .iter()
                 .map(|(other, files)| format!("{files} of {}", other.title()))

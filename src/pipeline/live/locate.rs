@@ -5,8 +5,7 @@ use std::path::Path;
 use memchr::memmem;
 
 use super::LiveRepository;
-use crate::pipeline::Experiment;
-use crate::repository::corpus::{is_folder_name, read_source};
+use crate::repository::corpus::is_folder_name;
 use crate::repository::parallel;
 use crate::text::lines::universal_newlines;
 
@@ -106,8 +105,7 @@ impl LiveRepository {
 
     /// The text of a file as it was saved, blank lines included.
     fn saved(&self, path: &str) -> Option<String> {
-        let Experiment { repos_dir, layout, walk, .. } = self.experiment();
-        let read = read_source(repos_dir, path, layout.language, *walk);
+        let read = self.listing().ok()?.read(path);
         Some(read.ok()??.0.text)
     }
 

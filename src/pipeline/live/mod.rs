@@ -22,7 +22,7 @@ use crate::pipeline::{vectorize_repositories, window_repositories};
 use crate::prompt::shown::{Fragment, shown_in};
 use crate::prompt::style::Budget;
 use crate::prompt::{Builder, BuilderSettings, Scratch as PromptScratch};
-use crate::repository::corpus::{self, SourceFile};
+use crate::repository::corpus::{self, Listing, SourceFile};
 use crate::repository::fragment::{FragmentFile, RepoFragments};
 use crate::repository::parallel;
 use crate::retrieve::live::{Layer, LiveFile, LiveFound, LiveScratch, Snapshot};
@@ -152,6 +152,12 @@ pub struct Changed {
     pub problems: Vec<Error>,
 }
 
+/// Whether a path is that of a folder, or lies in it; all do in that of the empty name.
+fn is_within(path: &str, folder: &str) -> bool {
+    let below = path.strip_prefix(folder);
+    below.is_some_and(|below| folder.is_empty() || below.is_empty() || below.starts_with('/'))
+}
+
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     // What is held is replaced whole, and so never half changed.
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
@@ -218,6 +224,12 @@ impl LiveRepository {
         Arc::clone(&lock(&self.settled))
     }
 
+    /// Its files on disk.
+    fn listing(&self) -> Result<Listing<'_>> {
+        let Experiment { repos_dir, layout, walk, .. } = &self.experiment;
+        Listing::new(repos_dir, &self.name, layout.language, *walk)
+    }
+
     /// Reads files that may have changed, named from the folder of repositories on.
     ///
     /// # Errors
@@ -234,20 +246,14 @@ impl LiveRepository {
         paths.extend(names.iter().map(String::as_str));
         let mut paths: Vec<&str> = paths.into_iter().collect();
         paths.sort_unstable();
-        let (language, cut) = (self.experiment.layout.language, self.experiment.layout.cut);
-        let read = |path: &str| {
-            let read = corpus::read_source(
-                &self.experiment.repos_dir,
-                path,
-                language,
-                self.experiment.walk,
-            );
-            read.map(|read| {
+        let cut = self.experiment.layout.cut;
+        let listing = self.listing()?;
+        let read = parallel::map(&paths, |path| {
+            listing.read(path).map(|read| {
                 let (source, same) = read?;
                 Some(LiveFile { file: FragmentFile::new(source, cut), same })
             })
-        };
-        let read = parallel::map(&paths, |path| read(path));
+        });
         let (mut changed, mut files) = (Changed::default(), Vec::new());
         for (path, read) in paths.into_iter().zip(read) {
             let known = before.file(path);
@@ -284,30 +290,30 @@ impl LiveRepository {
     /// # Errors
     /// The repository's folder cannot be opened or listed.
     pub fn refresh_below(&self, names: &[String]) -> Result<Changed> {
-        let Experiment { repos_dir, layout, walk, .. } = &self.experiment;
-        let paths: Vec<String> =
-            names
-                .iter()
-                .map(|name| {
-                    if name.is_empty() {
-                        self.name.clone()
-                    } else {
-                        format!("{}/{name}", self.name)
-                    }
-                })
-                .collect();
-        let is_below = |path: &str| {
-            let below = |folder: &String| path.strip_prefix(&**folder)?.strip_prefix('/');
-            paths.iter().any(|folder| path == folder || below(folder).is_some())
+        let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+        names.sort_unstable();
+        // What lies in a folder of the list comes with it.
+        names.dedup_by(|name, folder| is_within(name, folder));
+        let whole = |name: &&str| match *name {
+            "" => self.name.clone(),
+            name => format!("{}/{name}", self.name),
         };
+        let paths: Vec<String> = names.iter().map(whole).collect();
+        let is_below = |path: &str| paths.iter().any(|folder| is_within(path, folder));
         let snapshot = self.snapshot();
         let known = snapshot.files().map(|(file, _)| &*file.path);
         let mut all: Vec<String> = known.filter(|path| is_below(path)).map(str::to_owned).collect();
-        let is_folder = |path: &String| repos_dir.join(path).is_dir();
-        if paths.iter().any(is_folder) {
-            let (found, _) = corpus::source_files(repos_dir, &self.name, layout.language, *walk)?;
-            all.extend(found.into_iter().map(|file| file.path).filter(|path| is_below(path)));
-        }
+        let listing = self.listing()?;
+        let is_folder = |path: &str| self.experiment.repos_dir.join(path).is_dir();
+        let folders = names.iter().zip(&paths).filter(|(_, path)| is_folder(path));
+        let listed: Option<Vec<_>> = folders
+            .map(|(name, _)| if name.is_empty() { None } else { listing.below(name) })
+            .collect();
+        let found = match listed {
+            Some(found) => found.into_iter().flatten().collect(),
+            None => listing.all()?.0,
+        };
+        all.extend(found.into_iter().map(|file| file.path).filter(|path| is_below(path)));
         all.extend(paths.into_iter().filter(|path| *path != self.name));
         self.refresh(&all)
     }

@@ -2,7 +2,7 @@
 //!
 //! The rules are RepoCoder's (`glob("**/*.py", recursive=True)`, text mode), for each [`Language`](crate::text::language::Language) with its own endings:
 //! hidden files and folders are left out, symbolic links are followed within the repository, endings are case-sensitive
-//! (`.d.ts` ends in `.ts`), files that git ignores count. Its order is the file system's; ours is the code-point order of
+//! (`.d.ts` ends in `.ts`), files that git ignores count unless [`Walk::Git`] is chosen. Its order is the file system's; ours is the code-point order of
 //! the path.
 //!
 //! A link that leads out of its repository is left out and reported: who wrote the repository would choose which of the
@@ -14,14 +14,18 @@
 
 mod checkout;
 mod folders;
+mod ignored;
 mod listing;
 mod part;
+mod reading;
 
 pub use checkout::Checkout;
 pub(crate) use checkout::signs;
 pub use folders::{RepositoryFolders, folder_names};
+pub use ignored::{GIT_EXCLUDE, GIT_IGNORE};
 pub use listing::languages;
-pub(crate) use listing::{decode, identity, read_bytes, read_named, read_source, source_files};
+pub(crate) use listing::{Listing, source_files};
+pub(crate) use reading::{decode, identity, read_bytes, read_named};
 
 use std::path::{Component, Path};
 
@@ -77,6 +81,8 @@ pub enum Walk {
     /// Repoformer's (`Path.rglob("*.py")`): hidden ones count, links to files within the repository too, links to folders
     /// are not followed.
     Rglob,
+    /// As RepoCoder's, without the files that git ignores.
+    Git,
 }
 
 named! {
@@ -84,6 +90,7 @@ named! {
     Glob = "glob",
     GlobAnywhere = "glob-anywhere",
     Rglob = "rglob",
+    Git = "git",
 }
 
 impl Repository {

@@ -28,7 +28,8 @@ use super::search::SearchSettings;
 use super::visibility::{Limits, Ties, Visibility};
 use crate::repository::fragment::{Cut, FragmentFile, Place};
 
-/// A layer after the first is merged with a new one, unless it has more than so many times the lines of that.
+/// A layer after the first is merged with a new one, unless it has more than so many times the lines of that; any is where most
+/// of its lines are gone.
 const SHARE: usize = 2;
 /// Lines of a layer that is always merged.
 const SMALL: usize = 4096;
@@ -103,29 +104,31 @@ impl Snapshot {
     #[must_use]
     pub fn with(&self, changed: Vec<LiveFile>, removed: &[String]) -> Self {
         let mut next = self.clone();
-        for path in removed {
+        let changed_paths = changed.iter().map(|changed| &changed.file.path);
+        for path in removed.iter().chain(changed_paths) {
             next.replace(path);
         }
-        if changed.is_empty() {
-            next.rank();
-            return next;
-        }
-        for LiveFile { file, .. } in &changed {
-            next.replace(&file.path);
-        }
         let mut files = changed;
-        let lines = |files: &[LiveFile]| files.iter().map(|f| f.file.lines.count()).sum::<usize>();
-        while next.views.len() > 1 {
-            let Some(last) = next.views.last() else { break };
-            let left: usize = last.alive().map(|(file, _)| file.lines.count()).sum();
-            if left > SHARE * lines(&files) && left > SMALL {
+        // A layer is left out with all above it, since these name its windows.
+        while let Some(last) = next.views.last() {
+            let [left, gone] = last.lines();
+            let is_first = next.views.len() == 1;
+            let is_merged = !files.is_empty() && !is_first;
+            let new: usize = files.iter().map(|changed| changed.file.lines.count()).sum();
+            if gone <= left && !(is_merged && (left <= SHARE * new || left <= SMALL)) {
                 break;
             }
-            files.extend(last.alive().map(|(file, same)| LiveFile { file: file.clone(), same }));
+            let alive = last.alive().map(|(file, same)| LiveFile { file: file.clone(), same });
+            files.extend(alive);
             next.views.pop();
         }
-        let layer = Layer::of_files(files, &self.views[0].layer.fragments, &self.settings);
-        next.push(Arc::new(layer));
+        let like = &self.views[0].layer.fragments;
+        if next.views.is_empty() {
+            next =
+                Self::new(Layer::of_files(files, like, &self.settings), (*self.settings).clone());
+        } else if !files.is_empty() {
+            next.push(Arc::new(Layer::of_files(files, like, &self.settings)));
+        }
         next.rank();
         next
     }
@@ -259,6 +262,15 @@ impl Snapshot {
 }
 
 impl View {
+    /// Lines of the files that are there, and of those that were replaced.
+    fn lines(&self) -> [usize; 2] {
+        let mut lines = [0; 2];
+        for ((file, _), replaced) in self.layer.files().zip(&self.replaced) {
+            lines[usize::from(*replaced)] += file.lines.count();
+        }
+        lines
+    }
+
     /// The files that were not replaced.
     fn alive(&self) -> impl Iterator<Item = (&FragmentFile, u64)> {
         let replaced = self.replaced.iter();

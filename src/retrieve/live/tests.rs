@@ -85,6 +85,7 @@ fn anew(files: &Files, query: &Query, settings: &SearchSettings, cut: Cut) -> Ve
 enum Edit {
     Save(usize, String),
     Remove(usize),
+    Clear,
     Open(usize, String),
     Close,
 }
@@ -105,6 +106,7 @@ fn edit() -> impl Strategy<Value = Edit> {
     prop_oneof![
         4 => (path.clone(), text()).prop_map(|(path, text)| Edit::Save(path, text)),
         1 => path.clone().prop_map(Edit::Remove),
+        1 => Just(Edit::Clear),
         2 => (path, text()).prop_map(|(path, text)| Edit::Open(path, text)),
         1 => Just(Edit::Close),
     ]
@@ -156,6 +158,10 @@ proptest! {
                 Edit::Remove(at) => {
                     settled = settled.with(Vec::new(), &[PATHS[at].into()]);
                     files.remove(PATHS[at]);
+                }
+                Edit::Clear => {
+                    settled = settled.with(Vec::new(), &PATHS.map(str::to_owned));
+                    files.clear();
                 }
                 Edit::Open(at, text) => {
                     let snapshot = settled.with_open(live(PATHS[at], (&text, same(at)), cut), None);

@@ -117,7 +117,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
             "{}: no task could be drawn from the {title} files of {count} {repositories}",
             dir.display()
         );
-        let hint = other_languages(&dir, &names, language);
+        let hint = other_languages(&dir, &names, (language, walk));
         return fail(reason, hint.unwrap_or("choose another --kind, or other repositories".into()));
     }
     write_data(&args.output, text)?;

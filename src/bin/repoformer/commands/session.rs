@@ -7,7 +7,7 @@ use repoformer::error::did_you_mean;
 use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::{Completion, Experiment, remove_abandoned};
 use repoformer::report::ChartPage;
-use repoformer::repository::corpus::{RepositoryFolders, is_folder_name, languages};
+use repoformer::repository::corpus::{RepositoryFolders, Walk, is_folder_name, languages};
 use repoformer::retrieve::{Mode, QueryForm};
 use repoformer::store::artifact::write_file;
 use repoformer::text::language::Language;
@@ -114,8 +114,13 @@ fn note_left_out(dir: &Path, names: &[String]) {
 }
 
 /// Hint that counts the source files of other languages in repositories; `None` without any.
-pub(super) fn other_languages(dir: &Path, names: &[String], language: Language) -> Option<String> {
-    let mut found = languages(dir, names);
+pub(super) fn other_languages(
+    dir: &Path,
+    names: &[String],
+    chosen: (Language, Walk),
+) -> Option<String> {
+    let (language, walk) = chosen;
+    let mut found = languages(dir, names, walk);
     found.retain(|(other, _)| *other != language);
     let (first, _) = found.first()?;
     let counts = found.iter().map(|(other, files)| format!("{files} of {}", other.title()));

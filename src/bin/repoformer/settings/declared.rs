@@ -98,7 +98,8 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             default_text: Some("the language of most of the tasks' files");
         "walk" "NAME" OneOf(|| names(Walk::ALL)) =>
             "Source files that are read: glob skips hidden files and follows links within the repository (RepoCoder), glob-anywhere \
-             also those that lead out of it; rglob includes hidden files and does not follow links to folders (Repoformer)",
+             also those that lead out of it; rglob includes hidden files and does not follow links to folders (Repoformer); \
+             git is glob without the files that git ignores (default of serve and lsp)",
             default: Some("glob");
         "window-size" "N" COUNT => "Number of lines of a window", default: Some("20"), only_for: Some("windows"), arity: Names;
         "slice-size" "N" COUNT => "A window starts every window-size / slice-size lines", default: Some("2"), only_for: Some("windows"), arity: Names, alias: Some("slice");

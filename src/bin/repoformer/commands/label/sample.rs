@@ -314,8 +314,8 @@ pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Res
     // A part of the repositories may have no suitable one.
     if collected.instances == 0 && (wanted.shard.is_none() || !collected.problems.is_empty()) {
         let others = match &wanted.from {
-            Repositories::Folders(dir, names, _) => {
-                other_languages(dir, names, wanted.drawing.language)
+            Repositories::Folders(dir, names, walk) => {
+                other_languages(dir, names, (wanted.drawing.language, *walk))
             }
             Repositories::Raw(..) => None,
         };

@@ -37,7 +37,7 @@ pub(crate) struct LspArgs {
 pub(crate) fn run(args: &LspArgs) -> Result<()> {
     let (mut input, output) = (io::stdin().lock(), Arc::new(Output::default()));
     let Some(first) = initialize(&mut input, &output)? else { return Ok(()) };
-    let (settings, runtime) = (args.flags.settings_in(first.root.as_deref())?, runtime()?);
+    let (settings, runtime) = (args.flags.settings_in(first.root.as_deref(), "lsp")?, runtime()?);
     let (service, watcher) = open(&args.flags, settings)?;
     output.answer(&first.id, &capabilities(first.encoding));
     let mut server = Server {

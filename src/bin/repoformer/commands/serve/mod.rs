@@ -36,7 +36,7 @@ pub(crate) struct ServeArgs {
 
 pub(crate) fn run(args: &ServeArgs) -> Result<()> {
     let guard = Guard::new(args.listen)?;
-    let (service, watcher) = open(&args.flags, args.flags.settings_in(None)?)?;
+    let (service, watcher) = open(&args.flags, args.flags.settings_in(None, "serve")?)?;
     http::serve(Arc::new(service), guard)?;
     drop(watcher);
     Ok(())

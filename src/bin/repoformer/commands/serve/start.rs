@@ -9,7 +9,7 @@ use clap::Args;
 use notify::RecommendedWatcher;
 use repoformer::endpoint::{ConnectionSettings, Endpoint};
 use repoformer::pipeline::LiveRepository;
-use repoformer::repository::corpus::{Checkout, languages};
+use repoformer::repository::corpus::{Checkout, Walk, languages};
 
 use super::decide::Decider;
 use super::service::{Model, Service};
@@ -18,7 +18,7 @@ use super::watch::Watch;
 use crate::commands::experiments::single;
 use crate::commands::session::{begin, repos_dir, repositories_in};
 use crate::output::{self, announce, fail, group, note};
-use crate::settings::{SettingFlags, Settings};
+use crate::settings::{Given, SettingFlags, Settings};
 
 /// Tokens of a completion where neither the editor nor the settings say.
 const TOKENS: u64 = 128;
@@ -39,8 +39,14 @@ pub(crate) struct ServiceFlags {
 
 impl ServiceFlags {
     /// The settings, with a folder as the repository where none is set.
-    pub(super) fn settings_in(&self, folder: Option<&str>) -> Result<Settings> {
-        let settings = Settings::resolve(&self.settings)?;
+    pub(super) fn settings_in(
+        &self,
+        folder: Option<&str>,
+        command: &'static str,
+    ) -> Result<Settings> {
+        // What git ignores is no part of what is edited: dependencies, what was built.
+        let presets = Given::from([("walk", vec![Walk::Git.to_string()])]);
+        let settings = Settings::with_presets(&self.settings, command, presets)?;
         let settings = match folder {
             None => settings,
             // A folder without the marks of a repository is one nevertheless, since the editor has opened it.
@@ -49,9 +55,9 @@ impl ServiceFlags {
                 let parts = path.parent().and_then(Path::to_str).zip(path.file_name());
                 match parts.filter(|_| Checkout::of(path).is_none()) {
                     Some((parent, name)) => settings
-                        .with_default("repos-dir", parent, "lsp")
-                        .with_default("repo", &name.to_string_lossy(), "lsp"),
-                    None => settings.with_default("repos-dir", folder, "lsp"),
+                        .with_default("repos-dir", parent, command)
+                        .with_default("repo", &name.to_string_lossy(), command),
+                    None => settings.with_default("repos-dir", folder, command),
                 }
             }
         };
@@ -111,7 +117,8 @@ fn of_language(settings: Settings) -> Result<Settings> {
     }
     let dir = repos_dir(&settings)?;
     let names = repositories_in(&dir, settings.list("repo"))?;
-    let Some((language, _)) = languages(&dir, &names).into_iter().next() else {
+    let Some((language, _)) = languages(&dir, &names, settings.parsed("walk")?).into_iter().next()
+    else {
         return Ok(settings);
     };
     Ok(settings.with_default("language", &language.to_string(), "serve"))

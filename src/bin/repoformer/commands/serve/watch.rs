@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher};
 use repoformer::pipeline::LiveRepository;
-use repoformer::repository::corpus::Walk;
+use repoformer::repository::corpus::{GIT_EXCLUDE, GIT_IGNORE, Walk};
 use repoformer::store::files;
 
 use crate::output::{detail, problems, warning};
@@ -90,16 +90,28 @@ fn follow(live: &LiveRepository, folder: &Path, events: &Receiver<notify::Result
     }
 }
 
+/// Name of the file or folder whose files an event may have changed.
+fn files_of(path: String, walk: Walk) -> Option<String> {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", &path));
+    if walk == Walk::Git && name == GIT_IGNORE {
+        return Some(folder.to_owned());
+    }
+    if walk == Walk::Git && path == GIT_EXCLUDE {
+        return Some(String::new());
+    }
+    // Version control and caches write much that is no part of the repository.
+    let is_hidden = path.split('/').any(|name| name.starts_with('.'));
+    (walk == Walk::Rglob || !is_hidden).then_some(path)
+}
+
 fn read(live: &LiveRepository, folder: &Path, changes: &Changes) {
     let below = |path: &PathBuf| {
         let below = path.strip_prefix(folder).ok()?.to_str()?.replace('\\', "/");
         Some(if below.is_empty() { String::new() } else { below })
     };
-    // Version control and caches write much that is no part of the repository.
-    let is_hidden = |path: &str| path.split('/').any(|name| name.starts_with('.'));
-    let has_hidden = live.experiment().walk == Walk::Rglob;
+    let walk = live.experiment().walk;
     let paths = changes.paths.iter().filter_map(below);
-    let paths: Vec<String> = paths.filter(|path| has_hidden || !is_hidden(path)).collect();
+    let paths: Vec<String> = paths.filter_map(|path| files_of(path, walk)).collect();
     if paths.is_empty() && !changes.all {
         return;
     }

@@ -1,0 +1,254 @@
+//! Files that git ignores: by `.gitignore` in the repository's folders and in those above it up to the work tree's, by
+//! `.git/info/exclude`, and by the user's own list (`core.excludesFile`).
+//!
+//! The index of git is not read: a file that a pattern names is left out although it is tracked.
+
+use std::io::Read as _;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use ignore::Match;
+use ignore::gitignore::{Gitignore, GitignoreBuilder, gitconfig_excludes_path};
+use rustc_hash::FxHashMap;
+
+use crate::error::Error;
+use crate::store::files;
+
+/// Name of a folder's list of patterns.
+pub const GIT_IGNORE: &str = ".gitignore";
+/// Path of a clone's own list.
+pub const GIT_EXCLUDE: &str = ".git/info/exclude";
+
+/// Bytes of the longest list that is read.
+const LONGEST: u64 = 1 << 20;
+
+/// Git's rules for the files of one repository.
+#[derive(Debug)]
+pub(super) struct GitRules {
+    root: PathBuf,
+    /// Lists of the folders above, of the clone and of the user, the first that names a path deciding; with the way from where
+    /// their patterns begin to the repository.
+    outer: Vec<(Gitignore, PathBuf)>,
+    /// Lists in the repository's folders, by the path below its root.
+    folders: Mutex<FxHashMap<PathBuf, Arc<Gitignore>>>,
+    problems: Mutex<Vec<Error>>,
+}
+
+impl GitRules {
+    /// Reads the rules of a repository's folder, but for those of the folders in it, which are read when they are entered.
+    pub(super) fn of(root: &Path) -> Self {
+        let mut problems = Vec::new();
+        let real = files::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+        let mut outer = Vec::new();
+        let tree = real.ancestors().find(|folder| folder.join(".git").exists());
+        if let Some(tree) = tree {
+            let above = real.ancestors().skip(1).take_while(|folder| folder.starts_with(tree));
+            let names = above.map(|folder| (folder, GIT_IGNORE));
+            for (folder, name) in names.chain([(tree, GIT_EXCLUDE)]) {
+                let way = real.strip_prefix(folder).unwrap_or(Path::new("")).to_owned();
+                outer.push((read(&folder.join(name), &mut problems), way));
+            }
+        }
+        if let Some(path) = gitconfig_excludes_path() {
+            let way = real.strip_prefix(tree.unwrap_or(&real)).unwrap_or(Path::new(""));
+            outer.push((read(&path, &mut problems), way.to_owned()));
+        }
+        outer.retain(|(rules, _)| !rules.is_empty());
+        let problems = Mutex::new(problems);
+        Self { root: root.to_owned(), outer, folders: Mutex::default(), problems }
+    }
+
+    /// Whether a file or folder in the repository, in a folder that is not ignored, is ignored.
+    pub(super) fn ignore(&self, below: &Path, is_folder: bool) -> bool {
+        let folders = below.ancestors().skip(1);
+        let own = folders.map(|folder| {
+            let path = below.strip_prefix(folder).unwrap_or(below);
+            decided(&self.folder(folder), path, is_folder)
+        });
+        let outer =
+            self.outer.iter().map(|(rules, way)| decided(rules, &way.join(below), is_folder));
+        own.chain(outer).flatten().next().unwrap_or(false)
+    }
+
+    /// Whether a file in the repository is ignored, or a folder that it lies in.
+    pub(super) fn ignore_within(&self, below: &Path, is_folder: bool) -> bool {
+        let mut names: Vec<&Path> = below.ancestors().collect();
+        names.pop(); // The repository itself.
+        names.iter().rev().any(|name| self.ignore(name, is_folder || *name != below))
+    }
+
+    /// Lines that cannot be understood, and lists that cannot be read.
+    pub(super) fn take_problems(&self) -> Vec<Error> {
+        std::mem::take(&mut *self.problems.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+
+    fn folder(&self, folder: &Path) -> Arc<Gitignore> {
+        let mut folders = self.folders.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(known) = folders.get(folder) {
+            return Arc::clone(known);
+        }
+        let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
+        let rules = read(&self.root.join(folder).join(GIT_IGNORE), &mut problems);
+        let rules = Arc::new(rules);
+        folders.insert(folder.to_owned(), Arc::clone(&rules));
+        rules
+    }
+}
+
+/// Whether the last pattern that names a path ignores it.
+fn decided(rules: &Gitignore, path: &Path, is_folder: bool) -> Option<bool> {
+    match rules.matched(path, is_folder) {
+        Match::None => None,
+        Match::Ignore(_) => Some(true),
+        Match::Whitelist(_) => Some(false),
+    }
+}
+
+/// Reads a list of patterns. As git does, it leaves out what is not a regular file: a link could lead anywhere.
+fn read(path: &Path, problems: &mut Vec<Error>) -> Gitignore {
+    let mut problem = |reason: String| {
+        problems.push(Error::SourceFile { path: path.to_owned(), reason });
+    };
+    if !files::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file()) {
+        return Gitignore::empty();
+    }
+    let mut bytes = Vec::new();
+    let read =
+        files::File::open(path).and_then(|file| file.take(LONGEST + 1).read_to_end(&mut bytes));
+    if let Err(error) = read {
+        problem(format!("cannot be read, so that its patterns are not used: {error}"));
+        return Gitignore::empty();
+    }
+    if bytes.len() as u64 > LONGEST {
+        problem("longer than 1 MiB, so that its patterns are not used".into());
+        return Gitignore::empty();
+    }
+    let text = String::from_utf8_lossy(&bytes);
+    let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
+    let mut builder = GitignoreBuilder::new("");
+    for (number, line) in text.lines().enumerate() {
+        if let Err(error) = builder.add_line(None, line) {
+            problem(format!("line {}: {error}; this pattern is not used", number + 1));
+        }
+    }
+    builder.build().unwrap_or_else(|error| {
+        problem(format!("{error}; its patterns are not used"));
+        Gitignore::empty()
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::repository::corpus::{Listing, Repository, Walk};
+    use crate::text::language::Language;
+
+    /// Files and what is in them; an empty one where none is named.
+    const FILES: [(&str, &str); 22] = [
+        (".gitignore", "/r/local.py\n# comment\n/a.py\n"),
+        (
+            "r/.gitignore",
+            "\u{feff}build/\n*_pb2.py\n!kept_pb2.py\n/only_here.py\ndocs/**/made.py\nodd\\ name.py\nlinked\n",
+        ),
+        ("r/a.py", ""),
+        ("r/local.py", ""),
+        ("local.py", ""),
+        ("r/build/b.py", ""),
+        ("r/build/.gitignore", "!b.py\n"),
+        ("r/d/build/c.py", ""),
+        ("r/build.py", ""),
+        ("r/x_pb2.py", ""),
+        ("r/d/kept_pb2.py", ""),
+        ("r/d/.gitignore", "kept_pb2.py\n!y_pb2.py\nown.py\n"),
+        ("r/d/y_pb2.py", ""),
+        ("r/d/own.py", ""),
+        ("r/e/own.py", ""),
+        ("r/only_here.py", ""),
+        ("r/d/only_here.py", ""),
+        ("r/docs/v/w/made.py", ""),
+        ("r/odd name.py", ""),
+        ("r/excluded.py", ""),
+        ("r/f/excluded.py", ""),
+        (".git/info/exclude", "/r/excluded.py\n"),
+    ];
+
+    fn listed(dir: &Path) -> Vec<String> {
+        let listing = Listing::new(dir, "r", Language::Python, Walk::Git).unwrap();
+        let (found, problems) = listing.all().unwrap();
+        assert!(problems.is_empty(), "{problems:?}");
+        let paths: Vec<String> = found.into_iter().map(|file| file.path).collect();
+        for (file, _) in
+            FILES.iter().filter(|(file, _)| file.starts_with("r/") && file.ends_with(".py"))
+        {
+            let is_read = listing.read(file).unwrap().is_some();
+            assert_eq!(is_read, paths.iter().any(|path| path == file), "{file}");
+        }
+        for folder in ["d", "build", "docs/v"] {
+            let within = format!("r/{folder}/");
+            let below = listing.below(folder).unwrap().into_iter().map(|file| file.path);
+            let wanted: Vec<&String> =
+                paths.iter().filter(|path| path.starts_with(&within)).collect();
+            let mut below: Vec<String> = below.collect();
+            below.sort_unstable();
+            assert_eq!(below.iter().collect::<Vec<_>>(), wanted, "{folder}");
+        }
+        paths
+    }
+
+    #[test]
+    fn files_that_git_ignores_are_left_out() {
+        let dir = tempfile::tempdir().unwrap();
+        for (path, text) in FILES {
+            let path = dir.path().join(path);
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        }
+        let found = listed(dir.path());
+        let wanted = "r/a.py r/build.py r/d/only_here.py r/d/y_pb2.py r/e/own.py r/f/excluded.py";
+        assert_eq!(found.join(" "), wanted);
+        // Git itself says so.
+        std::fs::remove_dir_all(dir.path().join(".git")).unwrap();
+        let git = |args: &[&str]| {
+            let mut command = std::process::Command::new("git");
+            command.arg("-C").arg(dir.path()).args(args).env("GIT_CONFIG_GLOBAL", "/dev/null");
+            command.output().ok().map(|output| String::from_utf8(output.stdout).unwrap())
+        };
+        if git(&["init", "-q"]).is_some() {
+            std::fs::create_dir_all(dir.path().join(".git/info")).unwrap();
+            std::fs::write(dir.path().join(".git/info/exclude"), "/r/excluded.py\n").unwrap();
+            let said = git(&["ls-files", "-co", "--exclude-standard", "r/*.py"]).unwrap();
+            let mut said: Vec<&str> = said.lines().collect();
+            said.sort_unstable();
+            assert_eq!(said, found);
+        }
+        // Other walks have them.
+        let all = Repository::read(dir.path(), "r", Language::Python).unwrap();
+        assert_eq!(all.repository.files.len(), 16);
+    }
+
+    #[test]
+    fn patterns_that_are_not_used_are_reported_and_links_are_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().join("r");
+        std::fs::create_dir_all(root.join("d")).unwrap();
+        for file in ["a.py", "b.py", "d/c.py"] {
+            std::fs::write(root.join(file), "").unwrap();
+        }
+        std::fs::write(root.join(".gitignore"), "a.py\n[z-b].py\n").unwrap();
+        #[cfg(unix)]
+        {
+            std::fs::write(dir.path().join("outside"), "c.py\nb[\n").unwrap();
+            std::os::unix::fs::symlink("../../outside", root.join("d/.gitignore")).unwrap();
+        }
+        let listing = Listing::new(dir.path(), "r", Language::Python, Walk::Git).unwrap();
+        let (found, problems) = listing.all().unwrap();
+        let found: Vec<&str> = found.iter().map(|file| &*file.path).collect();
+        assert_eq!(found, ["r/b.py", "r/d/c.py"]);
+        let [problem] = &problems[..] else { panic!("{problems:?}") };
+        let problem = problem.to_string();
+        assert!(problem.contains("r/.gitignore") && problem.contains("line 2"), "{problem}");
+        std::fs::write(root.join(".gitignore"), vec![b'a'; 2 << 20]).unwrap();
+        let listing = Listing::new(dir.path(), "r", Language::Python, Walk::Git).unwrap();
+        assert!(listing.all().unwrap().1[0].to_string().contains("longer than 1 MiB"));
+    }
+}
