@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-use crate::cli_serve::{slow_server, text_answer};
+use crate::cli_serve::{slow_server, soon, text_answer};
 use crate::support::Place;
 use crate::support::server::{ok, refusal, server};
 
@@ -82,8 +82,10 @@ fn an_open_document_is_completed_where_the_cursor_is() {
     place.write("shop/my file.py", "x = 1\n");
     place.write("shop/pyproject.toml", "");
     let (url, seen) = server(|_| ok(&text_answer("return é")));
-    let mut session =
-        Session::start(&place, &["--endpoint", &url, "--prompt-style", "qwen2.5-coder"]);
+    let mut session = Session::start(
+        &place,
+        &["--endpoint", &url, "--prompt-style", "qwen2.5-coder", "--learn", "labels.jsonl"],
+    );
     let root = format!("file://{}", place.path("shop").display());
     let unready = session.ask(1, "textDocument/inlineCompletion", json!({}));
     assert_eq!(unready["error"]["code"], -32002);
@@ -112,6 +114,19 @@ fn an_open_document_is_completed_where_the_cursor_is() {
         prompt.contains("import marker") && prompt.contains("é += item.price\n    <|fim_suffix|>"),
         "{prompt}"
     );
+    // The completion is accepted, and the next line asked for: a label is learned from it.
+    let edit = json!({"range": {"start": at(4, 4), "end": at(4, 4)}, "text": "return é\n"});
+    session.tell(
+        "textDocument/didChange",
+        json!({"textDocument": {"uri": uri, "version": 3}, "contentChanges": [edit]}),
+    );
+    let next =
+        json!({"textDocument": {"uri": uri}, "position": at(5, 0), "context": {"triggerKind": 2}});
+    session.ask(30, "textDocument/inlineCompletion", next);
+    soon("a label", || place.path("labels.jsonl").metadata().is_ok_and(|file| file.len() > 0));
+    let label: Value = serde_json::from_str(&place.read("labels.jsonl")).unwrap();
+    assert_eq!(label["groundtruth"], "return é\n", "{label}");
+    assert_eq!((&label["metadata"]["accepted"], &label["label"]), (&json!(true), &json!(false)));
     // What was deleted and is not saved yet does not come back.
     let saved = format!("{root}/a.py");
     let rest = "def first():\n    return 1\n\n\ndef second():\n    return 2\n";

@@ -242,7 +242,7 @@ fn prompt_at_end(serving: &Serving, text: &str, file: &str) -> String {
 }
 
 /// Retries for as long as a watcher may take on a busy machine.
-fn soon(what: &str, is_so: impl Fn() -> bool) {
+pub(crate) fn soon(what: &str, is_so: impl Fn() -> bool) {
     let begin = Instant::now();
     while !is_so() {
         assert!(begin.elapsed() < Duration::from_secs(20), "{what}");
@@ -344,6 +344,85 @@ fn what_git_ignores_is_not_found_and_ten_thousand_changes_are_read() {
             std::fs::remove_file(place.path(&format!("repos/shop/f{}/m{number}.py", number % 100)));
     }
     soon("all that is gone", || fragments() < 10 && asked().contains("import last"));
+}
+
+#[test]
+fn labels_are_learned_from_what_is_written_where_completions_were_shown() {
+    let place = Place::empty();
+    let lines: Vec<String> =
+        (0..12).map(|n| format!("    row_{n} = load(table_{n}, {n})\n")).collect();
+    place.write("repos/shop/store.py", format!("def fill(table):\n{}", lines.concat()));
+    place.write("repos/shop/new.py", "def fill_again(table):\n");
+    place.write("repos/shop/end.py", "");
+    // The model knows odd lines by itself, and the others where they are shown to it.
+    let known = lines.clone();
+    let (url, seen) = server(move |request| {
+        let prompt = request.prompt();
+        let at = prompt.rsplit("def fill_again").next().unwrap().matches(" = ").count();
+        let line = known.get(at).cloned().unwrap_or_default();
+        let is_known = at % 2 == 1 || prompt.contains(&format!("# {}", line.trim_end()));
+        // The line end before it is not sent, and so written.
+        let text = if is_known { line.trim_end() } else { "    pass" };
+        ok(&text_answer(&format!("\n{text}")))
+    });
+    let labels = || match std::fs::read_to_string(place.path("labels.jsonl")) {
+        Ok(text) => parse_jsonl(&text),
+        Err(_) => Vec::new(),
+    };
+    for (policy, retrieved) in [("never", false), ("always", true)] {
+        let flags = [
+            "--repos-dir", "repos", "--repo", "shop", "--endpoint", &url, "--learn", "labels.jsonl",
+        ];
+        let serving =
+            Serving::start(&place, &[&flags[..], &["--policy", policy, "--model", "m"]].concat());
+        let mut text = "def fill_again(table):\n".to_owned();
+        let ask = |text: &str| {
+            let body = json!({
+                "input_prefix": text, "input_suffix": "", "prompt": "", "filename": "new.py", "n_predict": 16,
+            });
+            assert_eq!(serving.post("/infill", &body).0, 200);
+        };
+        let before = labels().len();
+        for line in &lines[..6] {
+            ask(&text);
+            // While the line is typed, nothing is known of it.
+            ask(&format!("{text}{}", &line[..9]));
+            text += line;
+        }
+        ask(&text);
+        soon("a label for each line", || labels().len() == before + 6);
+        for (at, label) in labels()[before..].iter().enumerate() {
+            assert_eq!(label["groundtruth"], lines[at], "{label}");
+            assert_eq!(label["label"], at % 2 == 0, "{label}");
+            assert_eq!(label["es_rg1"], 1.0, "{label}");
+            let metadata = &label["metadata"];
+            assert_eq!(metadata["retrieved"], retrieved);
+            assert_eq!(metadata["accepted"], retrieved || at % 2 == 1, "{label}");
+            let wanted = if at % 2 == 1 { lines[at].trim_end() } else { "    pass" };
+            assert_eq!(metadata["completions"], json!([wanted, lines[at].trim_end()]));
+            assert_eq!(metadata["task_id"], format!("shop/new.py/{}_{}", at + 1, at + 2));
+            assert_eq!(label["generation_model"], "m");
+            assert!(label["crossfile_context"]["text"].as_str().unwrap().contains("store.py"));
+        }
+    }
+    assert!(seen.lock().unwrap().len() >= 2 * (6 + 7 + 6));
+    place.run(&["validate", "labels.jsonl"]).done();
+    let trained = place.run(&[
+        "policy", "train", "--labels", "labels.jsonl", "--policy", "learned-scored", "-o",
+        "policy.json",
+    ]);
+    trained.done();
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::PermissionsExt as _;
+        let mode = std::fs::metadata(place.path("labels.jsonl")).unwrap().permissions().mode();
+        assert_eq!(mode & 0o777, 0o600, "others read none of the user's code");
+    }
+    let flags = [
+        "serve", "--repos-dir", "repos", "--repo", "shop", "--endpoint", &url, "--learn",
+        "no/such/file",
+    ];
+    place.run(&flags).failed().says(&["no/such/file: cannot be opened"]);
 }
 
 #[test]

@@ -323,7 +323,8 @@ impl<'a> JudgeInputs<'a> {
         let tasks = TaskSet::new(path, batch.tasks);
         let [without, with] = [0, 1].map(|of| {
             let samples = batch.places.iter().map(|&place| self.predictions[of][place].as_slice());
-            self.score(&tasks, &samples.collect::<Vec<_>>())
+            let recipe = self.judging.recipe;
+            score(&tasks, &samples.collect::<Vec<_>>(), self.metric, self.are_bodies, recipe)
         });
         let (without, with) = (without?, with?);
         for ((number, label), place) in batch.labels.into_iter().enumerate().zip(batch.places) {
@@ -373,10 +374,6 @@ impl<'a> JudgeInputs<'a> {
                 "it was judged by model {before}, and these completions are of {now}"
             ));
         }
-        // Turns -0 into 0.
-        let threshold = self.judging.threshold + 0.0;
-        (label.es_infile, label.es_rg1) = (Some(without.es), Some(with.es));
-        (label.em_infile, label.em_rg1) = (Some(without.em), Some(with.em));
         // This signal depends on the prompt and the model alone, the others on the completion.
         let is_same_model =
             label.generation_model.is_some() && label.generation_model == self.model;
@@ -385,55 +382,100 @@ impl<'a> JudgeInputs<'a> {
         let Signals { cc_probability, cc_likeliest, .. } = said;
         label.signals = Signals { cc_probability, cc_likeliest, ..signals };
         label.generation_model = self.model.clone().or(label.generation_model);
-        let gain = rates.map_or(with.es - without.es, |[without, with]| with - without);
-        (label.pass_infile, label.pass_rg1) = (rates.map(|r| r[0]), rates.map(|r| r[1]));
-        label.metric = Some(self.metric_name().to_owned());
-        label.label = Some(gain > threshold);
-        label.threshold = Some(threshold);
+        let gain =
+            label.compare([without, with], rates, self.metric_name(), self.judging.threshold);
         Ok((label, gain))
     }
 
     fn metric_name(&self) -> &'static str {
         if self.passed.is_some() { PASS } else { self.metric.name() }
     }
+}
 
-    /// Scores each task's prediction after its cut; `None` without a prediction.
-    fn score(
-        &self,
-        tasks: &TaskSet,
-        samples: &[&[String]],
-    ) -> Result<Vec<Option<CompletionScore>>> {
-        let metric = self.metric;
-        let kind = |task: &Task| Some(task.kind()? == "function");
-        let mut found = vec![None; tasks.tasks().len()];
-        for function_bodies in [false, true] {
-            let is_of_kind = |task: &Task| kind(task).unwrap_or(self.are_bodies) == function_bodies;
-            let of_kind: Vec<Vec<String>> = tasks
-                .tasks()
-                .iter()
-                .zip(samples)
-                .map(|(task, samples)| {
-                    let samples = samples.iter().filter(|_| is_of_kind(task));
-                    samples.cloned().collect()
-                })
-                .collect();
-            let own = Postprocess::Own { function_bodies };
-            let postprocess = self.judging.recipe.map_or(own, |one| Postprocess::Same(one.clone()));
-            let scores = score_tasks(tasks, &of_kind, &[metric], &postprocess, Missing::Skip)?;
-            let by_row: BTreeMap<usize, CompletionScore> = scores
-                .tasks
-                .iter()
-                .filter_map(|task| {
-                    let (em, es) = (task.get(metric, "em")?, task.get(metric, "es")?);
-                    Some((task.row, CompletionScore { em, es }))
-                })
-                .collect();
-            for (found, task) in found.iter_mut().zip(tasks.tasks()) {
-                *found = found.or_else(|| by_row.get(&task.row).copied());
-            }
-        }
-        Ok(found)
+/// Judges one instance by a model's completions without and with its cross-file context, as [`judge`] does by the usual metric.
+///
+/// # Errors
+/// The completions cannot be scored.
+pub fn judge_one(
+    task: Task,
+    completions: [String; 2],
+    model: Option<&str>,
+    threshold: f64,
+) -> Result<Label> {
+    let (mut label, path) = (Label::of_task(&task), task.path.clone().into());
+    let tasks = TaskSet::new(path, vec![task]);
+    let metric = Scoring::of(tasks.tasks(), &[]).first();
+    let score = |completion: String| {
+        let scores = score(&tasks, &[&[completion]], metric, false, None)?;
+        scores[0].ok_or_else(|| tasks.error(&tasks.tasks()[0], "its completion has no score"))
+    };
+    let [without, with] = completions;
+    let (without, with) = (score(without)?, score(with)?);
+    label.generation_model = model.map(str::to_owned);
+    label.compare([without, with], None, metric.name(), threshold);
+    Ok(label)
+}
+
+impl Label {
+    /// Sets the scores and the label, and returns the gain.
+    fn compare(
+        &mut self,
+        [without, with]: [CompletionScore; 2],
+        rates: Option<[f64; 2]>,
+        metric: &str,
+        threshold: f64,
+    ) -> f64 {
+        (self.es_infile, self.es_rg1) = (Some(without.es), Some(with.es));
+        (self.em_infile, self.em_rg1) = (Some(without.em), Some(with.em));
+        (self.pass_infile, self.pass_rg1) = (rates.map(|r| r[0]), rates.map(|r| r[1]));
+        let gain = rates.map_or(with.es - without.es, |[without, with]| with - without);
+        // Turns -0 into 0.
+        let threshold = threshold + 0.0;
+        self.metric = Some(metric.to_owned());
+        self.label = Some(gain > threshold);
+        self.threshold = Some(threshold);
+        gain
     }
+}
+
+/// Scores each task's prediction after its cut; `None` without a prediction. Tasks of unknown kind are function bodies where
+/// `are_bodies`.
+fn score(
+    tasks: &TaskSet,
+    samples: &[&[String]],
+    metric: Metric,
+    are_bodies: bool,
+    recipe: Option<&Recipe>,
+) -> Result<Vec<Option<CompletionScore>>> {
+    let kind = |task: &Task| Some(task.kind()? == "function");
+    let mut found = vec![None; tasks.tasks().len()];
+    for function_bodies in [false, true] {
+        let is_of_kind = |task: &Task| kind(task).unwrap_or(are_bodies) == function_bodies;
+        let of_kind: Vec<Vec<String>> = tasks
+            .tasks()
+            .iter()
+            .zip(samples)
+            .map(|(task, samples)| {
+                let samples = samples.iter().filter(|_| is_of_kind(task));
+                samples.cloned().collect()
+            })
+            .collect();
+        let own = Postprocess::Own { function_bodies };
+        let postprocess = recipe.map_or(own, |one| Postprocess::Same(one.clone()));
+        let scores = score_tasks(tasks, &of_kind, &[metric], &postprocess, Missing::Skip)?;
+        let by_row: BTreeMap<usize, CompletionScore> = scores
+            .tasks
+            .iter()
+            .filter_map(|task| {
+                let (em, es) = (task.get(metric, "em")?, task.get(metric, "es")?);
+                Some((task.row, CompletionScore { em, es }))
+            })
+            .collect();
+        for (found, task) in found.iter_mut().zip(tasks.tasks()) {
+            *found = found.or_else(|| by_row.get(&task.row).copied());
+        }
+    }
+    Ok(found)
 }
 
 /// Name of the unit-test pass rate among the metrics of labels.

@@ -21,6 +21,7 @@ use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::answer::{Answer, of_json, refusal, typed};
 use super::guard::{self, Guard};
+use super::learn::Asked;
 use super::page;
 use super::request::Wanted;
 use super::service::{Prepared, Service};
@@ -197,6 +198,9 @@ struct Flow {
     first: Option<f64>,
     end: Option<End>,
     outcome: &'static str,
+    /// Both prompts and the text so far, where labels are logged.
+    asked: Option<Box<Asked>>,
+    text: String,
     _room: Room,
 }
 
@@ -221,6 +225,8 @@ impl Flow {
             first: None,
             end: None,
             outcome: "cancelled",
+            asked: prepared.asked,
+            text: String::new(),
             _room: room,
         }
     }
@@ -235,6 +241,7 @@ impl Flow {
                 Some(Piece::Model(_)) => {}
                 Some(Piece::Text(text)) => {
                     if let Some(text) = self.withheld.pass(&text) {
+                        self.learn(&text);
                         self.first.get_or_insert_with(|| ms_since(self.begin));
                         return Ok(Some(text));
                     }
@@ -243,6 +250,7 @@ impl Flow {
                     self.outcome = "done";
                     self.end = Some(end);
                     let rest = self.withheld.rest();
+                    self.learn(&rest);
                     return Ok((!rest.is_empty()).then_some(rest));
                 }
                 Some(Piece::Failed(error)) => {
@@ -251,6 +259,12 @@ impl Flow {
                 }
                 None => return Ok(None),
             }
+        }
+    }
+
+    fn learn(&mut self, text: &str) {
+        if self.asked.is_some() {
+            self.text.push_str(text);
         }
     }
 
@@ -328,6 +342,10 @@ impl Drop for Flow {
         }
         if let Some(first) = self.first {
             metrics.first_token.add_ms(first);
+        }
+        if self.outcome == "done" {
+            let (text, model) = (&mut self.text, &mut self.answer.model);
+            self.service.shown(self.asked.take(), std::mem::take(text), std::mem::take(model));
         }
         let end = self.end.take().unwrap_or_default();
         let first = self.first.unwrap_or(f64::NAN);

@@ -228,8 +228,10 @@ fn answer(
     }
     let mut withheld = Withheld::new(prepared.withheld());
     let (mut text, mut first) = (String::new(), f64::NAN);
+    let mut model = service.name_of_model(wanted).to_owned();
     let (outcome, end, error) = loop {
         match completing.pieces.blocking_recv() {
+            Some(Piece::Model(name)) if model.is_empty() => model = name,
             Some(Piece::Model(_)) => {}
             Some(Piece::Text(more)) => {
                 if let Some(more) = withheld.pass(&more) {
@@ -247,6 +249,9 @@ fn answer(
             None => break ("cancelled", End::default(), None),
         }
     };
+    if outcome == "done" {
+        service.shown(prepared.asked, text.clone(), model);
+    }
     service.keep(prepared.record, outcome, [first, ms_since(begin)], &end);
     match error {
         Some(error) => Err(error.to_string()),

@@ -5,6 +5,7 @@ mod decide;
 mod document;
 mod guard;
 mod http;
+mod learn;
 pub(crate) mod lsp;
 mod metrics;
 mod page;

@@ -10,9 +10,11 @@ use repoformer::complete::server::Ending;
 use repoformer::endpoint::Endpoint;
 use repoformer::error::Error;
 use repoformer::pipeline::{Cursor, CursorScratch, LivePrompt, LiveRepository, Located};
+use repoformer::task::Task;
 use serde_json::{Map, Value, json};
 
 use super::decide::{Decider, Decision};
+use super::learn::{Asked, Learner};
 use super::metrics::{IndexSize, Metrics};
 use super::request::{LLAMA_CPP, Protocol, Wanted};
 use super::session::Session;
@@ -47,6 +49,7 @@ pub(super) struct Service {
     decisions: Mutex<VecDeque<Value>>,
     recent: Mutex<Vec<String>>,
     session: Session,
+    learner: Option<Learner>,
     numbers: AtomicU64,
 }
 
@@ -62,6 +65,8 @@ pub(super) struct Prepared {
     pub(super) record: Value,
     /// Milliseconds of decision and retrieval.
     pub(super) ms: f64,
+    /// Both prompts, where labels are logged.
+    pub(super) asked: Option<Box<Asked>>,
 }
 
 impl Service {
@@ -71,6 +76,7 @@ impl Service {
         model: Model,
         endpoint: Endpoint,
         session: Session,
+        learner: Option<Learner>,
     ) -> Self {
         Self {
             live,
@@ -81,6 +87,7 @@ impl Service {
             decisions: Mutex::default(),
             recent: Mutex::default(),
             session,
+            learner,
             numbers: AtomicU64::new(1),
         }
     }
@@ -105,6 +112,9 @@ impl Service {
         let Located { path, text, offset, first_line, is_known } = &located;
         let locating = ms_since(begin);
         self.remember(&located);
+        if let Some(learner) = &self.learner {
+            learner.see(path, text, *offset);
+        }
         let begin = Instant::now();
         let session = &self.session;
         let first_line = session.first_line(&self.live, path, (text, *offset), *first_line);
@@ -178,12 +188,53 @@ impl Service {
                 "prompt": laying,
             },
         });
+        let withheld = self.withheld(wanted, &prompt);
+        let asked = match self.learner.is_some() && *is_known {
+            true => {
+                Some(Box::new(self.asked(wanted, (&cursor, task), &prompt, decision, scratch)?))
+            }
+            false => None,
+        };
+        Ok(Prepared { number, withheld, prompt, decision, record, ms, asked })
+    }
+
+    /// Both prompts of a request, and the request for the completion of the one that is not used.
+    fn asked(
+        &self,
+        wanted: &Wanted,
+        (cursor, task): (&Cursor<'_>, Task),
+        used: &LivePrompt,
+        decision: Decision,
+        scratch: &mut CursorScratch,
+    ) -> Result<Asked, Error> {
+        let retrieved = decision.retrieves;
+        let unused = match retrieved {
+            true => self.live.plain_prompt(&task, scratch)?,
+            false => self.live.prompt(&self.live.retrieve(cursor, scratch)?, scratch)?,
+        };
+        let withheld = self.withheld(wanted, &unused);
+        let removed = unused.text[unused.text.len() - withheld..].to_owned();
+        let other = (self.body(wanted, &unused, withheld), removed);
+        let used = used.clone();
+        let prompts = if retrieved { [unused, used] } else { [used, unused] };
+        let (text, offset) = (cursor.text.to_owned(), cursor.offset);
+        Ok(Asked { task, text, offset, prompts, retrieved, other })
+    }
+
+    /// Bytes of white space at the end of a prompt that are not sent.
+    fn withheld(&self, wanted: &Wanted, prompt: &LivePrompt) -> usize {
         let withheld = self.model.ending.split(&prompt.text).1;
         // A text that ends the completion may not be what it begins with.
         let stops = prompt.stop.iter().chain(&self.model.stop).chain(&wanted.stop);
         let is_kept = stops.into_iter().any(|stop| withheld.contains(stop.as_str()));
-        let withheld = if is_kept { 0 } else { withheld.len() };
-        Ok(Prepared { number, withheld, prompt, decision, record, ms })
+        if is_kept { 0 } else { withheld.len() }
+    }
+
+    /// Keeps a completion that the editor has got, to learn from what is made of it.
+    pub(super) fn shown(&self, asked: Option<Box<Asked>>, completion: String, model: String) {
+        if let (Some(learner), Some(asked)) = (&self.learner, asked) {
+            learner.keep(*asked, completion, model);
+        }
     }
 
     /// Name of the model that completes, as its server knows it; empty where neither side says one.
@@ -202,6 +253,12 @@ impl Service {
 
     /// Asks the model's server.
     pub(super) fn complete(&self, wanted: &Wanted, prepared: &Prepared) -> Completing {
+        let body = self.body(wanted, &prepared.prompt, prepared.withheld);
+        upstream::complete(&self.endpoint, body)
+    }
+
+    /// Body of the request for a prompt's completion.
+    fn body(&self, wanted: &Wanted, prompt: &LivePrompt, withheld: usize) -> Value {
         let Model { max_tokens, usual_tokens, temperature, top_p, stop, .. } = &self.model;
         let name = self.name_of_model(wanted);
         let mut passed = Map::new();
@@ -214,16 +271,15 @@ impl Service {
         let fields = wanted.passed.iter();
         let fields = fields.filter(|(name, _)| is_llama || !LLAMA_CPP.contains(&name.as_str()));
         passed.extend(fields.map(|(name, value)| (name.clone(), value.clone())));
-        let mut stops = prepared.prompt.stop.clone();
+        let mut stops = prompt.stop.clone();
         for text in stop.iter().chain(&wanted.stop) {
             if !stops.contains(text) {
                 stops.push(text.clone());
             }
         }
         let tokens = wanted.max_tokens.unwrap_or(*usual_tokens).min(*max_tokens).max(1);
-        let text = &prepared.prompt.text;
-        let sent = &text[..text.len() - prepared.withheld];
-        upstream::complete(&self.endpoint, upstream::body(name, sent, tokens, &stops, passed))
+        let sent = &prompt.text[..prompt.text.len() - withheld];
+        upstream::body(name, sent, tokens, &stops, passed)
     }
 
     /// Counts a request.

@@ -1,6 +1,6 @@
 //! Start of a server: its settings, the repository, and the model's server.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -12,6 +12,7 @@ use repoformer::pipeline::LiveRepository;
 use repoformer::repository::corpus::{Checkout, Walk, languages};
 
 use super::decide::Decider;
+use super::learn::Learner;
 use super::service::{Model, Service};
 use super::session::Session;
 use super::watch::Watch;
@@ -32,6 +33,10 @@ pub(crate) struct ServiceFlags {
     /// again, until others are more similar by this much on average: from 0 (each prompt is that of the stages) to 1
     #[arg(long, value_name = "GAIN", default_value_t = 0.0)]
     stability: f64,
+    /// Add a label to FILE for each line that you accept, or type where a completion was shown: whether retrieval helps the model
+    /// to write it. The completion that was not shown is asked for while you pause. `policy train --labels FILE` learns from it
+    #[arg(long, value_name = "FILE")]
+    learn: Option<PathBuf>,
     /// Do not watch the repository for changes
     #[arg(long)]
     no_watch: bool,
@@ -100,7 +105,8 @@ pub(super) fn open(
     let watcher = watch.map(|watch| watch.follow(Arc::clone(&live))).transpose()?;
     greet(&endpoint, &model);
     let session = Session::new(flags.stability);
-    Ok((Service::new(live, decider, model, endpoint, session), watcher))
+    let learner = flags.learn.as_ref().map(|path| Learner::open(path, &endpoint)).transpose()?;
+    Ok((Service::new(live, decider, model, endpoint, session, learner), watcher))
 }
 
 /// Threads that requests run on.

@@ -1,0 +1,308 @@
+//! Labels of the lines that the user wrote: for each completion that was shown, what she accepted or typed in its place is the truth,
+//! and the model is asked for the completion that was not shown, while she pauses.
+
+use std::collections::VecDeque;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context as _, Result};
+use repoformer::endpoint::{Endpoint, Event};
+use repoformer::error::Error;
+use repoformer::pipeline::LivePrompt;
+use repoformer::prompt::shown::Fragment;
+use repoformer::selective::label::judge_one;
+use repoformer::store::files;
+use repoformer::task::Task;
+use repoformer::task::cross_file::CrossFile;
+use repoformer::text::lines::line_ends;
+use serde_json::Value;
+
+use super::withheld::Withheld;
+use crate::output::warning;
+
+/// Quiet after which the model is asked for what was not shown.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Lines that wait for a pause, at most.
+const WAITING: usize = 256;
+/// Files whose last completion is kept.
+const FILES: usize = 16;
+
+/// A request whose completion may be shown.
+#[derive(Debug)]
+pub(super) struct Asked {
+    /// The hole at the cursor.
+    pub(super) task: Task,
+    /// The file's whole text, and the bytes of it before the cursor.
+    pub(super) text: String,
+    pub(super) offset: usize,
+    /// The prompts without and with what was retrieved.
+    pub(super) prompts: [LivePrompt; 2],
+    pub(super) retrieved: bool,
+    /// Request for the completion of the other prompt, and the white space that it is not sent with.
+    pub(super) other: (Value, String),
+}
+
+/// A completion that was shown.
+#[derive(Debug)]
+struct Shown {
+    asked: Asked,
+    completion: String,
+    model: String,
+}
+
+/// A line that was written where a completion was shown.
+#[derive(Debug)]
+struct Written {
+    shown: Shown,
+    truth: String,
+    accepted: bool,
+}
+
+/// Log of labels.
+#[derive(Debug)]
+pub(super) struct Learner {
+    /// By file, the last shown last.
+    shown: Mutex<VecDeque<Shown>>,
+    written: Sender<Written>,
+    state: Arc<State>,
+}
+
+/// What requests and the thread that writes labels share.
+#[derive(Debug)]
+struct State {
+    last_request: Mutex<Instant>,
+    /// Connection of a completion that nobody waits for.
+    asking: Mutex<Option<Endpoint>>,
+    waiting: std::sync::atomic::AtomicUsize,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Learner {
+    /// Opens a log, to which lines are added.
+    pub(super) fn open(path: &Path, endpoint: &Endpoint) -> Result<Self> {
+        let log = Log::open(path)?;
+        let (written, jobs) = mpsc::channel();
+        let state = Arc::new(State {
+            last_request: Mutex::new(Instant::now()),
+            asking: Mutex::default(),
+            waiting: 0.into(),
+        });
+        let (shared, endpoint) = (Arc::clone(&state), endpoint.clone());
+        std::thread::Builder::new()
+            .name("labels".into())
+            .spawn(move || write_labels(&shared, &endpoint, log, &jobs))
+            .context("cannot start a thread")?;
+        Ok(Self { shown: Mutex::default(), written, state })
+    }
+
+    /// Sees a file's text as it is now, with its cursor: what was written where a completion was shown.
+    pub(super) fn see(&self, path: &str, text: &str, offset: usize) {
+        *lock(&self.state.last_request) = Instant::now();
+        if let Some(asking) = lock(&self.state.asking).take() {
+            asking.close();
+        }
+        let mut all = lock(&self.shown);
+        let Some(at) = all.iter().position(|shown| shown.asked.task.path == path) else { return };
+        let seen = written(&all[at], text, offset);
+        if matches!(seen, Seen::Typing) {
+            return;
+        }
+        if let (Some(shown), Seen::Written { truth, accepted }) = (all.remove(at), seen) {
+            let waiting = &self.state.waiting;
+            if waiting.fetch_add(1, std::sync::atomic::Ordering::Relaxed) >= WAITING {
+                waiting.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+                warning(format!("{path}: no label of a line, since {WAITING} wait for the model"));
+            } else if self.written.send(Written { shown, truth, accepted }).is_err() {
+                warning(format!("{path}: no label of a line, since the log was closed"));
+            }
+        }
+    }
+
+    /// Keeps a completion that was shown, unless one was at the same line.
+    pub(super) fn keep(&self, asked: Asked, completion: String, model: String) {
+        let mut all = lock(&self.shown);
+        if all.iter().any(|shown| shown.asked.task.path == asked.task.path) {
+            return;
+        }
+        if all.len() >= FILES {
+            all.pop_front();
+        }
+        all.push_back(Shown { asked, completion, model });
+    }
+}
+
+/// What became of a completion.
+#[derive(Debug, PartialEq)]
+enum Seen {
+    /// Its line is still being written.
+    Typing,
+    /// Nothing was written there, or the text around it changed.
+    Nothing,
+    Written {
+        truth: String,
+        accepted: bool,
+    },
+}
+
+fn written(shown: &Shown, text: &str, offset: usize) -> Seen {
+    let Asked { text: before, offset: at, .. } = &shown.asked;
+    of_text((&before[..*at], &before[*at..]), &shown.completion, (text, offset))
+}
+
+/// Lines that stand between the texts before and behind a cursor where a completion was shown, as many as that has.
+fn of_text((left, right): (&str, &str), completion: &str, (text, offset): (&str, usize)) -> Seen {
+    let rest = text.strip_prefix(left).and_then(|rest| rest.strip_suffix(right));
+    let Some(between) = rest else { return Seen::Nothing };
+    let inside = offset.checked_sub(left.len()).filter(|at| *at <= between.len());
+    // The line of the cursor is not whole yet.
+    let whole = match inside {
+        Some(at) => match between[..at].rfind('\n') {
+            Some(end) => &between[..=end],
+            None => return Seen::Typing,
+        },
+        None => between,
+    };
+    let count = completion.trim_end().split_inclusive('\n').count().max(1);
+    let end = whole.split_inclusive('\n').take(count).map(str::len).sum();
+    let truth = &whole[..end];
+    if truth.trim().is_empty() {
+        return Seen::Nothing;
+    }
+    let accepted = !completion.trim().is_empty() && truth.trim_end() == completion.trim_end();
+    Seen::Written { truth: truth.to_owned(), accepted }
+}
+
+/// Asks for the completions that were not shown, one at a time, and writes the labels.
+fn write_labels(state: &State, endpoint: &Endpoint, mut log: Log, jobs: &Receiver<Written>) {
+    while let Ok(written) = jobs.recv() {
+        let path = written.shown.asked.task.path.clone();
+        let done = other_completion(state, endpoint, &written.shown.asked)
+            .and_then(|other| label(written, other))
+            .map_err(anyhow::Error::from)
+            .and_then(|label| log.add(&label));
+        if let Err(error) = done {
+            warning(format!("{path}: no label of a line: {error:#}"));
+        }
+        state.waiting.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+    }
+}
+
+/// The completion of the prompt that was not used. A request of the editor ends it, and it begins again after that.
+fn other_completion(state: &State, endpoint: &Endpoint, asked: &Asked) -> Result<String, Error> {
+    let (body, removed) = &asked.other;
+    loop {
+        loop {
+            let since = lock(&state.last_request).elapsed();
+            let Some(left) = PAUSE.checked_sub(since).filter(|left| !left.is_zero()) else { break };
+            std::thread::sleep(left);
+        }
+        let own = endpoint.with_own_connections();
+        *lock(&state.asking) = Some(own.clone());
+        let (mut text, mut withheld) = (String::new(), Withheld::new(removed));
+        let done = own.post_events("/v1/completions", body, &mut |event| {
+            let (Event::Data(value) | Event::Whole(value)) = event else { return false };
+            let more = value["choices"][0]["text"].as_str().unwrap_or_default();
+            text.extend(withheld.pass(more));
+            false
+        });
+        let was_closed = lock(&state.asking).take().is_none();
+        match done {
+            Ok(_) => return Ok(text + &withheld.rest()),
+            Err(_) if was_closed => {}
+            Err(error) => return Err(error),
+        }
+    }
+}
+
+/// The label of a line, by the completions without and with what was retrieved.
+fn label(written: Written, other: String) -> Result<Value, Error> {
+    let Written { shown: Shown { asked, completion, model }, truth, accepted } = written;
+    let Asked { mut task, prompts: [_, with], retrieved, .. } = asked;
+    let completions = if retrieved { [other, completion] } else { [completion, other] };
+    let end = task.line_no + line_ends(&truth).max(1);
+    task.id = format!("{}/{}_{end}", task.path, task.line_no);
+    let fragments = with.fragments.iter().map(Fragment::to_cross_file).collect();
+    task.cross_file = Some(CrossFile::of(fragments, task.language()));
+    task.right_context = Some(with.right);
+    task.ground_truth = truth;
+    let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    task.metadata.insert("kind".into(), "line".into());
+    task.metadata.insert("completions".into(), completions.to_vec().into());
+    task.metadata.insert("accepted".into(), accepted.into());
+    task.metadata.insert("retrieved".into(), retrieved.into());
+    task.metadata.insert("time".into(), time.into());
+    let model = Some(model).filter(|model| !model.is_empty());
+    Ok(judge_one(task, completions, model.as_deref(), 0.0)?.to_record())
+}
+
+/// A file of lines to which others are added.
+#[derive(Debug)]
+struct Log {
+    path: PathBuf,
+    file: files::File,
+}
+
+impl Log {
+    fn open(path: &Path) -> Result<Self> {
+        let mut options = std::fs::OpenOptions::new();
+        options.read(true).append(true).create(true);
+        // It holds the user's code.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let open = || -> std::io::Result<files::File> {
+            let mut file = files::File::open_with(&options, path)?;
+            // A line that was cut off stays one line.
+            if file.metadata()?.len() > 0 {
+                let mut last = [0];
+                file.seek(SeekFrom::End(-1))?;
+                file.read_exact(&mut last)?;
+                if last != *b"\n" {
+                    file.write_all(b"\n")?;
+                }
+            }
+            Ok(file)
+        };
+        let file = open().with_context(|| format!("{}: cannot be opened", path.display()))?;
+        Ok(Self { path: path.to_owned(), file })
+    }
+
+    fn add(&mut self, record: &Value) -> Result<()> {
+        let line = format!("{record}\n");
+        let written = self.file.write_all(line.as_bytes());
+        written.with_context(|| format!("{}: cannot be written", self.path.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_what_stands_between_the_texts_around_the_cursor() {
+        let around = ("a\nx = ", "\nb\n");
+        let seen = |completion: &str, between: &str, offset: usize| {
+            let text = format!("{}{between}{}", around.0, around.1);
+            of_text(around, completion, (&text, offset))
+        };
+        let at = around.0.len();
+        let of = |truth: &str, accepted| Seen::Written { truth: truth.into(), accepted };
+        assert_eq!(seen("f(1)", "f(", at + 2), Seen::Typing);
+        assert_eq!(seen("f(1)", "f(1)\ny", at + 6), of("f(1)\n", true));
+        assert_eq!(seen("f(1)", "g(2)\ny", at + 6), of("g(2)\n", false));
+        // The cursor is elsewhere.
+        assert_eq!(seen("f(1)", "g(2)", 0), of("g(2)", false));
+        assert_eq!(seen("f(1)\nh()", "f(1)\nh()\nmore\n", 0), of("f(1)\nh()\n", true));
+        assert_eq!(seen("", "g(2)", 0), of("g(2)", false));
+        assert_eq!(seen("f(1)", "", 0), Seen::Nothing);
+        assert_eq!(seen("f(1)", " \n", 0), Seen::Nothing);
+        // The text around it is another.
+        assert_eq!(of_text(around, "f(1)", ("c\nx = f(1)\nb\n", 0)), Seen::Nothing);
+        assert_eq!(of_text(("aa", "aa"), "", ("aaa", 0)), Seen::Nothing);
+    }
+}
