@@ -13,7 +13,7 @@ use repoformer::store::files;
 use repoformer::task::{Task, TaskSet};
 use serde_json::{Value, json};
 
-use super::checkout::folder_for;
+use super::checkout::one_repository;
 use crate::output::{self, fail, group, write_data};
 use crate::table::{ReportFormat, json_text};
 
@@ -25,9 +25,9 @@ pub(crate) struct ReplayArgs {
     /// Task file: JSONL, plain, gzip or zstd
     #[arg(long, value_name = "FILE", required = true)]
     tasks: PathBuf,
-    /// Folder that holds one folder per repository, or one repository [default: found beside the tasks]
+    /// Folder that holds one folder per repository, or one repository
     #[arg(long, value_name = "DIR")]
-    repos_dir: Option<PathBuf>,
+    repos_dir: PathBuf,
     /// Use only the tasks of this repository
     #[arg(long, value_name = "NAME")]
     repo: Option<String>,
@@ -64,19 +64,10 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     let reading = TaskSet::read(&args.tasks)?;
     output::problems(&reading.problems);
     let mut tasks = reading.set;
-    let Some(dir) = folder_for(args.repos_dir.as_deref(), &[&args.tasks]) else {
-        return fail(
-            "--repos-dir is not set",
-            "name the folder that holds the repositories of the tasks",
-        );
-    };
-    let (dir, only) = match corpus::Checkout::of(&dir) {
-        Some(one) => (one.parent, Some(one.name)),
-        None => (dir, None),
-    };
+    let dir = one_repository(&args.repos_dir, args.repo.as_slice(), &[&args.tasks])
+        .map_or_else(|| args.repos_dir.clone(), |found| found.dir);
     tasks.name_folders(&corpus::folder_names(&dir)?);
-    let wanted = args.repo.clone().or(only);
-    let is_wanted = |task: &&Task| wanted.as_ref().is_none_or(|name| task.repository == *name);
+    let is_wanted = |task: &&Task| args.repo.as_ref().is_none_or(|name| task.repository == *name);
     let endpoint = Endpoint::new(
         &args.server,
         ConnectionSettings { retries: 0, ..ConnectionSettings::default() },
