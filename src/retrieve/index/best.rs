@@ -31,7 +31,7 @@ impl Hit {
 
     /// Whether this similarity is above another's. Fractions of 32-bit numbers compare exactly by cross-multiplication.
     #[inline]
-    fn beats(&self, other: &Self) -> bool {
+    pub(super) fn beats(&self, other: &Self) -> bool {
         u64::from(self.overlap) * u64::from(other.union.max(1))
             > u64::from(other.overlap) * u64::from(self.union.max(1))
     }
@@ -76,6 +76,8 @@ pub(super) struct Best {
     pub(super) k: usize,
     /// The worst on top.
     kept: BinaryHeap<Worse>,
+    /// Hit than which `k` allowed windows elsewhere are no worse.
+    floor: Option<Hit>,
 }
 
 /// A hit and the key of its window, in an order where the worse is the greater.
@@ -112,7 +114,18 @@ impl Best {
     /// None yet.
     pub(super) fn new(k: usize) -> Self {
         let kept = BinaryHeap::with_capacity(k.min(64));
-        Self { k, kept }
+        Self { k, kept, floor: None }
+    }
+
+    /// The worst of all that are wanted; `None` while some are missing.
+    pub(super) fn worst(&self) -> Option<Hit> {
+        let worst = self.kept.peek().filter(|_| self.missing() == 0);
+        worst.map(|Worse(hit, _)| *hit)
+    }
+
+    /// Keeps nothing below a hit from now on.
+    pub(super) fn raise(&mut self, floor: Option<Hit>) {
+        self.floor = floor;
     }
 
     /// How many hits are still to find before one has to beat another.
@@ -128,9 +141,13 @@ impl Best {
     /// the blocks come the last first, so that an equal similarity is mostly not enough: the kept window is the later.
     #[inline]
     pub(super) fn need(&self, total: u32, size: u32, bound: u64) -> u32 {
-        let (worst, key) = match self.kept.peek() {
-            Some(Worse(worst, key)) if self.missing() == 0 => (worst, *key),
-            _ => return 1,
+        let own = self.kept.peek().filter(|_| self.missing() == 0);
+        let (worst, key) = match (own, &self.floor) {
+            (Some(Worse(worst, key)), Some(floor)) if !floor.beats(worst) => (worst, *key),
+            // An equal similarity may be enough.
+            (_, Some(floor)) => (floor, 0),
+            (Some(Worse(worst, key)), None) => (worst, *key),
+            (None, None) => return 1,
         };
         let sizes = u64::from(total) + u64::from(size);
         let both = u64::from(worst.union) + u64::from(worst.overlap);

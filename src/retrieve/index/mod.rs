@@ -10,7 +10,9 @@
 //! 6. The few lanes that reach it become hits, compared as fractions; only those are asked whether they are allowed.
 //!    While there is no k-th best, a chunk's highest counts go first, so that one soon is.
 //! 7. Blocks go from the last to the first: the later window wins among equals, so ties end early too.
-//! 8. Windows without a common token fill up what is missing in the end, the later first.
+//! 8. A query alone is searched by several threads, block by block, which ask for a chunk's rows before they need them
+//!    (`together`); many queries pass over a block together.
+//! 9. Windows without a common token fill up what is missing in the end, the later first.
 
 mod best;
 mod block;
@@ -22,13 +24,14 @@ mod simd;
 mod terms;
 #[cfg(test)]
 mod tests;
+mod together;
 
 use best::Later;
-use std::sync::{Mutex, PoisonError};
 
 pub use best::{Hit, Windows};
 pub use query::Scratch;
 pub use simd::Level;
+pub use together::{Search, search};
 
 use crate::repository::parallel;
 use crate::retrieve::vector::{TokenSet, TokenSets};
@@ -46,9 +49,6 @@ const MANY: usize = 16;
 
 /// Queries in a part, at least, where there is more than one thread: each part reads the whole index.
 const PART: usize = 64;
-
-/// Blocks from which on one query is worth the work of several threads.
-const PARTED: usize = 8;
 
 /// An index over token sets: for each token the windows that hold it, as bits or as a list.
 #[derive(Debug)]
@@ -125,43 +125,9 @@ impl Index {
         let mut request = Request::new(&self.terms, query, k.min(self.windows), scratch);
         let windows = Later(&allowed);
         for block in self.blocks.iter().rev() {
-            request.search(block, self.level, scratch, &windows);
+            request.search(block, true, self.level, scratch, &windows);
         }
         request.finish(&self.blocks, allowed)
-    }
-
-    /// The windows most similar to a set of tokens among those that are allowed and have a token of it, in an order of the caller
-    /// where they are equally similar: the `k` best of each thread's share of a large index, which the caller merges.
-    pub fn search_in(
-        &self,
-        query: TokenSet<'_>,
-        k: usize,
-        windows: &(impl Windows + Sync),
-        scratch: &mut Scratch,
-    ) -> Vec<Hit> {
-        let search = |blocks: &[Block], scratch: &mut Scratch| {
-            scratch.terms.clear();
-            let mut request = Request::new(&self.terms, query, k.min(self.windows), scratch);
-            for block in blocks.iter().rev() {
-                request.search(block, self.level, scratch, windows);
-            }
-            request.into_hits()
-        };
-        let threads = rayon::current_num_threads();
-        if self.blocks.len() < PARTED || threads == 1 {
-            return search(&self.blocks, scratch);
-        }
-        // This thread takes a share, so that it waits for the others alone.
-        let (own, others) = self.blocks.split_at(self.blocks.len().div_ceil(threads));
-        let found = Mutex::new(Vec::new());
-        let keep = |hits| found.lock().unwrap_or_else(PoisonError::into_inner).extend(hits);
-        rayon::in_place_scope(|scope| {
-            for blocks in others.chunks(own.len()) {
-                scope.spawn(|_| keep(search(blocks, &mut Scratch::default())));
-            }
-            keep(search(own, scratch));
-        });
-        found.into_inner().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// [`search`](Self::search) for many queries, where `allowed` is also told which of them asks: each query's hits,
@@ -198,13 +164,14 @@ impl Index {
         let mut requests: Vec<(usize, Request)> = range
             .map(|i| (i, Request::new(&self.terms, queries.get(i), k, &mut scratch)))
             .collect();
+        let requests_are_few = requests.len() < MANY;
         for block in self.blocks.iter().rev() {
-            if requests.len() >= MANY {
+            if !requests_are_few {
                 block.warm();
             }
             for (i, request) in &mut requests {
                 let windows = Later(|window| allowed(*i, window));
-                request.search(block, self.level, &mut scratch, &windows);
+                request.search(block, requests_are_few, self.level, &mut scratch, &windows);
             }
             work.done(1);
         }

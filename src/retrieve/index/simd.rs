@@ -3,7 +3,7 @@
 //! Why it is sound: the kernels are safe functions, checked as any other, but for one promise that the compiler cannot
 //! check for itself: that the processor has the instructions they were compiled for. [`Level`]'s field is private and
 //! values of it come from [`Level::best`] and [`Level::available`] alone, which ask the processor; a call below goes
-//! to the kernels of its level's instructions, no others. `.ci/sanitize` runs the tests of every level that the machine has
+//! to the kernels of its level's instructions, no others. [`prefetch`] changes nothing but the processor's caches. `.ci/sanitize` runs the tests of every level that the machine has
 //! under AddressSanitizer.
 #![allow(unsafe_code)]
 
@@ -34,6 +34,19 @@ impl std::fmt::Display for Level {
             Instructions::Avx512 => "AVX-512",
         })
     }
+}
+
+/// Asks for a value to be brought into the cache, while the program goes on.
+#[inline]
+pub(super) fn prefetch<T>(value: &T) {
+    // SAFETY: the instruction reads nothing that the program sees, and every processor of this architecture has it.
+    #[cfg(target_arch = "x86_64")]
+    unsafe {
+        use std::arch::x86_64::{_MM_HINT_T0, _mm_prefetch};
+        _mm_prefetch::<_MM_HINT_T0>(std::ptr::from_ref(value).cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = value;
 }
 
 impl Level {

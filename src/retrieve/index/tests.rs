@@ -2,7 +2,9 @@
 
 use proptest::prelude::*;
 
-use super::{Index, Level, Scratch, Windows};
+use std::sync::Arc;
+
+use super::{Index, Level, Scratch, Search, Windows, search};
 use crate::retrieve::vector::{TokenSet, TokenSets};
 
 /// A window and its score as the reference computes it.
@@ -27,12 +29,40 @@ fn token_sets(sets: &[Vec<u32>]) -> TokenSets {
     all
 }
 
-/// The earlier window goes first.
-struct Earlier<F>(F);
+/// A query for which the earlier window goes first.
+struct Earlier {
+    index: Arc<Index>,
+    queries: Arc<TokenSets>,
+    query: usize,
+    k: usize,
+    hidden: u32,
+}
 
-impl<F: Fn(u32) -> bool> Windows for Earlier<F> {
+impl Search for Earlier {
+    fn index(&self) -> &Index {
+        &self.index
+    }
+
+    fn query(&self) -> TokenSet<'_> {
+        self.queries.get(self.query)
+    }
+
+    fn k(&self) -> usize {
+        self.k
+    }
+
+    fn near(&self) -> u32 {
+        97 * self.query as u32
+    }
+}
+
+fn is_allowed(query: usize, window: u32, hidden: u32) -> bool {
+    !(window + query as u32).is_multiple_of(hidden)
+}
+
+impl Windows for Earlier {
     fn allows(&self, window: u32) -> bool {
-        (self.0)(window)
+        is_allowed(self.query, window, self.hidden)
     }
 
     fn key(&self, window: u32) -> u64 {
@@ -46,17 +76,16 @@ impl<F: Fn(u32) -> bool> Windows for Earlier<F> {
 
 /// Some queries over some sets: one by one and all at once, with every level, equal what the twin finds.
 fn check(sets: &[Vec<u32>], queries: &[Vec<u32>], k: usize, hidden: u32, block: usize) {
-    let query_sets = token_sets(queries);
-    let allowed = |query: usize, window: u32| !(window + query as u32).is_multiple_of(hidden);
+    let query_sets = Arc::new(token_sets(queries));
+    let allowed = |query: usize, window: u32| is_allowed(query, window, hidden);
     let wanted: Vec<Vec<Scored>> = queries
         .iter()
         .enumerate()
         .map(|(i, query)| slow(sets, query, k, |window| allowed(i, window)))
         .collect();
-    let mut index = Index::in_blocks(&token_sets(sets), block);
     let mut scratch = Scratch::default();
     for level in Level::available() {
-        index = index.with_level(level);
+        let index = Arc::new(Index::in_blocks(&token_sets(sets), block).with_level(level));
         let scored = |hits: Vec<super::Hit>| -> Vec<Scored> {
             hits.iter().map(|hit| (hit.window, hit.score())).collect()
         };
@@ -68,9 +97,9 @@ fn check(sets: &[Vec<u32>], queries: &[Vec<u32>], k: usize, hidden: u32, block: 
                 index.search(query_sets.get(i), k, |window| allowed(i, window), &mut scratch);
             assert_eq!(scored(hits), *wanted, "{level}");
             // In an order of the caller, which is the earlier first here.
-            let set = query_sets.get(i);
-            let mut hits =
-                index.search_in(set, k, &Earlier(|window| allowed(i, window)), &mut scratch);
+            let (index, queries_of) = (Arc::clone(&index), Arc::clone(&query_sets));
+            let asked = Earlier { index, queries: queries_of, query: i, k, hidden };
+            let mut hits = search(asked, &mut scratch);
             hits.sort_by(|a, b| b.score().total_cmp(&a.score()).then(a.window.cmp(&b.window)));
             hits.truncate(k);
             let windows = (0..sets.len() as u32).filter(|window| allowed(i, *window));

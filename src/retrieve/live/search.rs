@@ -1,11 +1,14 @@
 //! Search of all layers.
 
+use std::sync::Arc;
+
 use super::layer::only;
 use super::{LayerPlace, Snapshot, View};
 use crate::repository::fragment::{Place, RepoFragments};
-use crate::retrieve::index::{Hit as Overlap, Scratch, Windows};
+use crate::retrieve::index::{self, Hit as Overlap, Index, Scratch, Windows};
 use crate::retrieve::query::Query;
 use crate::retrieve::search::{Found, Score};
+use crate::retrieve::vector::{TokenSet, TokenSets};
 use crate::retrieve::visibility::{HoleGuard, Visibility, distance};
 use crate::text::tokenize::PieceCache;
 
@@ -42,8 +45,8 @@ struct Ranked {
 
 impl Snapshot {
     /// Searches with a query of a file that is there.
-    pub fn search(&self, query: &Query, scratch: &mut LiveScratch) -> LiveFound {
-        let hole = self.hole(query);
+    pub fn search(self: &Arc<Self>, query: &Query, scratch: &mut LiveScratch) -> LiveFound {
+        let seen = Arc::new(Seen { hole: self.hole(query), snapshot: Arc::clone(self) });
         let k = self.settings.top_k;
         let mut ranked = Vec::new();
         let mut size = 0;
@@ -51,12 +54,12 @@ impl Snapshot {
             let LiveScratch { index: scratch, pieces } = &mut *scratch;
             let vocabulary = &self.settings.vocabulary;
             let sets = view.layer.set_of_query(&query.text, vocabulary, pieces);
-            let set = only(&sets);
-            size = set.len() as u32;
-            let windows = InLayer { snapshot: self, at, view, hole: &hole };
-            let hits = view.layer.index.search_in(set, k, &windows, scratch);
+            size = only(&sets).len() as u32;
+            let near = view.layer.near(&query.path);
+            let windows = InLayer { seen: Arc::clone(&seen), at, sets, k, near };
+            let hits = index::search(windows, scratch);
             ranked.extend(hits.into_iter().map(|overlap| Ranked {
-                key: windows.key(overlap.window),
+                key: seen.key(at, overlap.window),
                 overlap,
                 layer: at,
             }));
@@ -70,7 +73,7 @@ impl Snapshot {
         ranked.truncate(k);
         let missing = k - ranked.len();
         if missing > 0 {
-            self.fill(&hole, missing, size, &mut ranked);
+            seen.fill(missing, size, &mut ranked);
         }
         let by_value = matches!(self.settings.visibility, Visibility::OtherFiles { .. });
         let hits = ranked.iter().map(|Ranked { overlap, layer, .. }| {
@@ -87,33 +90,11 @@ impl Snapshot {
         self.excerpt(query, &hits)
     }
 
-    /// Adds fragments without a common term: the first in order.
-    fn fill(&self, hole: &LiveHole<'_>, missing: usize, size: u32, ranked: &mut Vec<Ranked>) {
-        let mut kept: Vec<(u32, u32)> =
-            ranked.iter().map(|one| (one.layer, one.overlap.window)).collect();
-        kept.sort_unstable();
-        let mut others = Vec::new();
-        for (at, view) in (0..).zip(&self.views) {
-            let windows = InLayer { snapshot: self, at, view, hole };
-            for window in 0..view.layer.fragments.len() as u32 {
-                if kept.binary_search(&(at, window)).is_err() && windows.allows(window) {
-                    others.push((windows.key(window), at, window));
-                }
-            }
-        }
-        others.sort_unstable_by(|a, b| b.cmp(a));
-        for (key, layer, window) in others.into_iter().take(missing) {
-            let terms = self.views[layer as usize].layer.terms_of(window);
-            let overlap = Overlap { window, overlap: 0, union: size + terms };
-            ranked.push(Ranked { overlap, key, layer });
-        }
-    }
-
-    fn hole<'q>(&self, query: &'q Query) -> LiveHole<'q> {
+    fn hole(&self, query: &Query) -> LiveHole {
         let own = self.find(&query.path);
         let same = own.map(|(at, file)| self.views[at as usize].layer.same[file as usize]);
         LiveHole {
-            path: &query.path,
+            path: query.path.clone(),
             own,
             same,
             context_start: query.context_start,
@@ -181,8 +162,8 @@ impl View {
 }
 
 /// A query's hole among the layers.
-struct LiveHole<'q> {
-    path: &'q str,
+struct LiveHole {
+    path: String,
     /// Layer and number of its file.
     own: Option<(u32, u32)>,
     same: Option<u64>,
@@ -190,15 +171,13 @@ struct LiveHole<'q> {
     visibility: Visibility,
 }
 
-/// Windows of a layer, as a query sees them.
-struct InLayer<'a> {
-    snapshot: &'a Snapshot,
-    at: u32,
-    view: &'a View,
-    hole: &'a LiveHole<'a>,
+/// Fragments, as a query sees them.
+struct Seen {
+    snapshot: Arc<Snapshot>,
+    hole: LiveHole,
 }
 
-impl InLayer<'_> {
+impl Seen {
     fn is_own(&self, place: LayerPlace, guard: HoleGuard) -> bool {
         let LayerPlace { layer, place: Place { file, .. } } = place;
         match guard {
@@ -209,17 +188,17 @@ impl InLayer<'_> {
             }
         }
     }
-}
 
-impl Windows for InLayer<'_> {
-    fn allows(&self, window: u32) -> bool {
-        if self.view.shared.is_elsewhere.get(window as usize) == Some(&true) {
+    /// Whether a fragment of a layer may be found.
+    fn allows(&self, at: u32, fragment: u32) -> bool {
+        let shared = &self.snapshot.views[at as usize].shared;
+        if shared.is_elsewhere.get(fragment as usize) == Some(&true) {
             return false;
         }
         match self.hole.visibility {
             Visibility::Guarded(guard) => {
                 let mut is_allowed = false;
-                self.snapshot.each_place(self.at, window, |place| {
+                self.snapshot.each_place(at, fragment, |place| {
                     is_allowed =
                         place.place.end <= self.hole.context_start || !self.is_own(place, guard);
                     !is_allowed
@@ -228,23 +207,84 @@ impl Windows for InLayer<'_> {
             }
             // A fragment lies where it occurs first.
             Visibility::OtherFiles { .. } => {
-                let first = self.snapshot.first_place(self.at, window);
+                let first = self.snapshot.first_place(at, fragment);
                 first.is_some_and(|place| !self.is_own(place, HoleGuard::Strict))
             }
         }
     }
 
-    fn key(&self, window: u32) -> u64 {
-        let Some(first) = self.snapshot.first_place(self.at, window) else { return 0 };
+    /// Place of a fragment among those that are equally similar: the greater goes first.
+    fn key(&self, at: u32, fragment: u32) -> u64 {
+        let Some(first) = self.snapshot.first_place(at, fragment) else { return 0 };
         let (rank, number) = self.snapshot.order(first);
         match self.hole.visibility {
             Visibility::Guarded(_) => u64::from(rank) << 32 | u64::from(number),
             Visibility::OtherFiles { .. } => {
-                let far = distance(self.snapshot.path(first), self.hole.path).min(0xFFF) as u64;
+                let far = distance(self.snapshot.path(first), &self.hole.path).min(0xFFF) as u64;
                 let place = far << 52 | u64::from(rank) << 26 | u64::from(number);
                 u64::MAX - place
             }
         }
+    }
+
+    /// Adds fragments without a common term: the first in order.
+    fn fill(&self, missing: usize, size: u32, ranked: &mut Vec<Ranked>) {
+        let mut kept: Vec<(u32, u32)> =
+            ranked.iter().map(|one| (one.layer, one.overlap.window)).collect();
+        kept.sort_unstable();
+        let mut others = Vec::new();
+        let views = &self.snapshot.views;
+        for (at, view) in (0..).zip(views) {
+            for window in 0..view.layer.fragments.len() as u32 {
+                if kept.binary_search(&(at, window)).is_err() && self.allows(at, window) {
+                    others.push((self.key(at, window), at, window));
+                }
+            }
+        }
+        others.sort_unstable_by(|a, b| b.cmp(a));
+        for (key, layer, window) in others.into_iter().take(missing) {
+            let terms = views[layer as usize].layer.terms_of(window);
+            let overlap = Overlap { window, overlap: 0, union: size + terms };
+            ranked.push(Ranked { overlap, key, layer });
+        }
+    }
+}
+
+/// Fragments of a layer, as a query sees them.
+struct InLayer {
+    seen: Arc<Seen>,
+    at: u32,
+    /// The query's terms, numbered as the layer's.
+    sets: TokenSets,
+    k: usize,
+    near: u32,
+}
+
+impl index::Search for InLayer {
+    fn index(&self) -> &Index {
+        &self.seen.snapshot.views[self.at as usize].layer.index
+    }
+
+    fn query(&self) -> TokenSet<'_> {
+        only(&self.sets)
+    }
+
+    fn k(&self) -> usize {
+        self.k
+    }
+
+    fn near(&self) -> u32 {
+        self.near
+    }
+}
+
+impl Windows for InLayer {
+    fn allows(&self, window: u32) -> bool {
+        self.seen.allows(self.at, window)
+    }
+
+    fn key(&self, window: u32) -> u64 {
+        self.seen.key(self.at, window)
     }
 
     fn bound(&self, _: u32) -> u64 {

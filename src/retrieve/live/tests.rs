@@ -1,6 +1,7 @@
 //! Edits, one after the other, against an index of all files made anew after each.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use proptest::prelude::*;
 
@@ -181,7 +182,7 @@ proptest! {
                 row: 0, sample: 0, task_id: String::new(), path: PATHS[of_file].into(), line_no: 0,
                 context_start, start: 0, end: 0, hole: 0, text: text.to_owned(),
             };
-            let live = snapshot.search(&query, &mut LiveScratch::default());
+            let live = Arc::new(snapshot).search(&query, &mut LiveScratch::default());
             let found = shown(&live.excerpt, &query, &settings, &live.found);
             prop_assert_eq!(found, anew(&now, &query, &settings, cut));
         }
