@@ -64,6 +64,9 @@ measure() {
 
 if [ -z "${MODEL:-}" ]; then
   measure "--keystrokes 24" "$@" >/dev/null        # fills the cache
+  echo "== five lines of a file, one after the other"
+  measure "--limit 24 --lines 5 --keystrokes 24" "$@"
+  echo "== each line in another file"
   measure "--keystrokes 24" "$@"
 else
   for way in "never" "always" "always --stability 0.1" "trial-retrieval@0.35" "trial-retrieval@0.35 --stability 0.1"; do
