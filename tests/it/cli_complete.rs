@@ -396,6 +396,35 @@ fn nobody_there_is_told_at_once() {
         .silent_on("kept in");
 }
 
+#[test]
+fn a_template_that_changes_prompts_is_told() {
+    let place = Place::new();
+    let run = |owner: &str, template: &'static str| {
+        let models = ok(&json!({"data": [{"id": "tiny:latest", "owned_by": owner}]}));
+        let (url, seen) = server_listing(models, move |request| match &*request.path {
+            "/api/show" => ok(&json!({"template": template})),
+            _ => completion("\nx"),
+        });
+        let cache = format!("cache-{}", seen.lock().unwrap().len() + template.len());
+        let run =
+            ["run", "--mode", "none", "--endpoint", &url, "--model", "tiny", "--max-tokens", "8"];
+        let ran = place.stage(&[&run[..], &["--cache-dir", &cache]].concat());
+        let asked = seen.lock().unwrap().iter().any(|request| request.path == "/api/show");
+        (ran, asked)
+    };
+    let chat = "<|im_start|>user\n{{ .Prompt }}<|im_end|>\n";
+    let (ran, asked) = run("library", chat);
+    ran.done().says(&["Ollama puts prompts for 'tiny' into the template '<|im_start|>user…'"]);
+    assert!(asked);
+    let (ran, asked) = run("library", "{{ .Prompt }}");
+    ran.done().silent_on("template");
+    assert!(asked);
+    // Another server is not asked.
+    let (ran, asked) = run("vllm", "{{ if .Suffix }}{{ .Prompt }}");
+    ran.done().silent_on("template");
+    assert!(!asked);
+}
+
 /// A run cuts, searches and prompts for minutes before it asks.
 #[test]
 fn a_run_looks_for_its_server_first() {

@@ -7,6 +7,7 @@
 //! - [`Confidence`], [`entropy`]: the model's confidence in its completions.
 //! - [`Prober`]: the probability of one given next token.
 //! - [`Journal`]: log of answers, from which an interrupted run resumes.
+//! - [`changing_template`]: the template of an Ollama model, where it changes prompts.
 //! - [`run`]: requests on several connections at a time; a failed one does not affect the others.
 
 mod answer;
@@ -16,6 +17,7 @@ mod journal;
 mod next;
 mod request;
 mod run;
+mod template;
 #[cfg(feature = "http")]
 #[cfg(test)]
 mod tests;
@@ -28,4 +30,5 @@ pub use journal::{Entry, Journal};
 pub use next::{NextToken, Prober};
 pub use request::{Api, CompletionRequest};
 pub use run::{Failures, Sending, run, unanswered};
+pub use template::changing_template;
 pub use uncertainty::{Confidence, entropy};

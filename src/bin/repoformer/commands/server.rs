@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
-use repoformer::complete::server::{CompletionRequest, Sending};
+use repoformer::complete::server::{Api, CompletionRequest, Sending, changing_template};
 use repoformer::endpoint::{ConnectionSettings, DEFAULT_KEY_VARIABLE, Endpoint};
 use repoformer::error::Error;
 use repoformer::pipeline::{Asked, Completion, Server, file_name};
@@ -133,14 +133,20 @@ fn endpoint(settings: &Settings, model: &str, key_variable: Option<String>) -> R
 /// Checks that a server answers that is about to be asked, before the work that comes first, and warns where it lists other
 /// models alone. A server of which answers are kept was there, and may not be needed again.
 pub(super) fn greet(completion: &Completion) -> Result<()> {
-    let Some(Server { asked: Some(Asked { endpoint, .. }), journal, .. }) = &completion.server
+    let Some(Server { asked: Some(Asked { endpoint, .. }), journal, asking, .. }) =
+        &completion.server
     else {
         return Ok(());
     };
     if journal.metadata().is_ok_and(|file| file.len() > 0) {
         return Ok(());
     }
-    let (model, models) = (&completion.model, endpoint.greet()?);
+    check_model(endpoint, (&completion.model, asking.api), &endpoint.greet()?);
+    Ok(())
+}
+
+/// Warns where a server lists other models alone, or changes the prompts of this one.
+pub(super) fn check_model(endpoint: &Endpoint, (model, api): (&str, Api), models: &[String]) {
     let latest = format!("{model}:latest");
     if !models.is_empty() && !models.iter().any(|known| known == model || *known == latest) {
         warning(format!(
@@ -148,8 +154,20 @@ pub(super) fn greet(completion: &Completion) -> Result<()> {
             endpoint.url("/v1/models"),
             models[..models.len().min(5)].join(", ")
         ));
+        return;
     }
-    Ok(())
+    if api == Api::Completions
+        && !models.is_empty()
+        && let Some(template) = changing_template(endpoint, model)
+    {
+        let template = template.lines().next().unwrap_or_default();
+        let begin: String = template.chars().take(60).collect();
+        warning(format!(
+            "{}: Ollama puts prompts for '{model}' into the template '{begin}…', so that it does not see them as they are; make a model \
+             of it with the template {{{{ .Prompt }}}} and a num_ctx that holds the prompts (`ollama create`)",
+            endpoint.url("/api/show"),
+        ));
+    }
 }
 
 /// Sets that Ctrl-C says that what is finished is kept, from here on.

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use clap::Args;
 use notify::RecommendedWatcher;
+use repoformer::complete::server::Api;
 use repoformer::endpoint::{ConnectionSettings, Endpoint};
 use repoformer::pipeline::LiveRepository;
 use repoformer::repository::corpus::{Checkout, Walk, languages};
@@ -17,6 +18,7 @@ use super::service::{Model, Service};
 use super::session::Session;
 use super::watch::Watch;
 use crate::commands::experiments::single;
+use crate::commands::server::check_model;
 use crate::commands::session::{begin, repos_dir, repositories_in};
 use crate::output::{self, announce, fail, group, note};
 use crate::settings::{Given, SettingFlags, Settings};
@@ -170,13 +172,8 @@ fn model(settings: &Settings) -> Result<(Model, Endpoint)> {
 fn greet(endpoint: &Endpoint, model: &Model) {
     match endpoint.greet() {
         Ok(models) => {
-            if !model.name.is_empty() && !models.is_empty() && !models.contains(&model.name) {
-                output::warning(format!(
-                    "{}: lists no model '{}', but {}",
-                    endpoint.url("/v1/models"),
-                    model.name,
-                    models[..models.len().min(5)].join(", ")
-                ));
+            if !model.name.is_empty() {
+                check_model(endpoint, (&model.name, Api::Completions), &models);
             }
         }
         Err(error) => note(format!("{error}; completions fail until it answers")),
