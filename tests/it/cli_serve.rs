@@ -164,10 +164,11 @@ fn a_stable_prompt_begins_as_the_one_before_it() {
     let text = place.read(&format!("repos/parcelflow/{file}"));
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let (url, seen) = server(|_| ok(&text_answer("x")));
-    let common_parts = |stability: &str| -> Vec<bool> {
+    let common_parts = |stability: &str, style: &str, total: &str| -> Vec<bool> {
         let data =
             ["--repos-dir", "repos", "--repo", "parcelflow", "--no-watch", "--endpoint", &url];
-        let style = ["--prompt-style", "qwen2.5-coder", "--stability", stability];
+        let style =
+            ["--prompt-style", style, "--stability", stability, "--max-prompt-tokens", total];
         let serving = Serving::start(&place, &[&data[..], &style].concat());
         seen.lock().unwrap().clear();
         for end in 12..30.min(lines.len()) {
@@ -177,13 +178,22 @@ fn a_stable_prompt_begins_as_the_one_before_it() {
         }
         let seen = seen.lock().unwrap();
         let prompts: Vec<&str> = seen.iter().map(|request| request.prompt()).collect();
+        for (prompt, end) in prompts.iter().zip(12..) {
+            assert!(
+                prompt.contains(lines[end - 4..end].concat().trim_end()),
+                "the left context: {prompt}"
+            );
+        }
         // All that stands before the cursor of the earlier prompt.
-        let before = |prompt: &str| prompt.find("<|fim_suffix|>").unwrap();
+        let before = |prompt: &str| prompt.find("<|fim_suffix|>").unwrap_or(prompt.len());
         prompts.windows(2).map(|two| common(two[0], two[1]) >= before(two[0])).collect()
     };
-    let (stable, best) = (common_parts("0.3"), common_parts("0"));
+    let (stable, best) =
+        (common_parts("0.3", "qwen2.5-coder", "2048"), common_parts("0", "qwen2.5-coder", "2048"));
     assert!(stable.iter().all(|same| *same), "{stable:?}");
     assert!(best.iter().any(|same| !same), "fragments never change: {best:?}");
+    // The other parts may have as many tokens as there are, and seldom need them.
+    common_parts("0.3", "plain", "700");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! Files that change on disk.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashSet;
 
 use super::{LiveRepository, lock};
@@ -7,7 +9,6 @@ use crate::error::{Error, Result};
 use crate::repository::fragment::FragmentFile;
 use crate::repository::parallel;
 use crate::retrieve::live::LiveFile;
-use std::sync::Arc;
 
 /// Files that were read anew after a change.
 #[derive(Debug, Default)]

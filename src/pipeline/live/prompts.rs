@@ -101,11 +101,13 @@ impl LiveRepository {
         sets.iter().skip(1).map(of).collect()
     }
 
-    /// Tokens that a prompt has for the left context.
+    /// Tokens that a prompt mostly has for the left context: half of all at least, since the other parts seldom need all that they
+    /// may have. Where they do, the prompt shows less of it.
     pub fn left_room(&self) -> usize {
         let Budget { total, left, right, cross_file } = self.experiment.prompts.budget;
+        let right = right.filter(|_| self.experiment.takes_right_contexts());
         let others = right.unwrap_or(0) + cross_file.unwrap_or(0);
-        left.unwrap_or_else(|| total.saturating_sub(others))
+        left.unwrap_or(total).min(total - others.min(total / 2))
     }
 
     /// The first line from which the text up to a cursor has so many tokens, at most.
