@@ -13,8 +13,6 @@ pub use retrieval::LiveRetrieval;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use retrieval::{Edited, LastFound};
-
 use crate::error::{Error, Result};
 use crate::pipeline::experiment::{Experiment, PromptLayout};
 use crate::pipeline::fragments::OpenFragments;
@@ -25,7 +23,8 @@ use crate::prompt::Scratch as PromptScratch;
 use crate::repository::corpus::{self, Listing};
 use crate::repository::fragment::FragmentFile;
 use crate::repository::parallel;
-use crate::retrieve::live::{Layer, LiveScratch, Snapshot};
+use crate::retrieve::Query;
+use crate::retrieve::live::{Layer, LiveFound, LiveScratch, Snapshot};
 use crate::task::Task;
 use crate::text::lines::{line_ends, line_start};
 
@@ -41,6 +40,24 @@ pub struct LiveRepository {
     found: Mutex<Option<LastFound>>,
     /// Held while a change is made.
     changing: Mutex<()>,
+}
+
+/// The last unsaved text that was searched with.
+#[derive(Debug)]
+struct Edited {
+    path: String,
+    digest: [u8; 32],
+    /// The snapshot that it was laid over.
+    settled: Arc<Snapshot>,
+    snapshot: Arc<Snapshot>,
+}
+
+/// Result of the last search: while a line is typed, its query stays the same.
+#[derive(Debug)]
+struct LastFound {
+    snapshot: Arc<Snapshot>,
+    query: Query,
+    found: Arc<LiveFound>,
 }
 
 /// Buffers of one thread, used again from request to request.

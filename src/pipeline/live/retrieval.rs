@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Cursor, CursorScratch, LiveRepository, lock};
+use super::{Cursor, CursorScratch, Edited, LastFound, LiveRepository, lock};
 use crate::error::{Error, Result};
 use crate::pipeline::experiment::Experiment;
 use crate::repository::corpus::{self, SourceFile};
@@ -15,24 +15,6 @@ use crate::retrieve::visibility::{HoleGuard, Visibility};
 use crate::retrieve::{Mode, Queries, Query, QuerySettings};
 use crate::task::{Task, TaskSet};
 use crate::text::lines::line_start;
-
-/// The last unsaved text that was searched with.
-#[derive(Debug)]
-pub(super) struct Edited {
-    path: String,
-    digest: [u8; 32],
-    /// The snapshot that it was laid over.
-    settled: Arc<Snapshot>,
-    snapshot: Arc<Snapshot>,
-}
-
-/// Result of the last search: while a line is typed, its query stays the same.
-#[derive(Debug)]
-pub(super) struct LastFound {
-    snapshot: Arc<Snapshot>,
-    query: Query,
-    found: Arc<LiveFound>,
-}
 
 /// Fragments that were found for a cursor.
 #[derive(Debug)]

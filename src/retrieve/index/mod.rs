@@ -31,7 +31,7 @@ use best::Later;
 pub use best::{Hit, Windows};
 pub use query::Scratch;
 pub use simd::Level;
-pub use together::{Search, search};
+pub use together::{Search, search_together};
 
 use crate::repository::parallel;
 use crate::retrieve::vector::{TokenSet, TokenSets};

@@ -1,10 +1,10 @@
 //! The index against its plain twin, on every level of instructions that the machine has.
 
-use proptest::prelude::*;
-
 use std::sync::Arc;
 
-use super::{Index, Level, Scratch, Search, Windows, search};
+use proptest::prelude::*;
+
+use super::{Index, Level, Scratch, Search, Windows, search_together};
 use crate::retrieve::vector::{TokenSet, TokenSets};
 
 /// A window and its score as the reference computes it.
@@ -99,7 +99,7 @@ fn check(sets: &[Vec<u32>], queries: &[Vec<u32>], k: usize, hidden: u32, block: 
             // In an order of the caller, which is the earlier first here.
             let (index, queries_of) = (Arc::clone(&index), Arc::clone(&query_sets));
             let asked = Earlier { index, queries: queries_of, query: i, k, hidden };
-            let mut hits = search(asked, &mut scratch);
+            let mut hits = search_together(asked, &mut scratch);
             hits.sort_by(|a, b| b.score().total_cmp(&a.score()).then(a.window.cmp(&b.window)));
             hits.truncate(k);
             let windows = (0..sets.len() as u32).filter(|window| allowed(i, *window));

@@ -29,7 +29,7 @@ pub trait Search: Windows + Send + Sync + 'static {
 
 /// The windows most similar to a query among those that are allowed and have a token of it, in the order of their keys where they
 /// are equally similar: the `k` best at least, in no order, of which the caller takes these.
-pub fn search(wanted: impl Search, scratch: &mut Scratch) -> Vec<Hit> {
+pub fn search_together(wanted: impl Search, scratch: &mut Scratch) -> Vec<Hit> {
     let index = wanted.index();
     let mut order: Vec<u32> = (0..index.blocks.len() as u32).collect();
     let near = wanted.near();

@@ -57,7 +57,7 @@ impl Snapshot {
             size = only(&sets).len() as u32;
             let near = view.layer.near(&query.path);
             let windows = InLayer { seen: Arc::clone(&seen), at, sets, k, near };
-            let hits = index::search(windows, scratch);
+            let hits = index::search_together(windows, scratch);
             ranked.extend(hits.into_iter().map(|overlap| Ranked {
                 key: seen.key(at, overlap.window),
                 overlap,

@@ -250,7 +250,7 @@ struct Log {
 
 impl Log {
     fn open(path: &Path) -> Result<Self> {
-        let mut options = std::fs::OpenOptions::new();
+        let mut options = std::fs::File::options();
         options.read(true).append(true).create(true);
         // It holds the user's code.
         #[cfg(unix)]
