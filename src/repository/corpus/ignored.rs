@@ -148,7 +148,7 @@ mod tests {
         (".gitignore", "/r/local.py\n# comment\n/a.py\n"),
         (
             "r/.gitignore",
-            "\u{feff}build/\n*_pb2.py\n!kept_pb2.py\n/only_here.py\ndocs/**/made.py\nodd\\ name.py\nlinked\n",
+            "\u{feff}build/\n*_pb2.py\n!kept_pb2.py\n/only_here.py\npages/**/made.py\nodd\\ name.py\nlinked\n",
         ),
         ("r/a.py", ""),
         ("r/local.py", ""),
@@ -165,7 +165,7 @@ mod tests {
         ("r/e/own.py", ""),
         ("r/only_here.py", ""),
         ("r/d/only_here.py", ""),
-        ("r/docs/v/w/made.py", ""),
+        ("r/pages/v/w/made.py", ""),
         ("r/odd name.py", ""),
         ("r/excluded.py", ""),
         ("r/f/excluded.py", ""),
@@ -183,7 +183,7 @@ mod tests {
             let is_read = listing.read(file).unwrap().is_some();
             assert_eq!(is_read, paths.iter().any(|path| path == file), "{file}");
         }
-        for folder in ["d", "build", "docs/v"] {
+        for folder in ["d", "build", "pages/v"] {
             let within = format!("r/{folder}/");
             let below = listing.below(folder).unwrap().into_iter().map(|file| file.path);
             let wanted: Vec<&String> =
