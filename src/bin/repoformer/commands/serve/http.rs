@@ -198,9 +198,10 @@ struct Flow {
     first: Option<f64>,
     end: Option<End>,
     outcome: &'static str,
-    /// Both prompts and the text so far, where labels are logged.
-    asked: Option<Box<Asked>>,
+    /// Text so far.
     text: String,
+    /// Both prompts, where labels are logged.
+    asked: Option<Box<Asked>>,
     _room: Room,
 }
 
@@ -241,7 +242,7 @@ impl Flow {
                 Some(Piece::Model(_)) => {}
                 Some(Piece::Text(text)) => {
                     if let Some(text) = self.withheld.pass(&text) {
-                        self.learn(&text);
+                        self.text.push_str(&text);
                         self.first.get_or_insert_with(|| ms_since(self.begin));
                         return Ok(Some(text));
                     }
@@ -250,7 +251,7 @@ impl Flow {
                     self.outcome = "done";
                     self.end = Some(end);
                     let rest = self.withheld.rest();
-                    self.learn(&rest);
+                    self.text.push_str(&rest);
                     return Ok((!rest.is_empty()).then_some(rest));
                 }
                 Some(Piece::Failed(error)) => {
@@ -262,17 +263,10 @@ impl Flow {
         }
     }
 
-    fn learn(&mut self, text: &str) {
-        if self.asked.is_some() {
-            self.text.push_str(text);
-        }
-    }
-
     async fn whole(mut self) -> Response {
-        let mut text = String::new();
         loop {
             match self.next().await {
-                Ok(Some(more)) => text += &more,
+                Ok(Some(_)) => {}
                 Ok(None) => break,
                 Err(error) => return failed(&error),
             }
@@ -281,7 +275,7 @@ impl Flow {
             }
         }
         match &self.end {
-            Some(end) => of_json(&self.answer.whole(&self.wanted, &text, end)),
+            Some(end) => of_json(&self.answer.whole(&self.wanted, &self.text, end)),
             None => refusal(StatusCode::BAD_GATEWAY, "the completion was not written to its end"),
         }
     }

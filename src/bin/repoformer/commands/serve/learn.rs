@@ -4,6 +4,7 @@
 use std::collections::VecDeque;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -70,13 +71,13 @@ pub(super) struct Learner {
     state: Arc<State>,
 }
 
-/// What requests and the thread that writes labels share.
+/// State that requests share with the thread that writes labels.
 #[derive(Debug)]
 struct State {
     last_request: Mutex<Instant>,
     /// Connection of a completion that nobody waits for.
     asking: Mutex<Option<Endpoint>>,
-    waiting: std::sync::atomic::AtomicUsize,
+    waiting: AtomicUsize,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -115,8 +116,8 @@ impl Learner {
         }
         if let (Some(shown), Seen::Written { truth, accepted }) = (all.remove(at), seen) {
             let waiting = &self.state.waiting;
-            if waiting.fetch_add(1, std::sync::atomic::Ordering::Relaxed) >= WAITING {
-                waiting.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+            if waiting.fetch_add(1, Relaxed) >= WAITING {
+                waiting.fetch_sub(1, Relaxed);
                 warning(format!("{path}: no label of a line, since {WAITING} wait for the model"));
             } else if self.written.send(Written { shown, truth, accepted }).is_err() {
                 warning(format!("{path}: no label of a line, since the log was closed"));
@@ -124,10 +125,15 @@ impl Learner {
         }
     }
 
-    /// Keeps a completion that was shown, unless one was at the same line.
+    /// Whether a completion was shown in a file at the line that is written there.
+    pub(super) fn has(&self, path: &str) -> bool {
+        is_kept(&lock(&self.shown), path)
+    }
+
+    /// Keeps a completion that was shown, unless an earlier one at its line is kept.
     pub(super) fn keep(&self, asked: Asked, completion: String, model: String) {
         let mut all = lock(&self.shown);
-        if all.iter().any(|shown| shown.asked.task.path == asked.task.path) {
+        if is_kept(&all, &asked.task.path) {
             return;
         }
         if all.len() >= FILES {
@@ -137,7 +143,11 @@ impl Learner {
     }
 }
 
-/// What became of a completion.
+fn is_kept(all: &VecDeque<Shown>, path: &str) -> bool {
+    all.iter().any(|shown| shown.asked.task.path == path)
+}
+
+/// Fate of a completion.
 #[derive(Debug, PartialEq)]
 enum Seen {
     /// Its line is still being written.
@@ -169,6 +179,11 @@ fn of_text((left, right): (&str, &str), completion: &str, (text, offset): (&str,
         None => between,
     };
     let count = completion.trim_end().split_inclusive('\n').count().max(1);
+    // An accepted completion of several lines, whose last one has the cursor.
+    let lines = whole.split_inclusive('\n').count();
+    if inside.is_some() && lines < count && completion.starts_with(whole) {
+        return Seen::Typing;
+    }
     let end = whole.split_inclusive('\n').take(count).map(str::len).sum();
     let truth = &whole[..end];
     if truth.trim().is_empty() {
@@ -189,7 +204,7 @@ fn write_labels(state: &State, endpoint: &Endpoint, mut log: Log, jobs: &Receive
         if let Err(error) = done {
             warning(format!("{path}: no label of a line: {error:#}"));
         }
-        state.waiting.fetch_sub(1, std::sync::atomic::Ordering::Relaxed);
+        state.waiting.fetch_sub(1, Relaxed);
     }
 }
 
@@ -295,6 +310,9 @@ mod tests {
         assert_eq!(seen("f(1)", "f(", at + 2), Seen::Typing);
         assert_eq!(seen("f(1)", "f(1)\ny", at + 6), of("f(1)\n", true));
         assert_eq!(seen("f(1)", "g(2)\ny", at + 6), of("g(2)\n", false));
+        assert_eq!(seen("f(1)\nh()", "f(1)\nh()", at + 8), Seen::Typing);
+        assert_eq!(seen("f(1)\nh()", "f(1)\nh()\n", at + 9), of("f(1)\nh()\n", true));
+        assert_eq!(seen("f(1)\nh()", "g(2)\ny", at + 6), of("g(2)\n", false));
         // The cursor is elsewhere.
         assert_eq!(seen("f(1)", "g(2)", 0), of("g(2)", false));
         assert_eq!(seen("f(1)\nh()", "f(1)\nh()\nmore\n", 0), of("f(1)\nh()\n", true));

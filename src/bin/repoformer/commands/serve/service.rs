@@ -19,6 +19,7 @@ use super::metrics::{IndexSize, Metrics};
 use super::request::{LLAMA_CPP, Protocol, Wanted};
 use super::session::Session;
 use super::upstream::{self, Completing, End, ms_since};
+use crate::output::detail;
 
 /// Decisions that are kept for the page.
 const KEPT: usize = 100;
@@ -189,12 +190,13 @@ impl Service {
             },
         });
         let withheld = self.withheld(wanted, &prompt);
-        let asked = match self.learner.is_some() && *is_known {
-            true => {
-                Some(Box::new(self.asked(wanted, (&cursor, task), &prompt, decision, scratch)?))
-            }
-            false => None,
-        };
+        // While a line is typed, its first completion counts.
+        let is_learned = |learner: &Learner| *is_known && !learner.has(path);
+        let asked = self.learner.as_ref().filter(|learner| is_learned(learner)).and_then(|_| {
+            let asked = self.asked(wanted, (&cursor, task), &prompt, decision, scratch);
+            asked.map_err(|error| detail(format!("{path}: no label of a line: {error}"))).ok()
+        });
+        let asked = asked.map(Box::new);
         Ok(Prepared { number, withheld, prompt, decision, record, ms, asked })
     }
 
