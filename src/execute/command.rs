@@ -48,8 +48,11 @@ impl Template {
     /// ```
     ///
     /// # Errors
-    /// A name in braces is unknown.
+    /// A name in braces is unknown, or there is no command: the shell would take it for one that succeeds.
     pub fn parse(name: &'static str, text: &str) -> Result<Self> {
+        if text.trim().is_empty() {
+            return Err(Error::parameter(name, "is empty; name a command, or leave it out"));
+        }
         let mut parts = Vec::new();
         let mut plain = String::new();
         let mut rest = text;
@@ -177,6 +180,10 @@ mod tests {
         );
         assert_eq!(fill("{tests}|{repository}|{task_id}|{path}"), r"'it'\''s' ''|r|'a b'|x/y.py");
         assert_eq!(fill("${path} {{path}} }"), "${path} {path} }");
+        for empty in ["", " \n"] {
+            let error = Template::parse("test-cmd", empty).unwrap_err().to_string();
+            assert_eq!(error, "test-cmd: is empty; name a command, or leave it out");
+        }
         let error = Template::parse("setup-cmd", "x {Tests}").unwrap_err().to_string();
         assert!(
             error.contains("setup-cmd: unknown placeholder {Tests}") && error.contains("{task_id}"),
