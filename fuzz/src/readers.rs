@@ -418,7 +418,7 @@ fn answers(bytes: &[u8]) {
         file("batch-journal.jsonl", b"");
         let _ = read_batch(&[file("batch.jsonl", bytes)], prompts, completion);
         let _ = std::fs::write(&server.journal, bytes);
-        let _ = write_batch(prompts, completion);
+        let _ = write_batch(prompts, completion, &mut |_| Ok(()));
     }
     let head = |kind: &str| {
         let length = bytes.len();

@@ -2,24 +2,23 @@
 
 use std::path::{Path, PathBuf};
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
-use super::super::completion::{Completion, Server};
+use super::super::completion::{Completion, EmitLine, Server};
 use super::record::{PromptText, Record};
 use crate::complete::batch::{SEPARATOR, answer, custom_id};
-use crate::complete::server::{Entry, Journal, samples, unanswered};
+use crate::complete::server::{CompletionRequest, Entry, Journal, samples};
 use crate::error::{Error, Result};
+use crate::retrieve::Mode;
 use crate::store::jsonl;
 
 /// Digits of a request's key in its `custom_id`, by which its answer is known: it is that of this prompt and these settings.
 const DIGITS: usize = 16;
 
-/// A file for a batch endpoint.
+/// Requests that were written for a batch endpoint.
 #[derive(Debug, Default)]
 pub struct BatchWritten {
-    /// A request a line.
-    pub text: Vec<u8>,
     /// How many there are.
     pub requests: usize,
     /// How many prompts need none: they are answered, or the same as another.
@@ -39,31 +38,54 @@ pub struct BatchRead {
     pub problems: Vec<Error>,
 }
 
-/// The requests of those prompts that have no answer yet, in the form of OpenAI's and vLLM's batch files.
+/// Writes the requests of those prompts that have no answer yet, in the form of OpenAI's and vLLM's batch files, one a line.
 ///
 /// # Errors
-/// The journal cannot be read.
-pub fn write_batch(prompts: &[PromptText], completion: &Completion) -> Result<BatchWritten> {
+/// The prompts or the journal cannot be read, or an error of `emit`.
+pub fn write_batch(
+    prompts: &[PromptText],
+    completion: &Completion,
+    emit: &mut EmitLine<'_>,
+) -> Result<BatchWritten> {
     let server = server(completion)?;
     let mut written = BatchWritten::default();
-    let requests = requests(server, prompts, completion, &mut written.problems)?;
     let journal = Journal::open(&server.journal)?;
-    // An answer that a server streamed, and that ends after the target's lines, is one as well.
-    let keys: Vec<String> =
-        requests.iter().map(|request| server.key(&request.record, Some(&journal))).collect();
-    let open = unanswered(&keys, Some(&journal), true);
-    written.requests = open.len();
-    written.others = requests.len() - open.len();
-    for place in open {
-        let Request { id, record, .. } = &requests[place];
-        let asking = &record.asking;
-        let body = asking.body(record.prompt(), 0, asking.samples);
-        let line =
-            json!({"custom_id": id, "method": "POST", "url": asking.api.path(), "body": body});
-        written.text.extend_from_slice(line.to_string().as_bytes());
-        written.text.push(b'\n');
+    let mut keys = FxHashSet::default();
+    for prompts in prompts {
+        let mode = prompts.mode();
+        server.for_each_record(prompts, completion, &mut |record| {
+            let record = match record {
+                Ok(record) => record,
+                Err(problem) => {
+                    written.problems.push(problem);
+                    return Ok(());
+                }
+            };
+            // An answer that a server streamed, and that ends after the target's lines, is one as well.
+            let key = server.key(&record, Some(&journal));
+            if !journal.is_open(&key, true) || !keys.insert(key) {
+                written.others += 1;
+                return Ok(());
+            }
+            written.requests += 1;
+            emit(&request(&record, mode))
+        })?;
     }
     Ok(written)
+}
+
+/// The request for a record, a line.
+fn request(record: &Record, mode: Option<Mode>) -> Vec<u8> {
+    let number = |name: &str| record.number(name).map(|number| number as usize);
+    let name = custom_id(number("row").unwrap_or(record.line - 1), number("sample").unwrap_or(0));
+    let mode = mode.map_or(String::new(), |mode| format!("{mode}-"));
+    let id = format!("{name}{SEPARATOR}{mode}{}", digits(&record.whole_key()));
+    let asking = &record.asking;
+    let body = asking.body(record.prompt(), 0, asking.samples);
+    let line = json!({"custom_id": id, "method": "POST", "url": asking.api.path(), "body": body});
+    let mut line = line.to_string().into_bytes();
+    line.push(b'\n');
+    line
 }
 
 /// Takes the answers of a batch endpoint, and what it says of requests that failed, into the journal.
@@ -77,14 +99,21 @@ pub fn read_batch(
 ) -> Result<BatchRead> {
     let server = server(completion)?;
     let mut read = BatchRead::default();
-    let requests = requests(server, prompts, completion, &mut Vec::new())?;
-    let by_digits: FxHashMap<&str, &Request> =
-        requests.iter().map(|request| (digits(&request.key), request)).collect();
+    let mut keys = FxHashMap::default();
+    for prompts in prompts {
+        server.for_each_record(prompts, completion, &mut |record| {
+            // Why others cannot be asked for is told when predictions are made.
+            if let Ok(key) = record.map(|record| record.whole_key()) {
+                keys.insert(digits(&key).to_owned(), key);
+            }
+            Ok(())
+        })?;
+    }
     let mut journal = Journal::open(&server.journal)?;
     for file in files {
         let text = jsonl::read(file)?;
         for (at, bytes) in jsonl::records(&text) {
-            match entry(file, at.line, bytes, &by_digits) {
+            match entry(file, at.line, bytes, &keys, &server.asking) {
                 Ok(entry) => {
                     let known = journal.get(&entry.key)?;
                     // A failure does not undo an answer.
@@ -110,34 +139,6 @@ fn server(completion: &Completion) -> Result<&Server> {
     })
 }
 
-struct Request {
-    key: String,
-    id: String,
-    record: Record,
-}
-
-fn requests(
-    server: &Server,
-    prompts: &[PromptText],
-    completion: &Completion,
-    problems: &mut Vec<Error>,
-) -> Result<Vec<Request>> {
-    let mut requests = Vec::new();
-    for prompts in prompts {
-        let mode = prompts.mode();
-        for record in server.records(prompts, completion, problems)? {
-            let key = record.whole_key();
-            let number = |name: &str| record.number(name).map(|number| number as usize);
-            let row = number("row").unwrap_or(record.line - 1);
-            let name = custom_id(row, number("sample").unwrap_or(0));
-            let mode = mode.map_or(String::new(), |mode| format!("{mode}-"));
-            let id = format!("{name}{SEPARATOR}{mode}{}", digits(&key));
-            requests.push(Request { key, id, record });
-        }
-    }
-    Ok(requests)
-}
-
 fn digits(key: &str) -> &str {
     &key[..DIGITS]
 }
@@ -147,18 +148,17 @@ fn entry(
     path: &Path,
     line: usize,
     bytes: &[u8],
-    requests: &FxHashMap<&str, &Request>,
+    keys: &FxHashMap<String, String>,
+    asking: &CompletionRequest,
 ) -> Result<Entry> {
     let object = jsonl::parse(path, line, bytes)?;
     let (id, answer) = answer(path, line, &object)?;
-    let key = id.rsplit('-').next().unwrap_or_default();
-    let Some(request) = requests.get(key) else {
+    let Some(key) = keys.get(id.rsplit('-').next().unwrap_or_default()) else {
         let reason = format!(
             "the answer to {id:?} belongs to none of these prompts, or was asked for with another model or other settings"
         );
         return Err(Error::record(path, line, reason));
     };
-    let asking = &request.record.asking;
     let found = answer.and_then(|body| {
         let found = samples(&Value::Object(body.clone()), asking.api)?;
         match found.len() < asking.samples {
@@ -171,5 +171,5 @@ fn entry(
         Err(reason) => (Vec::new(), Some(reason)),
     };
     samples.truncate(asking.samples);
-    Ok(Entry { key: request.key.clone(), samples, error, seconds: None, at_once: None })
+    Ok(Entry { key: key.clone(), samples, error, seconds: None, at_once: None })
 }

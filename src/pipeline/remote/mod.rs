@@ -44,12 +44,62 @@ impl Known {
     }
 }
 
+/// Question about each record of some prompts.
+trait Question: Sync {
+    /// Work that the answers are for, in messages.
+    const VERB: &'static str;
+
+    /// Key of the request for a record.
+    fn key(&self, record: &Record, journal: &Journal) -> String;
+
+    /// Whether a [key](Self::key) is of this record, whatever has been answered.
+    fn is_key(&self, key: &str, record: &Record) -> bool;
+
+    /// Asks the server.
+    fn ask(&self, record: Record) -> Result<Answer>;
+
+    /// The record's times and its line with the answer.
+    fn answered(&self, record: Record, entry: &Entry, path: &Path) -> Result<(Latency, Vec<u8>)>;
+}
+
+/// Asks for completions.
+struct Completing<'a> {
+    server: &'a Server,
+    completer: Option<Completer<'a>>,
+}
+
+impl Question for Completing<'_> {
+    const VERB: &'static str = "complete";
+
+    fn key(&self, record: &Record, journal: &Journal) -> String {
+        self.server.key(record, Some(journal))
+    }
+
+    fn is_key(&self, key: &str, record: &Record) -> bool {
+        record.has_key(key)
+    }
+
+    fn ask(&self, record: Record) -> Result<Answer> {
+        let Some(completer) = &self.completer else {
+            return Ok(Answer::default());
+        };
+        let is_enough = record.is_enough();
+        let is_enough = is_enough.as_ref().map(|enough| enough as &dyn Fn(&str) -> bool);
+        completer.ask(&record.asking, record.prompt(), is_enough)
+    }
+
+    fn answered(&self, record: Record, entry: &Entry, _: &Path) -> Result<(Latency, Vec<u8>)> {
+        Ok((record.latency(entry), record.answered(entry)))
+    }
+}
+
 impl Server {
     /// How far these prompts are answered.
     fn known(&self, prompts: &PromptText, completion: &Completion) -> Result<Known> {
         let journal = self.journal.exists().then(|| Journal::read(&self.journal)).transpose()?;
         let journal = journal.as_ref();
-        let Askable { keys, .. } = self.askable(prompts, completion, journal, &mut Vec::new())?;
+        let key = |record: &Record| self.key(record, journal);
+        let Askable { keys, .. } = self.askable(prompts, completion, &key, &mut Vec::new())?;
         let is_answered = |key: &&String| journal.is_some_and(|journal| journal.has_answer(key));
         let requests = self
             .asked
@@ -132,46 +182,62 @@ impl Server {
         remove(&[path, &header])
     }
 
-    /// Completes every prompt. They are read three times: for what is to be asked, to ask it, and to write the answers beside them.
+    /// Completes every prompt.
     ///
     /// # Errors
-    /// The prompts cannot be read or are others in the end, the journal cannot be written, the server answers nothing, or an error
-    /// of `emit`.
+    /// As for [`Self::each_answered`].
     pub(super) fn complete(
         &self,
         prompts: &PromptText,
         completion: &Completion,
         emit: &mut EmitLine<'_>,
     ) -> Result<Predictions> {
+        let completer = self.asked.as_ref().map(|asked| Completer::new(&asked.endpoint));
+        self.each_answered(prompts, completion, &Completing { server: self, completer }, emit)
+    }
+
+    /// Asks a question about every prompt. They are read three times: for what is to be asked, to ask it, and to write the
+    /// answers beside them.
+    ///
+    /// # Errors
+    /// The prompts cannot be read or are others in the end, the journal cannot be written, the server answers nothing, or an error
+    /// of `emit`.
+    fn each_answered<Q: Question>(
+        &self,
+        prompts: &PromptText,
+        completion: &Completion,
+        question: &Q,
+        emit: &mut EmitLine<'_>,
+    ) -> Result<Predictions> {
         let path = prompts.path.as_path();
         let mut predictions = Predictions::default();
         let journal = Journal::open(&self.journal)?;
-        let askable =
-            self.askable(prompts, completion, Some(&journal), &mut predictions.problems)?;
-        let completer = self.asked.as_ref().map(|asked| Completer::new(&asked.endpoint));
-        let ask = |record: Record| match &completer {
-            Some(completer) => {
-                let is_enough = record.is_enough();
-                let is_enough = is_enough.as_ref().map(|enough| enough as &dyn Fn(&str) -> bool);
-                completer.ask(&record.asking, record.prompt(), is_enough)
-            }
-            None => Ok(Answer::default()),
-        };
+        let key = |record: &Record| question.key(record, &journal);
+        let askable = self.askable(prompts, completion, &key, &mut predictions.problems)?;
         let mut ahead = Ahead::new(self, prompts, completion, &askable);
-        let mut prepare = |place| ahead.record(place);
+        let mut prepare = |place: usize| {
+            let record = ahead.record(place)?;
+            let is_same = question.is_key(&askable.keys[place], &record);
+            is_same.then_some(record).ok_or_else(|| changed(path))
+        };
+        let ask = |record| question.ask(record);
         let (journal, failures) =
-            self.answered("complete", path, journal, &askable.keys, &mut prepare, &ask)?;
+            self.answered(Q::VERB, path, journal, &askable.keys, &mut prepare, &ask)?;
         let mut keys = askable.keys.iter();
         self.for_each_record(prompts, completion, &mut |record| {
             // Why others cannot be asked for is told already.
             let Ok(record) = record else { return Ok(()) };
-            let key = keys.next().filter(|key| record.has_key(key)).ok_or_else(|| changed(path))?;
-            let entry = self.entry(&journal, &failures, key)?;
-            match &entry.error {
-                Some(reason) => predictions.problems.push(record.failed(path, reason)),
-                None => {
-                    predictions.latencies.push(record.latency(&entry));
-                    emit(&record.answered(&entry))?;
+            let key = keys.next().filter(|key| question.is_key(key, &record));
+            let entry = self.entry(&journal, &failures, key.ok_or_else(|| changed(path))?)?;
+            let answered = match &entry.error {
+                Some(reason) => Err(record.failed(path, reason)),
+                None => question.answered(record, &entry, path),
+            };
+            match answered {
+                Err(problem) => predictions.problems.push(problem),
+                Ok((latency, line)) => {
+                    predictions.latencies.push(latency);
+                    emit(&line)?;
                     predictions.records += 1;
                 }
             }
@@ -219,7 +285,7 @@ impl Server {
         &self,
         prompts: &PromptText,
         completion: &Completion,
-        journal: Option<&Journal>,
+        key: &dyn Fn(&Record) -> String,
         problems: &mut Vec<Error>,
     ) -> Result<Askable> {
         let mut askable = Askable::default();
@@ -227,7 +293,7 @@ impl Server {
             match record {
                 Ok(record) => {
                     askable.lines.push(record.line);
-                    askable.keys.push(self.key(&record, journal));
+                    askable.keys.push(key(&record));
                 }
                 Err(problem) => problems.push(problem),
             }

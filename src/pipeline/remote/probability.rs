@@ -1,6 +1,6 @@
 //! Token probabilities: each prompt's record with the probability that one given token comes next.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::json;
 
@@ -9,9 +9,10 @@ use super::super::experiment::Experiment;
 use super::super::plan::{Foreseen, Verdict};
 use super::super::prompt::require_prompts;
 use super::super::stage::{StageReport, remove};
+use super::Question;
 use super::latency::{self, Latency};
 use super::record::{PromptText, Record};
-use crate::complete::server::{Answer, Journal, NextToken, Prober};
+use crate::complete::server::{Answer, Entry, Journal, NextToken, Prober};
 use crate::error::{Error, Result};
 use crate::retrieve::Mode;
 use crate::store::artifact::{Identity, LineTotals, header_path, read_jsonl_header};
@@ -74,7 +75,6 @@ pub fn probabilities(
     question: &TokenQuestion,
     emit: &mut EmitLine<'_>,
 ) -> Result<Predictions> {
-    let path = prompts.path.as_path();
     completion.check()?;
     let Some(server) = &completion.server else {
         return Err(Error::Parameter {
@@ -83,38 +83,53 @@ pub fn probabilities(
         });
     };
     let token = question.token(server, &completion.model)?;
-    let mut predictions = Predictions::default();
-    let records = server.records(prompts, completion, &mut predictions.problems)?;
-    let cut: Vec<String> = records.iter().map(|record| question.prompt(record.prompt())).collect();
-    let keys: Vec<String> =
-        cut.iter().map(|prompt| Prober::key(&completion.model, &token, prompt)).collect();
     let asked = server.asked.as_ref();
     let prober = asked.map(|asked| Prober::new(&asked.endpoint, &completion.model, &token));
-    let ask = |place: usize| match &prober {
-        Some(prober) => prober.ask(&cut[place]),
-        None => Ok(Answer::default()),
-    };
-    let journal = Journal::open(&server.journal)?;
-    let (journal, failures) =
-        server.answered("probabilities", path, journal, &keys, &mut Ok, &ask)?;
-    for (record, key) in records.into_iter().zip(&keys) {
-        let entry = server.entry(&journal, &failures, key)?;
-        let tokens = entry.samples.first().map_or(&[][..], |sample| &sample.tokens);
-        match (tokens, &entry.error) {
-            ([found, others @ ..], None) => {
-                let decision_ms = entry.seconds.map(|seconds| 1e3 * seconds);
-                predictions.latencies.push(Latency { decision_ms, ..record.latency(&entry) });
-                let is_likeliest = others.first().map(|likeliest| token.is(likeliest));
-                emit(&answered(record, &token, found.logprob, is_likeliest))?;
-                predictions.records += 1;
-            }
-            (_, reason) => {
-                let reason = reason.as_deref().unwrap_or("the answer holds no probability");
-                predictions.problems.push(record.failed(path, reason));
-            }
+    let model = completion.model.as_str();
+    server.each_answered(
+        prompts,
+        completion,
+        &Probing { question, token: &token, model, prober },
+        emit,
+    )
+}
+
+/// Asks for a token's probability.
+struct Probing<'a> {
+    question: &'a TokenQuestion,
+    token: &'a NextToken,
+    model: &'a str,
+    prober: Option<Prober<'a>>,
+}
+
+impl Question for Probing<'_> {
+    const VERB: &'static str = "probabilities";
+
+    fn key(&self, record: &Record, _: &Journal) -> String {
+        Prober::key(self.model, self.token, &self.question.prompt(record.prompt()))
+    }
+
+    fn is_key(&self, key: &str, record: &Record) -> bool {
+        Prober::key(self.model, self.token, &self.question.prompt(record.prompt())) == key
+    }
+
+    fn ask(&self, record: Record) -> Result<Answer> {
+        match &self.prober {
+            Some(prober) => prober.ask(&self.question.prompt(record.prompt())),
+            None => Ok(Answer::default()),
         }
     }
-    Ok(predictions)
+
+    fn answered(&self, record: Record, entry: &Entry, path: &Path) -> Result<(Latency, Vec<u8>)> {
+        let tokens = entry.samples.first().map_or(&[][..], |sample| &sample.tokens);
+        let [found, others @ ..] = tokens else {
+            return Err(record.failed(path, "the answer holds no probability"));
+        };
+        let decision_ms = entry.seconds.map(|seconds| 1e3 * seconds);
+        let latency = Latency { decision_ms, ..record.latency(entry) };
+        let is_likeliest = others.first().map(|likeliest| self.token.is(likeliest));
+        Ok((latency, answered(record, self.token, found.logprob, is_likeliest)))
+    }
 }
 
 /// Probabilities behind the cached prompts of a mode, kept as an artifact: where it is current, no server is asked. Returns its path.

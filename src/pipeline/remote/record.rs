@@ -105,7 +105,6 @@ pub(super) struct Ahead<'a> {
     completion: &'a Completion,
     /// Line of each record that can be asked for.
     lines: &'a [usize],
-    keys: &'a [String],
     input: Option<Box<dyn BufRead + Send + 'a>>,
     /// Number of the line that was read last, and the line.
     last: usize,
@@ -117,15 +116,23 @@ impl<'a> Ahead<'a> {
         server: &'a Server,
         prompts: &'a PromptText,
         completion: &'a Completion,
-        Askable { lines, keys }: &'a Askable,
+        askable: &'a Askable,
     ) -> Self {
-        Self { server, prompts, completion, lines, keys, input: None, last: 0, bytes: Vec::new() }
+        Self {
+            server,
+            prompts,
+            completion,
+            lines: &askable.lines,
+            input: None,
+            last: 0,
+            bytes: Vec::new(),
+        }
     }
 
     /// The record at an index of those that can be asked for; fastest in their order.
     ///
     /// # Errors
-    /// It cannot be read, or is another by now.
+    /// It cannot be read.
     pub(super) fn record(&mut self, place: usize) -> Result<Record> {
         let (path, line) = (self.prompts.path.as_path(), self.lines[place]);
         let mut input = match self.input.take().filter(|_| self.last < line) {
@@ -144,8 +151,7 @@ impl<'a> Ahead<'a> {
             }
         }
         self.input = Some(input);
-        let record = self.server.record(path, line, &self.bytes, self.completion)?;
-        record.has_key(&self.keys[place]).then_some(record).ok_or_else(|| changed(path))
+        self.server.record(path, line, &self.bytes, self.completion)
     }
 }
 
@@ -326,27 +332,6 @@ fn ended_key(whole: &str, lines: usize) -> String {
 }
 
 impl Server {
-    /// The records that can be asked for, all at once.
-    ///
-    /// # Errors
-    /// As for [`Self::for_each_record`].
-    pub(super) fn records(
-        &self,
-        prompts: &PromptText,
-        completion: &Completion,
-        problems: &mut Vec<Error>,
-    ) -> Result<Vec<Record>> {
-        let mut records = Vec::new();
-        self.for_each_record(prompts, completion, &mut |record| {
-            match record {
-                Ok(record) => records.push(record),
-                Err(problem) => problems.push(problem),
-            }
-            Ok(())
-        })?;
-        Ok(records)
-    }
-
     /// Calls `take` with each record in its order, or why it cannot be asked for.
     ///
     /// # Errors

@@ -18,7 +18,7 @@ use super::server::{self, resumable};
 use super::session::{WITHOUT_PREDICTION, label, modes, open};
 use super::stage_log::{DryRunFlags, StageLog};
 use super::stages::check_one_mode;
-use crate::output::{self, check_output, fail, group, write_data};
+use crate::output::{self, check_output, fail, group};
 use crate::records_output::RecordsOutput;
 use crate::settings::{SettingFlags, Settings};
 
@@ -241,15 +241,19 @@ fn probabilities(
 }
 
 fn write_batch(file: &Path, prompts: &[PromptText], completion: &Completion) -> Result<()> {
-    let batch = pipeline::write_batch(prompts, completion)?;
-    write_data(file, &batch.text)?;
+    let (mut output, mut bytes) = (RecordsOutput::new(file), 0);
+    let batch = pipeline::write_batch(prompts, completion, &mut |line| {
+        bytes += line.len();
+        output.bytes(line)
+    })?;
+    output.finish()?;
     output::problems(&batch.problems);
     let others = match batch.others {
         0 => String::new(),
         n => format!(" ({} prompts are answered, or repeat another)", group(n)),
     };
     output::note(format!("complete: {} requests{others}", group(batch.requests)));
-    if batch.requests > 50_000 || batch.text.len() > 200_000_000 {
+    if batch.requests > 50_000 || bytes > 200_000_000 {
         output::warning(
             "OpenAI takes at most 50,000 requests and 200 MB per file; split this one, and read the answers to its parts one by one",
         );
