@@ -38,7 +38,8 @@ pub struct BatchRead {
     pub problems: Vec<Error>,
 }
 
-/// Writes the requests of those prompts that have no answer yet, in the form of OpenAI's and vLLM's batch files, one a line.
+/// Writes the requests of those prompts that have no answer yet, in the form of OpenAI's batch files, one a line; vLLM's
+/// runner takes those of its chat API alone.
 ///
 /// # Errors
 /// The prompts or the journal cannot be read, or an error of `emit`.
