@@ -99,7 +99,7 @@ fn decide(bencher: Bencher<'_, '_>, kind: LearnedPolicy) {
     let counter = ItemsCount::new(HOLES.len());
     bencher.counter(counter).bench_local(|| {
         for hole in HOLES.iter() {
-            black_box(model.decide(black_box(hole.request())));
+            black_box(model.decide(black_box(hole.request()), Signals::default()));
         }
     });
 }

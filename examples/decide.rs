@@ -9,6 +9,7 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
+use repoformer::selective::label::Signals;
 use repoformer::selective::policy::features::Request;
 use repoformer::selective::policy::model::{LearnedPolicy, PolicyModel};
 use repoformer::text::language::Language;
@@ -28,7 +29,9 @@ fn main() -> Result<()> {
     let before = text.split_inclusive('\n').take(line).map(str::len).sum();
     let (left, right) = text.split_at(before);
     let language = Language::of_path(path).context("unknown language")?;
-    let probability = policy.decide(Request { left, right, path, language, fragments: &[] });
+    let probability = policy
+        .decide(Request { left, right, path, language, fragments: &[] }, Signals::default())
+        .context("the policy needs signals of a model")?;
 
     let choice = if probability >= 0.5 { "retrieve" } else { "complete without retrieval" };
     println!("{choice}: retrieval helps with probability {probability:.3}");

@@ -45,7 +45,7 @@ use repoformer::retrieve::{
 use repoformer::selective::label::verbalize::{Proportions, VerbalizeSettings, verbalize};
 use repoformer::selective::label::{
     self, CollectSettings, Drawing, Filter, InstanceKind, JudgeSettings, JudgedBy, RecordFormat,
-    Repositories, Shard, draw,
+    Repositories, Shard, Signals, draw,
 };
 use repoformer::selective::policy::features::Request;
 use repoformer::selective::policy::model::PolicyModel;
@@ -206,7 +206,8 @@ fn labels(bytes: &[u8]) {
     if let Ok(policy) = PolicyModel::read(&path) {
         let (left, right, path) = ("x = 1\ny = ", "\n", "a/x.py");
         let request = Request { left, right, path, language: Language::Python, fragments: &[] };
-        let _ = policy.decide(request);
+        let asked = Signals { cc_probability: Some(0.5), ..Signals::default() };
+        let _ = policy.decide(request, asked);
     }
     let _ = LatencyModel::read(&path, Some(&path), None);
     let _ = convert::labels(&path, &mut |_| Ok(()));

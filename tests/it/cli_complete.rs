@@ -1041,6 +1041,13 @@ fn a_model_decides_by_itself() {
     let again = place.stage(&run).done();
     let again = parse_jsonl(&again.stdout).pop().unwrap();
     assert_eq!(again, of_self, "{again} {of_self}");
+    crate::cli_policy::train_self_scored(&place, "joined.json");
+    let mut joined = run.to_vec();
+    joined[14] = "self-scored@0.5";
+    joined.extend(["--policy-model", "joined.json"]);
+    let joined = parse_jsonl(&place.stage(&joined).done().stdout).pop().unwrap();
+    assert_eq!(joined["with_retrieved"], of_self["with_retrieved"], "{joined}");
+    assert!(joined["latency_ms"].is_number(), "{joined}");
     let file = |kind: &str, mode: &str| place.named(&format!("cache/{kind}/tasks"), mode);
     let probabilities = file("probabilities", "none");
     let (base, rag) = (file("predictions", "none"), file("predictions", "rg1"));

@@ -327,6 +327,78 @@ fn labels_that_do_not_serve_are_counted_or_refused() {
     place.run(&same).failed().says(&["would overwrite"]);
 }
 
+/// Instances that a model's own probability tells apart, and nothing else.
+fn asked_labels() -> Vec<Value> {
+    let alike = labels(0..3).into_iter().filter(|label| label["label"] == false);
+    let mut all: Vec<Value> = alike.collect();
+    for (at, label) in all.iter_mut().enumerate() {
+        let helps = at.is_multiple_of(2);
+        label["label"] = helps.into();
+        label["es_rg1"] = if helps { 1.0 } else { 0.5 }.into();
+        label["cc_probability"] = if helps { 0.45 } else { 0.05 }.into();
+    }
+    all
+}
+
+/// Trains a policy that follows a model's own probability.
+pub(crate) fn train_self_scored(place: &Place, file: &str) {
+    place.write("asked.jsonl", jsonl(&asked_labels()));
+    let train = ["policy", "train", "--labels", "asked.jsonl", "--policy", "self-scored", "-o"];
+    place.run(&[&train[..], &[file]].concat()).done();
+}
+
+#[test]
+fn a_policy_joins_a_models_own_probability() {
+    let place = Place::empty();
+    train_self_scored(&place, "joined.json");
+    let explained = place.run(&["policy", "explain", "joined.json", "--top", "1"]).done();
+    assert!(explained.stdout.contains("model.cc_log_odds"), "{}", explained.stdout);
+    let sweep = |labels: &str, more: &[&str]| {
+        let sweep = ["policy", "sweep", "--labels", labels, "--format", "jsonl", "--policy"];
+        place.run(&[&sweep[..], more].concat())
+    };
+    let times = ["--retrieval-ms", "100", "--generation-ms", "400"];
+    let asked = [&["self,learned-scored,self-scored"][..], &times].concat();
+    let points = parse_jsonl(&sweep("asked.jsonl", &asked).done().says(&["--decision-ms"]).stdout);
+    let auc = |policy: &str| of(&points, policy)[0]["auc"].as_f64().unwrap();
+    assert!(auc("self-scored") > 0.99 && auc("self") > 0.99 && auc("learned-scored") < 0.8);
+    let serial = [&asked[..], &["--decision-ms", "30", "--clock", "serial"]].concat();
+    let points = parse_jsonl(&sweep("asked.jsonl", &serial).done().stdout);
+    let never = of(&points, "self-scored").into_iter().find(|point| point["rag_rate"] == 0.0);
+    assert!(never.unwrap().to_string().contains("530.0"), "30 + 100 + 400: {never:?}");
+    // By the file, as trained here.
+    let trained = sweep("asked.jsonl", &["self-scored", "--model", "joined.json"]).done();
+    assert!(parse_jsonl(&trained.stdout)[0]["auc"].as_f64().unwrap() > 0.99);
+    // A missing probability does not stand for 0.
+    let mut labels = asked_labels();
+    labels[1].as_object_mut().unwrap().shift_remove("cc_probability");
+    place.write("some.jsonl", jsonl(&labels));
+    let train = |labels| {
+        place.run(&[
+            "policy", "train", "--labels", labels, "--policy", "self-scored", "-o", "p.json",
+        ])
+    };
+    train("some.jsonl").partly().says(&["1 instances are left out: they lack cc_probability"]);
+    sweep("some.jsonl", &["self-scored"])
+        .partly()
+        .says(&["1 instances are left out of every curve"]);
+    let file = ["self-scored", "--model", "joined.json"];
+    sweep("some.jsonl", &file).partly().says(&["policy self-scored lacks cc_probability"]);
+    place.write("none.jsonl", jsonl(&crate::cli_policy::labels(0..2)));
+    train("none.jsonl").failed().says(&[
+        "every instance lacks cc_probability",
+        "complete --probability-of",
+        "--policy learned",
+    ]);
+    // The embedded model is not asked.
+    let place = Place::new();
+    train_self_scored(&place, "joined.json");
+    let run = [
+        "run", "--mode", "none,rg1", "--policy", "self-scored@0.5", "--policy-model", "joined.json",
+    ];
+    place.stage(&run).partly().says(&["self-scored@0.5: left out: it asks a model on a server"]);
+}
+
 /// A cross-file context that is one text has no scores, which must not pass for "nothing was retrieved".
 #[test]
 fn missing_scores_are_counted() {

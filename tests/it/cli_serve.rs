@@ -436,6 +436,59 @@ fn labels_are_learned_from_what_is_written_where_completions_were_shown() {
 }
 
 #[test]
+fn a_model_decides_at_the_cursor() {
+    let place = Place::empty();
+    let code = "def total(items):\n    amount = 0\n    for item in items:\n";
+    place.write("repos/shop/a.py", "x = 1\n");
+    place.write("repos/shop/b.py", format!("{code}        amount += item.price\n"));
+    crate::cli_policy::train_self_scored(&place, "joined.json");
+    // It asks for retrieval after `total`; where it is broken, it tells no probability.
+    let (url, seen) = server(|request| {
+        let (body, prompt) = (&request.body, request.prompt());
+        if request.path == "/tokenize" {
+            return ok(&json!({"tokens": [7]}));
+        }
+        if body["max_tokens"] != 1 || body.get("stream").is_some() {
+            return ok(&text_answer("done"));
+        }
+        assert!(prompt.ends_with("<eof>"), "{prompt}");
+        if prompt.contains("broken") {
+            return refusal("500 Internal Server Error", "no");
+        }
+        let asks = prompt.contains("total");
+        let id = if asks || body.get("logit_bias").is_some() { 7 } else { 9 };
+        let token = json!({"id": id, "token": "", "logprob": if asks { -0.8 } else { -3.0 }});
+        ok(&json!({"choices": [{
+            "index": 0, "text": "", "finish_reason": "length", "logprobs": {"content": [token]},
+        }]}))
+    });
+    let data = [
+        "--repos-dir", "repos", "--repo", "shop", "--endpoint", &url, "--no-watch", "--unit",
+        "chunks", "--prompt-style", "repoformer", "--policy",
+    ];
+    let joined = ["self-scored@0.5", "--policy-model", "joined.json"];
+    for policy in [&["self@0.3"][..], &["self@greedy"], &joined] {
+        let serving = Serving::start(&place, &[&data[..], policy].concat());
+        let decision = |text: &str| {
+            let body = json!({"prompt": text, "suffix": "\n", "filepath": "a.py"});
+            let (status, head, body) = serving.post("/v1/completions", &body);
+            assert!(status == 200 || text.contains("broken"), "{policy:?}: {body}");
+            (status, head.contains("x-repoformer-decision"), serving.last()["retrieved"] == true)
+        };
+        assert_eq!(decision(code), (200, true, true), "{policy:?}");
+        assert_eq!(decision("zzz = qqq(www)\n"), (200, true, false), "{policy:?}");
+        assert!(decision("broken = 1\n").0 >= 500, "{policy:?}: never without a reason");
+    }
+    assert!(seen.lock().unwrap().iter().any(|request| request.prompt().contains("<cc>")));
+    let more = ["--policy", "self-scored@0.5"];
+    let all = [&["serve"], &data[..data.len() - 1], &more].concat();
+    place.run(&all).failed().says(&["policy self-scored needs its trained model"]);
+    let style = |word| if word == "repoformer" { "plain" } else { word };
+    let all: Vec<&str> = all.into_iter().chain(joined[1..].iter().copied()).map(style).collect();
+    place.run(&all).failed().says(&["nothing says where to decide"]);
+}
+
+#[test]
 fn stability_shows_no_text_that_is_gone_and_decides_by_what_is_found() {
     let place = Place::empty();
     let code =

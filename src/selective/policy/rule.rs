@@ -31,11 +31,13 @@ pub enum Policy {
     Learned,
     /// Decide by a learned probability that the retrieved fragments help.
     LearnedScored,
+    /// Decide by such a probability that is learned from the model's own as well.
+    SelfScored,
 }
 
 impl Policy {
     /// All policies.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::Never,
         Self::Always,
         Self::Random,
@@ -47,6 +49,7 @@ impl Policy {
         Self::Oracle,
         Self::Learned,
         Self::LearnedScored,
+        Self::SelfScored,
     ];
 
     /// Name of the policy, as users write it.
@@ -63,6 +66,7 @@ impl Policy {
             Self::Oracle => "oracle",
             Self::Learned => LearnedPolicy::Learned.name(),
             Self::LearnedScored => LearnedPolicy::LearnedScored.name(),
+            Self::SelfScored => LearnedPolicy::SelfScored.name(),
         }
     }
 
@@ -71,6 +75,7 @@ impl Policy {
         match self {
             Self::Learned => Some(LearnedPolicy::Learned),
             Self::LearnedScored => Some(LearnedPolicy::LearnedScored),
+            Self::SelfScored => Some(LearnedPolicy::SelfScored),
             _ => None,
         }
     }
@@ -82,7 +87,12 @@ impl Policy {
 
     /// Whether its score depends on the retrieved fragments.
     pub fn looks_at_fragments(self) -> bool {
-        matches!(self, Self::TrialRetrieval | Self::LearnedScored)
+        matches!(self, Self::TrialRetrieval | Self::LearnedScored | Self::SelfScored)
+    }
+
+    /// Whether its score depends on the probability that a model gives the token that requests retrieval.
+    pub fn asks_model(self) -> bool {
+        matches!(self, Self::SelfDecision | Self::SelfGreedy | Self::SelfScored)
     }
 
     /// Returns the cost of the decision.
@@ -91,6 +101,7 @@ impl Policy {
             Self::TrialRetrieval | Self::LearnedScored => DecisionCost::Retrieval,
             Self::TrialGeneration | Self::Entropy => DecisionCost::Generation,
             Self::SelfDecision | Self::SelfGreedy => DecisionCost::Decision,
+            Self::SelfScored => DecisionCost::DecisionAndRetrieval,
             _ => DecisionCost::Nothing,
         }
     }
@@ -103,6 +114,9 @@ impl Policy {
             }
             Self::LearnedScored => {
                 "their fragments with scores: a cross-file context that is one text has none, `crossfile_context.list` and retrieval have"
+            }
+            Self::SelfScored => {
+                "cc_probability (the probability of the token that requests retrieval), or their fragments with scores"
             }
             Self::TrialGeneration => "min_logprob: log-probabilities of the completion's tokens",
             Self::Entropy => "entropy: several samples of each completion",
@@ -119,7 +133,7 @@ impl Policy {
     /// Returns the score of an instance; `None` if the data it needs are missing. Learned policies are scored by their model.
     pub fn score(self, example: &Example, seed: u64) -> Option<f64> {
         match self {
-            Self::Learned | Self::LearnedScored => None,
+            Self::Learned | Self::LearnedScored | Self::SelfScored => None,
             Self::Never => Some(f64::NEG_INFINITY),
             Self::Always => Some(1.0),
             Self::Random => Some(chance(example, seed)),
@@ -152,6 +166,8 @@ pub enum DecisionCost {
     Decision,
     /// The retrieval.
     Retrieval,
+    /// One token of the model, and the retrieval.
+    DecisionAndRetrieval,
     /// The completion without retrieval.
     Generation,
 }

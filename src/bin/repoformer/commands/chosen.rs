@@ -27,7 +27,7 @@ impl Chosen {
         let usual = match policy {
             Policy::Never | Policy::Always | Policy::Oracle => Some(0.0),
             // The paper's for functions, and for lines, calls and chunks.
-            Policy::Learned | Policy::LearnedScored | Policy::SelfDecision => {
+            Policy::Learned | Policy::LearnedScored | Policy::SelfScored | Policy::SelfDecision => {
                 Some(if are_functions { 0.15 } else { 0.2 })
             }
             Policy::Random | Policy::SelfGreedy => Some(0.5),

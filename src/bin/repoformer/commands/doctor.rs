@@ -292,7 +292,9 @@ fn python(is_asked: bool) -> Finding {
     let pytest = python.as_ref().and_then(|_| asked(&["-m", "pytest", "--version"]));
     let text = match (&python, &pytest) {
         (None, _) => "python3 is not found; tests of Python repositories need it".to_owned(),
-        (Some(python), None) => format!("{python}, without pytest; tests that are run with it fail"),
+        (Some(python), None) => {
+            format!("{python}, without pytest; tests that are run with it fail")
+        }
         (Some(python), Some(pytest)) => format!("{python}, {pytest}"),
     };
     let fields = json!({"python": python, "pytest": pytest});

@@ -61,7 +61,7 @@ impl Policies {
         }
         let chosen: Vec<Chosen> =
             chosen.iter().map(|text| Chosen::parse(text, are_functions)).collect::<Result<_>>()?;
-        let has_self = chosen.iter().any(|one| asks(one.policy));
+        let has_self = chosen.iter().any(|one| one.policy.asks_model());
         if !probabilities.is_empty() && !has_self {
             return fail(
                 "--probabilities is for policy self, which is not among the policies",
@@ -230,7 +230,7 @@ impl Policies {
         let tasks: Vec<&Task> = tasks.filter(takes_part).collect();
         let refusal = |chosen: &Chosen| {
             match chosen.policy {
-            policy if asks(policy) && !has_probabilities => Some(
+            policy if policy.asks_model() && !has_probabilities => Some(
                 "it asks a model on a server, which was trained to decide: --endpoint URL --model NAME with its \
                  --prompt-style, or --policy-endpoint URL --policy-model-name NAME"
                     .to_owned(),
@@ -275,7 +275,7 @@ impl Policies {
 
     /// Whether a policy asks a model.
     fn asks(&self) -> bool {
-        self.chosen.iter().any(|chosen| asks(chosen.policy))
+        self.chosen.iter().any(|chosen| chosen.policy.asks_model())
     }
 
     /// Checks that the policy's own server answers, if there is one.
@@ -321,11 +321,6 @@ impl Policies {
             probabilities,
         })
     }
-}
-
-/// Whether a policy asks a model for its decision.
-fn asks(policy: Policy) -> bool {
-    matches!(policy, Policy::SelfDecision | Policy::SelfGreedy)
 }
 
 /// The settings of the policy's own model: its server, name and prompt style take the place of the completion's.

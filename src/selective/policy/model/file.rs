@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use super::learned::{LearnedPolicy, values};
 use super::{Additive, Calibration};
 use crate::error::{Error, Result};
+use crate::selective::label::Signals;
 use crate::selective::policy::Example;
 use crate::selective::policy::features::{BUCKETS, Context, Hashed, Local, Request, Retrieved};
 use crate::store::artifact::write_file;
@@ -70,26 +71,29 @@ impl PolicyModel {
         Self { file: FILE.into(), version: VERSION, policy, training, calibration, model }
     }
 
-    /// Returns the probability that retrieval helps a request.
-    pub fn decide(&self, request: Request<'_>) -> f64 {
+    /// Returns the probability that retrieval helps a request; `None` if a signal that the policy needs is missing.
+    pub fn decide(&self, request: Request<'_>, signals: Signals) -> Option<f64> {
+        if !self.policy.has_signals(&signals) {
+            return None;
+        }
         let context = Context::of(request);
-        let local = Local::of(&context).values().into_iter();
         let words =
             if self.model.words.is_empty() { Hashed::default() } else { Hashed::of(&context) };
-        let log_odds = match self.policy {
-            LearnedPolicy::Learned => self.model.log_odds(local, &words),
-            LearnedPolicy::LearnedScored => {
-                let retrieved = Retrieved::of(&context).values();
-                self.model.log_odds(local.chain(retrieved), &words)
-            }
+        let retrieved = match self.policy.looks_at_fragments() {
+            true => Retrieved::of(&context),
+            false => Retrieved::default(),
         };
-        self.calibration.probability(log_odds)
+        let local = Local::of(&context);
+        let values = self.policy.values(&local, &retrieved, &signals);
+        Some(self.calibration.probability(self.model.log_odds(values, &words)))
     }
 
-    /// Returns the probability that retrieval helps an example.
-    pub fn probability(&self, example: &Example) -> f64 {
-        let values = values(self.policy, example);
-        self.calibration.probability(self.model.log_odds(values, &example.hashed))
+    /// Returns the probability that retrieval helps an example; `None` if the data that the policy needs are missing.
+    pub fn probability(&self, example: &Example) -> Option<f64> {
+        self.policy.has_data(example).then(|| {
+            let values = values(self.policy, example);
+            self.calibration.probability(self.model.log_odds(values, &example.hashed))
+        })
     }
 
     /// Returns the text of the file.

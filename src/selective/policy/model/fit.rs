@@ -39,8 +39,14 @@ impl Column {
 /// discarded: differences between repositories do not generalize.
 ///
 /// # Errors
-/// All labels are equal, or a feature is not finite.
+/// All labels are equal, an example lacks the policy's data, or a feature is not finite.
 pub(super) fn fit(examples: &[&Example], kind: LearnedPolicy) -> Result<Additive> {
+    let lacking = examples.iter().filter(|example| !kind.has_data(example)).count();
+    if lacking > 0 {
+        let all = examples.len();
+        let reason = format!("{lacking} of {all} lack the data that policy {kind} decides from");
+        return Err(Error::parameter("labels", reason));
+    }
     let rows: Vec<Vec<f64>> =
         examples.iter().map(|example| values(kind, example).map(f64::from).collect()).collect();
     let columns = columns(&rows);

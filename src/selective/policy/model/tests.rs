@@ -54,14 +54,52 @@ fn a_decision_is_that_of_the_example() {
     let examples = examples(2);
     for kind in [LearnedPolicy::Learned, LearnedPolicy::LearnedScored] {
         let policy = train(&examples, kind, CalibrationMethod::Platt).unwrap();
-        let decided = with_request(0, 3, false, |request| policy.decide(request));
+        let decided =
+            with_request(0, 3, false, |request| policy.decide(request, Signals::default()));
         assert_eq!(decided, policy.probability(&example(0, 3)));
         if kind == LearnedPolicy::Learned {
-            let before =
-                |request: Request<'_>| policy.decide(Request { fragments: &[], ..request });
+            let before = |request: Request<'_>| {
+                policy.decide(Request { fragments: &[], ..request }, Signals::default())
+            };
             assert_eq!(with_request(0, 3, false, before), decided, "it has not retrieved yet");
         }
     }
+}
+
+#[test]
+fn a_policy_learns_from_what_a_model_asks_for() {
+    // Nothing but the model's probability tells these apart.
+    let asked = |number: usize| Signals {
+        cc_probability: Some(if number.is_multiple_of(3) { 0.7 } else { 0.2 }),
+        ..Signals::default()
+    };
+    let example = |repository: usize, number: usize| {
+        let gain = if number.is_multiple_of(3) { 0.9 } else { 0.1 };
+        let outcome = CompletionScores { score: [0.5, gain], em: [None; 2], label: None };
+        with_request(repository, number, true, |request| {
+            let signals = asked(number);
+            Example::new(&format!("{repository}/{number}"), request, outcome, signals, false)
+        })
+    };
+    let all = (0..3).flat_map(|r| (0..40).map(move |n| example(r, n))).collect();
+    let mut examples = Examples { all, ..Examples::default() };
+    let train = |examples: &Examples, kind| train(examples, kind, CalibrationMethod::Platt);
+    let policy = train(&examples, LearnedPolicy::SelfScored).unwrap();
+    assert!(policy.training.held_out_auc > 0.99, "{:?}", policy.training);
+    let without = train(&examples, LearnedPolicy::LearnedScored).unwrap();
+    assert!(without.training.held_out_auc < 0.8, "{:?}", without.training);
+    let decide = |signals| with_request(0, 3, true, |request| policy.decide(request, signals));
+    assert_eq!(decide(asked(3)), policy.probability(&example(0, 3)));
+    assert!(decide(asked(3)) > Some(0.5) && decide(asked(2)) < Some(0.5));
+    let certain = Signals { cc_probability: Some(1.0), ..Signals::default() };
+    assert!(decide(certain) > decide(asked(3)));
+    // A missing probability is none, and does not stand for 0.
+    assert_eq!(decide(Signals::default()), None);
+    let unasked = Example { signals: Signals::default(), ..example(0, 3) };
+    assert_eq!(policy.probability(&unasked), None);
+    examples.all.push(unasked);
+    let error = train(&examples, LearnedPolicy::SelfScored).unwrap_err().to_string();
+    assert!(error.contains("1 of 121 lack the data that policy self-scored"), "{error}");
 }
 
 #[test]

@@ -56,7 +56,7 @@ pub struct HeldOut {
 /// at fragments does not learn from those that a query with the target found.
 ///
 /// # Errors
-/// The labels of a training set are all equal.
+/// The labels of a training set are all equal, or an example lacks the policy's data.
 pub fn hold_out(
     examples: &[Example],
     more: &[Example],
@@ -66,7 +66,7 @@ pub fn hold_out(
     let all: Vec<&Example> = examples.iter().chain(more).collect();
     let folds = folds(&all);
     let count = folds.iter().max().map_or(0, |last| last + 1);
-    let teaches = |example: &Example| kind == LearnedPolicy::Learned || !example.query_has_target;
+    let teaches = |example: &Example| !kind.looks_at_fragments() || !example.query_has_target;
     let work = Work::of(format!("train policy {}", kind.name()), "folds", count);
     let models = parallel::map(0..count, |part| {
         let others = all.iter().zip(&folds).filter(|(one, of)| **of != part && teaches(one));
@@ -112,7 +112,7 @@ pub fn hold_out(
 /// part of the repositories.
 ///
 /// # Errors
-/// All labels are equal.
+/// All labels are equal, or an example lacks the policy's data.
 pub fn train(
     examples: &Examples,
     kind: LearnedPolicy,

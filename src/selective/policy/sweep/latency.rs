@@ -67,19 +67,29 @@ impl RequestTimes {
     /// assert_eq!(trial(Clock::Parallel), Some(900.0), "it waits for the score");
     /// assert_eq!(trial(Clock::Serial), Some(1400.0), "and then completes");
     /// assert_eq!(times.cost(Policy::SelfDecision, true, Clock::Parallel), None);
+    /// let asked = RequestTimes { decision: Some(50.0), ..times };
+    /// assert_eq!(asked.cost(Policy::SelfScored, true, Clock::Serial), Some(50.0 + 300.0 + 500.0));
     /// ```
     pub fn cost(&self, policy: Policy, retrieves: bool, clock: Clock) -> Option<f64> {
         let decision = match policy.decision_cost() {
             DecisionCost::Nothing => 0.0,
             DecisionCost::Decision => self.decision?,
             DecisionCost::Retrieval => self.retrieval,
+            DecisionCost::DecisionAndRetrieval => match clock {
+                Clock::Parallel => self.retrieval.max(self.decision?),
+                Clock::Serial => self.retrieval + self.decision?,
+            },
             DecisionCost::Generation => self.base,
         };
         let answer = if retrieves { self.retrieval + self.generation } else { self.base };
         let answer = match (clock, policy.decision_cost()) {
             (Clock::Parallel, _) => return Some(decision.max(answer)),
             // What the decision needed is there.
-            (Clock::Serial, DecisionCost::Retrieval) if retrieves => self.generation,
+            (Clock::Serial, DecisionCost::Retrieval | DecisionCost::DecisionAndRetrieval)
+                if retrieves =>
+            {
+                self.generation
+            }
             (Clock::Serial, DecisionCost::Generation) if !retrieves => 0.0,
             (Clock::Serial, _) => answer,
         };

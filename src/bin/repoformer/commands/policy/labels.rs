@@ -12,6 +12,7 @@ use repoformer::store::frame::Frame;
 use serde_json::{Map, Value, json};
 
 use super::explain::trained_on;
+use super::scored::lacking;
 use crate::output::{self, check_output, fail, group, write_data};
 use crate::records_output::RecordsOutput;
 use crate::settings::Listed;
@@ -21,9 +22,10 @@ use crate::table::{NamedColumn, ScoreFormat, columns};
 pub(crate) struct PolicyTrainArgs {
     #[command(flatten)]
     pub(crate) labels: LabelFlags,
-    /// Policy to train: learned (decides before retrieval), learned-scored (decides whether to show the retrieved fragments)
+    /// Policy to train: learned (decides before retrieval), learned-scored (decides whether to show the retrieved fragments),
+    /// self-scored (the same, from the model's own probability too)
     #[arg(long, value_name = "NAME", default_value = "learned",
-        value_parser = Listed::of([LearnedPolicy::Learned, LearnedPolicy::LearnedScored].map(LearnedPolicy::name)))]
+        value_parser = Listed::of(LearnedPolicy::ALL.map(LearnedPolicy::name)))]
     pub(crate) policy: String,
     /// Method that turns scores into probabilities
     #[arg(long, value_name = "NAME", default_value = "platt", value_parser = Listed::of(["platt", "isotonic"]))]
@@ -140,26 +142,24 @@ pub(super) fn read_labels(
 }
 
 pub(super) fn run_train(args: &PolicyTrainArgs) -> Result<()> {
-    let (kind, method) = (args.policy.parse()?, args.calibration.parse()?);
+    let (kind, method): (LearnedPolicy, _) = (args.policy.parse()?, args.calibration.parse()?);
     let policies = [args.policy.parse()?];
     let mut examples = read_labels(&args.labels, &args.output, &policies, None)?;
-    if policies[0].looks_at_fragments() {
-        let all = examples.all.len();
-        examples.all.retain(|example| example.is_scored);
-        match all - examples.all.len() {
-            0 => {}
-            count if count == all => {
-                return fail(
-                    format!("every instance lacks {}", policies[0].lacking()),
-                    "train --policy learned, which needs no fragments",
-                );
-            }
-            count => output::failed(format!(
-                "{} instances are left out: they lack {}",
-                group(count),
-                policies[0].lacking()
-            )),
+    let all = examples.all.len();
+    examples.all.retain(|example| kind.has_data(example));
+    match all - examples.all.len() {
+        0 => {}
+        count if count == all => {
+            return fail(
+                format!("every instance lacks {}", lacking(policies[0])),
+                "train --policy learned, which needs neither fragments nor probabilities",
+            );
         }
+        count => output::failed(format!(
+            "{} instances are left out: they lack {}",
+            group(count),
+            lacking(policies[0])
+        )),
     }
     let policy = train(&examples, kind, method)?;
     write_data(&args.output, policy.to_text())?;

@@ -109,7 +109,7 @@ pub(crate) fn lacking(policy: Policy) -> String {
         Policy::Entropy => {
             "`complete --mode none --samples 20 --temperature 1 -o FILE` draws them, and --samples-from FILE of `label judge` and `run` takes them"
         }
-        Policy::SelfDecision | Policy::SelfGreedy => {
+        policy if policy.asks_model() => {
             "`complete --probability-of '<cc>' --after '<eof>'` asks for it, and --probabilities of `label judge` and `run` takes it"
         }
         _ => return policy.lacking().into(),
@@ -150,14 +150,12 @@ pub(crate) fn score(
         let probabilities = policy.is_probability().then(|| scores.clone());
         return Ok(Scored { policy, ordered: scores, probabilities });
     };
-    let is_known = |example: &Example| !policy.looks_at_fragments() || example.is_scored;
     if let Some(model) = trained.0.get(kind.name()) {
-        let scores = examples.iter().map(|e| is_known(e).then(|| model.probability(e)));
-        let scores: Vec<_> = scores.collect();
+        let scores: Vec<_> = examples.iter().map(|e| model.probability(e)).collect();
         return Ok(Scored { policy, ordered: scores.clone(), probabilities: Some(scores) });
     }
     let some = |examples: &[Example]| -> Vec<Example> {
-        examples.iter().filter(|example| is_known(example)).cloned().collect()
+        examples.iter().filter(|example| kind.has_data(example)).cloned().collect()
     };
     let (known, more) = (some(examples), some(more));
     if known.is_empty() {
@@ -169,7 +167,7 @@ pub(crate) fn score(
     let held_out = hold_out(&known, &more, kind, method)?;
     let spread = |scores: Vec<f64>| -> Vec<Option<f64>> {
         let mut scores = scores.into_iter();
-        examples.iter().map(|example| is_known(example).then(|| scores.next())?).collect()
+        examples.iter().map(|example| kind.has_data(example).then(|| scores.next())?).collect()
     };
     let probabilities = Some(spread(held_out.probabilities));
     Ok(Scored { policy, ordered: spread(held_out.ordered), probabilities })

@@ -9,6 +9,7 @@ use repoformer::error::Error;
 use repoformer::pipeline::{LivePrompt, PromptLayout, TokenQuestion};
 use repoformer::prompt::shown::Fragment;
 use repoformer::prompt::style::DecisionFrame;
+use repoformer::selective::label::Signals;
 use repoformer::selective::policy::features::Request;
 use repoformer::selective::policy::model::PolicyModel;
 use repoformer::selective::policy::{Policy, Threshold};
@@ -62,6 +63,7 @@ impl Decider {
             Policy::TrialRetrieval,
             Policy::Learned,
             Policy::LearnedScored,
+            Policy::SelfScored,
             Policy::SelfDecision,
             Policy::SelfGreedy,
         ];
@@ -78,7 +80,7 @@ impl Decider {
             (None, _) => {
                 return fail(
                     format!("--policy-model is not used by policy {policy}"),
-                    "leave it out, or choose policy learned or learned-scored",
+                    "leave it out, or choose policy learned, learned-scored or self-scored",
                 );
             }
             (Some(kind), [file]) => {
@@ -104,7 +106,7 @@ impl Decider {
 
     /// Checks that a layout of prompts has a place where the model decides, where the policy asks it.
     pub(super) fn check_layout(&self, layout: &PromptLayout) -> Result<()> {
-        if !self.asks_model() {
+        if !self.policy.asks_model() {
             return Ok(());
         }
         let PromptLayout::Style(style) = layout else {
@@ -124,21 +126,21 @@ impl Decider {
         Ok(())
     }
 
-    /// Whether the model decides, by the probability of a token after the prompt without retrieval.
+    /// Whether the model is asked, for the probability of a token after the prompt without retrieval.
     pub(super) fn asks_model(&self) -> bool {
-        matches!(self.policy, Policy::SelfDecision | Policy::SelfGreedy)
+        self.policy.asks_model()
     }
 
-    /// The model's own decision.
+    /// Signals of the model about a request.
     ///
     /// # Errors
     /// Its server does not answer, or tells no such probability.
-    pub(super) fn by_model(
+    pub(super) fn ask(
         &self,
         endpoint: &Endpoint,
         model: &str,
         plain: &LivePrompt,
-    ) -> Result<Decision, Error> {
+    ) -> Result<Signals, Error> {
         let question = self.question.get().ok_or(Error::Parameter {
             name: "policy",
             reason: "the layout of prompts has no place where the model decides".into(),
@@ -152,41 +154,62 @@ impl Decider {
         };
         let answer = Prober::new(endpoint, model, token).ask(&question.prompt(&plain.text))?;
         let tokens = answer.samples.first().map_or(&[][..], |sample| &sample.tokens);
-        let score = match self.policy {
-            Policy::SelfGreedy => tokens.get(1).map(|likeliest| f64::from(token.is(likeliest))),
-            _ => tokens.first().map(|asked| libm::exp(asked.logprob)),
-        };
-        Ok(self.by_score(score.unwrap_or(0.0)))
+        Ok(Signals {
+            cc_probability: tokens.first().map(|asked| libm::exp(asked.logprob)),
+            cc_likeliest: tokens.get(1).map(|likeliest| token.is(likeliest)),
+            ..Signals::default()
+        })
     }
 
     /// The decision, where it does not depend on what would be retrieved. `right` is the right context that prompts show.
-    pub(super) fn before_retrieval(&self, task: &Task, right: &str) -> Option<Decision> {
-        match self.policy {
-            Policy::Never => Some(Decision { retrieves: false, score: None }),
-            Policy::Learned => {
-                Some(self.by_score(self.model.as_ref()?.decide(request(task, right, &[]))))
-            }
-            _ => None,
-        }
+    ///
+    /// # Errors
+    /// A signal is missing.
+    pub(super) fn before_retrieval(
+        &self,
+        task: &Task,
+        right: &str,
+        signals: Signals,
+    ) -> Result<Option<Decision>, Error> {
+        let score = match (self.policy, &self.model) {
+            (Policy::Never, _) => return Ok(Some(Decision { retrieves: false, score: None })),
+            (Policy::SelfDecision, _) => signals.cc_probability,
+            (Policy::SelfGreedy, _) => signals.cc_likeliest.map(f64::from),
+            (Policy::Learned, Some(model)) => model.decide(request(task, right, &[]), signals),
+            _ => return Ok(None),
+        };
+        self.by_score(score).map(Some)
     }
 
     /// The decision about a prompt with what was retrieved.
-    pub(super) fn after_retrieval(&self, task: &Task, prompt: &LivePrompt) -> Decision {
+    ///
+    /// # Errors
+    /// A signal is missing.
+    pub(super) fn after_retrieval(
+        &self,
+        task: &Task,
+        prompt: &LivePrompt,
+        signals: Signals,
+    ) -> Result<Decision, Error> {
         let fragments: Vec<_> = prompt.fragments.iter().map(Fragment::to_cross_file).collect();
         match (self.policy, &self.model) {
             (Policy::TrialRetrieval, _) => {
                 let best = fragments.first().and_then(|best| best.score);
-                self.by_score(best.unwrap_or(f64::NEG_INFINITY))
+                self.by_score(Some(best.unwrap_or(f64::NEG_INFINITY)))
             }
-            (Policy::LearnedScored, Some(model)) => {
-                self.by_score(model.decide(request(task, &prompt.right, &fragments)))
+            (Policy::LearnedScored | Policy::SelfScored, Some(model)) => {
+                self.by_score(model.decide(request(task, &prompt.right, &fragments), signals))
             }
-            _ => Decision { retrieves: true, score: None },
+            _ => Ok(Decision { retrieves: true, score: None }),
         }
     }
 
-    fn by_score(&self, score: f64) -> Decision {
-        Decision { retrieves: score > self.threshold, score: Some(score) }
+    fn by_score(&self, score: Option<f64>) -> Result<Decision, Error> {
+        let score = score.ok_or_else(|| Error::Parameter {
+            name: "policy",
+            reason: format!("{}: the model's server told no probability", self.policy),
+        })?;
+        Ok(Decision { retrieves: score > self.threshold, score: Some(score) })
     }
 }
 

@@ -10,6 +10,7 @@ use repoformer::complete::server::Ending;
 use repoformer::endpoint::Endpoint;
 use repoformer::error::Error;
 use repoformer::pipeline::{Cursor, CursorScratch, LivePrompt, LiveRepository, Located};
+use repoformer::selective::label::Signals;
 use repoformer::task::Task;
 use serde_json::{Map, Value, json};
 
@@ -125,13 +126,14 @@ impl Service {
         let beginning = ms_since(begin);
         let begin = Instant::now();
         let mut plain = None;
-        let mut decision = match self.decider.asks_model() {
+        let signals = match self.decider.asks_model() {
             true => {
                 let prompt = plain.insert(self.live.plain_prompt(&task, scratch)?);
-                Some(self.decider.by_model(endpoint, self.name_of_model(wanted), prompt)?)
+                self.decider.ask(endpoint, self.name_of_model(wanted), prompt)?
             }
-            false => self.decider.before_retrieval(&task, &right),
+            false => Signals::default(),
         };
+        let mut decision = self.decider.before_retrieval(&task, &right, signals)?;
         let stay = |mut decision: Decision| {
             if let Some(same) = session.decide(path, decision.score, self.decider.threshold) {
                 decision.retrieves = same;
@@ -150,8 +152,10 @@ impl Service {
             laying = ms_since(begin);
             let begin = Instant::now();
             // What was found now decides, whatever is shown.
-            let after =
-                decision.unwrap_or_else(|| stay(self.decider.after_retrieval(&found.task, &new)));
+            let after = match decision {
+                Some(decision) => decision,
+                None => stay(self.decider.after_retrieval(&found.task, &new, signals)?),
+            };
             deciding += ms_since(begin);
             decision = Some(after);
             if after.retrieves {
