@@ -340,9 +340,14 @@ pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Res
 
 /// Removes the file that holds the instances drawn so far.
 pub(super) fn forget_journal(output: &Path) {
-    if let Some(journal) = journal_beside(output) {
-        // A file that stays does no harm.
-        let _ = files::remove_file(journal);
+    if let Some(journal) = journal_beside(output)
+        && let Err(e) = files::remove_file(&journal)
+        && e.kind() != std::io::ErrorKind::NotFound
+    {
+        let journal = journal.display();
+        output::warning(format!(
+            "{journal}: cannot remove this file: {e}; it is of no use any more"
+        ));
     }
 }
 
