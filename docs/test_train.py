@@ -187,7 +187,8 @@ class Pretrained(unittest.TestCase):
             "tied": {"tie_word_embeddings": True}, "own": {"tie_word_embeddings": False}, "padded": {"rows": 64}
         }.items():
             before = LlamaForCausalLM.from_pretrained(write_model(self.folder / name, **settings))
-            model, _ = train.pretrained(str(self.folder / name), self.tokenizer)
+            model, _, added = train.pretrained(str(self.folder / name), self.tokenizer)
+            self.assertEqual(added, [CC, EOF])
             self.assertGreater(model.get_input_embeddings().num_embeddings, EOF)
             for of in ["get_input_embeddings", "get_output_embeddings"]:
                 new, old = getattr(model, of)().weight, getattr(before, of)().weight[: len(WORDS)]
@@ -272,6 +273,32 @@ class Program(unittest.TestCase):
         self.assertIn("2 processes were started, and each would train alone", said)
         self.train("checkpointing", *flags, "--gradient-checkpointing")
         self.assert_same_losses(self.log("one"), self.log("checkpointing"))
+
+    def test_adapters_and_new_tokens_are_trained_alone(self):
+        flags = ["--batch", "8", "--lr", "1e-2", "--warmup", "3", "--epochs", "2", "--lora", "4"]
+        tied = write_model(self.folder / "tied", tie_word_embeddings=True)
+        for name, base in {"tied": tied, "untied": self.model}.items():
+            said = self.train(f"{name}-lora", "--model", base, *flags)
+            self.assertIn("λ 1", said)
+            last = self.folder / f"{name}-lora" / json.loads((self.folder / f"{name}-lora" / "result.json").read_text())["last"]
+            # The folder's model is the one that was evaluated.
+            model = LlamaForCausalLM.from_pretrained(last)
+            data = {"validation": str(self.sequences / "validation.parquet")}
+            split = train.load_dataset("parquet", data_files=data).with_format("torch")["validation"]
+            found = train.Training(Accelerator(cpu=True), model, 4, 1.0).evaluate(split, CC)
+            for loss in ["L_eval", "L_gen"]:
+                self.assertAlmostEqual(found[loss], self.log(f"{name}-lora")[-1][loss], places=4)
+            before, after = (load_file(path / "model.safetensors") for path in [base, last])
+            for layer in {"model.embed_tokens.weight", "lm_head.weight"} & before.keys():
+                self.assertTrue(torch.equal(after[layer][:CC], before[layer]), layer)
+                self.assertFalse(torch.equal(after[layer][CC], after[layer][EOF]), layer)
+            self.assertTrue(torch.equal(before["model.norm.weight"], after["model.norm.weight"]))
+            projection = "model.layers.0.mlp.up_proj.weight"
+            self.assertFalse(torch.equal(before[projection], after[projection]))
+            self.assertTrue((last / "adapter" / "adapter_model.safetensors").exists())
+        self.train("bf16", "--model", self.model, *flags, "--bf16")
+        for one, other in zip(self.log("untied-lora"), self.log("bf16")):
+            self.assertAlmostEqual(one["L_gen"], other["L_gen"], delta=0.1)
 
     def test_ablations(self):
         flags = ["--tiny", "--batch", "8", "--lr", "1e-3", "--warmup", "3", "--epochs", "1"]

@@ -5,6 +5,7 @@
 """
 
 import argparse
+import copy
 import functools
 import hashlib
 import json
@@ -51,6 +52,8 @@ def parse(arguments=None):
     parser.add_argument("--batch", type=int, default=512, help="sequences of a step, on all devices [%(default)s]")
     parser.add_argument("--per-device", type=int, default=8, help="sequences on one device at once [%(default)s]")
     parser.add_argument("--gradient-checkpointing", action="store_true", help="less memory, more time")
+    parser.add_argument("--lora", type=int, metavar="RANK", help="train adapters of this rank and the rows of new tokens alone")
+    parser.add_argument("--bf16", action="store_true", help="bf16 on a CPU, too; GPUs that have it take it anyway")
     parser.add_argument("--seed", type=int, default=0, help="[%(default)s]")
     parser.add_argument("--save-steps", type=int, help="save the state after so many steps too, not only each epoch")
     parser.add_argument("--resume", action="store_true", help="go on from the last state in the output folder")
@@ -181,7 +184,10 @@ def order(count, seed, epoch):
 
 
 def pretrained(name, tokenizer_file):
-    """A pretrained model whose embeddings have a row for each token of the sequences, new ones the mean of the others."""
+    """A pretrained model whose embeddings have a row for each token of the sequences, new ones the mean of the others.
+
+    Returns its tokenizer and the ids of the new tokens, too.
+    """
     model = AutoModelForCausalLM.from_pretrained(name, dtype=torch.float32)
     base = AutoTokenizer.from_pretrained(name)
     tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(tokenizer_file), **base.special_tokens_map)
@@ -200,7 +206,21 @@ def pretrained(name, tokenizer_file):
         # Where the two are tied, the second finds the same mean.
         for layer in [model.get_input_embeddings(), model.get_output_embeddings()]:
             layer.weight[added] = layer.weight[old].mean(0)
-    return model, tokenizer
+    return model, tokenizer, added
+
+
+def adapted(model, rank, added):
+    """A model of which low-rank adapters of every linear layer, and the embeddings of new tokens, are trained alone."""
+    from peft import LoraConfig, get_peft_model
+
+    layers = [model.get_input_embeddings()]
+    if not model.config.tie_word_embeddings:
+        layers.append(model.get_output_embeddings())
+    rows = {name: added for name, layer in model.named_modules() if added and any(layer is one for one in layers)}
+    config = LoraConfig(
+        task_type="CAUSAL_LM", r=rank, lora_alpha=2 * rank, target_modules="all-linear", trainable_token_indices=rows or None
+    )
+    return get_peft_model(model, config)
 
 
 def tiny(tokenizer_file):
@@ -210,7 +230,7 @@ def tiny(tokenizer_file):
         vocab_size=len(tokenizer), hidden_size=128, intermediate_size=384, num_hidden_layers=2, num_attention_heads=4,
         max_position_embeddings=2048, tie_word_embeddings=True, bos_token_id=None, eos_token_id=tokenizer.eos_token_id,
     )
-    return LlamaForCausalLM(config), tokenizer
+    return LlamaForCausalLM(config), tokenizer, []
 
 
 # ---- training
@@ -221,7 +241,8 @@ class Training:
 
     def __init__(self, accelerator, model, per_device, lam):
         self.accelerator, self.per_device, self.lam = accelerator, per_device, lam
-        optimizer = torch.optim.AdamW(model.parameters(), weight_decay=0.0)
+        trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        optimizer = torch.optim.AdamW(trained, weight_decay=0.0)
         self.model, self.optimizer = accelerator.prepare(model, optimizer)
 
     def _micro_batches(self, split, indices, prepare):
@@ -374,7 +395,12 @@ class Run:
         weights = self.accelerator.get_state_dict(model)
         if self.accelerator.is_main_process:
             folder = self.folder / f"epoch-{epoch}"
-            self.accelerator.unwrap_model(model).save_pretrained(folder, state_dict=weights)
+            model = self.accelerator.unwrap_model(model)
+            if self.settings["lora"]:
+                model.save_pretrained(folder / "adapter")
+                copy.deepcopy(model).merge_and_unload().save_pretrained(folder)
+            else:
+                model.save_pretrained(folder, state_dict=weights)
             tokenizer.save_pretrained(folder)
 
     def remove(self, pattern, but=()):
@@ -397,12 +423,15 @@ class Run:
         self.accelerator.print(f"the smallest L_gen of validation: {self.folder / self.models()['best']}")
 
 
-def devices():
-    """The accelerator, with bf16 where the device has it."""
+def devices(bf16):
+    """The accelerator, with bf16 where a GPU has it, or where it is asked for."""
     has_gpu = torch.cuda.is_available() and not parse_flag_from_env("ACCELERATE_USE_CPU")
-    precision = "bf16" if has_gpu and torch.cuda.is_bf16_supported(including_emulation=False) else "no"
+    has_bf16 = torch.cuda.is_bf16_supported(including_emulation=False) if has_gpu else bf16
+    if bf16 and not has_bf16:
+        raise Refused("--bf16: this GPU has no bf16")
+    precision = "bf16" if has_bf16 else "no"
     if os.environ.get("ACCELERATE_MIXED_PRECISION", "no") not in ["no", precision]:
-        raise Refused("leave out --mixed_precision: bf16 is taken where the device has it, float32 elsewhere")
+        raise Refused("leave out --mixed_precision: bf16 is taken where a GPU has it or --bf16 asks for it, float32 elsewhere")
     accelerator = Accelerator(mixed_precision=precision)
     started = int(os.environ.get("WORLD_SIZE", 1))
     if started != accelerator.num_processes:
@@ -416,7 +445,7 @@ def devices():
 
 def main():
     args = parse()
-    accelerator = devices()
+    accelerator = devices(args.bf16)
     processes = accelerator.num_processes
     at_once = args.per_device * processes
     if args.per_device < 1 or args.batch < 1 or args.batch % at_once:
@@ -443,7 +472,9 @@ def main():
 
     torch.manual_seed(args.seed)
     tokenizer_file = args.sequences / "tokenizer.json"
-    model, tokenizer = tiny(tokenizer_file) if args.tiny else pretrained(args.model, tokenizer_file)
+    model, tokenizer, added = tiny(tokenizer_file) if args.tiny else pretrained(args.model, tokenizer_file)
+    if args.lora:
+        model = adapted(model, args.lora, added)
     if args.gradient_checkpointing:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
     training = Training(accelerator, model.train(), args.per_device, lam)
@@ -451,7 +482,7 @@ def main():
         accelerator.load_state(run.state)
     prepare = without_context if args.ablation == "A3" else dict
     run.start()
-    precision = "bf16" if accelerator.mixed_precision == "bf16" else "float32 (the device has no bf16)"
+    precision = "bf16" if accelerator.mixed_precision == "bf16" else "float32"
     accelerator.print(
         f"{said}; {processes} × {accelerator.device.type}, {precision}; {steps} steps, {steps_per_epoch} an epoch, "
         f"of {args.batch} sequences ({args.batch // at_once} × {at_once}), an epoch's last of {(len(train) - 1) % args.batch + 1}"
