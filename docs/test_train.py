@@ -1,4 +1,4 @@
-"""Tests of train.py and grid.py, on a CPU: python docs/test_train.py"""
+"""Tests of train.py, grid.py and to_gguf.py, on a CPU: python docs/test_train.py"""
 
 import json
 import os
@@ -11,6 +11,7 @@ import time
 import unittest
 from pathlib import Path
 
+import gguf
 import pyarrow
 import pyarrow.parquet
 import torch
@@ -19,6 +20,7 @@ from safetensors.torch import load_file
 from tokenizers import Tokenizer, models
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+import to_gguf
 import train
 
 WORDS = ["<|endoftext|>", "<fim_prefix>", "<fim_suffix>", "<fim_middle>", *(f"w{number}" for number in range(40))]
@@ -89,6 +91,58 @@ def llama():
     return LlamaForCausalLM(
         LlamaConfig(vocab_size=EOF + 1, hidden_size=32, intermediate_size=64, num_hidden_layers=2, num_attention_heads=2)
     )
+
+
+class Gguf(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        sizes = {"hidden_size": 64, "intermediate_size": 96, "num_hidden_layers": 2, "num_attention_heads": 4}
+        self.config = LlamaConfig(vocab_size=64, num_key_value_heads=2, tie_word_embeddings=True, **sizes)
+        self.model = LlamaForCausalLM(self.config)
+        self.model.save_pretrained(self.folder / "model")
+        tokens = {word: id for id, word in enumerate([*WORDS, "<cc>", "<eof>"])}
+        tokenizer = Tokenizer(models.WordLevel(tokens, unk_token=WORDS[0]))
+        tokenizer.add_special_tokens([*WORDS[:4], "<cc>", "<eof>"])
+        tokenizer.save(str(self.folder / "model" / "tokenizer.json"))
+        writer = gguf.GGUFWriter(self.folder / "base.gguf", "llama")
+        writer.add_name("base")
+        writer.add_vocab_size(len(WORDS))
+        writer.add_rope_freq_base(1e5)
+        writer.add_token_list(WORDS)
+        writer.add_token_types([3] * 4 + [1] * (len(WORDS) - 4))
+        for write in [writer.write_header_to_file, writer.write_kv_data_to_file, writer.write_tensors_to_file, writer.close]:
+            write()
+
+    def test_a_trained_model_is_written_with_its_new_tokens(self):
+        to_gguf.main(self.folder / "base.gguf", self.folder / "model", self.folder / "out.gguf")
+        reader = gguf.GGUFReader(self.folder / "out.gguf")
+        value = lambda name: reader.get_field(name).contents()
+        self.assertEqual(value("tokenizer.ggml.tokens"), [*WORDS, "<cc>", "<eof>"])
+        self.assertEqual(value("tokenizer.ggml.token_type")[-3:], [1, 3, 3])
+        self.assertEqual((value("llama.vocab_size"), value("general.name")), (EOF + 1, "base"))
+        self.assertEqual(value("llama.rope.freq_base"), 1e5)
+        found = {tensor.name: torch.tensor(gguf.dequantize(tensor.data, tensor.tensor_type)) for tensor in reader.tensors}
+        weights = self.model.state_dict()
+        self.assertEqual(found["token_embd.weight"].shape, (EOF + 1, 64))
+        same = lambda name, weight: torch.testing.assert_close(found[name], weight, atol=2e-3, rtol=0)
+        same("token_embd.weight", weights["model.embed_tokens.weight"][: EOF + 1])
+        same("blk.1.ffn_down.weight", weights["model.layers.1.mlp.down_proj.weight"])
+        same("output_norm.weight", weights["model.norm.weight"])
+        # Row i of a head's first half comes before row i of its second half.
+        for name, layer, heads in [("attn_q", "q_proj", 4), ("attn_k", "k_proj", 2)]:
+            weight, rows = weights[f"model.layers.0.self_attn.{layer}.weight"], []
+            for head in range(heads):
+                for at in range(8):
+                    rows += [weight[16 * head + at], weight[16 * head + 8 + at]]
+            same(f"blk.0.{name}.weight", torch.stack(rows))
+
+    def test_the_file_of_another_model_is_refused(self):
+        path = self.folder / "model" / "tokenizer.json"
+        tokenizer = Tokenizer.from_str(path.read_text().replace("<fim_suffix>", "<suffix>"))
+        tokenizer.save(str(path))
+        with self.assertRaisesRegex(SystemExit, "token 2 is not '<suffix>' there"):
+            to_gguf.main(self.folder / "base.gguf", self.folder / "model", self.folder / "out.gguf")
+        self.assertFalse((self.folder / "out.gguf").exists())
 
 
 class Objective(unittest.TestCase):

@@ -397,7 +397,8 @@ class Run:
             folder = self.folder / f"epoch-{epoch}"
             model = self.accelerator.unwrap_model(model)
             if self.settings["lora"]:
-                model.save_pretrained(folder / "adapter")
+                # The rows of new tokens are among the adapters.
+                model.save_pretrained(folder / "adapter", save_embedding_layers=False)
                 copy.deepcopy(model).merge_and_unload().save_pretrained(folder)
             else:
                 model.save_pretrained(folder, state_dict=weights)
