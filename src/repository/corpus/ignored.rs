@@ -43,15 +43,16 @@ impl GitRules {
         let tree = real.ancestors().find(|folder| folder.join(".git").exists());
         if let Some(tree) = tree {
             let above = real.ancestors().skip(1).take_while(|folder| folder.starts_with(tree));
-            let names = above.map(|folder| (folder, GIT_IGNORE));
-            for (folder, name) in names.chain([(tree, GIT_EXCLUDE)]) {
-                let way = real.strip_prefix(folder).unwrap_or(Path::new("")).to_owned();
-                outer.push((read(&folder.join(name), &mut problems), way));
+            let way = |folder| real.strip_prefix(folder).unwrap_or(Path::new("")).to_owned();
+            for folder in above {
+                let rules = read(&folder.join(GIT_IGNORE), false, &mut problems);
+                outer.push((rules, way(folder)));
             }
+            outer.push((read(&exclude_of(tree), true, &mut problems), way(tree)));
         }
         if let Some(path) = gitconfig_excludes_path() {
             let way = real.strip_prefix(tree.unwrap_or(&real)).unwrap_or(Path::new(""));
-            outer.push((read(&path, &mut problems), way.to_owned()));
+            outer.push((read(&path, true, &mut problems), way.to_owned()));
         }
         outer.retain(|(rules, _)| !rules.is_empty());
         let problems = Mutex::new(problems);
@@ -74,7 +75,13 @@ impl GitRules {
     pub(super) fn ignore_within(&self, below: &Path, is_folder: bool) -> bool {
         let mut names: Vec<&Path> = below.ancestors().collect();
         names.pop(); // The repository itself.
-        names.iter().rev().any(|name| self.ignore(name, is_folder || *name != below))
+        // To git, a link is a file, whatever it leads to.
+        let is_link = |name: &Path| {
+            let found = files::symlink_metadata(self.root.join(name));
+            found.is_ok_and(|found| found.file_type().is_symlink())
+        };
+        let is_folder = |name: &Path| if name == below { is_folder } else { !is_link(name) };
+        names.iter().rev().any(|name| self.ignore(name, is_folder(name)))
     }
 
     /// Lines that cannot be understood, and lists that cannot be read.
@@ -88,7 +95,7 @@ impl GitRules {
             return Arc::clone(known);
         }
         let mut problems = self.problems.lock().unwrap_or_else(PoisonError::into_inner);
-        let rules = read(&self.root.join(folder).join(GIT_IGNORE), &mut problems);
+        let rules = read(&self.root.join(folder).join(GIT_IGNORE), false, &mut problems);
         let rules = Arc::new(rules);
         folders.insert(folder.to_owned(), Arc::clone(&rules));
         rules
@@ -104,12 +111,54 @@ fn decided(rules: &Gitignore, path: &Path, is_folder: bool) -> Option<bool> {
     }
 }
 
-/// Reads a list of patterns. As git does, it leaves out what is not a regular file: a link could lead anywhere.
-fn read(path: &Path, problems: &mut Vec<Error>) -> Gitignore {
+/// Path of a clone's own list: where `.git` is a file, as in a linked work tree or a submodule, it names the clone's folder.
+fn exclude_of(tree: &Path) -> PathBuf {
+    let line = |path: PathBuf| {
+        let text = files::read_to_string(path).ok()?;
+        Some(text.lines().next()?.trim_end().to_owned())
+    };
+    let named = line(tree.join(".git"));
+    let Some(folder) = named.as_ref().and_then(|text| text.strip_prefix("gitdir:")) else {
+        return tree.join(GIT_EXCLUDE);
+    };
+    let folder = tree.join(folder.trim_start());
+    let common = line(folder.join("commondir")).map(|common| folder.join(common));
+    common.unwrap_or(folder).join("info/exclude")
+}
+
+/// A pattern in which braces are characters, as they are to git.
+fn with_literal_braces(line: &str) -> String {
+    let mut literal = String::new();
+    let mut rest = line.chars();
+    while let Some(c) = rest.next() {
+        match c {
+            '{' | '}' => literal.extend(['[', c, ']']),
+            '\\' => literal.extend([Some(c), rest.next()].into_iter().flatten()),
+            '[' => {
+                // The first character of a class may be its bracket.
+                let class = rest.as_str();
+                let begin = class.find(|c| c != '!' && c != '^').unwrap_or(class.len());
+                let first = class[begin..].chars().next().map_or(0, char::len_utf8);
+                let end = class[begin + first..].find(']').map(|end| begin + first + end + 1);
+                let (class, behind) = class.split_at(end.unwrap_or(0));
+                literal.push(c);
+                literal.push_str(class);
+                rest = behind.chars();
+            }
+            _ => literal.push(c),
+        }
+    }
+    literal
+}
+
+/// Reads a list of patterns. In the work tree, what is not a regular file is left out, as by git: a link could lead anywhere. The
+/// user's own lists may be links.
+fn read(path: &Path, follows: bool, problems: &mut Vec<Error>) -> Gitignore {
     let mut problem = |reason: String| {
         problems.push(Error::SourceFile { path: path.to_owned(), reason });
     };
-    if !files::symlink_metadata(path).is_ok_and(|metadata| metadata.is_file()) {
+    let found = if follows { files::metadata(path) } else { files::symlink_metadata(path) };
+    if !found.is_ok_and(|metadata| metadata.is_file()) {
         return Gitignore::empty();
     }
     let mut bytes = Vec::new();
@@ -127,7 +176,7 @@ fn read(path: &Path, problems: &mut Vec<Error>) -> Gitignore {
     let text = text.strip_prefix('\u{feff}').unwrap_or(&text);
     let mut builder = GitignoreBuilder::new("");
     for (number, line) in text.lines().enumerate() {
-        if let Err(error) = builder.add_line(None, line) {
+        if let Err(error) = builder.add_line(None, &with_literal_braces(line)) {
             problem(format!("line {}: {error}; this pattern is not used", number + 1));
         }
     }
@@ -224,6 +273,55 @@ mod tests {
         // Other walks have them.
         let all = Repository::read(dir.path(), "r", Language::Python).unwrap();
         assert_eq!(all.repository.files.len(), 16);
+    }
+
+    #[test]
+    fn braces_are_characters() {
+        for (line, wanted) in [
+            ("*.{py,js}", "*.[{]py,js[}]"),
+            (r"\{a[{]}", r"\{a[{][}]"),
+            ("[]{]{[!]}]}", "[]{][{][!]}][}]"),
+            ("[{", "[[{]"),
+            ("é\\", "é\\"),
+        ] {
+            assert_eq!(with_literal_braces(line), wanted, "{line}");
+        }
+    }
+
+    /// In a linked work tree, whose `.git` is a file, with the user's lists behind links, and a link to a folder.
+    #[cfg(unix)]
+    #[test]
+    fn lists_of_a_clone_elsewhere_and_links_are_those_of_git() {
+        use std::os::unix::fs::symlink;
+
+        let dir = tempfile::tempdir().unwrap();
+        let tree = dir.path().join("tree/r");
+        let write = |path: &Path, text: &str| {
+            std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+            std::fs::write(path, text).unwrap();
+        };
+        write(&tree.join(".gitignore"), "build/\nlatest\n*.{py,pyi}\n");
+        for file in ["a.py", "b.py", "build/c.py", "other/d.py", "x.{py,pyi}/e.py"] {
+            write(&tree.join(file), "");
+        }
+        symlink("build", tree.join("latest")).unwrap();
+        symlink("other", tree.join("build2")).unwrap();
+        write(&dir.path().join("main/.git/worktrees/w/commondir"), "../..\n");
+        write(&dir.path().join("dotfiles/exclude"), "b.py\n");
+        std::fs::create_dir_all(dir.path().join("main/.git/info")).unwrap();
+        symlink("../../../dotfiles/exclude", dir.path().join("main/.git/info/exclude")).unwrap();
+        write(&tree.join(".git"), "gitdir: ../../main/.git/worktrees/w\n");
+        let root = dir.path().join("tree");
+        let listing = Listing::new(&root, "r", Language::Python, Walk::Git).unwrap();
+        let (found, problems) = listing.all().unwrap();
+        assert!(problems.is_empty(), "{problems:?}");
+        let found: Vec<&str> = found.iter().map(|file| &*file.path).collect();
+        assert_eq!(found, ["r/a.py", "r/build2/d.py", "r/other/d.py"]);
+        for file in ["a.py", "b.py", "build/c.py", "latest/c.py", "build2/d.py", "other/d.py"] {
+            let path = format!("r/{file}");
+            let is_read = listing.read(&path).unwrap().is_some();
+            assert_eq!(is_read, found.contains(&&*path), "{file}");
+        }
     }
 
     #[test]

@@ -212,9 +212,11 @@ impl<'a> Listing<'a> {
     fn is_part(&self, entry: &DirEntry) -> bool {
         is_part(entry, self.follows_links())
             && self.rules.as_ref().is_none_or(|rules| {
-                let is_folder = entry.file_type().is_dir() && !entry.path_is_symlink();
+                let leads_to_folder = entry.file_type().is_dir();
+                // To git, a link is a file.
+                let is_folder = leads_to_folder && !entry.path_is_symlink();
                 let below = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
-                let is_listed = is_folder || is_source_name(below, self.language);
+                let is_listed = leads_to_folder || is_source_name(below, self.language);
                 entry.depth() == 0 || !is_listed || !rules.ignore(below, is_folder)
             })
     }
