@@ -137,8 +137,10 @@ impl<'c> Shared<'c> {
         Self { groups }
     }
 
+    /// Whether a command's flag is one of these; its own may read alike.
     fn has(&self, arg: &Arg) -> bool {
-        self.groups.iter().flat_map(|(_, args)| args).any(|known| item(known) == item(arg))
+        arg.get_help_heading().is_some()
+            && self.groups.iter().flat_map(|(_, args)| args).any(|known| item(known) == item(arg))
     }
 
     /// Links to the groups that a command takes flags of.
@@ -165,7 +167,10 @@ impl<'c> Shared<'c> {
                 text += &item(arg);
             }
             let takes = |named: &Named<'_>, is_main: bool| {
-                let known = |arg: &&Arg| args.iter().any(|one| item(one) == item(arg));
+                let known = |arg: &&Arg| {
+                    arg.get_help_heading().is_some()
+                        && args.iter().any(|one| item(one) == item(arg))
+                };
                 let mut own = named.command.get_arguments().filter(known);
                 own.any(|arg| !is_main || !arg.is_hide_short_help_set())
             };
