@@ -3,6 +3,7 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
 use std::sync::mpsc;
 use std::time::{Duration, Instant};
 
@@ -442,14 +443,20 @@ fn a_model_decides_at_the_cursor() {
     place.write("repos/shop/a.py", "x = 1\n");
     place.write("repos/shop/b.py", format!("{code}        amount += item.price\n"));
     crate::cli_policy::train_self_scored(&place, "joined.json");
+    let has_failed = AtomicBool::new(false);
     // It asks for retrieval after `total`; where it is broken, it tells no probability.
-    let (url, seen) = server(|request| {
+    let (url, seen) = server(move |request| {
         let (body, prompt) = (&request.body, request.prompt());
         if request.path == "/tokenize" {
             return ok(&json!({"tokens": [7]}));
         }
         if body["max_tokens"] != 1 || body.get("stream").is_some() {
-            return ok(&text_answer("done"));
+            // Where a label asks for what was not shown, it fails once.
+            let is_plain = prompt.contains("total") && !prompt.contains("<cc>");
+            if is_plain && !has_failed.swap(true, Relaxed) {
+                return refusal("500 Internal Server Error", "starting");
+            }
+            return ok(&text_answer(if is_plain { "pass" } else { "done" }));
         }
         assert!(prompt.ends_with("<eof>"), "{prompt}");
         if prompt.contains("broken") {
@@ -467,7 +474,7 @@ fn a_model_decides_at_the_cursor() {
         "chunks", "--prompt-style", "repoformer", "--policy",
     ];
     let joined = ["self-scored@0.5", "--policy-model", "joined.json"];
-    for policy in [&["self@0.3"][..], &["self@greedy"], &joined] {
+    for policy in [&["self@greedy", "--learn", "labels.jsonl"][..], &["self@0.3"], &joined] {
         let serving = Serving::start(&place, &[&data[..], policy].concat());
         let decision = |text: &str| {
             let body = json!({"prompt": text, "suffix": "\n", "filepath": "a.py"});
@@ -476,10 +483,26 @@ fn a_model_decides_at_the_cursor() {
             (status, head.contains("x-repoformer-decision"), serving.last()["retrieved"] == true)
         };
         assert_eq!(decision(code), (200, true, true), "{policy:?}");
+        if policy.contains(&"--learn") {
+            decision(&format!("{code}done\nx = "));
+            soon("a label", || !place.read("labels.jsonl").is_empty());
+            let label = &place.records("labels.jsonl")[0];
+            assert_eq!(label["groundtruth"], "done\n");
+            assert_eq!(label["metadata"]["completions"], json!(["pass", "done"]));
+            assert!((label["cc_probability"].as_f64().unwrap() - 0.449_328_964).abs() < 1e-6);
+            assert_eq!((&label["cc_likeliest"], &label["label"]), (&json!(true), &json!(true)));
+        }
         assert_eq!(decision("zzz = qqq(www)\n"), (200, true, false), "{policy:?}");
         assert!(decision("broken = 1\n").0 >= 500, "{policy:?}: never without a reason");
     }
     assert!(seen.lock().unwrap().iter().any(|request| request.prompt().contains("<cc>")));
+    let serving = Serving::start(&place, &[&data[..], &["random@0.5"]].concat());
+    let at_random = |_| {
+        serving.post("/v1/completions", &json!({"prompt": code, "suffix": "", "filepath": "a.py"}));
+        serving.last()["retrieved"] == true
+    };
+    let share = (0..64).map(at_random).filter(|retrieved| *retrieved).count();
+    assert!((8..=56).contains(&share), "{share} of 64");
     let more = ["--policy", "self-scored@0.5"];
     let all = [&["serve"], &data[..data.len() - 1], &more].concat();
     place.run(&all).failed().says(&["policy self-scored needs its trained model"]);

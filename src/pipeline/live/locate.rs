@@ -105,7 +105,7 @@ impl LiveRepository {
 
     /// The text of a file as it was saved, blank lines included.
     fn saved(&self, path: &str) -> Option<String> {
-        let read = self.listing().ok()?.read(path);
+        let read = self.listing().ok()?.read_saved(path);
         Some(read.ok()??.0.text)
     }
 

@@ -158,7 +158,8 @@ impl<'a> Listing<'a> {
             return None;
         }
         let mut way = Path::new(folder).ancestors().filter(|folder| *folder != Path::new(""));
-        if self.is_left_out(folder, true) || way.any(|folder| is_cache(&self.root.join(folder))) {
+        let is_left_out = self.is_hidden(folder) || self.is_ignored(folder, true);
+        if is_left_out || way.any(|folder| is_cache(&self.root.join(folder))) {
             return Some(Vec::new());
         }
         self.find_without_links(&on_disk)
@@ -170,6 +171,18 @@ impl<'a> Listing<'a> {
     /// # Errors
     /// It cannot be read or is not UTF-8, or a link leads out of the repository.
     pub(crate) fn read(&self, path: &str) -> Result<Option<(SourceFile, u64)>> {
+        let below = path.strip_prefix(self.name).and_then(|path| path.strip_prefix('/'));
+        match below.is_some_and(|below| self.is_ignored(below, false)) {
+            true => Ok(None),
+            false => self.read_saved(path),
+        }
+    }
+
+    /// Reads a file as [`read`](Self::read) does, whether git ignores it or not.
+    ///
+    /// # Errors
+    /// As for [`read`](Self::read).
+    pub(crate) fn read_saved(&self, path: &str) -> Result<Option<(SourceFile, u64)>> {
         let on_disk = self.repos_dir.join(path);
         let Some(below) = path.strip_prefix(self.name).and_then(|path| path.strip_prefix('/'))
         else {
@@ -177,7 +190,7 @@ impl<'a> Listing<'a> {
         };
         if !below.split('/').all(is_folder_name)
             || !is_source_name(&on_disk, self.language)
-            || self.is_left_out(below, false)
+            || self.is_hidden(below)
             || files::metadata(&on_disk).is_err()
         {
             return Ok(None);
@@ -199,13 +212,14 @@ impl<'a> Listing<'a> {
         self.walk != Walk::Rglob
     }
 
-    /// Whether the walk leaves out a path for one of its names, or git ignores it.
-    fn is_left_out(&self, below: &str, is_folder: bool) -> bool {
+    /// Whether the walk leaves out a path for one of its names.
+    fn is_hidden(&self, below: &str) -> bool {
         self.walk != Walk::Rglob && below.split('/').any(|name| name.starts_with('.'))
-            || self
-                .rules
-                .as_ref()
-                .is_some_and(|rules| rules.ignore_within(below.as_ref(), is_folder))
+    }
+
+    /// Whether git ignores a path, by a walk that asks its rules.
+    fn is_ignored(&self, below: &str, is_folder: bool) -> bool {
+        self.rules.as_ref().is_some_and(|rules| rules.ignore_within(below.as_ref(), is_folder))
     }
 
     /// Whether an entry of a folder that is a part of the repository is one too.

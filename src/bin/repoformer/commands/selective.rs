@@ -447,8 +447,8 @@ fn select(
         });
         all[metric.name()] = Value::Object(values.collect());
     }
-    // A trial of retrieval takes its time, whatever it decides.
-    let retrieves_any = retrieves.contains(&true) || chosen.policy == Policy::TrialRetrieval;
+    // A policy that looks at what is retrieved takes its time, whatever it decides.
+    let retrieves_any = retrieves.contains(&true) || chosen.policy.looks_at_fragments();
     let rows = tasks.iter().zip(retrieves).filter(|(_, retrieves)| **retrieves);
     let latency = |times: &Vec<RequestTimes>| {
         let costs = times.iter().zip(retrieves);

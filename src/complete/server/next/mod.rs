@@ -233,7 +233,7 @@ impl<'a> Prober<'a> {
             let why = "the probability is computed after the token was forced";
             return Err(Refusal::Way(why.into()));
         }
-        Ok(likeliest.logprob)
+        Ok(likeliest.logprob.min(0.0))
     }
 
     fn read(&self, way: Way, prompt: &str) -> Result<f64, Refusal> {

@@ -109,6 +109,9 @@ pub(crate) fn lacking(policy: Policy) -> String {
         Policy::Entropy => {
             "`complete --mode none --samples 20 --temperature 1 -o FILE` draws them, and --samples-from FILE of `label judge` and `run` takes them"
         }
+        Policy::SelfScored => {
+            "`complete --probability-of '<cc>' --after '<eof>'` asks for the probability, and --probabilities of `label judge` and `run` takes it; mode rg1 has scores"
+        }
         policy if policy.asks_model() => {
             "`complete --probability-of '<cc>' --after '<eof>'` asks for it, and --probabilities of `label judge` and `run` takes it"
         }

@@ -1,5 +1,6 @@
 //! Whether to retrieve for a cursor.
 
+use std::hash::{BuildHasher as _, Hasher as _};
 use std::sync::OnceLock;
 
 use anyhow::Result;
@@ -60,6 +61,7 @@ impl Decider {
         let known = [
             Policy::Never,
             Policy::Always,
+            Policy::Random,
             Policy::TrialRetrieval,
             Policy::Learned,
             Policy::LearnedScored,
@@ -154,6 +156,14 @@ impl Decider {
         };
         let answer = Prober::new(endpoint, model, token).ask(&question.prompt(&plain.text))?;
         let tokens = answer.samples.first().map_or(&[][..], |sample| &sample.tokens);
+        if self.policy == Policy::SelfGreedy && tokens.len() < 2 {
+            return Err(Error::Endpoint {
+                url: endpoint.url("/v1/completions"),
+                reason: "the server does not tell which token is the likeliest".into(),
+                hint: "choose policy self@T, which needs the probability alone".into(),
+                status: None,
+            });
+        }
         Ok(Signals {
             cc_probability: tokens.first().map(|asked| libm::exp(asked.logprob)),
             cc_likeliest: tokens.get(1).map(|likeliest| token.is(likeliest)),
@@ -173,6 +183,7 @@ impl Decider {
     ) -> Result<Option<Decision>, Error> {
         let score = match (self.policy, &self.model) {
             (Policy::Never, _) => return Ok(Some(Decision { retrieves: false, score: None })),
+            (Policy::Random, _) => Some(chance()),
             (Policy::SelfDecision, _) => signals.cc_probability,
             (Policy::SelfGreedy, _) => signals.cc_likeliest.map(f64::from),
             (Policy::Learned, Some(model)) => model.decide(request(task, right, &[]), signals),
@@ -205,12 +216,18 @@ impl Decider {
     }
 
     fn by_score(&self, score: Option<f64>) -> Result<Decision, Error> {
-        let score = score.ok_or_else(|| Error::Parameter {
+        let score = score.filter(|score| !score.is_nan()).ok_or_else(|| Error::Parameter {
             name: "policy",
             reason: format!("{}: the model's server told no probability", self.policy),
         })?;
         Ok(Decision { retrieves: score > self.threshold, score: Some(score) })
     }
+}
+
+/// A number between 0 and 1, another each time.
+fn chance() -> f64 {
+    let hasher = std::hash::RandomState::new().build_hasher();
+    (hasher.finish() >> 11) as f64 / (1u64 << 53) as f64
 }
 
 fn request<'a>(

@@ -14,10 +14,10 @@ use repoformer::endpoint::{Endpoint, Event};
 use repoformer::error::Error;
 use repoformer::pipeline::LivePrompt;
 use repoformer::prompt::shown::Fragment;
-use repoformer::selective::label::judge_one;
+use repoformer::selective::label::{Signals, judge_one};
 use repoformer::store::files;
 use repoformer::task::Task;
-use repoformer::task::cross_file::CrossFile;
+use repoformer::task::cross_file::{self, CrossFile};
 use repoformer::text::lines::line_ends;
 use serde_json::Value;
 
@@ -26,6 +26,9 @@ use crate::output::warning;
 
 /// Quiet after which the model is asked for what was not shown.
 const PAUSE: Duration = Duration::from_secs(1);
+/// Time after which a model's server that does not answer is asked again, and how often.
+const LATER: Duration = Duration::from_secs(5);
+const TRIES: usize = 60;
 /// Lines that wait for a pause, at most.
 const WAITING: usize = 256;
 /// Files whose last completion is kept.
@@ -39,11 +42,27 @@ pub(super) struct Asked {
     /// The file's whole text, and the bytes of it before the cursor.
     pub(super) text: String,
     pub(super) offset: usize,
-    /// The prompts without and with what was retrieved.
-    pub(super) prompts: [LivePrompt; 2],
+    /// What is retrieved for it, shown or not.
+    pub(super) found: Retrieved,
+    /// What the model said of it, where it was asked.
+    pub(super) signals: Signals,
     pub(super) retrieved: bool,
     /// Request for the completion of the other prompt, and the white space that it is not sent with.
     pub(super) other: (Value, String),
+}
+
+/// The fragments of a prompt, and its right context.
+#[derive(Debug)]
+pub(super) struct Retrieved {
+    fragments: Vec<cross_file::Fragment>,
+    right: String,
+}
+
+impl Retrieved {
+    pub(super) fn of(prompt: &LivePrompt) -> Self {
+        let fragments = prompt.fragments.iter().map(Fragment::to_cross_file).collect();
+        Self { fragments, right: prompt.right.clone() }
+    }
 }
 
 /// A completion that was shown.
@@ -114,7 +133,8 @@ impl Learner {
         if matches!(seen, Seen::Typing) {
             return;
         }
-        if let (Some(shown), Seen::Written { truth, accepted }) = (all.remove(at), seen) {
+        if let (Some(mut shown), Seen::Written { truth, accepted }) = (all.remove(at), seen) {
+            shown.asked.text = String::new();
             let waiting = &self.state.waiting;
             if waiting.fetch_add(1, Relaxed) >= WAITING {
                 waiting.fetch_sub(1, Relaxed);
@@ -132,6 +152,7 @@ impl Learner {
 
     /// Keeps a completion that was shown, unless an earlier one at its line is kept.
     pub(super) fn keep(&self, asked: Asked, completion: String, model: String) {
+        *lock(&self.state.last_request) = Instant::now();
         let mut all = lock(&self.shown);
         if is_kept(&all, &asked.task.path) {
             return;
@@ -197,7 +218,7 @@ fn of_text((left, right): (&str, &str), completion: &str, (text, offset): (&str,
 fn write_labels(state: &State, endpoint: &Endpoint, mut log: Log, jobs: &Receiver<Written>) {
     while let Ok(written) = jobs.recv() {
         let path = written.shown.asked.task.path.clone();
-        let done = other_completion(state, endpoint, &written.shown.asked)
+        let done = patient_completion(state, endpoint, &written.shown.asked)
             .and_then(|other| label(written, other))
             .map_err(anyhow::Error::from)
             .and_then(|label| log.add(&label));
@@ -205,6 +226,20 @@ fn write_labels(state: &State, endpoint: &Endpoint, mut log: Log, jobs: &Receive
             warning(format!("{path}: no label of a line: {error:#}"));
         }
         state.waiting.fetch_sub(1, Relaxed);
+    }
+}
+
+/// The completion of the prompt that was not used, from a server that may have to be started again.
+fn patient_completion(state: &State, endpoint: &Endpoint, asked: &Asked) -> Result<String, Error> {
+    let mut tries = 0;
+    loop {
+        match other_completion(state, endpoint, asked) {
+            Err(Error::Endpoint { status: None | Some(429 | 500..), .. }) if tries < TRIES => {
+                tries += 1;
+                std::thread::sleep(LATER);
+            }
+            done => return done,
+        }
     }
 }
 
@@ -219,6 +254,10 @@ fn other_completion(state: &State, endpoint: &Endpoint, asked: &Asked) -> Result
         }
         let own = endpoint.with_own_connections();
         *lock(&state.asking) = Some(own.clone());
+        // A request that came meanwhile closed nothing.
+        if lock(&state.last_request).elapsed() < PAUSE {
+            continue;
+        }
         let (mut text, mut withheld) = (String::new(), Withheld::new(removed));
         let done = own.post_events("/v1/completions", body, &mut |event| {
             let (Event::Data(value) | Event::Whole(value)) = event else { return false };
@@ -238,13 +277,12 @@ fn other_completion(state: &State, endpoint: &Endpoint, asked: &Asked) -> Result
 /// The label of a line, by the completions without and with what was retrieved.
 fn label(written: Written, other: String) -> Result<Value, Error> {
     let Written { shown: Shown { asked, completion, model }, truth, accepted } = written;
-    let Asked { mut task, prompts: [_, with], retrieved, .. } = asked;
+    let Asked { mut task, found, signals, retrieved, .. } = asked;
     let completions = if retrieved { [other, completion] } else { [completion, other] };
     let end = task.line_no + line_ends(&truth).max(1);
     task.id = format!("{}/{}_{end}", task.path, task.line_no);
-    let fragments = with.fragments.iter().map(Fragment::to_cross_file).collect();
-    task.cross_file = Some(CrossFile::of(fragments, task.language()));
-    task.right_context = Some(with.right);
+    task.cross_file = Some(CrossFile::of(found.fragments, task.language()));
+    task.right_context = Some(found.right);
     task.ground_truth = truth;
     let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
     task.metadata.insert("kind".into(), "line".into());
@@ -253,7 +291,9 @@ fn label(written: Written, other: String) -> Result<Value, Error> {
     task.metadata.insert("retrieved".into(), retrieved.into());
     task.metadata.insert("time".into(), time.into());
     let model = Some(model).filter(|model| !model.is_empty());
-    Ok(judge_one(task, completions, model.as_deref(), 0.0)?.to_record())
+    let mut label = judge_one(task, completions, model.as_deref(), 0.0)?;
+    label.signals = signals;
+    Ok(label.to_record())
 }
 
 /// A file of lines to which others are added.
@@ -261,6 +301,8 @@ fn label(written: Written, other: String) -> Result<Value, Error> {
 struct Log {
     path: PathBuf,
     file: files::File,
+    /// Whether the last line may have been cut off.
+    is_cut: bool,
 }
 
 impl Log {
@@ -284,12 +326,13 @@ impl Log {
             Ok(file)
         };
         let file = open().with_context(|| format!("{}: cannot be opened", path.display()))?;
-        Ok(Self { path: path.to_owned(), file })
+        Ok(Self { path: path.to_owned(), file, is_cut: false })
     }
 
     fn add(&mut self, record: &Value) -> Result<()> {
-        let line = format!("{record}\n");
+        let line = format!("{}{record}\n", if self.is_cut { "\n" } else { "" });
         let written = self.file.write_all(line.as_bytes());
+        self.is_cut = written.is_err();
         written.with_context(|| format!("{}: cannot be written", self.path.display()))
     }
 }

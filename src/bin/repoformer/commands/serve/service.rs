@@ -15,7 +15,7 @@ use repoformer::task::Task;
 use serde_json::{Map, Value, json};
 
 use super::decide::{Decider, Decision};
-use super::learn::{Asked, Learner};
+use super::learn::{Asked, Learner, Retrieved};
 use super::metrics::{IndexSize, Metrics};
 use super::request::{LLAMA_CPP, Protocol, Wanted};
 use super::session::Session;
@@ -144,6 +144,8 @@ impl Service {
         let mut deciding = ms_since(begin);
         let mut steps = [0.0; 2];
         let (mut laying, mut prompt) = (0.0, None);
+        // Labels have what was found now, by which policies decide, whatever is shown.
+        let mut now = None;
         if decision.is_none_or(|decision| decision.retrieves) {
             let found = self.live.retrieve(&cursor, scratch)?;
             steps = found.took.map(|took| took.as_secs_f64() * 1e3);
@@ -159,6 +161,7 @@ impl Service {
             deciding += ms_since(begin);
             decision = Some(after);
             if after.retrieves {
+                now = self.learner.is_some().then(|| Retrieved::of(&new));
                 let begin = Instant::now();
                 let (shown, kept) = session.prompt(&self.live, (found, new), text, scratch)?;
                 laying += ms_since(begin);
@@ -197,19 +200,19 @@ impl Service {
         // While a line is typed, its first completion counts.
         let is_learned = |learner: &Learner| *is_known && !learner.has(path);
         let asked = self.learner.as_ref().filter(|learner| is_learned(learner)).and_then(|_| {
-            let asked = self.asked(wanted, (&cursor, task), &prompt, decision, scratch);
+            let asked = self.asked(wanted, (&cursor, task), (now, signals), decision, scratch);
             asked.map_err(|error| detail(format!("{path}: no label of a line: {error}"))).ok()
         });
         let asked = asked.map(Box::new);
         Ok(Prepared { number, withheld, prompt, decision, record, ms, asked })
     }
 
-    /// Both prompts of a request, and the request for the completion of the one that is not used.
+    /// What is kept of a request whose completion is shown, with the request for the completion that is not.
     fn asked(
         &self,
         wanted: &Wanted,
         (cursor, task): (&Cursor<'_>, Task),
-        used: &LivePrompt,
+        (now, signals): (Option<Retrieved>, Signals),
         decision: Decision,
         scratch: &mut CursorScratch,
     ) -> Result<Asked, Error> {
@@ -221,10 +224,9 @@ impl Service {
         let withheld = self.withheld(wanted, &unused);
         let removed = unused.text[unused.text.len() - withheld..].to_owned();
         let other = (self.body(wanted, &unused, withheld), removed);
-        let used = used.clone();
-        let prompts = if retrieved { [unused, used] } else { [used, unused] };
+        let found = now.unwrap_or_else(|| Retrieved::of(&unused));
         let (text, offset) = (cursor.text.to_owned(), cursor.offset);
-        Ok(Asked { task, text, offset, prompts, retrieved, other })
+        Ok(Asked { task, text, offset, found, signals, retrieved, other })
     }
 
     /// Bytes of white space at the end of a prompt that are not sent.

@@ -81,8 +81,10 @@ impl Session {
             kept.and_then(|kept| kept.retrieval.take())
         };
         let Some(shown) = shown else { return Ok((new, found)) };
-        let gain = mean(new.fragments.iter().map(|one| one.score.unwrap_or(0.0)))
-            - mean(live.similarities(&found.query.text, &shown.fragments).into_iter());
+        let similarity = |fragments: &[Fragment]| {
+            mean(live.similarities(&found.query.text, fragments).into_iter())
+        };
+        let gain = similarity(&new.fragments) - similarity(&shown.fragments);
         if gain > self.stability
             || !shown.retrieval.is_visible_from(&found.task)
             || !shown.retrieval.is_current(&live.snapshot(), text)
