@@ -122,10 +122,9 @@ impl LiveRepository {
         let has_same = |snapshot: &Arc<Snapshot>| {
             let Some((file, _)) = snapshot.file(cursor.path) else { return start == 0 };
             let text = file.lines.text();
-            // Lines end as they do in the index.
-            text.starts_with(hidden_from)
-                && (start == 0 || text.as_bytes().get(start - 1) == Some(&b'\n'))
-                || text.len() + 1 == start && hidden_from.strip_suffix('\n') == Some(text)
+            // Lines end as they do in the index. A window that the end of the saved text cuts short is another where the text goes
+            // on; here it reaches into what is hidden.
+            start == 0 || text.len() > start && text.starts_with(hidden_from)
         };
         let settled = self.snapshot();
         let edited = lock(&self.edited);
