@@ -436,6 +436,36 @@ fn labels_are_learned_from_what_is_written_where_completions_were_shown() {
     place.run(&flags).failed().says(&["no/such/file: cannot be opened"]);
 }
 
+/// An editor that sends a part of the file: beyond it stands what was saved, which is not what she wrote.
+#[test]
+fn no_label_is_learned_from_text_that_no_request_holds() {
+    let place = Place::empty();
+    let lines: Vec<String> = (0..60).map(|at| format!("value_{at} = {at}\n")).collect();
+    let filler = |range: std::ops::Range<usize>| lines[range].concat();
+    place.write("repos/shop/a.py", format!("import os\nx = old\n{}", filler(0..60)));
+    place.write("repos/shop/b.py", "y = 1\n");
+    let (url, _) = server(|_| ok(&text_answer("new")));
+    let serving = Serving::start(
+        &place,
+        &[
+            "--repos-dir", "repos", "--repo", "shop", "--endpoint", &url, "--no-watch", "--learn",
+            "labels.jsonl",
+        ],
+    );
+    let ask = |file: &str, prompt: &str, suffix: &str| {
+        let body = json!({"prompt": prompt, "suffix": suffix, "filepath": file});
+        assert_eq!(serving.post("/v1/completions", &body).0, 200);
+    };
+    ask("a.py", "import os\nx = ", &format!("\n{}", filler(0..10)));
+    ask("a.py", &filler(30..40), &filler(40..50));
+    ask("b.py", "y = ", "");
+    ask("b.py", "y = new\nz = ", "");
+    soon("a label", || !place.read("labels.jsonl").is_empty());
+    let labels = place.records("labels.jsonl");
+    assert_eq!(labels.len(), 1, "{labels:?}");
+    assert_eq!(labels[0]["metadata"]["task_id"], "shop/b.py/0_1");
+}
+
 #[test]
 fn a_model_decides_at_the_cursor() {
     let place = Place::empty();

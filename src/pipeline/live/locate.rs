@@ -1,5 +1,6 @@
 //! The file that a completion request is of, and the cursor in it: editors send a part of the file, and mostly not its name.
 
+use std::ops::Range;
 use std::path::Path;
 
 use memchr::memmem;
@@ -29,6 +30,8 @@ pub struct Located {
     pub offset: usize,
     /// First line, 0-based, that the request holds.
     pub first_line: usize,
+    /// Bytes of the text that the request holds.
+    pub held: Range<usize>,
     /// Whether the request named the file, or it was found by its lines.
     pub is_known: bool,
 }
@@ -72,6 +75,7 @@ impl LiveRepository {
             path,
             offset: head.len() + prefix.len(),
             first_line: crate::text::lines::line_ends(head),
+            held: head.len()..head.len() + prefix.len() + suffix.len(),
             text: [head, &prefix, &suffix, tail].concat(),
             is_known,
         }

@@ -3,6 +3,7 @@
 
 use std::collections::VecDeque;
 use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::mpsc::{self, Receiver, Sender};
@@ -121,15 +122,16 @@ impl Learner {
         Ok(Self { shown: Mutex::default(), written, state })
     }
 
-    /// Sees a file's text as it is now, with its cursor: what was written where a completion was shown.
-    pub(super) fn see(&self, path: &str, text: &str, offset: usize) {
+    /// Sees a file's text with its cursor: what was written where a completion was shown. `held` are the bytes of it that are sure to
+    /// be as they are now.
+    pub(super) fn see(&self, path: &str, (text, offset): (&str, usize), held: &Range<usize>) {
         *lock(&self.state.last_request) = Instant::now();
         if let Some(asking) = lock(&self.state.asking).take() {
             asking.close();
         }
         let mut all = lock(&self.shown);
         let Some(at) = all.iter().position(|shown| shown.asked.task.path == path) else { return };
-        let seen = written(&all[at], text, offset);
+        let seen = written(&all[at], (text, offset), held);
         if matches!(seen, Seen::Typing) {
             return;
         }
@@ -181,9 +183,16 @@ enum Seen {
     },
 }
 
-fn written(shown: &Shown, text: &str, offset: usize) -> Seen {
+fn written(shown: &Shown, (text, offset): (&str, usize), held: &Range<usize>) -> Seen {
     let Asked { text: before, offset: at, .. } = &shown.asked;
-    of_text((&before[..*at], &before[*at..]), &shown.completion, (text, offset))
+    let seen = of_text((&before[..*at], &before[*at..]), &shown.completion, (text, offset));
+    match &seen {
+        // Beyond what the editor sent stands what was saved last.
+        Seen::Written { truth, .. } if *at < held.start || at + truth.len() > held.end => {
+            Seen::Nothing
+        }
+        _ => seen,
+    }
 }
 
 /// Lines that stand between the texts before and behind a cursor where a completion was shown, as many as that has.

@@ -111,11 +111,11 @@ impl Service {
         let begin = Instant::now();
         let recent = lock(&self.recent).clone();
         let located = self.live.locate(&wanted.place(), &recent);
-        let Located { path, text, offset, first_line, is_known } = &located;
+        let Located { path, text, offset, first_line, held, is_known } = &located;
         let locating = ms_since(begin);
         self.remember(&located);
         if let Some(learner) = &self.learner {
-            learner.see(path, text, *offset);
+            learner.see(path, (text, *offset), held);
         }
         let begin = Instant::now();
         let session = &self.session;
