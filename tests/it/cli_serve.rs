@@ -322,6 +322,13 @@ fn what_git_ignores_is_not_found_and_ten_thousand_changes_are_read() {
     }});
     place.write("tasks.jsonl", format!("{tasks}\n"));
     let last = serving.last();
+    // Of an ignored file that is edited, what the request leaves out is read.
+    let lines = |range: std::ops::Range<usize>| -> String {
+        range.map(|at| format!("value_{at} = {at}\n")).collect()
+    };
+    place.write("repos/shop/built/long.py", lines(0..100));
+    prompt_at_end(&serving, &lines(50..60), "built/long.py");
+    assert_eq!(serving.last()["line"], 61);
     for (walk, is_seen) in [("git", false), ("glob", true)] {
         place.write("repos/shop/a.py", format!("{code}x = y\n"));
         let data =
