@@ -102,15 +102,21 @@ struct Probing<'a> {
     prober: Option<Prober<'a>>,
 }
 
+impl Probing<'_> {
+    fn key_of(&self, record: &Record) -> String {
+        Prober::key(self.model, self.token, &self.question.prompt(record.prompt()))
+    }
+}
+
 impl Question for Probing<'_> {
     const VERB: &'static str = "probabilities";
 
     fn key(&self, record: &Record, _: &Journal) -> String {
-        Prober::key(self.model, self.token, &self.question.prompt(record.prompt()))
+        self.key_of(record)
     }
 
     fn is_key(&self, key: &str, record: &Record) -> bool {
-        Prober::key(self.model, self.token, &self.question.prompt(record.prompt())) == key
+        self.key_of(record) == key
     }
 
     fn ask(&self, record: Record) -> Result<Answer> {

@@ -74,8 +74,10 @@ impl LearnedPolicy {
         let retrieved = retrieved.values().into_iter();
         let count = if self.looks_at_fragments() { retrieved.len() } else { 0 };
         let log_odds = (self == Self::SelfScored).then(|| match signals.cc_probability {
-            Some(asked) => (libm::log(asked.clamp(0.0, 1.0)) - libm::log1p(-asked.clamp(0.0, 1.0)))
-                .clamp(-LARGEST, LARGEST) as f32,
+            Some(asked) => {
+                let asked = asked.clamp(0.0, 1.0);
+                (libm::log(asked) - libm::log1p(-asked)).clamp(-LARGEST, LARGEST) as f32
+            }
             None => f32::NAN,
         });
         local.values().into_iter().chain(retrieved.take(count)).chain(log_odds)

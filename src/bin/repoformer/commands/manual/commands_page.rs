@@ -109,6 +109,11 @@ struct Shared<'c> {
     groups: Vec<(&'c str, Vec<&'c Arg>)>,
 }
 
+/// Whether a command's flag is one of these; one of its own, without a heading, may read alike.
+fn is_among(args: &[&Arg], arg: &Arg) -> bool {
+    arg.get_help_heading().is_some() && args.iter().any(|known| item(known) == item(arg))
+}
+
 impl<'c> Shared<'c> {
     fn of(commands: &[Named<'c>]) -> Self {
         let is_leaf = |named: &&Named<'_>| !named.command.has_subcommands();
@@ -137,10 +142,8 @@ impl<'c> Shared<'c> {
         Self { groups }
     }
 
-    /// Whether a command's flag is one of these; its own may read alike.
     fn has(&self, arg: &Arg) -> bool {
-        arg.get_help_heading().is_some()
-            && self.groups.iter().flat_map(|(_, args)| args).any(|known| item(known) == item(arg))
+        self.groups.iter().any(|(_, args)| is_among(args, arg))
     }
 
     /// Links to the groups that a command takes flags of.
@@ -167,10 +170,7 @@ impl<'c> Shared<'c> {
                 text += &item(arg);
             }
             let takes = |named: &Named<'_>, is_main: bool| {
-                let known = |arg: &&Arg| {
-                    arg.get_help_heading().is_some()
-                        && args.iter().any(|one| item(one) == item(arg))
-                };
+                let known = |arg: &&Arg| is_among(args, arg);
                 let mut own = named.command.get_arguments().filter(known);
                 own.any(|arg| !is_main || !arg.is_hide_short_help_set())
             };

@@ -200,7 +200,7 @@ struct Flow {
     outcome: &'static str,
     /// Text so far.
     text: String,
-    /// Both prompts, where labels are logged.
+    /// The request, where a label is to be made of it.
     asked: Option<Box<Asked>>,
     _room: Room,
 }

@@ -43,9 +43,9 @@ pub(super) struct Asked {
     /// The file's whole text, and the bytes of it before the cursor.
     pub(super) text: String,
     pub(super) offset: usize,
-    /// What is retrieved for it, shown or not.
+    /// Fragments that are retrieved for it, shown or not.
     pub(super) found: Retrieved,
-    /// What the model said of it, where it was asked.
+    /// Signals of the model, where it was asked.
     pub(super) signals: Signals,
     pub(super) retrieved: bool,
     /// Request for the completion of the other prompt, and the white space that it is not sent with.

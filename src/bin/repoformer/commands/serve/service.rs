@@ -67,7 +67,7 @@ pub(super) struct Prepared {
     pub(super) record: Value,
     /// Milliseconds of decision and retrieval.
     pub(super) ms: f64,
-    /// Both prompts, where labels are logged.
+    /// The request, where a label is to be made of it.
     pub(super) asked: Option<Box<Asked>>,
 }
 
@@ -144,6 +144,9 @@ impl Service {
         let mut deciding = ms_since(begin);
         let mut steps = [0.0; 2];
         let (mut laying, mut prompt) = (0.0, None);
+        // While a line is typed, its first completion counts.
+        let is_learned =
+            self.learner.as_ref().is_some_and(|learner| *is_known && !learner.has(path));
         // Labels have what was found now, by which policies decide, whatever is shown.
         let mut now = None;
         if decision.is_none_or(|decision| decision.retrieves) {
@@ -161,7 +164,7 @@ impl Service {
             deciding += ms_since(begin);
             decision = Some(after);
             if after.retrieves {
-                now = self.learner.is_some().then(|| Retrieved::of(&new));
+                now = is_learned.then(|| Retrieved::of(&new));
                 let begin = Instant::now();
                 let (shown, kept) = session.prompt(&self.live, (found, new), text, scratch)?;
                 laying += ms_since(begin);
@@ -197,17 +200,16 @@ impl Service {
             },
         });
         let withheld = self.withheld(wanted, &prompt);
-        // While a line is typed, its first completion counts.
-        let is_learned = |learner: &Learner| *is_known && !learner.has(path);
-        let asked = self.learner.as_ref().filter(|learner| is_learned(learner)).and_then(|_| {
-            let asked = self.asked(wanted, (&cursor, task), (now, signals), decision, scratch);
-            asked.map_err(|error| detail(format!("{path}: no label of a line: {error}"))).ok()
-        });
-        let asked = asked.map(Box::new);
+        let asked = is_learned
+            .then(|| self.asked(wanted, (&cursor, task), (now, signals), decision, scratch))
+            .and_then(|asked| {
+                asked.map_err(|error| detail(format!("{path}: no label of a line: {error}"))).ok()
+            })
+            .map(Box::new);
         Ok(Prepared { number, withheld, prompt, decision, record, ms, asked })
     }
 
-    /// What is kept of a request whose completion is shown, with the request for the completion that is not.
+    /// A request whose completion is shown, with that for the completion that is not.
     fn asked(
         &self,
         wanted: &Wanted,
