@@ -28,7 +28,7 @@ pub use completer::Completer;
 pub use ending::Ending;
 pub use journal::{Entry, Journal};
 pub use next::{NextToken, Prober};
-pub use request::{Api, CompletionRequest};
+pub use request::{Api, CompletionRequest, MOST_STOPS};
 pub use run::{Failures, Sending, run, unanswered};
 pub use template::changing_template;
 pub use uncertainty::{Confidence, entropy};

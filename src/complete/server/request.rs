@@ -34,6 +34,9 @@ impl Api {
     }
 }
 
+/// Stop texts of a request, at most: OpenAI's interface, vLLM and TGI refuse more.
+pub const MOST_STOPS: usize = 4;
+
 /// Default instruction for a chat model.
 const INSTRUCTION: &str = "You complete source code. The user's message is the beginning of a file. Answer with the code that comes \
 next and with nothing else: no explanation, no Markdown, and nothing of what is there already.";
@@ -80,8 +83,13 @@ impl CompletionRequest {
         }
     }
 
-    /// Returns the body of a request for `number` samples, starting with sample `first`.
+    /// Returns the body of a request for `number` samples, starting with sample `first`. Of the stop texts it has as many as servers
+    /// take; [`span`](Self::span) ends a completion at the others.
     pub(crate) fn body(&self, prompt: &str, first: usize, number: usize) -> Value {
+        self.body_with(prompt, first, number, MOST_STOPS)
+    }
+
+    fn body_with(&self, prompt: &str, first: usize, number: usize, stops: usize) -> Value {
         let (sent, removed) = self.ending.split(prompt);
         let mut body = json!({"model": self.model});
         match self.api {
@@ -106,7 +114,7 @@ impl CompletionRequest {
             body["seed"] = (seed + first as u64).into();
         }
         let stop = self.stop.iter().filter(|stop| !is_held_back(stop, removed));
-        let stop: Vec<&String> = stop.collect();
+        let stop: Vec<&String> = stop.take(stops).collect();
         if !stop.is_empty() {
             body["stop"] = json!(stop);
         }
@@ -158,7 +166,8 @@ impl CompletionRequest {
 
     /// Returns a digest of everything the answer to a prompt depends on, except the server.
     pub fn key(&self, prompt: &str) -> String {
-        let body = self.body(prompt, 0, self.samples).to_string();
+        // Completions end at all stop texts, however many a server is told.
+        let body = self.body_with(prompt, 0, self.samples, usize::MAX).to_string();
         // The treatment of the answer counts too.
         let (_, removed) = self.ending.split(prompt);
         digest_parts(["completion 1", self.api.name(), &body, removed, &self.stop.join("\0")])
@@ -176,15 +185,14 @@ impl CompletionRequest {
             Api::Completions => self.ending.restore(removed, written),
             Api::Chat => self.ending.restore_answer(removed, written),
         };
-        let held_back = self.stop.iter().filter(|stop| is_held_back(stop, removed));
-        let ends = held_back.filter_map(|stop| text.find(stop.as_str()));
+        // Those that were sent are not in it.
+        let ends = self.stop.iter().filter_map(|stop| text.find(stop.as_str()));
         let start = written.len() - text.len();
         start..start + ends.min().unwrap_or(text.len())
     }
 }
 
-/// Whether a stop text could begin in the withheld white space, where the server cannot find it: such a text is searched for
-/// in the completion.
+/// Whether a stop text could begin in the withheld white space, where the server cannot find it.
 fn is_held_back(stop: &str, removed: &str) -> bool {
     let mut ends = removed.char_indices().map(|(at, _)| &removed[at..]);
     ends.any(|end| end.starts_with(stop) || stop.starts_with(end))

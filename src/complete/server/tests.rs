@@ -238,6 +238,19 @@ fn both_styles_of_log_probabilities() {
 }
 
 #[test]
+fn completions_end_at_stop_texts_that_servers_are_not_told() {
+    let stop: Vec<String> = ["<a>", "<b>", "<c>", "<d>", "<e>", "<f>"].map(Into::into).into();
+    let asking = CompletionRequest { stop, ..CompletionRequest::new("m", 9) };
+    assert_eq!(asking.body("x", 0, 1)["stop"], json!(["<a>", "<b>", "<c>", "<d>"]));
+    assert_eq!(asking.completion("x", "y<f>z<e>"), "y");
+    assert_eq!(asking.completion("x", "y<"), "y<");
+    // The key is of all of them.
+    let mut fewer = asking.clone();
+    fewer.stop.pop();
+    assert_ne!(fewer.key("x"), asking.key("x"));
+}
+
+#[test]
 fn the_end_of_a_prompt_is_kept_back_and_its_stops_with_it() {
     let asking = CompletionRequest {
         ending: Ending::BeforeWhitespace,

@@ -22,6 +22,7 @@ use repoformer::task::cross_file::{self, CrossFile};
 use repoformer::text::lines::line_ends;
 use serde_json::Value;
 
+use super::upstream::Request;
 use super::withheld::Withheld;
 use crate::output::warning;
 
@@ -49,7 +50,7 @@ pub(super) struct Asked {
     pub(super) signals: Signals,
     pub(super) retrieved: bool,
     /// Request for the completion of the other prompt, and the white space that it is not sent with.
-    pub(super) other: (Value, String),
+    pub(super) other: (Request, String),
 }
 
 /// The fragments of a prompt, and its right context.
@@ -254,7 +255,7 @@ fn patient_completion(state: &State, endpoint: &Endpoint, asked: &Asked) -> Resu
 
 /// The completion of the prompt that was not used. A request of the editor ends it, and it begins again after that.
 fn other_completion(state: &State, endpoint: &Endpoint, asked: &Asked) -> Result<String, Error> {
-    let (body, removed) = &asked.other;
+    let (Request { body, stops }, removed) = &asked.other;
     loop {
         loop {
             let since = lock(&state.last_request).elapsed();
@@ -268,15 +269,19 @@ fn other_completion(state: &State, endpoint: &Endpoint, asked: &Asked) -> Result
             continue;
         }
         let (mut text, mut withheld) = (String::new(), Withheld::new(removed));
+        let mut stops = stops.clone();
         let done = own.post_events("/v1/completions", body, &mut |event| {
             let (Event::Data(value) | Event::Whole(value)) = event else { return false };
-            let more = value["choices"][0]["text"].as_str().unwrap_or_default();
-            text.extend(withheld.pass(more));
-            false
+            let more = stops.pass(value["choices"][0]["text"].as_str().unwrap_or_default());
+            text.extend(withheld.pass(&more));
+            stops.has_ended()
         });
         let was_closed = lock(&state.asking).take().is_none();
         match done {
-            Ok(_) => return Ok(text + &withheld.rest()),
+            Ok(_) => {
+                text.extend(withheld.pass(&stops.rest()));
+                return Ok(text + &withheld.rest());
+            }
             Err(_) if was_closed => {}
             Err(error) => return Err(error),
         }

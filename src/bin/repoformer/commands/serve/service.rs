@@ -19,7 +19,7 @@ use super::learn::{Asked, Learner, Retrieved};
 use super::metrics::{IndexSize, Metrics};
 use super::request::{LLAMA_CPP, Protocol, Wanted};
 use super::session::Session;
-use super::upstream::{self, Completing, End, ms_since};
+use super::upstream::{self, Completing, End, Request, ms_since};
 use crate::output::detail;
 
 /// Decisions that are kept for the page.
@@ -225,7 +225,7 @@ impl Service {
         };
         let withheld = self.withheld(wanted, &unused);
         let removed = unused.text[unused.text.len() - withheld..].to_owned();
-        let other = (self.body(wanted, &unused, withheld), removed);
+        let other = (self.request(wanted, &unused, withheld), removed);
         let found = now.unwrap_or_else(|| Retrieved::of(&unused));
         let (text, offset) = (cursor.text.to_owned(), cursor.offset);
         Ok(Asked { task, text, offset, found, signals, retrieved, other })
@@ -263,12 +263,12 @@ impl Service {
 
     /// Asks the model's server.
     pub(super) fn complete(&self, wanted: &Wanted, prepared: &Prepared) -> Completing {
-        let body = self.body(wanted, &prepared.prompt, prepared.withheld);
-        upstream::complete(&self.endpoint, body)
+        let request = self.request(wanted, &prepared.prompt, prepared.withheld);
+        upstream::complete(&self.endpoint, request)
     }
 
-    /// Body of the request for a prompt's completion.
-    fn body(&self, wanted: &Wanted, prompt: &LivePrompt, withheld: usize) -> Value {
+    /// The request for a prompt's completion.
+    fn request(&self, wanted: &Wanted, prompt: &LivePrompt, withheld: usize) -> Request {
         let Model { max_tokens, usual_tokens, temperature, top_p, stop, .. } = &self.model;
         let name = self.name_of_model(wanted);
         let mut passed = Map::new();
@@ -281,15 +281,16 @@ impl Service {
         let fields = wanted.passed.iter();
         let fields = fields.filter(|(name, _)| is_llama || !LLAMA_CPP.contains(&name.as_str()));
         passed.extend(fields.map(|(name, value)| (name.clone(), value.clone())));
-        let mut stops = prompt.stop.clone();
-        for text in stop.iter().chain(&wanted.stop) {
+        // Those of the editor first: a server takes some alone.
+        let mut stops = wanted.stop.clone();
+        for text in stop.iter().chain(&prompt.stop) {
             if !stops.contains(text) {
                 stops.push(text.clone());
             }
         }
         let tokens = wanted.max_tokens.unwrap_or(*usual_tokens).min(*max_tokens).max(1);
         let sent = &prompt.text[..prompt.text.len() - withheld];
-        upstream::body(name, sent, tokens, &stops, passed)
+        upstream::request(name, sent, tokens, stops, passed)
     }
 
     /// Counts a request.

@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use repoformer::complete::server::MOST_STOPS;
 use repoformer::endpoint::{Endpoint, Event};
 use repoformer::error::Error;
 use serde_json::{Map, Value, json};
@@ -75,15 +76,16 @@ impl Drop for Completing {
 const WAITING: usize = 256;
 
 /// Asks for a completion. Always as a stream: a server notices at the next token that nobody listens.
-pub(super) fn complete(endpoint: &Endpoint, body: Value) -> Completing {
+pub(super) fn complete(endpoint: &Endpoint, request: Request) -> Completing {
     let connection = endpoint.with_own_connections();
     let (sender, pieces) = mpsc::channel(WAITING);
     let asked = connection.clone();
-    tokio::task::spawn_blocking(move || follow(&asked, &body, &sender));
+    tokio::task::spawn_blocking(move || follow(&asked, request, &sender));
     Completing { pieces, connection }
 }
 
-fn follow(endpoint: &Endpoint, body: &Value, sender: &mpsc::Sender<Piece>) {
+fn follow(endpoint: &Endpoint, request: Request, sender: &mpsc::Sender<Piece>) {
+    let Request { body, mut stops } = request;
     let mut end = End::default();
     let (mut is_unwanted, mut is_named) = (false, false);
     let mut take = |event: Event| {
@@ -104,11 +106,18 @@ fn follow(endpoint: &Endpoint, body: &Value, sender: &mpsc::Sender<Piece>) {
                 *place = found.clone();
             }
         }
-        let text = choice["text"].as_str().unwrap_or_default();
-        is_unwanted = !text.is_empty() && sender.blocking_send(Piece::Text(text.into())).is_err();
-        is_unwanted
+        let text = stops.pass(choice["text"].as_str().unwrap_or_default());
+        is_unwanted = !text.is_empty() && sender.blocking_send(Piece::Text(text)).is_err();
+        is_unwanted || stops.has_ended
     };
-    let done = endpoint.post_events("/v1/completions", body, &mut take);
+    let done = endpoint.post_events("/v1/completions", &body, &mut take);
+    if stops.has_ended {
+        end.reason = Some("stop".into());
+    }
+    let rest = stops.rest();
+    if !is_unwanted && !rest.is_empty() {
+        is_unwanted = sender.blocking_send(Piece::Text(rest)).is_err();
+    }
     if !is_unwanted {
         let last = match done {
             Ok(_) => Piece::End(end),
@@ -119,14 +128,65 @@ fn follow(endpoint: &Endpoint, body: &Value, sender: &mpsc::Sender<Piece>) {
     }
 }
 
-/// Body of a request.
-pub(super) fn body(
+/// A request to the model's server.
+#[derive(Debug, Clone)]
+pub(super) struct Request {
+    pub(super) body: Value,
+    pub(super) stops: Stops,
+}
+
+/// Stop texts that the server is not told, since it would refuse so many: a stream is ended here.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Stops {
+    texts: Vec<String>,
+    /// Text that one of them may begin with.
+    held: String,
+    has_ended: bool,
+}
+
+impl Stops {
+    /// The text to pass on.
+    pub(super) fn pass(&mut self, text: &str) -> String {
+        if self.has_ended {
+            return String::new();
+        }
+        self.held.push_str(text);
+        let found = self.texts.iter().filter_map(|stop| self.held.find(stop.as_str())).min();
+        self.has_ended = found.is_some();
+        let may_begin = |at: &usize| {
+            let end = &self.held[*at..];
+            self.texts.iter().any(|stop| stop.starts_with(end))
+        };
+        let starts = || self.held.char_indices().map(|(at, _)| at).find(may_begin);
+        let end = found.or_else(starts).unwrap_or(self.held.len());
+        let held = self.held.split_off(end);
+        let passed = std::mem::replace(&mut self.held, held);
+        if self.has_ended {
+            self.held.clear();
+        }
+        passed
+    }
+
+    /// Whether a stop text was found.
+    pub(super) fn has_ended(&self) -> bool {
+        self.has_ended
+    }
+
+    /// Text that was held back and is no stop text after all.
+    pub(super) fn rest(&mut self) -> String {
+        std::mem::take(&mut self.held)
+    }
+}
+
+/// A request for the completion of a prompt, with the first stop texts.
+pub(super) fn request(
     model: &str,
     prompt: &str,
     max_tokens: u64,
-    stop: &[String],
+    mut stop: Vec<String>,
     passed: Map<String, Value>,
-) -> Value {
+) -> Request {
+    let texts = stop.split_off(stop.len().min(MOST_STOPS));
     let mut body = json!({
         "prompt": prompt, "max_tokens": max_tokens, "stream": true,
         "stream_options": {"include_usage": true},
@@ -140,10 +200,32 @@ pub(super) fn body(
     if let Some(body) = body.as_object_mut() {
         body.extend(passed);
     }
-    body
+    Request { body, stops: Stops { texts, ..Stops::default() } }
 }
 
 /// Milliseconds since a moment.
 pub(super) fn ms_since(begin: Instant) -> f64 {
     begin.elapsed().as_secs_f64() * 1e3
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_ends_at_stop_texts_that_the_server_is_not_told() {
+        let all = ["<a>", "<b>", "<c>", "<d>", "<end>", "é="].map(String::from).to_vec();
+        let request = request("m", "x", 5, all, Map::new());
+        assert_eq!(request.body["stop"], json!(["<a>", "<b>", "<c>", "<d>"]));
+        let written = |pieces: &[&str]| {
+            let mut stops = request.stops.clone();
+            let passed: String = pieces.iter().map(|piece| stops.pass(piece)).collect();
+            (passed + &stops.rest(), stops.has_ended)
+        };
+        assert_eq!(written(&["x = 1", "<e", "nd>y", "z"]), ("x = 1".into(), true));
+        assert_eq!(written(&["x <", "e", "nd", "ed"]), ("x <ended".into(), false));
+        assert_eq!(written(&["<<end", ">"]), ("<".into(), true));
+        assert_eq!(written(&["a é", "= é"]), ("a ".into(), true));
+        assert_eq!(written(&["a é"]), ("a é".into(), false));
+    }
 }
