@@ -43,13 +43,13 @@ fn tables_fit_and_lines_differ() {
         assert_eq!(collisions, json!([]), "at {width}");
         browser.screenshot(&format!("sweep-{width}"), true);
     }
-    // Of the nine policies that choose, each has a line of its own colour, with marks of its legend's form.
+    // Of the ten policies that choose, each has a line of its own colour, with marks of its legend's form.
     let lines = browser.eval(LINES);
     let lines = lines.as_array().unwrap();
-    assert_eq!(lines.len(), 9, "{lines:?}");
+    assert_eq!(lines.len(), 10, "{lines:?}");
     let colours: std::collections::BTreeSet<&str> =
         lines.iter().map(|line| line["colour"].as_str().unwrap()).collect();
-    assert_eq!(colours.len(), 9, "{lines:?}");
+    assert_eq!(colours.len(), 10, "{lines:?}");
     for line in lines {
         assert!(line["marks"].as_u64().unwrap() >= 2, "{line}");
     }
