@@ -52,7 +52,7 @@ def parse(arguments=None):
     parser.add_argument("--batch", type=int, default=512, help="sequences of a step, on all devices [%(default)s]")
     parser.add_argument("--per-device", type=int, default=8, help="sequences on one device at once [%(default)s]")
     parser.add_argument("--gradient-checkpointing", action="store_true", help="less memory, more time")
-    parser.add_argument("--lora", type=int, metavar="RANK", help="train adapters of this rank and the rows of new tokens alone")
+    parser.add_argument("--lora", type=int, metavar="RANK", help="train adapters of this rank and the rows of special tokens alone")
     parser.add_argument("--bf16", action="store_true", help="bf16 on a CPU, too; GPUs that have it take it anyway")
     parser.add_argument("--seed", type=int, default=0, help="[%(default)s]")
     parser.add_argument("--save-steps", type=int, help="save the state after so many steps too, not only each epoch")
@@ -186,7 +186,7 @@ def order(count, seed, epoch):
 def pretrained(name, tokenizer_file):
     """A pretrained model whose embeddings have a row for each token of the sequences, new ones the mean of the others.
 
-    Returns its tokenizer and the ids of the new tokens, too.
+    Returns its tokenizer, too.
     """
     model = AutoModelForCausalLM.from_pretrained(name, dtype=torch.float32)
     base = AutoTokenizer.from_pretrained(name)
@@ -206,19 +206,19 @@ def pretrained(name, tokenizer_file):
         # Where the two are tied, the second finds the same mean.
         for layer in [model.get_input_embeddings(), model.get_output_embeddings()]:
             layer.weight[added] = layer.weight[old].mean(0)
-    return model, tokenizer, added
+    return model, tokenizer
 
 
-def adapted(model, rank, added):
-    """A model of which low-rank adapters of every linear layer, and the embeddings of new tokens, are trained alone."""
+def adapted(model, rank, special):
+    """A model of which low-rank adapters of every linear layer, and the embeddings of special tokens, are trained alone."""
     from peft import LoraConfig, get_peft_model
 
     layers = [model.get_input_embeddings()]
     if not model.config.tie_word_embeddings:
         layers.append(model.get_output_embeddings())
-    rows = {name: added for name, layer in model.named_modules() if added and any(layer is one for one in layers)}
+    rows = {name: special for name, layer in model.named_modules() if any(layer is one for one in layers)}
     config = LoraConfig(
-        task_type="CAUSAL_LM", r=rank, lora_alpha=2 * rank, target_modules="all-linear", trainable_token_indices=rows or None
+        task_type="CAUSAL_LM", r=rank, lora_alpha=2 * rank, target_modules="all-linear", trainable_token_indices=rows
     )
     return get_peft_model(model, config)
 
@@ -230,7 +230,7 @@ def tiny(tokenizer_file):
         vocab_size=len(tokenizer), hidden_size=128, intermediate_size=384, num_hidden_layers=2, num_attention_heads=4,
         max_position_embeddings=2048, tie_word_embeddings=True, bos_token_id=None, eos_token_id=tokenizer.eos_token_id,
     )
-    return LlamaForCausalLM(config), tokenizer, []
+    return LlamaForCausalLM(config), tokenizer
 
 
 # ---- training
@@ -397,7 +397,7 @@ class Run:
             folder = self.folder / f"epoch-{epoch}"
             model = self.accelerator.unwrap_model(model)
             if self.settings["lora"]:
-                # The rows of new tokens are among the adapters.
+                # The rows of special tokens are among the adapters.
                 model.save_pretrained(folder / "adapter", save_embedding_layers=False)
                 copy.deepcopy(model).merge_and_unload().save_pretrained(folder)
             else:
@@ -473,9 +473,9 @@ def main():
 
     torch.manual_seed(args.seed)
     tokenizer_file = args.sequences / "tokenizer.json"
-    model, tokenizer, added = tiny(tokenizer_file) if args.tiny else pretrained(args.model, tokenizer_file)
+    model, tokenizer = tiny(tokenizer_file) if args.tiny else pretrained(args.model, tokenizer_file)
     if args.lora:
-        model = adapted(model, args.lora, added)
+        model = adapted(model, args.lora, sorted(tokenizer.added_tokens_decoder))
     if args.gradient_checkpointing:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
     training = Training(accelerator, model.train(), args.per_device, lam)
