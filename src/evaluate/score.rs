@@ -132,7 +132,8 @@ pub struct TaskScore {
     pub cut: Vec<Vec<String>>,
 }
 
-fn target_digest(target: &str) -> u64 {
+/// First 8 bytes of a target's BLAKE3.
+pub(crate) fn target_digest(target: &str) -> u64 {
     let mut first = [0; 8];
     first.copy_from_slice(&blake3::hash(target.as_bytes()).as_bytes()[..8]);
     u64::from_be_bytes(first)

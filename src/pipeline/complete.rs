@@ -255,7 +255,7 @@ fn complete_record(
 
 /// A prompt for a model that knows no special tokens: of one that was made for infilling, the right context, the
 /// cross-file context and the left context in this order, so that what is to be completed stands at the end.
-fn left_to_right<'p>(prompt: &'p str, style: Option<&Style>) -> Cow<'p, str> {
+pub(super) fn left_to_right<'p>(prompt: &'p str, style: Option<&Style>) -> Cow<'p, str> {
     match style.and_then(|style| style.split(prompt)) {
         Some(slots) => Cow::Owned([slots.right, "\n", slots.cross_file, slots.left].concat()),
         None => Cow::Borrowed(prompt),
@@ -263,7 +263,10 @@ fn left_to_right<'p>(prompt: &'p str, style: Option<&Style>) -> Cow<'p, str> {
 }
 
 /// The style that a prompt's record says it is of: `known`, or a bundled one. `None` where it names none.
-fn own_style<'s>(record: &Object, known: Option<&'s Style>) -> Result<Option<&'s Style>, String> {
+pub(super) fn own_style<'s>(
+    record: &Object,
+    known: Option<&'s Style>,
+) -> Result<Option<&'s Style>, String> {
     let metadata = record.get("metadata").and_then(Value::as_object);
     let said = |field: &str| metadata.and_then(|m| m.get(field)?.as_str());
     let Some(name) = said("prompt_style") else {

@@ -224,11 +224,16 @@ impl<'de, const IS_METADATA: bool> Visitor<'de> for LeanFields<IS_METADATA> {
     }
 }
 
-/// Non-blank lines of the target in a prompt's record, under any name that the field's formats give it.
-pub(super) fn target_lines(fields: &Fields<'_>, object: &Object) -> Result<usize> {
+/// The target in a prompt's record, under any name that the field's formats give it.
+pub(super) fn target(object: &Object) -> Option<&str> {
     let metadata = object.get("metadata").and_then(Value::as_object);
     let target = metadata.and_then(|m| m.get("ground_truth")).or_else(|| object.get("groundtruth"));
-    match target.and_then(Value::as_str) {
+    target.and_then(Value::as_str)
+}
+
+/// Non-blank lines of the target in a prompt's record.
+pub(super) fn target_lines(fields: &Fields<'_>, object: &Object) -> Result<usize> {
+    match target(object) {
         Some(target) => Ok(Lines::new(target).iter().filter(|line| !strip(line).is_empty()).count().max(1)),
         None => Err(fields.error(
             "field 'metadata.ground_truth' is missing, so the number of lines to write is not known; set it",

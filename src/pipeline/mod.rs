@@ -14,6 +14,7 @@ mod exchange;
 mod experiment;
 mod fragments;
 mod layout;
+mod likelihood;
 mod live;
 mod merge;
 mod plan;
@@ -44,6 +45,7 @@ pub use eval::{Evaluation, evaluate, scores};
 pub use exchange::{trec_run, write_beir};
 pub use experiment::{Experiment, PromptLayout, PromptSettings, RetrievalSettings};
 pub use layout::{Layout, file_name};
+pub use likelihood::likelihoods;
 pub use live::{
     Changed, Cursor, CursorScratch, LivePrompt, LiveRepository, LiveRetrieval, Located, Place,
 };

@@ -8,8 +8,9 @@ use crate::store::jsonl::Object;
 use crate::task::Format;
 
 /// Fields of a task's scores, each an object: the unit tests, and the names of the metrics.
-const SCORED_BY: [&str; 7] = [
+const SCORED_BY: [&str; 8] = [
     "exec", "repocoder", "repoformer", "repoformer-difflib", "crosscodeeval", "repobench", "chars",
+    "likelihood",
 ];
 
 /// A kind of record.

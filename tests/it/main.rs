@@ -28,6 +28,7 @@ mod cli_identity;
 mod cli_joins;
 mod cli_languages;
 #[cfg(feature = "serve")]
+mod cli_likelihood;
 mod cli_lsp;
 mod cli_manual;
 #[cfg(unix)]

@@ -46,6 +46,11 @@ pub(super) const MAX_INDENT: usize = 200;
 
 impl Corpus {
     pub(super) fn read(prompt: &str) -> Self {
+        Self::read_with(prompt, "").0
+    }
+
+    /// Reads a prompt with the vocabulary of a text after it, too, and returns the tokens of the text's lines.
+    pub(super) fn read_with(prompt: &str, text: &str) -> (Self, Vec<Vec<Piece>>) {
         let (lines, blocks) = layout::read(tail(prompt, MAX_PROMPT_BYTES));
         let mut vocabulary = Vocabulary::new();
         let marks = Marks::new(&mut vocabulary);
@@ -63,9 +68,12 @@ impl Corpus {
             tabs: false,
         };
         corpus.fill(&lines);
+        let vocabulary = &mut corpus.vocabulary;
+        let text = text.split('\n').map(|line| vocabulary.tokenize(line, MAX_LINE_TOKENS));
+        let text = text.collect();
         corpus.index();
         corpus.trace();
-        corpus
+        (corpus, text)
     }
 
     fn fill(&mut self, lines: &[SourceLine<'_>]) {
@@ -160,7 +168,7 @@ impl Corpus {
 }
 
 /// Returns the end of a text, starting at the beginning of a line if possible.
-fn tail(text: &str, max_bytes: usize) -> &str {
+pub(super) fn tail(text: &str, max_bytes: usize) -> &str {
     let Some(mut start) = text.len().checked_sub(max_bytes) else {
         return text;
     };

@@ -37,8 +37,10 @@ mod choose;
 mod corpus;
 mod evidence;
 mod history;
+mod indents;
 mod layout;
 mod lexer;
+mod likelihood;
 mod parameters;
 mod predict;
 mod state;
@@ -50,8 +52,8 @@ use align::Alignment;
 use corpus::Corpus;
 use history::{History, HistoryLine};
 use lexer::Piece;
+pub use likelihood::log_likelihood;
 use predict::Predictor;
-use templates::Template;
 
 /// Revision of the model; raised with every change of its completions, so that cached predictions are made again.
 pub const REVISION: u32 = 1;
@@ -144,7 +146,7 @@ fn next_line(corpus: &Corpus, alignment: &Alignment, history: &History) -> Optio
     let templates = templates::collect(corpus, alignment, history);
     let mut predictor = Predictor::new(corpus, alignment, &templates);
     let pieces = choose::line(&mut predictor)?;
-    let (indent, probability) = indent(corpus, &templates, history, &pieces);
+    let (indent, probability) = indents::likeliest(corpus, &templates, history, &pieces);
     let mut tokens = Vec::with_capacity(pieces.len() + 2);
     if indent > 0 {
         let unit = if corpus.tabs { "\t" } else { " " };
@@ -169,31 +171,4 @@ fn write(predictor: &mut Predictor<'_>, pieces: &[Piece], tokens: &mut Vec<Gener
 
 fn limit(probability: f64) -> f64 {
     if probability.is_nan() { LEAST_PROBABILITY } else { probability.clamp(LEAST_PROBABILITY, 1.0) }
-}
-
-/// Returns the indentation of a line and its probability: each template votes for its step from the line before it, with
-/// more weight if it shares the beginning of the line.
-fn indent(
-    corpus: &Corpus,
-    templates: &[Template],
-    history: &History,
-    pieces: &[Piece],
-) -> (usize, f64) {
-    let mut votes: Vec<(usize, f64)> = Vec::new();
-    for template in templates {
-        let there = corpus.line_pieces(template.line).iter().zip(pieces);
-        let same = there.take_while(|(a, b)| a.core() == b.core()).count();
-        let before = corpus.previous(template.line).map_or(0, |line| corpus.lines[line].indent);
-        let indent = history.indent() + corpus.lines[template.line].indent;
-        let indent = indent.saturating_sub(before).min(corpus::MAX_INDENT);
-        let weight = template.weight * (1 + same) as f64;
-        match votes.iter_mut().find(|(other, _)| *other == indent) {
-            Some(vote) => vote.1 += weight,
-            None => votes.push((indent, weight)),
-        }
-    }
-    votes.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    let sum: f64 = votes.iter().map(|(_, weight)| weight).sum();
-    let first = votes.first();
-    first.map_or((history.indent(), 1.0), |(indent, weight)| (*indent, limit(weight / sum)))
 }

@@ -120,3 +120,19 @@ pub(super) mod search {
     /// Gain of an exact match in addition to its similarity.
     pub(crate) const EXACT_BONUS: f64 = 0.05;
 }
+
+/// Shares of what the model does not predict itself, where a given text is to have a probability.
+pub(super) mod likelihood {
+    /// Share of tokens that are spelled.
+    pub(crate) const SPELLED: f64 = 0.1;
+    /// Share of lines that are written byte by byte.
+    pub(crate) const RAW: f64 = 0.05;
+    /// Share of indentations that may be any.
+    pub(crate) const ANY_INDENT: f64 = 0.02;
+    /// Probability that a spelled token ends after a byte.
+    pub(crate) const END: f64 = 0.1;
+    /// Share of bytes that are not printed ASCII, where nothing else is known.
+    pub(crate) const UNPRINTED: f64 = 0.03;
+    /// Number of bytes that a byte is predicted from; they fit into 32 bits.
+    pub(crate) const CONTEXT: usize = 4;
+}

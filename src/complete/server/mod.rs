@@ -6,6 +6,7 @@
 //! - [`Completer`]: the completions of one prompt, in as many requests as the server needs.
 //! - [`Confidence`], [`entropy`]: the model's confidence in its completions.
 //! - [`Prober`]: the probability of one given next token.
+//! - [`TextProber`]: the probability of a given text.
 //! - [`Journal`]: log of answers, from which an interrupted run resumes.
 //! - [`changing_template`]: the template of an Ollama model, where it changes prompts.
 //! - [`run`]: requests on several connections at a time; a failed one does not affect the others.
@@ -14,6 +15,7 @@ mod answer;
 mod completer;
 mod ending;
 mod journal;
+mod likelihood;
 mod next;
 mod request;
 mod run;
@@ -27,6 +29,7 @@ pub use answer::{Answer, Sample, TokenProbability, samples};
 pub use completer::Completer;
 pub use ending::Ending;
 pub use journal::{Entry, Journal};
+pub use likelihood::TextProber;
 pub use next::{NextToken, Prober};
 pub use request::{Api, CompletionRequest, MOST_STOPS};
 pub use run::{Failures, Sending, run, unanswered};

@@ -229,7 +229,10 @@ const LABEL: &[Field] = &[
     must("prompt groundtruth right_context", Text),
     must("crossfile_context", CROSS_FILE),
     must("metadata", Type::Object(LABEL_METADATA)),
-    may("es_infile es_rg1 em_infile em_rg1 pass_infile pass_rg1", Number),
+    may(
+        "es_infile es_rg1 em_infile em_rg1 pass_infile pass_rg1 likelihood_infile likelihood_rg1",
+        Number,
+    ),
     may("min_logprob entropy cc_probability", Number),
     may("generation_model metric", Text),
     may("label cc_likeliest", Flag),

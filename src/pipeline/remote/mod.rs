@@ -2,6 +2,7 @@
 
 mod batch;
 mod latency;
+mod likelihood;
 mod probability;
 mod record;
 
@@ -11,6 +12,7 @@ pub use latency::{Latency, latencies};
 pub(super) use latency::{
     forget_damaged as forget_damaged_latencies, keep as keep_latencies, merge as merge_latencies,
 };
+pub(super) use likelihood::likelihoods;
 pub use probability::{TokenQuestion, cached_probabilities, probabilities};
 pub use record::PromptText;
 use record::{Ahead, Askable, Record, changed};

@@ -77,11 +77,19 @@ impl PromptText {
         }
     }
 
+    /// Where they lie.
+    pub(in crate::pipeline) fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Calls `take` with whole lines, some megabytes at a time. That cached ones are undamaged is known at the end.
     ///
     /// # Errors
     /// They cannot be read, are damaged, or are others by now; or an error of `take`.
-    fn for_each_piece(&self, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+    pub(in crate::pipeline) fn for_each_piece(
+        &self,
+        take: &mut dyn FnMut(&[u8]) -> Result<()>,
+    ) -> Result<()> {
         match &self.held {
             Held::Cached(mode, header) => for_each_prompts(&self.path, *mode, header, take),
             Held::File => artifact::whole_lines(&self.path, jsonl::open(&self.path)?, take),

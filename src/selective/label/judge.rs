@@ -9,6 +9,7 @@ use serde_json::Value;
 use super::signals::{entropies, probabilities, signals};
 use super::{Label, Signals};
 use crate::error::{Error, Result};
+use crate::evaluate::comparison;
 use crate::evaluate::executed::{self, Executed};
 use crate::evaluate::metrics::Metric;
 use crate::evaluate::origin::Origin;
@@ -16,7 +17,7 @@ use crate::evaluate::postprocess::{
     Postprocess, Recipe, TASKS_CHECKED_FOR_BODIES, are_function_bodies,
 };
 use crate::evaluate::predictions;
-use crate::evaluate::score::{Missing, Scoring, score_tasks};
+use crate::evaluate::score::{Missing, Scoring, score_tasks, target_digest};
 use crate::evaluate::statistics::Buckets;
 use crate::prompt::shown::{Fragment, ShownContexts, read_shown};
 use crate::repository::{Shard, parallel};
@@ -38,6 +39,17 @@ pub enum MissingCompletion {
     Both,
     /// Conclusive unit tests of one of them.
     Tests,
+}
+
+impl MissingCompletion {
+    /// The lack of an instance that has one of the two completions, or none.
+    fn of(has_base: bool, has_augmented: bool) -> Self {
+        match (has_base, has_augmented) {
+            (true, _) => Self::Augmented,
+            (false, true) => Self::Base,
+            (false, false) => Self::Both,
+        }
+    }
 }
 
 impl std::fmt::Display for MissingCompletion {
@@ -82,6 +94,27 @@ pub struct JudgeSummary {
 }
 
 impl JudgeSummary {
+    /// Counts a label and passes it on, or says why there is none.
+    fn take(
+        &mut self,
+        tasks: &TaskSet,
+        task: &Task,
+        labelled: Result<(Label, f64), String>,
+        emit: &mut EmitLabel<'_>,
+    ) -> Result<()> {
+        match labelled {
+            Ok((label, gain)) => {
+                self.probable += usize::from(label.signals.cc_probability.is_some());
+                self.add(&label, gain);
+                emit(task.row, &label.to_record())
+            }
+            Err(reason) => {
+                self.problems.push(tasks.error(task, reason));
+                Ok(())
+            }
+        }
+    }
+
     fn add(&mut self, label: &Label, gain: f64) {
         let positive = usize::from(label.label == Some(true));
         let lines = Lines::new(&label.ground_truth);
@@ -110,6 +143,8 @@ pub enum JudgedBy<'a> {
     /// The unit-test pass rates in the results of the predictions without and with retrieval. Each is a path and the name of its
     /// predictions there.
     Tests([(&'a Path, &'a str); 2]),
+    /// The probabilities of the targets: the two files hold these, and no predictions.
+    Likelihood,
 }
 
 /// Inputs and settings of [`judge`].
@@ -196,6 +231,8 @@ struct JudgeInputs<'a> {
     metric: Metric,
     /// Pass rates of each row without and with retrieval, if they decide.
     passed: Option<[BTreeMap<usize, Executed>; 2]>,
+    /// Probabilities of each task's target without and with retrieval, if they decide.
+    likely: Option<[Vec<Option<Likelihood>>; 2]>,
     model: Option<String>,
     /// Predictions of each task without and with retrieval.
     predictions: [Vec<Vec<String>>; 2],
@@ -220,7 +257,18 @@ impl<'a> JudgeInputs<'a> {
         let path = path.to_owned();
         let tasks = TaskSet::new(path, tasks);
         let model = check_origins(judging)?;
+        let is_likelihood = judging.by == JudgedBy::Likelihood;
+        let likely = match is_likelihood {
+            true => Some([
+                likelihoods(judging.base, &tasks, problems)?,
+                likelihoods(judging.augmented, &tasks, problems)?,
+            ]),
+            false => None,
+        };
         let mut of_file = |path: &Path| -> Result<_> {
+            if is_likelihood {
+                return Ok(Vec::new());
+            }
             let joined = predictions::read(path, &tasks)?;
             problems.extend(joined.problems);
             Ok(joined.predictions)
@@ -239,7 +287,10 @@ impl<'a> JudgeInputs<'a> {
                 return Err(Error::artifact(path, reason, hint));
             }
         }
-        let mut signals = signals(judging.base, &tasks)?;
+        let mut signals = match is_likelihood {
+            true => vec![Signals::default(); tasks.tasks().len()],
+            false => signals(judging.base, &tasks)?,
+        };
         if let Some(path) = judging.samples {
             problems.extend(entropies(path, &tasks, &mut signals)?);
         }
@@ -256,9 +307,10 @@ impl<'a> JudgeInputs<'a> {
             are_bodies: are_function_bodies(&whole),
             metric: match judging.by {
                 JudgedBy::Similarity(metric) => metric,
-                JudgedBy::Usual | JudgedBy::Tests(_) => Scoring::of(&whole, &[]).first(),
+                _ => Scoring::of(&whole, &[]).first(),
             },
             passed: passed(judging)?,
+            likely,
             model,
             predictions,
             signals,
@@ -321,6 +373,34 @@ impl<'a> JudgeInputs<'a> {
         }
         let path = self.tasks.path.clone();
         let tasks = TaskSet::new(path, batch.tasks);
+        if let Some(likely) = &self.likely {
+            let instances = batch.labels.into_iter().zip(batch.places).enumerate();
+            for (number, (label, place)) in instances {
+                let digest = target_digest(&label.ground_truth);
+                let of = |of: usize| likely[of][place];
+                let outcome = match (of(0), of(1)) {
+                    (Some(without), Some(with)) => {
+                        let is_other = [without, with].iter().any(|one| one.is_of_other(digest));
+                        let both =
+                            Outcome::Likelihood([without, with].map(|one| one.per_character));
+                        match is_other {
+                            true => Err("the probability is that of another target".into()),
+                            false => Ok(both),
+                        }
+                    }
+                    (without, with) => {
+                        let lacking = MissingCompletion::of(without.is_some(), with.is_some());
+                        *judged.lacking.entry(lacking).or_default() += 1;
+                        continue;
+                    }
+                };
+                let task = &tasks.tasks()[number];
+                let labelled =
+                    outcome.and_then(|both| self.label(label, both, self.signals[place]));
+                judged.take(&tasks, task, labelled, emit)?;
+            }
+            return Ok(());
+        }
         let [without, with] = [0, 1].map(|of| {
             let samples = batch.places.iter().map(|&place| self.predictions[of][place].as_slice());
             let recipe = self.judging.recipe;
@@ -336,23 +416,12 @@ impl<'a> JudgeInputs<'a> {
             let lacking = match (without[number], with[number]) {
                 (Some(_), Some(_)) if rates == Some(None) => MissingCompletion::Tests,
                 (Some(without), Some(with)) => {
-                    let rates = rates.flatten();
-                    match self.label(label, [without, with], rates, self.signals[place]) {
-                        Ok((label, gain)) => {
-                            judged.probable += usize::from(label.signals.cc_probability.is_some());
-                            judged.add(&label, gain);
-                            emit(row, &label.to_record())?;
-                        }
-                        Err(reason) => {
-                            let problem = tasks.error(&tasks.tasks()[number], reason);
-                            judged.problems.push(problem);
-                        }
-                    }
+                    let outcome = Outcome::Completions([without, with], rates.flatten());
+                    let labelled = self.label(label, outcome, self.signals[place]);
+                    judged.take(&tasks, &tasks.tasks()[number], labelled, emit)?;
                     continue;
                 }
-                (None, Some(_)) => MissingCompletion::Base,
-                (Some(_), None) => MissingCompletion::Augmented,
-                (None, None) => MissingCompletion::Both,
+                (without, with) => MissingCompletion::of(without.is_some(), with.is_some()),
             };
             *judged.lacking.entry(lacking).or_default() += 1;
         }
@@ -363,8 +432,7 @@ impl<'a> JudgeInputs<'a> {
     fn label(
         &self,
         mut label: Label,
-        [without, with]: [CompletionScore; 2],
-        rates: Option<[f64; 2]>,
+        outcome: Outcome,
         signals: Signals,
     ) -> Result<(Label, f64), String> {
         if let (Some(before), Some(now)) = (&label.generation_model, &self.model)
@@ -382,13 +450,16 @@ impl<'a> JudgeInputs<'a> {
         let Signals { cc_probability, cc_likeliest, .. } = said;
         label.signals = Signals { cc_probability, cc_likeliest, ..signals };
         label.generation_model = self.model.clone().or(label.generation_model);
-        let gain =
-            label.compare([without, with], rates, self.metric_name(), self.judging.threshold);
+        let gain = label.compare(outcome, self.metric_name(), self.judging.threshold);
         Ok((label, gain))
     }
 
     fn metric_name(&self) -> &'static str {
-        if self.passed.is_some() { PASS } else { self.metric.name() }
+        match self.judging.by {
+            JudgedBy::Tests(_) => PASS,
+            JudgedBy::Likelihood => LIKELIHOOD,
+            _ => self.metric.name(),
+        }
     }
 }
 
@@ -412,23 +483,25 @@ pub fn judge_one(
     let [without, with] = completions;
     let (without, with) = (score(without)?, score(with)?);
     label.generation_model = model.map(str::to_owned);
-    label.compare([without, with], None, metric.name(), threshold);
+    label.compare(Outcome::Completions([without, with], None), metric.name(), threshold);
     Ok(label)
 }
 
 impl Label {
     /// Sets the scores and the label, and returns the gain.
-    fn compare(
-        &mut self,
-        [without, with]: [CompletionScore; 2],
-        rates: Option<[f64; 2]>,
-        metric: &str,
-        threshold: f64,
-    ) -> f64 {
-        (self.es_infile, self.es_rg1) = (Some(without.es), Some(with.es));
-        (self.em_infile, self.em_rg1) = (Some(without.em), Some(with.em));
-        (self.pass_infile, self.pass_rg1) = (rates.map(|r| r[0]), rates.map(|r| r[1]));
-        let gain = rates.map_or(with.es - without.es, |[without, with]| with - without);
+    fn compare(&mut self, outcome: Outcome, metric: &str, threshold: f64) -> f64 {
+        let (scores, rates, likely) = match outcome {
+            Outcome::Completions(scores, rates) => (Some(scores), rates, None),
+            Outcome::Likelihood(likely) => (None, None, Some(likely)),
+        };
+        let es = scores.map(|scores| scores.map(|score| score.es));
+        let em = scores.map(|scores| scores.map(|score| score.em));
+        let both = |of: Option<[f64; 2]>| (of.map(|of| of[0]), of.map(|of| of[1]));
+        (self.es_infile, self.es_rg1) = both(es);
+        (self.em_infile, self.em_rg1) = both(em);
+        (self.pass_infile, self.pass_rg1) = both(rates);
+        (self.likelihood_infile, self.likelihood_rg1) = both(likely);
+        let gain = likely.or(rates).or(es).map_or(0.0, |[without, with]| with - without);
         // Turns -0 into 0.
         let threshold = threshold + 0.0;
         self.metric = Some(metric.to_owned());
@@ -480,6 +553,75 @@ fn score(
 
 /// Name of the unit-test pass rate among the metrics of labels.
 pub const PASS: &str = "pass";
+/// Name of the probability of the target among the metrics of labels.
+pub const LIKELIHOOD: &str = "likelihood";
+
+/// How retrieval changed an instance: without and with it.
+#[derive(Debug, Clone, Copy)]
+enum Outcome {
+    /// Scores of the completions, and their pass rates if these decide.
+    Completions([CompletionScore; 2], Option<[f64; 2]>),
+    /// Probabilities of the target.
+    Likelihood([f64; 2]),
+}
+
+/// Probability of a task's target.
+#[derive(Debug, Clone, Copy)]
+struct Likelihood {
+    /// Geometric mean over the characters.
+    per_character: f64,
+    /// Digest of the target, if known.
+    target: Option<u64>,
+}
+
+impl Likelihood {
+    /// Whether it is that of a target with another digest.
+    fn is_of_other(&self, digest: u64) -> bool {
+        self.target.is_some_and(|target| target != digest)
+    }
+}
+
+/// Reads the probability of each task's target.
+fn likelihoods(
+    path: &Path,
+    tasks: &TaskSet,
+    problems: &mut Vec<Error>,
+) -> Result<Vec<Option<Likelihood>>> {
+    let read = comparison::read(&path.to_string_lossy())?;
+    problems.extend(read.problems);
+    let by_row: FxHashMap<usize, usize> =
+        tasks.tasks().iter().enumerate().map(|(place, task)| (task.row, place)).collect();
+    let mut by_id: FxHashMap<&str, Option<usize>> = FxHashMap::default();
+    for (place, task) in tasks.tasks().iter().enumerate() {
+        // An id that two tasks have is nobody's.
+        by_id.entry(&task.id).and_modify(|known| *known = None).or_insert(Some(place));
+    }
+    let mut found = vec![None; tasks.tasks().len()];
+    for task in &read.scores.tasks {
+        let Some(per_character) = read.scores.value(task, "likelihood.per_character") else {
+            let reason = "holds no probabilities of targets";
+            return Err(Error::artifact(
+                path,
+                reason,
+                "write them with the likelihoods of `complete`",
+            ));
+        };
+        let place = match task.row {
+            Some(row) => by_row.get(&row).copied(),
+            None => by_id.get(task.task_id.as_str()).copied().flatten(),
+        };
+        let target = task.target.as_deref();
+        let target = target.and_then(|digest| u64::from_str_radix(digest, 16).ok());
+        match place.filter(|&place| tasks.tasks()[place].id == task.task_id) {
+            Some(place) => found[place] = Some(Likelihood { per_character, target }),
+            None => {
+                let reason = format!("task {} is none of the instances", task.task_id);
+                problems.push(Error::artifact(path, reason, "give the file of these instances"));
+            }
+        }
+    }
+    Ok(found)
+}
 
 /// Reads the pass rates that decide, of these predictions and no others.
 fn passed(judging: &JudgeSettings<'_>) -> Result<Option<[BTreeMap<usize, Executed>; 2]>> {

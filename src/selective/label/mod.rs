@@ -30,7 +30,8 @@ pub use collect::{
 pub use draw::{CHUNK_LINES, Drawing, Instance, InstanceKind, draw};
 pub use filter::{Facts, Filter, Rejection};
 pub use judge::{
-    JudgeSettings, JudgeSummary, JudgedBy, LengthCounts, MissingCompletion, PASS, judge, judge_one,
+    JudgeSettings, JudgeSummary, JudgedBy, LIKELIHOOD, LengthCounts, MissingCompletion, PASS,
+    judge, judge_one,
 };
 pub use record::{Label, Signals};
 pub use signals::{Probabilities, entropies, probabilities, signals};

@@ -46,7 +46,11 @@ pub struct Label {
     pub pass_infile: Option<f64>,
     /// Unit-test pass rate of the completion with retrieval, between 0 and 1.
     pub pass_rg1: Option<f64>,
-    /// Metric of the similarities, or `pass` where the pass rates decide the label.
+    /// Probability of the target without retrieval: the geometric mean over its characters.
+    pub likelihood_infile: Option<f64>,
+    /// Probability of the target with retrieval.
+    pub likelihood_rg1: Option<f64>,
+    /// Metric of the similarities, or `pass` or `likelihood` where these decide the label.
     pub metric: Option<String>,
     /// Signals of the model's confidence.
     pub signals: Signals,
@@ -219,6 +223,8 @@ impl Label {
             em_rg1: number("em_rg1")?,
             pass_infile: number("pass_infile")?,
             pass_rg1: number("pass_rg1")?,
+            likelihood_infile: number("likelihood_infile")?,
+            likelihood_rg1: number("likelihood_rg1")?,
             metric: metric.map_err(|e| top.error(e))?,
             signals,
             generation_model: model.map_err(|e| top.error(e))?,
@@ -233,13 +239,15 @@ impl Label {
         let mut record = self.record.clone();
         let mut signals = self.signals;
         let said = signals.fields().map(|(name, value)| (name, value.map(Value::from)));
-        let judgement: [(&str, Option<Value>); 11] = [
+        let judgement: [(&str, Option<Value>); 13] = [
             ("es_infile", self.es_infile.map(Into::into)),
             ("es_rg1", self.es_rg1.map(Into::into)),
             ("em_infile", self.em_infile.map(Into::into)),
             ("em_rg1", self.em_rg1.map(Into::into)),
             ("pass_infile", self.pass_infile.map(Into::into)),
             ("pass_rg1", self.pass_rg1.map(Into::into)),
+            ("likelihood_infile", self.likelihood_infile.map(Into::into)),
+            ("likelihood_rg1", self.likelihood_rg1.map(Into::into)),
             ("metric", self.metric.clone().map(Into::into)),
             ("cc_likeliest", signals.cc_likeliest.map(Into::into)),
             ("generation_model", self.generation_model.clone().map(Into::into)),

@@ -8,7 +8,7 @@ use serde_json::Value;
 use super::features::{Context, Hashed, Local, Request, Retrieved};
 use crate::error::{Error, Result};
 use crate::repository::parallel;
-use crate::selective::label::{Label, PASS, Signals};
+use crate::selective::label::{LIKELIHOOD, Label, PASS, Signals};
 use crate::store::jsonl::{self, At, Object};
 use crate::task::cross_file::Fragment;
 use crate::text::language::Language;
@@ -144,6 +144,10 @@ impl Example {
             Measure::Pass => {
                 [label.pass_infile.ok_or("pass_infile")?, label.pass_rg1.ok_or("pass_rg1")?]
             }
+            Measure::Likelihood => [
+                label.likelihood_infile.ok_or("likelihood_infile")?,
+                label.likelihood_rg1.ok_or("likelihood_rg1")?,
+            ],
         };
         let outcome = CompletionScores {
             score,
@@ -171,12 +175,18 @@ pub enum Measure {
     Similarity,
     /// Unit-test pass rate.
     Pass,
+    /// Probability of the target, the geometric mean over its characters.
+    Likelihood,
 }
 
 impl Measure {
     /// Measure of labels that were decided by this metric.
     fn of(metric: Option<&str>) -> Self {
-        if metric == Some(PASS) { Self::Pass } else { Self::Similarity }
+        match metric {
+            Some(PASS) => Self::Pass,
+            Some(LIKELIHOOD) => Self::Likelihood,
+            _ => Self::Similarity,
+        }
     }
 
     /// Short name, as tables head a column with it.
@@ -184,6 +194,7 @@ impl Measure {
         match self {
             Self::Similarity => "ES",
             Self::Pass => "UT",
+            Self::Likelihood => "p",
         }
     }
 }

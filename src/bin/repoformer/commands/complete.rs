@@ -34,6 +34,13 @@ pub(crate) struct CompleteArgs {
     /// File for the predictions (`-`: standard output) [default: the cache; standard output with --prompts]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
+    /// Instead of completing, write the probability that the model gives each target: the negative log-likelihood and bits a
+    /// character
+    #[arg(long, conflicts_with_all = [
+        "probability_of", "samples", "temperature", "top-p", "seed", "api", "stop", "prompt-end", "instruction", "max-lines", "max-tokens", "until",
+        "write_batch", "read_batch", "dry_run",
+    ])]
+    likelihood: bool,
     #[command(flatten)]
     probability: ProbabilityArgs,
     /// Instead of asking a server, write the requests without an answer for a batch endpoint (`-`: standard output)
@@ -104,6 +111,10 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
         let question = TokenQuestion { text: token.clone(), id, after };
         return probabilities(&data.prompts()?.remove(0), &completion, &question, place);
     }
+    if args.likelihood {
+        let style = layout(&settings)?;
+        return likelihoods(&data.prompts()?.remove(0), &completion, style.style(), place);
+    }
     if !args.read_batch.is_empty() {
         read_batch(&args.read_batch, &data.prompts()?, &completion)?;
     }
@@ -155,7 +166,7 @@ impl Data {
         }
         check_completable(&experiment)?;
         let modes = modes(settings, &WITHOUT_PREDICTION)?;
-        if args.output.is_some() || args.probability.probability_of.is_some() {
+        if args.output.is_some() || args.probability.probability_of.is_some() || args.likelihood {
             check_one_mode(&modes)?;
         }
         Ok(Self::Cache(Box::new(experiment), modes))
@@ -237,6 +248,22 @@ fn probabilities(
     output::problems(&found.problems);
     let count = group(found.records);
     output::note(format!("complete: {count} probabilities of {:?}", question.text));
+    Ok(())
+}
+
+fn likelihoods(
+    prompts: &PromptText,
+    completion: &Completion,
+    style: Option<&Style>,
+    place: &Path,
+) -> Result<()> {
+    let mut output = RecordsOutput::new(place);
+    let found = resumable(completion, || {
+        pipeline::likelihoods(prompts, completion, style, &mut |line| output.bytes(line))
+    })?;
+    output.finish()?;
+    output::problems(&found.problems);
+    output::note(format!("complete: {} likelihoods", group(found.records)));
     Ok(())
 }
 

@@ -25,6 +25,7 @@ impl Curves<'_> {
         match self.measure {
             Measure::Similarity => ["Edit similarity", "edit similarity"],
             Measure::Pass => ["Unit-test pass rate", "unit-test pass rate"],
+            Measure::Likelihood => ["Probability of a character", "probability of a character"],
         }
     }
 

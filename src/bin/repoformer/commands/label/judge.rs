@@ -12,7 +12,7 @@ use repoformer::evaluate::score::Scoring;
 use repoformer::formats::merge::{LACKING, Part, Positions};
 use repoformer::repository::Shard;
 use repoformer::selective::label::{
-    JudgeSettings, JudgeSummary, JudgedBy, LengthCounts, PASS, judge,
+    JudgeSettings, JudgeSummary, JudgedBy, LIKELIHOOD, LengthCounts, PASS, judge,
 };
 use repoformer::store::frame::ColumnType::{Integer, Number};
 use repoformer::store::manifest::Manifest;
@@ -49,9 +49,9 @@ pub(crate) struct LabelJudgeArgs {
     /// Samples of completions without retrieval, for policy entropy, from `complete --mode none --samples 20 --temperature 1`
     #[arg(long, value_name = "FILE")]
     pub(crate) samples_from: Option<PathBuf>,
-    /// Metric that decides whether retrieval helps: one of `eval`, by its edit similarity, or pass, the unit-test pass rate
-    /// [default: repocoder for lines and calls, repoformer for chunks and functions]
-    #[arg(long, value_name = "NAME", value_parser = Listed::of(Metric::ALL).and(PASS))]
+    /// Metric that decides whether retrieval helps: one of `eval`, by its edit similarity; pass, the unit-test pass rate; or
+    /// likelihood, the probability of the target, which --base and --rag then hold (`complete --likelihood`) [default: repocoder for lines and calls, repoformer for chunks and functions]
+    #[arg(long, value_name = "NAME", value_parser = Listed::of(Metric::ALL).and(PASS).and(LIKELIHOOD))]
     pub(crate) metric: Option<String>,
     /// How predictions are cut before they are scored, as in `eval` [default: own]
     #[arg(long, value_name = "STEPS")]
@@ -141,6 +141,7 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
                 "add it, or leave them out",
             );
         }
+        (Some(LIKELIHOOD), _) => JudgedBy::Likelihood,
         (Some(name), _) => JudgedBy::Similarity(name.parse()?),
         (None, _) => JudgedBy::Usual,
     };
@@ -148,6 +149,12 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
     let recipe =
         args.postprocess.as_ref().or(own_steps).map(String::as_str).filter(|steps| *steps != "own");
     let recipe: Option<Recipe> = recipe.map(str::parse).transpose()?;
+    if by == JudgedBy::Likelihood && args.postprocess.is_some() {
+        return fail(
+            "--postprocess cuts predictions, and --metric likelihood has none",
+            "leave it out",
+        );
+    }
     if let JudgedBy::Similarity(metric) = by {
         let own = Postprocess::Own { function_bodies: false };
         let postprocess = recipe.clone().map_or(own, Postprocess::Same);

@@ -71,6 +71,7 @@ impl Panel {
         match self.measure {
             Measure::Similarity => self.tasks.head(),
             Measure::Pass => format!("{} UT", self.tasks.head()),
+            Measure::Likelihood => format!("{} likelihood", self.tasks.head()),
         }
     }
 

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use repoformer::error::Error;
-use repoformer::selective::label::PASS;
+use repoformer::selective::label::{LIKELIHOOD, PASS};
 use repoformer::selective::policy::model::CalibrationMethod;
 use repoformer::selective::policy::sweep::{Clock, LatencyModel, RequestTimes, SweepCurve};
 use repoformer::selective::policy::{Example, Examples, Measure, Policy, Threshold};
@@ -27,8 +27,9 @@ pub(crate) struct PolicySweepArgs {
     /// Policy (repeatable, or separated by commas) [default: all whose signals the labels have]
     #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = Listed::of(Policy::ALL))]
     policy: Vec<String>,
-    /// Metric: es, the edit similarity of the labels, or pass, their unit-test pass rate [default: the labels' own]
-    #[arg(long, value_name = "NAME", value_parser = Listed::of(["es", PASS]))]
+    /// Metric: es, the edit similarity of the labels, pass, their unit-test pass rate, or likelihood, the probability of their
+    /// targets [default: the labels' own]
+    #[arg(long, value_name = "NAME", value_parser = Listed::of(["es", PASS, LIKELIHOOD]))]
     metric: Option<String>,
     /// Trained policy (repeatable) [default: learned policies are trained here, and score each repository after training on
     /// the others]
@@ -357,7 +358,8 @@ fn measure(name: &str) -> Result<Measure> {
     match name {
         "es" => Ok(Measure::Similarity),
         PASS => Ok(Measure::Pass),
-        other => unknown("unknown metric", other, &["es", PASS]),
+        LIKELIHOOD => Ok(Measure::Likelihood),
+        other => unknown("unknown metric", other, &["es", PASS, LIKELIHOOD]),
     }
 }
 

@@ -1,7 +1,7 @@
 //! Output of a sweep: every point for programs, a summary for readers.
 
 use repoformer::report::PageTable;
-use repoformer::selective::label::PASS;
+use repoformer::selective::label::{LIKELIHOOD, PASS};
 use repoformer::selective::policy::sweep::{SweepCurve, SweepPoint};
 use repoformer::selective::policy::{Example, Examples, Measure, Policy};
 use repoformer::store::frame::ColumnType::{Integer, Number, Text};
@@ -59,7 +59,7 @@ impl Printable for AllSwept<'_> {
         columns(Text, ["policy", "labels"])
             .chain(columns(Number, ["threshold"]))
             .chain(columns(Integer, ["n"]))
-            .chain(columns(Number, ["rag_rate", "em", "es", PASS]))
+            .chain(columns(Number, ["rag_rate", "em", "es", PASS, LIKELIHOOD]))
             .chain(columns(Text, ["retriever"]))
             .chain(columns(Number, rest))
             .collect()
@@ -256,7 +256,7 @@ pub(super) fn finding(examples: &Examples) -> String {
         examples.repositories().len(),
         examples.measure.name(),
         match examples.measure {
-            Measure::Similarity if metric != PASS => format!(" by {metric}"),
+            Measure::Similarity if ![PASS, LIKELIHOOD].contains(&metric) => format!(" by {metric}"),
             _ => String::new(),
         },
         percent(mean(&examples.all, |example| example.score_base)),
@@ -315,6 +315,7 @@ fn key(measure: Measure) -> &'static str {
     match measure {
         Measure::Similarity => "es",
         Measure::Pass => PASS,
+        Measure::Likelihood => LIKELIHOOD,
     }
 }
 

@@ -1,0 +1,219 @@
+//! Probability of a given text after a prompt.
+//!
+//! It is read from the log-probabilities of a prompt that ends in the text: vLLM's `prompt_logprobs`, or `echo` of the first
+//! completions API. One request computes it, and nothing is generated but a token that is thrown away.
+//!
+//! Tokens may span the prompt's end: a newline and the indentation behind it. Those are counted whole, so that their text
+//! begins before the given one; how the two are cut into tokens is what the model was trained on.
+
+#[cfg(feature = "http")]
+#[cfg(test)]
+mod tests;
+
+use std::sync::{Mutex, PoisonError};
+use std::time::Instant;
+
+use serde_json::{Value, json};
+
+use super::run::{is_refused, reason};
+use super::{Answer, Sample, TokenProbability};
+use crate::endpoint::Endpoint;
+use crate::error::{Error, Result};
+use crate::store::artifact::digest_parts;
+
+const COMPLETIONS: &str = "/v1/completions";
+const TOKENIZE: &str = "/tokenize";
+
+/// Method by which a server returns the log-probabilities of a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Way {
+    /// vLLM's `prompt_logprobs`, of tokens that its `/tokenize` names.
+    PromptLogprobs,
+    /// `echo`.
+    Echo,
+}
+
+impl Way {
+    const ALL: [Self; 2] = [Self::PromptLogprobs, Self::Echo];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::PromptLogprobs => "prompt_logprobs",
+            Self::Echo => "echo",
+        }
+    }
+}
+
+/// Requests the probability of texts after prompts.
+#[derive(Debug)]
+pub struct TextProber<'a> {
+    endpoint: &'a Endpoint,
+    model: &'a str,
+    /// The method that the server supports, once it is known.
+    way: Mutex<Option<Way>>,
+}
+
+/// Why a method did not return log-probabilities.
+enum Refusal {
+    /// The server does not support the method.
+    Way(String),
+    /// The request failed for another reason.
+    Request(Error),
+}
+
+impl<'a> TextProber<'a> {
+    /// Client for a server's model.
+    pub fn new(endpoint: &'a Endpoint, model: &'a str) -> Self {
+        Self { endpoint, model, way: Mutex::new(None) }
+    }
+
+    /// Returns a digest of everything the probability depends on, except the server.
+    pub fn key(model: &str, prompt: &str, text: &str) -> String {
+        digest_parts(["likelihood 1", model, prompt, text])
+    }
+
+    /// Requests the probability of a text after a prompt: an answer whose only sample has the text's tokens. Where the first of them
+    /// begins before the prompt's end, so does the sample's text.
+    ///
+    /// # Errors
+    /// The server rejects the prompt, or supports none of the methods.
+    pub fn ask(&self, prompt: &str, text: &str) -> Result<Answer> {
+        let begin = Instant::now();
+        let tokens = self.tokens(prompt, text)?;
+        let text = tokens.iter().map(|token| token.text.as_str()).collect();
+        let sample = Sample { text, finish_reason: None, tokens };
+        Ok(Answer { samples: vec![sample], seconds: begin.elapsed().as_secs_f64() })
+    }
+
+    fn tokens(&self, prompt: &str, text: &str) -> Result<Vec<TokenProbability>> {
+        let known = *self.way.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(way) = known {
+            return self.read(way, prompt, text).map_err(|refusal| match refusal {
+                Refusal::Way(why) => self.no_probability(format!("{}: {why}", way.name())),
+                Refusal::Request(error) => error,
+            });
+        }
+        // One request at a time until the method is known.
+        let mut way = self.way.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut reasons = Vec::new();
+        for candidate in way.map_or(Way::ALL.to_vec(), |known| vec![known]) {
+            match self.read(candidate, prompt, text) {
+                Ok(tokens) => {
+                    *way = Some(candidate);
+                    return Ok(tokens);
+                }
+                Err(Refusal::Way(why)) => reasons.push(format!("{}: {why}", candidate.name())),
+                Err(Refusal::Request(error)) => return Err(error),
+            }
+        }
+        Err(self.no_probability(reasons.join("; ")))
+    }
+
+    fn no_probability(&self, why: String) -> Error {
+        let reason = format!("the server does not return the probabilities of a prompt: {why}");
+        let hint = "vLLM does; llama.cpp's server and Ollama do not";
+        self.endpoint.error(COMPLETIONS, reason, hint)
+    }
+
+    fn read(&self, way: Way, prompt: &str, text: &str) -> Result<Vec<TokenProbability>, Refusal> {
+        let tokens = match way {
+            Way::PromptLogprobs => self.of_numbers(prompt, text)?,
+            Way::Echo => self.of_echo(prompt, text)?,
+        };
+        match tokens.iter().all(|token| token.logprob <= 1e-3) {
+            true => Ok(tokens),
+            false => {
+                Err(Refusal::Way("it returns what is not the logarithm of a probability".into()))
+            }
+        }
+    }
+
+    fn post(&self, path: &str, body: &Value) -> Result<Value, Refusal> {
+        let refusal = |error| match is_refused(&error) {
+            true => Refusal::Way(reason(&error)),
+            false => Refusal::Request(error),
+        };
+        self.endpoint.post_json(path, body).map_err(refusal)
+    }
+
+    /// Numbers of a text's tokens, and of those that the model puts before every text.
+    fn numbers(&self, text: &str) -> Result<Vec<u64>, Refusal> {
+        let body = json!({"model": self.model, "prompt": text, "add_special_tokens": true});
+        let answer = self.post(TOKENIZE, &body)?;
+        let tokens = answer.get("tokens").and_then(Value::as_array);
+        let numbers = tokens.and_then(|tokens| tokens.iter().map(Value::as_u64).collect());
+        numbers.ok_or_else(|| Refusal::Way("/tokenize returns no token numbers".into()))
+    }
+
+    fn of_numbers(&self, prompt: &str, text: &str) -> Result<Vec<TokenProbability>, Refusal> {
+        let before = self.numbers(prompt)?;
+        let whole = self.numbers(&format!("{prompt}{text}"))?;
+        let shared = before.iter().zip(&whole).take_while(|(one, other)| one == other).count();
+        let body = json!({
+            "model": self.model, "prompt": whole, "max_tokens": 1, "temperature": 0.0, "prompt_logprobs": 0,
+        });
+        let answer = self.post(COMPLETIONS, &body)?;
+        let found = answer.pointer("/choices/0/prompt_logprobs");
+        let Some(found) = found.and_then(Value::as_array) else {
+            return Err(Refusal::Way("the answer has no such field".into()));
+        };
+        if found.len() != whole.len() {
+            let why = format!("{} log-probabilities of {} tokens", found.len(), whole.len());
+            return Err(Refusal::Way(why));
+        }
+        let read = |(id, entry): (&u64, &Value)| {
+            let own = entry.get(id.to_string())?;
+            let text = own.get("decoded_token").and_then(Value::as_str).unwrap_or_default();
+            let logprob = own.get("logprob")?.as_f64()?;
+            Some(TokenProbability { id: Some(*id), text: text.into(), bytes: None, logprob })
+        };
+        let tokens: Option<_> = whole.iter().zip(found).skip(shared).map(read).collect();
+        tokens.ok_or_else(|| self.nothing_before(shared))
+    }
+
+    /// Why a token has no probability.
+    fn nothing_before(&self, place: usize) -> Refusal {
+        match place {
+            0 => Refusal::Request(self.endpoint.error(
+                COMPLETIONS,
+                "no token of the prompt stands before the text, so its first one has no probability",
+                "complete prompts that are not empty",
+            )),
+            _ => Refusal::Way("the answer lacks the log-probability of a token".into()),
+        }
+    }
+
+    fn of_echo(&self, prompt: &str, text: &str) -> Result<Vec<TokenProbability>, Refusal> {
+        let whole = format!("{prompt}{text}");
+        let body = json!({
+            "model": self.model, "prompt": whole, "max_tokens": 1, "temperature": 0.0, "echo": true, "logprobs": 1,
+        });
+        let answer = self.post(COMPLETIONS, &body)?;
+        let logprobs = answer.pointer("/choices/0/logprobs");
+        let list = |name: &str| logprobs.and_then(|logprobs| logprobs.get(name)?.as_array());
+        let (Some(texts), Some(values)) = (list("tokens"), list("token_logprobs")) else {
+            return Err(Refusal::Way("the answer has no log-probabilities".into()));
+        };
+        let texts: Vec<&str> = texts.iter().filter_map(Value::as_str).collect();
+        let has_text = |skip: &usize| {
+            texts.get(*skip..).is_some_and(|texts| texts.concat().starts_with(&whole))
+        };
+        // The token that begins a text is not always part of what is echoed.
+        let Some(first) = [0, 1].into_iter().find(has_text) else {
+            return Err(Refusal::Way(
+                "the tokens of the answer are not those of the prompt".into(),
+            ));
+        };
+        let (mut tokens, mut at) = (Vec::new(), 0);
+        for (place, (text, value)) in texts.iter().zip(values).enumerate().skip(first) {
+            let begin = at;
+            at += text.len();
+            if at <= prompt.len() || begin >= whole.len() {
+                continue;
+            }
+            let logprob = value.as_f64().ok_or_else(|| self.nothing_before(place))?;
+            tokens.push(TokenProbability { text: (*text).into(), logprob, ..Default::default() });
+        }
+        Ok(tokens)
+    }
+}

@@ -1,0 +1,114 @@
+//! Against servers that answer as vLLM and others do.
+
+use serde_json::json;
+
+use super::*;
+use crate::endpoint::test_server::{Request, Server, ok, refusal};
+
+/// A text cut into words, each with the blank space before it, and their numbers.
+fn words(text: &str) -> Vec<(u64, String)> {
+    let mut words: Vec<String> = Vec::new();
+    for c in text.chars() {
+        let begins = c.is_whitespace() && !words.last().is_some_and(|word| word.trim().is_empty());
+        match words.last_mut().filter(|_| !begins) {
+            Some(word) => word.push(c),
+            None => words.push(c.into()),
+        }
+    }
+    let number = |word: &str| word.bytes().map(u64::from).sum();
+    words.into_iter().map(|word| (number(&word), word)).collect()
+}
+
+/// vLLM: each token's log-probability is its number's negative, in hundredths.
+fn vllm(request: &Request) -> Vec<u8> {
+    if request.line.contains("/tokenize") {
+        let numbers: Vec<u64> =
+            words(request.body["prompt"].as_str().unwrap()).iter().map(|word| word.0).collect();
+        return ok(&json!({"count": numbers.len(), "max_model_len": 99, "tokens": numbers}));
+    }
+    let numbers = request.body["prompt"].as_array().unwrap();
+    let entry = |(place, number): (usize, &Value)| match place {
+        0 => Value::Null,
+        _ => {
+            let own = json!({"logprob": -(number.as_f64().unwrap() / 100.0), "rank": 3, "decoded_token": "t"});
+            json!({ number.to_string(): own })
+        }
+    };
+    let found: Vec<Value> = numbers.iter().enumerate().map(entry).collect();
+    ok(&json!({"choices": [{"text": "y", "index": 0, "prompt_logprobs": found}]}))
+}
+
+/// Servers that echo a prompt, with a token more.
+fn echoing(request: &Request, first: &[&str]) -> Vec<u8> {
+    if request.line.contains("/tokenize") {
+        return refusal("404 Not Found", "", "no such path");
+    }
+    assert_eq!(request.body["echo"], true);
+    let words = words(request.body["prompt"].as_str().unwrap());
+    let texts = first.iter().copied().chain(words.iter().map(|word| word.1.as_str()));
+    let texts: Vec<&str> = texts.chain([" more"]).collect();
+    let logprob = |place: usize| if place == 0 { Value::Null } else { (-0.5).into() };
+    let logprobs: Vec<Value> = (0..texts.len()).map(logprob).collect();
+    let logprobs = json!({"tokens": texts, "token_logprobs": logprobs});
+    ok(&json!({"choices": [{"text": "…", "index": 0, "logprobs": logprobs}]}))
+}
+
+fn logprobs(server: &Server, prompt: &str, text: &str) -> Result<Vec<f64>, String> {
+    let endpoint = server.endpoint();
+    let answer = TextProber::new(&endpoint, "m").ask(prompt, text);
+    let answer = answer.map_err(|error| error.to_string())?;
+    Ok(answer.samples[0].tokens.iter().map(|token| token.logprob).collect())
+}
+
+#[test]
+fn prompt_logprobs_are_those_of_the_texts_tokens() {
+    let server = Server::start(|_, request| vllm(request));
+    assert_eq!(logprobs(&server, "a b", " c d"), Ok(vec![-1.31, -1.32]));
+    assert_eq!(server.requests().len(), 3);
+    // The prompt's last blank belongs to the next word: that is counted whole.
+    assert_eq!(logprobs(&server, "a b ", "c d"), Ok(vec![-1.31, -1.32]));
+    let error = logprobs(&server, "", "a").unwrap_err();
+    assert!(error.contains("no token of the prompt stands before the text"), "{error}");
+}
+
+#[test]
+fn an_echo_is_read_where_nothing_else_is_known() {
+    for first in [&[][..], &["<s>"]] {
+        let server = Server::start(move |_, request| echoing(request, first));
+        assert_eq!(logprobs(&server, "a b", " c d"), Ok(vec![-0.5, -0.5]));
+        assert_eq!(logprobs(&server, "a b ", "c d"), Ok(vec![-0.5, -0.5]));
+    }
+}
+
+#[test]
+fn a_server_that_ignores_both_is_refused() {
+    // llama.cpp's server: it counts tokens, and completes as ever.
+    let server = Server::start(|_, request| match request.line.contains("/tokenize") {
+        true => ok(&json!({"tokens": [1, 2, 3]})),
+        false => ok(
+            &json!({"choices": [{"text": "y", "index": 0, "logprobs": {"tokens": ["y"], "token_logprobs": [-0.1]}}]}),
+        ),
+    });
+    let error = logprobs(&server, "a b", " c").unwrap_err();
+    for part in [
+        "does not return the probabilities of a prompt",
+        "prompt_logprobs: the answer has no such field",
+        "echo: the tokens of the answer are not those of the prompt",
+    ] {
+        assert!(error.contains(part), "{error}");
+    }
+}
+
+#[test]
+fn a_long_prompt_says_nothing_of_the_server() {
+    let server = Server::start(|_, request| match request.body["prompt"].as_array() {
+        Some(numbers) if numbers.len() > 3 => {
+            refusal("400 Bad Request", "", "This model's maximum context length is 3 tokens")
+        }
+        _ => vllm(request),
+    });
+    let endpoint = server.endpoint();
+    let prober = TextProber::new(&endpoint, "m");
+    assert!(prober.ask("a b c", " d").is_err());
+    assert_eq!(prober.ask("a", " b").unwrap().samples[0].tokens.len(), 1);
+}
