@@ -5,7 +5,6 @@
 use super::corpus::{Corpus, MAX_INDENT};
 use super::history::History;
 use super::lexer::Piece;
-use super::limit;
 use super::parameters::likelihood::ANY_INDENT;
 use super::templates::Template;
 
@@ -20,7 +19,7 @@ pub(super) fn likeliest(
     votes.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
     let sum: f64 = votes.iter().map(|(_, weight)| weight).sum();
     let first = votes.first();
-    first.map_or((history.indent(), 1.0), |(indent, weight)| (*indent, limit(weight / sum)))
+    first.map_or((history.indent(), 1.0), |(indent, weight)| (*indent, weight / sum))
 }
 
 /// Returns the probability of an indentation, which is above 0 for each that is distinguished.

@@ -150,7 +150,7 @@ fn next_line(corpus: &Corpus, alignment: &Alignment, history: &History) -> Optio
     let mut tokens = Vec::with_capacity(pieces.len() + 2);
     if indent > 0 {
         let unit = if corpus.tabs { "\t" } else { " " };
-        tokens.push(GeneratedToken { text: unit.repeat(indent), probability });
+        tokens.push(GeneratedToken { text: unit.repeat(indent), probability: limit(probability) });
     }
     write(&mut predictor, &pieces, &mut tokens);
     Some(WrittenLine { line: HistoryLine { pieces, indent }, tokens })
