@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
-"""Trains a small Repoformer, and measures it on repositories that it has not seen.
+"""Trains a small Repoformer, and measures it on repositories that it was not trained on here.
 
     cargo build --release
     scripts/trained.py work                  # hours, on two cores; the same command goes on where it was interrupted
     scripts/trained.py work --size toy       # minutes: all of the steps, with a few instances
 
 Packages and the pretrained model come from PyPI. Each step leaves a folder in `work`, and a line in `work/steps.json`
-with its commands and seconds. A step is made again when its commands, or those of a step that it needs, have changed.
+with its commands and seconds. A step is made again when its commands or scripts have changed, or a step that it needs was
+made again; another build of the program is not noticed. What the pretrained model has seen is not known.
 Linux on x86-64, Python 3.11 or later.
 """
 
@@ -17,6 +18,7 @@ import json
 import os
 import random
 import shutil
+import signal
 import socket
 import subprocess
 import sys
@@ -40,23 +42,31 @@ TESTS = {
 }
 # Those without a source distribution.
 WHEELS = ["vizier"]
+# Packages that share files with a test repository: evaluate came from datasets, and diffusers copies from the others.
+KIN = ["datasets", "transformers", "timm"]
 # A file as long as this is data, or was written by a program.
 LONGEST = 200_000
 
 # Packages; chunks of each, of which one in ten is drawn, to learn fill-in-the-middle from and to label; lines and chunks of
 # each held-out package; and of each test repository. At last the ablations of the paper's section 6.
 SIZES = {
-    "toy": {"packages": 10, "tests": ["evaluate", "vizier"], "middle": 20, "labels": 30, "held": 3, "line": 3, "chunk": 2, "ablations": ["a1"]},
+    "toy": {"packages": 10, "tests": ["evaluate", "vizier"], "middle": 20, "labels": 30, "held": 4, "line": 4, "chunk": 2, "ablations": ["a1"]},
     "pilot": {
-        "packages": 58, "tests": list(TESTS), "middle": 400, "labels": 150, "held": 12, "line": 60, "chunk": 40, "ablations": ["a1", "a2", "a3"],
+        "packages": 55, "tests": list(TESTS), "middle": 400, "labels": 150, "held": 12, "line": 60, "chunk": 40, "ablations": ["a2", "a1", "a3"],
     },
 }
+EPOCHS = {"toy": 1, "pilot": 2}
 BATCHES = {"toy": [2, 2, 1], "pilot": [8, 4, 10]}
 # Tokens of a training sequence, and the same for prompts.
 CONTEXT = 256
 SEQUENCE = ["--max-sequence-tokens", "640", "--max-cc-tokens", CONTEXT]
 PROMPT = ["--max-prompt-tokens", "592", "--max-cross-file-tokens", CONTEXT, "--max-left-tokens", "220", "--max-right-tokens", "110"]
 KINDS = ["line", "chunk"]
+METRIC = "repoformer"
+# Models whose decision is trained.
+DECIDING = ["m1", "a1"]
+# Thresholds of policies that give probabilities; -1 is below all.
+SHARES = [-1.0, *(number / 50 for number in range(50))]
 # Policies, and whether one is trained.
 POLICIES = {
     "self": False, "learned": True, "learned-scored": True, "self-scored": True, "trial-retrieval": False, "trial-generation": False,
@@ -67,28 +77,34 @@ SEED = 0
 class Steps:
     """Steps that are done, with their commands and seconds, in a folder.
 
-    A command is a list for the shell's sake, or a function with its arguments.
+    A command is a list of words, or of a function and its arguments.
     """
 
     def __init__(self, work):
         self.work, self.file = work, work / "steps.json"
         self.known = json.loads(self.file.read_text()) if self.file.exists() else {}
+        self.called = []
 
     def write(self):
         part = self.file.with_suffix(".part")
         part.write_text(json.dumps(self.known, indent=1) + "\n")
         part.replace(self.file)
 
-    def __call__(self, name, *commands, needs=(), server=None):
-        """Does a step, unless it is done; its files go to the folder of its name."""
+    def __call__(self, name, *commands, needs=(), of=(), server=None):
+        """Does a step, unless it is done; its files go to the folder of its name. It depends on the steps that it needs, and on
+        what it is made of."""
+        self.called.append(name)
         words = [[getattr(part, "__name__", str(part)) for part in command] for command in commands]
         said = [" ".join(command).replace(str(self.work), "work").replace(str(HERE.parent), ".") for command in words]
-        made_of = [said, [self.known[need]["made_of"] for need in needs]]
+        # A step that was made again, if only in the same way, is another one.
+        made_of = [said, [[self.known[need]["made_of"], self.known[need]["made"]] for need in needs], list(of), server and SERVER]
         made_of = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()
         step = self.known.get(name)
         if step is None or step["made_of"] != made_of:
+            step = {"made_of": made_of, "made": time.time(), "commands": said, "seconds": 0.0, "done": False}
+            self.known[name] = step
+            self.write()
             shutil.rmtree(self.work / name, ignore_errors=True)
-            step = self.known[name] = {"made_of": made_of, "commands": said, "seconds": 0.0, "done": False}
         if step["done"]:
             return
         print(f"== {name}", flush=True)
@@ -128,7 +144,10 @@ def serving(work, file):
     """llama.cpp's server, with a model."""
     with socket.socket() as probe:
         probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
-        probe.bind(("127.0.0.1", PORT))
+        try:
+            probe.bind(("127.0.0.1", PORT))
+        except OSError:
+            sys.exit(f"port {PORT} is in use: end the server that is there")
     with open(work / "server.log", "ab") as log:
         command = [work / "venv/bin/python", "-c", SERVER, file, str(PORT)]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
@@ -183,9 +202,14 @@ def write(members, folder):
             path.write_bytes(read())
 
 
+def stack():
+    """Pins of the packages, with their digests."""
+    return [line for line in (HERE / "synthetic-stack.txt").read_text().splitlines() if "==" in line]
+
+
 def get_packages(folder, tests, count):
     """Fetches packages into the folders `train`, `held` (every fifth of them) and `test`."""
-    pins = [line for line in (HERE / "synthetic-stack.txt").read_text().splitlines() if "==" in line][:count]
+    pins = [pin for pin in stack() if pin.partition("==")[0] not in KIN][:count]
     wheel = ["--only-binary=:all:", "--python-version=3.11", "--platform=manylinux2014_x86_64", "--platform=manylinux_2_17_x86_64",
              "--platform=manylinux_2_28_x86_64", "--platform=any"]
     wanted = {f"{'held' if at % 5 == 4 else 'train'}/{pin.partition('==')[0]}": (pin, wheel) for at, pin in enumerate(pins)}
@@ -216,19 +240,19 @@ def the(folder, pattern):
     return found[0]
 
 
-def judge(program, tasks, to):
-    """Labels the tasks of a run, with the probabilities of `<cc>`."""
+def judge(program, tasks, metric, to):
+    """Labels the tasks of a run by a metric, with the probabilities of `<cc>`."""
     kind, cache = tasks.stem, to / "cache"
     made = ["--base", the(cache, f"predictions/{kind}/none-*.jsonl"), "--rag", the(cache, f"predictions/{kind}/rg1-*.jsonl")]
     made += ["--prompts", the(cache, f"prompts/{kind}/rg1-*.jsonl"), "--probabilities", the(cache, f"probabilities/{kind}/none-*.jsonl")]
-    judge = ["label", "judge", "--instances", tasks, *made, "--metric", "repoformer", "-o", to / f"{kind}-labels.jsonl", "--quiet"]
+    judge = ["label", "judge", "--instances", tasks, *made, "--metric", metric, "-o", to / f"{kind}-labels.jsonl", "--quiet"]
     subprocess.run([program, *judge], check=True)
 
 
 def train(work, *command):
     """Trains a model, from the last state where there is one."""
     program, _, output, *_ = command
-    has_state = (output / "result.json").exists() or any(output.glob("state-*"))
+    has_state = (output / "result.json").exists() or any(output.glob("state-*[0-9]"))
     script(work, program, *command[1:], *["--resume"] * has_state)
 
 
@@ -246,26 +270,31 @@ def rows(path):
 
 
 def useless(labels, output):
-    """Writes the tasks of labels with what was retrieved for another task of the same repository, drawn at random."""
+    """Writes the tasks of labels with what was retrieved for another task of the same repository, drawn at random: nothing of
+    the task's own file, and nothing that holds its target."""
     tasks, draw = rows(labels), random.Random(SEED)
-    contexts = {}
-    for task in tasks:
-        contexts.setdefault(task["metadata"]["filename"].partition("/")[0], []).append(task)
+    split = lambda task: task["metadata"]["filename"].partition("/")
     with open(output, "w", encoding="utf-8") as file:
         for task in tasks:
-            own = task["metadata"]
-            others = [
-                other["crossfile_context"] for other in contexts[own["filename"].partition("/")[0]]
-                if other["metadata"]["filename"] != own["filename"] and other["crossfile_context"]["text"]
-            ]
+            repository, _, path = split(task)
+            target = task["groundtruth"].strip()
+            is_useless = lambda context: context["text"] and all(
+                one["filename"] != path and target not in one["retrieved_chunk"] for one in context["list"]
+            )
+            others = [other["crossfile_context"] for other in tasks if other is not task and split(other)[0] == repository]
+            others = [context for context in others if is_useless(context)]
+            if not others:
+                sys.exit(f"{labels}: no other task of {repository} has useless fragments for {task['metadata']['task_id']}")
             kept = {name: task[name] for name in ["metadata", "prompt", "groundtruth", "right_context"]}
             file.write(json.dumps(kept | {"crossfile_context": draw.choice(others)}) + "\n")
 
 
 def threshold(sweep, policy):
     """The threshold of a policy that has the best edit similarity; of equal ones, the one that retrieves least."""
-    points = [point for point in sweep if point["policy"] == policy and point["threshold"] is not None]
-    return max(points, key=lambda point: (point["es"], -point["rag_rate"]))["threshold"]
+    points = [point for point in sweep if point["policy"] == policy]
+    best = max(points, key=lambda point: (point["es"], -point["rag_rate"]))
+    # The last one, below all scores, has no number.
+    return -1.0 if best["threshold"] is None else best["threshold"]
 
 
 # ---- the experiment
@@ -278,7 +307,7 @@ class Experiment:
         self.work, self.size, self.program = work, SIZES[size], program
         flags = zip(["--batch", "--per-device", "--warmup"], BATCHES[size])
         self.models = ["m0", "m1", *self.size["ablations"]]
-        self.training = ["--lora", 16, "--bf16", "--lr", "5e-4", "--seed", SEED, "--save-steps", 20, *chain.from_iterable(flags)]
+        self.training = ["--lora", 16, "--bf16", "--lr", "5e-4", "--seed", SEED, "--epochs", EPOCHS[size], "--save-steps", 20, *chain.from_iterable(flags)]
         self.step = Steps(work)
         self.packages = work / "packages"
 
@@ -294,12 +323,13 @@ class Experiment:
             "--concurrency", concurrency, "--cache-dir", cache,
         ]
 
-    def train(self, name, base, sequences, epochs, *flags):
+    def train(self, name, base, sequences, *flags):
         """Trains adapters of a model, and writes it for the server."""
         to = self.work / name
-        given = ["--model", self.work / base / "model", "--epochs", epochs, *self.training, *flags]
+        given = ["--model", self.work / base / "model", *self.training, *flags]
         command = ["train.py", self.work / sequences, to / "training", *given]
-        self.step(name, [train, self.work, *command], [export, self.work, to], needs=[base, sequences])
+        scripts = [(DOCS / script).read_text(encoding="utf-8") for script in ["train.py", "to_gguf.py"]]
+        self.step(name, [train, self.work, *command], [export, self.work, to], needs=[base, sequences.split("/")[0]], of=scripts)
 
     def measure(self, model, of, kinds):
         """Completes tasks without and with retrieval, one at a time, and labels them."""
@@ -309,29 +339,34 @@ class Experiment:
             tasks = self.work / of / f"{kind}.jsonl"
             where = ["--repos-dir", self.packages / of, "--tasks", tasks]
             commands += [
-                self.repoformer("run", *where, *self.completing(to / "cache"), "--mode", "none,rg1", "--metrics", "repoformer",
+                self.repoformer("run", *where, *self.completing(to / "cache"), "--mode", "none,rg1", "--metrics", METRIC,
                                 "--policy", "self@0.2", "--format", "json", "-o", to / f"{kind}.json"),
-                [judge, self.program, tasks, to],
+                [judge, self.program, tasks, METRIC, to],
             ]
         self.step(to.name, *commands, needs=[of, model], server=self.work / model / "model.gguf")
 
     def all(self):
         size, work, step = self.size, self.work, self.step
-        step("venv", [install, work / "venv"])
-        step("base", [get_base, work], needs=["venv"])
-        step("packages", [get_packages, self.packages, json.dumps(size["tests"]), size["packages"]])
+        step("venv", [install, work / "venv"], of=PACKAGES)
+        step("base", [get_base, work], needs=["venv"], of=[(DOCS / "from_gguf.py").read_text(encoding="utf-8")])
+        sources = [*stack(), *KIN, *TESTS.values(), LONGEST]
+        step("packages", [get_packages, self.packages, json.dumps(size["tests"]), size["packages"]], of=sources)
 
         # A model that fills in the middle: chunks of the packages, labelled by the embedded model, L_gen alone.
         draw = ["--repos-dir", self.packages / "train", "--kind", "chunk", "--ratio", 0.1, "--tokenizer"]
         middle = ["--max-candidates", size["middle"], "--seed", SEED + 1, *SEQUENCE, "-o", work / "middle"]
         step("middle", self.repoformer("label", "all", *draw, work / "base/model/tokenizer.json", *middle), needs=["packages", "base"])
-        self.train("m0", "base", "middle", 1, "--ablation", "A2")
+        self.train("m0", "base", "middle", "--ablation", "A2")
 
         # Other chunks, labelled by that model's own completions; then both losses, and the paper's ablations.
         labels = ["--max-candidates", size["labels"], "--seed", SEED + 2, *SEQUENCE, "-o", work / "labels"]
         model = self.completing(work / "labels/cache", concurrency=2)
-        step("labels", self.repoformer("label", "all", *draw[:-1], *model, *labels), needs=["m0"], server=work / "m0/model.gguf")
-        self.train("m1", "m0", "labels", 2)
+        # The same packages are for validation, whatever chunks are drawn.
+        sequences = ["label", "verbalize", "--labels", work / "labels/labels.jsonl", "--tokenizer", work / "middle/tokenizer.json"]
+        sequences += [*SEQUENCE, "--seed", SEED + 1, "-o", work / "labels/sequences"]
+        step("labels", self.repoformer("label", "all", *draw[:-1], *model, *labels), self.repoformer(*sequences), needs=["m0"],
+             server=work / "m0/model.gguf")
+        self.train("m1", "m0", "labels/sequences")
 
         # Tasks of packages that no model has seen. The policies learn from `held` and are measured on `test`.
         for of in ["held", "test"]:
@@ -347,7 +382,7 @@ class Experiment:
         step("useless", [useless, work / "test-m1/line-labels.jsonl", work / "useless/useless.jsonl"], needs=["test-m1"])
         for model in ["m1", "m0"]:
             run = ["run", "--tasks", work / "useless/useless.jsonl", *self.completing(work / f"test-{model}/cache")]
-            run += ["--mode", "none,given", "--metrics", "repoformer", "--format", "json", "-o", work / f"useless-{model}/run.json"]
+            run += ["--mode", "none,given", "--metrics", METRIC, "--format", "json", "-o", work / f"useless-{model}/run.json"]
             needs = ["useless", f"test-{model}"]
             step(f"useless-{model}", self.repoformer(*run), needs=needs, server=work / model / "model.gguf")
 
@@ -357,9 +392,9 @@ class Experiment:
         step("policies", *(self.repoformer("policy", "train", *held, "--policy", name, "-o", work / f"policies/{name}.json")
                            for name in trained), needs=["held-m1"])
 
-        # The paper's ablations, in one epoch each.
+        # The paper's ablations. L_gen alone shows what the model learns without deciding.
         for ablation in size["ablations"]:
-            self.train(ablation, "m0", "labels", 1, "--ablation", ablation.upper())
+            self.train(ablation, "m0", "labels/sequences", "--ablation", ablation.upper())
             self.measure(ablation, "test", ["line"])
         made_of = [f"test-{model}" for model in self.models] + ["policies", "useless-m1", "useless-m0"]
         step("tables", [Tables(self).write], needs=made_of)
@@ -373,7 +408,7 @@ class Tables:
         self.trained = [self.work / f"policies/{name}.json" for name, is_trained in POLICIES.items() if is_trained]
 
     def read(self, *arguments):
-        """What a command of the program prints as JSON."""
+        """JSON output of a command of the program."""
         command = self.of.repoformer(*arguments, "--format", "json")
         return json.loads(subprocess.run([str(part) for part in command], check=True, capture_output=True).stdout)
 
@@ -388,7 +423,7 @@ class Tables:
         tasks = self.work / ("useless" if kind == "useless" else "test") / f"{kind}.jsonl"
         where = ["--repos-dir", self.of.packages / "test"] if mode == "rg1" else []
         completing = self.of.completing(self.work / folder / "cache")
-        rows = self.read("run", *where, "--tasks", tasks, *completing, "--mode", f"none,{mode}", "--metrics", "repoformer", *flags)
+        rows = self.read("run", *where, "--tasks", tasks, *completing, "--mode", f"none,{mode}", "--metrics", METRIC, *flags)
         return {row["mode"]: row for row in rows}
 
     def write(self):
@@ -424,14 +459,20 @@ class Tables:
                 share = [sum(map(test, gains)) / len(gains) for test in [lambda gain: gain > 0, lambda gain: gain < 0]]
                 lines.append([
                     kind, model, len(gains), *(scores(run[mode]) for mode in ["none", "rg1", "oracle", "self@greedy"]),
-                    f"{100 * run['self@greedy']['with_retrieved']:.0f} %", *(f"{100 * value:.1f} %" for value in share), f"{sweep[0]['auc']:.2f}",
+                    f"{100 * run['self@greedy']['with_retrieved']:.0f} %", *(f"{100 * value:.1f} %" for value in share),
+                    f"{sweep[0]['auc']:.2f}" if model in DECIDING else "",
                 ])
         return table(["tasks", "model", "n", "never EM / ES", "always", "oracle", "self@greedy", "retrieves for", "helps", "hurts", "AUC"], lines)
 
     def policies(self, kind):
         """The policies of the model that learned both losses, at the thresholds of the held-out packages."""
         models = [part for path in self.trained for part in ["--model", path]]
-        held = self.sweep("held-m1", KINDS, *models)
+        # Trained ones score each held-out package after training on the others.
+        trained = [name for name, is_trained in POLICIES.items() if is_trained]
+        others = [name for name in POLICIES if name not in trained]
+        shares = f"--threshold={','.join(map(str, SHARES))}"
+        held = self.sweep("held-m1", KINDS, "--policy", ",".join(trained), shares)
+        held += self.sweep("held-m1", KINDS, "--policy", ",".join(others))
         at = {name: threshold(held, name) for name in POLICIES}
         names = [f"{name}@{value}" for name, value in at.items()]
         chosen = ["never", "always", "self@greedy", *names, "oracle"]
@@ -445,7 +486,7 @@ class Tables:
         for name in chosen:
             row, point = run[name], by_name[name.partition("@")[0] if name != "self@greedy" else name]
             mine = next(predictions.glob(f"{name}-rg1-*.jsonl"))
-            es = self.read("compare", "--tasks", self.work / f"test/{kind}.jsonl", "--metrics", "repoformer", "--measure", "repoformer.es", always, mine)
+            es = self.read("compare", "--tasks", self.work / f"test/{kind}.jsonl", "--metrics", METRIC, "--measure", f"{METRIC}.es", always, mine)
             es = es["measures"][0]["difference"]
             error = point["calibration_error"]
             lines.append([
@@ -479,7 +520,8 @@ class Tables:
         return table(["model", "never EM / ES", "retrieved", "useless"], lines)
 
     def hours(self):
-        return table(["step", "seconds"], [[name, f"{step['seconds']:.0f}"] for name, step in self.of.step.known.items() if name != "tables"])
+        known = [(name, self.of.step.known[name]) for name in self.of.step.called]
+        return table(["step", "seconds"], [[name, f"{step['seconds']:.0f}"] for name, step in known if name != "tables"])
 
 
 def table(heads, lines):
@@ -503,6 +545,8 @@ def main():
     args = parser.parse_args()
     if not args.program.exists():
         sys.exit(f"{args.program} is missing: `cargo build --release` makes it, and --program names another")
+    # The server ends with this program.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     os.environ.update(TQDM_DISABLE="1", HF_HUB_OFFLINE="1")
     args.work.mkdir(parents=True, exist_ok=True)
     Experiment(args.work.resolve(), args.size, args.program.resolve()).all()

@@ -70,6 +70,12 @@ pub fn likelihoods(
 
 /// The target in a prompt's record, or why it has no probability.
 pub(super) fn wanted(object: &Object) -> Result<&str, &'static str> {
+    let id = object.get("metadata").and_then(|metadata| metadata.get("task_id"));
+    if id.is_none_or(Value::is_null) {
+        return Err(
+            "field 'metadata.task_id' is missing, so nobody knows whose target it is; set it",
+        );
+    }
     match target(object) {
         None => Err("field 'metadata.ground_truth' is missing, so there is no target; set it"),
         Some("") => Err("the target is empty"),
@@ -95,14 +101,17 @@ impl Likelihood<'_> {
         let characters = self.text.chars().count();
         let per_character = self.log_probability / characters as f64;
         let mut line = Object::new();
-        let id = of_task("task_id").or_else(|| record.get("task_id").cloned());
-        line.insert("task_id".into(), id.unwrap_or_default());
+        line.insert("task_id".into(), of_task("task_id").unwrap_or_default());
         if let Some(row) = of_task("row") {
             line.insert("row".into(), row);
         }
-        let path = of_task("fpath_tuple");
-        if let Some(repository) = path.as_ref().and_then(|path| path.get(0)) {
-            line.insert("repository".into(), repository.clone());
+        let first =
+            of_task("fpath_tuple").and_then(|path| path.get(0)?.as_str().map(str::to_owned));
+        let folder = of_task("filename")
+            .and_then(|path| path.as_str()?.split_once('/').map(|(folder, _)| folder.to_owned()));
+        let named = of_task("repository").and_then(|name| name.as_str().map(str::to_owned));
+        if let Some(repository) = first.or(folder).or(named) {
+            line.insert("repository".into(), repository.into());
         }
         line.insert("likelihood".into(), json!({"per_character": libm::exp(per_character)}));
         line.insert("log_probability".into(), self.log_probability.into());

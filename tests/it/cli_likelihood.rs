@@ -65,6 +65,7 @@ fn records_without_a_probability_are_named() {
             record("within", "a = 1\nb", json!(" = 1")),
             record("none", "a = 1\n", Value::Null),
             record("empty", "a = 1\n", json!("")),
+            json!({"prompt": "a = 1\n", "metadata": {"ground_truth": "b"}}),
         ]),
     );
     let run = ["complete", "--likelihood", "--prompts", "prompts.jsonl", "-o", "out.jsonl"];
@@ -72,6 +73,7 @@ fn records_without_a_probability_are_named() {
         "prompts.jsonl:2: the prompt ends within a line",
         "prompts.jsonl:3: field 'metadata.ground_truth' is missing",
         "prompts.jsonl:4: the target is empty",
+        "prompts.jsonl:5: field 'metadata.task_id' is missing",
         "1 likelihoods",
     ]);
     let found = place.records("out.jsonl");
@@ -179,11 +181,21 @@ fn labels_go_by_the_probability_of_the_target() {
     judged("others.jsonl", "rg1.jsonl").partly().says(&[
         "the probability is that of another target",
         "task elsewhere is none of the instances",
-        "1 instances are left out: no completion without retrieval",
+        "1 instances are left out: no likelihood without retrieval",
     ]);
+    let twice = [&rg1[..], &rg1[..1]].concat();
+    place.write("twice.jsonl", jsonl(&twice));
+    judged("none.jsonl", "twice.jsonl").partly().says(&[
+        "task alpha/0 stands here twice",
+        "1 instances are left out: no likelihood with retrieval",
+    ]);
+    let features = ["policy", "features", "--labels", "labels.jsonl"];
+    place.run(&features).failed().says(&["make labels by edit similarity"]);
     first.truncate(1);
     first[0].as_object_mut().unwrap().shift_remove("likelihood");
     first[0]["repocoder"] = json!({"es": 0.5});
     place.write("scores.jsonl", jsonl(&first));
-    judged("scores.jsonl", "rg1.jsonl").failed().says(&["holds no probabilities of targets"]);
+    judged("scores.jsonl", "rg1.jsonl")
+        .failed()
+        .says(&["holds no probabilities of targets", "complete --likelihood --mode MODE -o FILE"]);
 }

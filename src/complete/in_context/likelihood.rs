@@ -56,7 +56,7 @@ pub fn log_likelihood(prompt: &str, text: &str) -> f64 {
                 let mut predictor = Predictor::new(&corpus, &alignment, &templates);
                 let ended = end.map(|_| Piece::NEWLINE);
                 let tokens = pieces.iter().copied().chain(ended);
-                let tokens = log_tokens(&mut predictor, &spelling, line, tokens);
+                let tokens = log_tokens(&mut predictor, &spelling, tokens);
                 let (one, other) =
                     (libm::log(1.0 - RAW) + libm::log(share) + tokens, libm::log(RAW) + raw);
                 log_sum(one, other)
@@ -89,10 +89,10 @@ fn indent_of(corpus: &Corpus, line: &str, pieces: &[Piece]) -> Option<usize> {
 fn log_tokens(
     predictor: &mut Predictor<'_>,
     spelling: &Spelling,
-    line: &str,
     tokens: impl Iterator<Item = Piece>,
 ) -> f64 {
-    let mut written = line[..line.len() - line.trim_start().len()].to_owned();
+    // The indentation depends on the tokens, so they do not depend on it.
+    let mut written = String::new();
     let mut draft = predictor.draft();
     let mut sum = 0.0;
     for piece in tokens {

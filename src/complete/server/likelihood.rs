@@ -120,12 +120,19 @@ impl<'a> TextProber<'a> {
             Way::PromptLogprobs => self.of_numbers(prompt, text)?,
             Way::Echo => self.of_echo(prompt, text)?,
         };
-        match tokens.iter().all(|token| token.logprob <= 1e-3) {
-            true => Ok(tokens),
-            false => {
-                Err(Refusal::Way("it returns what is not the logarithm of a probability".into()))
-            }
+        if tokens.is_empty() {
+            let why = "no token of the model holds the text, so it has no probability";
+            let hint = "the tokenizer drops it: leave this task out";
+            return Err(Refusal::Request(self.endpoint.error(COMPLETIONS, why, hint)));
         }
+        if tokens.iter().any(|token| token.logprob > 1e-3) {
+            return Err(Refusal::Way(
+                "it returns what is not the logarithm of a probability".into(),
+            ));
+        }
+        let at_most_0 =
+            |token: TokenProbability| TokenProbability { logprob: token.logprob.min(0.0), ..token };
+        Ok(tokens.into_iter().map(at_most_0).collect())
     }
 
     fn post(&self, path: &str, body: &Value) -> Result<Value, Refusal> {

@@ -57,7 +57,8 @@ impl Question for Asking<'_> {
 
     fn answered(&self, record: Record, entry: &Entry, path: &Path) -> Result<(Latency, Vec<u8>)> {
         let target = wanted(&record.object).map_err(|reason| record.failed(path, reason))?;
-        let Some(sample) = entry.samples.first() else {
+        let sample = entry.samples.first().filter(|sample| !sample.tokens.is_empty());
+        let Some(sample) = sample else {
             return Err(record.failed(path, "the answer holds no log-probabilities"));
         };
         let likelihood = Likelihood {

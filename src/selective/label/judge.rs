@@ -31,7 +31,7 @@ use crate::text::lines::{Lines, strip};
 /// Completion that an instance lacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum MissingCompletion {
-    /// The completion without retrieval.
+    /// The completion without retrieval, or its likelihood.
     Base,
     /// The completion with retrieval.
     Augmented,
@@ -50,16 +50,16 @@ impl MissingCompletion {
             (false, false) => Self::Both,
         }
     }
-}
 
-impl std::fmt::Display for MissingCompletion {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.pad(match self {
-            Self::Base => "no completion without retrieval",
-            Self::Augmented => "no completion with retrieval",
-            Self::Both => "no completion at all",
-            Self::Tests => "no conclusive unit tests",
-        })
+    /// The lack in words, where a metric decides.
+    pub fn words(self, metric: &str) -> String {
+        let what = if metric == LIKELIHOOD { "likelihood" } else { "completion" };
+        match self {
+            Self::Base => format!("no {what} without retrieval"),
+            Self::Augmented => format!("no {what} with retrieval"),
+            Self::Both => format!("no {what} at all"),
+            Self::Tests => "no conclusive unit tests".to_owned(),
+        }
     }
 }
 
@@ -597,14 +597,11 @@ fn likelihoods(
         by_id.entry(&task.id).and_modify(|known| *known = None).or_insert(Some(place));
     }
     let mut found = vec![None; tasks.tasks().len()];
+    let mut repeated = Vec::new();
     for task in &read.scores.tasks {
         let Some(per_character) = read.scores.value(task, "likelihood.per_character") else {
             let reason = "holds no probabilities of targets";
-            return Err(Error::artifact(
-                path,
-                reason,
-                "write them with the likelihoods of `complete`",
-            ));
+            return Err(Error::artifact(path, reason, "`complete` writes them as likelihoods"));
         };
         let place = match task.row {
             Some(row) => by_row.get(&row).copied(),
@@ -613,12 +610,18 @@ fn likelihoods(
         let target = task.target.as_deref();
         let target = target.and_then(|digest| u64::from_str_radix(digest, 16).ok());
         match place.filter(|&place| tasks.tasks()[place].id == task.task_id) {
+            Some(place) if found[place].is_some() => repeated.push(place),
             Some(place) => found[place] = Some(Likelihood { per_character, target }),
             None => {
                 let reason = format!("task {} is none of the instances", task.task_id);
                 problems.push(Error::artifact(path, reason, "give the file of these instances"));
             }
         }
+    }
+    for place in repeated {
+        found[place] = None;
+        let reason = format!("task {} stands here twice", tasks.tasks()[place].id);
+        problems.push(Error::artifact(path, reason, "keep one line of each task"));
     }
     Ok(found)
 }

@@ -267,7 +267,9 @@ impl Examples {
             let [repeated, contradicting] = Example::count_repeats(of_file);
             examples.repeated.extend(repeated);
             examples.contradicting.extend(contradicting);
-            as_shares(of_file, |e| [Some(&mut e.score_base), Some(&mut e.score_rag)]);
+            if asked != Some(Measure::Likelihood) {
+                as_shares(of_file, |e| [Some(&mut e.score_base), Some(&mut e.score_rag)]);
+            }
             as_shares(of_file, |e| [e.em_base.as_mut(), e.em_rag.as_mut()]);
         }
         // A label of elsewhere need not name its model.

@@ -34,8 +34,7 @@ pub(crate) struct CompleteArgs {
     /// File for the predictions (`-`: standard output) [default: the cache; standard output with --prompts]
     #[arg(short, long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Instead of completing, write the probability that the model gives each target: the negative log-likelihood and bits a
-    /// character
+    /// Instead of completing, write the probability that the model gives each target: its logarithm, and bits a character
     #[arg(long, conflicts_with_all = [
         "probability_of", "samples", "temperature", "top-p", "seed", "api", "stop", "prompt-end", "instruction", "max-lines", "max-tokens", "until",
         "write_batch", "read_batch", "dry_run",

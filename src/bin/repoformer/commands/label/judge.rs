@@ -202,13 +202,21 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
     let is_empty = judged.problems.is_empty() && judged.lacking.is_empty() && shard.is_some();
     if judged.gains.is_empty() && !is_empty {
         output::problems(&judged.problems);
-        return fail(
-            format!(
-                "{}: no instance has both a completion without and one with retrieval",
-                args.instances.display()
+        let instances = args.instances.display();
+        return match by {
+            JudgedBy::Likelihood => fail(
+                format!(
+                    "{instances}: no instance has both a likelihood without and one with retrieval"
+                ),
+                "write them with `complete --likelihood --mode none -o FILE`, and for a mode that retrieves",
             ),
-            "complete the prompts of modes none and given of these instances, and give both files",
-        );
+            _ => fail(
+                format!(
+                    "{instances}: no instance has both a completion without and one with retrieval"
+                ),
+                "complete the prompts of modes none and given of these instances, and give both files",
+            ),
+        };
     }
     output.finish()?;
     let mut manifest = Manifest::new("labels");
@@ -251,6 +259,7 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
     }
     output::problems(&judged.problems);
     for (reason, count) in &judged.lacking {
+        let reason = reason.words(&judged.metric);
         output::failed(format!("{} instances are left out: {reason}", group(*count)));
     }
     if args.probabilities.is_some() && judged.probable < judged.gains.len() {
@@ -389,6 +398,11 @@ fn with_flags(error: Error, args: &LabelJudgeArgs) -> anyhow::Error {
         }
         Error::Artifact { hint, .. } if hint.starts_with("name them as its records") => {
             format!("{hint}: --base-exec NAME=FILE, --rag-exec NAME=FILE")
+        }
+        Error::Artifact { hint, .. }
+            if hint.starts_with("`complete` writes them as likelihoods") =>
+        {
+            "`complete --likelihood --mode MODE -o FILE` writes them".to_owned()
         }
         Error::Parameter { name: "augmented", .. } => {
             "name different files with --base and --rag".to_owned()

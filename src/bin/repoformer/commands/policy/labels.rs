@@ -135,7 +135,12 @@ pub(super) fn read_labels(
     if examples.all.is_empty() {
         return fail(
             "these files hold no labelled instance",
-            "make labels with `repoformer label judge`",
+            match measure {
+                Some(Measure::Similarity) => {
+                    "make labels by edit similarity with `repoformer label judge`"
+                }
+                _ => "make labels with `repoformer label judge`",
+            },
         );
     }
     Ok(examples)
