@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use super::group::Group;
+use super::group::{Admitted, Group};
 use super::order::{Ended, Files, Hidden, Limits, RunOrder, RunOutcome, SUBCOMMAND};
 use super::{priority, processes};
 use crate::error::{Error, Result};
@@ -160,7 +160,7 @@ impl Guard {
             (true, true) => "enclosed-with-network",
         };
         let admitted = self.group.admit(order.limits.tasks());
-        let outcome = self.serve(stage, &order);
+        let outcome = self.serve(stage, &order, &admitted);
         drop(admitted);
         let is_told = outcome.as_ref().is_ok_and(|outcome| outcome.ended != Ended::Lost);
         if stage == "open" && !is_told {
@@ -175,11 +175,16 @@ impl Guard {
         })
     }
 
-    fn serve(&self, stage: &str, order: &RunOrder) -> std::io::Result<RunOutcome> {
+    fn serve(
+        &self,
+        stage: &str,
+        order: &RunOrder,
+        admitted: &Admitted<'_>,
+    ) -> std::io::Result<RunOutcome> {
         let mut command = Command::new(&self.program);
         command
             .args([SUBCOMMAND, stage])
-            .envs(self.group.variable())
+            .envs(admitted.variable())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit());

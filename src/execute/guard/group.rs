@@ -1,5 +1,6 @@
 //! A control group for all processes of a program's runs: their number is bounded, and together they get the processor time
-//! of one ordinary program, however many they are and whatever sessions they open.
+//! of one ordinary program, however many they are and whatever sessions they open. Each run has a group of its own in it, so
+//! that none takes the processes that another is admitted for.
 //!
 //! It needs the right to make one: root has it as a rule, and users in a part of the tree that was delegated to them. Both
 //! versions of the interface are used, cgroups(7).
@@ -7,6 +8,7 @@
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
 /// Environment variable with the folders that a guard enters, as in `PATH`; the underscore tells it from the user's settings.
@@ -29,6 +31,8 @@ struct Folders {
     paths: Vec<PathBuf>,
     /// Processes and threads that may be in it now.
     admitted: Mutex<usize>,
+    /// Number of runs that were admitted so far.
+    runs: AtomicUsize,
 }
 
 impl Group {
@@ -39,7 +43,11 @@ impl Group {
             remove_left(&parent);
             let folder = parent.join(format!("{NAME}{}", std::process::id()));
             match fs::create_dir(&folder) {
-                Ok(()) => made.paths.push(folder),
+                Ok(()) => {
+                    // The second version gives groups within it no controllers by itself; the first has no such file.
+                    let _ = fs::write(folder.join("cgroup.subtree_control"), "+cpu +pids");
+                    made.paths.push(folder);
+                }
                 Err(_) => return Self::default(), // what was made is removed
             }
         }
@@ -55,13 +63,7 @@ impl Group {
     pub(super) fn admit(&self, tasks: usize) -> Admitted<'_> {
         let tasks = tasks + OF_GUARDS;
         self.folders.change(|admitted| admitted + tasks);
-        Admitted { folders: &self.folders, tasks }
-    }
-
-    /// Returns the environment variable for a guard that [enters](enter) the group.
-    pub(super) fn variable(&self) -> Option<(&'static str, std::ffi::OsString)> {
-        let joined = std::env::join_paths(&self.folders.paths).ok()?;
-        self.exists().then_some((FOLDERS, joined))
+        Admitted { folders: &self.folders, tasks, own: self.folders.make_own(tasks) }
     }
 }
 
@@ -82,15 +84,47 @@ pub(super) fn enter() -> io::Result<()> {
 pub(super) struct Admitted<'g> {
     folders: &'g Folders,
     tasks: usize,
+    /// Folders of the run's own group.
+    own: Vec<PathBuf>,
+}
+
+impl Admitted<'_> {
+    /// Returns the environment variable for a guard that [enters](enter) the run's group.
+    pub(super) fn variable(&self) -> Option<(&'static str, std::ffi::OsString)> {
+        let joined = std::env::join_paths(&self.own).ok()?;
+        (!self.own.is_empty()).then_some((FOLDERS, joined))
+    }
 }
 
 impl Drop for Admitted<'_> {
     fn drop(&mut self) {
+        for folder in self.own.iter().filter(|folder| !self.folders.paths.contains(folder)) {
+            // While a process is in it, this fails; it goes with the whole group then.
+            let _ = fs::remove_dir(folder);
+        }
         self.folders.change(|admitted| admitted - self.tasks);
     }
 }
 
 impl Folders {
+    /// Makes a group for one run, with so many processes and threads. Where that is not possible, the run is in the group of all.
+    fn make_own(&self, tasks: usize) -> Vec<PathBuf> {
+        let number = self.runs.fetch_add(1, Ordering::Relaxed);
+        let own = |path: &PathBuf| {
+            let folder = path.join(number.to_string());
+            if fs::create_dir(&folder).is_err() {
+                return path.clone();
+            }
+            let bound = folder.join("pids.max");
+            if bound.exists() {
+                // Without this bound, that of all runs remains.
+                let _ = fs::write(bound, tasks.to_string());
+            }
+            folder
+        };
+        self.paths.iter().map(own).collect()
+    }
+
     /// Changes the largest number of processes and threads.
     fn change(&self, next: impl FnOnce(usize) -> usize) {
         let mut admitted = self.admitted.lock().unwrap_or_else(PoisonError::into_inner);
@@ -105,11 +139,17 @@ impl Folders {
 
 impl Drop for Folders {
     fn drop(&mut self) {
-        for folder in &self.paths {
-            // It fails while a process is in it; the next program removes it then.
-            let _ = fs::remove_dir(folder);
-        }
+        self.paths.iter().for_each(|folder| remove(folder));
     }
+}
+
+/// Removes a group and those of its runs. It fails while a process is in one; the next program removes it then.
+fn remove(folder: &Path) {
+    for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
+        // Only folders can be removed there.
+        let _ = fs::remove_dir(entry.path());
+    }
+    let _ = fs::remove_dir(folder);
 }
 
 /// Removes groups of programs that are gone.
@@ -118,7 +158,7 @@ fn remove_left(parent: &Path) {
         let name = entry.file_name();
         let process = name.to_str().and_then(|name| name.strip_prefix(NAME));
         if process.is_some_and(|pid| pid.parse::<u32>().is_ok() && !is_running(pid)) {
-            let _ = fs::remove_dir(entry.path());
+            remove(&entry.path());
         }
     }
 }

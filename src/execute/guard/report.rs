@@ -105,7 +105,6 @@ impl Report {
 /// Channel of one run: the guard's end and the command's.
 pub(super) struct Channel {
     guards: OwnedFd,
-    /// Inherited by the command; closed here once that has started.
     commands: OwnedFd,
     /// Folder of the reporter.
     pub(super) folder: PathBuf,
@@ -137,10 +136,21 @@ impl Channel {
         Ok([("PYTHONPATH", paths), (VARIABLE, socket)])
     }
 
+    /// Takes the two ends apart. The command inherits its own, which is to be closed here once that has started.
+    pub(super) fn apart(self) -> (Listener, OwnedFd) {
+        (Listener { guards: self.guards }, self.commands)
+    }
+}
+
+/// The guard's end of a channel.
+pub(super) struct Listener {
+    guards: OwnedFd,
+}
+
+impl Listener {
     /// Reads messages until no process holds the command's end any more.
     pub(super) fn listen(self) -> Report {
-        let Self { guards, commands, .. } = self;
-        drop(commands);
+        let Self { guards } = self;
         let (mut report, mut secrets) = (Report::default(), Vec::new());
         let (mut names, mut buffer) = (Vec::new(), vec![0; 64 << 10]);
         loop {
@@ -217,7 +227,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let channel = Channel::open(dir.path()).unwrap();
         let sent = fcntl_dupfd_cloexec(&channel.commands, 0).unwrap();
-        let listening = std::thread::spawn(move || channel.listen());
+        let (listener, commands) = channel.apart();
+        let listening = std::thread::spawn(move || listener.listen());
+        drop(commands);
         let (mut secret, mut buffer) = (String::new(), [0; 64]);
         for message in messages {
             let message = message.replace("SECRET", &secret);

@@ -21,7 +21,7 @@ use nix::unistd::Pid;
 use super::calls::Filters;
 use super::order::{Ended, Files, RunOrder, RunOutcome};
 use super::output::HeadAndTail;
-use super::report::{Channel, Report};
+use super::report::{Channel, Listener, Report};
 use super::{enclose, group, priority, processes};
 
 /// Longest interval between checks of memory, processor time and processes.
@@ -115,14 +115,22 @@ fn start(order: &RunOrder, alone: bool) -> Result<Started, String> {
     }
     let filters = order.filtered.then(Filters::new).transpose()?;
     let kernel_kills = kernel_kills();
+    // A command may leave no room for threads of its guard, so these come first.
+    let thread = || thread::Builder::new();
+    let output =
+        thread().spawn(move || HeadAndTail::read(reader)).map_err(failed("start a thread"))?;
+    let (listener, commands) = channel.map(Channel::apart).unzip();
+    let listen = |listener: Listener| thread().spawn(move || listener.listen());
+    let report = listener.map(listen).transpose().map_err(failed("start a thread"))?;
     let begin = Instant::now();
     let child =
         priority::spawn(command, order.niceness, filters).map_err(failed("start /bin/sh"))?;
+    drop(commands);
     Ok(Started {
         child: Pid::from_raw(child.id().cast_signed()),
         alone,
-        output: thread::spawn(move || HeadAndTail::read(reader)),
-        report: channel.map(|channel| thread::spawn(move || channel.listen())),
+        output,
+        report,
         begin,
         kernel_kills,
         disk_before,
