@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use rustc_hash::FxHashMap;
-use serde_json::Value;
 
+use super::likelihoods::{LIKELIHOOD, Likelihood, likelihoods};
 use super::signals::{entropies, probabilities, signals};
+use super::summary::{EmitLabel, JudgeSummary, MissingCompletion};
 use super::{Label, Signals};
 use crate::error::{Error, Result};
-use crate::evaluate::comparison;
 use crate::evaluate::executed::{self, Executed};
 use crate::evaluate::metrics::Metric;
 use crate::evaluate::origin::Origin;
@@ -18,7 +18,6 @@ use crate::evaluate::postprocess::{
 };
 use crate::evaluate::predictions;
 use crate::evaluate::score::{Missing, Scoring, score_tasks, target_digest};
-use crate::evaluate::statistics::Buckets;
 use crate::prompt::shown::{Fragment, ShownContexts, read_shown};
 use crate::repository::{Shard, parallel};
 use crate::store::jsonl::{self, At, Object, Reader};
@@ -26,112 +25,6 @@ use crate::store::progress::Work;
 use crate::task::cross_file::CrossFile;
 use crate::task::kind::RecordKind;
 use crate::task::{Task, TaskSet};
-use crate::text::lines::{Lines, strip};
-
-/// Completion that an instance lacks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum MissingCompletion {
-    /// The completion without retrieval, or its likelihood.
-    Base,
-    /// The completion with retrieval.
-    Augmented,
-    /// Both.
-    Both,
-    /// Conclusive unit tests of one of them.
-    Tests,
-}
-
-impl MissingCompletion {
-    /// The lack of an instance that has one of the two completions, or none.
-    fn of(has_base: bool, has_augmented: bool) -> Self {
-        match (has_base, has_augmented) {
-            (true, _) => Self::Augmented,
-            (false, true) => Self::Base,
-            (false, false) => Self::Both,
-        }
-    }
-
-    /// The lack in words, where a metric decides.
-    pub fn words(self, metric: &str) -> String {
-        let what = if metric == LIKELIHOOD { "likelihood" } else { "completion" };
-        match self {
-            Self::Base => format!("no {what} without retrieval"),
-            Self::Augmented => format!("no {what} with retrieval"),
-            Self::Both => format!("no {what} at all"),
-            Self::Tests => "no conclusive unit tests".to_owned(),
-        }
-    }
-}
-
-/// Counts of the instances whose targets have a given number of lines.
-#[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct LengthCounts {
-    /// Number of instances.
-    pub count: usize,
-    /// Number of instances that retrieval helps.
-    pub positive: usize,
-    /// Sum of the gains.
-    pub gain: f64,
-}
-
-/// Result of judging instances.
-#[derive(Debug, Default)]
-pub struct JudgeSummary {
-    /// Metric of the gains.
-    pub metric: String,
-    /// Gain by the metric, between −1 and 1, of each instance that has both completions.
-    pub gains: Vec<f64>,
-    /// Number of instances that retrieval helps.
-    pub positive: usize,
-    /// Counts by the number of non-blank lines of the target.
-    pub lengths: BTreeMap<usize, LengthCounts>,
-    /// Number of instances with the probability of the token that requests retrieval.
-    pub probable: usize,
-    /// Number of instances that were not judged, by missing completion.
-    pub lacking: BTreeMap<MissingCompletion, usize>,
-    /// Records that cannot be used or belong to no instance.
-    pub problems: Vec<Error>,
-}
-
-impl JudgeSummary {
-    /// Counts a label and passes it on, or says why there is none.
-    fn take(
-        &mut self,
-        tasks: &TaskSet,
-        task: &Task,
-        labelled: Result<(Label, f64), String>,
-        emit: &mut EmitLabel<'_>,
-    ) -> Result<()> {
-        match labelled {
-            Ok((label, gain)) => {
-                self.probable += usize::from(label.signals.cc_probability.is_some());
-                self.add(&label, gain);
-                emit(task.row, &label.to_record())
-            }
-            Err(reason) => {
-                self.problems.push(tasks.error(task, reason));
-                Ok(())
-            }
-        }
-    }
-
-    fn add(&mut self, label: &Label, gain: f64) {
-        let positive = usize::from(label.label == Some(true));
-        let lines = Lines::new(&label.ground_truth);
-        let lines = lines.iter().filter(|line| !strip(line).is_empty()).count();
-        let of_length = self.lengths.entry(lines).or_default();
-        of_length.count += 1;
-        of_length.positive += positive;
-        of_length.gain += gain;
-        self.positive += positive;
-        self.gains.push(gain);
-    }
-
-    /// Returns the gains by size, as in the paper's figure 10.
-    pub fn buckets(&self) -> Buckets {
-        Buckets::of(self.gains.iter().copied())
-    }
-}
 
 /// What decides whether retrieval helps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -173,9 +66,6 @@ pub struct JudgeSettings<'a> {
     /// Part of the instances, by their repositories; [`Shard::WHOLE`] for all.
     pub shard: Shard,
 }
-
-/// Takes the number of an instance in its file, from 0, and its label's record.
-pub(super) type EmitLabel<'e> = dyn FnMut(usize, &Value) -> Result<()> + 'e;
 
 /// Judges instances by predictions without (`base`) and with (`augmented`) their cross-file context: retrieval helps if the edit
 /// similarity, or the pass rate, rises by more than `threshold` (0 in the paper). Both files must be of the same model, prompt style and
@@ -553,9 +443,6 @@ fn score(
 
 /// Name of the unit-test pass rate among the metrics of labels.
 pub const PASS: &str = "pass";
-/// Name of the probability of the target among the metrics of labels.
-pub const LIKELIHOOD: &str = "likelihood";
-
 /// How retrieval changed an instance: without and with it.
 #[derive(Debug, Clone, Copy)]
 enum Outcome {
@@ -563,67 +450,6 @@ enum Outcome {
     Completions([CompletionScore; 2], Option<[f64; 2]>),
     /// Probabilities of the target.
     Likelihood([f64; 2]),
-}
-
-/// Probability of a task's target.
-#[derive(Debug, Clone, Copy)]
-struct Likelihood {
-    /// Geometric mean over the characters.
-    per_character: f64,
-    /// Digest of the target, if known.
-    target: Option<u64>,
-}
-
-impl Likelihood {
-    /// Whether it is that of a target with another digest.
-    fn is_of_other(&self, digest: u64) -> bool {
-        self.target.is_some_and(|target| target != digest)
-    }
-}
-
-/// Reads the probability of each task's target.
-fn likelihoods(
-    path: &Path,
-    tasks: &TaskSet,
-    problems: &mut Vec<Error>,
-) -> Result<Vec<Option<Likelihood>>> {
-    let read = comparison::read(&path.to_string_lossy())?;
-    problems.extend(read.problems);
-    let by_row: FxHashMap<usize, usize> =
-        tasks.tasks().iter().enumerate().map(|(place, task)| (task.row, place)).collect();
-    let mut by_id: FxHashMap<&str, Option<usize>> = FxHashMap::default();
-    for (place, task) in tasks.tasks().iter().enumerate() {
-        // An id that two tasks have is nobody's.
-        by_id.entry(&task.id).and_modify(|known| *known = None).or_insert(Some(place));
-    }
-    let mut found = vec![None; tasks.tasks().len()];
-    let mut repeated = Vec::new();
-    for task in &read.scores.tasks {
-        let Some(per_character) = read.scores.value(task, "likelihood.per_character") else {
-            let reason = "holds no probabilities of targets";
-            return Err(Error::artifact(path, reason, "`complete` writes them as likelihoods"));
-        };
-        let place = match task.row {
-            Some(row) => by_row.get(&row).copied(),
-            None => by_id.get(task.task_id.as_str()).copied().flatten(),
-        };
-        let target = task.target.as_deref();
-        let target = target.and_then(|digest| u64::from_str_radix(digest, 16).ok());
-        match place.filter(|&place| tasks.tasks()[place].id == task.task_id) {
-            Some(place) if found[place].is_some() => repeated.push(place),
-            Some(place) => found[place] = Some(Likelihood { per_character, target }),
-            None => {
-                let reason = format!("task {} is none of the instances", task.task_id);
-                problems.push(Error::artifact(path, reason, "give the file of these instances"));
-            }
-        }
-    }
-    for place in repeated {
-        found[place] = None;
-        let reason = format!("task {} stands here twice", tasks.tasks()[place].id);
-        problems.push(Error::artifact(path, reason, "keep one line of each task"));
-    }
-    Ok(found)
 }
 
 /// Reads the pass rates that decide, of these predictions and no others.

@@ -14,9 +14,11 @@ mod draw;
 mod filter;
 mod journal;
 mod judge;
+mod likelihoods;
 mod nearest;
 mod record;
 mod signals;
+mod summary;
 #[cfg(test)]
 mod tests;
 pub mod verbalize;
@@ -29,10 +31,9 @@ pub use collect::{
 };
 pub use draw::{CHUNK_LINES, Drawing, Instance, InstanceKind, draw};
 pub use filter::{Facts, Filter, Rejection};
-pub use judge::{
-    JudgeSettings, JudgeSummary, JudgedBy, LIKELIHOOD, LengthCounts, MissingCompletion, PASS,
-    judge, judge_one,
-};
+pub use judge::{JudgeSettings, JudgedBy, PASS, judge, judge_one};
+pub use likelihoods::LIKELIHOOD;
 pub use record::{Label, Signals};
 pub use signals::{Probabilities, entropies, probabilities, signals};
+pub use summary::{JudgeSummary, LengthCounts, MissingCompletion};
 pub use written::RecordFormat;
