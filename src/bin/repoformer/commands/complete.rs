@@ -6,7 +6,8 @@ use anyhow::Result;
 use clap::Args;
 use repoformer::formats::merge::{Part, Positions};
 use repoformer::pipeline::{
-    self, Completion, Experiment, PromptText, StageReport, TokenQuestion, complete_file,
+    self, Completion, EmitLine, Experiment, Predictions, PromptText, StageReport, TokenQuestion,
+    complete_file,
 };
 use repoformer::prompt::style::Style;
 use repoformer::retrieve::Mode;
@@ -108,11 +109,17 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
     if let Some(token) = &args.probability.probability_of {
         let (id, after) = (args.probability.token_id, args.probability.after.clone());
         let question = TokenQuestion { text: token.clone(), id, after };
-        return probabilities(&data.prompts()?.remove(0), &completion, &question, place);
+        let (prompts, what) = (data.prompts()?.remove(0), format!("probabilities of {token:?}"));
+        return write_records(&completion, place, &what, |emit| {
+            pipeline::probabilities(&prompts, &completion, &question, emit)
+        });
     }
     if args.likelihood {
         let style = layout(&settings)?;
-        return likelihoods(&data.prompts()?.remove(0), &completion, style.style(), place);
+        let prompts = data.prompts()?.remove(0);
+        return write_records(&completion, place, "likelihoods", |emit| {
+            pipeline::likelihoods(&prompts, &completion, style.style(), emit)
+        });
     }
     if !args.read_batch.is_empty() {
         read_batch(&args.read_batch, &data.prompts()?, &completion)?;
@@ -233,36 +240,18 @@ pub(super) fn completed(
     }
 }
 
-fn probabilities(
-    prompts: &PromptText,
+/// Writes records of the prompts that are no predictions, and reports how many of what they are.
+fn write_records(
     completion: &Completion,
-    question: &TokenQuestion,
     place: &Path,
+    what: &str,
+    mut make: impl FnMut(&mut EmitLine<'_>) -> repoformer::error::Result<Predictions>,
 ) -> Result<()> {
     let mut output = RecordsOutput::new(place);
-    let found = resumable(completion, || {
-        pipeline::probabilities(prompts, completion, question, &mut |line| output.bytes(line))
-    })?;
+    let found = resumable(completion, || make(&mut |line| output.bytes(line)))?;
     output.finish()?;
     output::problems(&found.problems);
-    let count = group(found.records);
-    output::note(format!("complete: {count} probabilities of {:?}", question.text));
-    Ok(())
-}
-
-fn likelihoods(
-    prompts: &PromptText,
-    completion: &Completion,
-    style: Option<&Style>,
-    place: &Path,
-) -> Result<()> {
-    let mut output = RecordsOutput::new(place);
-    let found = resumable(completion, || {
-        pipeline::likelihoods(prompts, completion, style, &mut |line| output.bytes(line))
-    })?;
-    output.finish()?;
-    output::problems(&found.problems);
-    output::note(format!("complete: {} likelihoods", group(found.records)));
+    output::note(format!("complete: {} {what}", group(found.records)));
     Ok(())
 }
 
