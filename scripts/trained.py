@@ -52,10 +52,11 @@ LONGEST = 200_000
 SIZES = {
     "toy": {"packages": 10, "tests": ["evaluate", "vizier"], "middle": 20, "labels": 30, "held": 4, "line": 4, "chunk": 2, "ablations": ["a1"]},
     "pilot": {
-        "packages": 55, "tests": list(TESTS), "middle": 400, "labels": 150, "held": 12, "line": 60, "chunk": 40, "ablations": ["a2", "a1", "a3"],
+        "packages": 55, "tests": list(TESTS), "middle": 150, "labels": 120, "held": 12, "line": 60, "chunk": 40, "ablations": ["a1", "a2", "a3"],
     },
 }
-EPOCHS = {"toy": 1, "pilot": 2}
+# Epochs of the model that fills in the middle, and of those that learn from the labels.
+EPOCHS = {"toy": [1, 1], "pilot": [1, 2]}
 BATCHES = {"toy": [2, 2, 1], "pilot": [8, 4, 10]}
 # Tokens of a training sequence, and the same for prompts.
 CONTEXT = 256
@@ -183,7 +184,7 @@ def get_base(work):
 
 
 def unpack(archive, folder):
-    """Writes the Python files of an archive, but for those that are too long to be written by hand."""
+    """Writes the Python files of an archive, but for those that are too long to be written by hand, or not UTF-8."""
     if archive.suffix == ".whl":
         with zipfile.ZipFile(archive) as files:
             write(((one.filename, one.file_size, files.open(one).read) for one in files.infolist()), folder)
@@ -198,8 +199,11 @@ def write(members, folder):
     for name, size, read in members:
         path = (folder / name).resolve()
         if name.endswith(".py") and size < LONGEST and path.is_relative_to(folder.resolve()):
-            path.parent.mkdir(parents=True, exist_ok=True)
-            path.write_bytes(read())
+            content = read()
+            with contextlib.suppress(UnicodeDecodeError):
+                content.decode()
+                path.parent.mkdir(parents=True, exist_ok=True)
+                path.write_bytes(content)
 
 
 def stack():
@@ -307,7 +311,8 @@ class Experiment:
         self.work, self.size, self.program = work, SIZES[size], program
         flags = zip(["--batch", "--per-device", "--warmup"], BATCHES[size])
         self.models = ["m0", "m1", *self.size["ablations"]]
-        self.training = ["--lora", 16, "--bf16", "--lr", "5e-4", "--seed", SEED, "--epochs", EPOCHS[size], "--save-steps", 20, *chain.from_iterable(flags)]
+        self.epochs = EPOCHS[size]
+        self.training = ["--lora", 16, "--bf16", "--lr", "5e-4", "--seed", SEED, "--save-steps", 20, *chain.from_iterable(flags)]
         self.step = Steps(work)
         self.packages = work / "packages"
 
@@ -326,7 +331,8 @@ class Experiment:
     def train(self, name, base, sequences, *flags):
         """Trains adapters of a model, and writes it for the server."""
         to = self.work / name
-        given = ["--model", self.work / base / "model", *self.training, *flags]
+        epochs = self.epochs[name != "m0"]
+        given = ["--model", self.work / base / "model", *self.training, "--epochs", epochs, *flags]
         command = ["train.py", self.work / sequences, to / "training", *given]
         scripts = [(DOCS / script).read_text(encoding="utf-8") for script in ["train.py", "to_gguf.py"]]
         self.step(name, [train, self.work, *command], [export, self.work, to], needs=[base, sequences.split("/")[0]], of=scripts)
