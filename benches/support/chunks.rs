@@ -67,7 +67,7 @@ impl Chunks {
     /// A query that ends at its hole.
     pub fn query(&self, number: usize) -> Query<'_> {
         let lines = self.queries[number % self.queries.len()].split('\n').collect();
-        Query { lines, hole: LINES, dense: None }
+        Query { lines, hole: LINES, ..Query::default() }
     }
 
     /// Candidates without the chunks of one file, for several files.

@@ -217,10 +217,24 @@ impl Experiment {
         self.retrieval.search.ranker.parts().contains(&Ranker::Dense)
     }
 
+    /// Whether some ranker needs the definitions of names, which depend on the tasks' texts.
+    pub(super) fn ranks_definitions(&self) -> bool {
+        self.retrieval.search.ranker.parts().contains(&Ranker::Definitions)
+    }
+
+    /// Lines that are shown for a fragment found in a mode.
+    pub fn align(&self, mode: Mode) -> Align {
+        match (self.prompts.align, &self.retrieval.search.ranker) {
+            // The fragment itself is what was looked for, and what follows it is not.
+            (Align::Auto, Ranker::Definitions) => Align::None,
+            (align, _) => align.settled(self.form(mode), mode),
+        }
+    }
+
     /// How the fragments found in a mode are shown.
     pub(super) fn shown(&self, mode: Mode) -> FragmentTextSettings {
         FragmentTextSettings {
-            align: self.prompts.align.settled(self.form(mode), mode),
+            align: self.align(mode),
             most: self.prompts.most,
             full_paths: self.prompts.full_paths,
             visibility: self.retrieval.search.visibility,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use super::embed::{Dense, DenseInputs};
 use super::experiment::Experiment;
 use super::fragments::OpenFragments;
-use super::stage::{Step, Unread, check_input, check_parameters};
+use super::stage::{Step, Unread, check_digest, check_input, check_parameters};
 use super::window::open_queries;
 use crate::error::{Error, Result};
 use crate::repository::fragment::RepoFragments;
@@ -46,6 +46,10 @@ impl OnDisk {
         check_input(&path, header, "queries", &queries.header, &step)?;
         let wanted = experiment.visible(experiment.ranked(Identity::new("")));
         check_parameters(&path, header, &wanted, &step)?;
+        if experiment.ranks_definitions() {
+            let tasks = experiment.tasks()?.digest_of(repository);
+            check_digest(&path, header, "tasks", &tasks, &step)?;
+        }
         if experiment.ranks_dense() {
             let made_of = DenseInputs { fragments, queries: &queries.header };
             let dense = Dense::open(experiment, mode, repository, made_of)?;

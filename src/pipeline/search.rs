@@ -13,11 +13,14 @@ use super::stage::{Rebuilt, StageReport, Step, Unread, check_input, for_each_rep
 use super::vectorize::UnreadVectors;
 use super::window::open_queries;
 use crate::error::{Error, Result};
+use crate::repository::fragment::RepoFragments;
+use crate::retrieve::definitions::{DefinitionIndex, FileNames};
 use crate::retrieve::vector::TokenSets;
-use crate::retrieve::{Mode, Queries, QueryVectors, RepositoryIndex, Retrieval};
+use crate::retrieve::{Mode, Queries, QueryVectors, RepositoryIndex, Retrieval, Vectors};
 use crate::store::artifact::{Header, Identity, Payload, write_file};
 use crate::store::files;
 use crate::store::seal::{Seal, check, seal};
+use crate::task::TaskSet;
 use crate::text::tokenize::P50k;
 
 /// How long a search took. It depends on the clock, and so lies in a file of its own.
@@ -82,18 +85,23 @@ fn search_repository(
             .parameter("queries-file", layout.within_cache(&layout.query_windows(mode, repository)))
             .input("fragments", &*header.checksum)
             .input("vectors", &*vectors.header().checksum);
+        if experiment.ranks_definitions() {
+            identity = identity.input("tasks", experiment.tasks()?.digest_of(repository));
+        }
         searches.push((mode, search.inputs(identity), search));
     }
     // The index is built once for all modes, and only where some results are not current.
     let is_needed = searches.iter().any(|(mode, identity, _)| {
         report.builds::<Retrieval>(&layout.retrieval(*mode, repository), identity)
     });
+    let names;
     let index = match is_needed {
         true => {
             let fragments = fragments.searched(experiment)?;
             let vectors = vectors.read(fragments.len())?;
             let begin = Instant::now();
-            let index = RepositoryIndex::new(fragments, vectors, &experiment.retrieval.search);
+            names = experiment.ranks_definitions().then(|| FileNames::read(fragments));
+            let index = Indexes::new(experiment, fragments, vectors, names.as_ref())?;
             Some((index, begin.elapsed()))
         }
         false => None,
@@ -106,7 +114,7 @@ fn search_repository(
             };
             let read = search.read()?;
             let begin = Instant::now();
-            let found = read.search(index);
+            let found = index.search(&read);
             let time = built + begin.elapsed();
             let queries = &read.queries.queries;
             let embedding = read.dense.as_ref().and_then(|_| embedding_times(experiment, queries));
@@ -187,14 +195,48 @@ struct ReadSearch {
     dense: Option<(crate::retrieve::dense::Matrix, crate::retrieve::dense::Matrix)>,
 }
 
-impl ReadSearch {
-    fn search(&self, index: &RepositoryIndex<'_>) -> Retrieval {
-        let cosines = self.dense.as_ref().map(|(fragments, queries)| cosines(fragments, queries));
+/// Indexes of a repository that queries are searched in.
+struct Indexes<'a> {
+    fragments: RepositoryIndex<'a>,
+    definitions: Option<DefinitionIndex<'a>>,
+    tasks: &'a TaskSet,
+}
+
+impl<'a> Indexes<'a> {
+    fn new(
+        experiment: &'a Experiment,
+        fragments: &'a RepoFragments,
+        vectors: Vectors,
+        names: Option<&'a FileNames<'a>>,
+    ) -> Result<Self> {
+        Ok(Self {
+            fragments: RepositoryIndex::new(fragments, vectors, &experiment.retrieval.search),
+            definitions: names.map(FileNames::index),
+            tasks: experiment.tasks()?,
+        })
+    }
+
+    fn search(&self, read: &ReadSearch) -> Retrieval {
+        let cosines = read.dense.as_ref().map(|(fragments, queries)| cosines(fragments, queries));
         let vectors = QueryVectors {
-            sets: self.sets.as_ref(),
+            sets: read.sets.as_ref(),
             cosines: cosines.as_ref().map(|cosines| cosines as _),
+            definitions: None,
         };
-        index.search(&self.queries, vectors)
+        self.search_with(&read.queries, vectors)
+    }
+
+    /// Searches with queries, of which all vectors are there but the definitions of their names.
+    fn search_with(&self, queries: &Queries, vectors: QueryVectors<'_>) -> Retrieval {
+        let definitions = self.definitions.as_ref().map(|definitions| {
+            |number: usize| {
+                let query = &queries.queries[number];
+                let task = self.tasks.of_row(query.row as usize);
+                task.map_or_else(Vec::new, |task| definitions.search(query, task))
+            }
+        });
+        let definitions = definitions.as_ref().map(|definitions| definitions as _);
+        self.fragments.search(queries, QueryVectors { definitions, ..vectors })
     }
 }
 
@@ -245,7 +287,8 @@ pub(super) fn time_each(
             ModeSearch::open(experiment, repository, mode, &header)?.read()?;
         let fragments = fragments.searched(experiment)?;
         let vectors = vectors.read(fragments.len())?;
-        let index = RepositoryIndex::new(fragments, vectors, search);
+        let names = experiment.ranks_definitions().then(|| FileNames::read(fragments));
+        let index = Indexes::new(experiment, fragments, vectors, names.as_ref())?;
         let all = std::mem::take(&mut queries.queries);
         let embedding = dense.as_ref().and_then(|_| embedding_times(experiment, &all));
         let cosines = dense.as_ref().map(|(fragments, queries)| cosines(fragments, queries));
@@ -258,8 +301,9 @@ pub(super) fn time_each(
             let vectors = QueryVectors {
                 sets: sets.as_ref(),
                 cosines: of_this.as_ref().map(|cosines| cosines as _),
+                definitions: None,
             };
-            let found = index.search(&queries, vectors);
+            let found = index.search_with(&queries, vectors);
             let mut took = begin.elapsed();
             took += embedding.as_ref().map_or(Duration::ZERO, |times| times[number]);
             let without_embedding = dense.is_some() && embedding.is_none();

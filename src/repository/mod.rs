@@ -1,6 +1,7 @@
 //! Repositories: which files they have, and the fragments that each file is cut into.
 
 pub mod corpus;
+pub(crate) mod definitions;
 pub mod fragment;
 pub mod parallel;
 pub mod record;

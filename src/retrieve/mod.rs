@@ -7,6 +7,7 @@
 //! 5. [`align`] and [`fragment_text`]: the lines that are shown for a fragment that was found.
 
 pub mod align;
+pub mod definitions;
 pub mod dense;
 pub mod form;
 pub mod fragment_text;

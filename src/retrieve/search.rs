@@ -136,6 +136,8 @@ pub struct QueryVectors<'a> {
     pub sets: Option<&'a TokenSets>,
     /// Cosines of a query's dense vector with each fragment's, by the number of the query.
     pub cosines: Option<&'a (dyn Fn(usize) -> Vec<f64> + Sync)>,
+    /// Fragments that define what a query's names mean, with their scores, by the number of the query.
+    pub definitions: Option<&'a (dyn Fn(usize) -> Vec<(u32, f64)> + Sync)>,
 }
 
 /// The fragments of a repository, indexed for one ranker.
@@ -247,6 +249,7 @@ impl<'a> RepositoryIndex<'a> {
                     lines: query.lines().collect(),
                     hole: query.hole as usize,
                     dense: vectors.cosines.map(|cosines| cosines(number)),
+                    definitions: vectors.definitions.map(|definitions| definitions(number)),
                 };
                 work.done(1);
                 (number, self.ranked(index, query, &wanted, &seen, scratch))

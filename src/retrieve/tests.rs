@@ -254,7 +254,7 @@ proptest! {
                 let slow = rank::Index::new(words, &texts, &ranker, Language::Python, vocabulary);
                 for (query, fast) in queries.queries.iter().zip(&fast.found) {
                     let seen = view.of_query(query);
-                    let wanted = rank::Query { lines: query.lines().collect(), hole: 0, dense: None };
+                    let wanted = rank::Query { lines: query.lines().collect(), ..rank::Query::default() };
                     let slow = slow.rank(&ranker[0], &wanted, &seen.priority, top_k, &mut Default::default());
                     let slow: Vec<(u32, f64)> = slow.iter().map(|hit| (hit.document, hit.score)).collect();
                     let fast: Vec<(u32, f64)> = fast.hits.iter().map(|hit| (hit.fragment, hit.score.value())).collect();

@@ -26,10 +26,12 @@ enum Base {
     /// Tasks that carry contexts, which prompts show.
     Given,
     Dense,
+    /// Retrieval that depends on the tasks' texts.
+    Definitions,
     Server,
 }
 
-use Base::{Chunks, Dense, Given, Server, Windows};
+use Base::{Chunks, Definitions, Dense, Given, Server, Windows};
 
 impl Base {
     fn arguments(self, url: &str) -> Vec<String> {
@@ -43,6 +45,7 @@ impl Base {
                 "--vectors=vectors.jsonl",
                 "--vector-texts=texts.jsonl",
             ],
+            Definitions => &["--max-prompt-tokens=400", "--ranker=definitions"],
             Server => &[
                 "--unit=chunks",
                 "--prompt-style=starcoder",
@@ -114,6 +117,7 @@ const SETTINGS: &[Change] = &[
     ("vectorizer", Chunks, &["--vectorizer=words"], "vectors"),
     ("ranker", Windows, &["--ranker=bm25"], "vectors"),
     ("ranker", Chunks, &["--ranker=tf-idf"], "retrieval"),
+    ("ranker", Chunks, &["--ranker=definitions"], "retrieval"),
     ("top-k", Windows, &["--top-k=2"], "retrieval"),
     ("query", Windows, &["--query=last-n-lines"], "queries"),
     ("query", Chunks, &["--query=first-n-lines"], "queries"),
@@ -200,6 +204,7 @@ const INPUTS: &[Edit] = &[
     ("a prompt", Chunks, |p| edit_task(p, "tasks.jsonl", |t| t["prompt"] = json!("x = 1\n")), "right contexts"),
     ("a hole", Windows, |p| edit_task(p, "tasks.jsonl", |t| t["metadata"]["line_no"] = json!(20)), "queries"),
     ("a target", Windows, |p| edit_task(p, "tasks.jsonl", |t| t["metadata"]["ground_truth"] = json!("y\nz")), "prompts"),
+    ("a target", Definitions, |p| edit_task(p, "tasks.jsonl", |t| t["metadata"]["ground_truth"] = json!("y\nz")), "retrieval"),
     ("an id", Windows, |p| edit_task(p, "tasks.jsonl", |t| t["metadata"]["task_id"] = json!("new")), "queries"),
     ("an unknown field", Windows, |p| edit_task(p, "tasks.jsonl", |t| t["mine"] = json!(1)), "prompts"),
     ("the order of tasks", Windows, |p| { let mut tasks = p.records("tasks.jsonl"); tasks.reverse(); p.write("tasks.jsonl", jsonl(&tasks)) }, "queries"),
@@ -406,7 +411,7 @@ fn a_change_of_a_setting_or_an_input_is_never_called_current() {
     let settings = SETTINGS.iter().map(|&(name, base, flags, first)| (name, base, flags, first));
     let inputs = INPUTS.iter().map(|&(name, base, _, first)| (name, base, &[][..], first));
     let changes: Vec<Change> = settings.chain(inputs).collect();
-    let before: BTreeMap<Base, Place> = [Windows, Chunks, Given, Dense, Server]
+    let before: BTreeMap<Base, Place> = [Windows, Chunks, Given, Dense, Definitions, Server]
         .into_par_iter()
         .map(|base| ran(base, &url))
         .collect();

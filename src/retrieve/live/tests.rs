@@ -78,7 +78,8 @@ fn anew(files: &Files, query: &Query, settings: &SearchSettings, cut: Cut) -> Ve
     };
     let index = RepositoryIndex::new(&fragments, vectors(&fragments, settings), settings);
     let sets = TokenSets::of_queries(&queries, &P50k);
-    let found = index.search(&queries, QueryVectors { sets: Some(&sets), cosines: None });
+    let found =
+        index.search(&queries, QueryVectors { sets: Some(&sets), ..QueryVectors::default() });
     shown(&fragments, query, settings, &found.found[0])
 }
 

@@ -12,7 +12,7 @@
 //! let documents = ["def area(w, h):\n    return w * h", "def side(area):\n    return area ** 0.5", "import math"];
 //! let (words, rankers) = (Words::of(&documents), [Ranker::Jaccard]);
 //! let index = Index::new(words, &documents, &rankers, Language::Python, Vocabulary::Words);
-//! let query = Query { lines: vec!["side = area(2, 3)"], hole: 1, dense: None };
+//! let query = Query { lines: vec!["side = area(2, 3)"], hole: 1, ..Query::default() };
 //! let hits = index.rank(&Ranker::Jaccard, &query, &[0, 1, 2], 2, &mut Scratch::default());
 //! // side and area of side, area, 2, 3, def, return, 0, 5; area of side, area, 2, 3, def, w, h, return.
 //! assert_eq!((hits[0].document, hits[0].score), (1, 2.0 / 8.0));
@@ -47,7 +47,7 @@ use statistics::{Statistics, logarithms};
 use tf_idf::TfIdf;
 
 /// Lines to search for.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Query<'a> {
     /// Its lines, in order.
     pub lines: Vec<&'a str>,
@@ -55,6 +55,8 @@ pub struct Query<'a> {
     pub hole: usize,
     /// For each document the cosine of its dense vector with the query's; [`Ranker::Dense`] needs them.
     pub dense: Option<Vec<f64>>,
+    /// Documents that define what its names mean, with their scores, above 0; [`Ranker::Definitions`] needs them.
+    pub definitions: Option<Vec<(u32, f64)>>,
 }
 
 impl Query<'_> {
@@ -153,12 +155,13 @@ impl Index {
         &self.words.words
     }
 
-    /// The best `top_k` candidates, those without any score included: by falling score, then by rising priority. `priority`
-    /// has a place for each document, distinct among candidates, and `u32::MAX` for what is none.
+    /// The best `top_k` candidates, by falling score, then by rising priority; those without any score are among them, but for
+    /// [`Ranker::Definitions`]. `priority` has a place for each document, distinct among candidates, and `u32::MAX` for what
+    /// is none.
     ///
     /// # Panics
-    /// Where there is not one priority a document, the index was not made for this ranker, or there is not one cosine a
-    /// document for [`Ranker::Dense`].
+    /// Where there is not one priority a document, the index was not made for this ranker, there is not one cosine a
+    /// document for [`Ranker::Dense`], or there are no definitions for [`Ranker::Definitions`].
     pub fn rank(
         &self,
         ranker: &Ranker,
@@ -175,6 +178,7 @@ impl Index {
             for ranker in rankers {
                 self.score(ranker, query, scratch);
                 scratch.order(priority, documents);
+                scratch.drop_unfound(ranker);
                 for (rank, key) in (1_u32..).zip(&scratch.keys) {
                     scratch.fused[key.document() as usize] += 1.0 / (FUSION + f64::from(rank));
                 }
@@ -184,6 +188,7 @@ impl Index {
             self.score(ranker, query, scratch);
         }
         scratch.order(priority, top_k);
+        scratch.drop_unfound(ranker);
         let hit = |key: &Key| Hit {
             document: key.document(),
             score: scratch.scores[key.document() as usize],
@@ -213,6 +218,12 @@ impl Index {
                 let cosines = query.dense.as_ref();
                 let cosines = cosines.expect("a cosine for each document");
                 scratch.scores.copy_from_slice(cosines);
+            }
+            Ranker::Definitions => {
+                let found = query.definitions.as_ref().expect("the definitions of a query");
+                for (document, score) in found {
+                    scratch.scores[*document as usize] = *score;
+                }
             }
             Ranker::Fusion(_) => unreachable!("a fusion is no part of another"),
         }
@@ -318,6 +329,13 @@ impl Scratch {
             self.is_candidate.extend(priority.iter().map(|priority| *priority != u32::MAX));
             self.index = index.number;
             (self.okapi, self.tf_idf) = (None, None);
+        }
+    }
+
+    /// Drops the documents that a ranker has not found, if it is one that finds some alone.
+    fn drop_unfound(&mut self, ranker: &Ranker) {
+        if *ranker == Ranker::Definitions {
+            self.keys.retain(|key| self.scores[key.document() as usize] > 0.0);
         }
     }
 

@@ -35,6 +35,9 @@ pub enum Ranker {
     CodeBleu,
     /// The cosine of dense vectors, which the caller brings along.
     Dense,
+    /// Fragments that define what the names near the hole mean, which the caller brings along
+    /// ([`DefinitionIndex`](crate::retrieve::definitions::DefinitionIndex)); others are not found.
+    Definitions,
     /// Reciprocal rank fusion: the sum of 1/(60 + rank) over the rankers (Cormack, Clarke and Büttcher 2009).
     Fusion(Vec<Ranker>),
 }
@@ -69,7 +72,7 @@ impl LineWeights {
 }
 
 /// Every ranker with a name of its own.
-const NAMED: [(&str, Ranker); 9] = [
+const NAMED: [(&str, Ranker); 10] = [
     ("jaccard", Ranker::Jaccard),
     ("bm25", Ranker::Bm25),
     ("bm25-by-line", Ranker::Bm25ByLine(LineWeights::Equal)),
@@ -79,6 +82,7 @@ const NAMED: [(&str, Ranker); 9] = [
     ("weighted-ngram", Ranker::WeightedNgram),
     ("codebleu", Ranker::CodeBleu),
     ("dense", Ranker::Dense),
+    ("definitions", Ranker::Definitions),
 ];
 
 /// Beginning of the name of a fusion.
@@ -86,10 +90,10 @@ const FUSION: &str = "rrf:";
 
 impl Ranker {
     /// The names of all rankers but fusions.
-    pub const NAMES: [&str; 9] = {
-        let mut names = [""; 9];
+    pub const NAMES: [&str; 10] = {
+        let mut names = [""; 10];
         let mut ranker = 0;
-        while ranker < 9 {
+        while ranker < 10 {
             names[ranker] = NAMED[ranker].0;
             ranker += 1;
         }

@@ -53,7 +53,9 @@ mod twin {
                 let of = |document: &&str| codebleu(&text, document, language);
                 documents.iter().map(of).collect()
             }
-            Ranker::Dense | Ranker::Fusion(_) => unreachable!("not of texts alone"),
+            Ranker::Dense | Ranker::Definitions | Ranker::Fusion(_) => {
+                unreachable!("not of texts alone")
+            }
         }
     }
 
@@ -165,9 +167,8 @@ mod twin {
 
 fn lexical(language: Language) -> Vec<Ranker> {
     let rankers = Ranker::NAMES.into_iter().map(|name| name.parse().unwrap());
-    let is_lexical =
-        |ranker: &Ranker| *ranker != Ranker::Dense && ranker.refusal(language).is_none();
-    rankers.filter(is_lexical).collect()
+    let is_lexical = |ranker: &Ranker| !matches!(ranker, Ranker::Dense | Ranker::Definitions);
+    rankers.filter(|ranker| is_lexical(ranker) && ranker.refusal(language).is_none()).collect()
 }
 
 fn index<T: AsRef<str> + Sync>(texts: &[T], rankers: &[Ranker], language: Language) -> Index {
@@ -216,7 +217,7 @@ proptest! {
             let priority: Vec<u32> = classes.iter().enumerate().map(place).collect();
             let kept: Vec<usize> = (0..texts.len()).filter(|d| priority[*d] != u32::MAX).collect();
             let alone: Vec<&str> = kept.iter().map(|d| texts[*d].as_str()).collect();
-            let query = Query { lines: text.split('\n').collect(), hole: *hole, dense: None };
+            let query = Query { lines: text.split('\n').collect(), hole: *hole, ..Query::default() };
             for ranker in lexical(language) {
                 let found = ranked(&index, &ranker, &query, &priority, &mut scratch);
                 prop_assert_eq!(found.len(), kept.len());
@@ -236,7 +237,7 @@ proptest! {
     ) {
         let index = index(&texts, &lexical(Language::Python), Language::Python);
         let priority: Vec<u32> = (0..texts.len() as u32).map(|d| if d == 2 { u32::MAX } else { 100 - d }).collect();
-        let query = Query { lines: text.split('\n').collect(), hole: 1, dense: Some(dense[..texts.len()].to_vec()) };
+        let query = Query { lines: text.split('\n').collect(), hole: 1, dense: Some(dense[..texts.len()].to_vec()), ..Query::default() };
         let mut scratch = Scratch::default();
         let fusion: Ranker = "rrf:bm25,dense,tf-idf".parse().unwrap();
         let mut sums: HashMap<u32, f64> = HashMap::new();
@@ -282,7 +283,7 @@ fn scores_are_those_of_other_programs() {
             };
             let priority: Vec<u32> = (0..documents.len()).map(priority).collect();
             let lines = case.lines.iter().map(String::as_str).collect();
-            let query = Query { lines, hole: case.hole, dense: None };
+            let query = Query { lines, hole: case.hole, ..Query::default() };
             for (name, wanted) in &case.scores {
                 let (name, of) = name.split_once(' ').unwrap_or((name, language.name()));
                 if of != language.name() {
@@ -311,7 +312,12 @@ fn all_candidates_are_ranked_and_nothing_else() {
     // Its scores differ: any two texts have something in common.
     rankers.retain(|ranker| *ranker != Ranker::CodeBleu);
     let index = index(&texts, &rankers, Language::Python);
-    let query = Query { lines: vec!["zz"], hole: 1, dense: Some(vec![0.0, -0.0, f64::NAN, -1.0]) };
+    let query = Query {
+        lines: vec!["zz"],
+        hole: 1,
+        dense: Some(vec![0.0, -0.0, f64::NAN, -1.0]),
+        ..Query::default()
+    };
     let mut scratch = Scratch::default();
     let mut documents = |ranker: &Ranker, priority: &[u32]| -> Vec<u32> {
         let hits = index.rank(ranker, &query, priority, 9, &mut scratch);
@@ -331,7 +337,7 @@ fn statistics_of_another_index_or_other_candidates_are_not_used() {
     let (one, two) = (["a b", "b c", "c d d"], ["a a", "a b", "q"]);
     let [one, two] =
         [one, two].map(|texts| index(&texts, &lexical(Language::Python), Language::Python));
-    let query = Query { lines: vec!["a b d q"], hole: 0, dense: None };
+    let query = Query { lines: vec!["a b d q"], hole: 0, ..Query::default() };
     let mut scratch = Scratch::default();
     for ranker in lexical(Language::Python) {
         let (all, some) = ([0, 1, 2], [0, u32::MAX, 2]);
@@ -352,7 +358,12 @@ fn the_best_of_many_are_the_first_of_all() {
         0 => f64::NAN,
         rest => (rest % 13) as f64 - 6.0,
     };
-    let query = Query { lines: Vec::new(), hole: 0, dense: Some((0..3_000).map(dense).collect()) };
+    let query = Query {
+        lines: Vec::new(),
+        hole: 0,
+        dense: Some((0..3_000).map(dense).collect()),
+        ..Query::default()
+    };
     let place = |d: u32| {
         if d.is_multiple_of(5) { u32::MAX } else { d * 7 % 3_001 }
     };
@@ -388,7 +399,7 @@ fn the_whole_of_codebleu_is_what_its_package_gives() {
         let priority: Vec<u32> = (0..texts.len() as u32).collect();
         let mut scratch = Scratch::default();
         for (number, (text, wanted)) in texts.iter().zip(scores).enumerate() {
-            let query = Query { lines: text.split('\n').collect(), hole: 0, dense: None };
+            let query = Query { lines: text.split('\n').collect(), hole: 0, ..Query::default() };
             let found = ranked(&index, &Ranker::CodeBleu, &query, &priority, &mut scratch);
             for (document, wanted) in (0..).zip(wanted) {
                 let found = found[&document];
@@ -406,7 +417,7 @@ fn the_whole_of_codebleu_is_what_its_package_gives() {
 /// Where Python's stack is full, codebleu goes on without data flow. The scores are codebleu's.
 #[test]
 fn a_deep_tree_has_no_data_flow() {
-    let query = Query { lines: vec!["y = x", "z = y, x"], hole: 0, dense: None };
+    let query = Query { lines: vec!["y = x", "z = y, x"], hole: 0, ..Query::default() };
     for (terms, wanted) in [(500, 0.280_020_355_044_855), (2_000, 0.379_833_439_295_502_95)] {
         let texts = [format!("y = x\nx = {}", vec!["x"; terms].join(" + "))];
         let index = index(&texts, &[Ranker::CodeBleu], Language::Python);
@@ -420,7 +431,27 @@ fn a_deep_tree_has_no_data_flow() {
 fn loops_without_end_in_loops_have_no_data_flow() {
     let texts = [format!("x = y; {}", "while (x) ".repeat(60))];
     let index = index(&texts, &[Ranker::CodeBleu], Language::Java);
-    let query = Query { lines: vec![&texts[0]], hole: 0, dense: None };
+    let query = Query { lines: vec![&texts[0]], hole: 0, ..Query::default() };
     let found = ranked(&index, &Ranker::CodeBleu, &query, &[0], &mut Scratch::default());
     assert!(near(found[&0], 1.0), "{}", found[&0]);
+}
+
+#[test]
+fn definitions_are_found_or_take_no_rank() {
+    let texts = ["a", "b", "a b", "c"];
+    let fusion: Ranker = "rrf:definitions,jaccard".parse().unwrap();
+    let rankers = [Ranker::Definitions, fusion.clone()];
+    let index = index(&texts, &rankers, Language::Python);
+    let definitions = Some(vec![(1, 0.5), (3, 2.0)]);
+    let query = Query { lines: vec!["a"], definitions, ..Query::default() };
+    let hits = |ranker, priority: &[u32]| {
+        let hits = index.rank(ranker, &query, priority, 9, &mut Scratch::default());
+        hits.iter().map(|hit| (hit.document, hit.score)).collect::<Vec<_>>()
+    };
+    assert_eq!(hits(&Ranker::Definitions, &[0, 1, 2, 3]), [(3, 2.0), (1, 0.5)]);
+    assert_eq!(hits(&Ranker::Definitions, &[0, 1, 2, u32::MAX]), [(1, 0.5)]);
+    // Jaccard: 0, 2, and by priority 1, 3. Definitions: 3, 1.
+    let at = |rank: f64| 1.0 / (60.0 + rank);
+    let wanted = [(3, at(1.0) + at(4.0)), (1, at(2.0) + at(3.0)), (0, at(1.0)), (2, at(2.0))];
+    assert_eq!(hits(&fusion, &[0, 1, 2, 3]), wanted);
 }

@@ -6,7 +6,7 @@
 //! Repoformer's fourth kind (appendix D, algorithm 1): a run of about Poisson(3) lines.
 //!
 //! Definitions of other files, which are what counts as an API, show in Python's imports and in the declared types of the
-//! other languages; the rules are above `resolve.rs` and `typed/mod.rs`. Documentation (docstrings, Javadoc, `///`)
+//! other languages; the rules are those of `repository::definitions`. Documentation (docstrings, Javadoc, `///`)
 //! stays in the prompt: it tells what to write.
 //!
 //! Nothing is drawn where [`Exclusions`] say so. They are asked as holes are drawn, and the others keep their order.
@@ -21,11 +21,8 @@ mod draw;
 mod exclude;
 mod functions;
 mod kind;
-mod names;
-mod resolve;
 mod source;
 mod table;
-mod typed;
 
 use std::ops::{Range, RangeInclusive};
 

@@ -12,10 +12,6 @@ use crate::text::language::syntax::{Syntax, is_bare_string, is_comment, preorder
 use crate::text::language::{Grammar, Language, LanguageSpec, Layout, Prose};
 use crate::text::lines::Lines;
 
-/// Files beyond these sizes are data or generated; a syntax tree takes many times their memory.
-const LARGEST_FILE: usize = 8 << 20;
-const LONGEST_LINE: usize = 1 << 20;
-
 /// Where generated files say that they are.
 const HEAD_LINES: usize = 10;
 
@@ -80,12 +76,8 @@ pub(super) fn canonical(index: usize, file: &SourceFile) -> usize {
 }
 
 fn read(file: &SourceFile, grammar: impl Into<Grammar>) -> Option<(Source, Tree)> {
-    let lines = (file.text.len() <= LARGEST_FILE).then(|| file.lines())?;
-    if lines.iter().any(|line| line.len() > LONGEST_LINE) {
-        return None;
-    }
-    // The joined lines rather than the file's text: tree-sitter ends a row at `\n` alone, and a row must be a line.
-    let syntax = Syntax::parse(lines.text(), grammar)?;
+    let lines = file.lines();
+    let syntax = Syntax::of_lines(&lines, grammar)?;
     let classes = classify(&lines, &syntax);
     let is_table = table_rows(lines.count(), &syntax);
     let tree = syntax.into_tree();
@@ -121,12 +113,9 @@ impl Source {
         self.lines.count() == lines
     }
 
-    /// The lines of a call, where they are so few and so whole that it can be cut out.
-    pub(super) fn lines_of_call(&self, call: Node<'_>) -> Option<Range<usize>> {
-        let lines = rows(call);
-        let starts_in_code = self.classes[lines.start] == LineClass::Code;
-        let is_whole = !call.has_error() && lines.len() <= LONGEST_CALL && starts_in_code;
-        is_whole.then_some(lines)
+    /// Whether the lines of a call are so few and so whole that it can be cut out.
+    pub(super) fn can_cut_call(&self, lines: &Range<usize>) -> bool {
+        lines.len() <= LONGEST_CALL && self.classes[lines.start] == LineClass::Code
     }
 }
 

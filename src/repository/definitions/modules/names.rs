@@ -1,20 +1,17 @@
 //! Definitions, imports and calls of one Python file.
 
-use std::ops::Range;
-
 use rustc_hash::{FxHashMap, FxHashSet};
 use tree_sitter::Node;
 
-use super::source::Source;
-use crate::repository::corpus::SourceFile;
+use crate::repository::definitions::rows::{Named, Rows};
 use crate::text::language::syntax::{Binding, Callee, Import, Receiver, Syntax, preorder};
 
 /// A definition at the top level of a file, in an `if` or a `try` too.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Definition {
-    Function,
-    /// With the names of its methods.
-    Class(FxHashSet<String>),
+pub(super) enum Defined {
+    Function(Rows),
+    /// With its methods.
+    Class(Rows, Named),
 }
 
 /// Target of an import: `from ..module import member`, or a module alone.
@@ -27,24 +24,26 @@ pub(super) struct Target {
     pub(super) member: Option<String>,
 }
 
-/// A call in whole lines.
+/// A call without a syntax error.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Call {
     /// Index of its callee in [`Names::callees`].
     pub(super) callee: usize,
-    pub(super) lines: Range<usize>,
+    pub(super) rows: Rows,
 }
 
 /// Definitions, imports and calls of one file.
 #[derive(Debug, Default)]
-pub(super) struct Names {
+pub(crate) struct Names {
     /// Whether the file could be read.
     pub(super) is_read: bool,
-    pub(super) defined: FxHashMap<String, Definition>,
+    pub(super) defined: FxHashMap<String, Defined>,
+    /// Variables at the top level, where they are set first.
+    pub(super) values: Named,
     /// Functions and classes at any level, methods excepted.
     pub(super) local: FxHashSet<String>,
     /// Methods of all classes, in the order of the file.
-    pub(super) methods: Vec<String>,
+    pub(super) methods: Vec<(String, Rows)>,
     /// An import within a function counts for the whole file; a name can be imported twice (`try`, `except ImportError`).
     pub(super) imports: FxHashMap<String, Vec<Target>>,
     /// `from module import *`.
@@ -64,8 +63,8 @@ enum Scope {
 
 impl Names {
     /// Reads a file's names off its tree.
-    pub(super) fn read(_: &SourceFile, source: &Source, syntax: &Syntax<'_>) -> Self {
-        let text = source.lines.text();
+    pub(crate) fn read(syntax: &Syntax<'_>) -> Self {
+        let text = syntax.text();
         let mut names = Self { is_read: true, ..Self::default() };
         let mut scopes: Vec<(usize, Scope)> = Vec::new();
         let mut known: FxHashMap<String, usize> = FxHashMap::default();
@@ -84,7 +83,8 @@ impl Names {
                 "import_statement" | "import_from_statement" => {
                     syntax.imports_of(node).iter().for_each(|import| names.import(import));
                 }
-                "call" => names.call(source, syntax, node, &mut known),
+                "call" => names.call(syntax, node, &mut known),
+                "assignment" if scopes.is_empty() => names.set(text, node),
                 _ => {}
             }
             true
@@ -92,32 +92,48 @@ impl Names {
         names
     }
 
+    /// Names that its imports bind.
+    pub(crate) fn imported(&self) -> impl Iterator<Item = &str> {
+        self.imports.keys().map(String::as_str)
+    }
+
     fn define(&mut self, text: &str, node: Node<'_>, within: Option<&Scope>) -> Scope {
         let is_class = node.kind() == "class_definition";
         let name = node.child_by_field_name("name");
         let name = name.map_or("", |name| &text[name.byte_range()]).to_owned();
+        let rows = Rows::of(node);
         if let (Some(Scope::Class(class)), false) = (within, is_class) {
-            if let Some(Definition::Class(methods)) =
+            if let Some(Defined::Class(_, methods)) =
                 class.as_ref().and_then(|class| self.defined.get_mut(class))
             {
-                methods.insert(name.clone());
+                // Behind overloads stands the one that is called.
+                methods.insert(name.clone(), rows);
             }
-            self.methods.push(name);
+            self.methods.push((name, rows));
             return Scope::Function;
         }
         self.local.insert(name.clone());
         let at_top = within.is_none().then_some(name);
         if is_class {
             if let Some(name) = &at_top {
-                let empty = || Definition::Class(FxHashSet::default());
+                let empty = || Defined::Class(rows, Named::default());
                 self.defined.entry(name.clone()).or_insert_with(empty);
             }
             return Scope::Class(at_top);
         }
         if let Some(name) = at_top {
-            self.defined.insert(name, Definition::Function);
+            self.defined.insert(name, Defined::Function(rows));
         }
         Scope::Function
+    }
+
+    /// Enters the variable that an assignment sets.
+    fn set(&mut self, text: &str, assignment: Node<'_>) {
+        let left = assignment.child_by_field_name("left");
+        if let Some(name) = left.filter(|left| left.kind() == "identifier") {
+            let name = text[name.byte_range()].to_owned();
+            self.values.entry(name).or_insert(Rows::of(assignment));
+        }
     }
 
     fn import(&mut self, import: &Import<'_>) {
@@ -148,16 +164,10 @@ impl Names {
         }
     }
 
-    fn call(
-        &mut self,
-        source: &Source,
-        syntax: &Syntax<'_>,
-        node: Node<'_>,
-        known: &mut FxHashMap<String, usize>,
-    ) {
-        let Some(lines) = source.lines_of_call(node) else {
+    fn call(&mut self, syntax: &Syntax<'_>, node: Node<'_>, known: &mut FxHashMap<String, usize>) {
+        if node.has_error() {
             return;
-        };
+        }
         let name = match syntax.callee(node) {
             Some(Callee::Bare(name)) => name,
             Some(Callee::Member(Receiver::Chain(object), name)) => {
@@ -170,7 +180,7 @@ impl Names {
             self.callees.push(name.clone());
             self.callees.len() - 1
         });
-        self.calls.push(Call { callee, lines });
+        self.calls.push(Call { callee, rows: Rows::of(node) });
     }
 }
 

@@ -2,9 +2,8 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::names::{Definition, Names, Target};
-use super::source::canonical;
-use crate::repository::corpus::Repository;
+use super::names::{Defined, Names, Target};
+use crate::repository::definitions::rows::{Definition, Kind, Paths, Rows};
 use crate::text::language::LanguageSpec;
 
 /// How many modules one look-up may look into, and through how many imports in a row: stars upon stars come to an end.
@@ -25,8 +24,8 @@ pub(super) struct Modules<'a> {
     absolute: FxHashMap<String, Nearest>,
     /// Names that some file defines or imports; a star can lead to no other.
     bound: FxHashSet<&'a str>,
-    /// Method → the one file with a class that defines it; none where there are several.
-    methods: FxHashMap<&'a str, Option<usize>>,
+    /// Method → its last definition in the one file that has any; none where there are several files.
+    methods: FxHashMap<&'a str, Option<Definition>>,
 }
 
 #[derive(Clone, Copy)]
@@ -44,8 +43,10 @@ struct Nearest {
 
 /// Target of a chain of attributes.
 enum Found {
-    /// A function, a class or a class's method of this file.
-    Definition(usize),
+    /// A function, a class or a class's method.
+    Definition(Definition),
+    /// A variable of a module.
+    Value(Definition),
     /// An attribute of something that the repository has, though it's not known what.
     Attribute,
     Nothing,
@@ -61,12 +62,8 @@ struct Search {
 
 impl<'a> Modules<'a> {
     /// `names` has an entry for each file of the repository.
-    pub(super) fn new(
-        repository: &'a Repository,
-        spec: &'static LanguageSpec,
-        names: &'a [Names],
-    ) -> Self {
-        let paths: Vec<_> = repository.files.iter().map(|file| module_path(&file.path)).collect();
+    pub(super) fn new(files: &Paths<'a>, spec: &'static LanguageSpec, names: &'a [Names]) -> Self {
+        let paths: Vec<_> = files.files.iter().map(|file| module_path(file.path)).collect();
         let is_package = |path: &&ModulePath<'a>| path.folder == path.module;
         let mut modules = Self {
             names,
@@ -78,8 +75,8 @@ impl<'a> Modules<'a> {
             methods: FxHashMap::default(),
             paths,
         };
-        for (index, file) in repository.files.iter().enumerate() {
-            modules.add(index, canonical(index, file));
+        for (index, path) in files.files.iter().enumerate() {
+            modules.add(index, path.file);
         }
         modules
     }
@@ -104,44 +101,58 @@ impl<'a> Modules<'a> {
         let names = &self.names[file];
         self.bound.extend(names.defined.keys().map(String::as_str));
         self.bound.extend(names.imports.keys().map(String::as_str));
-        for method in &names.methods {
-            let home = self.methods.entry(method).or_insert(Some(file));
-            *home = home.filter(|&home| home == file);
+        for (method, rows) in &names.methods {
+            let here = Definition::new(file, *rows, Kind::Function);
+            let home = self.methods.entry(method).or_insert(Some(here));
+            *home = home.filter(|home| home.file == here.file).map(|_| here);
         }
     }
 
-    /// Whether `callee`, called in `file`, is defined in another file of the repository.
+    /// The definition that a chain of names, such as `["a", "f"]` of `a.f`, means in `file`, if it lies in another file. `names`
+    /// is what the file has.
     ///
     /// Names go by the imports. A method of an object of unknown class counts where a single file defines
     /// a method of that name, and where the name is none that other libraries' objects have too.
-    pub(super) fn is_in_another_file(&self, file: usize, callee: &str) -> bool {
-        let names = &self.names[file];
-        let chain: Vec<&str> = callee.split('.').collect();
-        let (first, rest) = (chain[0], &chain[1..]);
+    pub(super) fn in_another_file(
+        &self,
+        file: usize,
+        names: &Names,
+        chain: &[&str],
+    ) -> Option<Definition> {
+        let (first, rest) = chain.split_first()?;
         let search = &mut Search::default();
-        let found = if names.local.contains(first) {
+        let found = if names.local.contains(*first) {
             Found::Attribute
-        } else if let Some(targets) = names.imports.get(first) {
+        } else if let Some(targets) = names.imports.get(*first) {
             self.any(file, targets, rest, search)
         } else {
-            match self.starred(file, names, &chain, search) {
+            match self.starred(file, names, chain, search) {
                 Found::Nothing => Found::Attribute,
                 found => found,
             }
         };
         match (found, rest.last()) {
-            (Found::Definition(home), _) => home != file,
-            (Found::Attribute, Some(method)) => self.is_method_of_another_file(file, names, method),
-            _ => false,
+            (Found::Definition(found) | Found::Value(found), _) => {
+                (found.file as usize != file).then_some(found)
+            }
+            (Found::Attribute, Some(method)) => self.method_of_another_file(file, names, method),
+            _ => None,
         }
     }
 
-    fn is_method_of_another_file(&self, file: usize, names: &Names, method: &str) -> bool {
+    fn method_of_another_file(
+        &self,
+        file: usize,
+        names: &Names,
+        method: &str,
+    ) -> Option<Definition> {
         let home = self.methods.get(method).copied().flatten();
-        home.is_some_and(|home| home != file)
-            && !names.local.contains(method)
-            && !method.starts_with("__")
-            && !self.spec.is_common_method(method)
+        home.filter(|home| {
+            home.file as usize != file
+                && !names.local.contains(method)
+                && !method.starts_with("__")
+                && !self.spec.is_common_method(method)
+        })
     }
 
     /// Target of a name that only `from module import *` can have brought into file `from`.
@@ -187,22 +198,25 @@ impl<'a> Modules<'a> {
         {
             return Found::Nothing;
         }
+        let found = |rows: &Rows, kind| Found::Definition(Definition::new(file, *rows, kind));
         match (names.defined.get(*first), rest) {
-            (Some(_), []) => return Found::Definition(file),
-            (Some(Definition::Class(methods)), [method]) if methods.contains(*method) => {
-                return Found::Definition(file);
+            (Some(Defined::Function(rows)), []) => return found(rows, Kind::Function),
+            (Some(Defined::Class(rows, _)), []) => return found(rows, Kind::Type),
+            (Some(Defined::Class(_, methods)), [method]) => {
+                let rows = methods.get(*method);
+                return rows.map_or(Found::Attribute, |rows| found(rows, Kind::Function));
             }
-            (Some(Definition::Class(_)), [_]) => return Found::Attribute,
             (Some(_), _) => return Found::Nothing,
             (None, _) => {}
         }
         if let Some(targets) = names.imports.get(*first) {
             return self.any(file, targets, rest, search);
         }
-        match self.starred(file, names, chain, search) {
+        match (self.starred(file, names, chain, search), names.values.get(*first)) {
             // An object at the top level of the module, of a class that isn't known.
-            Found::Nothing if !rest.is_empty() => Found::Attribute,
-            found => found,
+            (Found::Nothing, _) if !rest.is_empty() => Found::Attribute,
+            (Found::Nothing, Some(rows)) => Found::Value(Definition::new(file, *rows, Kind::Value)),
+            (found, _) => found,
         }
     }
 
@@ -224,14 +238,14 @@ impl<'a> Modules<'a> {
     }
 }
 
-/// The first definition, or else whether anything is there.
+/// The first definition, or else whether there is an attribute of something, or else the first value.
 fn first_definition(all: impl Iterator<Item = Found>) -> Found {
     let mut best = Found::Nothing;
     for found in all {
-        match found {
-            Found::Nothing => {}
-            Found::Attribute => best = Found::Attribute,
-            Found::Definition(_) => return found,
+        match (&found, &best) {
+            (Found::Definition(_), _) => return found,
+            (Found::Attribute, _) | (Found::Value(_), Found::Nothing) => best = found,
+            _ => {}
         }
     }
     best

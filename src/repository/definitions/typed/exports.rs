@@ -3,8 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::unit::{Import, Unit};
-use crate::repository::corpus::Repository;
-use crate::task::sample::source::canonical;
+use crate::repository::definitions::rows::Paths;
 use crate::text::language::{TypeRules, Visibility};
 
 /// How many files a name is followed through: modules export each other's names in circles.
@@ -12,7 +11,7 @@ const MOST_FILES: usize = 64;
 
 /// The modules of a repository by their paths.
 pub(super) struct Modules<'a> {
-    repository: &'a Repository,
+    files: &'a Paths<'a>,
     units: &'a [Unit],
     /// `repo/a/b` of `repo/a/b.ts` and of `repo/a/b/index.ts`, which the former hides.
     by_path: FxHashMap<&'a str, usize>,
@@ -29,28 +28,28 @@ pub(super) enum Export {
 
 impl<'a> Modules<'a> {
     /// Without any file where the language has no such modules.
-    pub(super) fn new(repository: &'a Repository, rules: &TypeRules, units: &'a [Unit]) -> Self {
+    pub(super) fn new(files: &'a Paths<'a>, rules: &TypeRules, units: &'a [Unit]) -> Self {
         let mut by_path = FxHashMap::default();
-        let files = repository.files.iter().enumerate();
-        for (index, file) in files.filter(|_| matches!(rules.visibility, Visibility::Exports)) {
-            let (module, rank) = module_path(&file.path);
-            let entry = by_path.entry(module).or_insert((rank, canonical(index, file)));
+        let are_modules = matches!(rules.visibility, Visibility::Exports);
+        for path in files.files.iter().filter(|_| are_modules) {
+            let (module, rank) = module_path(path.path);
+            let entry = by_path.entry(module).or_insert((rank, path.file));
             if rank < entry.0 {
-                *entry = (rank, canonical(index, file));
+                *entry = (rank, path.file);
             }
         }
         let by_path = by_path.into_iter();
-        Self { repository, units, by_path: by_path.map(|(path, (_, file))| (path, file)).collect() }
+        Self { files, units, by_path: by_path.map(|(path, (_, file))| (path, file)).collect() }
     }
 
     /// The file that a path in an import of file `from` means.
     fn module(&self, from: usize, path: &str) -> Option<usize> {
-        let importing = &self.repository.files[from].path;
+        let importing = self.files.files[from].path;
         if path.starts_with('.') {
             let folder = importing.rsplit_once('/').map_or("", |(folder, _)| folder);
             return self.at(folder, path);
         }
-        let name = &self.repository.name;
+        let name = self.files.repository;
         self.at(name, path).or_else(|| self.at(&format!("{name}/src"), path))
     }
 
@@ -84,9 +83,9 @@ impl<'a> Modules<'a> {
         }
     }
 
-    /// Target of a name that a file imports.
-    pub(super) fn brought_in(&self, file: usize, name: &str) -> Option<Export> {
-        let mut imports = self.units[file].imports.iter();
+    /// Target of a name that a file imports; `unit` is what the file has.
+    pub(super) fn brought_in(&self, file: usize, unit: &Unit, name: &str) -> Option<Export> {
+        let mut imports = unit.imports.iter();
         let import = imports.find(|import| import.local == name && !import.is_passed_on)?;
         self.imported(file, import)
     }

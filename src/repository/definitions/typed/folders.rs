@@ -3,7 +3,7 @@
 use rustc_hash::FxHashMap;
 
 use super::unit::Unit;
-use crate::repository::corpus::Repository;
+use crate::repository::definitions::rows::Paths;
 
 /// The folders of a repository, and where the paths of its imports begin.
 pub(super) struct Folders<'a> {
@@ -17,9 +17,10 @@ pub(super) struct Folders<'a> {
 impl<'a> Folders<'a> {
     /// The files do not say under which path a repository is imported: the path under which most imports lead to one of
     /// its folders; of equals the first in the order of the alphabet.
-    pub(super) fn new(repository: &'a Repository, units: &'a [Unit]) -> Self {
+    pub(super) fn new(paths: &Paths<'a>, units: &'a [Unit]) -> Self {
+        let repository = paths.repository;
         let mut files: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
-        for (number, file) in repository.files.iter().enumerate() {
+        for (number, file) in paths.files.iter().enumerate() {
             let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
             files.entry(folder).or_default().push(number);
         }
@@ -30,13 +31,13 @@ impl<'a> Folders<'a> {
             let begins = path.match_indices('/').map(|(at, _)| at);
             let begins = begins.filter(|_| path.split('/').next().is_some_and(|n| n.contains('.')));
             let module = begins.filter(|&at| {
-                let folder = [&repository.name, &path[at..]].concat();
+                let folder = [repository, &path[at..]].concat();
                 files.contains_key(folder.as_str())
             });
             for at in module {
                 *votes.entry(&path[..at]).or_default() += 1;
             }
-            if path.rsplit('/').next() == Some(&repository.name) {
+            if path.rsplit('/').next() == Some(repository) {
                 *votes.entry(path).or_default() += 1;
             }
         }
@@ -44,7 +45,7 @@ impl<'a> Folders<'a> {
             let by_count = one.1.cmp(&other.1);
             by_count.then_with(|| other.0.cmp(one.0))
         });
-        Self { files, repository: &repository.name, module: most.map(|(module, _)| module) }
+        Self { files, repository, module: most.map(|(module, _)| module) }
     }
 
     /// The folder that an import means; `None` where it is not of the repository.

@@ -1,7 +1,7 @@
-//! Calls of what another file defines, in languages that declare types: Java, C# and TypeScript.
+//! Definitions by declared types, in languages that have them: Java, C#, TypeScript and Go.
 //!
-//! A call counts where what it calls is defined in another file of the repository and not in its own. What that is goes
-//! by the names alone, as far as one file at a time shows them; overloads are one name.
+//! A call counts where its callee is defined in another file of the repository and not in its own. The callee goes by the
+//! names alone, as far as one file at a time shows them; overloads are one name.
 //!
 //! - **`new T()`**, and `T.m()` of a static method: `T` is what the language sees under that name. Java: a type around
 //!   or in the same file, a single import, the same package, an import on demand, a full name. C#: a type around, the
@@ -24,29 +24,58 @@ mod resolve;
 mod unit;
 mod visible;
 
-pub(super) use unit::Unit;
+pub(crate) use unit::Unit;
 
-use std::ops::Range;
-
-use crate::repository::corpus::Repository;
-use crate::repository::parallel;
+use super::rows::{Definition, Kind, Paths, Rows};
 use crate::text::language::{Language, TypeRules};
-use resolve::Program;
+use resolve::{Place, Program};
 
-/// Per file the lines of the calls that count, ordered by their first line.
-pub(super) fn calls_of_others(
-    repository: &Repository,
-    language: Language,
-    rules: &TypeRules,
-    units: &[Unit],
-) -> Vec<Vec<Range<usize>>> {
-    let program = Program::new(repository, language, rules, units);
-    let of_file = |(file, unit): (usize, &Unit)| {
-        let counting = unit.calls.iter().filter(|call| program.is_in_another_file(file, call));
-        counting.map(|call| call.lines.clone()).collect()
-    };
-    parallel::map(units.iter().enumerate(), of_file)
+/// The files of a repository, ready for look-ups.
+pub(super) struct Types<'a> {
+    program: Program<'a>,
+    units: &'a [Unit],
 }
 
-#[cfg(test)]
-mod tests;
+impl<'a> Types<'a> {
+    /// `units` has an entry for each file.
+    pub(super) fn new(
+        files: &'a Paths<'a>,
+        language: Language,
+        rules: &'a TypeRules,
+        units: &'a [Unit],
+    ) -> Self {
+        Self { program: Program::new(files, language, rules, units), units }
+    }
+
+    /// Calls of one file, with the definitions in other files.
+    pub(super) fn calls(&self, file: usize) -> Vec<(Rows, Vec<Definition>)> {
+        let calls = self.units[file].calls.iter();
+        let of_call = |call: &unit::Call| {
+            let place = Place { file, scope: call.scope };
+            (call.rows, self.program.called(place, &call.callee))
+        };
+        calls.map(of_call).filter(|(_, found)| !found.is_empty()).collect()
+    }
+
+    /// Types of one file, with their methods.
+    pub(super) fn types(&self, file: usize) -> Vec<(Definition, Vec<Rows>)> {
+        let types = self.units[file].types.iter();
+        let of_type = |found: &unit::Type| {
+            let definition = Definition::new(file, found.rows, Kind::Type);
+            (definition, found.methods.values().copied().collect())
+        };
+        types.map(of_type).collect()
+    }
+
+    /// Looks up chains of names that stand before a row of a file that is `unit`.
+    pub(super) fn within<'n>(
+        &'n self,
+        file: usize,
+        unit: &'n Unit,
+        row: u32,
+    ) -> impl Fn(&[&str]) -> Vec<Definition> + 'n {
+        let program: Program<'n> = self.program.with(file, unit);
+        let place = Place { file: program.own_file(), scope: unit.scope_before(row) };
+        move |chain| program.named(place, chain)
+    }
+}

@@ -4,19 +4,13 @@ use rustc_hash::FxHashMap;
 use tree_sitter::Node;
 
 use super::unit::{Call, Declared, Import, Scope, Type, Unit};
-use crate::repository::corpus::SourceFile;
-use crate::task::sample::source::Source;
+use crate::repository::definitions::rows::Rows;
 use crate::text::language::syntax::{self, Binding, Syntax, child, preorder};
 use crate::text::language::{Declares, Step, Steps, TypeRules, Variable, Visibility};
 
 impl Unit {
     /// Reads a file's names off its tree.
-    pub(crate) fn read(
-        rules: &TypeRules,
-        file: &SourceFile,
-        source: &Source,
-        syntax: &Syntax<'_>,
-    ) -> Self {
+    pub(crate) fn read(rules: &TypeRules, path: &str, syntax: &Syntax<'_>) -> Self {
         let mut reader = Reader {
             rules,
             syntax,
@@ -24,12 +18,15 @@ impl Unit {
             namespaces: Vec::new(),
             unit: Unit {
                 imports: syntax.imports().into_iter().map(import).collect(),
-                scopes: vec![Scope::default()],
+                scopes: vec![Scope {
+                    rows: Rows::of(syntax.tree().root_node()),
+                    ..Scope::default()
+                }],
                 ..Unit::default()
             },
         };
         if let Visibility::Folders = rules.visibility {
-            let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
+            let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
             reader.open_namespace(folder.to_owned(), 0);
         }
         preorder(syntax.tree(), |node, depth| {
@@ -38,7 +35,7 @@ impl Unit {
             }
             reader.close(depth);
             if node.is_named() {
-                reader.visit(source, node, depth);
+                reader.visit(node, depth);
             }
             true
         });
@@ -107,13 +104,14 @@ impl Reader<'_, '_> {
         }
     }
 
-    fn open(&mut self, depth: usize, of_type: Option<usize>) {
-        let scope = Scope { parent: Some(self.scope()), of_type, variables: FxHashMap::default() };
+    fn open(&mut self, node: Node<'_>, depth: usize, of_type: Option<usize>) {
+        let (parent, rows) = (Some(self.scope()), Rows::of(node));
+        let scope = Scope { parent, of_type, rows, variables: FxHashMap::default() };
         self.unit.scopes.push(scope);
         self.open.push((depth, self.unit.scopes.len() - 1));
     }
 
-    fn visit(&mut self, source: &Source, node: Node<'_>, depth: usize) {
+    fn visit(&mut self, node: Node<'_>, depth: usize) {
         let (rules, kind) = (self.rules, node.kind());
         if let Some(namespace) = rules.namespaces.iter().find(|n| n.kind == kind) {
             let name = namespace.name.from(node);
@@ -125,7 +123,7 @@ impl Reader<'_, '_> {
         }
         for export in (rules.exports)(node, self.syntax.text()) {
             if export.is_function {
-                self.unit.functions.insert(export.local.clone());
+                self.add_outer(export.local.clone(), Rows::of(node));
             }
             self.unit.exports.insert(export.name, export.local);
         }
@@ -135,11 +133,11 @@ impl Reader<'_, '_> {
             if !rules.scopes.contains(&kind) {
                 self.function(node);
             }
-            self.open(depth, None);
+            self.open(node, depth, None);
             self.declare(node);
         } else {
             self.declare(node);
-            self.call(source, node);
+            self.call(node);
         }
     }
 
@@ -159,13 +157,13 @@ impl Reader<'_, '_> {
         let name = name.map_or(String::new(), |name| self.text(name));
         let supers = self.supers(node);
         let inside = self.unit.scopes.len();
-        let number = self.add_type(name, inside);
+        let number = self.add_type(name, inside, Rows::of(node));
         self.unit.types[number].supers = supers;
-        self.open(depth, Some(number));
+        self.open(node, depth, Some(number));
     }
 
     /// Adds a type that is declared here.
-    fn add_type(&mut self, name: String, inside: usize) -> usize {
+    fn add_type(&mut self, name: String, inside: usize, rows: Rows) -> usize {
         let outer = self.unit.types_around(self.scope()).next();
         let namespace = self.namespaces.last().map_or("", |(_, name)| name);
         let around = outer.map_or(namespace, |outer| &self.unit.types[outer].path);
@@ -176,6 +174,7 @@ impl Reader<'_, '_> {
             namespace: namespace.to_owned(),
             outer,
             inside,
+            rows,
             ..Type::default()
         });
         self.unit.types.len() - 1
@@ -204,10 +203,11 @@ impl Reader<'_, '_> {
         let Some(name) = node.child_by_field_name("name").map(|name| self.text(name)) else {
             return;
         };
+        let rows = Rows::of(node);
         let is_constructor = rules.constructors.contains(&kind) || name == "constructor";
         let owner = self.type_here().or_else(|| {
             let receiver = self.syntax.dotted(follow(node, rules.receiver)?)?;
-            Some(self.add_type(receiver, 0))
+            Some(self.add_type(receiver, 0, rows))
         });
         match owner {
             Some(_) if is_constructor => {}
@@ -216,21 +216,27 @@ impl Reader<'_, '_> {
                 if modifier.is_some_and(|modifier| self.syntax.of(modifier) == "this") {
                     self.unit.types[number].extensions.insert(name.clone());
                 }
-                self.unit.types[number].methods.insert(name);
+                self.add_method(number, name, rows);
             }
             None if rules.members.contains(&kind) => {}
-            None => {
-                self.unit.functions.insert(name);
-            }
+            None => self.add_outer(name, rows),
         }
     }
 
-    fn call(&mut self, source: &Source, node: Node<'_>) {
-        if let Some(callee) = self.syntax.callee(node)
-            && let Some(lines) = source.lines_of_call(node)
-        {
-            let scope = self.scope();
-            self.unit.calls.push(Call { lines, scope, callee });
+    /// Enters a method of a type; of overloads the first.
+    fn add_method(&mut self, number: usize, name: String, rows: Rows) {
+        self.unit.types[number].methods.entry(name).or_insert(rows);
+    }
+
+    /// Enters a function outside types.
+    fn add_outer(&mut self, name: String, rows: Rows) {
+        self.unit.functions.entry(name).or_insert(rows);
+    }
+
+    fn call(&mut self, node: Node<'_>) {
+        if let Some(callee) = self.syntax.callee(node).filter(|_| !node.has_error()) {
+            let (rows, scope) = (Rows::of(node), self.scope());
+            self.unit.calls.push(Call { rows, scope, callee });
         }
     }
 
@@ -259,6 +265,7 @@ impl Reader<'_, '_> {
     }
 
     fn declare_names(&mut self, variable: &Variable, declaration: Node<'_>, declared: &Declared) {
+        let rows = Rows::of(declaration);
         let has_values = !variable.values.is_empty();
         let values = if has_values { all(declaration, variable.values) } else { Vec::new() };
         let annotation = declaration.child_by_field_name("type");
@@ -269,7 +276,7 @@ impl Reader<'_, '_> {
             let is_called = value.is_some_and(is_function)
                 || (has_values && annotation.as_ref().is_some_and(is_function));
             if is_called {
-                self.add_function(self.text(name));
+                self.add_function(self.text(name), rows);
             }
             // Patterns and the like declare their names themselves.
             if name.child_count() > 0 {
@@ -281,7 +288,7 @@ impl Reader<'_, '_> {
             };
             let text = self.text(name);
             if let Some(number) = self.type_here().filter(|_| variable.is_method) {
-                self.unit.types[number].methods.insert(text.clone());
+                self.add_method(number, text.clone(), rows);
             }
             let is_field = |kind: &&str| child(declaration, kind).is_some();
             let class = self.unit.types_around(self.scope()).next();
@@ -289,19 +296,18 @@ impl Reader<'_, '_> {
                 let fields = &mut self.unit.types[class].fields;
                 fields.insert(text.clone(), declared.clone());
             }
+            if self.scope() == 0 {
+                self.unit.values.entry(text.clone()).or_insert(rows);
+            }
             self.bind(text, declared);
         }
     }
 
     /// Enters a field, or a variable outside functions, that is called as a function.
-    fn add_function(&mut self, name: String) {
+    fn add_function(&mut self, name: String, rows: Rows) {
         match self.type_here() {
-            Some(number) => {
-                self.unit.types[number].methods.insert(name);
-            }
-            None if self.scope() == 0 => {
-                self.unit.functions.insert(name);
-            }
+            Some(number) => self.add_method(number, name, rows),
+            None if self.scope() == 0 => self.add_outer(name, rows),
             None => {}
         }
     }

@@ -1,11 +1,13 @@
-//! Which file defines what a call calls.
+//! Definitions of what a call calls, and of what a name means.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+use rustc_hash::FxHashMap;
 
 use super::exports::{Export, Modules};
 use super::folders::Folders;
-use super::unit::{Call, Callee, Declared, Import, Receiver, Type, Unit};
-use crate::repository::corpus::Repository;
+use super::unit::{Callee, Declared, Import, Receiver, Type, Unit};
+use crate::repository::definitions::rows::{Definition, Kind, Paths};
 use crate::text::language::{Language, LanguageSpec, TypeRules, Visibility};
 
 /// How many types one method is looked for in: they extend each other in circles where code is broken.
@@ -19,22 +21,33 @@ pub(super) struct TypeId {
     pub(super) number: usize,
 }
 
-/// The files of a repository and what can be looked up in them.
+/// The files of a repository and what can be looked up in them; cheap to clone.
+#[derive(Clone)]
 pub(super) struct Program<'a> {
     pub(super) rules: &'a TypeRules,
     spec: &'static LanguageSpec,
-    pub(super) units: &'a [Unit],
+    units: &'a [Unit],
+    /// Number of a file, and what is looked at in its place.
+    own: Option<(usize, &'a Unit)>,
+    pub(super) modules: Arc<Modules<'a>>,
+    pub(super) folders: Arc<Folders<'a>>,
+    pub(super) maps: Arc<Maps<'a>>,
+}
+
+/// Types, methods and imports of a repository by their names.
+#[derive(Default)]
+pub(super) struct Maps<'a> {
     /// `org.example.Outer.Inner` → the types of that name.
-    pub(super) by_path: FxHashMap<&'a str, Vec<TypeId>>,
-    pub(super) modules: Modules<'a>,
-    pub(super) folders: Folders<'a>,
+    by_path: FxHashMap<&'a str, Vec<TypeId>>,
     /// C#'s `global using`s of all files.
     pub(super) global_imports: Vec<&'a Import>,
-    /// Method → the one file with a type that defines it; none where there are several.
-    methods: FxHashMap<&'a str, Option<usize>>,
-    /// Extension method of C# → the one file that defines it; none where there are several.
-    extensions: FxHashMap<&'a str, Option<usize>>,
+    /// Method → its definition in the one file with a type that has any; none where there are several files.
+    methods: Homes<'a>,
+    /// Extension method of C# → its definition in the one file that has any; none where there are several files.
+    extensions: Homes<'a>,
 }
+
+type Homes<'a> = FxHashMap<&'a str, Option<Definition>>;
 
 /// A place in a file.
 #[derive(Clone, Copy)]
@@ -58,44 +71,80 @@ enum Object<'a> {
 impl<'a> Program<'a> {
     /// `units` has an entry for each file of the repository.
     pub(super) fn new(
-        repository: &'a Repository,
+        files: &'a Paths<'a>,
         language: Language,
         rules: &'a TypeRules,
         units: &'a [Unit],
     ) -> Self {
-        let mut program = Self {
-            rules,
-            spec: language.spec(),
-            units,
-            by_path: FxHashMap::default(),
-            modules: Modules::new(repository, rules, units),
-            folders: Folders::new(repository, units),
-            global_imports: Vec::new(),
-            methods: FxHashMap::default(),
-            extensions: FxHashMap::default(),
-        };
+        let mut maps = Maps::default();
         for (file, unit) in units.iter().enumerate() {
             if let Visibility::FullNames(_) = rules.visibility {
                 let passed_on = unit.imports.iter().filter(|import| import.is_passed_on);
-                program.global_imports.extend(passed_on);
+                maps.global_imports.extend(passed_on);
             }
             for (number, declared) in unit.types.iter().enumerate() {
-                let types = program.by_path.entry(&declared.path).or_default();
-                types.push(TypeId { file, number });
-                enter(&mut program.methods, &declared.methods, file);
-                enter(&mut program.extensions, &declared.extensions, file);
+                maps.by_path.entry(&declared.path).or_default().push(TypeId { file, number });
+                for (name, rows) in &declared.methods {
+                    let here = Definition::new(file, *rows, Kind::Function);
+                    enter(&mut maps.methods, name, here);
+                    if declared.extensions.contains(name) {
+                        enter(&mut maps.extensions, name, here);
+                    }
+                }
             }
         }
-        program
+        Self {
+            rules,
+            spec: language.spec(),
+            units,
+            own: None,
+            modules: Arc::new(Modules::new(files, rules, units)),
+            folders: Arc::new(Folders::new(files, units)),
+            maps: Arc::new(maps),
+        }
     }
 
-    /// Whether what is called is defined in another file of the repository, and not in its own.
-    pub(super) fn is_in_another_file(&self, file: usize, call: &Call) -> bool {
-        let place = Place { file, scope: call.scope };
-        let files = match &call.callee {
-            Callee::New(name) => {
-                self.types_named(place, name).into_iter().map(|id| id.file).collect()
-            }
+    /// This program with a unit in place of a file; places in the unit have the file number [`Self::own_file`].
+    pub(super) fn with(&self, file: usize, unit: &'a Unit) -> Self {
+        Self { own: Some((file, unit)), ..self.clone() }
+    }
+
+    /// Number of the file that stands in place of another.
+    pub(super) fn own_file(&self) -> usize {
+        self.units.len()
+    }
+
+    pub(super) fn unit(&self, file: usize) -> &'a Unit {
+        match (self.units.get(file), self.own) {
+            (Some(unit), _) | (None, Some((_, unit))) => unit,
+            (None, None) => unreachable!("a file of the repository"),
+        }
+    }
+
+    /// Number of a file in the repository.
+    fn original(&self, file: usize) -> usize {
+        self.own.filter(|_| file == self.own_file()).map_or(file, |(original, _)| original)
+    }
+
+    /// The types of this path.
+    pub(super) fn with_path(&self, path: &str) -> Vec<TypeId> {
+        let known = self.maps.by_path.get(path).map_or(&[][..], Vec::as_slice);
+        let Some((replaced, unit)) = self.own else { return known.to_vec() };
+        let file = self.own_file();
+        let types = unit.types.iter().enumerate();
+        let own = types.filter(|(_, t)| t.path == path).map(|(number, _)| TypeId { file, number });
+        known.iter().copied().filter(|id| id.file != replaced).chain(own).collect()
+    }
+
+    /// Target of a name that a TypeScript file imports.
+    pub(super) fn brought_in(&self, file: usize, name: &str) -> Option<Export> {
+        self.modules.brought_in(self.original(file), self.unit(file), name)
+    }
+
+    /// Definitions of what is called, if they are in other files of the repository and not in its own.
+    pub(super) fn called(&self, place: Place, callee: &Callee) -> Vec<Definition> {
+        let found = match callee {
+            Callee::New(name) => self.heads(&self.types_named(place, name)),
             Callee::Bare(name) => self.bare(place, name),
             Callee::Member(receiver, name) => match self.object(place, receiver) {
                 Object::Of(types) => {
@@ -103,24 +152,85 @@ impl<'a> Program<'a> {
                 }
                 Object::Module(module) => self.callable(self.modules.exported(module, name)),
                 Object::Folder(folder) => self.in_folder(folder, name),
-                Object::Unknown => return self.is_method_of_another_file(file, name),
+                Object::Unknown => return self.method_of_another_file(place.file, name),
             },
         };
-        !files.is_empty() && !files.contains(&file)
+        self.of_others(place.file, found)
     }
 
-    fn is_method_of_another_file(&self, file: usize, name: &str) -> bool {
-        let home = self.methods.get(name).copied().flatten();
-        home.is_some_and(|home| home != file)
-            && !self.units[file].defines(name)
-            && !self.spec.is_common_method(name)
+    /// Definitions of what a chain of names means, if they are in other files of the repository and not in its own: types,
+    /// functions, methods, and variables outside them.
+    pub(super) fn named(&self, place: Place, chain: &[&str]) -> Vec<Definition> {
+        let Some((name, receiver)) = chain.split_last() else { return Vec::new() };
+        let types = self.types_named(place, &chain.join("."));
+        if !types.is_empty() {
+            let types = self.heads(&types);
+            return self.of_others(place.file, types);
+        }
+        let name = (*name).to_owned();
+        let callee = match receiver {
+            [] => Callee::Bare(name.clone()),
+            [""] => Callee::Member(Receiver::Unknown, name.clone()),
+            chain => {
+                let chain = chain.iter().map(|name| (*name).to_owned()).collect();
+                Callee::Member(Receiver::Chain(chain), name.clone())
+            }
+        };
+        let called = self.called(place, &callee);
+        if !called.is_empty() {
+            return called;
+        }
+        let value = match (self.rules.visibility, receiver) {
+            (Visibility::Exports, []) => {
+                let is_own = self.unit(place.file).declares(&name);
+                let export = self.brought_in(place.file, &name).filter(|_| !is_own);
+                self.exported_value(export)
+            }
+            (Visibility::Exports, [module]) => match self.brought_in(place.file, module) {
+                Some(Export::Module(module)) => {
+                    self.exported_value(self.modules.exported(module, &name))
+                }
+                _ => None,
+            },
+            _ => None,
+        };
+        self.of_others(place.file, value.into_iter().collect())
     }
 
-    /// The files that define `m` of `m()`.
-    fn bare(&self, place: Place, name: &str) -> Vec<usize> {
-        let unit = &self.units[place.file];
+    /// These definitions, unless one is in the file itself.
+    fn of_others(&self, file: usize, found: Vec<Definition>) -> Vec<Definition> {
+        let own = self.original(file);
+        let is_own = |found: &Definition| [own, file].contains(&(found.file as usize));
+        if found.iter().any(is_own) { Vec::new() } else { found }
+    }
+
+    /// Definitions of types.
+    fn heads(&self, types: &[TypeId]) -> Vec<Definition> {
+        let head = |id: &TypeId| Definition::new(id.file, self.type_of(*id).rows, Kind::Type);
+        types.iter().map(head).collect()
+    }
+
+    fn exported_value(&self, export: Option<Export>) -> Option<Definition> {
+        let Some(Export::Declared { file, name }) = export else { return None };
+        let rows = self.unit(file).values.get(&name)?;
+        Some(Definition::new(file, *rows, Kind::Value))
+    }
+
+    fn method_of_another_file(&self, file: usize, name: &str) -> Vec<Definition> {
+        let home = self.maps.methods.get(name).copied().flatten();
+        let home = home.filter(|home| {
+            home.file as usize != self.original(file)
+                && !self.unit(file).defines(name)
+                && !self.spec.is_common_method(name)
+        });
+        home.into_iter().collect()
+    }
+
+    /// Definitions of `m` of `m()`.
+    fn bare(&self, place: Place, name: &str) -> Vec<Definition> {
+        let unit = self.unit(place.file);
         let is_own = match self.rules.visibility {
-            Visibility::Folders => unit.functions.contains(name),
+            Visibility::Folders => unit.functions.contains_key(name),
             _ => unit.defines(name),
         };
         if is_own || unit.outwards(place.scope).any(|scope| scope.variables.contains_key(name)) {
@@ -128,7 +238,7 @@ impl<'a> Program<'a> {
         }
         match self.rules.visibility {
             Visibility::FullNames(_) => {}
-            Visibility::Exports => return self.callable(self.modules.brought_in(place.file, name)),
+            Visibility::Exports => return self.callable(self.brought_in(place.file, name)),
             Visibility::Folders => {
                 let folder = unit.namespaces.first();
                 return folder.map_or(Vec::new(), |folder| self.in_folder(folder, name));
@@ -137,48 +247,54 @@ impl<'a> Program<'a> {
         let mut around = unit.types_around(place.scope);
         let inherited = around.find_map(|t| self.method(&self.parts(place.file, t), name));
         let brought_in = || {
-            let members = unit.imports.iter().chain(self.global_imports.iter().copied());
+            let members = unit.imports.iter().chain(self.maps.global_imports.iter().copied());
             let mut members = members.filter(|import| {
                 import.is_static && matches!(&import.member, Some(m) if m == "*" || m == name)
             });
-            members.find_map(|import| self.method(self.by_path.get(&*import.from)?, name))
+            members.find_map(|import| self.method(&self.with_path(&import.from), name))
         };
         inherited.or_else(brought_in).unwrap_or_default()
     }
 
-    /// The file of what a TypeScript file exports, if it can be called.
-    fn callable(&self, export: Option<Export>) -> Vec<usize> {
-        match export {
-            Some(Export::Declared { file, name })
-                if self.units[file].functions.contains(&name)
-                    || self.units[file].has_outer_type(&name) =>
-            {
-                vec![file]
-            }
-            _ => Vec::new(),
-        }
+    /// Definition of what a TypeScript file exports, if it can be called.
+    fn callable(&self, export: Option<Export>) -> Vec<Definition> {
+        let Some(Export::Declared { file, name }) = export else { return Vec::new() };
+        let unit = self.unit(file);
+        let found = match (unit.functions.get(&name), unit.outer_type(&name)) {
+            (Some(rows), _) => Some((*rows, Kind::Function)),
+            (None, Some(found)) => Some((found.rows, Kind::Type)),
+            (None, None) => None,
+        };
+        found.map(|(rows, kind)| Definition::new(file, rows, kind)).into_iter().collect()
     }
 
-    /// The files of a folder that declare a function.
-    fn in_folder(&self, folder: &str, name: &str) -> Vec<usize> {
+    /// Definitions of a function in the files of a folder.
+    fn in_folder(&self, folder: &str, name: &str) -> Vec<Definition> {
         let files = self.folders.files(folder).iter().copied();
-        files.filter(|file| self.units[*file].functions.contains(name)).collect()
+        let found = files.filter_map(|file| {
+            let rows = self.unit(file).functions.get(name)?;
+            Some(Definition::new(file, *rows, Kind::Function))
+        });
+        found.collect()
     }
 
     /// The object that a folder's files declare outside functions.
     fn variable_of_folder(&self, folder: &str, name: &str) -> Option<Object<'a>> {
         self.folders.files(folder).iter().find_map(|&file| {
-            let declared = self.units[file].variable(name)?;
+            let declared = self.unit(file).variable(name)?;
             Some(self.of_declared(Place { file, scope: 0 }, declared))
         })
     }
 
-    /// The files in which some types, or those that they extend, define a method.
-    fn method(&self, types: &[TypeId], name: &str) -> Option<Vec<usize>> {
+    /// Definitions of a method in some types, or else in those that they extend.
+    fn method(&self, types: &[TypeId], name: &str) -> Option<Vec<Definition>> {
         self.upwards(types, |level| {
-            let defining = level.iter().filter(|id| self.type_of(**id).methods.contains(name));
-            let files: Vec<usize> = defining.map(|id| id.file).collect();
-            (!files.is_empty()).then_some(files)
+            let defining = level.iter().filter_map(|id| {
+                let rows = self.type_of(*id).methods.get(name)?;
+                Some(Definition::new(id.file, *rows, Kind::Function))
+            });
+            let found: Vec<Definition> = defining.collect();
+            (!found.is_empty()).then_some(found)
         })
     }
 
@@ -207,15 +323,15 @@ impl<'a> Program<'a> {
         None
     }
 
-    /// The file of an extension method that C# calls on an object whose type has no such method: any that the platform
+    /// Definition of an extension method that C# calls on an object whose type has no such method: any that the platform
     /// has by this name comes first.
-    fn extension(&self, name: &str) -> Vec<usize> {
-        let home = self.extensions.get(name).copied().flatten();
+    fn extension(&self, name: &str) -> Vec<Definition> {
+        let home = self.maps.extensions.get(name).copied().flatten();
         home.filter(|_| !self.spec.is_common_method(name)).into_iter().collect()
     }
 
     fn type_of(&self, id: TypeId) -> &'a Type {
-        &self.units[id.file].types[id.number]
+        &self.unit(id.file).types[id.number]
     }
 
     /// Types that these extend and implement, as far as the repository has them.
@@ -223,7 +339,7 @@ impl<'a> Program<'a> {
         let of_one = |&id: &TypeId| {
             let found = self.type_of(id);
             // Their names are looked up where the type stands, not within it.
-            let scope = self.units[id.file].scopes[found.inside].parent.unwrap_or(0);
+            let scope = self.unit(id.file).scopes[found.inside].parent.unwrap_or(0);
             let named = move |name: &String| self.types_named(Place { file: id.file, scope }, name);
             found.supers.iter().flat_map(named).filter(move |found| *found != id)
         };
@@ -238,7 +354,7 @@ impl<'a> Program<'a> {
             Receiver::Chain(chain) => chain,
         };
         let around = || {
-            let number = self.units[place.file].types_around(place.scope).next()?;
+            let number = self.unit(place.file).types_around(place.scope).next()?;
             Some(self.parts(place.file, number))
         };
         let root = match chain[0].as_str() {
@@ -261,7 +377,7 @@ impl<'a> Program<'a> {
 
     /// The object that a variable or a field of a type around holds; `None` where there is none of this name.
     fn variable(&self, place: Place, name: &str) -> Option<Object<'a>> {
-        self.units[place.file].outwards(place.scope).find_map(|outer| {
+        self.unit(place.file).outwards(place.scope).find_map(|outer| {
             if let Some(declared) = outer.variables.get(name) {
                 return Some(self.of_declared(place, declared));
             }
@@ -298,10 +414,10 @@ impl<'a> Program<'a> {
         match self.rules.visibility {
             Visibility::FullNames(_) => {}
             Visibility::Exports => {
-                let export = self.modules.brought_in(place.file, &chain[0]);
+                let export = self.brought_in(place.file, &chain[0]);
                 return self.fields(self.exported_object(export), &chain[1..]);
             }
-            Visibility::Folders => return self.in_package(&self.units[place.file], chain),
+            Visibility::Folders => return self.in_package(self.unit(place.file), chain),
         }
         // By custom, types begin with a capital, and what has a name begins a package otherwise.
         let is_name_of_type = chain.iter().any(|name| name.starts_with(char::is_uppercase));
@@ -332,21 +448,15 @@ impl<'a> Program<'a> {
         };
         let place = Place { file, scope: 0 };
         let types = self.types_named(place, &name);
-        match self.units[file].variable(&name) {
+        match self.unit(file).variable(&name) {
             Some(declared) if types.is_empty() => self.of_declared(place, declared),
             _ => Object::Of(types),
         }
     }
 }
 
-/// Enters a file as the home of these names, or no file where there are several.
-fn enter<'a>(
-    homes: &mut FxHashMap<&'a str, Option<usize>>,
-    names: &'a FxHashSet<String>,
-    file: usize,
-) {
-    for name in names {
-        let home = homes.entry(name).or_insert(Some(file));
-        *home = home.filter(|&home| home == file);
-    }
+/// Enters the home of a name, or none where several files have it; of definitions in one file the first.
+fn enter<'a>(homes: &mut Homes<'a>, name: &'a str, here: Definition) {
+    let home = homes.entry(name).or_insert(Some(here));
+    *home = home.filter(|home| home.file == here.file).map(|home| home.min(here));
 }

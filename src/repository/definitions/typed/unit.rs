@@ -1,9 +1,8 @@
 //! Declarations, imports and calls of one file.
 
-use std::ops::Range;
-
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use crate::repository::definitions::rows::{Named, Rows};
 pub(super) use crate::text::language::syntax::{Callee, Declared, Receiver};
 
 /// Declarations, imports and calls of one file.
@@ -13,7 +12,9 @@ pub(crate) struct Unit {
     pub(super) namespaces: Vec<String>,
     pub(super) types: Vec<Type>,
     /// Functions outside types, C#'s local ones included.
-    pub(super) functions: FxHashSet<String>,
+    pub(super) functions: Named,
+    /// Variables outside types and functions, where they are declared first.
+    pub(super) values: Named,
     /// Names that TypeScript exports under another name: `default`, `a` of `export { b as a }`.
     pub(super) exports: FxHashMap<String, String>,
     pub(super) imports: Vec<Import>,
@@ -29,7 +30,7 @@ pub(super) struct Type {
     /// With its namespace and the types around it: `org.example.Outer.Inner`.
     pub(super) path: String,
     pub(super) namespace: String,
-    pub(super) methods: FxHashSet<String>,
+    pub(super) methods: Named,
     /// Static methods that C# calls on other types' objects.
     pub(super) extensions: FxHashSet<String>,
     pub(super) fields: FxHashMap<String, Declared>,
@@ -39,6 +40,7 @@ pub(super) struct Type {
     pub(super) outer: Option<usize>,
     /// Number of the scope that is its inside.
     pub(super) inside: usize,
+    pub(super) rows: Rows,
 }
 
 /// A part of a file in which variables are declared: a type, a function, or the file.
@@ -47,6 +49,7 @@ pub(super) struct Scope {
     pub(super) parent: Option<usize>,
     /// The type that this is the inside of.
     pub(super) of_type: Option<usize>,
+    pub(super) rows: Rows,
     /// Variables of functions and files. One declared with two types has an unknown one.
     pub(super) variables: FxHashMap<String, Declared>,
 }
@@ -63,16 +66,22 @@ pub(super) struct Import {
     pub(super) is_passed_on: bool,
 }
 
-/// A call in whole lines.
+/// A call without a syntax error.
 #[derive(Debug)]
 pub(super) struct Call {
-    pub(super) lines: Range<usize>,
+    pub(super) rows: Rows,
     /// The scope that it stands in.
     pub(super) scope: usize,
     pub(super) callee: Callee,
 }
 
 impl Unit {
+    /// Names that its imports bind.
+    pub(crate) fn imported(&self) -> impl Iterator<Item = &str> {
+        let named = self.imports.iter().filter(|import| !import.is_passed_on);
+        named.map(|import| import.local.as_str()).filter(|local| !local.is_empty())
+    }
+
     /// The scopes from one outwards.
     pub(super) fn outwards(&self, scope: usize) -> impl Iterator<Item = &Scope> {
         let parent = |scope: &&Scope| scope.parent.and_then(|parent| self.scopes.get(parent));
@@ -86,12 +95,24 @@ impl Unit {
 
     /// Whether this file itself defines a function or method of this name.
     pub(super) fn defines(&self, name: &str) -> bool {
-        self.functions.contains(name) || self.types.iter().any(|t| t.methods.contains(name))
+        self.functions.contains_key(name) || self.types.iter().any(|t| t.methods.contains_key(name))
     }
 
     /// Whether it has a type of this name outside all others.
     pub(super) fn has_outer_type(&self, name: &str) -> bool {
-        self.types.iter().any(|t| t.outer.is_none() && t.name == name)
+        self.outer_type(name).is_some()
+    }
+
+    /// The type of this name outside all others.
+    pub(super) fn outer_type(&self, name: &str) -> Option<&Type> {
+        self.types.iter().find(|t| t.outer.is_none() && t.name == name)
+    }
+
+    /// The innermost scope that holds what stands between a row and the one before it.
+    pub(super) fn scope_before(&self, row: u32) -> usize {
+        let around = |scope: &Scope| scope.rows.start < row && row <= scope.rows.end;
+        // Inner scopes stand behind those around them.
+        self.scopes.iter().rposition(around).unwrap_or(0)
     }
 
     /// A variable outside functions and types.
@@ -101,6 +122,8 @@ impl Unit {
 
     /// Whether it has a type, a function or a constant of this name outside all others.
     pub(super) fn declares(&self, name: &str) -> bool {
-        self.functions.contains(name) || self.variable(name).is_some() || self.has_outer_type(name)
+        self.functions.contains_key(name)
+            || self.variable(name).is_some()
+            || self.has_outer_type(name)
     }
 }

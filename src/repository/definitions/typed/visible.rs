@@ -8,7 +8,7 @@ use crate::text::language::{Seen, Visibility};
 impl Program<'_> {
     /// The types that a dotted name means within a scope of a file; several for the parts of a partial class.
     pub(super) fn types_named(&self, place: Place, name: &str) -> Vec<TypeId> {
-        let unit = &self.units[place.file];
+        let unit = self.unit(place.file);
         let own = self.nested_or_around(place, name);
         if !own.is_empty() {
             return own;
@@ -24,7 +24,7 @@ impl Program<'_> {
 
     /// A type around the scope, or one within a type around it.
     fn nested_or_around(&self, Place { file, scope }: Place, name: &str) -> Vec<TypeId> {
-        let unit = &self.units[file];
+        let unit = self.unit(file);
         let (first, rest) =
             name.split_once('.').map_or((name, None), |(first, rest)| (first, Some(rest)));
         for number in unit.types_around(scope) {
@@ -44,16 +44,17 @@ impl Program<'_> {
 
     /// The types with this path; TypeScript's files know nothing of each other's.
     fn at_path(&self, file: usize, path: &str) -> Vec<TypeId> {
-        let known = self.by_path.get(path).map_or(&[][..], Vec::as_slice);
-        let sees_all = !matches!(self.rules.visibility, Visibility::Exports);
-        let is_seen = |id: &&TypeId| sees_all || id.file == file;
-        known.iter().filter(is_seen).copied().collect()
+        let mut known = self.with_path(path);
+        if matches!(self.rules.visibility, Visibility::Exports) {
+            known.retain(|id| id.file == file);
+        }
+        known
     }
 
     /// A type and, where it is partial, its other parts.
     pub(super) fn parts(&self, file: usize, number: usize) -> Vec<TypeId> {
         if self.rules.has_parts {
-            return self.at_path(file, &self.units[file].types[number].path);
+            return self.at_path(file, &self.unit(file).types[number].path);
         }
         vec![TypeId { file, number }]
     }
@@ -64,10 +65,10 @@ impl Program<'_> {
             return own;
         }
         let (first, rest) = name.split_once('.').unwrap_or((name, ""));
-        if self.units[file].variable(first).is_some() {
+        if self.unit(file).variable(first).is_some() {
             return Vec::new();
         }
-        let export = match self.modules.brought_in(file, first) {
+        let export = match self.brought_in(file, first) {
             Some(Export::Module(module)) if !rest.is_empty() => {
                 let (member, _) = rest.split_once('.').unwrap_or((rest, ""));
                 let export = self.modules.exported(module, member);
@@ -94,11 +95,12 @@ impl Program<'_> {
             Some(number) => vec![&unit.types[number].namespace],
             None => unit.namespaces.iter().map(String::as_str).collect(),
         };
-        let global = self.global_imports.iter().copied();
+        let global = self.maps.global_imports.iter().copied();
         let imports: Vec<&Import> = unit.imports.iter().chain(global).collect();
         let below = |outer: &str, name: &str| {
             let separator = if outer.is_empty() { "" } else { "." };
-            self.by_path.get(format!("{outer}{separator}{name}").as_str())
+            let types = self.with_path(&format!("{outer}{separator}{name}"));
+            (!types.is_empty()).then_some(types)
         };
         let found = order.iter().find_map(|seen| match seen {
             Seen::Imported => imports.iter().find_map(|import| {
@@ -107,7 +109,8 @@ impl Program<'_> {
                     Some(member) if member == first => below(from, name),
                     None if import.local == first => {
                         let rest = name.strip_prefix(first)?;
-                        self.by_path.get(format!("{from}{rest}").as_str())
+                        let types = self.with_path(&format!("{from}{rest}"));
+                        (!types.is_empty()).then_some(types)
                     }
                     _ => None,
                 }
@@ -127,7 +130,7 @@ impl Program<'_> {
             }),
             Seen::Full => below("", name),
         });
-        found.cloned().unwrap_or_default()
+        found.unwrap_or_default()
     }
 
     /// The namespace, or the package's folder, that an import brings something in from.

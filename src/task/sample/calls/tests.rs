@@ -1,8 +1,8 @@
 //! Expectations by hand, in 1-based lines, the last one included.
 
-use super::*;
 use crate::task::sample::tests::{count, places, repository};
 use crate::task::sample::{Kind, Sampling, sample};
+use crate::text::language::Language;
 use proptest::prelude::*;
 
 macro_rules! fixtures {

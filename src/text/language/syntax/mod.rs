@@ -24,7 +24,12 @@ use std::ops::Range;
 use tree_sitter::{Node, Parser, Point, Tree};
 
 use super::import::ImportReader;
-use super::{Grammar, LanguageSpec, find};
+use super::{Grammar, Language, LanguageSpec, find};
+use crate::text::lines::Lines;
+
+/// Files beyond these sizes are data or generated.
+const LARGEST_FILE: usize = 8 << 20;
+const LONGEST_LINE: usize = 1 << 20;
 
 /// A text and its tree.
 ///
@@ -66,9 +71,22 @@ impl<'a> Syntax<'a> {
         Some(Self { text, grammar, tree })
     }
 
+    /// Parses the lines of a file; `None` where it is so large, or has so long a line, that it is data or was written by a
+    /// program: a tree takes many times their memory. Lines are those of the joined text, as a row ends at `\n` alone.
+    pub(crate) fn of_lines(lines: &'a Lines, grammar: impl Into<Grammar>) -> Option<Self> {
+        let is_code = lines.text().len() <= LARGEST_FILE
+            && lines.iter().all(|line| line.len() <= LONGEST_LINE);
+        is_code.then(|| Self::parse(lines.text(), grammar))?
+    }
+
     /// The data of its language.
     pub(crate) fn spec(&self) -> &'static LanguageSpec {
         self.grammar.language().spec()
+    }
+
+    /// Its language.
+    pub(crate) fn language(&self) -> Language {
+        self.grammar.language()
     }
 
     /// The text that was parsed.

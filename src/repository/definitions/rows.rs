@@ -1,0 +1,83 @@
+//! Where definitions stand.
+
+use std::ops::Range;
+
+use rustc_hash::FxHashMap;
+use tree_sitter::Node;
+
+use crate::text::language::syntax::rows;
+
+/// Rows of a file, 0-based.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Rows {
+    pub(crate) start: u32,
+    /// The row after the last.
+    pub(crate) end: u32,
+}
+
+impl Rows {
+    /// The rows that a node touches.
+    pub(super) fn of(node: Node<'_>) -> Self {
+        let rows = rows(node);
+        Self { start: rows.start as u32, end: rows.end as u32 }
+    }
+
+    pub(crate) fn range(self) -> Range<usize> {
+        self.start as usize..self.end as usize
+    }
+}
+
+/// Names, and where they are defined.
+pub(super) type Named = FxHashMap<String, Rows>;
+
+/// Kind of a definition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) enum Kind {
+    /// A function or a method.
+    Function,
+    /// A class, an interface and the like.
+    Type,
+    /// A variable outside functions and types.
+    Value,
+}
+
+/// A definition of a repository.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub(crate) struct Definition {
+    /// Number of its file.
+    pub(crate) file: u32,
+    /// Its rows, decorators and annotations not always among them.
+    pub(crate) rows: Rows,
+    pub(crate) kind: Kind,
+}
+
+impl Definition {
+    pub(super) fn new(file: usize, rows: Rows, kind: Kind) -> Self {
+        Self { file: file as u32, rows, kind }
+    }
+}
+
+/// The paths of a repository's files.
+pub(crate) struct Paths<'a> {
+    /// Name of the repository's folder.
+    pub(crate) repository: &'a str,
+    pub(crate) files: Vec<FilePath<'a>>,
+}
+
+/// The path of a file.
+pub(crate) struct FilePath<'a> {
+    pub(crate) path: &'a str,
+    /// The first file that is the same on disk.
+    pub(crate) file: usize,
+}
+
+impl<'a> Paths<'a> {
+    /// `files` are the paths, each with the number of the first file that is the same on disk.
+    pub(crate) fn new(repository: &'a str, files: impl Iterator<Item = (&'a str, u32)>) -> Self {
+        let path = |(number, (path, same_as)): (usize, (&'a str, u32))| FilePath {
+            path,
+            file: number.min(same_as as usize),
+        };
+        Self { repository, files: files.enumerate().map(path).collect() }
+    }
+}

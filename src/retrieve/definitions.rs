@@ -1,0 +1,254 @@
+//! Definitions as a ranker: fragments of other files that define what the names near a hole mean.
+//!
+//! A *mention* is a name of the query, a name in the head of a function or class around the hole, or a name that the hole's
+//! file imports. It is looked up by the rules of its language, in the file without the lines of its target. A fragment's score
+//! is the sum over all definitions of the largest weight of their mentions, times the share of the definition's first lines
+//! that the fragment shows. Of a class it counts for less to show methods alone.
+//!
+//! Searching by what a file imports follows DraCo (Cheng et al. 2024); weights and constants are our own.
+
+use std::ops::Range;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::query::Query;
+use crate::repository::definitions::{
+    Definition, Definitions, Names, Paths, RepositoryNames, Rows,
+};
+use crate::repository::fragment::{Cut, FragmentFile, RepoFragments};
+use crate::repository::parallel;
+use crate::store::progress::Work;
+use crate::task::Task;
+use crate::text::language::syntax::Syntax;
+use crate::text::language::{Grammar, Language, identifiers};
+use crate::text::lines::{Lines, strip};
+
+/// Lines of a definition that count: its signature, and the head of its documentation or body.
+const HEAD: u32 = 10;
+/// Lines of a function or class around the hole that are looked at.
+const HEAD_AROUND: usize = 3;
+/// Weight of a name in those lines; a name of the query weighs 1/√(1 + distance).
+const AROUND: f64 = 0.3;
+/// Weight of a name that the file imports and does not use yet before the hole: it is likely to be used soon.
+const UNUSED: f64 = 0.25;
+/// Weight of another name that the file imports.
+const IMPORTED: f64 = 0.05;
+/// Share that methods count for where a class was mentioned.
+const METHODS: f64 = 0.3;
+/// Lines before the hole by which the place of a chunk's hole is found in its file.
+const LINES_TO_FIND: usize = 20;
+
+/// Names of a repository's files: what they define, import and call.
+pub struct FileNames<'a> {
+    fragments: &'a RepoFragments,
+    paths: Paths<'a>,
+    names: RepositoryNames,
+}
+
+/// Definitions of a repository, and the fragments that show them.
+pub struct DefinitionIndex<'a> {
+    fragments: &'a RepoFragments,
+    definitions: Definitions<'a>,
+    /// Methods of the types.
+    methods: FxHashMap<Definition, Vec<Rows>>,
+    /// Rows and number of the fragments in each file.
+    places: Vec<Vec<(Rows, u32)>>,
+}
+
+impl<'a> FileNames<'a> {
+    /// Parses all files; their texts have to be there.
+    pub fn read(fragments: &'a RepoFragments) -> Self {
+        let files = &fragments.files;
+        let work = Work::of(format!("parse {}", fragments.repository), "files", files.len());
+        let names = parallel::map(files.iter().enumerate(), |(number, file)| {
+            work.done(1);
+            // A link to a file that was read has nothing of its own.
+            if (file.same_as as usize) < number {
+                return Names::Unread;
+            }
+            let syntax = parse(file, &file.lines, fragments.language);
+            syntax.map_or(Names::Unread, |syntax| Names::read(&file.path, &syntax))
+        });
+        let paths = files.iter().map(|file| (file.path.as_str(), file.same_as));
+        Self {
+            fragments,
+            paths: Paths::new(&fragments.repository, paths),
+            names: RepositoryNames::new(fragments.language, names),
+        }
+    }
+
+    /// Indexes their definitions.
+    pub fn index(&'a self) -> DefinitionIndex<'a> {
+        let fragments = self.fragments;
+        let mut places = vec![Vec::new(); fragments.files.len()];
+        for fragment in 0..fragments.len() {
+            for place in fragments.places(fragment) {
+                let rows = Rows { start: place.start, end: place.end };
+                places[place.file as usize].push((rows, fragment as u32));
+            }
+        }
+        let definitions = Definitions::new(fragments.language, &self.paths, &self.names);
+        let types = (0..fragments.files.len()).flat_map(|file| definitions.types(file));
+        DefinitionIndex { fragments, methods: types.collect(), definitions, places }
+    }
+}
+
+impl DefinitionIndex<'_> {
+    /// Returns the fragments that show definitions of what is mentioned near a task's hole, by number, with their scores.
+    pub fn search(&self, query: &Query, task: &Task) -> Vec<(u32, f64)> {
+        let Some(file) = self.fragments.file_index(&task.path) else { return Vec::new() };
+        let own = &self.fragments.files[file];
+        let (text, row) = without_target(own, task, self.fragments.cut);
+        let lines = Lines::joined(text);
+        let language = self.fragments.language;
+        let Some(syntax) = parse(own, &lines, language) else { return Vec::new() };
+        let names = Names::read(&own.path, &syntax);
+        let look_up = self.definitions.within(file.min(own.same_as as usize), &names, row as u32);
+        let mut weights: FxHashMap<Definition, f64> = FxHashMap::default();
+        for (chain, weight) in mentions(query, &lines, row, &syntax, &names) {
+            for definition in look_up(&chain) {
+                let known = weights.entry(definition).or_default();
+                *known = known.max(weight);
+            }
+        }
+        self.scores(weights)
+    }
+
+    /// Scores of fragments for weighted definitions. They are summed in one order, so that they are always the same.
+    fn scores(&self, weights: FxHashMap<Definition, f64>) -> Vec<(u32, f64)> {
+        let mut weights: Vec<(Definition, f64)> = weights.into_iter().collect();
+        weights.sort_unstable_by_key(|(definition, _)| *definition);
+        let mut scores: FxHashMap<u32, f64> = FxHashMap::default();
+        for (definition, weight) in weights {
+            let places = &self.places[definition.file as usize];
+            for (fragment, share) in shares(places, definition.rows) {
+                *scores.entry(fragment).or_default() += weight * share;
+            }
+            let methods = self.methods.get(&definition).into_iter().flatten();
+            let mut best: FxHashMap<u32, f64> = FxHashMap::default();
+            for (fragment, share) in methods.flat_map(|rows| shares(places, *rows)) {
+                let known = best.entry(fragment).or_default();
+                *known = known.max(share);
+            }
+            for (fragment, share) in best {
+                *scores.entry(fragment).or_default() += weight * METHODS * share;
+            }
+        }
+        let mut scores: Vec<(u32, f64)> = scores.into_iter().collect();
+        scores.sort_unstable_by_key(|(fragment, _)| *fragment);
+        scores
+    }
+}
+
+/// The fragments of a file in which a definition begins, with the share of its first lines that each shows.
+fn shares(places: &[(Rows, u32)], definition: Rows) -> impl Iterator<Item = (u32, f64)> {
+    let start = definition.start;
+    let end = definition.end.min(start + HEAD).max(start + 1);
+    let begins_in = move |place: &&(Rows, u32)| place.0.start <= start && start < place.0.end;
+    places.iter().filter(begins_in).map(move |(rows, fragment)| {
+        let shown = rows.end.min(end) - start;
+        (*fragment, f64::from(shown) / f64::from(end - start))
+    })
+}
+
+fn parse<'l>(file: &FragmentFile, lines: &'l Lines, language: Language) -> Option<Syntax<'l>> {
+    Syntax::of_lines(lines, Grammar::of(language, &file.path))
+}
+
+/// Chains of names to look up, each once, with the largest of their weights. `lines` is the hole's file, with the hole before
+/// `row`.
+fn mentions<'a>(
+    query: &'a Query,
+    lines: &'a Lines,
+    row: usize,
+    syntax: &Syntax<'a>,
+    names: &'a Names,
+) -> Vec<(Vec<&'a str>, f64)> {
+    let language = syntax.language();
+    let mut mentions: FxHashMap<Vec<&str>, f64> = FxHashMap::default();
+    let mut add = |line: &'a str, weight: f64| {
+        for chain in chains(line, language) {
+            for length in 1..=chain.len() {
+                let known = mentions.entry(chain[..length].to_vec()).or_default();
+                *known = known.max(weight);
+            }
+        }
+    };
+    for (number, line) in query.lines().enumerate() {
+        add(line, 1.0 / (1.0 + distance(number, query.hole as usize) as f64).sqrt());
+    }
+    let around = |lines: &Range<usize>| lines.start < row && row <= lines.end;
+    for scope in syntax.scopes().into_iter().map(|scope| scope.span.lines).filter(around) {
+        let head = scope.start..row.min(scope.start + HEAD_AROUND);
+        head.for_each(|row| add(lines.line(row), AROUND));
+    }
+    let (mut seen, mut used) = (FxHashSet::default(), FxHashSet::default());
+    for name in (0..row).flat_map(|row| identifiers(lines.line(row), language)) {
+        if !seen.insert(name) {
+            used.insert(name);
+        }
+    }
+    for name in names.imported() {
+        let weight = if used.contains(name) { IMPORTED } else { UNUSED };
+        mentions.entry(vec![name]).or_insert(weight);
+    }
+    mentions.into_iter().collect()
+}
+
+/// How many lines lie between a line of a query and the hole, before which `hole` of them stand.
+fn distance(line: usize, hole: usize) -> usize {
+    line.checked_sub(hole).unwrap_or_else(|| hole - 1 - line)
+}
+
+/// The text of a task's file without the lines of its target, and the row that these began at.
+fn without_target(file: &FragmentFile, task: &Task, cut: Cut) -> (String, usize) {
+    let lines: Vec<&str> = file.lines.iter().collect();
+    let is_shown = |line: &&str| !strip(line).is_empty();
+    let (start, count) = match cut {
+        Cut::Windows(_) => (task.line_no.min(lines.len()), Lines::new(&task.ground_truth).count()),
+        Cut::Chunks(_) => {
+            // What stands behind the last `\n` is of the target's line.
+            let before = task.prompt.rsplit_once('\n').map_or("", |(before, _)| before);
+            let before: Vec<&str> = before.split('\n').filter(is_shown).collect();
+            let before = &before[before.len().saturating_sub(LINES_TO_FIND)..];
+            let target = task.ground_truth.split('\n').filter(is_shown).count();
+            let is_end = |end: &usize| lines[..*end].ends_with(before);
+            let mut ends = (before.len()..=lines.len()).filter(is_end);
+            match (ends.next(), ends.next()) {
+                (Some(start), None) => (start, target),
+                // A file that does not tell where the hole is: what the task shows is all that is known.
+                _ => return (task.prompt.clone(), task.prompt.matches('\n').count()),
+            }
+        }
+    };
+    let end = (start + count.max(1)).min(lines.len());
+    ([&lines[..start], &lines[end..]].concat().join("\n"), start)
+}
+
+/// Chains of names in a line, such as `["a", "b"]` of `a.b(c)`, keywords and strings left out. One that begins behind a dot
+/// has `"this"`, `"super"` or else `""` before it.
+fn chains(line: &str, language: Language) -> Vec<Vec<&str>> {
+    let mut chains: Vec<Vec<&str>> = Vec::new();
+    let mut end = 0;
+    for name in identifiers(line, language) {
+        let start = name.as_ptr().addr() - line.as_ptr().addr();
+        let between = line[end..start].trim();
+        match chains.last_mut() {
+            Some(chain) if matches!(between, "." | "?." | "::") => chain.push(name),
+            _ if between.ends_with('.') => {
+                let object = match between.trim_end_matches(['.', '?']) {
+                    object if object.ends_with("this") => "this",
+                    object if object.ends_with("super") || object.ends_with("base") => "super",
+                    _ => "",
+                };
+                chains.push(vec![object, name]);
+            }
+            _ => chains.push(vec![name]),
+        }
+        end = start + name.len();
+    }
+    chains
+}
+
+#[cfg(test)]
+mod tests;
