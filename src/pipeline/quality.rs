@@ -8,10 +8,13 @@ use super::fragments::OpenFragments;
 use super::retrieved::OnDisk;
 use super::stage::by_repository;
 use crate::error::Result;
-use crate::evaluate::quality::{RetrievalQuality, RetrievalTarget, TaskQuality};
+use crate::evaluate::quality::{RetrievalQuality, RetrievalTarget, Share, TaskQuality};
+use crate::repository::fragment::path_in_repository;
 use crate::repository::parallel;
 use crate::retrieve::Mode;
 use crate::retrieve::QueryForm;
+use crate::task::TargetDefinition;
+use crate::task::cross_file::Fragment;
 use crate::text::language::{Language, identifiers};
 
 /// Holds the fragments that a mode's prompts would show against the targets, and where the ground truth was searched with
@@ -66,16 +69,32 @@ fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<
         let fragments = texts.shown(query, found);
         let shown: Vec<&str> = fragments.iter().map(|f| f.text.as_str()).collect();
         let mut measures = wanted.measure(&shown);
+        let wanted = task.definitions().map_err(|reason| tasks.error(task, reason));
+        let wanted = match wanted {
+            Ok(wanted) => wanted.unwrap_or_default(),
+            Err(error) => return Some(Err(error)),
+        };
+        measures.definitions = shown_definitions(&wanted, &fragments, texts.settings().full_paths);
         if let Some(truth) = truth.get(&found.row) {
             let hits: Vec<u32> = found.hits.iter().map(|hit| hit.fragment).collect();
             measures = measures.beside(&hits, truth);
         }
-        Some(TaskQuality {
+        Some(Ok(TaskQuality {
             row: task.row,
             task_id: task.id.clone(),
             repository: Some(repository.to_owned()),
             measures,
-        })
+        }))
     });
-    Ok(of_task.into_iter().flatten().collect())
+    of_task.into_iter().flatten().collect()
+}
+
+/// Definitions of what a task's target calls, and how many of them begin in a fragment.
+fn shown_definitions(wanted: &[TargetDefinition], shown: &[Fragment], full_paths: bool) -> Share {
+    let is_shown = |wanted: &&TargetDefinition| {
+        let path = if full_paths { &wanted.path } else { path_in_repository(&wanted.path) };
+        let mut of_file = shown.iter().filter(|fragment| fragment.path == path);
+        of_file.any(|fragment| fragment.text.split('\n').any(|line| line == wanted.text))
+    };
+    Share { found: wanted.iter().filter(is_shown).count(), of: wanted.len() }
 }

@@ -12,6 +12,7 @@
 //! Fields that a format does not know are kept, in their order, and written again by [`Task::to_record`].
 
 pub mod cross_file;
+mod defined;
 mod files;
 mod fill;
 mod format;
@@ -22,6 +23,7 @@ pub mod sample;
 mod tests;
 mod write;
 
+pub use defined::TargetDefinition;
 pub(crate) use files::TaskFiles;
 pub use fill::Hole;
 pub use format::Format;

@@ -425,6 +425,7 @@ fn windows_take_every_ranker_query_and_alignment_and_never_show_the_hole() {
         ["--ranker", "weighted-ngram"],
         ["--ranker", "codebleu"],
         ["--ranker", "rrf:jaccard,bm25"],
+        ["--ranker", "rrf:definitions,bm25"],
         ["--vectorizer", "words"],
         ["--vectorizer", "one-gram"],
         ["--tokenizer", "words"],
@@ -487,6 +488,45 @@ fn rankers_tokenizers_and_styles_serve_both_ways_to_cut() {
     assert_eq!(sizes.remove(name).unwrap(), default);
     assert_eq!(sizes.len(), 3);
     assert!(sizes.values().all(|texts| *texts != default));
+}
+
+#[test]
+fn tasks_of_calls_name_definitions_that_their_ranker_shows() {
+    let place = Place::empty();
+    let filler = |n: usize| format!("def filler_{n}(a, b):\n    return a * {n} + b\n\n\n");
+    let far: String = (0..40).map(filler).collect();
+    let library =
+        format!("{far}class Scale:\n    def weigh(self, parcel):\n        return 7\n\n\n{far}");
+    place.write("repos/r/library.py", library);
+    let main = "from library import Scale\n\n\ndef total(parcels):\n    scale = Scale()\n    return scale.weigh(parcels)\n";
+    place.write("repos/r/main.py", main);
+    let sample = ["sample", "--kind", "api", "--repos-dir", "repos", "-o", "tasks.jsonl"];
+    place.run(&sample).done();
+    let mut tasks = place.records("tasks.jsonl");
+    tasks.sort_by_key(|task| task["metadata"]["line_no"].as_u64());
+    let defined: Vec<&Value> = tasks.iter().map(|task| &task["metadata"]["definitions"]).collect();
+    let at =
+        |line: usize, text: &str| json!([{"path": "r/library.py", "line": line, "text": text}]);
+    assert_eq!(defined, [&at(160, "class Scale:"), &at(161, "    def weigh(self, parcel):")]);
+    let recall = |ranker: &str| {
+        let eval = ["eval", "--retrieval", "--repos-dir", "repos", "--tasks", "tasks.jsonl"];
+        let flags = ["--ranker", ranker, "--top-k", "2", "--format", "json"];
+        let ran = place.run(&[&eval[..], &flags].concat()).done();
+        let rows: Value = serde_json::from_str(&ran.stdout).unwrap();
+        (rows[0]["all"]["definition_recall"]["mean"].as_f64().unwrap(), rows[0]["align"].clone())
+    };
+    assert_eq!(recall("definitions"), (1.0, json!("none")));
+    assert_eq!(recall("jaccard"), (0.0, json!("extend")));
+    // A definition that cannot be read is not left out of the measure.
+    tasks[0]["metadata"]["definitions"] = json!([{"path": "r/library.py"}]);
+    place.write("tasks.jsonl", jsonl(&tasks));
+    let eval = ["eval", "--retrieval", "--repos-dir", "repos", "--tasks", "tasks.jsonl"];
+    let message = place.run(&eval).failed().stderr;
+    assert!(message.contains("tasks.jsonl:1: task r/"), "{message}");
+    assert!(
+        message.contains("its metadata.definitions cannot be read: missing field `line`"),
+        "{message}"
+    );
 }
 
 /// A server that embeds texts as [`letters`], after answering `failures` requests with 503; counts the texts.

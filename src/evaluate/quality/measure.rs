@@ -53,6 +53,8 @@ pub struct Measures {
     /// The highest edit similarity (RepoCoder's: `1 − lev / max`) between the target and a run of as many lines of one
     /// fragment; a fragment of fewer lines is compared whole. `None` for a target without a line.
     pub edit_similarity: Option<f64>,
+    /// Definitions of what the target calls, of which the first line is shown.
+    pub definitions: Share,
     /// [`recall_at`] each of [`DEPTHS`]; `None` without ground-truth documents.
     pub ground_truth_recall: [Option<f64>; DEPTHS.len()],
 }
@@ -76,7 +78,7 @@ impl Measures {
     /// A *recall* is undefined if nothing is wanted, and so is a *containment*, which says whether all that is wanted was found.
     /// `verbatim` says whether some fragment has the target verbatim; `rr` is 1 / rank of the first that has, 0 if none has: its
     /// mean is the mean reciprocal rank (E. M. Voorhees, *The TREC-8 question answering track report*, 1999).
-    pub fn values(&self) -> [(&'static str, Option<f64>); 15] {
+    pub fn values(&self) -> [(&'static str, Option<f64>); 16] {
         let of_lines = |value| (self.lines.of > 0).then_some(value);
         let [at_1, at_5, at_10] = self.ground_truth_recall;
         [
@@ -92,6 +94,7 @@ impl Measures {
             ("verbatim", of_lines(f64::from(self.rank.is_some()))),
             ("rr", of_lines(self.rank.map_or(0.0, |rank| 1.0 / rank as f64))),
             ("es", self.edit_similarity),
+            ("definition_recall", self.definitions.recall()),
             ("gt_recall@1", at_1),
             ("gt_recall@5", at_5),
             ("gt_recall@10", at_10),

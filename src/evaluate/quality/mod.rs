@@ -77,6 +77,7 @@ impl<'a, F: Fn(&str) -> Vec<&str>> RetrievalTarget<'a, F> {
             lines,
             rank,
             edit_similarity,
+            definitions: Share::default(),
             ground_truth_recall: [None; DEPTHS.len()],
         }
     }

@@ -12,7 +12,7 @@ fn share(found: usize, of: usize) -> Share {
     Share { found, of }
 }
 
-fn values(measures: &Measures) -> [Option<f64>; 15] {
+fn values(measures: &Measures) -> [Option<f64>; 16] {
     measures.values().map(|(_, value)| value)
 }
 
@@ -47,19 +47,19 @@ fn the_target_itself_is_found_at_its_rank() {
     let whole = "z\n a = 1\n\n\nb(a)\nz";
     let measures = measure(target, &[], &[split, "", whole, whole]);
     assert_eq!((measures.rank, measures.lines), (Some(3), share(2, 2)));
-    // rr and es are the last two that are defined; there is no ground-truth query.
+    // rr and es are the last two that are defined; there are no definitions and no ground-truth query.
     let (one, third) = (Some(1.0), Some(1.0 / 3.0));
-    let wanted = [vec![one; 10], vec![third, one], vec![None; DEPTHS.len()]];
+    let wanted = [vec![one; 10], vec![third, one], vec![None; 1 + DEPTHS.len()]];
     assert_eq!(values(&measures).to_vec(), wanted.concat());
 }
 
 #[test]
 fn what_cannot_be_measured_is_undefined_and_nothing_retrieved_is_zero() {
-    assert_eq!(values(&measure(" \n\t\n", &["x"], &["", "x = 1"])), [None; 15]);
+    assert_eq!(values(&measure(" \n\t\n", &["x"], &["", "x = 1"])), [None; 16]);
     // A literal has no name, but a line.
     let measures = measure("1,", &[], &["x"]);
     assert_eq!((measures.identifiers, measures.lines), (share(0, 0), share(0, 1)));
-    let zeros = [[Some(0.0); 12].as_slice(), &[None; 3]].concat();
+    let zeros = [[Some(0.0); 12].as_slice(), &[None; 4]].concat();
     assert_eq!(values(&measure("f(x)", &["x"], &[])).to_vec(), zeros);
     // All names are known: nothing new is wanted.
     let measures = measure("f(x)", &["f", "x"], &["f"]);
@@ -99,7 +99,7 @@ fn means_are_over_the_tasks_that_have_a_value() {
     assert_eq!(record["repositories"]["a"]["id_recall"]["mean"], 1.0);
     assert_eq!(
         record["tasks"][0].to_string(),
-        r#"{"row":0,"task_id":"repo/idx","repository":"b","id_recall":0.5,"id_containment":0.0,"new_id_recall":null,"new_id_containment":null,"api_recall":null,"api_containment":null,"new_api_recall":null,"new_api_containment":null,"line_recall":0.0,"verbatim":1.0,"rr":0.5,"es":null,"gt_recall@1":null,"gt_recall@5":null,"gt_recall@10":null}"#
+        r#"{"row":0,"task_id":"repo/idx","repository":"b","id_recall":0.5,"id_containment":0.0,"new_id_recall":null,"new_id_containment":null,"api_recall":null,"api_containment":null,"new_api_recall":null,"new_api_containment":null,"line_recall":0.0,"verbatim":1.0,"rr":0.5,"es":null,"definition_recall":null,"gt_recall@1":null,"gt_recall@5":null,"gt_recall@10":null}"#
     );
     assert_eq!(quality.to_record("rg1 jaccard", false).get("tasks"), None);
     assert_eq!(RetrievalQuality::of(Vec::new()).all.n, 0);

@@ -9,6 +9,8 @@
 //! other languages; the rules are those of `repository::definitions`. Documentation (docstrings, Javadoc, `///`)
 //! stays in the prompt: it tells what to write.
 //!
+//! A task of a call says where what it calls is defined ([`TargetDefinition`]).
+//!
 //! Nothing is drawn where [`Exclusions`] say so. They are asked as holes are drawn, and the others keep their order.
 //!
 //! A repository's tasks depend on its name, its files and the [`Sampling`] alone: neither on the
@@ -28,9 +30,10 @@ use std::ops::{Range, RangeInclusive};
 
 use crate::repository::corpus::{Repository, SourceFile};
 use crate::repository::parallel;
-use crate::task::Task;
+use crate::task::{TargetDefinition, Task};
 use crate::text::language::Language;
 use crate::text::language::syntax::Syntax;
+use calls::Defined;
 pub(crate) use draw::{POISSON_MEAN, Stream};
 pub use exclude::{Exclusions, PathPattern};
 pub(crate) use functions::BODY_LINES;
@@ -65,20 +68,29 @@ pub fn sample(
     sampling: &Sampling,
     count_tokens: &(dyn Fn(&str) -> usize + Sync),
 ) -> Vec<Task> {
-    let (sources, holes) = candidates(repository, sampling.kind, sampling.language);
+    let Candidates { sources, holes, defined } =
+        candidates(repository, sampling.kind, sampling.language);
     let drawn = draw::draw(repository, &sources, sampling, count_tokens, holes);
     let task = |(number, hole): (usize, Hole)| {
         let lines = &sources[hole.file].as_ref()?.lines;
         let context_start =
             context::start(lines, hole.start, sampling.context_tokens, count_tokens);
-        Some(Task::new(
+        let mut task = Task::new(
             format!("{}/{number}", repository.name),
             &repository.files[hole.file].path,
             context_start,
             hole.start,
             lines.range(hole.start, hole.end),
             context::prompt(lines, context_start, hole.start),
-        ))
+        );
+        if let Some(called) = defined.get(&(hole.file, hole.start)) {
+            task.set_definitions(called.iter().filter_map(|definition| {
+                let (file, line) = (definition.file as usize, definition.rows.start as usize);
+                let text = sources[file].as_ref()?.lines.line(line).to_owned();
+                Some(TargetDefinition { path: repository.files[file].path.clone(), line, text })
+            }));
+        }
+        Some(task)
     };
     parallel::map(drawn.into_iter().enumerate(), task).into_iter().flatten().collect()
 }
@@ -113,17 +125,23 @@ pub(crate) fn tables(repository: &Repository, language: Language) -> Vec<Vec<Opt
     source::read_all(repository, language, read).1
 }
 
-/// The files that could be read, and every place where a hole can begin, by file and line.
-fn candidates(
-    repository: &Repository,
-    kind: Kind,
-    language: Language,
-) -> (Vec<Option<Source>>, Vec<Hole>) {
-    let (sources, holes) = match kind {
+/// Holes that a repository has.
+struct Candidates {
+    /// The files; `None` for those that could not be read.
+    sources: Vec<Option<Source>>,
+    /// Every place where a hole can begin, by file and line.
+    holes: Vec<Hole>,
+    /// Definitions of what is called in them.
+    defined: Defined,
+}
+
+fn candidates(repository: &Repository, kind: Kind, language: Language) -> Candidates {
+    let alone = |(sources, holes)| (sources, holes, Defined::default());
+    let (sources, holes, defined) = match kind {
         Kind::Line | Kind::Chunk => {
-            source::read_all(repository, language, |_, source, _| source.lines_of_code())
+            alone(source::read_all(repository, language, |_, source, _| source.lines_of_code()))
         }
-        Kind::Function => functions::read_all(repository, language, &BODY_LINES),
+        Kind::Function => alone(functions::read_all(repository, language, &BODY_LINES)),
         Kind::Api => calls::read_all(repository, language),
     };
     let holes = holes.into_iter().enumerate().flat_map(|(file, spans)| {
@@ -133,7 +151,7 @@ fn candidates(
         |file: usize| sources[file].as_ref().is_some_and(|source: &Source| !source.is_generated);
     // The first line of a file has no left context that a model could complete.
     let holes = holes.filter(|hole| hole.start > 0 && written(hole.file)).collect();
-    (sources, holes)
+    Candidates { sources, holes, defined }
 }
 
 #[cfg(test)]

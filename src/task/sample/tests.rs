@@ -34,7 +34,7 @@ pub(super) fn places(
     files: &[(&str, &str)],
 ) -> Vec<(String, std::ops::Range<usize>)> {
     let repository = repository(files);
-    let (_, holes) = candidates(&repository, kind, language);
+    let holes = candidates(&repository, kind, language).holes;
     let path = |hole: &Hole| repository.files[hole.file].path[2..].to_owned();
     holes.iter().map(|hole| (path(hole), hole.start..hole.end)).collect()
 }
@@ -245,7 +245,7 @@ fn odd_files_give_nothing_and_break_nothing() {
 fn a_file_with_two_names_is_read_once() {
     let mut repository = repository(&[("a.py", "x\nx = f(1, 2)\n"), ("b.py", "x\nx = f(1, 2)\n")]);
     repository.files[1].same_as = 0;
-    assert_eq!(candidates(&repository, Kind::Line, Language::Python).1.len(), 1);
+    assert_eq!(candidates(&repository, Kind::Line, Language::Python).holes.len(), 1);
 }
 
 #[test]

@@ -20,11 +20,12 @@ use crate::table::{
 };
 
 /// The measures of the table; JSON gives all.
-const COLUMNS: [(&str, &str); 9] = [
+const COLUMNS: [(&str, &str); 10] = [
     ("id recall", "id_recall"),
     ("new id recall", "new_id_recall"),
     ("new id all", "new_id_containment"),
     ("api recall", "api_recall"),
+    ("definitions", "definition_recall"),
     ("verbatim", "verbatim"),
     ("ES", "es"),
     ("gt@1", "gt_recall@1"),
@@ -171,7 +172,7 @@ fn measure(experiment: &Experiment, args: &EvalArgs, settings: &Settings) -> Res
     Ok(Row {
         ranker: search.ranker.to_string(),
         query: form,
-        align: experiment.prompts.align.settled(form, mode).to_string(),
+        align: experiment.align(mode).to_string(),
         quality: retrieval_quality(experiment, mode)?,
         milliseconds: time.map(|time| 1e3 * time.seconds / time.queries.max(1) as f64),
         without_embedding: time.is_some_and(|time| !time.with_embedding),

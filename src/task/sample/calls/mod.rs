@@ -3,29 +3,53 @@
 
 use std::ops::Range;
 
+use rustc_hash::FxHashMap;
+
 use super::source::{self, Source};
 use crate::repository::corpus::Repository;
-use crate::repository::definitions::{Definitions, Names, Paths, RepositoryNames};
+use crate::repository::definitions::{Definition, Definitions, Names, Paths, RepositoryNames};
 use crate::repository::parallel;
 use crate::text::language::Language;
 
-/// The files, and per file the calls' lines, ordered; of calls that begin on one line the longest.
+/// Definitions of what the calls in a hole call, by its file and first line.
+pub(super) type Defined = FxHashMap<(usize, usize), Vec<Definition>>;
+
+/// Lines of each file.
+type Lines = Vec<Vec<Range<usize>>>;
+
+/// The files, per file the calls' lines, ordered; of calls that begin on one line the longest. And what they call.
 pub(super) fn read_all(
     repository: &Repository,
     language: Language,
-) -> (Vec<Option<Source>>, Vec<Vec<Range<usize>>>) {
+) -> (Vec<Option<Source>>, Lines, Defined) {
     let (sources, names) =
         source::read_all(repository, language, |file, _, syntax| Names::read(&file.path, syntax));
     let files = repository.files.iter().map(|file| (file.path.as_str(), file.same_as));
     let (paths, names) =
         (Paths::new(&repository.name, files), RepositoryNames::new(language, names));
     let definitions = Definitions::new(language, &paths, &names);
-    let holes = parallel::map(sources.iter().enumerate(), |(file, source)| {
-        let Some(source) = source else { return Vec::new() };
-        let calls = definitions.calls(file).into_iter().map(|(rows, _)| rows.range());
-        holes(calls.filter(|lines| source.can_cut_call(lines)).collect())
+    let of_files = parallel::map(sources.iter().enumerate(), |(file, source)| {
+        let Some(source) = source else { return (Vec::new(), Vec::new()) };
+        let calls = definitions.calls(file).into_iter();
+        let calls = calls.map(|(rows, definitions)| (rows.range(), definitions));
+        let calls: Vec<_> = calls.filter(|(lines, _)| source.can_cut_call(lines)).collect();
+        let holes = holes(calls.iter().map(|(lines, _)| lines.clone()).collect());
+        let called = holes.iter().map(|hole| ((file, hole.start), called(hole, &calls)));
+        (called.collect(), holes)
     });
-    (sources, holes)
+    let (called, holes): (Vec<Vec<_>>, _) = of_files.into_iter().unzip();
+    (sources, holes, called.into_iter().flatten().collect())
+}
+
+/// Definitions of all calls within a hole, each once.
+fn called(hole: &Range<usize>, calls: &[(Range<usize>, Vec<Definition>)]) -> Vec<Definition> {
+    let first = calls.partition_point(|(lines, _)| lines.start < hole.start);
+    let within = calls[first..].iter().take_while(|(lines, _)| lines.start < hole.end);
+    let within = within.filter(|(lines, _)| lines.end <= hole.end);
+    let mut called: Vec<Definition> = within.flat_map(|(_, found)| found).copied().collect();
+    called.sort_unstable();
+    called.dedup();
+    called
 }
 
 /// The lines of calls that are ordered by their first line.
