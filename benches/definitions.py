@@ -75,8 +75,8 @@ def main():
     root = args.repos.resolve()
     tasks = tasks_of(args.program, root)
     by_text = {}
-    for task in tasks.values():
-        by_text.setdefault(task["ground_truth"].strip(), []).append(task)
+    for (own, _), task in tasks.items():
+        by_text.setdefault((own, task["ground_truth"].strip()), []).append(task)
     calls = []
     for path in sorted(root.rglob("*.py")):
         try:
@@ -120,8 +120,9 @@ def main():
                 wrong.append((own, line, word, sorted(ours), sorted(places)))
         if others and wanted < args.names:
             is_found = bool(ours & others)
-            same = "\n".join(text[node.lineno - 1 : node.end_lineno]).strip()
-            is_found |= any((one["path"], one["line"]) in others for task in by_text.get(same, []) for one in task["definitions"])
+            # Equal lines are drawn once.
+            same = by_text.get((own, "\n".join(text[node.lineno - 1 : node.end_lineno]).strip()), [])
+            is_found |= any((one["path"], one["line"]) in others for task in same for one in task["definitions"])
             wanted += 1
             found += is_found
             if not is_found:

@@ -9,12 +9,10 @@ use super::retrieved::OnDisk;
 use super::stage::by_repository;
 use crate::error::Result;
 use crate::evaluate::quality::{RetrievalQuality, RetrievalTarget, Share, TaskQuality};
-use crate::repository::fragment::path_in_repository;
+use crate::repository::fragment::{Cut, RepoFragments};
 use crate::repository::parallel;
-use crate::retrieve::Mode;
-use crate::retrieve::QueryForm;
+use crate::retrieve::{Mode, Piece, QueryForm};
 use crate::task::TargetDefinition;
-use crate::task::cross_file::Fragment;
 use crate::text::language::{Language, identifiers};
 
 /// Holds the fragments that a mode's prompts would show against the targets, and where the ground truth was searched with
@@ -66,15 +64,16 @@ fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<
         let wanted = RetrievalTarget::new(&task.ground_truth, &in_file, |text: &str| {
             identifiers(text, language)
         });
-        let fragments = texts.shown(query, found);
-        let shown: Vec<&str> = fragments.iter().map(|f| f.text.as_str()).collect();
+        let shown = texts.shown_with_places(query, found);
+        let (pieces, shown): (Vec<Piece>, Vec<&str>) =
+            shown.iter().map(|(piece, fragment)| (*piece, fragment.text.as_str())).unzip();
         let mut measures = wanted.measure(&shown);
         let wanted = task.definitions().map_err(|reason| tasks.error(task, reason));
         let wanted = match wanted {
             Ok(wanted) => wanted.unwrap_or_default(),
             Err(error) => return Some(Err(error)),
         };
-        measures.definitions = shown_definitions(&wanted, &fragments, texts.settings().full_paths);
+        measures.definitions = definitions_in(&pieces, fragments, &wanted);
         if let Some(truth) = truth.get(&found.row) {
             let hits: Vec<u32> = found.hits.iter().map(|hit| hit.fragment).collect();
             measures = measures.beside(&hits, truth);
@@ -89,12 +88,20 @@ fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<
     of_task.into_iter().flatten().collect()
 }
 
-/// Definitions of what a task's target calls, and how many of them begin in a fragment.
-fn shown_definitions(wanted: &[TargetDefinition], shown: &[Fragment], full_paths: bool) -> Share {
+/// Definitions of what a task's target calls, and how many of them begin in a piece.
+fn definitions_in(
+    pieces: &[Piece],
+    fragments: &RepoFragments,
+    wanted: &[TargetDefinition],
+) -> Share {
     let is_shown = |wanted: &&TargetDefinition| {
-        let path = if full_paths { &wanted.path } else { path_in_repository(&wanted.path) };
-        let mut of_file = shown.iter().filter(|fragment| fragment.path == path);
-        of_file.any(|fragment| fragment.text.split('\n').any(|line| line == wanted.text))
+        let row = match fragments.cut {
+            Cut::Windows(_) => wanted.line,
+            Cut::Chunks(_) => wanted.code_line,
+        };
+        let file = fragments.file_index(&wanted.path);
+        let has = |piece: &Piece| (piece.start as usize..piece.end as usize).contains(&row);
+        pieces.iter().any(|piece| Some(piece.file as usize) == file && has(piece))
     };
     Share { found: wanted.iter().filter(is_shown).count(), of: wanted.len() }
 }

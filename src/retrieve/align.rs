@@ -86,7 +86,7 @@ impl Piece {
         aligned.filter(|piece| !is_hidden(piece)).unwrap_or(itself)
     }
 
-    fn at(place: Place) -> Self {
+    pub(super) fn at(place: Place) -> Self {
         Self { file: place.file, start: place.start, end: place.end }
     }
 

@@ -20,7 +20,7 @@ use crate::repository::parallel;
 use crate::store::progress::Work;
 use crate::task::Task;
 use crate::text::language::syntax::Syntax;
-use crate::text::language::{Grammar, Language, identifiers};
+use crate::text::language::{Grammar, Language, Layout, identifiers};
 use crate::text::lines::{Lines, strip};
 
 /// Lines of a definition that count: its signature, and the head of its documentation or body.
@@ -51,8 +51,17 @@ pub struct DefinitionIndex<'a> {
     definitions: Definitions<'a>,
     /// Methods of the types.
     methods: FxHashMap<Definition, Vec<Rows>>,
-    /// Rows and number of the fragments in each file.
-    places: Vec<Vec<(Rows, u32)>>,
+    /// Fragments of each file.
+    places: Vec<Places>,
+}
+
+/// Fragments of one file.
+#[derive(Debug, Clone, Default)]
+struct Places {
+    /// Rows and number of each fragment, by their first row.
+    fragments: Vec<(Rows, u32)>,
+    /// Number of rows of the longest.
+    longest: u32,
 }
 
 impl<'a> FileNames<'a> {
@@ -80,12 +89,17 @@ impl<'a> FileNames<'a> {
     /// Indexes their definitions.
     pub fn index(&'a self) -> DefinitionIndex<'a> {
         let fragments = self.fragments;
-        let mut places = vec![Vec::new(); fragments.files.len()];
+        let mut places = vec![Places::default(); fragments.files.len()];
         for fragment in 0..fragments.len() {
             for place in fragments.places(fragment) {
                 let rows = Rows { start: place.start, end: place.end };
-                places[place.file as usize].push((rows, fragment as u32));
+                let of_file = &mut places[place.file as usize];
+                of_file.fragments.push((rows, fragment as u32));
+                of_file.longest = of_file.longest.max(rows.end - rows.start);
             }
+        }
+        for of_file in &mut places {
+            of_file.fragments.sort_unstable();
         }
         let definitions = Definitions::new(fragments.language, &self.paths, &self.names);
         let types = (0..fragments.files.len()).flat_map(|file| definitions.types(file));
@@ -102,7 +116,7 @@ impl DefinitionIndex<'_> {
         let lines = Lines::joined(text);
         let language = self.fragments.language;
         let Some(syntax) = parse(own, &lines, language) else { return Vec::new() };
-        let names = Names::read(&own.path, &syntax);
+        let names = Names::read_before(&own.path, &syntax, row);
         let look_up = self.definitions.within(file.min(own.same_as as usize), &names, row as u32);
         let mut weights: FxHashMap<Definition, f64> = FxHashMap::default();
         for (chain, weight) in mentions(query, &lines, row, &syntax, &names) {
@@ -121,12 +135,12 @@ impl DefinitionIndex<'_> {
         let mut scores: FxHashMap<u32, f64> = FxHashMap::default();
         for (definition, weight) in weights {
             let places = &self.places[definition.file as usize];
-            for (fragment, share) in shares(places, definition.rows) {
+            for (fragment, share) in places.shares(definition.rows) {
                 *scores.entry(fragment).or_default() += weight * share;
             }
             let methods = self.methods.get(&definition).into_iter().flatten();
             let mut best: FxHashMap<u32, f64> = FxHashMap::default();
-            for (fragment, share) in methods.flat_map(|rows| shares(places, *rows)) {
+            for (fragment, share) in methods.flat_map(|rows| places.shares(*rows)) {
                 let known = best.entry(fragment).or_default();
                 *known = known.max(share);
             }
@@ -140,15 +154,18 @@ impl DefinitionIndex<'_> {
     }
 }
 
-/// The fragments of a file in which a definition begins, with the share of its first lines that each shows.
-fn shares(places: &[(Rows, u32)], definition: Rows) -> impl Iterator<Item = (u32, f64)> {
-    let start = definition.start;
-    let end = definition.end.min(start + HEAD).max(start + 1);
-    let begins_in = move |place: &&(Rows, u32)| place.0.start <= start && start < place.0.end;
-    places.iter().filter(begins_in).map(move |(rows, fragment)| {
-        let shown = rows.end.min(end) - start;
-        (*fragment, f64::from(shown) / f64::from(end - start))
-    })
+impl Places {
+    /// The fragments in which a definition begins, with the share of its first lines that each shows.
+    fn shares(&self, definition: Rows) -> impl Iterator<Item = (u32, f64)> {
+        let start = definition.start;
+        let end = definition.end.min(start + HEAD).max(start + 1);
+        let first = self.fragments.partition_point(|(rows, _)| rows.start + self.longest <= start);
+        let near = self.fragments[first..].iter().take_while(move |(rows, _)| rows.start <= start);
+        near.filter(move |(rows, _)| start < rows.end).map(move |(rows, fragment)| {
+            let shown = rows.end.min(end) - start;
+            (*fragment, f64::from(shown) / f64::from(end - start))
+        })
+    }
 }
 
 fn parse<'l>(file: &FragmentFile, lines: &'l Lines, language: Language) -> Option<Syntax<'l>> {
@@ -177,7 +194,9 @@ fn mentions<'a>(
     for (number, line) in query.lines().enumerate() {
         add(line, 1.0 / (1.0 + distance(number, query.hole as usize) as f64).sqrt());
     }
-    let around = |lines: &Range<usize>| lines.start < row && row <= lines.end;
+    // A block of indented lines may go on behind its last one.
+    let end = usize::from(syntax.spec().layout == Layout::Indentation);
+    let around = |lines: &Range<usize>| lines.start < row && row < lines.end + end;
     for scope in syntax.scopes().into_iter().map(|scope| scope.span.lines).filter(around) {
         let head = scope.start..row.min(scope.start + HEAD_AROUND);
         head.for_each(|row| add(lines.line(row), AROUND));
@@ -200,29 +219,49 @@ fn distance(line: usize, hole: usize) -> usize {
     line.checked_sub(hole).unwrap_or_else(|| hole - 1 - line)
 }
 
-/// The text of a task's file without the lines of its target, and the row that these began at.
+/// The text of a task's file without the lines of its target, and the row that these began at. Where the file does not hold the
+/// task's text, or holds it in several places, what the task shows before its hole is all that is known.
 fn without_target(file: &FragmentFile, task: &Task, cut: Cut) -> (String, usize) {
     let lines: Vec<&str> = file.lines.iter().collect();
-    let is_shown = |line: &&str| !strip(line).is_empty();
-    let (start, count) = match cut {
-        Cut::Windows(_) => (task.line_no.min(lines.len()), Lines::new(&task.ground_truth).count()),
-        Cut::Chunks(_) => {
-            // What stands behind the last `\n` is of the target's line.
-            let before = task.prompt.rsplit_once('\n').map_or("", |(before, _)| before);
-            let before: Vec<&str> = before.split('\n').filter(is_shown).collect();
-            let before = &before[before.len().saturating_sub(LINES_TO_FIND)..];
-            let target = task.ground_truth.split('\n').filter(is_shown).count();
-            let is_end = |end: &usize| lines[..*end].ends_with(before);
-            let mut ends = (before.len()..=lines.len()).filter(is_end);
-            match (ends.next(), ends.next()) {
-                (Some(start), None) => (start, target),
-                // A file that does not tell where the hole is: what the task shows is all that is known.
-                _ => return (task.prompt.clone(), task.prompt.matches('\n').count()),
-            }
-        }
+    let Some(target) = target_rows(&lines, task, cut) else {
+        return (task.prompt.clone(), Lines::new(&task.prompt).count());
     };
-    let end = (start + count.max(1)).min(lines.len());
-    ([&lines[..start], &lines[end..]].concat().join("\n"), start)
+    let kept = [&lines[..target.start], &lines[target.end..]].concat();
+    (kept.join("\n"), target.start)
+}
+
+/// Rows of a task's target in the lines of its file: those that are not blank follow the last ones of the prompt, and are the
+/// target's. Of several places only the one of a window's task counts.
+fn target_rows(lines: &[&str], task: &Task, cut: Cut) -> Option<Range<usize>> {
+    let rows: Vec<usize> = (0..lines.len()).filter(|row| !strip(lines[*row]).is_empty()).collect();
+    let code = |text: &str| -> Vec<String> {
+        let lines = text.split('\n').map(strip).filter(|line| !line.is_empty());
+        lines.map(str::to_owned).collect()
+    };
+    let (before, begun) = task.prompt.rsplit_once('\n').unwrap_or(("", &task.prompt));
+    // A prompt without its last newline ends before the target's line, any other may end within it.
+    let continued = (code(before), code(&format!("{begun}{}", task.ground_truth)));
+    let behind = (code(&task.prompt), code(&task.ground_truth));
+    [continued, behind].into_iter().find_map(|(before, target)| {
+        let (last, whole) = target.split_last()?;
+        let before = &before[before.len().saturating_sub(LINES_TO_FIND)..];
+        let is_here = |at: &usize| {
+            let line = |place: usize| strip(lines[rows[place]]);
+            let is_before = (0..before.len()).all(|n| line(at - before.len() + n) == before[n]);
+            let is_whole = (0..whole.len()).all(|n| line(at + n) == whole[n]);
+            is_before && is_whole && line(at + whole.len()).starts_with(last.as_str())
+        };
+        let places = before.len()..(rows.len() + 1).saturating_sub(target.len());
+        let found: Vec<Range<usize>> =
+            places.filter(is_here).map(|at| rows[at]..rows[at + whole.len()] + 1).collect();
+        match (cut, &found[..]) {
+            (_, [only]) => Some(only.clone()),
+            (Cut::Windows(_), several) => {
+                several.iter().find(|rows| rows.start == task.line_no).cloned()
+            }
+            (Cut::Chunks(_), _) => None,
+        }
+    })
 }
 
 /// Chains of names in a line, such as `["a", "b"]` of `a.b(c)`, keywords and strings left out. One that begins behind a dot

@@ -71,6 +71,11 @@ impl<'a> FragmentText<'a> {
 
     /// The fragments for one query, best first. The same text is shown once.
     pub fn shown(&self, query: &Query, found: &Found) -> Vec<Fragment> {
+        self.shown_with_places(query, found).into_iter().map(|(_, fragment)| fragment).collect()
+    }
+
+    /// The fragments for one query, best first, each with the lines that its text is of.
+    pub fn shown_with_places(&self, query: &Query, found: &Found) -> Vec<(Piece, Fragment)> {
         let FragmentTextSettings { align, most, full_paths, visibility } = self.settings;
         let hole = Hole::of_query(query, self.fragments, visibility.guard());
         // Texts stand where the reference's order of ties puts them, beside whatever name, repeated ones included.
@@ -82,19 +87,16 @@ impl<'a> FragmentText<'a> {
                 break;
             }
             let piece = self.piece(hit.fragment, &hole);
-            let text = if apart {
-                self.fragments.text(hit.text_of as usize)
-            } else {
-                piece.text(self.fragments)
+            let of_text = match apart {
+                true => Piece::at(self.fragments.first_place(hit.text_of as usize)),
+                false => piece,
             };
+            let text = of_text.text(self.fragments);
             if seen.insert(text) || apart {
                 let path = &self.fragments.files[piece.file as usize].path;
                 let path = if full_paths { path } else { path_in_repository(path) };
-                shown.push(Fragment {
-                    path: path.to_owned(),
-                    text: text.to_owned(),
-                    score: Some(hit.score.value()),
-                });
+                let (path, text, score) = (path.to_owned(), text.to_owned(), hit.score.value());
+                shown.push((of_text, Fragment { path, text, score: Some(score) }));
             }
         }
         shown

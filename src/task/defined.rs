@@ -13,8 +13,10 @@ const FIELD: &str = "definitions";
 pub struct TargetDefinition {
     /// `repository/folder/…/file.py`.
     pub path: String,
-    /// 0-based line of the file that it begins in, behind decorators.
+    /// 0-based line of the file with its name.
     pub line: usize,
+    /// Number of lines before that which are not blank, as chunks count lines.
+    pub code_line: usize,
     /// Text of that line.
     pub text: String,
 }

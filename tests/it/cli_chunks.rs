@@ -505,9 +505,9 @@ fn tasks_of_calls_name_definitions_that_their_ranker_shows() {
     let mut tasks = place.records("tasks.jsonl");
     tasks.sort_by_key(|task| task["metadata"]["line_no"].as_u64());
     let defined: Vec<&Value> = tasks.iter().map(|task| &task["metadata"]["definitions"]).collect();
-    let at =
-        |line: usize, text: &str| json!([{"path": "r/library.py", "line": line, "text": text}]);
-    assert_eq!(defined, [&at(160, "class Scale:"), &at(161, "    def weigh(self, parcel):")]);
+    let at = |line: usize, code_line: usize, text: &str| json!([{"path": "r/library.py", "line": line, "code_line": code_line, "text": text}]);
+    let wanted = [at(160, 80, "class Scale:"), at(161, 81, "    def weigh(self, parcel):")];
+    assert_eq!(defined, wanted.iter().collect::<Vec<_>>());
     let recall = |ranker: &str| {
         let eval = ["eval", "--retrieval", "--repos-dir", "repos", "--tasks", "tasks.jsonl"];
         let flags = ["--ranker", ranker, "--top-k", "2", "--format", "json"];

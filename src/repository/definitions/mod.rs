@@ -27,9 +27,14 @@ pub(crate) enum Names {
 impl Names {
     /// Reads a file's names off its tree. `path` begins with the name of its repository.
     pub(crate) fn read(path: &str, syntax: &Syntax<'_>) -> Self {
+        Self::read_before(path, syntax, usize::MAX)
+    }
+
+    /// Reads a file's names, of its imports those before a row.
+    pub(crate) fn read_before(path: &str, syntax: &Syntax<'_>, row: usize) -> Self {
         match syntax.spec().resolution {
-            Resolution::Modules => Self::Module(modules::Names::read(syntax)),
-            Resolution::Types(rules) => Self::Unit(typed::Unit::read(rules, path, syntax)),
+            Resolution::Modules => Self::Module(modules::Names::read(syntax, row)),
+            Resolution::Types(rules) => Self::Unit(typed::Unit::read(rules, path, syntax, row)),
         }
     }
 

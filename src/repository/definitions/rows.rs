@@ -22,6 +22,13 @@ impl Rows {
         Self { start: rows.start as u32, end: rows.end as u32 }
     }
 
+    /// The rows from a definition's name, if it has one, to its end.
+    pub(super) fn named(node: Node<'_>, name: Option<Node<'_>>) -> Self {
+        let rows = Self::of(node);
+        let start = name.map_or(rows.start, |name| name.start_position().row as u32);
+        Self { start: start.min(rows.end), ..rows }
+    }
+
     pub(crate) fn range(self) -> Range<usize> {
         self.start as usize..self.end as usize
     }
@@ -46,7 +53,7 @@ pub(crate) enum Kind {
 pub(crate) struct Definition {
     /// Number of its file.
     pub(crate) file: u32,
-    /// Its rows, decorators and annotations not always among them.
+    /// Its rows, from the one with its name.
     pub(crate) rows: Rows,
     pub(crate) kind: Kind,
 }

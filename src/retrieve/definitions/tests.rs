@@ -100,10 +100,39 @@ fn lines_of_the_target_tell_nothing() {
         let found = found(Language::Python, cut, &[("lib.py", LIBRARY)], ("main.py", main));
         assert_eq!(found, [""; 0], "the target imports it");
     }
-    // The file behind the hole is known, as it is to every search.
+    // Nor do imports behind the hole.
     let main = "import os\n\n\nhelper\ny = 1@\nfrom lib import helper\n";
-    let found = found(Language::Python, cuts()[0], &[("lib.py", LIBRARY)], ("main.py", main));
-    assert!(found[0].contains("def helper"), "{found:?}");
+    for cut in cuts() {
+        let found = found(Language::Python, cut, &[("lib.py", LIBRARY)], ("main.py", main));
+        assert_eq!(found, [""; 0], "an import behind the hole");
+    }
+}
+
+#[test]
+fn the_target_is_found_where_the_prompt_ends_within_or_before_its_line() {
+    let file = "import os\n\ndef f(x):\n    y = 1\n\n    from lib import helper\n    return y\n";
+    let head = "import os\n\ndef f(x):";
+    let all = "y = 1\n\n    from lib import helper";
+    for cut in cuts() {
+        for (prompt, target, start) in [
+            (format!("{head}\n"), format!("    {all}\n"), 3),
+            (head.to_owned(), format!("    {all}"), 3),
+            (head.to_owned(), format!("\n    {all}"), 2),
+            (format!("{head}\n    y ="), " 1\n\n    from lib import he".to_owned(), 3),
+        ] {
+            // The line number may be of the prompt alone.
+            let task = Task::new("r/0".into(), "r/main.py", 0, 0, &target, &prompt);
+            let fragments = fragments(Language::Python, cut, &[("main.py", file)]);
+            let (text, row) = without_target(&fragments.files[0], &task, cut);
+            assert!(!text.contains("helper") && text.ends_with("    return y"), "{text}");
+            let blank = usize::from(matches!(cut, Cut::Chunks(_)));
+            assert_eq!(row, start - blank, "{prompt:?} {target:?}");
+        }
+        let task = Task::new("r/0".into(), "r/main.py", 0, 3, "    z = 2", &format!("{head}\n"));
+        let fragments = fragments(Language::Python, cut, &[("main.py", file)]);
+        let (text, row) = without_target(&fragments.files[0], &task, cut);
+        assert_eq!((text, row), (format!("{head}\n"), 3), "another version of the file");
+    }
 }
 
 #[test]

@@ -33,6 +33,7 @@ use crate::repository::parallel;
 use crate::task::{TargetDefinition, Task};
 use crate::text::language::Language;
 use crate::text::language::syntax::Syntax;
+use crate::text::lines::strip;
 use calls::Defined;
 pub(crate) use draw::{POISSON_MEAN, Stream};
 pub use exclude::{Exclusions, PathPattern};
@@ -86,8 +87,14 @@ pub fn sample(
         if let Some(called) = defined.get(&(hole.file, hole.start)) {
             task.set_definitions(called.iter().filter_map(|definition| {
                 let (file, line) = (definition.file as usize, definition.rows.start as usize);
-                let text = sources[file].as_ref()?.lines.line(line).to_owned();
-                Some(TargetDefinition { path: repository.files[file].path.clone(), line, text })
+                let lines = &sources[file].as_ref()?.lines;
+                let is_code = |row: &usize| !strip(lines.line(*row)).is_empty();
+                Some(TargetDefinition {
+                    path: repository.files[file].path.clone(),
+                    line,
+                    code_line: (0..line).filter(is_code).count(),
+                    text: lines.line(line).to_owned(),
+                })
             }));
         }
         Some(task)

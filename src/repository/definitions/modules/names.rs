@@ -62,8 +62,8 @@ enum Scope {
 }
 
 impl Names {
-    /// Reads a file's names off its tree.
-    pub(crate) fn read(syntax: &Syntax<'_>) -> Self {
+    /// Reads a file's names off its tree, of its imports those before a row.
+    pub(crate) fn read(syntax: &Syntax<'_>, before: usize) -> Self {
         let text = syntax.text();
         let mut names = Self { is_read: true, ..Self::default() };
         let mut scopes: Vec<(usize, Scope)> = Vec::new();
@@ -80,7 +80,9 @@ impl Names {
                     let scope = names.define(text, node, scopes.last().map(|(_, scope)| scope));
                     scopes.push((depth, scope));
                 }
-                "import_statement" | "import_from_statement" => {
+                "import_statement" | "import_from_statement"
+                    if node.start_position().row < before =>
+                {
                     syntax.imports_of(node).iter().for_each(|import| names.import(import));
                 }
                 "call" => names.call(syntax, node, &mut known),

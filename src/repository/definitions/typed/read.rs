@@ -9,15 +9,17 @@ use crate::text::language::syntax::{self, Binding, Syntax, child, preorder};
 use crate::text::language::{Declares, Step, Steps, TypeRules, Variable, Visibility};
 
 impl Unit {
-    /// Reads a file's names off its tree.
-    pub(crate) fn read(rules: &TypeRules, path: &str, syntax: &Syntax<'_>) -> Self {
+    /// Reads a file's names off its tree, of its imports those before a row.
+    pub(crate) fn read(rules: &TypeRules, path: &str, syntax: &Syntax<'_>, before: usize) -> Self {
+        let imports = syntax.imports().into_iter();
+        let imports = imports.filter(|import| import.span.lines.start < before);
         let mut reader = Reader {
             rules,
             syntax,
             open: vec![(0, 0)],
             namespaces: Vec::new(),
             unit: Unit {
-                imports: syntax.imports().into_iter().map(import).collect(),
+                imports: imports.map(import).collect(),
                 scopes: vec![Scope {
                     rows: Rows::of(syntax.tree().root_node()),
                     ..Scope::default()
@@ -154,10 +156,11 @@ impl Reader<'_, '_> {
     fn open_type(&mut self, node: Node<'_>, depth: usize) {
         let bound = || (self.syntax.spec().bound_name)(node.parent()?, node);
         let name = node.child_by_field_name("name").or_else(bound);
+        let rows = Rows::named(node, name);
         let name = name.map_or(String::new(), |name| self.text(name));
         let supers = self.supers(node);
         let inside = self.unit.scopes.len();
-        let number = self.add_type(name, inside, Rows::of(node));
+        let number = self.add_type(name, inside, rows);
         self.unit.types[number].supers = supers;
         self.open(node, depth, Some(number));
     }
@@ -203,7 +206,7 @@ impl Reader<'_, '_> {
         let Some(name) = node.child_by_field_name("name").map(|name| self.text(name)) else {
             return;
         };
-        let rows = Rows::of(node);
+        let rows = Rows::named(node, node.child_by_field_name("name"));
         let is_constructor = rules.constructors.contains(&kind) || name == "constructor";
         let owner = self.type_here().or_else(|| {
             let receiver = self.syntax.dotted(follow(node, rules.receiver)?)?;
@@ -265,13 +268,12 @@ impl Reader<'_, '_> {
     }
 
     fn declare_names(&mut self, variable: &Variable, declaration: Node<'_>, declared: &Declared) {
-        let rows = Rows::of(declaration);
         let has_values = !variable.values.is_empty();
         let values = if has_values { all(declaration, variable.values) } else { Vec::new() };
         let annotation = declaration.child_by_field_name("type");
         let annotation = annotation.and_then(|annotation| annotation.named_child(0));
         for (number, name) in all(declaration, variable.names).into_iter().enumerate() {
-            let value = values.get(number);
+            let (value, rows) = (values.get(number), Rows::named(declaration, Some(name)));
             let is_function = |node: &Node<'_>| self.rules.function_values.contains(&node.kind());
             let is_called = value.is_some_and(is_function)
                 || (has_values && annotation.as_ref().is_some_and(is_function));

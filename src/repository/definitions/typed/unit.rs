@@ -110,7 +110,7 @@ impl Unit {
 
     /// The innermost scope that holds what stands between a row and the one before it.
     pub(super) fn scope_before(&self, row: u32) -> usize {
-        let around = |scope: &Scope| scope.rows.start < row && row <= scope.rows.end;
+        let around = |scope: &Scope| scope.rows.start < row && row < scope.rows.end;
         // Inner scopes stand behind those around them.
         self.scopes.iter().rposition(around).unwrap_or(0)
     }
