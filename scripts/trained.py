@@ -117,7 +117,10 @@ class Steps:
                     if callable(command[0]):
                         command[0](*command[1:])
                     else:
-                        subprocess.run([str(part) for part in command], check=True)
+                        status = subprocess.run([str(part) for part in command]).returncode
+                        # 1 says that some records are left out, and the program has said which.
+                        if status not in [0, 1]:
+                            sys.exit(f"{name}: {command[0]} {command[1]} ended with {status}")
             step["done"] = True
         finally:
             step["seconds"] = round(step["seconds"] + time.monotonic() - before, 1)
