@@ -12,6 +12,7 @@ use std::ops::Range;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::query::Query;
+use super::rank::distance;
 use crate::repository::definitions::{
     Definition, Definitions, Names, Paths, RepositoryNames, Rows,
 };
@@ -212,11 +213,6 @@ fn mentions<'a>(
         mentions.entry(vec![name]).or_insert(weight);
     }
     mentions.into_iter().collect()
-}
-
-/// How many lines lie between a line of a query and the hole, before which `hole` of them stand.
-fn distance(line: usize, hole: usize) -> usize {
-    line.checked_sub(hole).unwrap_or_else(|| hole - 1 - line)
 }
 
 /// The text of a task's file without the lines of its target, and the row that these began at. Where the file does not hold the

@@ -60,14 +60,14 @@ pub struct Query<'a> {
 }
 
 impl Query<'_> {
-    /// How many lines lie between a line and the hole.
-    fn distance(&self, line: usize) -> usize {
-        line.checked_sub(self.hole).unwrap_or_else(|| self.hole - 1 - line)
-    }
-
     fn text(&self) -> String {
         self.lines.join("\n")
     }
+}
+
+/// How many lines lie between a line of a query and the hole, before which `hole` of them stand.
+pub(super) fn distance(line: usize, hole: usize) -> usize {
+    line.checked_sub(hole).unwrap_or_else(|| hole - 1 - line)
 }
 
 /// A document that was found.
@@ -275,7 +275,7 @@ impl Index {
             zeros(&mut scratch.line, scratch.scores.len());
             let (words, scores) = (&scratch.words, &mut scratch.line);
             scratch.parts.add(&okapi, &self.words, &self.logs[0], words, scores);
-            let weight = weights.at(query.distance(number));
+            let weight = weights.at(distance(number, query.hole));
             for (score, part) in scratch.scores.iter_mut().zip(&scratch.line) {
                 *score += part * weight;
             }
