@@ -57,7 +57,7 @@ pub struct ReportTask {
     pub path: String,
     /// 0-based first line of the hole.
     pub line_no: usize,
-    /// `python`, `java`, `csharp`, `typescript`, `go`, or any other word.
+    /// `python`, `java`, `csharp`, `typescript`, `go`, `javascript`, or any other word.
     pub language: String,
     /// Text that stood in the hole.
     pub target: String,

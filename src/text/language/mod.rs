@@ -1,4 +1,4 @@
-//! The languages of the field's benchmarks (CrossCodeEval's four) and Go, one file each, and with [`syntax`] the
+//! The languages of the field's benchmarks (CrossCodeEval's four), Go and JavaScript, one file each, and with [`syntax`] the
 //! functions, scopes and imports of a file.
 //!
 //! A new language is a file with a `LanguageSpec`, its `mod` and its line in the list below, and its grammar's crate.
@@ -8,6 +8,7 @@ mod go;
 mod grammar;
 mod import;
 mod java;
+mod javascript;
 mod lexical;
 mod python;
 mod spec;
@@ -15,6 +16,7 @@ mod typescript;
 mod walk;
 
 pub use grammar::Grammar;
+pub(crate) use javascript::WHOLE;
 pub use lexical::{
     bare_identifiers, identifiers, without_comment_signs, without_comments, without_strings,
 };
@@ -70,6 +72,8 @@ languages! {
     TypeScript = typescript::TYPESCRIPT,
     /// `.go`
     Go = go::GO,
+    /// `.js`, `.jsx`, `.mjs` and `.cjs`
+    JavaScript = javascript::JAVASCRIPT,
 }
 
 impl Language {

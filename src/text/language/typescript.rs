@@ -10,7 +10,9 @@ use super::spec::{
 use super::walk::child;
 
 /// TypeScript. Without JSX `<T>x` is a type assertion, with it `<T>` begins an element: two grammars.
-pub(crate) static TYPESCRIPT: LanguageSpec = LanguageSpec {
+pub(crate) static TYPESCRIPT: LanguageSpec = ECMASCRIPT;
+
+pub(super) const ECMASCRIPT: LanguageSpec = LanguageSpec {
     name: "typescript",
     title: "TypeScript",
     extensions: &[".ts", ".tsx"],
@@ -134,7 +136,9 @@ const PARAMETER: Variable = Variable {
     ..Variable::typed("", &[Steps::One(Step::Field("pattern"))])
 };
 
-static TYPES: TypeRules = TypeRules {
+static TYPES: TypeRules = RULES;
+
+pub(super) const RULES: TypeRules = TypeRules {
     namespaces: &[],
     types: &["class", "type_alias_declaration", "internal_module", "module"],
     supers: &["class_heritage", "extends_type_clause", "extends_clause", "implements_clause"],
@@ -206,7 +210,7 @@ fn source<'a>(reader: &ImportReader<'_, 'a, '_>, node: Node<'_>) -> Option<&'a s
     Some(quoted.trim_matches(['"', '\'']))
 }
 
-fn import(reader: &mut ImportReader<'_, '_, '_>) {
+pub(super) fn import(reader: &mut ImportReader<'_, '_, '_>) {
     let statement = reader.statement;
     if let Some(require) = child(statement, "import_require_clause") {
         let local = child(require, "identifier").map(|name| reader.of(name));
@@ -241,7 +245,7 @@ fn import(reader: &mut ImportReader<'_, '_, '_>) {
 }
 
 /// `export { a as b } from 'm'`, `export * from 'm'`, `export * as a from 'm'`.
-fn export_from(reader: &mut ImportReader<'_, '_, '_>) {
+pub(super) fn export_from(reader: &mut ImportReader<'_, '_, '_>) {
     let statement = reader.statement;
     let Some(from) = source(reader, statement) else {
         return;
@@ -273,7 +277,7 @@ fn members<'a>(
 }
 
 /// `export default name`, `export default class { … }`, `export { name as other }`.
-fn exports(statement: Node<'_>, text: &str) -> Vec<Export> {
+pub(super) fn exports(statement: Node<'_>, text: &str) -> Vec<Export> {
     let mut found = Vec::new();
     let is_export = statement.kind() == "export_statement";
     if !is_export || statement.child_by_field_name("source").is_some() {

@@ -69,7 +69,8 @@ impl Names {
         let mut scopes: Vec<(usize, Scope)> = Vec::new();
         let mut known: FxHashMap<String, usize> = FxHashMap::default();
         preorder(syntax.tree(), |node, depth| {
-            if node.is_error() {
+            // Of a file that could not be made sense of as a whole, the parts that could be are read.
+            if node.is_error() && depth > 0 {
                 return false;
             }
             while scopes.last().is_some_and(|&(outer, _)| outer >= depth) {

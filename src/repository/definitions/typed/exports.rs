@@ -1,10 +1,10 @@
-//! TypeScript's modules: the file that a path means, and the file that declares what a module exports.
+//! Modules of TypeScript and JavaScript: the file that a path means, and the file that declares what a module exports.
 
 use rustc_hash::FxHashMap;
 
 use super::unit::{Import, Unit};
 use crate::repository::definitions::rows::Paths;
-use crate::text::language::{TypeRules, Visibility};
+use crate::text::language::{TypeRules, Visibility, WHOLE};
 
 /// How many files a name is followed through: modules export each other's names in circles.
 const MOST_FILES: usize = 64;
@@ -70,7 +70,7 @@ impl<'a> Modules<'a> {
             self.by_path.get(module).copied()
         };
         // `./a.js` is how ECMAScript's modules write `./a`, which `a.ts` becomes.
-        let endings = [".js", ".jsx", ".mjs", ".ts", ".tsx"];
+        let endings = [".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx"];
         find(&path).or_else(|| endings.iter().find_map(|end| find(path.strip_suffix(end)?)))
     }
 
@@ -78,6 +78,8 @@ impl<'a> Modules<'a> {
     pub(super) fn imported(&self, from: usize, import: &Import) -> Option<Export> {
         let file = self.module(from, &import.from)?;
         match import.member.as_deref() {
+            // `module.exports = f` makes f the module.
+            None if self.units[file].exports.contains_key(WHOLE) => self.exported(file, WHOLE),
             None => Some(Export::Module(file)),
             Some(member) => self.exported(file, member),
         }
@@ -126,13 +128,13 @@ impl<'a> Modules<'a> {
 
 /// The path that imports name, and how other files of that path hide this one: the lowest wins.
 fn module_path(path: &str) -> (&str, usize) {
-    let endings = [".d.ts", ".ts", ".tsx"];
+    let endings = [".d.ts", ".ts", ".tsx", ".js", ".jsx", ".mjs", ".cjs"];
     let ending = endings.iter().find(|end| path.ends_with(**end));
     let module = ending.map_or(path, |end| &path[..path.len() - end.len()]);
     // `a.ts` before `a.tsx` before `a.d.ts` before `a/index.ts`: TypeScript's order.
     let rank = match ending {
-        Some(&".ts") => 0,
-        Some(&".tsx") => 1,
+        Some(&(".ts" | ".js")) => 0,
+        Some(&(".tsx" | ".jsx")) => 1,
         _ => 2,
     };
     match module.strip_suffix("/index") {

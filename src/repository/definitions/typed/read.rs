@@ -32,7 +32,12 @@ impl Unit {
             reader.open_namespace(folder.to_owned(), 0);
         }
         preorder(syntax.tree(), |node, depth| {
-            if node.is_error() {
+            // Of a file that could not be made sense of as a whole, the parts that could be are read.
+            if node.is_error() && depth > 0 {
+                return false;
+            }
+            // Names that are imported are not declared here.
+            if !syntax.imports_of(node).is_empty() {
                 return false;
             }
             reader.close(depth);
@@ -132,7 +137,8 @@ impl Reader<'_, '_> {
         if self.syntax.spec().is_named_type(kind) || rules.types.contains(&kind) {
             self.open_type(node, depth);
         } else if self.syntax.spec().is_function(kind) || rules.scopes.contains(&kind) {
-            if !rules.scopes.contains(&kind) {
+            // The name of a function that is a value is seen within it alone.
+            if !rules.scopes.contains(&kind) && !rules.function_values.contains(&kind) {
                 self.function(node);
             }
             self.open(node, depth, None);
@@ -222,6 +228,10 @@ impl Reader<'_, '_> {
                 self.add_method(number, name, rows);
             }
             None if rules.members.contains(&kind) => {}
+            // What stands within a function is seen there alone.
+            None if matches!(rules.visibility, Visibility::Exports) && self.scope() != 0 => {
+                self.bind(name, Declared::Unknown);
+            }
             None => self.add_outer(name, rows),
         }
     }

@@ -230,8 +230,8 @@ impl<'a> Program<'a> {
     fn bare(&self, place: Place, name: &str) -> Vec<Definition> {
         let unit = self.unit(place.file);
         let is_own = match self.rules.visibility {
-            Visibility::Folders => unit.functions.contains_key(name),
-            _ => unit.defines(name),
+            Visibility::FullNames(_) => unit.defines(name),
+            _ => unit.functions.contains_key(name),
         };
         if is_own || unit.outwards(place.scope).any(|scope| scope.variables.contains_key(name)) {
             return Vec::new();
@@ -260,11 +260,8 @@ impl<'a> Program<'a> {
     fn callable(&self, export: Option<Export>) -> Vec<Definition> {
         let Some(Export::Declared { file, name }) = export else { return Vec::new() };
         let unit = self.unit(file);
-        let found = match (unit.functions.get(&name), unit.outer_type(&name)) {
-            (Some(rows), _) => Some((*rows, Kind::Function)),
-            (None, Some(found)) => Some((found.rows, Kind::Type)),
-            (None, None) => None,
-        };
+        let of_type = || Some((unit.outer_type(&name)?.rows, Kind::Type));
+        let found = unit.called(&name).or_else(of_type);
         found.map(|(rows, kind)| Definition::new(file, rows, kind)).into_iter().collect()
     }
 
@@ -272,8 +269,8 @@ impl<'a> Program<'a> {
     fn in_folder(&self, folder: &str, name: &str) -> Vec<Definition> {
         let files = self.folders.files(folder).iter().copied();
         let found = files.filter_map(|file| {
-            let rows = self.unit(file).functions.get(name)?;
-            Some(Definition::new(file, *rows, Kind::Function))
+            let (rows, kind) = self.unit(file).called(name)?;
+            Some(Definition::new(file, rows, kind))
         });
         found.collect()
     }

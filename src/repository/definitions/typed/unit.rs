@@ -2,7 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use crate::repository::definitions::rows::{Named, Rows};
+use crate::repository::definitions::rows::{Kind, Named, Rows};
 pub(super) use crate::text::language::syntax::{Callee, Declared, Receiver};
 
 /// Declarations, imports and calls of one file.
@@ -96,6 +96,12 @@ impl Unit {
     /// Whether this file itself defines a function or method of this name.
     pub(super) fn defines(&self, name: &str) -> bool {
         self.functions.contains_key(name) || self.types.iter().any(|t| t.methods.contains_key(name))
+    }
+
+    /// The function or the variable that a call of this name calls, outside types.
+    pub(super) fn called(&self, name: &str) -> Option<(Rows, Kind)> {
+        let function = self.functions.get(name).map(|rows| (*rows, Kind::Function));
+        function.or_else(|| Some((*self.values.get(name)?, Kind::Value)))
     }
 
     /// Whether it has a type of this name outside all others.

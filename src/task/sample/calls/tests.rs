@@ -3,6 +3,7 @@
 use crate::task::sample::tests::{count, places, repository};
 use crate::task::sample::{Kind, Sampling, sample};
 use crate::text::language::Language;
+use crate::text::language::syntax::Syntax;
 use proptest::prelude::*;
 
 macro_rules! fixtures {
@@ -151,7 +152,7 @@ fn typescript_follows_imports_through_what_is_passed_on() {
     let files = [
         (
             "lib/a.ts",
-            "export class A { static make() { return new A(); } run1(): void {} }\nexport function f() {}\nexport const g = () => 1, k = 2;\nexport const shared: A = A.make();\nfunction hidden() {}\nexport { hidden as shown };\nexport default class { own() {} }\n",
+            "export class A { static make() { return new A(); } run1(): void {} }\nexport function f() {}\nexport const g = () => 1, k = made();\nexport const wrapped = made(function within() { function deep() {} });\nexport const shared: A = A.make();\nfunction hidden() {}\nexport { hidden as shown };\nexport default class { own() {} }\n",
         ),
         (
             "lib/index.ts",
@@ -160,7 +161,8 @@ fn typescript_follows_imports_through_what_is_passed_on() {
         ("lib/index.tsx", "export function f() {}\n"),
         ("src/root.d.ts", "export declare function rooted(): void;\n"),
     ];
-    let text = "import { A, f, g, k, renamed, shared, inner, missing } from '../lib';
+    let text =
+        "import { A, f, g, k, renamed, shared, inner, missing, wrapped, within, deep } from '../lib';
 import { shown as seen } from '../lib/a.js';
 import Default from '../lib/a';
 import * as lib from '../lib/index';
@@ -171,11 +173,14 @@ class B extends A {
   m({ x, y: z }: any, [w]: any) {
     f(); // api
     g(); // api
-    k();
+    k(); // api
     renamed<number>(); // api
     shared.run1(); // api
     inner.f(); // api
     missing();
+    wrapped(); // api
+    within();
+    deep();
     seen(); // api
     new Default().own(); // api
     lib.A.make(); // api
@@ -192,9 +197,74 @@ class B extends A {
     (k as any as A).run1(); // api
     hidden();
   }
+  // A method is no name on its own.
+  g() {}
 }
 ";
     assert_calls(Language::TypeScript, &files, "src/use.ts", text);
+}
+
+#[test]
+fn javascript_follows_imports_and_what_it_requires() {
+    let files = [
+        (
+            "lib/common.js",
+            "function f() {}\nconst g = () => 1;\nmodule.exports = { f, h: g, deep() {}, late: function () {}, hidden };\n",
+        ),
+        (
+            "lib/named.cjs",
+            "exports.one = function () {};\nmodule.exports.two = (x) => x;\nfunction local() {}\nexports.three = local;\n",
+        ),
+        ("lib/whole.js", "function make() {}\nmodule.exports = make;\n"),
+        ("lib/maker.js", "module.exports = class Maker { run1() {} };\n"),
+        ("lib/index.mjs", "export * from './esm.js';\nexport { default } from './esm.js';\n"),
+        (
+            "lib/esm.js",
+            "export class A { run2() {} }\nexport const k = make(), s = 'x';\nexport default function () {}\n",
+        ),
+    ];
+    let text = "const common = require('./lib/common');
+const { f, h: renamed, missing } = require('./lib/common.js');
+const one = require('./lib/named.cjs').one, named = require('./lib/named.cjs');
+const whole = require('./lib/whole');
+const Maker = require('./lib/maker');
+const fs = require('fs');
+import made, { A, k } from './lib/index.mjs';
+common.f(); // api
+common.h(); // api
+common.deep(); // api
+common.late(); // api
+common.gone();
+f(); // api
+renamed(); // api
+missing();
+one(); // api
+named.two(); // api
+named.three(); // api
+whole(); // api
+new Maker(); // api
+fs.readFileSync('x');
+made(); // api
+k(); // api
+const a = new A(); // api
+a.run2(); // api
+";
+    assert_calls(Language::JavaScript, &files, "use.js", text);
+}
+
+#[test]
+fn broken_files_define_what_could_be_read() {
+    let typescript = "export function f() {}\noptions:{type:";
+    let python = "def f():\n    pass\n\nfr(om(a, b, c=d(e=f[\"";
+    for (language, ending, broken, importing) in [
+        (Language::TypeScript, "ts", typescript, "import { f } from './a';\nf(); // api\n"),
+        (Language::Python, "py", python, "from a import f\nf()  # // api\n"),
+    ] {
+        let syntax = Syntax::parse(broken, language).unwrap();
+        assert!(syntax.tree().root_node().is_error(), "nothing could be made of the whole");
+        let (defining, calling) = (format!("a.{ending}"), format!("b.{ending}"));
+        assert_calls(language, &[(&defining, broken)], &calling, importing);
+    }
 }
 
 #[test]

@@ -5,6 +5,9 @@ use tree_sitter::Node;
 use super::{Span, Syntax, child, is_comment, rows};
 use crate::text::language::Layout;
 
+/// Lines of a docstring that belong to a definition's head, at most.
+const DOCSTRING_LINES: usize = 3;
+
 /// Statements of a function: those behind its signature and its docstring, or between its braces.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Body {
@@ -28,6 +31,24 @@ pub(super) fn of(syntax: &Syntax<'_>, definition: Node<'_>) -> Option<Body> {
         "block" | "constructor_body" | "statement_block" => braces(syntax, body),
         _ => body_of(syntax, None, &[body]),
     }
+}
+
+/// The row behind a definition's signature and the head of its docstring; its end where it has no body.
+pub(super) fn head_end(syntax: &Syntax<'_>, definition: Node<'_>) -> usize {
+    let Some(body) = definition.child_by_field_name("body") else {
+        return rows(definition).end;
+    };
+    // A brace may stand on a row of its own.
+    let signature = body.prev_sibling().map_or(rows(body).start + 1, |before| rows(before).end);
+    let mut cursor = body.walk();
+    let docstring = body.named_children(&mut cursor).find(|node| !is_comment(*node));
+    let is_docstring =
+        |node: &Node<'_>| syntax.spec().layout == Layout::Indentation && is_bare_string(*node);
+    docstring.filter(is_docstring).map_or(signature, |docstring| {
+        let lines = syntax.of(docstring).lines().take(DOCSTRING_LINES);
+        let paragraph = lines.take_while(|line| !line.trim().is_empty()).count();
+        docstring.start_position().row + paragraph
+    })
 }
 
 /// Behind a colon: a docstring tells what to write and is no part of it.

@@ -30,6 +30,8 @@ pub struct Scope<'a> {
     pub name: &'a str,
     /// All of it: decorators, annotations and modifiers too, comments before it not.
     pub span: Span,
+    /// Row behind its signature and its docstring's first paragraph, of which three lines count.
+    pub head_end: usize,
 }
 
 impl<'a> Syntax<'a> {
@@ -65,6 +67,7 @@ impl<'a> Syntax<'a> {
             found.push(Scope {
                 kind: definition.kind,
                 name: definition.name,
+                head_end: body::head_end(self, definition.node).min(definition.span.lines.end),
                 span: definition.span,
             });
         });

@@ -48,6 +48,30 @@ fn scopes(text: &str, path: &str) -> Vec<String> {
     scopes.iter().filter(|scope| !is_function(scope)).map(show).collect()
 }
 
+#[test]
+fn heads_end_behind_signatures_and_the_head_of_docstrings() {
+    let python = concat!(
+        "@a\ndef f(\n    x,\n):\n    # note\n    '''One\n    two\n    three\n    four.\n    '''\n    return x\n",
+        "class A:\n    '''Short.\n\n    Long.\n    '''\n    def g(self): return 1\n",
+    );
+    let java = "class A\n{\n  int f(\n    int x\n  )\n  {\n    return x;\n  }\n  int g() {\n  }\n}\ninterface B { int h(); }\n";
+    let typescript = "export const f = (\n  x,\n) => {\n  return x;\n};\nexport class A {\n  g() { return 1; }\n}\n";
+    let go = "func f(\n\tx int,\n) int {\n\treturn x\n}\n";
+    for (path, text, wanted) in [
+        ("a.py", python, "f 1-8, A 12-13, g 17-17"),
+        ("A.java", java, "A 1-1, f 3-5, g 9-9, B 12-12, h 12-12"),
+        ("a.ts", typescript, "f 1-3, A 6-6, g 7-7"),
+        ("a.go", go, "f 1-3"),
+    ] {
+        let syntax = parse(text, path);
+        let scopes = syntax.scopes();
+        let head = |scope: &Scope<'_>| {
+            format!("{} {}", scope.name, lines(&(scope.span.lines.start..scope.head_end)))
+        };
+        assert_eq!(scopes.iter().map(head).collect::<Vec<_>>().join(", "), wanted, "{path}");
+    }
+}
+
 /// `from: member > local`, `from = local`, `from: *`, with `static`, `on` behind; separated by semicolons.
 fn imports(text: &str, path: &str) -> String {
     let syntax = parse(text, path);
