@@ -217,16 +217,19 @@ impl Experiment {
         self.retrieval.search.ranker.parts().contains(&Ranker::Dense)
     }
 
-    /// Whether some ranker needs the definitions of names, which depend on the tasks' texts.
-    pub(super) fn ranks_definitions(&self) -> bool {
-        self.retrieval.search.ranker.parts().contains(&Ranker::Definitions)
+    /// Whether the ranker looks up the names of files, which depends on the tasks' texts.
+    pub(super) fn reads_names(&self) -> bool {
+        let ranker = &self.retrieval.search.ranker;
+        ranker.finds_definitions() || ranker.has_prior()
     }
 
     /// Lines that are shown for a fragment found in a mode.
     pub fn align(&self, mode: Mode) -> Align {
         match (self.prompts.align, &self.retrieval.search.ranker) {
             // The fragment itself is what was looked for, and what follows it is not.
-            (Align::Auto, Ranker::Definitions) => Align::None,
+            (Align::Auto, ranker) if ranker.parts() == [Ranker::Definitions] => Align::None,
+            // Fragments that are no definitions are shown themselves.
+            (Align::Signature, ranker) if !ranker.finds_definitions() => Align::None,
             (align, _) => align.settled(self.form(mode), mode),
         }
     }

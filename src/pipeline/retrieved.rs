@@ -9,7 +9,7 @@ use super::stage::{Step, Unread, check_digest, check_input, check_parameters};
 use super::window::open_queries;
 use crate::error::{Error, Result};
 use crate::repository::fragment::RepoFragments;
-use crate::retrieve::{FragmentText, Hole, Mode, Queries, Retrieval};
+use crate::retrieve::{FragmentText, Hit, Hole, Mode, Queries, Retrieval};
 use crate::store::artifact::{Header, Identity};
 
 /// Results of one repository in one mode, of which the headers are read.
@@ -46,7 +46,7 @@ impl OnDisk {
         check_input(&path, header, "queries", &queries.header, &step)?;
         let wanted = experiment.visible(experiment.ranked(Identity::new("")));
         check_parameters(&path, header, &wanted, &step)?;
-        if experiment.ranks_definitions() {
+        if experiment.reads_names() {
             let tasks = experiment.tasks()?.digest_of(repository);
             check_digest(&path, header, "tasks", &tasks, &step)?;
         }
@@ -72,12 +72,16 @@ impl OnDisk {
     pub(super) fn read(&mut self, fragments: &RepoFragments) -> Result<Retrieved> {
         let queries = self.queries.read(None)?;
         let retrieval = self.retrieval.read(Some(queries.queries.len()))?;
-        if retrieval.fragments as usize != fragments.len() {
-            let reason = format!(
-                "its results are for {} fragments, not {}",
-                retrieval.fragments,
-                fragments.len()
-            );
+        let mut definitions = retrieval.found.iter().flat_map(|found| &found.hits);
+        let is_outside =
+            |hit: &Hit| hit.definition.is_some_and(|at| at.file as usize >= fragments.files.len());
+        let reason = if retrieval.fragments as usize != fragments.len() {
+            let (ours, theirs) = (retrieval.fragments, fragments.len());
+            Some(format!("its results are for {ours} fragments, not {theirs}"))
+        } else {
+            definitions.any(is_outside).then(|| "a hit names a missing file".to_owned())
+        };
+        if let Some(reason) = reason {
             return Err(Error::Artifact {
                 path: self.path.clone(),
                 reason,
@@ -105,7 +109,8 @@ impl OnDisk {
                 let file_of = |fragment: u32| outline.first_place(fragment as usize).file;
                 found.hits.iter().flat_map(move |hit| {
                     let named = hole.first_named_place(hit.fragment).file;
-                    [named, file_of(hit.fragment), file_of(hit.text_of)]
+                    let files = [named, file_of(hit.fragment), file_of(hit.text_of)];
+                    files.into_iter().chain(hit.definition.map(|definition| definition.file))
                 })
             });
             files.collect()

@@ -15,6 +15,7 @@ use super::window::open_queries;
 use crate::error::{Error, Result};
 use crate::repository::fragment::RepoFragments;
 use crate::retrieve::definitions::{DefinitionIndex, FileNames};
+use crate::retrieve::graph::FileGraph;
 use crate::retrieve::vector::TokenSets;
 use crate::retrieve::{Mode, Queries, QueryVectors, RepositoryIndex, Retrieval, Vectors};
 use crate::store::artifact::{Header, Identity, Payload, write_file};
@@ -85,7 +86,7 @@ fn search_repository(
             .parameter("queries-file", layout.within_cache(&layout.query_windows(mode, repository)))
             .input("fragments", &*header.checksum)
             .input("vectors", &*vectors.header().checksum);
-        if experiment.ranks_definitions() {
+        if experiment.reads_names() {
             identity = identity.input("tasks", experiment.tasks()?.digest_of(repository));
         }
         searches.push((mode, search.inputs(identity), search));
@@ -100,7 +101,7 @@ fn search_repository(
             let fragments = fragments.searched(experiment)?;
             let vectors = vectors.read(fragments.len())?;
             let begin = Instant::now();
-            names = experiment.ranks_definitions().then(|| FileNames::read(fragments));
+            names = experiment.reads_names().then(|| FileNames::read(fragments));
             let index = Indexes::new(experiment, fragments, vectors, names.as_ref())?;
             Some((index, begin.elapsed()))
         }
@@ -199,6 +200,8 @@ struct ReadSearch {
 struct Indexes<'a> {
     fragments: RepositoryIndex<'a>,
     definitions: Option<DefinitionIndex<'a>>,
+    ranks_definitions: bool,
+    graph: Option<FileGraph>,
     tasks: &'a TaskSet,
 }
 
@@ -209,9 +212,14 @@ impl<'a> Indexes<'a> {
         vectors: Vectors,
         names: Option<&'a FileNames<'a>>,
     ) -> Result<Self> {
+        let search = &experiment.retrieval.search;
+        let definitions = names.map(FileNames::index);
+        let graph = definitions.as_ref().filter(|_| search.ranker.has_prior());
         Ok(Self {
-            fragments: RepositoryIndex::new(fragments, vectors, &experiment.retrieval.search),
-            definitions: names.map(FileNames::index),
+            fragments: RepositoryIndex::new(fragments, vectors, search),
+            graph: graph.map(|definitions| FileGraph::new(definitions, fragments)),
+            definitions,
+            ranks_definitions: search.ranker.finds_definitions(),
             tasks: experiment.tasks()?,
         })
     }
@@ -221,22 +229,32 @@ impl<'a> Indexes<'a> {
         let vectors = QueryVectors {
             sets: read.sets.as_ref(),
             cosines: cosines.as_ref().map(|cosines| cosines as _),
-            definitions: None,
+            ..QueryVectors::default()
         };
         self.search_with(&read.queries, vectors)
     }
 
-    /// Searches with queries, of which all vectors are there but the definitions of their names.
+    /// Searches with queries, of which all vectors are there but what the names in their tasks' files tell.
     fn search_with(&self, queries: &Queries, vectors: QueryVectors<'_>) -> Retrieval {
-        let definitions = self.definitions.as_ref().map(|definitions| {
-            |number: usize| {
+        let task = |number: usize| self.tasks.of_row(queries.queries[number].row as usize);
+        let definitions = self.definitions.as_ref();
+        let of_names = definitions.filter(|_| self.ranks_definitions).map(|definitions| {
+            move |number: usize| {
                 let query = &queries.queries[number];
-                let task = self.tasks.of_row(query.row as usize);
-                task.map_or_else(Vec::new, |task| definitions.search(query, task))
+                task(number).map_or_else(Vec::new, |task| definitions.search(query, task))
             }
         });
-        let definitions = definitions.as_ref().map(|definitions| definitions as _);
-        self.fragments.search(queries, QueryVectors { definitions, ..vectors })
+        let priors = self.graph.as_ref().zip(definitions).map(|(graph, definitions)| {
+            move |number: usize| {
+                task(number).map_or_else(Vec::new, |task| graph.prior(definitions, task))
+            }
+        });
+        let vectors = QueryVectors {
+            definitions: of_names.as_ref().map(|found| found as _),
+            priors: priors.as_ref().map(|prior| prior as _),
+            ..vectors
+        };
+        self.fragments.search(queries, vectors)
     }
 }
 
@@ -287,7 +305,7 @@ pub(super) fn time_each(
             ModeSearch::open(experiment, repository, mode, &header)?.read()?;
         let fragments = fragments.searched(experiment)?;
         let vectors = vectors.read(fragments.len())?;
-        let names = experiment.ranks_definitions().then(|| FileNames::read(fragments));
+        let names = experiment.reads_names().then(|| FileNames::read(fragments));
         let index = Indexes::new(experiment, fragments, vectors, names.as_ref())?;
         let all = std::mem::take(&mut queries.queries);
         let embedding = dense.as_ref().and_then(|_| embedding_times(experiment, &all));
@@ -301,7 +319,7 @@ pub(super) fn time_each(
             let vectors = QueryVectors {
                 sets: sets.as_ref(),
                 cosines: of_this.as_ref().map(|cosines| cosines as _),
-                definitions: None,
+                ..QueryVectors::default()
             };
             let found = index.search_with(&queries, vectors);
             let mut took = begin.elapsed();

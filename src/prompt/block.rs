@@ -1,7 +1,7 @@
 //! A retrieved fragment as a block of comment lines.
 
 use crate::repository::fragment::{self, Place, RepoFragments};
-use crate::retrieve::{Align, FragmentText, Hole};
+use crate::retrieve::{Align, FragmentText, Hit, Hole};
 
 const HEAD: &str = "Here are some relevant code fragments from other files of the repo:";
 const FOUND_IN: &str = "the below code fragment can be found in:";
@@ -49,17 +49,27 @@ pub struct Block {
 
 impl Block {
     /// Block of a fragment. A fragment that is shown as it is loses one blank line at its end, as in the reference.
-    pub fn of(fragment: u32, texts: &FragmentText<'_>, hole: &Hole<'_>) -> Self {
-        let piece = texts.piece(fragment, hole);
+    pub fn of(hit: &Hit, texts: &FragmentText<'_>, hole: &Hole<'_>) -> Self {
+        let piece = texts.piece(hit, hole);
         let lines = &texts.fragments().files[piece.file as usize].lines;
-        let is_itself = matches!(texts.settings().align, Align::Auto | Align::None);
+        let is_itself = match texts.settings().align {
+            Align::Auto | Align::None => true,
+            Align::Signature => hit.definition.is_none(),
+            _ => false,
+        };
         let blank_end = is_itself && lines.line(piece.end as usize - 1).is_empty();
         Self {
             file: piece.file,
             start: piece.start,
             end: piece.end - u32::from(blank_end),
-            places: hole.named_places(fragment),
+            places: hole.named_places(hit.fragment),
         }
+    }
+
+    /// Whether it shows the lines of another.
+    pub(super) fn shows(&self, other: &Self) -> bool {
+        let lines = |block: &Self| (block.file, block.start, block.end);
+        lines(self) == lines(other)
     }
 
     /// The lines of code that it shows.

@@ -172,7 +172,11 @@ impl<'a> Builder<'a> {
             if chosen.hits.len() >= self.budget.blocks {
                 break;
             }
-            let block = Block::of(hit.fragment, &self.texts, &hole);
+            let block = Block::of(hit, &self.texts, &hole);
+            // Windows overlap, and several may hold the definition.
+            if self.texts.shows_definitions() && chosen.blocks.iter().any(|one| one.shows(&block)) {
+                continue;
+            }
             let room = (self.budget.tokens).saturating_sub(HEAD_TOKENS + chosen.tokens);
             let (fragments, tokenizer) = (self.fragments, self.tokenizer);
             let fits = self.counts.tokens_below(room, fragments, tokenizer, &block, scratch);

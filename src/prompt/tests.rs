@@ -29,7 +29,8 @@ fn windows(files: &[(&str, String)], shape: WindowShape) -> RepoFragments {
 }
 
 fn hit(fragment: u32) -> Hit {
-    Hit { fragment, text_of: fragment, score: Score::Jaccard { overlap: 1, union: 2 } }
+    let score = Score::Jaccard { overlap: 1, union: 2 };
+    Hit { fragment, text_of: fragment, score, definition: None }
 }
 
 fn found(hits: Vec<Hit>) -> Found {
@@ -93,7 +94,7 @@ fn threads_that_count_the_same_lines_at_once_agree() {
     let (p50k, hole) = (P50k, Hole::of(&task, &windows, HoleGuard::Strict));
     let texts = FragmentText::new(&windows, shown(Align::None, HoleGuard::Strict), |_| true);
     let numbers = 0..windows.len() as u32;
-    let blocks: Vec<Block> = numbers.map(|n| Block::of(n, &texts, &hole)).collect();
+    let blocks: Vec<Block> = numbers.map(|n| Block::of(&hit(n), &texts, &hole)).collect();
     let plain = |block: &Block| Some(p50k.count(&rendered(block, &windows)));
     let expected: Vec<Option<usize>> = blocks.iter().map(plain).collect();
     for _ in 0..3000 {
@@ -267,7 +268,7 @@ proptest! {
         for window in 0..windows.len() as u32 {
             for align in [Align::None, Align::Extend] {
                 let texts = FragmentText::new(&windows, shown(align, guard), |_| true);
-                let block = Block::of(window, &texts, &hole);
+                let block = Block::of(&hit(window), &texts, &hole);
                 let text = rendered(&block, &windows);
                 let count = p50k.count(&text);
                 let below = counts.tokens_below(limit, &windows, &p50k, &block, &mut scratch);

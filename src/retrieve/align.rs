@@ -25,8 +25,12 @@ pub enum Align {
     /// The fragment moved down by a stride, as RepoCoder moves a window, and no further than its file reaches.
     Extend,
     /// The smallest function or class that holds the whole fragment, else the function around its middle line; the
-    /// fragment itself where there is none or where it is larger than what a prompt can show.
+    /// fragment itself where there is none or where it is larger than what a prompt can show. Of a definition that
+    /// [`Ranker::Definitions`](super::rank::Ranker::Definitions) found, all of it.
     Enclosing,
+    /// The signature of a definition that [`Ranker::Definitions`](super::rank::Ranker::Definitions) found, and the head of its
+    /// documentation or, of a class, of its body; any other fragment itself.
+    Signature,
 }
 
 named! {
@@ -37,6 +41,7 @@ named! {
     Previous = "previous",
     Extend = "extend",
     Enclosing = "enclosing",
+    Signature = "signature",
 }
 
 impl Align {
@@ -54,7 +59,7 @@ impl Align {
 }
 
 /// Some lines of a file, which are shown for a fragment.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
 pub struct Piece {
     /// Index in [`RepoFragments::files`].
     pub file: u32,
@@ -76,7 +81,7 @@ impl Piece {
         let fragments = hole.fragments;
         let itself = Self::at(place);
         let aligned = match align {
-            Align::Auto | Align::None => None,
+            Align::Auto | Align::None | Align::Signature => None,
             Align::Next => neighbour(fragments, place, 1),
             Align::Previous => neighbour(fragments, place, -1),
             Align::Extend => Some(itself.moved_down(fragments, hole.last_line(place))),

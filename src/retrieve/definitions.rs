@@ -7,14 +7,16 @@
 //!
 //! Searching by what a file imports follows DraCo (Cheng et al. 2024); weights and constants are our own.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
+use super::align::Piece;
 use super::query::Query;
 use super::rank::distance;
 use crate::repository::definitions::{
-    Definition, Definitions, Names, Paths, RepositoryNames, Rows,
+    Definition, Definitions, LookUp, Names, Paths, RepositoryNames, Rows,
 };
 use crate::repository::fragment::{Cut, FragmentFile, RepoFragments};
 use crate::repository::parallel;
@@ -25,7 +27,7 @@ use crate::text::language::{Grammar, Language, Layout, identifiers};
 use crate::text::lines::{Lines, strip};
 
 /// Lines of a definition that count: its signature, and the head of its documentation or body.
-const HEAD: u32 = 10;
+pub(super) const HEAD: u32 = 10;
 /// Lines of a function or class around the hole that are looked at.
 const HEAD_AROUND: usize = 3;
 /// Weight of a name in those lines; a name of the query weighs 1/√(1 + distance).
@@ -38,6 +40,17 @@ const IMPORTED: f64 = 0.05;
 const METHODS: f64 = 0.3;
 /// Lines before the hole by which the place of a chunk's hole is found in its file.
 const LINES_TO_FIND: usize = 20;
+
+/// A fragment that shows definitions of what is mentioned near a hole.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Defining {
+    /// Its number.
+    pub fragment: u32,
+    /// Its score.
+    pub score: f64,
+    /// The definition that most of the score is for; of equal ones the first. Its lines are those from its name to its end.
+    pub definition: Piece,
+}
 
 /// Names of a repository's files: what they define, import and call.
 pub struct FileNames<'a> {
@@ -109,49 +122,119 @@ impl<'a> FileNames<'a> {
 }
 
 impl DefinitionIndex<'_> {
-    /// Returns the fragments that show definitions of what is mentioned near a task's hole, by number, with their scores.
-    pub fn search(&self, query: &Query, task: &Task) -> Vec<(u32, f64)> {
-        let Some(file) = self.fragments.file_index(&task.path) else { return Vec::new() };
-        let own = &self.fragments.files[file];
+    /// Returns the fragments that show definitions of what is mentioned near a task's hole, by number.
+    pub fn search(&self, query: &Query, task: &Task) -> Vec<Defining> {
+        let weights = self.looked_up(task, |own, look_up| {
+            let mut weights: FxHashMap<Definition, f64> = FxHashMap::default();
+            for (chain, weight) in mentions(query, own) {
+                for definition in look_up(&chain) {
+                    let known = weights.entry(definition).or_default();
+                    *known = known.max(weight);
+                }
+            }
+            weights
+        });
+        self.scores(weights.unwrap_or_default())
+    }
+
+    /// The file of a task's hole: the first that is the same on disk.
+    pub(super) fn file_of(&self, task: &Task) -> Option<usize> {
+        let file = self.fragments.file_index(&task.path)?;
+        Some(file.min(self.fragments.files[file].same_as as usize))
+    }
+
+    /// Other files that a file calls, by number, with the number of calls.
+    pub(super) fn called_files(&self, file: usize) -> Vec<(u32, u32)> {
+        let calls = self.definitions.calls(file).into_iter();
+        counted(calls.flat_map(|(_, definitions)| definitions))
+    }
+
+    /// Other files that define what is named in a task's file without its target, by number, with how often that is.
+    pub(super) fn named_files(&self, task: &Task) -> Vec<(u32, u32)> {
+        let named = self.looked_up(task, |own, look_up| {
+            let language = self.fragments.language;
+            let mut known: FxHashMap<Vec<&str>, Vec<Definition>> = FxHashMap::default();
+            let mut found = Vec::new();
+            for chain in own.lines.iter().flat_map(|line| chains(line, language)) {
+                let definitions = known.entry(chain).or_insert_with_key(|chain| {
+                    let parts = (1..=chain.len()).rev().map(|length| look_up(&chain[..length]));
+                    parts.into_iter().find(|found| !found.is_empty()).unwrap_or_default()
+                });
+                found.extend(definitions.iter().copied());
+            }
+            counted(found.into_iter())
+        });
+        named.unwrap_or_default()
+    }
+
+    /// Does something with a task's file, and with what looks names up in it; `None` where the file is not there.
+    fn looked_up<T>(
+        &self,
+        task: &Task,
+        with: impl FnOnce(&OwnFile<'_>, &LookUp<'_>) -> T,
+    ) -> Option<T> {
+        let own = &self.fragments.files[self.fragments.file_index(&task.path)?];
         let (text, row) = without_target(own, task, self.fragments.cut);
         let lines = Lines::joined(text);
-        let language = self.fragments.language;
-        let Some(syntax) = parse(own, &lines, language) else { return Vec::new() };
+        let syntax = parse(own, &lines, self.fragments.language)?;
         let names = Names::read_before(&own.path, &syntax, row);
-        let look_up = self.definitions.within(file.min(own.same_as as usize), &names, row as u32);
-        let mut weights: FxHashMap<Definition, f64> = FxHashMap::default();
-        for (chain, weight) in mentions(query, &lines, row, &syntax, &names) {
-            for definition in look_up(&chain) {
-                let known = weights.entry(definition).or_default();
-                *known = known.max(weight);
-            }
-        }
-        self.scores(weights)
+        let look_up = self.definitions.within(self.file_of(task)?, &names, row as u32);
+        Some(with(&OwnFile { lines: &lines, row, syntax: &syntax, names: &names }, &look_up))
     }
 
     /// Scores of fragments for weighted definitions. They are summed in one order, so that they are always the same.
-    fn scores(&self, weights: FxHashMap<Definition, f64>) -> Vec<(u32, f64)> {
+    fn scores(&self, weights: FxHashMap<Definition, f64>) -> Vec<Defining> {
         let mut weights: Vec<(Definition, f64)> = weights.into_iter().collect();
         weights.sort_unstable_by_key(|(definition, _)| *definition);
-        let mut scores: FxHashMap<u32, f64> = FxHashMap::default();
+        let mut found: FxHashMap<u32, Sum> = FxHashMap::default();
         for (definition, weight) in weights {
-            let places = &self.places[definition.file as usize];
+            let file = definition.file;
+            let places = &self.places[file as usize];
+            let mut add = |fragment, score, rows: Rows| {
+                let piece = Piece { file, start: rows.start, end: rows.end };
+                found.entry(fragment).or_default().add(score, piece);
+            };
             for (fragment, share) in places.shares(definition.rows) {
-                *scores.entry(fragment).or_default() += weight * share;
+                add(fragment, weight * share, definition.rows);
             }
             let methods = self.methods.get(&definition).into_iter().flatten();
-            let mut best: FxHashMap<u32, f64> = FxHashMap::default();
-            for (fragment, share) in methods.flat_map(|rows| places.shares(*rows)) {
-                let known = best.entry(fragment).or_default();
-                *known = known.max(share);
+            let mut best: BTreeMap<u32, (f64, Rows)> = BTreeMap::new();
+            for &rows in methods {
+                for (fragment, share) in places.shares(rows) {
+                    let known = best.entry(fragment).or_insert((share, rows));
+                    if share > known.0 {
+                        *known = (share, rows);
+                    }
+                }
             }
-            for (fragment, share) in best {
-                *scores.entry(fragment).or_default() += weight * METHODS * share;
+            for (fragment, (share, rows)) in best {
+                add(fragment, weight * METHODS * share, rows);
             }
         }
-        let mut scores: Vec<(u32, f64)> = scores.into_iter().collect();
-        scores.sort_unstable_by_key(|(fragment, _)| *fragment);
-        scores
+        let defining = |(fragment, sum): (u32, Sum)| {
+            let (_, definition) = sum.best?;
+            Some(Defining { fragment, score: sum.score, definition })
+        };
+        let mut found: Vec<Defining> = found.into_iter().filter_map(defining).collect();
+        found.sort_unstable_by_key(|found| found.fragment);
+        found
+    }
+}
+
+/// Score of a fragment while it is summed.
+#[derive(Default)]
+struct Sum {
+    score: f64,
+    /// The largest part, and the definition that it is for.
+    best: Option<(f64, Piece)>,
+}
+
+impl Sum {
+    fn add(&mut self, part: f64, definition: Piece) {
+        self.score += part;
+        if self.best.is_none_or(|(best, _)| part > best) {
+            self.best = Some((part, definition));
+        }
     }
 }
 
@@ -173,15 +256,27 @@ fn parse<'l>(file: &FragmentFile, lines: &'l Lines, language: Language) -> Optio
     Syntax::of_lines(lines, Grammar::of(language, &file.path))
 }
 
-/// Chains of names to look up, each once, with the largest of their weights. `lines` is the hole's file, with the hole before
-/// `row`.
-fn mentions<'a>(
-    query: &'a Query,
+/// The files of definitions, by number, each with how often it is among them.
+fn counted(definitions: impl Iterator<Item = Definition>) -> Vec<(u32, u32)> {
+    let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
+    for definition in definitions {
+        *counts.entry(definition.file).or_default() += 1;
+    }
+    counts.into_iter().collect()
+}
+
+/// The file of a hole, without the lines of its target.
+struct OwnFile<'a> {
     lines: &'a Lines,
+    /// The row that the hole stands before.
     row: usize,
-    syntax: &Syntax<'a>,
+    syntax: &'a Syntax<'a>,
     names: &'a Names,
-) -> Vec<(Vec<&'a str>, f64)> {
+}
+
+/// Chains of names to look up, each once, with the largest of their weights.
+fn mentions<'a>(query: &'a Query, own: &OwnFile<'a>) -> Vec<(Vec<&'a str>, f64)> {
+    let OwnFile { lines, row, syntax, names } = *own;
     let language = syntax.language();
     let mut mentions: FxHashMap<Vec<&str>, f64> = FxHashMap::default();
     let mut add = |line: &'a str, weight: f64| {

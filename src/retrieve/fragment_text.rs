@@ -6,13 +6,14 @@ use std::sync::OnceLock;
 use rustc_hash::FxHashSet;
 
 use super::align::{Align, Piece};
+use super::definitions::HEAD;
 use super::query::Query;
-use super::search::Found;
+use super::search::{Found, Hit};
 use super::visibility::{Hole, Visibility};
-use crate::repository::fragment::{RepoFragments, path_in_repository};
+use crate::repository::fragment::{FragmentFile, RepoFragments, path_in_repository};
 use crate::task::cross_file::Fragment;
 use crate::text::language::Grammar;
-use crate::text::language::syntax::{ScopeKind, Syntax};
+use crate::text::language::syntax::{self, ScopeKind, Syntax};
 
 /// Turns ranked fragments into the paths and texts that prompts show.
 #[derive(Debug)]
@@ -42,6 +43,8 @@ pub struct FragmentTextSettings {
 #[derive(Debug)]
 struct Scope {
     lines: Range<usize>,
+    /// Row behind its signature and the head of its documentation or, of a class, of its body.
+    head_end: usize,
     fits: OnceLock<bool>,
 }
 
@@ -86,7 +89,7 @@ impl<'a> FragmentText<'a> {
             if shown.len() == most {
                 break;
             }
-            let piece = self.piece(hit.fragment, &hole);
+            let piece = self.piece(hit, &hole);
             let of_text = match apart {
                 true => Piece::at(self.fragments.first_place(hit.text_of as usize)),
                 false => piece,
@@ -102,10 +105,22 @@ impl<'a> FragmentText<'a> {
         shown
     }
 
-    /// Lines that are shown for a fragment.
-    pub fn piece(&self, fragment: u32, hole: &Hole<'_>) -> Piece {
-        let place = hole.first_named_place(fragment);
-        Piece::of(place, self.settings.align, hole, |piece| self.enclosing(piece))
+    /// Lines that are shown for a fragment that was found.
+    pub fn piece(&self, hit: &Hit, hole: &Hole<'_>) -> Piece {
+        let place = hole.first_named_place(hit.fragment);
+        let align = self.settings.align;
+        let of_definition = hit.definition.and_then(|definition| match align {
+            Align::Signature => self.signature(definition),
+            Align::Enclosing => self.body(definition),
+            _ => None,
+        });
+        of_definition
+            .unwrap_or_else(|| Piece::of(place, align, hole, |piece| self.enclosing(piece)))
+    }
+
+    /// Whether functions and classes are shown for fragments that hold them or parts of them.
+    pub fn shows_definitions(&self) -> bool {
+        matches!(self.settings.align, Align::Enclosing | Align::Signature)
     }
 
     /// How fragments are shown.
@@ -120,10 +135,7 @@ impl<'a> FragmentText<'a> {
 
     /// The function or class around some lines: the smallest that holds them all, else the function around the middle one.
     fn enclosing(&self, piece: Piece) -> Option<Piece> {
-        let file = &self.fragments.files[piece.file as usize];
-        let language = self.fragments.language;
-        let scopes = self.scopes[piece.file as usize]
-            .get_or_init(|| scopes(file.lines.text(), Grammar::of(language, &file.path)));
+        let scopes = self.scopes_of(piece.file);
         let around = |start: u32, end: u32| {
             let holds = move |scope: &&Scope| {
                 scope.lines.start <= start as usize && end as usize <= scope.lines.end
@@ -138,11 +150,42 @@ impl<'a> FragmentText<'a> {
             end: scope.lines.end as u32,
             ..piece
         };
-        let fits = |scope: &&Scope| {
-            let text = || of_lines(scope).text(self.fragments);
-            *scope.fits.get_or_init(|| (self.fits.0)(text()))
-        };
-        snapped.find(fits).map(of_lines)
+        snapped.find(|scope| self.fits(scope, of_lines(scope))).map(of_lines)
+    }
+
+    /// Whether a prompt can show the lines of a function or class.
+    fn fits(&self, scope: &Scope, lines: Piece) -> bool {
+        *scope.fits.get_or_init(|| (self.fits.0)(lines.text(self.fragments)))
+    }
+
+    /// Functions and classes of a file.
+    fn scopes_of(&self, file: u32) -> &[Scope] {
+        let FragmentFile { path, lines, .. } = &self.fragments.files[file as usize];
+        let grammar = Grammar::of(self.fragments.language, path);
+        self.scopes[file as usize].get_or_init(|| scopes(lines.text(), grammar))
+    }
+
+    /// The function or class that a definition is, which begins with the line of its name.
+    fn scope_of(&self, definition: Piece) -> Option<&Scope> {
+        let row = definition.start as usize;
+        let is_it = |scope: &&Scope| scope.lines.start <= row && row < scope.head_end;
+        self.scopes_of(definition.file).iter().rev().find(is_it)
+    }
+
+    /// Signature of a definition; the first lines of what is neither function nor class.
+    fn signature(&self, definition: Piece) -> Option<Piece> {
+        let scope = self.scope_of(definition);
+        let lines = scope.map(|scope| scope.lines.start as u32..scope.head_end as u32);
+        let first = definition.start..definition.end.min(definition.start + HEAD);
+        let lines = lines.unwrap_or(first);
+        Some(Piece { file: definition.file, start: lines.start, end: lines.end })
+    }
+
+    /// All of a definition, where it fits.
+    fn body(&self, definition: Piece) -> Option<Piece> {
+        let scope = self.scope_of(definition)?;
+        let (start, end) = (scope.lines.start as u32, scope.lines.end as u32);
+        Some(Piece { file: definition.file, start, end }).filter(|lines| self.fits(scope, *lines))
     }
 }
 
@@ -152,7 +195,19 @@ fn scopes(text: &str, grammar: Grammar) -> Vec<Scope> {
         return Vec::new();
     };
     let scopes = syntax.scopes();
-    let snaps = scopes.iter().filter(|scope| scope.kind != ScopeKind::Namespace);
-    let scope = |lines: Range<usize>| Scope { lines, fits: OnceLock::new() };
-    snaps.map(|snap| scope(snap.span.lines.clone())).collect()
+    let snaps = scopes.into_iter().filter(|scope| scope.kind != ScopeKind::Namespace);
+    let scope = |scope: syntax::Scope<'_>| Scope {
+        head_end: head_end(&scope),
+        lines: scope.span.lines,
+        fits: OnceLock::new(),
+    };
+    snaps.map(scope).collect()
+}
+
+/// The row behind a signature and the head of the documentation; of a class, behind its first lines.
+fn head_end(scope: &syntax::Scope<'_>) -> usize {
+    match scope.kind {
+        ScopeKind::Function => scope.head_end,
+        _ => scope.span.lines.end.min(scope.span.lines.start + HEAD as usize).max(scope.head_end),
+    }
 }

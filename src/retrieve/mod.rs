@@ -2,6 +2,7 @@
 //!
 //! 1. [`mode`], [`form`] and [`query`]: what is searched for on behalf of a task.
 //! 2. [`vector`] and [`rank`]: sets and counts of terms; [`dense`]: vectors of an embedding model.
+//!    [`definitions`]: fragments that define what the names near a hole mean; [`graph`]: files that a file builds on.
 //! 3. [`visibility`]: which fragments a query may see, never the hole that it is to fill.
 //! 4. [`search`]: the k best fragments of every query, by the exact bit-sliced [`index`] or a lexical or dense ranker.
 //! 5. [`align`] and [`fragment_text`]: the lines that are shown for a fragment that was found.
@@ -11,6 +12,7 @@ pub mod definitions;
 pub mod dense;
 pub mod form;
 pub mod fragment_text;
+pub mod graph;
 pub mod index;
 pub mod live;
 pub mod mode;

@@ -4,6 +4,8 @@ use rayon::prelude::*;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use super::align::Piece;
+use super::definitions::Defining;
 use super::index::{Hit as Overlap, Index as SetIndex};
 use super::mode::Mode;
 use super::query::{Queries, Query};
@@ -48,6 +50,9 @@ pub struct Hit {
     pub text_of: u32,
     /// Score that the ranker gave it.
     pub score: Score,
+    /// The definition in it that [`Ranker::Definitions`] found; of a fusion, where this ranks it before the others' mean.
+    #[serde(skip)]
+    pub definition: Option<Piece>,
 }
 
 /// The fragments found for one query.
@@ -136,8 +141,10 @@ pub struct QueryVectors<'a> {
     pub sets: Option<&'a TokenSets>,
     /// Cosines of a query's dense vector with each fragment's, by the number of the query.
     pub cosines: Option<&'a (dyn Fn(usize) -> Vec<f64> + Sync)>,
-    /// Fragments that define what a query's names mean, with their scores, by the number of the query.
-    pub definitions: Option<&'a (dyn Fn(usize) -> Vec<(u32, f64)> + Sync)>,
+    /// Factors of the fragments' scores, by the number of the query.
+    pub priors: Option<&'a (dyn Fn(usize) -> Vec<f64> + Sync)>,
+    /// Fragments that define what a query's names mean, by the number of the query.
+    pub definitions: Option<&'a (dyn Fn(usize) -> Vec<Defining> + Sync)>,
 }
 
 /// The fragments of a repository, indexed for one ranker.
@@ -217,6 +224,7 @@ impl<'a> RepositoryIndex<'a> {
             fragment: hit.window,
             text_of: hit.window,
             score: Score::Jaccard { overlap: hit.overlap, union: hit.union },
+            definition: None,
         };
         let found = |(query, hits): (&Query, Vec<Overlap>)| Found {
             row: query.row,
@@ -245,14 +253,21 @@ impl<'a> RepositoryIndex<'a> {
             let seen = self.view.of_query(&queries.queries[numbers[0]]);
             let of_each = numbers.iter().map(|&number| {
                 let query = &queries.queries[number];
+                let defining = vectors.definitions.map(|definitions| definitions(number));
+                let scores = |found: &Vec<Defining>| {
+                    found.iter().map(|found| (found.fragment, found.score)).collect()
+                };
                 let wanted = rank::Query {
                     lines: query.lines().collect(),
                     hole: query.hole as usize,
                     dense: vectors.cosines.map(|cosines| cosines(number)),
-                    definitions: vectors.definitions.map(|definitions| definitions(number)),
+                    prior: vectors.priors.map(|priors| priors(number)),
+                    definitions: defining.as_ref().map(scores),
                 };
+                let mut found = self.ranked(index, query, &wanted, &seen, scratch);
+                self.note_definitions(&mut found.hits, defining.unwrap_or_default(), &seen);
                 work.done(1);
-                (number, self.ranked(index, query, &wanted, &seen, scratch))
+                (number, found)
             });
             of_each.collect::<Vec<_>>()
         };
@@ -280,6 +295,7 @@ impl<'a> RepositoryIndex<'a> {
             fragment: name.document,
             text_of: text.document,
             score: Score::Value(name.score),
+            definition: None,
         };
         Found {
             row: query.row,
@@ -290,6 +306,30 @@ impl<'a> RepositoryIndex<'a> {
     }
 }
 
+impl RepositoryIndex<'_> {
+    /// Notes the definitions in hits that were found for them.
+    fn note_definitions(&self, hits: &mut [Hit], mut defining: Vec<Defining>, seen: &Seen) {
+        let priority = |found: &Defining| seen.priority[found.fragment as usize];
+        defining.retain(|found| priority(found) != u32::MAX);
+        defining.sort_unstable_by(|a, b| {
+            b.score.total_cmp(&a.score).then_with(|| priority(a).cmp(&priority(b)))
+        });
+        let ranked = (1_u32..).zip(&defining).map(|(rank, found)| (found.fragment, (rank, found)));
+        let ranked: FxHashMap<u32, (u32, &Defining)> = ranked.collect();
+        let parts = self.settings.ranker.parts().len();
+        let fused = (parts > 1).then_some(parts as f64);
+        for hit in hits {
+            let found = ranked.get(&hit.fragment).filter(|(rank, _)| {
+                fused.is_none_or(|count| count * rank::reciprocal(*rank) > hit.score.value())
+            });
+            hit.definition = found.map(|(_, found)| found.definition);
+        }
+    }
+}
+
+/// Column of the hits' definitions, where a ranker finds any.
+const DEFINITIONS: &str = "definitions";
+
 impl Payload for Retrieval {
     const KIND: &'static str = "retrieval results";
 
@@ -298,11 +338,25 @@ impl Payload for Retrieval {
     }
 
     fn columns(&self) -> Result<Vec<Column<'_>>, String> {
-        Ok(vec![Column::records("found", self)?])
+        let mut columns = vec![Column::records("found", self)?];
+        let hits = self.found.iter().flat_map(|found| &found.hits);
+        let definitions: Vec<Option<Piece>> = hits.map(|hit| hit.definition).collect();
+        if definitions.iter().any(Option::is_some) {
+            columns.push(Column::records(DEFINITIONS, &definitions)?);
+        }
+        Ok(columns)
     }
 
     fn from_columns(columns: &mut Columns) -> Result<Self> {
-        columns.records("found")
+        let mut retrieval: Self = columns.records("found")?;
+        if columns.has(DEFINITIONS) {
+            let definitions: Vec<Option<Piece>> = columns.records(DEFINITIONS)?;
+            let hits = retrieval.found.iter_mut().flat_map(|found| &mut found.hits);
+            for (hit, definition) in hits.zip(definitions) {
+                hit.definition = definition;
+            }
+        }
+        Ok(retrieval)
     }
 
     fn check(&self) -> Result<(), String> {

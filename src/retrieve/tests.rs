@@ -2,6 +2,7 @@ use std::path::PathBuf;
 
 use proptest::prelude::*;
 
+use super::definitions::Defining;
 use super::rank::{self, Ranker, Vocabulary, Words};
 use super::vector::TokenSets;
 use super::visibility::Seen;
@@ -351,6 +352,104 @@ fn alignment_stays_in_the_file() {
 }
 
 #[test]
+fn hits_name_the_definitions_that_they_were_found_for() {
+    let files = ["a\nq", "b\nq x", "q x y", "c"];
+    let files =
+        files.iter().enumerate().map(|(n, text)| file(&format!("r/{n}.py"), text, n as u32));
+    let mut files: Vec<SourceFile> = files.collect();
+    files.push(file("r/own.py", "q x y z", 4));
+    let chunks = cut(files, 5, 5);
+    let tasks = tasks(vec![Task::new("r/0".into(), "r/own.py", 0, 0, "w", "q x y z\n")]);
+    let (form, mode) = (QueryForm::LastLines, Mode::LeftContext);
+    let queries = queries(form, mode, 1, &tasks, &chunks, "", "");
+    let at = |fragment: u32| Piece { file: fragment, start: 0, end: 1 };
+    let defining = |fragment, score| Defining { fragment, score, definition: at(fragment) };
+    let found = |ranker: &str, defining: Vec<Defining>| {
+        let settings = SearchSettings {
+            ranker: ranker.parse().unwrap(),
+            vocabulary: p50k(),
+            visibility: other_files(usize::MAX, usize::MAX),
+            top_k: 9,
+        };
+        let words = Words::of_terms(&chunks.texts(), &settings.vocabulary);
+        let definitions = move |_: usize| defining.clone();
+        let vectors = QueryVectors { definitions: Some(&definitions), ..QueryVectors::default() };
+        let index = RepositoryIndex::new(&chunks, Vectors::Terms(words), &settings);
+        let found = index.search(&queries, vectors).found.remove(0);
+        let hits = found.hits.iter();
+        hits.map(|hit| (hit.fragment, hit.definition)).collect::<Vec<_>>()
+    };
+    let all = vec![defining(4, 9.0), defining(3, 2.0), defining(1, 1.0)];
+    assert_eq!(found("definitions", all.clone()), [(3, Some(at(3))), (1, Some(at(1)))]);
+    // By similarity: 2, 1, 0, 3. The own file has no rank, so that 3 is first by definitions and last by similarity, and 1 second
+    // by both.
+    let fused = found("rrf:definitions,jaccard", all);
+    let of = |wanted: u32| fused.iter().find(|(fragment, _)| *fragment == wanted).unwrap().1;
+    assert_eq!([0, 1, 2, 3].map(of), [None, None, None, Some(at(3))]);
+}
+
+#[test]
+fn definitions_are_shown_by_their_signature_or_whole() {
+    let text = concat!(
+        "LIMITS = {\n    'a': 1,\n}\n\n@cached\ndef read(\n    path,\n):\n    \"\"\"Reads a file.\n\n    All.\n",
+        "    \"\"\"\n    return open(path)\n\nclass Store:\n    \"\"\"Keeps.\"\"\"\n    size: int\n\n",
+        "    def write(self): pass\n\n    def last(self):\n        x = 1\n        x += 2\n        x += 3\n",
+        "        x += 4\n        x += 5\n        x += 6\n        return 1\n",
+    );
+    let windows = WindowShape { window_size: 4, slice_size: 1, ..WindowShape::default() };
+    let cut =
+        |cut| RepoFragments::cut(repository(vec![file("r/a.py", text, 0)]), Language::Python, cut);
+    let query = |fragments: &RepoFragments| Query {
+        path: "r/none.py".into(),
+        ..query_of(fragments, "r/a.py")
+    };
+    for (cut, has_blank_lines) in [
+        (cut(Cut::Windows(windows)), true),
+        (cut(Cut::Chunks(ChunkShape { size: 4, stride: 1 })), false),
+    ] {
+        let lines: Vec<&str> = cut.files[0].lines.iter().collect();
+        let row =
+            |start: &str| lines.iter().position(|line| line.starts_with(start)).unwrap() as u32;
+        let shown = |first: &str, end: u32, align, fits: bool| {
+            let start = row(first);
+            let definition = Some(Piece { file: 0, start, end });
+            let hits = vec![Hit { fragment: 0, text_of: 0, score: Score::Value(1.0), definition }];
+            let found = Found { row: 0, sample: 0, seen: Some(1), hits };
+            let settings = FragmentTextSettings {
+                align,
+                most: 10,
+                full_paths: false,
+                visibility: other_files(usize::MAX, usize::MAX),
+            };
+            let texts = FragmentText::new(&cut, settings, move |_| fits);
+            let all = texts.shown_with_places(&query(&cut), &found);
+            let piece = all[0].0;
+            (lines[piece.start as usize], lines[piece.end as usize - 1])
+        };
+        let end = lines.len() as u32;
+        let all = [Align::Signature, Align::Enclosing, Align::None];
+        let of = |first, end| all.map(|align| shown(first, end, align, true));
+        let first = cut.first_place(0);
+        let itself = (lines[first.start as usize], lines[first.end as usize - 1]);
+        let head = if has_blank_lines { "    \"\"\"Reads a file." } else { "    \"\"\"" };
+        assert_eq!(
+            of("def read", row("class")),
+            [("@cached", head), ("@cached", "    return open(path)"), itself]
+        );
+        // Of a class the first ten lines.
+        let tenth = lines[row("class") as usize + 9];
+        assert_eq!(
+            of("class", end),
+            [("class Store:", tenth), ("class Store:", "        return 1"), itself]
+        );
+        assert_eq!(of("    def last", end)[0], ("    def last(self):", "    def last(self):"));
+        // What is neither function nor class: its first lines, or else the fragment.
+        assert_eq!(of("LIMITS", 3), [("LIMITS = {", "}"), itself, itself]);
+        assert_eq!(shown("class", end, Align::Enclosing, false), itself, "it does not fit");
+    }
+}
+
+#[test]
 fn fragments_snap_to_the_function_that_holds_them() {
     let text = concat!(
         "import os\n\nclass Store:\n    def read(self, path):\n        with open(path) as stream:\n",
@@ -362,7 +461,12 @@ fn fragments_snap_to_the_function_that_holds_them() {
         row: 0,
         sample: 0,
         seen: Some(1),
-        hits: vec![Hit { fragment: chunk, text_of: chunk, score: Score::Value(1.0) }],
+        hits: vec![Hit {
+            fragment: chunk,
+            text_of: chunk,
+            score: Score::Value(1.0),
+            definition: None,
+        }],
     };
     let query = Query { path: "r/none.py".into(), ..query_of(&chunks, "r/a.py") };
     let shown = |chunk, most: usize| {

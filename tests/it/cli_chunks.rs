@@ -426,6 +426,8 @@ fn windows_take_every_ranker_query_and_alignment_and_never_show_the_hole() {
         ["--ranker", "codebleu"],
         ["--ranker", "rrf:jaccard,bm25"],
         ["--ranker", "rrf:definitions,bm25"],
+        ["--ranker", "graph:bm25"],
+        ["--ranker", "graph:rrf:definitions,jaccard"],
         ["--vectorizer", "words"],
         ["--vectorizer", "one-gram"],
         ["--tokenizer", "words"],
@@ -495,8 +497,9 @@ fn tasks_of_calls_name_definitions_that_their_ranker_shows() {
     let place = Place::empty();
     let filler = |n: usize| format!("def filler_{n}(a, b):\n    return a * {n} + b\n\n\n");
     let far: String = (0..40).map(filler).collect();
-    let library =
-        format!("{far}class Scale:\n    def weigh(self, parcel):\n        return 7\n\n\n{far}");
+    let units: String = (0..12).map(|n| format!("    unit_{n} = {n}\n")).collect();
+    let weigh = "    def weigh(self, parcel):\n        return 7\n";
+    let library = format!("{far}class Scale:\n{units}{weigh}\n\n{far}");
     place.write("repos/r/library.py", library);
     let main = "from library import Scale\n\n\ndef total(parcels):\n    scale = Scale()\n    return scale.weigh(parcels)\n";
     place.write("repos/r/main.py", main);
@@ -506,7 +509,7 @@ fn tasks_of_calls_name_definitions_that_their_ranker_shows() {
     tasks.sort_by_key(|task| task["metadata"]["line_no"].as_u64());
     let defined: Vec<&Value> = tasks.iter().map(|task| &task["metadata"]["definitions"]).collect();
     let at = |line: usize, code_line: usize, text: &str| json!([{"path": "r/library.py", "line": line, "code_line": code_line, "text": text}]);
-    let wanted = [at(160, 80, "class Scale:"), at(161, 81, "    def weigh(self, parcel):")];
+    let wanted = [at(160, 80, "class Scale:"), at(173, 93, "    def weigh(self, parcel):")];
     assert_eq!(defined, wanted.iter().collect::<Vec<_>>());
     let recall = |ranker: &str| {
         let eval = ["eval", "--retrieval", "--repos-dir", "repos", "--tasks", "tasks.jsonl"];
@@ -517,6 +520,41 @@ fn tasks_of_calls_name_definitions_that_their_ranker_shows() {
     };
     assert_eq!(recall("definitions"), (1.0, json!("none")));
     assert_eq!(recall("jaccard"), (0.0, json!("extend")));
+    // Signatures alone, and all of the definitions, in prompts of both ways to cut.
+    for unit in ["windows", "chunks"] {
+        let shown = |align: &str, ranker: &str| {
+            let prompt = [
+                "prompt", "--mode", "rg1", "--repos-dir", "repos", "--tasks", "tasks.jsonl", "-o",
+                "-",
+            ];
+            let flags = ["--unit", unit, "--ranker", ranker, "--align", align, "--quiet"];
+            for stage in ["window", "vectorize", "search"] {
+                let flags = ["--repos-dir", "repos", "--tasks", "tasks.jsonl", "--unit", unit];
+                let flags = [&flags[..], &["--ranker", ranker, "--quiet"]].concat();
+                let mode: &[&str] = if stage == "window" { &[] } else { &["--mode", "rg1"] };
+                place.run(&[&[stage], mode, &flags[..]].concat()).done();
+            }
+            let ran = place.run(&[&prompt[..], &flags].concat()).done();
+            let mut prompts = parse_jsonl(&ran.stdout);
+            prompts.retain(|prompt| prompt["metadata"]["line_no"] == 5);
+            prompts[0]["prompt"].as_str().unwrap().to_owned()
+        };
+        let count = |text: &str, line: &str| text.matches(line).count();
+        let signature = shown("signature", "definitions");
+        assert_eq!(count(&signature, "def weigh(self, parcel):"), 1, "{signature}");
+        assert_eq!(count(&signature, "filler") + count(&signature, "return 7"), 0, "{signature}");
+        let body = shown("enclosing", "definitions");
+        assert!(count(&body, "return 7") > 0, "{body}");
+        assert_eq!(count(&body, "filler"), 0, "{body}");
+        let fragment = shown("none", "definitions");
+        assert!(count(&fragment, "return 7") > 0 && count(&fragment, "filler") > 0, "{fragment}");
+        // Of a fusion, what is alike is shown itself.
+        let fused = shown("signature", "rrf:definitions,jaccard");
+        assert!(
+            count(&fused, "def weigh(self, parcel):") > 0 && count(&fused, "filler") > 0,
+            "{fused}"
+        );
+    }
     // A definition that cannot be read is not left out of the measure.
     tasks[0]["metadata"]["definitions"] = json!([{"path": "r/library.py"}]);
     place.write("tasks.jsonl", jsonl(&tasks));

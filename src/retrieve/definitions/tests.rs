@@ -46,8 +46,8 @@ fn found(
     let queries = Queries::of_tasks(settings, &tasks, &fragments).queries;
     let names = FileNames::read(&fragments);
     let mut found = names.index().search(&queries.queries[0], &tasks.tasks()[0]);
-    found.sort_by(|a, b| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0)));
-    found.iter().map(|(fragment, _)| fragments.text(*fragment as usize).to_owned()).collect()
+    found.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.fragment.cmp(&b.fragment)));
+    found.iter().map(|found| fragments.text(found.fragment as usize).to_owned()).collect()
 }
 
 const LIBRARY: &str = "\

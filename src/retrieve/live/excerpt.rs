@@ -41,6 +41,7 @@ impl Snapshot {
             fragment,
             text_of: fragment,
             score: hit.score,
+            definition: None,
         });
         let found =
             Found { row: query.row, sample: query.sample, seen: None, hits: hits.collect() };

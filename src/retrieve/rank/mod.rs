@@ -55,6 +55,8 @@ pub struct Query<'a> {
     pub hole: usize,
     /// For each document the cosine of its dense vector with the query's; [`Ranker::Dense`] needs them.
     pub dense: Option<Vec<f64>>,
+    /// A factor for each document, at least 1; [`Ranker::Graph`] needs it.
+    pub prior: Option<Vec<f64>>,
     /// Documents that define what its names mean, with their scores, above 0; [`Ranker::Definitions`] needs them.
     pub definitions: Option<Vec<(u32, f64)>>,
 }
@@ -113,6 +115,11 @@ pub struct Scratch {
 /// The constant of reciprocal rank fusion.
 const FUSION: f64 = 60.0;
 
+/// Part of a fused score that a rank gives, from 1.
+pub(super) fn reciprocal(rank: u32) -> f64 {
+    1.0 / (FUSION + f64::from(rank))
+}
+
 impl Index {
     /// An index of documents: their terms, those of this vocabulary, and their texts in the same order. What only other
     /// rankers than these need is left out; the language says which keywords [`Ranker::WeightedNgram`] counts fully, and how
@@ -161,7 +168,8 @@ impl Index {
     ///
     /// # Panics
     /// Where there is not one priority a document, the index was not made for this ranker, there is not one cosine a
-    /// document for [`Ranker::Dense`], or there are no definitions for [`Ranker::Definitions`].
+    /// document for [`Ranker::Dense`], or there are no definitions for [`Ranker::Definitions`] or no prior for
+    /// [`Ranker::Graph`].
     pub fn rank(
         &self,
         ranker: &Ranker,
@@ -173,19 +181,28 @@ impl Index {
         let documents = self.words().documents();
         assert_eq!(priority.len(), documents, "a priority for each document");
         scratch.prepare(self, priority);
+        let (ranker, prior) = match ranker {
+            Ranker::Graph(ranker) => {
+                let prior = query.prior.as_ref().expect("a prior for each document");
+                (&**ranker, Some(prior))
+            }
+            ranker => (ranker, None),
+        };
         if let Ranker::Fusion(rankers) = ranker {
             zeros(&mut scratch.fused, documents);
             for ranker in rankers {
                 self.score(ranker, query, scratch);
+                scratch.multiply(prior);
                 scratch.order(priority, documents);
                 scratch.drop_unfound(ranker);
                 for (rank, key) in (1_u32..).zip(&scratch.keys) {
-                    scratch.fused[key.document() as usize] += 1.0 / (FUSION + f64::from(rank));
+                    scratch.fused[key.document() as usize] += reciprocal(rank);
                 }
             }
             std::mem::swap(&mut scratch.fused, &mut scratch.scores);
         } else {
             self.score(ranker, query, scratch);
+            scratch.multiply(prior);
         }
         scratch.order(priority, top_k);
         scratch.drop_unfound(ranker);
@@ -225,7 +242,9 @@ impl Index {
                     scratch.scores[*document as usize] = *score;
                 }
             }
-            Ranker::Fusion(_) => unreachable!("a fusion is no part of another"),
+            Ranker::Fusion(_) | Ranker::Graph(_) => {
+                unreachable!("neither a fusion nor a prior is part of a fusion")
+            }
         }
     }
 
@@ -329,6 +348,13 @@ impl Scratch {
             self.is_candidate.extend(priority.iter().map(|priority| *priority != u32::MAX));
             self.index = index.number;
             (self.okapi, self.tf_idf) = (None, None);
+        }
+    }
+
+    /// Multiplies scores by a prior, at least 1; a score below 0 rises by it, too.
+    fn multiply(&mut self, prior: Option<&Vec<f64>>) {
+        for (score, factor) in self.scores.iter_mut().zip(prior.into_iter().flatten()) {
+            *score = if *score < 0.0 { *score / factor } else { *score * factor };
         }
     }
 

@@ -8,7 +8,7 @@ use super::codebleu;
 use crate::error::{Error, Result};
 use crate::text::language::Language;
 
-/// How documents are ranked by a query. Reads and prints as [`Ranker::NAMES`] and `rrf:NAME,NAME,…`.
+/// How documents are ranked by a query. Reads and prints as [`Ranker::NAMES`], `rrf:NAME,NAME,…` and `graph:RANKER`.
 ///
 /// ```
 /// use repoformer::retrieve::rank::{LineWeights, Ranker};
@@ -18,6 +18,8 @@ use crate::text::language::Language;
 /// assert_eq!(fusion, Ranker::Fusion(vec![Ranker::Jaccard, Ranker::Bm25]));
 /// assert_eq!(fusion.to_string(), "rrf:jaccard,bm25");
 /// assert!("rrf:bm25".parse::<Ranker>().is_err());
+/// let prior: Ranker = "graph:bm25".parse().unwrap();
+/// assert_eq!(prior, Ranker::Graph(Ranker::Bm25.into()));
 /// ```
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub enum Ranker {
@@ -40,6 +42,9 @@ pub enum Ranker {
     Definitions,
     /// Reciprocal rank fusion: the sum of 1/(60 + rank) over the rankers (Cormack, Clarke and Büttcher 2009).
     Fusion(Vec<Ranker>),
+    /// Another ranker whose scores are multiplied by a prior of the fragment's file, which the caller brings along
+    /// ([`FileGraph`](crate::retrieve::graph::FileGraph)); of a fusion, each ranker's.
+    Graph(Box<Ranker>),
 }
 
 /// Weight of a line of the query at distance i from the hole (Repoformer's `bm25_line_by_line` and its weighted two).
@@ -87,9 +92,11 @@ const NAMED: [(&str, Ranker); 10] = [
 
 /// Beginning of the name of a fusion.
 const FUSION: &str = "rrf:";
+/// Beginning of the name of a ranker with a prior.
+const GRAPH: &str = "graph:";
 
 impl Ranker {
-    /// The names of all rankers but fusions.
+    /// The names of all rankers but fusions and those with a prior.
     pub const NAMES: [&str; 10] = {
         let mut names = [""; 10];
         let mut ranker = 0;
@@ -100,7 +107,7 @@ impl Ranker {
         names
     };
 
-    /// The rankers whose rankings make this one's: a fusion's, or itself.
+    /// The rankers whose rankings make this one's: a fusion's, or itself, without a prior.
     ///
     /// ```
     /// use repoformer::retrieve::rank::Ranker;
@@ -111,8 +118,19 @@ impl Ranker {
     pub fn parts(&self) -> &[Self] {
         match self {
             Self::Fusion(rankers) => rankers,
+            Self::Graph(ranker) => ranker.parts(),
             _ => slice::from_ref(self),
         }
+    }
+
+    /// Whether it finds definitions, alone or beside others.
+    pub fn finds_definitions(&self) -> bool {
+        self.parts().contains(&Self::Definitions)
+    }
+
+    /// Whether it needs a prior of the fragments' files.
+    pub fn has_prior(&self) -> bool {
+        matches!(self, Self::Graph(_))
     }
 
     /// Says why a language cannot be ranked so, if it cannot.
@@ -143,6 +161,9 @@ impl Ranker {
 
 impl fmt::Display for Ranker {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if let Self::Graph(ranker) = self {
+            return write!(f, "{GRAPH}{ranker}");
+        }
         if let Self::Fusion(rankers) = self {
             f.write_str(FUSION)?;
             for (number, ranker) in rankers.iter().enumerate() {
@@ -160,12 +181,23 @@ impl FromStr for Ranker {
 
     fn from_str(name: &str) -> Result<Self> {
         let unknown = |name: &str| Error::unknown("ranker", name, Self::NAMES);
+        if let Some(ranker) = name.strip_prefix(GRAPH) {
+            return match ranker.parse()? {
+                Self::Graph(_) => {
+                    Err(Error::parameter("ranker", format!("'{name}': a prior stands once")))
+                }
+                ranker => Ok(Self::Graph(ranker.into())),
+            };
+        }
         let Some(parts) = name.strip_prefix(FUSION) else {
             return Self::named(name).ok_or_else(|| unknown(name));
         };
         let refused = |reason| Error::parameter("ranker", format!("'{name}': a fusion {reason}"));
         let part = |part: &str| match Self::named(part) {
             Some(ranker) => Ok(ranker),
+            None if part.starts_with(GRAPH) => {
+                Err(refused(format!("has a prior as a whole, as in {GRAPH}{FUSION}jaccard,bm25")))
+            }
             None if part == "rrf" || part.starts_with(FUSION) => {
                 Err(refused("cannot be a part of another".to_owned()))
             }
@@ -185,9 +217,12 @@ mod tests {
 
     #[test]
     fn names_are_read_as_they_are_printed() {
-        for name in
-            Ranker::NAMES.into_iter().chain(["rrf:jaccard,bm25", "rrf:dense,tf-idf,bm25-by-line"])
-        {
+        for name in Ranker::NAMES.into_iter().chain([
+            "rrf:jaccard,bm25",
+            "rrf:dense,tf-idf,bm25-by-line",
+            "graph:jaccard",
+            "graph:rrf:jaccard,bm25",
+        ]) {
             assert_eq!(name.parse::<Ranker>().unwrap().to_string(), name);
         }
     }
@@ -201,6 +236,12 @@ mod tests {
             ("rrf:", "unknown ranker ''; known: jaccard, "),
             ("rrf:jaccard", "ranker: 'rrf:jaccard': a fusion needs two rankers"),
             ("rrf:jaccard,", "unknown ranker ''"),
+            ("graph:", "unknown ranker ''"),
+            ("graph:graph:bm25", "ranker: 'graph:graph:bm25': a prior stands once"),
+            (
+                "rrf:graph:bm25,jaccard",
+                "ranker: 'rrf:graph:bm25,jaccard': a fusion has a prior as a whole",
+            ),
             ("rrf:jaccard,rrf:bm25,dense", "ranker: 'rrf:jaccard,rrf:bm25,dense': a fusion cannot"),
         ] {
             let error = name.parse::<Ranker>().unwrap_err().to_string();

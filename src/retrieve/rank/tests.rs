@@ -53,7 +53,7 @@ mod twin {
                 let of = |document: &&str| codebleu(&text, document, language);
                 documents.iter().map(of).collect()
             }
-            Ranker::Dense | Ranker::Definitions | Ranker::Fusion(_) => {
+            Ranker::Dense | Ranker::Definitions | Ranker::Fusion(_) | Ranker::Graph(_) => {
                 unreachable!("not of texts alone")
             }
         }
@@ -434,6 +434,25 @@ fn loops_without_end_in_loops_have_no_data_flow() {
     let query = Query { lines: vec![&texts[0]], hole: 0, ..Query::default() };
     let found = ranked(&index, &Ranker::CodeBleu, &query, &[0], &mut Scratch::default());
     assert!(near(found[&0], 1.0), "{}", found[&0]);
+}
+
+#[test]
+fn a_prior_multiplies_the_scores_of_each_ranker() {
+    let texts = ["a", "a b", "c"];
+    let rankers = ["graph:jaccard", "graph:rrf:jaccard,dense"].map(|name| name.parse().unwrap());
+    let index = index(&texts, &rankers, Language::Python);
+    let (prior, dense) = (Some(vec![1.0, 2.5, 2.0]), Some(vec![0.0, -0.4, -0.2]));
+    let query = Query { lines: vec!["a"], prior, dense, ..Query::default() };
+    let hits = |ranker| {
+        let hits = index.rank(ranker, &query, &[0, 1, 2], 9, &mut Scratch::default());
+        hits.iter().map(|hit| (hit.document, hit.score)).collect::<Vec<_>>()
+    };
+    assert_eq!(hits(&rankers[0]), [(1, 0.5 * 2.5), (0, 1.0), (2, 0.0)]);
+    // Jaccard as above; cosines 0, −0.4 / 2.5 and −0.2 / 2.
+    let at = |rank: f64| 1.0 / (60.0 + rank);
+    let mut wanted = [(1, at(1.0) + at(3.0)), (0, at(2.0) + at(1.0)), (2, at(3.0) + at(2.0))];
+    wanted.sort_by(|a, b| b.1.total_cmp(&a.1));
+    assert_eq!(hits(&rankers[1]), wanted);
 }
 
 #[test]

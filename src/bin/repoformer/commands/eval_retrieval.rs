@@ -45,11 +45,16 @@ struct Row {
 }
 
 pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
+    let mut rankers: Vec<Ranker> = parse_all(&separate(&args.rankers))?;
+    // Signatures are shown where a ranker finds definitions.
+    let finding = rankers.iter().find(|ranker| ranker.finds_definitions());
+    let finding = finding.filter(|_| settings.text("align") == Some("signature"));
+    let of_finding = finding.map(|ranker| settings.only("ranker", &ranker.to_string()));
+    let settings = of_finding.as_ref().unwrap_or(settings);
     let mut experiment = single(settings)?;
     if experiment.tasks.is_none() {
         bail!("--tasks is not set, so there is nothing to measure against");
     }
-    let mut rankers: Vec<Ranker> = parse_all(&separate(&args.rankers))?;
     if rankers.is_empty() {
         rankers.push(experiment.retrieval.search.ranker.clone());
     }
@@ -146,7 +151,7 @@ impl Printable for Results {
 
 /// Names apart; the commas of a fusion stand between its parts.
 fn separate(names: &[String]) -> Vec<String> {
-    let apart = |name: &String| match name.starts_with("rrf:") {
+    let apart = |name: &String| match name.contains("rrf:") {
         true => vec![name.clone()],
         false => name.split(',').map(str::to_owned).collect(),
     };

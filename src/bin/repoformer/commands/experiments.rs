@@ -12,8 +12,8 @@ use repoformer::evaluate::score::Scoring;
 use repoformer::pipeline::{Completion, Experiment, Layout, PromptLayout, Until};
 use repoformer::repository::corpus::is_folder_name;
 use repoformer::repository::fragment::Cut;
-use repoformer::retrieve::Mode;
 use repoformer::retrieve::rank::Ranker;
+use repoformer::retrieve::{Align, Mode};
 use repoformer::task::{Task, TaskSet};
 use repoformer::text::language::Language;
 
@@ -210,6 +210,15 @@ fn experiment(
     let language = language(settings, tasks.as_ref())?;
     let (retrieval, prompts) = (retrieval(settings)?, prompts(settings)?);
     check_ranker(&retrieval.search.ranker, language)?;
+    if prompts.align == Align::Signature && !retrieval.search.ranker.finds_definitions() {
+        return fail(
+            format!(
+                "--align signature shows definitions, and ranker {} finds none",
+                retrieval.search.ranker
+            ),
+            "choose --ranker definitions, or fuse it: rrf:definitions,bm25",
+        );
+    }
     let scoring = asked_scoring(settings, tasks.as_ref().map_or(&[], |set| set.tasks()))?;
     let layout = Layout {
         cache: settings.parsed("cache-dir")?,

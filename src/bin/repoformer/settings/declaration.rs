@@ -191,8 +191,9 @@ impl Setting {
                 let error =
                     anyhow!("unknown {key} '{value}' (from {source}); known: {}", self.known());
                 let names = || names.iter().map(String::as_str);
-                // Of several names in one value, the unknown one counts: rrf:jaccard,bm26, lerned@0.2.
-                let parts = value.trim_start_matches("rrf:").split([',', '@']);
+                // Of several names in one value, the unknown one counts: graph:rrf:jaccard,bm26, lerned@0.2.
+                let parts = value.trim_start_matches("graph:").trim_start_matches("rrf:");
+                let parts = parts.split([',', '@']);
                 let unknown = parts.into_iter().find(|part| !names().any(|name| name == *part));
                 Err(match did_you_mean(unknown.unwrap_or(value), names()) {
                     Some(hint) => hinted(error, hint),

@@ -121,7 +121,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             "Terms that lexical rankers compare: tokens of --tokenizer (one-gram), or words as NLTK cuts them (words: 3.9 and later; \
              words-nltk-3.8: until 3.8.1); dense makes dense vectors instead",
             default_text: Some("one-gram; with chunks, words unless --tokenizer is given");
-        "ranker" "NAME" OneOfOr(|| names(Ranker::NAMES), |name| name.parse::<Ranker>().is_ok(), "several fused, as in rrf:jaccard,bm25") =>
+        "ranker" "NAME" OneOfOr(|| names(Ranker::NAMES), |name| name.parse::<Ranker>().is_ok(), "several fused, as in rrf:jaccard,bm25, or one with a prior of files, as in graph:bm25") =>
             "Ranker: {names}",
             default: Some("jaccard"), arity: Texts;
         "top-k" "N" Whole(1..=u32::MAX as u64) => "Number of fragments kept per query", default: Some("20");
@@ -154,7 +154,8 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             default: Some("2000");
         "align" "NAME" OneOf(|| names(Align::ALL)) =>
             "Text shown for a fragment: the fragment (none), the next one (next), the previous one (previous), the lines one stride \
-             further down (extend), the function or class around it (enclosing), or what suits the query (auto)",
+             further down (extend), the function or class around it (enclosing), the signature of a definition that --ranker \
+             definitions found in it, else the fragment (signature), or what suits the query (auto)",
             default: Some("auto");
         "fragment-paths" "NAME" OneOf(|| names(["repository", "full"])) =>
             "Path shown for a fragment: within its repository (repository), or with the repository's folder (full)",
