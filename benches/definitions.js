@@ -35,8 +35,9 @@ function programOf(file) {
   const repository = path.relative(root, file).split(path.sep)[0];
   if (!programs.has(repository)) {
     const folder = path.join(root, repository);
-    // Many packages import their own files from the folder `src`.
-    programs.set(repository, ts.createProgram(filesBelow(folder), { ...options, baseUrl: folder, paths: { "*": ["./*", "./src/*"] } }));
+    // Many packages in TypeScript import their own files from the folder `src`.
+    const paths = isJavaScript ? {} : { baseUrl: folder, paths: { "*": ["./*", "./src/*"] } };
+    programs.set(repository, ts.createProgram(filesBelow(folder), { ...options, ...paths }));
   }
   return programs.get(repository);
 }

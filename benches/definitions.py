@@ -85,6 +85,8 @@ class TypeScript:
     def calls(self):
         while (line := self.compiler.stdout.readline()).strip():
             yield Call(*json.loads(line))
+        if not line:
+            raise SystemExit("node ended before it had read all files: its message says why")
 
     def places(self, call):
         self.compiler.stdin.write(json.dumps(call) + "\n")
@@ -137,8 +139,11 @@ def main():
             break
         own = call.own
         if own not in texts:
-            texts[own] = (root / own).read_text(encoding="utf-8").split("\n")
+            texts[own] = (root / own).read_text(encoding="utf-8", errors="replace").split("\n")
         text = texts[own]
+        # TypeScript ends lines at U+2028, too.
+        if call.last_line >= len(text):
+            continue
         key = own, call.name, text[call.line].strip()
         if key in seen:
             continue

@@ -52,6 +52,9 @@ const WITHOUT_PROMPT: &str = "tasks without a prompt";
 /// Revision of the records; raised with every change of what they say, so that cached prompts are made again.
 const RECORDS: u32 = 2;
 
+/// Revision of how functions and classes are shown.
+const DEFINITIONS: u32 = 2;
+
 /// The settings that shape a mode's prompts.
 fn settings(experiment: &Experiment, mode: Mode) -> Identity {
     let prompts = &experiment.prompts;
@@ -86,6 +89,9 @@ fn settings(experiment: &Experiment, mode: Mode) -> Identity {
     }
     if is_repocoder {
         identity = identity.parameter("max-prompt-tokens", prompts.budget.total);
+    }
+    if matches!(prompts.align, Align::Enclosing | Align::Signature) {
+        identity = identity.parameter("definitions", DEFINITIONS);
     }
     identity = experiment.visible(experiment.ranked(experiment.cut(identity)));
     identity

@@ -87,6 +87,7 @@ fn search_repository(
             .input("fragments", &*header.checksum)
             .input("vectors", &*vectors.header().checksum);
         if experiment.reads_names() {
+            identity = identity.parameter("names", NAMES);
             identity = identity.input("tasks", experiment.tasks()?.digest_of(repository));
         }
         searches.push((mode, search.inputs(identity), search));
@@ -131,6 +132,9 @@ fn search_repository(
     }
     Ok(())
 }
+
+/// Revision of how names are looked up, and of what is noted of it; raised with every change.
+const NAMES: u32 = 2;
 
 /// Queries of one mode, and their vectors.
 struct ModeSearch {
@@ -246,7 +250,8 @@ impl<'a> Indexes<'a> {
         });
         let priors = self.graph.as_ref().zip(definitions).map(|(graph, definitions)| {
             move |number: usize| {
-                task(number).map_or_else(Vec::new, |task| graph.prior(definitions, task))
+                let query = &queries.queries[number];
+                task(number).map_or_else(Vec::new, |task| graph.prior(definitions, query, task))
             }
         });
         let vectors = QueryVectors {

@@ -117,7 +117,11 @@ impl<'a> FileNames<'a> {
         }
         let definitions = Definitions::new(fragments.language, &self.paths, &self.names);
         let types = (0..fragments.files.len()).flat_map(|file| definitions.types(file));
-        DefinitionIndex { fragments, methods: types.collect(), definitions, places }
+        let in_order = |(found, mut methods): (Definition, Vec<Rows>)| {
+            methods.sort_unstable();
+            (found, methods)
+        };
+        DefinitionIndex { fragments, methods: types.map(in_order).collect(), definitions, places }
     }
 }
 
@@ -149,13 +153,17 @@ impl DefinitionIndex<'_> {
         counted(calls.flat_map(|(_, definitions)| definitions))
     }
 
-    /// Other files that define what is named in a task's file without its target, by number, with how often that is.
-    pub(super) fn named_files(&self, task: &Task) -> Vec<(u32, u32)> {
+    /// Other files that define what is named in a task's file without its target, by number, with how often that is. Lines
+    /// behind the hole count where the query has any of them.
+    pub(super) fn named_files(&self, query: &Query, task: &Task) -> Vec<(u32, u32)> {
+        let is_behind = query.lines().count() > query.hole as usize;
         let named = self.looked_up(task, |own, look_up| {
             let language = self.fragments.language;
             let mut known: FxHashMap<Vec<&str>, Vec<Definition>> = FxHashMap::default();
             let mut found = Vec::new();
-            for chain in own.lines.iter().flat_map(|line| chains(line, language)) {
+            let end = if is_behind { own.lines.count() } else { own.row };
+            let lines = own.lines.iter().take(end);
+            for chain in lines.flat_map(|line| chains(line, language)) {
                 let definitions = known.entry(chain).or_insert_with_key(|chain| {
                     let parts = (1..=chain.len()).rev().map(|length| look_up(&chain[..length]));
                     parts.into_iter().find(|found| !found.is_empty()).unwrap_or_default()

@@ -3,9 +3,10 @@
 //! A file refers to another where it calls what the other defines, and the square root of the number of such calls weighs the
 //! reference, as in aider's map of a repository. A walk begins in the hole's own file, follows references with probability 0.85
 //! and else begins again (Page et al. 1999; Haveliwala 2002). The own file refers to what is named in it without the lines of
-//! the target.
+//! the target; behind the hole only where the query reaches there.
 
 use super::definitions::DefinitionIndex;
+use super::query::Query;
 use crate::repository::fragment::RepoFragments;
 use crate::task::Task;
 
@@ -38,9 +39,9 @@ impl FileGraph {
     }
 
     /// Factors by which scores of fragments are multiplied for a task, at least 1.
-    pub fn prior(&self, definitions: &DefinitionIndex<'_>, task: &Task) -> Vec<f64> {
+    pub fn prior(&self, definitions: &DefinitionIndex<'_>, query: &Query, task: &Task) -> Vec<f64> {
         let Some(own) = definitions.file_of(task) else { return vec![1.0; self.files.len()] };
-        let of_file = self.walk(own, &shares(definitions.named_files(task)));
+        let of_file = self.walk(own, &shares(definitions.named_files(query, task)));
         let others = of_file.iter().enumerate().filter(|(file, _)| *file != own);
         let most = others.map(|(_, time)| *time).fold(0.0, f64::max);
         let of_fragment = |files: &Vec<u32>| {

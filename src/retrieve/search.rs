@@ -265,7 +265,12 @@ impl<'a> RepositoryIndex<'a> {
                     definitions: defining.as_ref().map(scores),
                 };
                 let mut found = self.ranked(index, query, &wanted, &seen, scratch);
-                self.note_definitions(&mut found.hits, defining.unwrap_or_default(), &seen);
+                let mut defining = defining.unwrap_or_default();
+                let prior = wanted.prior.as_deref().unwrap_or_default();
+                for one in &mut defining {
+                    one.score *= prior.get(one.fragment as usize).unwrap_or(&1.0);
+                }
+                self.note_definitions(&mut found.hits, defining, &seen);
                 work.done(1);
                 (number, found)
             });

@@ -184,6 +184,7 @@ static TYPES: TypeRules = TypeRules {
     ]),
     has_parts: true,
     fields_need_this: false,
+    imports_from_root: false,
 };
 
 fn using(reader: &mut ImportReader<'_, '_, '_>) {

@@ -127,6 +127,7 @@ static TYPES: TypeRules = TypeRules {
     visibility: Visibility::Folders,
     has_parts: true,
     fields_need_this: false,
+    imports_from_root: false,
 };
 
 /// `type T struct { … }`, `f := func() { … }`, `f: func() { … }`.

@@ -156,6 +156,7 @@ static TYPES: TypeRules = TypeRules {
     ]),
     has_parts: false,
     fields_need_this: false,
+    imports_from_root: false,
 };
 
 /// The last name of the class that a `throw` statement makes.

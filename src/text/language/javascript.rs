@@ -17,6 +17,7 @@ pub(crate) static JAVASCRIPT: LanguageSpec = LanguageSpec {
         ("import_statement", typescript::import),
         ("export_statement", typescript::export_from),
         ("variable_declarator", require),
+        ("assignment_expression", pass_on),
     ],
     resolution: Resolution::Types(&TYPES),
     import_line: |line| {
@@ -28,9 +29,10 @@ pub(crate) static JAVASCRIPT: LanguageSpec = LanguageSpec {
     ..ECMASCRIPT
 };
 
-static TYPES: TypeRules = TypeRules { exports, ..RULES };
+// An import that begins with no dot is of a package or of Node.
+static TYPES: TypeRules = TypeRules { exports, imports_from_root: false, ..RULES };
 
-/// What `module.exports = …` exports: the module itself.
+/// Name of the export that `module.exports = …` makes: the module itself.
 pub(crate) const WHOLE: &str = "=";
 
 fn grammar() -> tree_sitter::Language {
@@ -42,13 +44,7 @@ fn require(reader: &mut ImportReader<'_, '_, '_>) {
     let declarator = reader.statement;
     let value = declarator.child_by_field_name("value");
     let Some((value, name)) = value.zip(declarator.child_by_field_name("name")) else { return };
-    let member =
-        (value.kind() == "member_expression").then(|| reader.field(value, "property")).flatten();
-    let call = match member {
-        Some(_) => value.child_by_field_name("object"),
-        None => Some(value),
-    };
-    let Some(from) = call.and_then(|call| required(reader, call)) else { return };
+    let Some((from, member)) = required(reader, value) else { return };
     match (name.kind(), member) {
         ("identifier", Some(member)) => {
             let local = reader.of(name);
@@ -77,13 +73,43 @@ fn require(reader: &mut ImportReader<'_, '_, '_>) {
     }
 }
 
-/// The module that `require('m')` names.
-fn required<'a>(reader: &ImportReader<'_, 'a, '_>, call: Node<'_>) -> Option<&'a str> {
-    let is_require = call.kind() == "call_expression"
-        && reader.field(call, "function").is_some_and(|function| function == "require");
-    let arguments = call.child_by_field_name("arguments").filter(|_| is_require)?;
+/// `exports.a = require('m')`, `exports.a = require('m').b`, `module.exports = require('m')`.
+fn pass_on(reader: &mut ImportReader<'_, '_, '_>) {
+    let assignment = reader.statement;
+    let fields = ["left", "right"].map(|field| assignment.child_by_field_name(field));
+    let [Some(left), Some(right)] = fields else { return };
+    let Some(local) = exported_name(reader.of(left)) else { return };
+    let Some((from, member)) = required(reader, right) else { return };
+    let binding = match member {
+        Some(member) => Binding::Member { member, local },
+        None => Binding::Whole { local },
+    };
+    reader.push_as(from, binding, false, true);
+}
+
+/// The name under which an assignment exports: `a` of `exports.a` and `module.exports.a`, [`WHOLE`] of `module.exports`.
+fn exported_name(left: &str) -> Option<&str> {
+    if left == "module.exports" {
+        return Some(WHOLE);
+    }
+    let name = left.strip_prefix("module.").unwrap_or(left).strip_prefix("exports.")?;
+    (!name.contains('.')).then_some(name)
+}
+
+/// The module that `require('m')` names, and `b` of `require('m').b`.
+fn required<'a>(
+    reader: &ImportReader<'_, 'a, '_>,
+    value: Node<'_>,
+) -> Option<(&'a str, Option<&'a str>)> {
+    if value.kind() == "member_expression" {
+        let (module, _) = required(reader, value.child_by_field_name("object")?)?;
+        return Some((module, reader.field(value, "property")));
+    }
+    let is_require = value.kind() == "call_expression"
+        && reader.field(value, "function").is_some_and(|function| function == "require");
+    let arguments = value.child_by_field_name("arguments").filter(|_| is_require)?;
     let quoted = child(arguments, "string").map(|string| reader.of(string))?;
-    Some(quoted.trim_matches(['"', '\'']))
+    Some((quoted.trim_matches(['"', '\'']), None))
 }
 
 /// TypeScript's, and `module.exports = …`, `exports.name = …`, and the properties of `module.exports = { … }`.
@@ -93,16 +119,11 @@ fn exports(node: Node<'_>, text: &str) -> Vec<Export> {
         "assignment_expression" => {
             let fields = ["left", "right"].map(|field| node.child_by_field_name(field));
             let [Some(left), Some(right)] = fields else { return Vec::new() };
-            let name = match of(left) {
-                "module.exports" if right.kind() == "object" => return Vec::new(),
-                "module.exports" => WHOLE,
-                left => match left.strip_prefix("module.").unwrap_or(left).strip_prefix("exports.")
-                {
-                    Some(name) if !name.contains('.') => name,
-                    _ => return Vec::new(),
-                },
-            };
-            exported(name, right, text).into_iter().collect()
+            match exported_name(of(left)) {
+                Some(WHOLE) if right.kind() == "object" => Vec::new(),
+                Some(name) => exported(name, right, text).into_iter().collect(),
+                None => Vec::new(),
+            }
         }
         "pair" | "method_definition" if is_exported(node, text) => {
             let is_method = node.kind() == "method_definition";
@@ -128,12 +149,14 @@ fn is_exported(property: Node<'_>, text: &str) -> bool {
 /// An export of a value under a name; `None` where it is neither a function, a class nor a name.
 fn exported(name: &str, value: Node<'_>, text: &str) -> Option<Export> {
     let own = value.child_by_field_name("name").map(|name| &text[name.byte_range()]);
+    // A function that has this name for others alone is not what the file itself calls by it.
+    let of_exports = || format!("exports.{name}");
     let (local, is_function) = match value.kind() {
-        "identifier" => (&text[value.byte_range()], false),
-        "class" => (own?, false),
-        "method_definition" => (name, true),
-        kind if RULES.function_values.contains(&kind) => (name, true),
+        "identifier" => (text[value.byte_range()].to_owned(), false),
+        "class" => (own?.to_owned(), false),
+        "method_definition" => (of_exports(), true),
+        kind if RULES.function_values.contains(&kind) => (of_exports(), true),
         _ => return None,
     };
-    Some(Export { name: name.to_owned(), local: local.to_owned(), is_function })
+    Some(Export { name: name.to_owned(), local, is_function })
 }

@@ -327,6 +327,8 @@ pub(crate) struct TypeRules {
     pub(crate) exports: fn(statement: Node<'_>, text: &str) -> Vec<Export>,
     /// How names of other files are seen.
     pub(crate) visibility: Visibility,
+    /// Whether an import of a path without a dot may be of the repository, from its folder or its `src`.
+    pub(crate) imports_from_root: bool,
     /// Whether a type can be declared in several parts.
     pub(crate) has_parts: bool,
     /// Whether fields are reached through `this` alone.

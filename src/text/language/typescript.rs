@@ -168,6 +168,7 @@ pub(super) const RULES: TypeRules = TypeRules {
     visibility: Visibility::Exports,
     has_parts: false,
     fields_need_this: true,
+    imports_from_root: true,
 };
 
 /// The name of a function or class expression where it stands: `name = …`, `name: …`, `export default …`.

@@ -151,7 +151,7 @@ impl Printable for Results {
 
 /// Names apart; the commas of a fusion stand between its parts.
 fn separate(names: &[String]) -> Vec<String> {
-    let apart = |name: &String| match name.contains("rrf:") {
+    let apart = |name: &String| match name.trim_start_matches("graph:").starts_with("rrf:") {
         true => vec![name.clone()],
         false => name.split(',').map(str::to_owned).collect(),
     };

@@ -13,8 +13,11 @@ const MOST_FILES: usize = 64;
 pub(super) struct Modules<'a> {
     files: &'a Paths<'a>,
     units: &'a [Unit],
+    /// `repo/a/b.ts`.
+    by_name: FxHashMap<&'a str, usize>,
     /// `repo/a/b` of `repo/a/b.ts` and of `repo/a/b/index.ts`, which the former hides.
     by_path: FxHashMap<&'a str, usize>,
+    imports_from_root: bool,
 }
 
 /// Target of an imported name.
@@ -31,15 +34,25 @@ impl<'a> Modules<'a> {
     pub(super) fn new(files: &'a Paths<'a>, rules: &TypeRules, units: &'a [Unit]) -> Self {
         let mut by_path = FxHashMap::default();
         let are_modules = matches!(rules.visibility, Visibility::Exports);
-        for path in files.files.iter().filter(|_| are_modules) {
+        let modules = || files.files.iter().filter(|_| are_modules);
+        for path in modules() {
             let (module, rank) = module_path(path.path);
-            let entry = by_path.entry(module).or_insert((rank, path.file));
-            if rank < entry.0 {
-                *entry = (rank, path.file);
+            let folder = module.strip_suffix("/index").map(|folder| (folder, rank + 3));
+            for (module, rank) in [(module, rank)].into_iter().chain(folder) {
+                let entry = by_path.entry(module).or_insert((rank, path.file));
+                if rank < entry.0 {
+                    *entry = (rank, path.file);
+                }
             }
         }
         let by_path = by_path.into_iter();
-        Self { files, units, by_path: by_path.map(|(path, (_, file))| (path, file)).collect() }
+        Self {
+            files,
+            units,
+            by_name: modules().map(|path| (path.path, path.file)).collect(),
+            by_path: by_path.map(|(path, (_, file))| (path, file)).collect(),
+            imports_from_root: rules.imports_from_root,
+        }
     }
 
     /// The file that a path in an import of file `from` means.
@@ -48,6 +61,9 @@ impl<'a> Modules<'a> {
         if path.starts_with('.') {
             let folder = importing.rsplit_once('/').map_or("", |(folder, _)| folder);
             return self.at(folder, path);
+        }
+        if !self.imports_from_root {
+            return None;
         }
         let name = self.files.repository;
         self.at(name, path).or_else(|| self.at(&format!("{name}/src"), path))
@@ -64,14 +80,16 @@ impl<'a> Modules<'a> {
                 part => parts.push(part),
             }
         }
+        // `.` is a folder, and so is `./a/`.
+        let is_folder = path.ends_with(['.', '/']);
         let path = parts.join("/");
-        let find = |path: &str| {
-            let module = path.strip_suffix("/index").unwrap_or(path);
-            self.by_path.get(module).copied()
-        };
+        let of_folder = || self.by_path.get(format!("{path}/index").as_str());
+        let find = |path: &str| self.by_path.get(path);
         // `./a.js` is how ECMAScript's modules write `./a`, which `a.ts` becomes.
         let endings = [".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx"];
-        find(&path).or_else(|| endings.iter().find_map(|end| find(path.strip_suffix(end)?)))
+        let found = of_folder().filter(|_| is_folder).or_else(|| self.by_name.get(path.as_str()));
+        let found = found.or_else(|| find(&path));
+        found.or_else(|| endings.iter().find_map(|end| find(path.strip_suffix(end)?))).copied()
     }
 
     /// Target of an import of file `from`.
@@ -79,17 +97,30 @@ impl<'a> Modules<'a> {
         let file = self.module(from, &import.from)?;
         match import.member.as_deref() {
             // `module.exports = f` makes f the module.
-            None if self.units[file].exports.contains_key(WHOLE) => self.exported(file, WHOLE),
+            None if self.has_whole(file) => self.exported(file, WHOLE),
             None => Some(Export::Module(file)),
             Some(member) => self.exported(file, member),
         }
     }
 
-    /// Target of a name that a file imports; `unit` is what the file has.
+    /// Whether a file exports something as the module itself.
+    fn has_whole(&self, file: usize) -> bool {
+        let unit = &self.units[file];
+        let passes_on = |import: &Import| import.is_passed_on && import.local == WHOLE;
+        unit.exports.contains_key(WHOLE) || unit.imports.iter().any(passes_on)
+    }
+
+    /// Target of a name that a file imports; `unit` is what the file has. None where several imports bind the name, as within
+    /// functions: which one counts does not show.
     pub(super) fn brought_in(&self, file: usize, unit: &Unit, name: &str) -> Option<Export> {
         let mut imports = unit.imports.iter();
         let import = imports.find(|import| import.local == name && !import.is_passed_on)?;
-        self.imported(file, import)
+        let is_other = |other: &Import| {
+            other.local == name
+                && !other.is_passed_on
+                && (&other.from, &other.member) != (&import.from, &import.member)
+        };
+        if imports.any(is_other) { None } else { self.imported(file, import) }
     }
 
     /// Target of a name that a file exports, its own or another's.
@@ -116,6 +147,7 @@ impl<'a> Modules<'a> {
                     open.insert(0, (module, name.clone()));
                 } else if !is_star && (import.local == *own || import.local == name) {
                     match &import.member {
+                        None if self.has_whole(module) => open.push((module, WHOLE.to_owned())),
                         None => return Some(Export::Module(module)),
                         Some(member) => open.push((module, member.clone())),
                     }
@@ -137,8 +169,5 @@ fn module_path(path: &str) -> (&str, usize) {
         Some(&(".tsx" | ".jsx")) => 1,
         _ => 2,
     };
-    match module.strip_suffix("/index") {
-        Some(folder) => (folder, rank + 3),
-        None => (module, rank),
-    }
+    (module, rank)
 }

@@ -1,4 +1,4 @@
-//! Definitions by declared types, in languages that have them: Java, C#, TypeScript and Go.
+//! Definitions by declared types: Java, C#, TypeScript and Go; JavaScript by its modules and by what `new` makes.
 //!
 //! A call counts where its callee is defined in another file of the repository and not in its own. The callee goes by the
 //! names alone, as far as one file at a time shows them; overloads are one name.

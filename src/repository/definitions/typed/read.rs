@@ -142,6 +142,10 @@ impl Reader<'_, '_> {
                 self.function(node);
             }
             self.open(node, depth, None);
+            let own = node.child_by_field_name("name");
+            if let Some(name) = own.filter(|_| rules.function_values.contains(&kind)) {
+                self.bind(self.text(name), Declared::Unknown);
+            }
             self.declare(node);
         } else {
             self.declare(node);

@@ -218,6 +218,18 @@ fn javascript_follows_imports_and_what_it_requires() {
         ("lib/whole.js", "function make() {}\nmodule.exports = make;\n"),
         ("lib/maker.js", "module.exports = class Maker { run1() {} };\n"),
         ("lib/index.mjs", "export * from './esm.js';\nexport { default } from './esm.js';\n"),
+        ("lib/foo.js", "module.exports = function foo() {};\nfunction helper() {}\n"),
+        ("lib/all.js", "const foo = require('./foo');\nmodule.exports = { foo };\n"),
+        (
+            "lib/again.js",
+            "exports.two = require('./named.cjs').two;\nexports.common = require('./common');\n",
+        ),
+        ("lib/passed.js", "module.exports = require('./whole');\n"),
+        ("lib/twice.js", "exports.load = () => 1;\n"),
+        ("lib/twice.mjs", "export function load() {}\n"),
+        ("lib/deep.js", "exports.g = () => 1;\n"),
+        ("lib/deep/index.js", "exports.g = () => 1;\nexports.only = () => 2;\n"),
+        ("src/util.js", "exports.inspect = function () {};\n"),
         (
             "lib/esm.js",
             "export class A { run2() {} }\nexport const k = make(), s = 'x';\nexport default function () {}\n",
@@ -230,6 +242,25 @@ const whole = require('./lib/whole');
 const Maker = require('./lib/maker');
 const fs = require('fs');
 import made, { A, k } from './lib/index.mjs';
+const { foo } = require('./lib/all');
+const again = require('./lib/again'), passed = require('./lib/passed');
+const { only } = require('./lib/deep/'), util = require('util');
+import { load } from './lib/twice.mjs';
+function lazy() { const late = require('./lib/named.cjs'); return late; }
+function later() { const late = require('./lib/common'); return late; }
+foo(); // api
+foo.helper();
+again.two(); // api
+again.common.f(); // api
+passed(); // api
+only(); // api
+load(); // api
+util.inspect();
+late.f();
+late.one();
+const own = function whole() {
+  whole();
+};
 common.f(); // api
 common.h(); // api
 common.deep(); // api
