@@ -54,10 +54,11 @@ SIZES = {
     "pilot": {
         "packages": 55, "tests": list(TESTS), "middle": 150, "labels": 120, "held": 12, "line": 60, "chunk": 40, "ablations": ["a1", "a2", "a3"],
     },
+    "full": {"packages": 55, "tests": list(TESTS), "middle": 1500, "labels": 700, "held": 40, "line": 60, "chunk": 40, "ablations": []},
 }
 # Epochs of the model that fills in the middle, and of those that learn from the labels.
-EPOCHS = {"toy": [1, 1], "pilot": [1, 2]}
-BATCHES = {"toy": [2, 2, 1], "pilot": [8, 4, 10]}
+EPOCHS = {"toy": [1, 1], "pilot": [1, 2], "full": [1, 2]}
+BATCHES = {"toy": [2, 2, 1], "pilot": [8, 4, 10], "full": [8, 4, 10]}
 # Tokens of a training sequence, and the same for prompts.
 CONTEXT = 256
 SEQUENCE = ["--max-sequence-tokens", "640", "--max-cc-tokens", CONTEXT]
