@@ -48,7 +48,8 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     let mut rankers: Vec<Ranker> = parse_all(&separate(&args.rankers))?;
     // Signatures are shown where a ranker finds definitions.
     let finding = rankers.iter().find(|ranker| ranker.finds_definitions());
-    let finding = finding.filter(|_| settings.text("align") == Some("signature"));
+    let finding =
+        finding.or(rankers.first()).filter(|_| settings.text("align") == Some("signature"));
     let of_finding = finding.map(|ranker| settings.only("ranker", &ranker.to_string()));
     let settings = of_finding.as_ref().unwrap_or(settings);
     let mut experiment = single(settings)?;
