@@ -129,7 +129,9 @@ fn exports(node: Node<'_>, text: &str) -> Vec<Export> {
             let is_method = node.kind() == "method_definition";
             let name = node.child_by_field_name(if is_method { "name" } else { "key" });
             let value = if is_method { Some(node) } else { node.child_by_field_name("value") };
-            let export = name.zip(value).and_then(|(name, value)| exported(of(name), value, text));
+            let export = name.zip(value).and_then(|(name, value)| {
+                exported(of(name).trim_matches(['"', '\'']), value, text)
+            });
             export.into_iter().collect()
         }
         _ => typescript::exports(node, text),

@@ -99,7 +99,12 @@ impl<'a> Modules<'a> {
             // `module.exports = f` makes f the module.
             None if self.has_whole(file) => self.exported(file, WHOLE),
             None => Some(Export::Module(file)),
-            Some(member) => self.exported(file, member),
+            Some(member) => {
+                // ECMAScript's import of a module of CommonJS has it as its default.
+                let is_whole = member == "default" && self.has_whole(file);
+                let whole = || is_whole.then(|| self.exported(file, WHOLE)).flatten();
+                self.exported(file, member).or_else(whole)
+            }
         }
     }
 

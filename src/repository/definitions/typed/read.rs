@@ -168,6 +168,11 @@ impl Reader<'_, '_> {
         let name = node.child_by_field_name("name").or_else(bound);
         let rows = Rows::named(node, name);
         let name = name.map_or(String::new(), |name| self.text(name));
+        // A class within a function hides what is imported under its name.
+        let is_module = matches!(self.rules.visibility, Visibility::Exports);
+        if is_module && self.scope() != 0 && self.type_here().is_none() {
+            self.bind(name.clone(), Declared::Unknown);
+        }
         let supers = self.supers(node);
         let inside = self.unit.scopes.len();
         let number = self.add_type(name, inside, rows);

@@ -209,7 +209,7 @@ fn javascript_follows_imports_and_what_it_requires() {
     let files = [
         (
             "lib/common.js",
-            "function f() {}\nconst g = () => 1;\nmodule.exports = { f, h: g, deep() {}, late: function () {}, hidden };\n",
+            "function f() {}\nconst g = () => 1;\nmodule.exports = { f, h: g, deep() {}, late: function () {}, 'quoted': (n) => n, hidden };\n",
         ),
         (
             "lib/named.cjs",
@@ -246,6 +246,9 @@ const { foo } = require('./lib/all');
 const again = require('./lib/again'), passed = require('./lib/passed');
 const { only } = require('./lib/deep/'), util = require('util');
 import { load } from './lib/twice.mjs';
+import made2 from './lib/whole.js';
+made2(); // api
+function hiding() { class load {} return load(); }
 function lazy() { const late = require('./lib/named.cjs'); return late; }
 function later() { const late = require('./lib/common'); return late; }
 foo(); // api
@@ -265,6 +268,7 @@ common.f(); // api
 common.h(); // api
 common.deep(); // api
 common.late(); // api
+common.quoted(); // api
 common.gone();
 f(); // api
 renamed(); // api
