@@ -205,7 +205,7 @@ struct Indexes<'a> {
     fragments: RepositoryIndex<'a>,
     definitions: Option<DefinitionIndex<'a>>,
     ranks_definitions: bool,
-    graph: Option<FileGraph>,
+    graph: Option<FileGraph<'a>>,
     tasks: &'a TaskSet,
 }
 

@@ -20,36 +20,32 @@ const WEIGHT: f64 = 0.2;
 
 /// Files, and how much each refers to others.
 #[derive(Debug)]
-pub struct FileGraph {
+pub struct FileGraph<'a> {
+    fragments: &'a RepoFragments,
     /// By the number of a file: the others that it refers to, and the share of its references; by number.
     references: Vec<Vec<(u32, f64)>>,
-    /// Files of each fragment.
-    files: Vec<Vec<u32>>,
 }
 
-impl FileGraph {
+impl<'a> FileGraph<'a> {
     /// Reads the references off a repository's definitions.
-    pub fn new(definitions: &DefinitionIndex<'_>, fragments: &RepoFragments) -> Self {
+    pub fn new(definitions: &DefinitionIndex<'_>, fragments: &'a RepoFragments) -> Self {
         let references = |file| shares(definitions.called_files(file));
-        let files = |fragment| fragments.places(fragment).map(|place| place.file).collect();
-        Self {
-            references: (0..fragments.files.len()).map(references).collect(),
-            files: (0..fragments.len()).map(files).collect(),
-        }
+        Self { fragments, references: (0..fragments.files.len()).map(references).collect() }
     }
 
     /// Factors by which scores of fragments are multiplied for a task, at least 1.
     pub fn prior(&self, definitions: &DefinitionIndex<'_>, query: &Query, task: &Task) -> Vec<f64> {
-        let Some(own) = definitions.file_of(task) else { return vec![1.0; self.files.len()] };
+        let Some(own) = definitions.file_of(task) else { return vec![1.0; self.fragments.len()] };
         let of_file = self.walk(own, &shares(definitions.named_files(query, task)));
         let others = of_file.iter().enumerate().filter(|(file, _)| *file != own);
         let most = others.map(|(_, time)| *time).fold(0.0, f64::max);
-        let of_fragment = |files: &Vec<u32>| {
-            let times = files.iter().map(|file| *file as usize).filter(|file| *file != own);
+        let of_fragment = |fragment| {
+            let files = self.fragments.places(fragment).map(|place| place.file as usize);
+            let times = files.filter(|file| *file != own);
             let time = times.map(|file| of_file[file]).fold(0.0, f64::max);
             1.0 + if most > 0.0 { WEIGHT * (time / most).sqrt() } else { 0.0 }
         };
-        self.files.iter().map(of_fragment).collect()
+        (0..self.fragments.len()).map(of_fragment).collect()
     }
 
     /// Share of its time that a walk from a file is in each, where that file has these references.

@@ -265,12 +265,9 @@ impl<'a> RepositoryIndex<'a> {
                     definitions: defining.as_ref().map(scores),
                 };
                 let mut found = self.ranked(index, query, &wanted, &seen, scratch);
-                let mut defining = defining.unwrap_or_default();
+                let defining = defining.unwrap_or_default();
                 let prior = wanted.prior.as_deref().unwrap_or_default();
-                for one in &mut defining {
-                    one.score *= prior.get(one.fragment as usize).unwrap_or(&1.0);
-                }
-                self.note_definitions(&mut found.hits, defining, &seen);
+                self.note_definitions(&mut found.hits, defining, prior, &seen);
                 work.done(1);
                 (number, found)
             });
@@ -309,11 +306,19 @@ impl<'a> RepositoryIndex<'a> {
             hits: names.iter().zip(texts).map(hit).collect(),
         }
     }
-}
 
-impl RepositoryIndex<'_> {
     /// Notes the definitions in hits that were found for them.
-    fn note_definitions(&self, hits: &mut [Hit], mut defining: Vec<Defining>, seen: &Seen) {
+    fn note_definitions(
+        &self,
+        hits: &mut [Hit],
+        mut defining: Vec<Defining>,
+        prior: &[f64],
+        seen: &Seen,
+    ) {
+        // They were ranked by these scores.
+        for found in &mut defining {
+            found.score *= prior.get(found.fragment as usize).unwrap_or(&1.0);
+        }
         let priority = |found: &Defining| seen.priority[found.fragment as usize];
         defining.retain(|found| priority(found) != u32::MAX);
         defining.sort_unstable_by(|a, b| {

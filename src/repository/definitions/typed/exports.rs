@@ -83,11 +83,11 @@ impl<'a> Modules<'a> {
         // `.` is a folder, and so is `./a/`.
         let is_folder = path.ends_with(['.', '/']);
         let path = parts.join("/");
-        let of_folder = || self.by_path.get(format!("{path}/index").as_str());
+        let in_folder = || self.by_path.get(format!("{path}/index").as_str());
         let find = |path: &str| self.by_path.get(path);
         // `./a.js` is how ECMAScript's modules write `./a`, which `a.ts` becomes.
         let endings = [".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx"];
-        let found = of_folder().filter(|_| is_folder).or_else(|| self.by_name.get(path.as_str()));
+        let found = is_folder.then(in_folder).flatten().or_else(|| self.by_name.get(path.as_str()));
         let found = found.or_else(|| find(&path));
         found.or_else(|| endings.iter().find_map(|end| find(path.strip_suffix(end)?))).copied()
     }
