@@ -11,6 +11,7 @@ use super::completion::{
 };
 use super::experiment::Experiment;
 use super::prompt::{SHARD, for_each_prompts, require_prompts};
+use super::prompt_warnings::warn_of_begun_lines;
 use super::remote::{self, Latency, PromptText};
 use super::stage::{
     PREDICTIONS_FILE, StageReport, Step, check_input, check_parameters, made_again, require_jsonl,
@@ -36,6 +37,9 @@ pub fn complete(
     completion.check()?;
     let mut report = StageReport::of(experiment);
     let style = experiment.prompts.layout.style();
+    if completion.server.is_none() {
+        warn_of_begun_lines(experiment, &mut report)?;
+    }
     for &mode in modes {
         let prompts = experiment.layout.prompts(mode);
         let prompts_there = require_prompts(experiment, mode)?;

@@ -47,3 +47,14 @@ pub(super) fn warn_of_contexts(experiment: &Experiment, report: &mut StageReport
     }
     Ok(())
 }
+
+/// Warns of holes that begin within a line, for a model that writes whole lines.
+pub(super) fn warn_of_begun_lines(experiment: &Experiment, report: &mut StageReport) -> Result<()> {
+    let begun = experiment.tasks()?.tasks().iter().filter(|task| task.begins_within_line()).count();
+    if begun > 0 {
+        report.warnings.push(format!(
+            "{begun} tasks begin within a line; the embedded model writes whole lines, so its scores say little about them"
+        ));
+    }
+    Ok(())
+}

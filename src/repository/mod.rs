@@ -3,6 +3,7 @@
 pub mod corpus;
 pub(crate) mod definitions;
 pub mod fragment;
+pub mod history;
 pub mod parallel;
 pub mod record;
 mod shard;

@@ -23,7 +23,7 @@ use crate::repository::parallel;
 use crate::store::progress::Work;
 use crate::task::Task;
 use crate::text::language::syntax::Syntax;
-use crate::text::language::{Grammar, Language, Layout, identifiers};
+use crate::text::language::{Grammar, Language, Layout, chains, identifiers};
 use crate::text::lines::{Lines, strip};
 
 /// Lines of a definition that count: its signature, and the head of its documentation or body.
@@ -361,31 +361,6 @@ fn target_rows(lines: &[&str], task: &Task, cut: Cut) -> Option<Range<usize>> {
             (Cut::Chunks(_), _) => None,
         }
     })
-}
-
-/// Chains of names in a line, such as `["a", "b"]` of `a.b(c)`, keywords and strings left out. One that begins behind a dot
-/// has `"this"`, `"super"` or else `""` before it.
-fn chains(line: &str, language: Language) -> Vec<Vec<&str>> {
-    let mut chains: Vec<Vec<&str>> = Vec::new();
-    let mut end = 0;
-    for name in identifiers(line, language) {
-        let start = name.as_ptr().addr() - line.as_ptr().addr();
-        let between = line[end..start].trim();
-        match chains.last_mut() {
-            Some(chain) if matches!(between, "." | "?." | "::") => chain.push(name),
-            _ if between.ends_with('.') => {
-                let object = match between.trim_end_matches(['.', '?']) {
-                    object if object.ends_with("this") => "this",
-                    object if object.ends_with("super") || object.ends_with("base") => "super",
-                    _ => "",
-                };
-                chains.push(vec![object, name]);
-            }
-            _ => chains.push(vec![name]),
-        }
-        end = start + name.len();
-    }
-    chains
 }
 
 #[cfg(test)]

@@ -41,7 +41,7 @@ use crate::repository::Shard;
 use crate::store::jsonl::Object;
 use crate::task::cross_file::{CrossFile, Fragment};
 use crate::text::language::Language;
-use crate::text::lines::{is_space, line_ends};
+use crate::text::lines::{is_space, line_ends, unfinished_line};
 
 /// One hole: the prompt that leads to it, and what stood there.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -298,6 +298,13 @@ impl Task {
         let is_stripped = !self.prompt.ends_with(is_space);
         self.full_left_context.is_some()
             || self.context_start == 0 && (is_stripped || line_ends(&self.prompt) >= self.line_no)
+    }
+
+    /// Whether its hole begins behind code on its line, as far as its record tells.
+    pub fn begins_within_line(&self) -> bool {
+        let begun = unfinished_line(&self.prompt);
+        // The last line of a prompt that was stripped is whole.
+        !begun.trim().is_empty() && self.context_start + line_ends(&self.prompt) == self.line_no
     }
 
     /// Kind of its hole, as `label sample` writes it: `chunk` or `function`.

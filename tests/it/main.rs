@@ -12,6 +12,7 @@ mod cli_bad_cache;
 mod cli_bad_input;
 mod cli_cache;
 mod cli_chunks;
+mod cli_commits;
 mod cli_complete;
 mod cli_doctor;
 mod cli_dry_run;

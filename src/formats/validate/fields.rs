@@ -22,6 +22,18 @@ const REPO_EVAL_TASK: &[Field] = &[
     may("lineno", Count),
     // Of function-level files.
     may("function_name", Text),
+    // Of tasks that `sample` drew.
+    may("definitions", List(&Type::Object(DEFINITION))),
+    may("commit", Type::Object(COMMIT)),
+];
+
+const DEFINITION: &[Field] = &[must("path text", Text), must("line code_line", Count)];
+
+const COMMIT: &[Field] = &[
+    must("id parent date stratum", Text),
+    must("names", Type::Object(&[must("file import repository nowhere", Count)])),
+    may("similar", Number),
+    may("in_history", Flag),
 ];
 
 const REPO_EVAL: &[Field] = &[must("prompt", Text), must("metadata", Type::Object(REPO_EVAL_TASK))];

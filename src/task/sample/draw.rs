@@ -27,6 +27,16 @@ impl Stream {
         Self::of(b"repoformer sample 1\0", seed, kind.name(), repository)
     }
 
+    /// A stream for tasks from commits.
+    pub(super) fn for_commits(seed: u64, kind: Kind, repository: &str) -> Self {
+        Self::of(b"repoformer commits 1\0", seed, kind.name(), repository)
+    }
+
+    /// A stream for one task's cursor.
+    pub(super) fn for_cursor(seed: u64, kind: Kind, task: &str) -> Self {
+        Self::of(b"repoformer cursor 1\0", seed, kind.name(), task)
+    }
+
     /// A stream for labelled data.
     pub(crate) fn for_labels(seed: u64, kind: &str, repository: &str) -> Self {
         Self::of(b"repoformer label 1\0", seed, kind, repository)
@@ -75,24 +85,26 @@ fn probability_of_zero(mean: f64) -> f64 {
 }
 
 /// Decides whether a hole may be drawn.
-struct Draw<'a> {
+pub(super) struct Draw<'a> {
     sampling: &'a Sampling,
-    count_tokens: &'a (dyn Fn(&str) -> usize + Sync),
+    count_tokens: &'a CountTokens<'a>,
     /// (file, first line) → line after the last, of the holes drawn so far.
     drawn: BTreeMap<(usize, usize), usize>,
-    ground_truths: FxHashSet<&'a str>,
+    ground_truths: FxHashSet<String>,
 }
+
+/// Number of tokens of a text.
+pub(super) type CountTokens<'c> = dyn Fn(&str) -> usize + Sync + 'c;
 
 /// Looks at the candidates in random order (Fisher and Yates) until enough of them will do.
 pub(super) fn draw(
     repository: &Repository,
     sources: &[Option<Source>],
     sampling: &Sampling,
-    count_tokens: &(dyn Fn(&str) -> usize + Sync),
+    count_tokens: &CountTokens<'_>,
     mut candidates: Vec<Hole>,
 ) -> Vec<Hole> {
-    let (drawn, ground_truths) = (BTreeMap::new(), FxHashSet::default());
-    let mut draw = Draw { sampling, count_tokens, drawn, ground_truths };
+    let mut draw = Draw::new(sampling, count_tokens);
     let mut stream = Stream::new(sampling.seed, sampling.kind, &repository.name);
     let is_excluded = |file: &SourceFile| sampling.exclusions.hold(&file.path);
     let is_excluded: Vec<bool> = repository.files.iter().map(is_excluded).collect();
@@ -118,7 +130,13 @@ pub(super) fn draw(
 }
 
 impl<'a> Draw<'a> {
-    fn accepts(&mut self, source: &'a Source, hole: Hole) -> bool {
+    pub(super) fn new(sampling: &'a Sampling, count_tokens: &'a CountTokens<'a>) -> Self {
+        let (drawn, ground_truths) = (BTreeMap::new(), FxHashSet::default());
+        Self { sampling, count_tokens, drawn, ground_truths }
+    }
+
+    /// Takes a hole, if it may be drawn.
+    pub(super) fn accepts(&mut self, source: &Source, hole: Hole) -> bool {
         let ground_truth = source.lines.range(hole.start, hole.end).trim();
         let is_table = || source.are_tables(hole.start..hole.end);
         if self.sampling.exclusions.tables && is_table() {
@@ -138,7 +156,7 @@ impl<'a> Draw<'a> {
             return false;
         }
         self.drawn.insert((hole.file, hole.start), hole.end);
-        self.ground_truths.insert(ground_truth);
+        self.ground_truths.insert(ground_truth.to_owned());
         true
     }
 
@@ -155,7 +173,7 @@ impl<'a> Draw<'a> {
 /// The algorithm draws clusters of 10-line chunks, one chunk of each, and a run of Poisson(3) lines within it, to have
 /// varied training data. A benchmark wants the lines as they are distributed, so the run begins at any line of code with the
 /// same probability.
-fn end_of_chunk(source: &Source, start: usize, length: usize) -> usize {
+pub(super) fn end_of_chunk(source: &Source, start: usize, length: usize) -> usize {
     let mut end = start + 1;
     let mut left = length;
     for (line, class) in source.classes.iter().enumerate().skip(start) {

@@ -25,6 +25,22 @@ named! {
     Function = "function",
 }
 
+/// Where a hole begins.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Default)]
+pub enum Cursor {
+    /// At the start of its first line.
+    #[default]
+    LineStart,
+    /// At any token of its first line that a word follows or that is one.
+    AnyToken,
+}
+
+named! {
+    Cursor, "cursor":
+    LineStart = "line-start",
+    AnyToken = "any-token",
+}
+
 /// How tasks are drawn.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Sampling {
@@ -42,6 +58,8 @@ pub struct Sampling {
     pub exclusions: Exclusions,
     /// Fewest tokens of a [`Kind::Line`] hole, indentation not counted; RepoEval asks for five.
     pub min_tokens: usize,
+    /// Where holes begin.
+    pub cursor: Cursor,
 }
 
 impl Sampling {
@@ -56,6 +74,7 @@ impl Sampling {
             context_tokens: 2000,
             exclusions: Exclusions { tables: true, ..Exclusions::default() },
             min_tokens: 5,
+            cursor: Cursor::LineStart,
         }
     }
 }

@@ -11,6 +11,8 @@
 //!
 //! A task of a call says where what it calls is defined ([`TargetDefinition`]).
 //!
+//! [`sample_commits`] draws them from what commits added, each in its parent's tree.
+//!
 //! Nothing is drawn where [`Exclusions`] say so. They are asked as holes are drawn, and the others keep their order.
 //!
 //! A repository's tasks depend on its name, its files and the [`Sampling`] alone: neither on the
@@ -18,28 +20,34 @@
 //! first n of them are a random sample too, and are what a smaller `per_repository` gives.
 
 mod calls;
+mod commits;
 mod context;
+mod cursor;
 mod draw;
 mod exclude;
 mod functions;
 mod kind;
+mod names;
 mod source;
 mod table;
 
 use std::ops::{Range, RangeInclusive};
 
 use crate::repository::corpus::{Repository, SourceFile};
+use crate::repository::definitions::Definition;
 use crate::repository::parallel;
 use crate::task::{TargetDefinition, Task};
 use crate::text::language::Language;
 use crate::text::language::syntax::Syntax;
 use crate::text::lines::strip;
 use calls::Defined;
+pub use commits::{CommitTask, Drawn, sample_commits};
 pub(crate) use draw::{POISSON_MEAN, Stream};
 pub use exclude::{Exclusions, PathPattern};
 pub(crate) use functions::BODY_LINES;
 use kind::Hole;
-pub use kind::{Kind, Sampling};
+pub use kind::{Cursor, Kind, Sampling};
+pub use names::{NameSource, SourcesOfNames};
 use source::Source;
 
 /// Draws tasks from one repository; fewer than asked for where it has no more holes of that kind.
@@ -85,21 +93,32 @@ pub fn sample(
             context::prompt(lines, context_start, hole.start),
         );
         if let Some(called) = defined.get(&(hole.file, hole.start)) {
-            task.set_definitions(called.iter().filter_map(|definition| {
-                let (file, line) = (definition.file as usize, definition.rows.start as usize);
-                let lines = &sources[file].as_ref()?.lines;
-                let is_code = |row: &usize| !strip(lines.line(*row)).is_empty();
-                Some(TargetDefinition {
-                    path: repository.files[file].path.clone(),
-                    line,
-                    code_line: (0..line).filter(is_code).count(),
-                    text: lines.line(line).to_owned(),
-                })
-            }));
+            set_definitions(&mut task, called, repository, &sources);
         }
+        sampling.move_cursor(&mut task);
         Some(task)
     };
     parallel::map(drawn.into_iter().enumerate(), task).into_iter().flatten().collect()
+}
+
+/// Notes the definitions of what a task's target calls.
+fn set_definitions(
+    task: &mut Task,
+    called: &[Definition],
+    repository: &Repository,
+    sources: &[Option<Source>],
+) {
+    task.set_definitions(called.iter().filter_map(|definition| {
+        let (file, line) = (definition.file as usize, definition.rows.start as usize);
+        let lines = &sources[file].as_ref()?.lines;
+        let is_code = |row: &usize| !strip(lines.line(*row)).is_empty();
+        Some(TargetDefinition {
+            path: repository.files[file].path.clone(),
+            line,
+            code_line: (0..line).filter(is_code).count(),
+            text: lines.line(line).to_owned(),
+        })
+    }));
 }
 
 /// The rows of every function's body of so many lines that can be cut out, by file: none of generated files, nor of those with other line ends than

@@ -33,6 +33,31 @@ pub fn bare_identifiers(text: &str, language: Language) -> Vec<&str> {
     words(text, language, None)
 }
 
+/// Chains of names in a line, such as `["a", "b"]` of `a.b(c)`, keywords and strings left out. One that begins behind a dot
+/// has `"this"`, `"super"` or else `""` before it.
+pub(crate) fn chains(line: &str, language: Language) -> Vec<Vec<&str>> {
+    let mut chains: Vec<Vec<&str>> = Vec::new();
+    let mut end = 0;
+    for name in identifiers(line, language) {
+        let start = name.as_ptr().addr() - line.as_ptr().addr();
+        let between = line[end..start].trim();
+        match chains.last_mut() {
+            Some(chain) if matches!(between, "." | "?." | "::") => chain.push(name),
+            _ if between.ends_with('.') => {
+                let object = match between.trim_end_matches(['.', '?']) {
+                    object if object.ends_with("this") => "this",
+                    object if object.ends_with("super") || object.ends_with("base") => "super",
+                    _ => "",
+                };
+                chains.push(vec![object, name]);
+            }
+            _ => chains.push(vec![name]),
+        }
+        end = start + name.len();
+    }
+    chains
+}
+
 /// The identifiers of a text, outside its string literals where they are looked for.
 fn words(text: &str, language: Language, mut strings: Option<Strings>) -> Vec<&str> {
     if text.is_ascii() {

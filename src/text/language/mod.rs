@@ -17,6 +17,7 @@ mod walk;
 
 pub use grammar::Grammar;
 pub(crate) use javascript::WHOLE;
+pub(crate) use lexical::chains;
 pub use lexical::{
     bare_identifiers, identifiers, without_comment_signs, without_comments, without_strings,
 };

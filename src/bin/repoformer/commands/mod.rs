@@ -38,6 +38,7 @@ pub(crate) mod rg_rg;
 mod rows;
 pub(crate) mod run;
 pub(crate) mod sample;
+mod sample_commits;
 mod selective;
 #[cfg(feature = "serve")]
 pub(crate) mod serve;

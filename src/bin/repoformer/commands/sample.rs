@@ -10,11 +10,12 @@ use repoformer::repository::{Shard, parallel};
 use repoformer::store::artifact::digest;
 use repoformer::store::manifest::Manifest;
 use repoformer::store::progress::Work;
-use repoformer::task::sample::{Exclusions, Kind, Sampling, sample};
+use repoformer::task::sample::{Cursor, Exclusions, Kind, Sampling, sample};
 use repoformer::text::language::Language;
 use repoformer::text::tokenize::P50k;
 
 use super::exclusions::{ExclusionFlags, warn_of_unmatched};
+use super::sample_commits::{self, CommitFlags};
 use super::session::{open, other_languages, repos_dir, repositories_in, seed};
 use crate::output::{self, fail, group, plural, write_data, write_shard_beside};
 use crate::settings::{Listed, SettingFlags};
@@ -37,19 +38,21 @@ pub(crate) struct SampleArgs {
     /// Minimum tokens of a sampled line
     #[arg(long, value_name = "N", default_value_t = 5)]
     min_tokens: usize,
+    /// Where a hole begins: line-start (at the start of its first line), any-token (at any token of it)
+    #[arg(long, value_name = "NAME", default_value = Cursor::LineStart.name(), value_parser = Listed::of(Cursor::ALL))]
+    cursor: String,
     /// File for the tasks (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     output: PathBuf,
     #[command(flatten)]
     exclusions: ExclusionFlags,
+    #[command(flatten)]
+    commits: CommitFlags,
 }
 
 pub(crate) fn run(args: &SampleArgs) -> Result<()> {
     let settings = open(&args.settings)?;
-    let dir = repos_dir(&settings)?;
-    let names = repositories_in(&dir, settings.list("repo"))?;
-    let (walk, per_repo) = (settings.parsed("walk")?, args.per_repo as usize);
-    let kind: Kind = args.kind.parse()?;
+    let (kind, per_repo): (Kind, _) = (args.kind.parse()?, args.per_repo as usize);
     let language: Language = settings.parsed_option("language")?.unwrap_or_default();
     let usual = Sampling::new(kind);
     let sampling = Sampling {
@@ -58,9 +61,16 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
         seed: seed(&settings)?,
         context_tokens: args.context_tokens,
         min_tokens: args.min_tokens,
+        cursor: args.cursor.parse()?,
         exclusions: args.exclusions.exclusions(usual.exclusions.clone())?,
         ..usual
     };
+    if let Some(commits) = args.commits.wanted() {
+        return sample_commits::run(&commits, &settings, &sampling, &args.output);
+    }
+    let dir = repos_dir(&settings)?;
+    let names = repositories_in(&dir, settings.list("repo"))?;
+    let walk = settings.parsed("walk")?;
     let p50k = P50k;
     let shard: Option<Shard> = settings.parsed_option("shard")?;
     let mut manifest = Manifest::new("tasks");

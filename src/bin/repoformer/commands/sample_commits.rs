@@ -1,0 +1,224 @@
+//! `sample --from-commits`
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::Args;
+use repoformer::error::Error;
+use repoformer::evaluate::quality::RetrievalTarget;
+use repoformer::repository::history::History;
+use repoformer::repository::record::Folders;
+use repoformer::task::Task;
+use repoformer::task::sample::{CommitTask, Exclusions, NameSource, Sampling, sample_commits};
+use repoformer::text::language::{Language, identifiers};
+use repoformer::text::tokenize::P50k;
+
+use super::exclusions::warn_of_unmatched;
+use crate::output::{self, fail, group, hinted, plural, write_data};
+use crate::settings::Settings;
+use crate::table::json_lines;
+
+/// Tasks from commits.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Commits")]
+pub(crate) struct CommitFlags {
+    /// Draw from lines that commits of this Git repository added, each task with its parent's tree as repository (repeatable)
+    #[arg(long, value_name = "REPO.git", requires_all = ["since", "trees"])]
+    from_commits: Vec<PathBuf>,
+    /// Take only commits written and committed on this day (UTC) or later, as 2024-01-31
+    #[arg(long, value_name = "DATE", requires = "from_commits")]
+    since: Option<String>,
+    /// Folder for the tasks' repositories, one for each task: the --repos-dir of later stages
+    #[arg(long, value_name = "DIR", requires = "from_commits")]
+    trees: Option<PathBuf>,
+}
+
+/// Tasks from commits, as flags describe them.
+pub(super) struct Commits<'a> {
+    histories: &'a [PathBuf],
+    since: &'a str,
+    trees: &'a Path,
+}
+
+impl CommitFlags {
+    pub(super) fn wanted(&self) -> Option<Commits<'_>> {
+        let (since, trees) = (self.since.as_deref()?, self.trees.as_deref()?);
+        Some(Commits { histories: &self.from_commits, since, trees })
+    }
+}
+
+/// Settings that are used.
+const USED: [&str; 5] = ["language", "profile", "threads", "seed", "config"];
+
+/// Targets that are at least so similar to some lines are near duplicates of them.
+const NEAR: f64 = 0.9;
+
+pub(super) fn run(
+    commits: &Commits<'_>,
+    settings: &Settings,
+    sampling: &Sampling,
+    output: &Path,
+) -> Result<()> {
+    if let Some(key) = settings.flag_beside(&USED) {
+        return fail(
+            format!(
+                "--{key} is not used with --from-commits, which reads commits and writes --trees"
+            ),
+            "leave it out",
+        );
+    }
+    let histories: Vec<History> = commits
+        .histories
+        .iter()
+        .map(|path| {
+            History::open(path).map_err(|error| {
+                hinted(error, "--from-commits takes a clone with its history, plain or bare")
+            })
+        })
+        .collect::<Result<_>>()?;
+    let mut names: Vec<&str> = histories.iter().map(History::name).collect();
+    names.sort_unstable();
+    if let Some(pair) = names.windows(2).find(|pair| pair[0] == pair[1]) {
+        return fail(
+            format!("two repositories of --from-commits are named '{}'", pair[0]),
+            "rename one of their folders: repositories of tasks are named after them",
+        );
+    }
+    let mut folders = Folders::create(commits.trees)?;
+    let (mut tasks, mut matched, mut counts) = (Vec::new(), Vec::new(), Counts::default());
+    for history in &histories {
+        let begin = tasks.len();
+        let mut dates = Vec::new();
+        let found = |found: CommitTask| {
+            write(&found, &mut folders)?;
+            let here = sampling.exclusions.matched(&found.repository);
+            Exclusions::also_matched(&mut matched, &here);
+            let similar = similar(&found, sampling.language);
+            let CommitTask { mut task, names, lines, commit, .. } = found;
+            counts.add(names.farthest(), similar);
+            if let Some(similar) = similar {
+                let rounded = (similar * 1e4).round() / 1e4;
+                CommitTask::note(&mut task, "similar", rounded);
+            }
+            dates.push((lines, commit.date));
+            tasks.push(task);
+            Ok(())
+        };
+        let count = |text: &str| P50k.count(text);
+        let drawn =
+            sample_commits(history, commits.since, sampling, &count, found).map_err(|error| {
+                match error {
+                    Error::Parameter { reason, .. } => {
+                        hinted(anyhow::anyhow!("--since: {reason}"), "write the day as 2024-01-31")
+                    }
+                    other => other.into(),
+                }
+            })?;
+        if drawn.tasks < sampling.per_repository {
+            output::note(format!(
+                "{}: only {} of {} {} tasks: of its {} since {} no other adds such lines",
+                history.name(),
+                drawn.tasks,
+                sampling.per_repository,
+                sampling.kind,
+                counted(drawn.commits, "commit"),
+                commits.since,
+            ));
+        }
+        if drawn.tasks > 0 {
+            let lines = history.lines(sampling.language)?;
+            for (task, (text, date)) in tasks[begin..].iter_mut().zip(&dates) {
+                let is_old = lines.hold(text, date);
+                counts.in_history += usize::from(is_old);
+                CommitTask::note(task, "in_history", is_old);
+            }
+        }
+    }
+    warn_of_unmatched(&sampling.exclusions, &matched);
+    if tasks.is_empty() {
+        return fail(
+            format!("no commit since {} adds {} tasks", commits.since, sampling.kind),
+            "choose an earlier --since, another --kind or --language, or more --context-tokens",
+        );
+    }
+    let placed = folders.finish()?;
+    if let Some(name) = placed.refused.first() {
+        return fail(
+            format!(
+                "{}: is there already, with other files, and so are {} others",
+                commits.trees.join(name).display(),
+                placed.refused.len() - 1
+            ),
+            "remove these folders, or choose other --trees",
+        );
+    }
+    write_data(output, json_lines(tasks.iter().map(Task::to_record)))?;
+    let (total, kind) = (tasks.len(), sampling.kind);
+    output::note(format!(
+        "sample: {} {kind} tasks, each from a commit of {} since {}, with {} in {}",
+        group(total),
+        counted(histories.len(), "repository"),
+        commits.since,
+        counted(placed.files, "file"),
+        commits.trees.display()
+    ));
+    counts.tell(total);
+    Ok(())
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    format!("{} {}", group(count), plural(count, noun))
+}
+
+fn write(found: &CommitTask, folders: &mut Folders) -> Result<(), Error> {
+    let name = &found.repository.name;
+    for file in &found.repository.files {
+        let path = file.path.strip_prefix(&format!("{name}/")).unwrap_or(&file.path);
+        if let Err(reason) = folders.write(name, path, file.text.as_bytes())? {
+            return Err(Error::Repository { path: PathBuf::from(&file.path), reason });
+        }
+    }
+    Ok(())
+}
+
+/// Edit similarity of the hole's lines to the most similar ones of the parent's tree.
+fn similar(found: &CommitTask, language: Language) -> Option<f64> {
+    let others = found.repository.files.iter().filter(|file| file.path != found.task.path);
+    let texts = others.map(|file| file.text.as_str()).chain(found.before.as_deref());
+    let target = RetrievalTarget::new(&found.lines, &[], |text| identifiers(text, language));
+    target.measure(&texts.collect::<Vec<_>>()).get("es")
+}
+
+/// Numbers of tasks.
+#[derive(Debug, Default)]
+struct Counts {
+    /// By the farthest source of a name.
+    sources: [usize; NameSource::ALL.len()],
+    /// Those whose lines stand in the parent's tree.
+    verbatim: usize,
+    /// Those whose lines nearly do.
+    near: usize,
+    /// Those whose lines an earlier commit added.
+    in_history: usize,
+}
+
+impl Counts {
+    fn add(&mut self, farthest: NameSource, similar: Option<f64>) {
+        self.sources[farthest as usize] += 1;
+        match similar {
+            Some(1.0) => self.verbatim += 1,
+            Some(similar) if similar >= NEAR => self.near += 1,
+            _ => {}
+        }
+    }
+
+    fn tell(&self, total: usize) {
+        let sources =
+            NameSource::ALL.map(|source| format!("{source} {}", self.sources[source as usize]));
+        output::note(format!("farthest source of a name: {}", sources.join(", ")));
+        output::note(format!(
+            "near duplicates of {total}: {} stand in the parent's tree, {} nearly (edit similarity {NEAR} or more), {} in an earlier version of some file",
+            self.verbatim, self.near, self.in_history
+        ));
+    }
+}

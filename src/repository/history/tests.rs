@@ -1,0 +1,140 @@
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+use super::*;
+
+/// Files that a commit writes, or removes.
+type Files<'f> = &'f [(&'f str, Option<&'f str>)];
+
+/// A repository of commits, each with its date and files.
+fn made(commits: &[(&str, Files<'_>)]) -> (tempfile::TempDir, PathBuf) {
+    let temporary = tempfile::tempdir().unwrap();
+    let dir = temporary.path().join("shapes");
+    fs::create_dir(&dir).unwrap();
+    run(&dir, "", &["init", "-q", "-b", "main"]);
+    for (date, files) in commits {
+        for (path, text) in *files {
+            let path = dir.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            match text {
+                Some(text) => fs::write(path, text).unwrap(),
+                None => fs::remove_file(path).unwrap(),
+            }
+        }
+        run(&dir, date, &["add", "-A"]);
+        run(&dir, date, &["commit", "-q", "-m", date]);
+    }
+    (temporary, dir)
+}
+
+fn run(dir: &Path, date: &str, arguments: &[&str]) -> String {
+    let mut command = Command::new("git");
+    command.arg("-C").arg(dir).args(["-c", "commit.gpgSign=false"]).args(arguments);
+    for (name, value) in [("NAME", "n"), ("EMAIL", "n@example.org"), ("DATE", date)] {
+        for who in ["AUTHOR", "COMMITTER"] {
+            command.env(format!("GIT_{who}_{name}"), value);
+        }
+    }
+    let output = command.output().unwrap();
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    String::from_utf8(output.stdout).unwrap()
+}
+
+const OLD: &str = "2023-12-31T23:59:59Z";
+const NEW: &str = "2024-01-01T00:00:00Z";
+
+#[test]
+fn commits_since_a_day_and_what_they_changed() {
+    let (_guard, dir) = made(&[
+        (OLD, &[("a.py", Some("x = 1\ny = 2\nz = 3\n")), ("old.py", Some("1\n2\n3\n4\n5\n6\n"))]),
+        (OLD, &[("b.py", Some("late\n"))]),
+        (
+            NEW,
+            &[
+                ("a.py", Some("new = 0\nx = 1\nz = 4\nend = 5\nmore = 6\n")),
+                ("é é/c.py", Some("c\r\nd\r\n")),
+                (".hidden/d.py", Some("d\n")),
+                ("e.java", Some("e\n")),
+                ("latin.py", Some("f\rg\n")),
+                ("old.py", None),
+                ("moved.py", Some("1\n2\n3\n4\n5\n6\n")),
+            ],
+        ),
+    ]);
+    let history = History::open(&dir).unwrap();
+    assert_eq!(history.name(), "shapes");
+    let commits = history.commits("2024-01-01").unwrap();
+    assert_eq!(commits.len(), 1);
+    assert_eq!(commits[0].date, NEW);
+    assert_eq!(history.commits("2023-12-31").unwrap().len(), 2, "the first has no parent");
+    assert!(history.commits("2024-01-02").unwrap().is_empty());
+    let changes = history.changes(&commits[0], Language::Python).unwrap();
+    let paths: Vec<&str> = changes.iter().map(|change| change.path.as_str()).collect();
+    assert_eq!(paths, ["a.py", "latin.py", "é é/c.py"]);
+    let edit = history.edit(&changes[0]).unwrap().unwrap();
+    let hunk = |removed, added| Hunk { removed, added };
+    assert_eq!(edit.hunks, [hunk(0..0, 0..1), hunk(1..3, 2..5)]);
+    assert_eq!(history.edit(&changes[1]).unwrap(), None, "a line that git does not count");
+    let edit = history.edit(&changes[2]).unwrap().unwrap();
+    assert_eq!((edit.before.as_str(), edit.after.as_str()), ("", "c\nd\n"));
+    assert_eq!(edit.hunks, [hunk(0..0, 0..2)]);
+    let files = history.files(&commits[0].parent, "s", Language::Python).unwrap();
+    let files: Vec<(&str, &str)> =
+        files.files.iter().map(|file| (&*file.path, &*file.text)).collect();
+    let old = ("s/old.py", "1\n2\n3\n4\n5\n6\n");
+    assert_eq!(files, [("s/a.py", "x = 1\ny = 2\nz = 3\n"), ("s/b.py", "late\n"), old]);
+    // Of lines: those that were there before, in any order and file, and none of the same moment.
+    let lines = history.lines(Language::Python).unwrap();
+    assert!(lines.hold("  z = 3\n\n)\nlate", NEW) && !lines.hold("late\nnew = 0", NEW));
+    assert!(lines.hold("new = 0", "2024-01-01T00:00:01Z") && !lines.hold(")", NEW));
+}
+
+#[test]
+fn settings_of_a_repository_change_nothing_and_start_nothing() {
+    let (_guard, dir) = made(&[
+        (OLD, &[("a.py", Some("a\nb\nc\nd\n"))]),
+        (NEW, &[("a.py", Some("a\nx\nb\nc\nd\n"))]),
+    ]);
+    let ran = dir.join("ran");
+    let program = format!("touch '{}'; cat", ran.display());
+    for (key, value) in [
+        ("diff.external", program.as_str()),
+        ("diff.odd.textconv", &program),
+        ("core.fsmonitor", &program),
+        ("core.pager", &program),
+        ("diff.context", "9"),
+        ("diff.algorithm", "patience"),
+        ("color.ui", "always"),
+        ("log.showSignature", "true"),
+    ] {
+        run(&dir, OLD, &["config", key, value]);
+    }
+    fs::write(dir.join(".git/info/attributes"), "*.py diff=odd\n").unwrap();
+    // Its bare folder, too, which is named like the checkout.
+    for dir in [dir.clone(), dir.join(".git")] {
+        let history = History::open(&dir).unwrap();
+        assert_eq!(history.name(), "shapes");
+        let commits = history.commits("2024-01-01").unwrap();
+        let changes = history.changes(&commits[0], Language::Python).unwrap();
+        let edit = history.edit(&changes[0]).unwrap().unwrap();
+        assert_eq!(edit.hunks, [Hunk { removed: 1..1, added: 1..2 }]);
+        assert!(history.lines(Language::Python).unwrap().hold("b", NEW));
+    }
+    assert!(!ran.exists());
+}
+
+#[test]
+fn what_is_no_repository_or_no_day_is_refused() {
+    let (guard, dir) = made(&[(OLD, &[("d/a.py", Some("a\n"))])]);
+    let said = |path: &Path| History::open(path).unwrap_err().to_string();
+    assert!(said(&dir.join("d")).contains("the folder 'd/' of one"), "{}", said(&dir.join("d")));
+    let plain = guard.path().join("plain");
+    fs::create_dir(&plain).unwrap();
+    assert!(said(&plain).contains("git rev-parse failed"), "{}", said(&plain));
+    let history = History::open(&dir).unwrap();
+    for day in ["", "2024", "2024-1-1", "2024-13-01", "2024-01-32", "yesterday", "2024-01-01T00"] {
+        let error = history.commits(day).unwrap_err().to_string();
+        assert!(error.contains(&format!("'{day}'")), "{error}");
+    }
+}
