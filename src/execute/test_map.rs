@@ -53,6 +53,17 @@ impl TestMap {
         }
     }
 
+    /// Tests that tasks name themselves, in their `metadata.tests`; `None` if none does.
+    pub fn of_tasks(tasks: &TaskSet) -> Option<Self> {
+        let tests = |task: &Task| -> Option<Vec<String>> {
+            let tests = task.metadata.get("tests")?.as_array()?.iter();
+            tests.map(|test| test.as_str().map(str::to_owned)).collect()
+        };
+        let named = tasks.tasks().iter().filter_map(|task| Some((task.row, tests(task)?)));
+        let by_row: FxHashMap<usize, Vec<String>> = named.collect();
+        (!by_row.is_empty()).then(|| Self { path: tasks.path.clone(), by_row })
+    }
+
     fn add(&mut self, line: usize, record: &Object, tasks: &TaskSet) -> Result<()> {
         let fields = Fields::new(&self.path, line, "", record);
         let tests = fields.strings("tests")?;

@@ -54,11 +54,15 @@ pub enum RecordKind {
     Latency,
     /// A training sequence.
     Sequence,
+    /// A function of DevEval or EvoCodeBench.
+    DevEval,
+    /// A completion for one of these.
+    DevEvalCompletion,
 }
 
 impl RecordKind {
     /// Every kind.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 26] = [
         Self::Task(Format::RepoEval),
         Self::Task(Format::Repoformer),
         Self::Task(Format::CrossCodeEval),
@@ -83,6 +87,8 @@ impl RecordKind {
         Self::BeirQuery,
         Self::Latency,
         Self::Sequence,
+        Self::DevEval,
+        Self::DevEvalCompletion,
     ];
 
     /// Recognises a record by the presence of its fields, whatever their values; `None` if unknown.
@@ -136,6 +142,12 @@ impl RecordKind {
         }
         if has("fpath") || (has("pkg") && has("gt")) {
             return Some(Self::Task(Format::ReccEval));
+        }
+        if has("namespace") && has("body_position") {
+            return Some(Self::DevEval);
+        }
+        if has("namespace") && has("completion") {
+            return Some(Self::DevEvalCompletion);
         }
         if has("_id") {
             return Some(if has("title") { Self::BeirDocument } else { Self::BeirQuery });
@@ -214,6 +226,8 @@ impl RecordKind {
             Self::BeirQuery => "beir-queries",
             Self::Latency => "latencies",
             Self::Sequence => "sequences",
+            Self::DevEval => "deveval",
+            Self::DevEvalCompletion => "deveval-completions",
         }
     }
 
@@ -250,6 +264,12 @@ impl RecordKind {
             Self::BeirQuery => "a query of BEIR (it has '_id')",
             Self::Latency => "the times of a prompt (it has 'retrieval_ms' and 'generation_ms')",
             Self::Sequence => "a training sequence (it has 'input_ids')",
+            Self::DevEval => {
+                "a function of DevEval or EvoCodeBench (it has 'namespace' and 'body_position')"
+            }
+            Self::DevEvalCompletion => {
+                "a completion of DevEval or EvoCodeBench (it has 'namespace' and 'completion')"
+            }
         }
     }
 
@@ -275,6 +295,8 @@ impl RecordKind {
             Self::BeirDocument | Self::BeirQuery => "it is for retrieval tools that read BEIR",
             Self::Latency => "use it as the latency file of a policy's sweep",
             Self::Sequence => "train a model with it",
+            Self::DevEval => "convert it to tasks, with the folder of its repositories",
+            Self::DevEvalCompletion => "convert it to predictions, with its tasks",
         }
     }
 
@@ -324,6 +346,8 @@ mod tests {
             ("beir-corpus", r#"{"_id": "", "title": "", "text": ""}"#),
             ("beir-queries", r#"{"_id": "", "text": ""}"#),
             ("latencies", r#"{"task_id": "", "retrieval_ms": null, "generation_ms": 1.5}"#),
+            ("deveval", r#"{"namespace": "", "completion_path": "", "body_position": []}"#),
+            ("deveval-completions", r#"{"namespace": "", "completion": "", "idx": 0}"#),
             ("sequences", r#"{"input_ids": [], "labels": [], "task_id": ""}"#),
             ("?", r#"{"text": "", "metadata": {}}"#),
             ("?", r#"{}"#),

@@ -14,6 +14,7 @@ mod cli_cache;
 mod cli_chunks;
 mod cli_commits;
 mod cli_complete;
+mod cli_deveval;
 mod cli_doctor;
 mod cli_dry_run;
 #[cfg(target_os = "linux")]

@@ -4,6 +4,7 @@
 
 mod archive;
 mod batch;
+mod deveval;
 pub mod lm_eval;
 mod predictions;
 mod repositories;

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::batch::{Answers, choices, metadata, pred};
+use super::deveval::placed;
 use super::stream::{Conversion, Emit, TargetFormat, each, other_kind};
 use crate::error::{Error, Result};
 use crate::evaluate::lm_eval;
@@ -41,6 +42,10 @@ pub fn predictions(
                 let tasks = tasks.ok_or_else(|| Error::record(path, line, NO_TASKS))?;
                 let answers = answers.get_or_insert_with(|| Answers::new(tasks));
                 return answers.take(path, line, &object).map(|()| None);
+            }
+            (Some(RecordKind::DevEvalCompletion), RecordKind::CrossCodeEvalPrediction) => {
+                let tasks = tasks.ok_or_else(|| Error::record(path, line, NO_INDENT))?;
+                of_dev_eval(path, line, object, tasks)?
             }
             (Some(RecordKind::RepoCoderPrediction), RecordKind::CrossCodeEvalPrediction) => {
                 to_cross_code_eval(path, line, object)?
@@ -79,6 +84,29 @@ pub fn predictions(
 
 const NO_TASKS: &str =
     "batch responses do not contain their tasks; the tasks file of the requests is needed";
+
+const NO_INDENT: &str =
+    "completions of DevEval are placed at their tasks' indents; the tasks file is needed";
+
+/// A completion of DevEval or EvoCodeBench, placed as `pass_k.py` places it.
+fn of_dev_eval(path: &Path, line: usize, object: Object, tasks: &TaskSet) -> Result<Value> {
+    let fields = Fields::new(path, line, "", &object);
+    let (namespace, completion) = (fields.string("namespace")?, fields.string("completion")?);
+    let task = tasks.tasks().iter().find(|task| task.id == namespace);
+    let indent = task.and_then(|task| task.metadata.get("indent")?.as_u64());
+    match (task, indent) {
+        (Some(_), Some(indent)) => {
+            Ok(json!({"task_id": namespace, "pred": placed(completion, indent as usize)}))
+        }
+        (None, _) => {
+            let file = tasks.path.display();
+            Err(fields.error(format!("task {namespace:?} is not in {file}")))
+        }
+        (_, None) => {
+            Err(fields.error(format!("task {namespace:?} does not say its 'metadata.indent'")))
+        }
+    }
+}
 
 fn too_many(path: &Path, line: usize, alike: usize) -> Error {
     let reason = format!(

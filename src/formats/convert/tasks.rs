@@ -3,11 +3,13 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
+use super::deveval::DevEval;
 use super::stream::{Conversion, Emit, dropped, each};
 use crate::error::{Error, Result};
+use crate::task::kind::RecordKind;
 use crate::task::{Format, Task, TaskFiles};
 
-/// Converts tasks to a format; see [`Task::to_format`]. Missing fields are taken from `repos_dir`: if the target format needs
+/// Converts tasks to a format; see [`Task::to_format`]. Records of DevEval and EvoCodeBench become tasks of `repos_dir`. Missing fields are taken from `repos_dir`: if the target format needs
 /// them, a file that cannot be read or has other text is an error.
 ///
 /// # Errors
@@ -20,8 +22,12 @@ pub fn tasks(
 ) -> Result<Conversion> {
     let mut files = repos_dir.map(TaskFiles::below).transpose()?;
     let (mut left_out, mut lacking) = (BTreeMap::<_, usize>::new(), BTreeMap::<_, usize>::new());
+    let mut deveval = DevEval::default();
     let mut conversion = each(path, emit, |at, object| {
-        let mut task = Task::from_record(path, at, object)?;
+        let mut task = match RecordKind::of(&object) {
+            Some(RecordKind::DevEval) => deveval.task(path, at, object, files.as_mut())?,
+            _ => Task::from_record(path, at, object)?,
+        };
         let mut not_filled = None;
         if let Some(files) = &mut files
             && to != task.format
@@ -59,5 +65,6 @@ pub fn tasks(
         )
     });
     conversion.warnings = left_out.chain(lacking).collect();
+    conversion.notes.extend(deveval.note());
     Ok(conversion)
 }

@@ -25,6 +25,12 @@ const REPO_EVAL_TASK: &[Field] = &[
     // Of tasks that `sample` drew.
     may("definitions", List(&Type::Object(DEFINITION))),
     may("commit", Type::Object(COMMIT)),
+    // Of DevEval and EvoCodeBench.
+    may("type domain", Text),
+    may("signature_position body_position", List(&Count)),
+    may("dependency requirement", Anything),
+    may("tests", TEXTS),
+    may("indent", Count),
 ];
 
 const DEFINITION: &[Field] = &[must("path text", Text), must("line code_line", Count)];
@@ -289,6 +295,19 @@ const SEQUENCE: &[Field] = &[
     may("task_id repository text", Text),
 ];
 
+const DEV_EVAL: &[Field] = &[
+    must("namespace type completion_path", Text),
+    // EvoCodeBench has none, and a domain.
+    may("project_path domain", Text),
+    must("signature_position body_position", List(&Count)),
+    must("dependency", Type::Object(&[must("intra_class intra_file cross_file", TEXTS)])),
+    may("requirement", Type::Object(&[must("Functionality Arguments", Text)])),
+    must("tests", TEXTS),
+    must("indent", Count),
+];
+
+const DEV_EVAL_COMPLETION: &[Field] = &[must("namespace completion", Text), may("idx", Count)];
+
 /// Fields of a kind of record.
 pub(super) fn fields(kind: RecordKind) -> &'static [Field] {
     match kind {
@@ -315,5 +334,7 @@ pub(super) fn fields(kind: RecordKind) -> &'static [Field] {
         RecordKind::BeirDocument | RecordKind::BeirQuery => BEIR_DOCUMENT,
         RecordKind::Latency => LATENCY,
         RecordKind::Sequence => SEQUENCE,
+        RecordKind::DevEval => DEV_EVAL,
+        RecordKind::DevEvalCompletion => DEV_EVAL_COMPLETION,
     }
 }

@@ -38,6 +38,14 @@ impl Names {
         }
     }
 
+    /// Row of what a chain of names, such as `["Class", "method"]`, means at the top level of a Python file.
+    pub(crate) fn row_of(&self, chain: &[&str]) -> Option<usize> {
+        match self {
+            Self::Module(names) => names.rows_of(chain).map(|rows| rows.start as usize),
+            _ => None,
+        }
+    }
+
     /// Names that its imports bind, in the order of the alphabet.
     pub(crate) fn imported(&self) -> Vec<&str> {
         let mut names: Vec<&str> = match self {

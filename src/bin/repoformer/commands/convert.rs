@@ -30,9 +30,10 @@ pub(crate) struct ConvertArgs {
     /// archive, such as a Python source distribution (.tar.gz)
     #[arg(required_unless_present = "repos_dir")]
     file: Option<PathBuf>,
-    /// Target format. Tasks: repoeval, repoformer, crosscodeeval, crosscodelongeval. Predictions: repocoder-predictions,
-    /// crosscodeeval-predictions. From prompts or tasks: batch-requests. From prompts: lm-eval (a task of
-    /// lm-evaluation-harness, in folder -o). From labels: labels. Repositories: repos (folders in -o), packages, raw
+    /// Target format. Tasks, also of records of DevEval and EvoCodeBench: repoeval, repoformer, crosscodeeval,
+    /// crosscodelongeval. Predictions: repocoder-predictions, crosscodeeval-predictions. From prompts or tasks: batch-requests.
+    /// From prompts: lm-eval (a task of lm-evaluation-harness, in folder -o). From labels: labels. Repositories: repos (folders
+    /// in -o), packages, raw
     #[arg(long, value_name = "FORMAT", hide_possible_values = true, value_parser = Listed::of(TargetFormat::ALL))]
     to: String,
     /// File for the records (`-`: standard output; compressed if the name ends in .gz or .zst); folder for repos and lm-eval

@@ -95,6 +95,21 @@ impl Names {
         names
     }
 
+    /// Rows of a function, a class, a method or a variable at the top level.
+    pub(crate) fn rows_of(&self, chain: &[&str]) -> Option<Rows> {
+        match *chain {
+            [name] => match self.defined.get(name) {
+                Some(Defined::Function(rows) | Defined::Class(rows, _)) => Some(*rows),
+                None => self.values.get(name).copied(),
+            },
+            [class, method] => match self.defined.get(class)? {
+                Defined::Class(_, methods) => methods.get(method).copied(),
+                Defined::Function(_) => None,
+            },
+            _ => None,
+        }
+    }
+
     /// Names that its imports bind.
     pub(crate) fn imported(&self) -> impl Iterator<Item = &str> {
         self.imports.keys().map(String::as_str)

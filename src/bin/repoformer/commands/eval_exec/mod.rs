@@ -125,21 +125,29 @@ fn taking_part(experiment: &Experiment) -> Result<TaskSet> {
 }
 
 fn commands(exec: &ExecArgs, tasks: &TaskSet) -> Result<Commands> {
-    let mut map = None;
-    if let Some(path) = &exec.tests {
-        let (read, problems) = TestMap::read(path, tasks)?;
-        output::problems(&problems);
-        map = Some(read);
-    }
+    let map = match &exec.tests {
+        Some(path) => {
+            let (read, problems) = TestMap::read(path, tasks)?;
+            output::problems(&problems);
+            Some(read)
+        }
+        // Tests are looked for.
+        None if exec.mine_tests => None,
+        None => TestMap::of_tasks(tasks),
+    };
     let mut test = None;
     if let Some(text) = &exec.test_cmd {
         let template = Template::parse("test-cmd", text)?;
         if map.is_some() && !template.names("tests") {
+            let (names, way) = match &exec.tests {
+                Some(_) => ("--tests names", ", or leave out --tests"),
+                None => ("metadata.tests names", ""),
+            };
             return fail(
                 format!(
-                    "--tests names the tests of each task, but --test-cmd does not use them: `{text}`"
+                    "{names} the tests of each task, but --test-cmd does not use them: `{text}`"
                 ),
-                "put {tests} in the place of the tests' names, or leave out --tests",
+                format!("put {{tests}} in the place of the tests' names{way}"),
             );
         }
         test = Some(template);

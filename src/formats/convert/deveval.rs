@@ -1,0 +1,255 @@
+//! Records of DevEval and EvoCodeBench: functions with their tests, which become RepoEval's tasks.
+//!
+//! A record says where a function's body is in a file; the text is the file's. DevEval's projects lie in folders of topics, which
+//! are no repositories: `Topic/project/a.py` is read from, and becomes a task of, `project/a.py`.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::error::{Error, Result};
+use crate::repository::definitions::Names;
+use crate::store::jsonl::{At, Fields, Object};
+use crate::task::{TargetDefinition, Task, TaskFiles};
+use crate::text::language::syntax::Syntax;
+use crate::text::language::{Grammar, Language};
+use crate::text::lines::{Lines, strip};
+
+/// Converts records, and counts the dependencies that are found.
+#[derive(Debug, Default)]
+pub(super) struct DevEval {
+    /// Dependencies in other files.
+    dependencies: usize,
+    /// Those of which the definition was found.
+    found: usize,
+}
+
+impl DevEval {
+    /// Makes a task of a record. Fields that a task has no place for are kept in its metadata.
+    pub(super) fn task(
+        &mut self,
+        path: &Path,
+        at: At,
+        mut object: Object,
+        files: Option<&mut TaskFiles<'_>>,
+    ) -> Result<Task> {
+        let fields = Fields::new(path, at.line, "", &object);
+        let namespace = fields.string("namespace")?.to_owned();
+        let file = file_of(&fields, &object)?;
+        let signature = span(&fields, "signature_position")?;
+        let mut body = span(&fields, "body_position")?;
+        let tests = fields.strings("tests")?;
+        if tests.is_empty() {
+            return Err(fields.error("field 'tests' is empty, so nothing can judge a completion"));
+        }
+        let dependencies = dependencies(path, at.line, &object)?;
+        let refused = |reason: String| Error::Task {
+            path: path.to_owned(),
+            line: at.line,
+            task_id: namespace.clone(),
+            reason,
+        };
+        let Some(files) = files else {
+            return Err(refused(
+                "its text is in its repository; a folder of repositories is needed".into(),
+            ));
+        };
+        let mut place = Task::new(namespace.clone(), &file, 0, body.0, "", "");
+        let lines = Lines::new(files.text(&mut place).map_err(&refused)?);
+        // The line behind a file's last newline is counted in some records.
+        if body.1 == lines.count() + 1 {
+            body.1 -= 1;
+        }
+        let name = namespace.rsplit('.').next().unwrap_or(&namespace);
+        check(&lines, name, signature, body).map_err(|what| {
+            let version = "is this the version that the record was made from?";
+            refused(format!("{}: {what}; {version}", place.path))
+        })?;
+        let target = lines.range(body.0, body.1);
+        let prompt = lines.range(0, body.0);
+        let mut task =
+            Task::new(namespace.clone(), &place.path, 0, body.0, target, &format!("{prompt}\n"));
+        let root = root(place.file_in_repository(), &namespace);
+        let mut found = Vec::new();
+        for dependency in &dependencies {
+            found.extend(definition(files, &place.repository, root, dependency));
+        }
+        found.dedup();
+        self.dependencies += dependencies.len();
+        self.found += found.len();
+        task.set_definitions(found);
+        for name in ["namespace", "completion_path", "project_path"] {
+            object.shift_remove(name);
+        }
+        task.metadata.extend(object);
+        Ok(Task { line: at.line, row: at.row, ..task })
+    }
+
+    /// A note on the dependencies.
+    pub(super) fn note(&self) -> Option<String> {
+        (self.dependencies > 0).then(|| {
+            format!(
+                "{} of {} dependencies in other files are functions, classes, methods or variables that were found; they are the definitions that `eval --retrieval` looks for",
+                self.found, self.dependencies
+            )
+        })
+    }
+}
+
+/// Path of the file from its project on.
+fn file_of(fields: &Fields<'_>, object: &Object) -> Result<String> {
+    let whole = fields.string("completion_path")?;
+    let topic = match object.contains_key("project_path") {
+        true => fields.string("project_path")?.rsplit_once('/').map_or("", |(topic, _)| topic),
+        false => "",
+    };
+    let file = whole.strip_prefix(topic).map(|file| file.trim_start_matches('/'));
+    match file {
+        Some(file) if file.contains('/') => Ok(file.to_owned()),
+        _ => Err(fields.error("field 'completion_path' is not the path of a file of a project")),
+    }
+}
+
+/// First line and the line after the last, 0-based, of a field `[first, last]` that counts from 1.
+fn span(fields: &Fields<'_>, name: &str) -> Result<(usize, usize)> {
+    let numbers: Vec<usize> =
+        fields.list(name)?.iter().filter_map(|n| Some(n.as_u64()? as usize)).collect();
+    match numbers[..] {
+        [first, last] if 1 <= first && first <= last => Ok((first - 1, last)),
+        _ => Err(fields
+            .error(format!("field '{name}' must be two lines, [first, last], counted from 1"))),
+    }
+}
+
+/// Names that the function uses and that other files define.
+fn dependencies(path: &Path, line: usize, object: &Object) -> Result<Vec<String>> {
+    let fields = Fields::new(path, line, "", object);
+    match object.get("dependency") {
+        None | Some(Value::Null) => Ok(Vec::new()),
+        Some(_) => {
+            let own = Fields::new(path, line, "dependency.", fields.object("dependency")?);
+            Ok(own.strings("cross_file")?.into_iter().map(str::to_owned).collect())
+        }
+    }
+}
+
+/// Checks that the lines are those of a function: its signature, and a body that is indented more.
+fn check(
+    lines: &Lines,
+    name: &str,
+    signature: (usize, usize),
+    body: (usize, usize),
+) -> std::result::Result<(), String> {
+    if body.1 > lines.count() {
+        return Err(format!("its body ends at line {}, and it has {}", body.1, lines.count()));
+    }
+    let head = lines.line(signature.0);
+    let defines = strip(head).strip_prefix("async ").unwrap_or(strip(head)).trim_start();
+    let defines = defines.strip_prefix("def ").map(str::trim_start);
+    let is_its = defines.and_then(|rest| rest.strip_prefix(name)).map(str::trim_start);
+    if !is_its.is_some_and(|rest| rest.starts_with(['(', '['])) {
+        return Err(format!("line {} does not begin function {name}", signature.0 + 1));
+    }
+    let indent = |line: &str| line.len() - line.trim_start().len();
+    let code = (body.0..body.1).map(|row| lines.line(row)).find(|line| !strip(line).is_empty());
+    match code {
+        Some(line) if body.0 >= signature.1 && indent(line) > indent(head) => Ok(()),
+        _ => Err(format!("line {} does not begin the body of {name}", body.0 + 1)),
+    }
+}
+
+/// Folder that modules are imported from: that of `src/a/b.py` is `src` where the namespace is `a.b.f`.
+fn root<'p>(file: &'p str, namespace: &str) -> &'p str {
+    let first = namespace.split('.').next().unwrap_or(namespace);
+    let folders = file.match_indices('/').map(|(at, _)| at);
+    let mut starts = std::iter::once(0).chain(folders.map(|at| at + 1));
+    let is_start = |start: &usize| {
+        let rest = &file[*start..];
+        rest.split(['/', '.']).next() == Some(first)
+    };
+    starts.find(is_start).map_or("", |start| file[..start].trim_end_matches('/'))
+}
+
+/// Place of the definition that a dotted name means.
+fn definition(
+    files: &mut TaskFiles<'_>,
+    repository: &str,
+    root: &str,
+    name: &str,
+) -> Option<TargetDefinition> {
+    let parts: Vec<&str> = name.split('.').collect();
+    let folder =
+        if root.is_empty() { repository.to_owned() } else { format!("{repository}/{root}") };
+    for length in (1..parts.len()).rev() {
+        let module = format!("{folder}/{}", parts[..length].join("/"));
+        for path in [format!("{module}.py"), format!("{module}/__init__.py")] {
+            let mut place = Task::new(name.to_owned(), &path, 0, 0, "", "");
+            let Ok(text) = files.text(&mut place) else { continue };
+            let lines = Lines::new(text);
+            let grammar = Grammar::of(Language::Python, &path);
+            let names = Names::read(&path, &Syntax::of_lines(&lines, grammar)?);
+            let line = names.row_of(&parts[length..])?;
+            return Some(TargetDefinition {
+                path,
+                line,
+                code_line: (0..line).filter(|row| !strip(lines.line(*row)).is_empty()).count(),
+                text: lines.line(line).to_owned(),
+            });
+        }
+    }
+    None
+}
+
+/// Text of a completion as the benchmark places it: its common indent taken off, that of the body put before each line that is
+/// not blank.
+pub(super) fn placed(completion: &str, indent: usize) -> String {
+    let lines: Vec<&str> = completion.split('\n').collect();
+    let blank_start =
+        |line: &&str| -> String { line.chars().take_while(|c| matches!(c, ' ' | '\t')).collect() };
+    let is_code = |line: &&&str| !line.trim().is_empty();
+    let mut starts = lines.iter().filter(is_code).map(blank_start);
+    let common = starts.next().map_or(String::new(), |first| {
+        starts.fold(first, |common, start| {
+            let shared = common.bytes().zip(start.bytes()).take_while(|(a, b)| a == b).count();
+            common[..shared].to_owned()
+        })
+    });
+    let indent = " ".repeat(indent);
+    let place = |line: &&str| match line.trim().is_empty() {
+        true => String::new(),
+        false => format!("{indent}{}", line.strip_prefix(common.as_str()).unwrap_or(line)),
+    };
+    lines.iter().map(place).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Python's `textwrap.indent(textwrap.dedent(text), " " * indent)`.
+    #[test]
+    fn completions_are_placed_as_the_benchmark_places_them() {
+        for (text, indent, wanted) in [
+            ("x = 1\nif x:\n    y\n", 4, "    x = 1\n    if x:\n        y\n"),
+            ("        a\n\n          b\n   \n", 4, "    a\n\n      b\n\n"),
+            ("a\n    b", 8, "        a\n            b"),
+            ("\ta\n\t b\n", 2, "  a\n   b\n"),
+            ("\ta\n    b\n", 2, "  \ta\n      b\n"),
+            ("", 4, ""),
+        ] {
+            assert_eq!(placed(text, indent), wanted, "{text:?}");
+        }
+    }
+
+    #[test]
+    fn modules_are_imported_from_the_folder_that_the_namespace_shows() {
+        for (file, namespace, wanted) in [
+            ("mistune/toc.py", "mistune.toc.f", ""),
+            ("src/mistune/toc.py", "mistune.toc.f", "src"),
+            ("a/lib/b.py", "b.f", "a/lib"),
+            ("setup.py", "other.f", ""),
+        ] {
+            assert_eq!(root(file, namespace), wanted, "{file} {namespace}");
+        }
+    }
+}
