@@ -54,14 +54,19 @@ impl TestMap {
     }
 
     /// Tests that tasks name themselves, in their `metadata.tests`; `None` if none does.
-    pub fn of_tasks(tasks: &TaskSet) -> Option<Self> {
-        let tests = |task: &Task| -> Option<Vec<String>> {
-            let tests = task.metadata.get("tests")?.as_array()?.iter();
-            tests.map(|test| test.as_str().map(str::to_owned)).collect()
-        };
-        let named = tasks.tasks().iter().filter_map(|task| Some((task.row, tests(task)?)));
-        let by_row: FxHashMap<usize, Vec<String>> = named.collect();
-        (!by_row.is_empty()).then(|| Self { path: tasks.path.clone(), by_row })
+    ///
+    /// # Errors
+    /// The tests of a task are no list of names.
+    pub fn of_tasks(tasks: &TaskSet) -> Result<Option<Self>> {
+        let mut by_row: FxHashMap<usize, Vec<String>> = FxHashMap::default();
+        for task in tasks.tasks().iter().filter(|task| task.metadata.contains_key("tests")) {
+            let tests = Fields::new(&tasks.path, task.line, "metadata.", &task.metadata);
+            let tests = tests.strings("tests")?;
+            if !tests.is_empty() {
+                by_row.insert(task.row, tests.into_iter().map(str::to_owned).collect());
+            }
+        }
+        Ok((!by_row.is_empty()).then(|| Self { path: tasks.path.clone(), by_row }))
     }
 
     fn add(&mut self, line: usize, record: &Object, tasks: &TaskSet) -> Result<()> {

@@ -39,7 +39,6 @@ class Shape:
         if not is_small(by):
             raise ValueError(by)
         return by * 2
-
 "#;
 
 const TEST: &str = r#"import sys
@@ -109,7 +108,7 @@ fn records_become_tasks_with_their_definitions() {
     assert_eq!(small["definitions"], json!([]));
     // The line behind the file's last newline is counted in the record.
     let body =
-        "        if not is_small(by):\n            raise ValueError(by)\n        return by * 2\n";
+        "        if not is_small(by):\n            raise ValueError(by)\n        return by * 2";
     assert_eq!(scale["ground_truth"], body);
     let place_of = |row: u32, code: u32, text: &str| json!({"path": "shapes/src/shapes/types.py", "line": row, "code_line": code, "text": text});
     assert_eq!(
@@ -142,7 +141,10 @@ fn records_of_another_version_are_named() {
     let cases = [
         (json!([11, 11]), json!([19, 19]), "line 11 does not begin function is_small"),
         (json!([12, 12]), json!([10, 19]), "line 10 does not begin the body of is_small"),
-        (json!([12, 12]), json!([19, 40]), "its body ends at line 40, and it has 19"),
+        (json!([12, 12]), json!([19, 40]), "it has 19 lines, and the function ends at line 40"),
+        (json!([40, 41]), json!([19, 19]), "it has 19 lines, and the function ends at line 41"),
+        (json!([7, 7]), json!([9, 19]), "line 7 does not begin function is_small"),
+        (json!([12, 12]), json!([13, 16]), "is_small ends at line 19, and its body at line 16"),
         (json!([12, 12]), json!([0, 19]), "field 'body_position' must be two lines"),
     ];
     let first = place.records("data.jsonl").remove(0);
@@ -192,7 +194,9 @@ fn their_tests_judge_completions() {
         .partly()
         .says(&["task \"shapes.other\" is not in tasks.jsonl"]);
     let predictions = place.records("predictions.jsonl");
-    assert_eq!(predictions[0]["pred"], "    return value < 4\n");
+    let kept =
+        json!({"task_id": "shapes.types.is_small", "pred": "    return value < 4\n", "idx": 0});
+    assert_eq!(predictions[0], kept);
     let placed = "        if by > 3:\n            return 9\n        return by * 2\n";
     assert_eq!(predictions[1]["pred"], placed);
     let exec = [
@@ -209,4 +213,17 @@ fn their_tests_judge_completions() {
         .run(&[&exec[..], &["--test-cmd", "python3 -m unittest"]].concat())
         .failed()
         .says(&["metadata.tests names the tests of each task", "put {tests}"]);
+    // Tests that are no names are refused, and a task without any runs all of its repository's.
+    let tasks = place.records("tasks.jsonl");
+    for (tests, is_right) in [(json!("tests"), false), (json!([1]), false), (json!([]), true)] {
+        let mut tasks = tasks.clone();
+        tasks.iter_mut().for_each(|task| task["metadata"]["tests"] = tests.clone());
+        place.write("tasks.jsonl", jsonl(&tasks));
+        let all = ["--test-cmd", "python3 -m unittest discover"];
+        let ran = place.run(&[&exec[..], &all].concat());
+        match is_right {
+            true => drop(ran.done()),
+            false => drop(ran.failed().says(&["tasks.jsonl:1", "field 'metadata.tests"])),
+        }
+    }
 }

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::repository::definitions::Names;
 use crate::store::jsonl::{At, Fields, Object};
 use crate::task::{TargetDefinition, Task, TaskFiles};
-use crate::text::language::syntax::Syntax;
+use crate::text::language::syntax::{Function, Syntax};
 use crate::text::language::{Grammar, Language};
 use crate::text::lines::{Lines, strip};
 
@@ -55,13 +55,21 @@ impl DevEval {
             ));
         };
         let mut place = Task::new(namespace.clone(), &file, 0, body.0, "", "");
-        let lines = Lines::new(files.text(&mut place).map_err(&refused)?);
+        let text = files.text(&mut place).map_err(&refused)?;
+        let lines = Lines::new(text);
+        let ends = text.matches('\n').count();
+        if lines.count() != ends + usize::from(!text.is_empty() && !text.ends_with('\n')) {
+            return Err(refused(format!(
+                "{}: has line ends other than newlines, which the record does not count",
+                place.path
+            )));
+        }
         // The line behind a file's last newline is counted in some records.
         if body.1 == lines.count() + 1 {
             body.1 -= 1;
         }
         let name = namespace.rsplit('.').next().unwrap_or(&namespace);
-        check(&lines, name, signature, body).map_err(|what| {
+        check(&lines, &place.path, name, (signature, body)).map_err(|what| {
             let version = "is this the version that the record was made from?";
             refused(format!("{}: {what}; {version}", place.path))
         })?;
@@ -74,14 +82,15 @@ impl DevEval {
         for dependency in &dependencies {
             found.extend(definition(files, &place.repository, root, dependency));
         }
-        found.dedup();
         self.dependencies += dependencies.len();
         self.found += found.len();
         task.set_definitions(found);
         for name in ["namespace", "completion_path", "project_path"] {
             object.shift_remove(name);
         }
-        task.metadata.extend(object);
+        for (name, value) in object {
+            task.metadata.entry(name).or_insert(value);
+        }
         Ok(Task { line: at.line, row: at.row, ..task })
     }
 
@@ -128,33 +137,55 @@ fn dependencies(path: &Path, line: usize, object: &Object) -> Result<Vec<String>
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(_) => {
             let own = Fields::new(path, line, "dependency.", fields.object("dependency")?);
-            Ok(own.strings("cross_file")?.into_iter().map(str::to_owned).collect())
+            let mut names: Vec<String> = Vec::new();
+            for name in own.strings("cross_file")? {
+                if !names.iter().any(|known| known == name) {
+                    names.push(name.to_owned());
+                }
+            }
+            Ok(names)
         }
     }
 }
 
-/// Checks that the lines are those of a function: its signature, and a body that is indented more.
+/// Checks that lines are a function's signature, and its body to its end.
 fn check(
     lines: &Lines,
+    path: &str,
     name: &str,
-    signature: (usize, usize),
-    body: (usize, usize),
+    (signature, body): ((usize, usize), (usize, usize)),
 ) -> std::result::Result<(), String> {
-    if body.1 > lines.count() {
-        return Err(format!("its body ends at line {}, and it has {}", body.1, lines.count()));
+    if body.1 > lines.count() || signature.0 >= lines.count() {
+        let last = body.1.max(signature.1);
+        return Err(format!(
+            "it has {} lines, and the function ends at line {last}",
+            lines.count()
+        ));
     }
+    let syntax = Syntax::of_lines(lines, Grammar::of(Language::Python, path));
+    let functions = syntax.as_ref().map(Syntax::functions).unwrap_or_default();
     let head = lines.line(signature.0);
-    let defines = strip(head).strip_prefix("async ").unwrap_or(strip(head)).trim_start();
-    let defines = defines.strip_prefix("def ").map(str::trim_start);
-    let is_its = defines.and_then(|rest| rest.strip_prefix(name)).map(str::trim_start);
-    if !is_its.is_some_and(|rest| rest.starts_with(['(', '['])) {
+    let begins = |function: &&Function<'_>| {
+        function.name == name && function.span.lines.contains(&signature.0) && head.contains("def ")
+    };
+    // Of nested ones the innermost.
+    let Some(function) = functions.iter().rfind(begins) else {
         return Err(format!("line {} does not begin function {name}", signature.0 + 1));
-    }
+    };
+    let is_code = |row: &usize| !strip(lines.line(*row)).is_empty();
+    let end = (body.0..body.1).rfind(is_code).map_or(body.0, |row| row + 1);
     let indent = |line: &str| line.len() - line.trim_start().len();
-    let code = (body.0..body.1).map(|row| lines.line(row)).find(|line| !strip(line).is_empty());
-    match code {
-        Some(line) if body.0 >= signature.1 && indent(line) > indent(head) => Ok(()),
-        _ => Err(format!("line {} does not begin the body of {name}", body.0 + 1)),
+    let first = (body.0..body.1).find(is_code).map(|row| lines.line(row));
+    match first {
+        Some(first) if body.0 >= signature.1 && indent(first) > indent(head) => {}
+        _ => return Err(format!("line {} does not begin the body of {name}", body.0 + 1)),
+    }
+    match function.span.lines.end == end {
+        true => Ok(()),
+        false => Err(format!(
+            "{name} ends at line {}, and its body at line {end}",
+            function.span.lines.end
+        )),
     }
 }
 
@@ -188,7 +219,7 @@ fn definition(
             let lines = Lines::new(text);
             let grammar = Grammar::of(Language::Python, &path);
             let names = Names::read(&path, &Syntax::of_lines(&lines, grammar)?);
-            let line = names.row_of(&parts[length..])?;
+            let Some(line) = names.row_of(&parts[length..]) else { continue };
             return Some(TargetDefinition {
                 path,
                 line,

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
 use super::batch::{Answers, choices, metadata, pred};
 use super::deveval::placed;
@@ -89,24 +89,31 @@ const NO_INDENT: &str =
     "completions of DevEval are placed at their tasks' indents; the tasks file is needed";
 
 /// A completion of DevEval or EvoCodeBench, placed as `pass_k.py` places it.
-fn of_dev_eval(path: &Path, line: usize, object: Object, tasks: &TaskSet) -> Result<Value> {
+fn of_dev_eval(path: &Path, line: usize, mut object: Object, tasks: &TaskSet) -> Result<Value> {
     let fields = Fields::new(path, line, "", &object);
     let (namespace, completion) = (fields.string("namespace")?, fields.string("completion")?);
-    let task = tasks.tasks().iter().find(|task| task.id == namespace);
-    let indent = task.and_then(|task| task.metadata.get("indent")?.as_u64());
-    match (task, indent) {
-        (Some(_), Some(indent)) => {
-            Ok(json!({"task_id": namespace, "pred": placed(completion, indent as usize)}))
-        }
-        (None, _) => {
-            let file = tasks.path.display();
-            Err(fields.error(format!("task {namespace:?} is not in {file}")))
-        }
-        (_, None) => {
-            Err(fields.error(format!("task {namespace:?} does not say its 'metadata.indent'")))
-        }
+    let refused = |what: String| Err(fields.error(format!("task {namespace:?} {what}")));
+    let Some(task) = tasks.tasks().iter().find(|task| task.id == namespace) else {
+        return refused(format!("is not in {}", tasks.path.display()));
+    };
+    let indent = task.metadata.get("indent").and_then(Value::as_u64);
+    let Some(indent) = indent.filter(|indent| *indent <= MOST_INDENT) else {
+        return refused(format!("needs 'metadata.indent', from 0 to {MOST_INDENT}"));
+    };
+    let mut record = Object::new();
+    record.insert("task_id".into(), namespace.into());
+    record.insert("pred".into(), placed(completion, indent as usize).into());
+    for name in ["namespace", "completion"] {
+        object.shift_remove(name);
     }
+    for (name, value) in object {
+        record.entry(name).or_insert(value);
+    }
+    Ok(Value::Object(record))
 }
+
+/// Most blanks before a completion.
+const MOST_INDENT: u64 = 1000;
 
 fn too_many(path: &Path, line: usize, alike: usize) -> Error {
     let reason = format!(

@@ -1,9 +1,10 @@
 //! The program `git`, asked about one repository.
 
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::ops::Range;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
 
 use crate::error::{Error, Result};
 
@@ -11,7 +12,7 @@ use crate::error::{Error, Result};
 pub(super) const DATES: &str = "--date=format-local:%Y-%m-%dT%H:%M:%SZ";
 
 /// A diff of which no setting changes anything, without context.
-pub(super) const PLAIN_DIFF: [&str; 8] = [
+pub(super) const PLAIN_DIFF: [&str; 10] = [
     "--unified=0",
     "--inter-hunk-context=0",
     "--diff-algorithm=histogram",
@@ -20,13 +21,36 @@ pub(super) const PLAIN_DIFF: [&str; 8] = [
     "--no-ext-diff",
     "--no-textconv",
     "--no-prefix",
+    "--text",
+    "-O/dev/null",
 ];
 
-/// Variables by which git would look elsewhere.
-const ELSEWHERE: [&str; 6] = [
-    "GIT_DIR", "GIT_WORK_TREE", "GIT_INDEX_FILE", "GIT_OBJECT_DIRECTORY", "GIT_COMMON_DIR",
-    "GIT_NAMESPACE",
+/// A log of which no setting changes anything.
+pub(super) const PLAIN_LOG: [&str; 5] =
+    ["log", "--no-show-signature", "--no-mailmap", "--encoding=UTF-8", DATES];
+
+/// Variables of git that stay as they are: where its programs and its user's settings lie.
+const KEPT: [&str; 2] = ["GIT_CONFIG", "GIT_EXEC_PATH"];
+
+/// Settings that hold whatever a repository says: names as they are, and no program that watches its files.
+const SETTINGS: [&str; 4] =
+    ["core.quotePath=false", "core.fsmonitor=false", "log.showRoot=true", "log.follow=false"];
+
+/// Variables: the same output everywhere, the history as it was committed, and nothing fetched by any protocol.
+const VARIABLES: [(&str, &str); 9] = [
+    ("LC_ALL", "C"),
+    ("TZ", "UTC"),
+    ("GIT_ALLOW_PROTOCOL", ""),
+    ("GIT_GRAFT_FILE", "/dev/null"),
+    ("GIT_NO_LAZY_FETCH", "1"),
+    ("GIT_NO_REPLACE_OBJECTS", "1"),
+    ("GIT_OPTIONAL_LOCKS", "0"),
+    ("GIT_TERMINAL_PROMPT", "0"),
+    ("GIT_PAGER", "cat"),
 ];
+
+/// Most bytes of messages that are kept.
+const MOST_SAID: u64 = 1 << 16;
 
 /// Run of lines that a commit replaced by another; lines are 0-based, and end with `\n`.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,29 +72,19 @@ impl Git {
         Self { dir: dir.to_owned() }
     }
 
-    pub(super) fn dir(&self) -> &Path {
-        &self.dir
-    }
-
     fn command(&self, arguments: &[&str]) -> Command {
         let mut command = Command::new("git");
-        // A program that a checkout names watches its files.
-        let settings = ["-c", "core.quotePath=false", "-c", "core.fsmonitor=false"];
-        command.arg("-C").arg(&self.dir).args(settings).args(arguments);
-        ELSEWHERE.iter().for_each(|variable| {
-            command.env_remove(variable);
-        });
-        for (variable, value) in [
-            ("LC_ALL", "C"),
-            ("TZ", "UTC"),
-            ("GIT_NO_LAZY_FETCH", "1"),
-            ("GIT_NO_REPLACE_OBJECTS", "1"),
-            ("GIT_OPTIONAL_LOCKS", "0"),
-            ("GIT_TERMINAL_PROMPT", "0"),
-            ("GIT_PAGER", "cat"),
-        ] {
-            command.env(variable, value);
+        for (name, _) in std::env::vars_os() {
+            let text = name.to_string_lossy();
+            if text.starts_with("GIT_") && !KEPT.iter().any(|kept| text.starts_with(kept)) {
+                command.env_remove(name);
+            }
         }
+        command.envs(VARIABLES).arg("-C").arg(&self.dir);
+        for setting in SETTINGS {
+            command.args(["-c", setting]);
+        }
+        command.args(arguments);
         command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
         command
     }
@@ -109,10 +123,8 @@ impl Git {
         arguments: &[&str],
         mut each: impl FnMut(&[u8]),
     ) -> Result<()> {
-        let mut command = self.command(arguments);
-        // Nobody reads messages while lines are read; they are few.
-        command.stderr(Stdio::null());
-        let mut child = command.spawn().map_err(|e| self.not_run(&e))?;
+        let mut child = self.command(arguments).spawn().map_err(|e| self.not_run(&e))?;
+        let said = said(&mut child);
         let cannot_read = |e| Error::reading(&self.dir, "read the history of this repository", e);
         if let Some(output) = child.stdout.take() {
             let (mut output, mut line) = (BufReader::with_capacity(1 << 20, output), Vec::new());
@@ -123,50 +135,76 @@ impl Git {
         }
         match child.wait().map_err(cannot_read)?.success() {
             true => Ok(()),
-            false => Err(self.failed(arguments[0], b"")),
+            false => Err(self.failed(arguments[0], &said.join().unwrap_or_default())),
         }
     }
 
-    /// Contents of objects; `None` for those that are missing or are no files.
-    pub(super) fn contents(&self, ids: &[&str]) -> Result<Vec<Option<Vec<u8>>>> {
+    /// Contents of files.
+    ///
+    /// # Errors
+    /// The repository lacks one, or it is no file.
+    pub(super) fn contents(&self, ids: &[&str]) -> Result<Vec<Vec<u8>>> {
         let mut command = self.command(&["cat-file", "--batch"]);
         let mut child = command.stdin(Stdio::piped()).spawn().map_err(|e| self.not_run(&e))?;
+        let said = said(&mut child);
         let asked: String = ids.iter().flat_map(|id| [id, "\n"]).collect();
         let input = child.stdin.take();
         // Asked beside reading: both pipes could fill up.
         let asking = std::thread::spawn(move || {
-            input.map_or(Ok(()), |mut input| input.write_all(asked.as_bytes()))
+            // A program that ended says why itself.
+            let _ = input.map(|mut input| input.write_all(asked.as_bytes()));
         });
         let cannot_read = |e| Error::reading(&self.dir, "read files of this repository", e);
         let mut contents = Vec::with_capacity(ids.len());
         if let Some(output) = child.stdout.take() {
             let mut output = BufReader::with_capacity(1 << 16, output);
-            for _ in ids {
-                contents.push(content(&mut output).map_err(cannot_read)?);
+            // One answer for each, unless the program ends before.
+            while let Some(answer) = content(&mut output).map_err(cannot_read)? {
+                contents.push(answer);
             }
         }
-        let is_asked = asking.join().is_ok_and(|asked| asked.is_ok());
-        let output = child.wait_with_output().map_err(cannot_read)?;
-        match is_asked && output.status.success() && contents.len() == ids.len() {
-            true => Ok(contents),
-            false => Err(self.failed("cat-file", &output.stderr)),
+        let _ = asking.join();
+        let is_done = child.wait().map_err(cannot_read)?.success() && contents.len() == ids.len();
+        if !is_done {
+            return Err(self.failed("cat-file", &said.join().unwrap_or_default()));
         }
+        contents.into_iter().collect::<Option<Vec<_>>>().ok_or_else(|| {
+            self.refused(
+                "lacks the content of files, as a partial clone does; fetch them with `git fetch --refetch --no-filter`, or clone it whole"
+                    .into(),
+            )
+        })
     }
 }
 
-/// Reads one answer of `git cat-file --batch`: `<id> <type> <size>`, the content and a newline, or `<id> missing`.
-fn content(output: &mut impl BufRead) -> std::io::Result<Option<Vec<u8>>> {
+/// Reads what a program says, beside its output; at most [`MOST_SAID`] bytes are kept.
+fn said(child: &mut Child) -> JoinHandle<Vec<u8>> {
+    let messages = child.stderr.take();
+    std::thread::spawn(move || {
+        let mut said = Vec::new();
+        if let Some(messages) = messages {
+            let mut messages = messages.take(MOST_SAID);
+            let _ = messages.read_to_end(&mut said);
+            let _ = std::io::copy(&mut messages.into_inner(), &mut std::io::sink());
+        }
+        said
+    })
+}
+
+/// Reads one answer of `git cat-file --batch`: `<id> <type> <size>`, the content and a newline, or `<id> missing`, which has no
+/// content. `None` at the end.
+fn content(output: &mut impl BufRead) -> std::io::Result<Option<Option<Vec<u8>>>> {
     let mut head = String::new();
     if output.read_line(&mut head)? == 0 {
-        return Err(std::io::ErrorKind::UnexpectedEof.into());
+        return Ok(None);
     }
     let words: Vec<&str> = head.trim_end().split(' ').collect();
-    let [_, kind, size] = words[..] else { return Ok(None) };
+    let [_, kind, size] = words[..] else { return Ok(Some(None)) };
     let invalid = |_| std::io::Error::from(std::io::ErrorKind::InvalidData);
     let mut bytes = vec![0; size.parse::<usize>().map_err(invalid)? + 1];
     output.read_exact(&mut bytes)?;
     bytes.pop();
-    Ok((kind == "blob").then_some(bytes))
+    Ok(Some((kind == "blob").then_some(bytes)))
 }
 
 /// Hunks of a diff without context.

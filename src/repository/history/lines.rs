@@ -26,16 +26,15 @@ impl LineHistory {
         let paths: Vec<String> =
             language.extensions().iter().map(|end| format!("*{end}")).collect();
         let paths: Vec<&str> = paths.iter().map(String::as_str).collect();
-        let asked = [
-            "log",
-            "--no-show-signature",
-            "--max-parents=1",
-            "--patch",
-            git::DATES,
-            "--format=%x1e%cd",
-        ];
-        let arguments =
-            [&asked[..], &git::PLAIN_DIFF, &["--no-renames", "HEAD", "--"], &paths].concat();
+        let asked = ["--max-parents=1", "--patch", "--format=%x1e%cd"];
+        let arguments = [
+            &git::PLAIN_LOG[..],
+            &asked,
+            &git::PLAIN_DIFF,
+            &["--no-renames", "HEAD", "--"],
+            &paths,
+        ]
+        .concat();
         let (mut lines, mut date, mut added, mut removed) = (Self::default(), 0, 0, 0);
         git.for_each_line(&arguments, |line| match line.first() {
             Some(b'+') if added > 0 => {

@@ -73,17 +73,20 @@ impl History {
     pub fn open(dir: &Path) -> Result<Self> {
         let refused = |reason: String| Error::Repository { path: dir.to_owned(), reason };
         let git = Git::new(dir);
-        let prefix = git.text(&["rev-parse", "--show-prefix"])?;
-        if !prefix.trim_end_matches('\n').is_empty() {
+        let whole = dir.canonicalize().map_err(|e| Error::reading(dir, "open this folder", e))?;
+        let is_inside = git.text(&["rev-parse", "--is-inside-git-dir"])?.trim_end() == "true";
+        let root = if is_inside { "--absolute-git-dir" } else { "--show-toplevel" };
+        let root = git.text(&["rev-parse", root])?;
+        let root = Path::new(root.trim_end_matches('\n'));
+        if root.canonicalize().ok().as_deref() != Some(&*whole) {
             return Err(refused(format!(
-                "is not a Git repository, but the folder '{}' of one; name its root",
-                prefix.trim_end()
+                "is not a Git repository, but a folder of the one in {}; name that",
+                root.display()
             )));
         }
         // `.` and `..` name nothing; a checkout's own `.git` is named like the checkout.
         let is_named =
             |path: &&Path| folder_name(path).is_some_and(|name| !name.is_empty() && name != ".git");
-        let whole = dir.canonicalize().map_err(|e| Error::reading(dir, "open this folder", e))?;
         let named = [dir, &whole].into_iter().find(is_named);
         let name = named.or(whole.parent()).and_then(folder_name).unwrap_or_default();
         let name = name.strip_suffix(".git").unwrap_or(name);
@@ -98,9 +101,13 @@ impl History {
         &self.name
     }
 
-    /// Its folder.
-    pub fn path(&self) -> &Path {
-        self.git.dir()
+    /// Whether it is a shallow clone, whose history ends before its first commit.
+    ///
+    /// # Errors
+    /// It cannot be asked.
+    pub fn is_shallow(&self) -> Result<bool> {
+        let said = self.git.text(&["rev-parse", "--is-shallow-repository"])?;
+        Ok(said.trim_end() == "true")
     }
 
     /// Commits that lead to `HEAD`, have one parent, and were both written and committed on a day (`2024-01-31`, UTC) or later;
@@ -110,15 +117,8 @@ impl History {
     /// The day is none, or the history cannot be read.
     pub fn commits(&self, since: &str) -> Result<Vec<Commit>> {
         check_day(since)?;
-        let listed = self.git.text(&[
-            "log",
-            "--no-show-signature",
-            "--min-parents=1",
-            "--max-parents=1",
-            git::DATES,
-            "--format=%H %P %ad %cd",
-            "HEAD",
-        ])?;
+        let chosen = ["--min-parents=1", "--max-parents=1", "--format=%H %P %ad %cd", "HEAD", "--"];
+        let listed = self.git.text(&[&git::PLAIN_LOG[..], &chosen].concat())?;
         let commit = |line: &str| {
             let mut words = line.split(' ').map(str::to_owned);
             let [id, parent, written, date] = std::array::from_fn(|_| words.next());
@@ -139,11 +139,12 @@ impl History {
     pub fn changes(&self, commit: &Commit, language: Language) -> Result<Vec<Change>> {
         let raw = self.git.bytes(&[
             "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--find-renames", "--find-copies",
-            &commit.parent, &commit.id,
+            "-l0", "-O/dev/null", &commit.parent, &commit.id, "--",
         ])?;
-        let mut fields = raw.split(|byte| *byte == 0).map(String::from_utf8_lossy);
+        let mut fields = raw.split(|byte| *byte == 0);
         let mut changes = Vec::new();
         while let (Some(head), Some(path)) = (fields.next(), fields.next()) {
+            let head = String::from_utf8_lossy(head);
             let words: Vec<&str> = head.trim_start_matches(':').split(' ').collect();
             let [before_mode, after_mode, before, after, status] = words[..] else { break };
             if status.starts_with(['R', 'C']) {
@@ -155,8 +156,10 @@ impl History {
                 "M" if is_file(before_mode) => Some(before.to_owned()),
                 _ => continue,
             };
-            if is_file(after_mode) && is_source(&path, language) {
-                changes.push(Change { path: path.into_owned(), before, after: after.to_owned() });
+            // A path that is not UTF-8 cannot be named in a task.
+            let path = str::from_utf8(path).ok().filter(|path| is_source(path, language));
+            if let Some(path) = path.filter(|_| is_file(after_mode)) {
+                changes.push(Change { path: path.to_owned(), before, after: after.to_owned() });
             }
         }
         Ok(changes)
@@ -184,8 +187,8 @@ impl History {
 
     /// Text of a file, `\r\n` read as `\n`.
     fn text(&self, id: &str) -> Result<Option<String>> {
-        let content = self.git.contents(&[id])?.pop().flatten();
-        Ok(content.and_then(|bytes| String::from_utf8(bytes).ok()).and_then(|text| {
+        let content = self.git.contents(&[id])?.pop().unwrap_or_default();
+        Ok(String::from_utf8(content).ok().and_then(|text| {
             let ends = |text: &str| text.matches('\n').count();
             let before = ends(&text);
             let text = universal_newlines(text);
@@ -199,11 +202,13 @@ impl History {
     /// # Errors
     /// The commit cannot be read.
     pub fn files(&self, commit: &str, name: &str, language: Language) -> Result<Repository> {
-        let listed = self.git.bytes(&["ls-tree", "-r", "-z", commit])?;
+        let listed = self.git.bytes(&["ls-tree", "-r", "-z", commit, "--"])?;
         let mut found: Vec<(String, String)> = Vec::new();
         for entry in listed.split(|byte| *byte == 0) {
-            let entry = String::from_utf8_lossy(entry);
-            let Some((head, path)) = entry.split_once('\t') else { continue };
+            let entry = str::from_utf8(entry).ok();
+            let Some((head, path)) = entry.and_then(|entry| entry.split_once('\t')) else {
+                continue;
+            };
             let words: Vec<&str> = head.split(' ').collect();
             if let [mode, "blob", id] = words[..]
                 && is_file(mode)
@@ -217,8 +222,7 @@ impl History {
         let contents = self.git.contents(&ids)?;
         let mut files: Vec<SourceFile> = Vec::with_capacity(found.len());
         for ((path, _), content) in found.into_iter().zip(contents) {
-            let text = content.and_then(|bytes| String::from_utf8(bytes).ok());
-            if let Some(text) = text.map(universal_newlines) {
+            if let Ok(text) = String::from_utf8(content).map(universal_newlines) {
                 let same_as = files.len() as u32;
                 files.push(SourceFile { path, text, same_as });
             }

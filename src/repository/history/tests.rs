@@ -90,12 +90,16 @@ fn commits_since_a_day_and_what_they_changed() {
     assert!(lines.hold("new = 0", "2024-01-01T00:00:01Z") && !lines.hold(")", NEW));
 }
 
+const MOVED: &str = "1\n2\n3\n4\n5\n6\n7\n8\n";
+const LIKE: &str = "1\n2\n3\n4\n5\n6\n7\nnew\n";
+
 #[test]
 fn settings_of_a_repository_change_nothing_and_start_nothing() {
-    let (_guard, dir) = made(&[
-        (OLD, &[("a.py", Some("a\nb\nc\nd\n"))]),
-        (NEW, &[("a.py", Some("a\nx\nb\nc\nd\n"))]),
-    ]);
+    let old = [("a.py", Some("a\nb\nc\nd\n")), ("b.py", Some("e\n"))];
+    let moved = [("m.py", Some(MOVED)), ("n.py", Some(MOVED))];
+    let new = [("a.py", Some("a\nx\nb\nc\nd\n")), ("m.py", None), ("n.py", None)];
+    let like = [("o.py", Some(LIKE)), ("p.py", Some(LIKE))];
+    let (_guard, dir) = made(&[(OLD, &[old, moved].concat()), (NEW, &[&new[..], &like].concat())]);
     let ran = dir.join("ran");
     let program = format!("touch '{}'; cat", ran.display());
     for (key, value) in [
@@ -107,10 +111,16 @@ fn settings_of_a_repository_change_nothing_and_start_nothing() {
         ("diff.algorithm", "patience"),
         ("color.ui", "always"),
         ("log.showSignature", "true"),
+        ("log.showRoot", "false"),
+        ("log.follow", "true"),
+        ("i18n.logOutputEncoding", "UTF-16"),
+        ("diff.renameLimit", "1"),
+        ("diff.orderFile", "/nowhere"),
+        ("diff.noPrefix", "false"),
     ] {
         run(&dir, OLD, &["config", key, value]);
     }
-    fs::write(dir.join(".git/info/attributes"), "*.py diff=odd\n").unwrap();
+    fs::write(dir.join(".git/info/attributes"), "a.py diff=odd\nb.py -diff\n").unwrap();
     // Its bare folder, too, which is named like the checkout.
     for dir in [dir.clone(), dir.join(".git")] {
         let history = History::open(&dir).unwrap();
@@ -119,7 +129,8 @@ fn settings_of_a_repository_change_nothing_and_start_nothing() {
         let changes = history.changes(&commits[0], Language::Python).unwrap();
         let edit = history.edit(&changes[0]).unwrap().unwrap();
         assert_eq!(edit.hunks, [Hunk { removed: 1..1, added: 1..2 }]);
-        assert!(history.lines(Language::Python).unwrap().hold("b", NEW));
+        assert_eq!(changes.len(), 1, "moved files are left out");
+        assert!(history.lines(Language::Python).unwrap().hold("b\ne", NEW));
     }
     assert!(!ran.exists());
 }
@@ -128,7 +139,10 @@ fn settings_of_a_repository_change_nothing_and_start_nothing() {
 fn what_is_no_repository_or_no_day_is_refused() {
     let (guard, dir) = made(&[(OLD, &[("d/a.py", Some("a\n"))])]);
     let said = |path: &Path| History::open(path).unwrap_err().to_string();
-    assert!(said(&dir.join("d")).contains("the folder 'd/' of one"), "{}", said(&dir.join("d")));
+    for inner in ["d", ".git/refs"] {
+        let said = said(&dir.join(inner));
+        assert!(said.contains("is not a Git repository, but a folder of the one in"), "{said}");
+    }
     let plain = guard.path().join("plain");
     fs::create_dir(&plain).unwrap();
     assert!(said(&plain).contains("git rev-parse failed"), "{}", said(&plain));
@@ -137,4 +151,25 @@ fn what_is_no_repository_or_no_day_is_refused() {
         let error = history.commits(day).unwrap_err().to_string();
         assert!(error.contains(&format!("'{day}'")), "{error}");
     }
+}
+
+#[test]
+fn a_clone_that_lacks_contents_says_so() {
+    let (guard, dir) = made(&[(OLD, &[("a.py", Some("a\n"))]), (NEW, &[("a.py", Some("a\nb\n"))])]);
+    run(&dir, OLD, &["config", "uploadpack.allowFilter", "true"]);
+    let url = format!("file://{}", dir.display());
+    let clone = |name: &str, flag: &str| {
+        run(guard.path(), OLD, &["clone", "-q", "--bare", flag, &url, name]);
+        History::open(&guard.path().join(name)).unwrap()
+    };
+    let partial = clone("partial.git", "--filter=blob:none");
+    assert_eq!(partial.name(), "partial");
+    let commit = partial.commits("2024-01-01").unwrap().remove(0);
+    let change = partial.changes(&commit, Language::Python).unwrap().remove(0);
+    let error = partial.edit(&change).unwrap_err().to_string();
+    assert!(error.contains("lacks the content of files"), "{error}");
+    assert!(partial.files(&commit.parent, "s", Language::Python).is_err());
+    let shallow = clone("shallow.git", "--depth=1");
+    assert!(shallow.is_shallow().unwrap() && !partial.is_shallow().unwrap());
+    assert!(shallow.commits("2024-01-01").unwrap().is_empty());
 }

@@ -1,9 +1,9 @@
 //! Tasks from commits: a hole is lines that a commit added, and its repository is the parent's tree.
 //!
-//! The task is the moment at which a developer was about to type these lines. Its file is the parent's with what the commit has
-//! above the hole typed already, and what it has below not yet; all other files are the parent's. The prompt begins where the
-//! commit's first change in the file begins, or before. A hole is behind its prompt and, in its own file, fragments end before the
-//! prompt, so nothing that is retrieved is younger than the parent.
+//! The repository is as it was just before these lines were typed. All files are the parent's but the hole's own: there, what the
+//! commit changed above the hole is done, and what it changed below is not. The prompt begins at the first of these changes or before
+//! it, and of their own file queries see nothing behind the start of their prompt. So nothing that is retrieved is younger than the
+//! parent.
 
 use std::ops::Range;
 
@@ -36,7 +36,7 @@ pub struct CommitTask {
     pub repository: Repository,
     /// Text of the hole's file in the parent; `None` for a new file.
     pub before: Option<String>,
-    /// Whole lines of the hole; the task's target is their end where the cursor stands within the first.
+    /// The hole's lines, whole. The task's target is shorter where its cursor stands within the first line.
     pub lines: String,
     /// Where the names of the target come from.
     pub names: SourcesOfNames,
@@ -134,8 +134,12 @@ impl Drawing<'_> {
             let Some(place) = self.place(&after, &path, &edit, number) else { continue };
             let parent = match parent {
                 Some(parent) => parent,
-                None => self.history.files(&commit.parent, &name, *language)?,
+                None => read_parent()?,
             };
+            // What was a folder is a file now, or the other way round.
+            if change.is_new() && lies_across(&parent, &path) {
+                return Ok(None);
+            }
             return Ok(Some(self.task(commit, change, edit, place, parent)));
         }
         Ok(None)
@@ -177,8 +181,8 @@ impl Drawing<'_> {
                 self.sampling.context_tokens,
                 self.count_tokens,
             );
-            let changed = edit.hunks.iter().filter(|hunk| !hunk.added.is_empty());
-            let first = changed.map(|hunk| hunk.added.start).min()?;
+            // Where lines were only removed, the lines behind them moved.
+            let first = edit.hunks.iter().map(|hunk| hunk.added.start).min()?;
             let is_shown = first >= hole.start || context_start <= first;
             // Holes of different commits overlap nowhere.
             if is_shown && self.draw.accepts(source, Hole { file: number, start: hole.start, end })
@@ -246,6 +250,15 @@ fn added_run(edit: &Edit, line: usize) -> Option<(Range<usize>, usize)> {
     let mut hunks = edit.hunks.iter();
     let hunk = hunks.find(|hunk| hunk.added.contains(&line))?;
     hunk.removed.is_empty().then(|| (hunk.added.clone(), hunk.removed.start))
+}
+
+/// Whether a path leads below a file of a repository, or to a folder of it.
+fn lies_across(repository: &Repository, path: &str) -> bool {
+    let is_below = |path: &str, folder: &str| {
+        path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+    };
+    let mut files = repository.files.iter();
+    files.any(|file| is_below(&file.path, path) || is_below(path, &file.path))
 }
 
 /// A repository with a text in a file, which may be a new one.

@@ -23,6 +23,8 @@ impl Sampling {
             task.prompt.push_str(&task.ground_truth);
             task.metadata.insert("ground_truth".to_owned(), target.clone().into());
             task.ground_truth = target;
+            // What the target called may stand before the cursor now.
+            task.metadata.shift_remove("definitions");
         }
     }
 }

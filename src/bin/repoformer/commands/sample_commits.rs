@@ -87,6 +87,12 @@ pub(super) fn run(
     let mut folders = Folders::create(commits.trees)?;
     let (mut tasks, mut matched, mut counts) = (Vec::new(), Vec::new(), Counts::default());
     for history in &histories {
+        if history.is_shallow()? {
+            output::note(format!(
+                "{}: a shallow clone; commits before its depth are not there (`git fetch --unshallow` gets them)",
+                history.name()
+            ));
+        }
         let begin = tasks.len();
         let mut dates = Vec::new();
         let found = |found: CommitTask| {
@@ -100,7 +106,7 @@ pub(super) fn run(
                 let rounded = (similar * 1e4).round() / 1e4;
                 CommitTask::note(&mut task, "similar", rounded);
             }
-            dates.push((lines, commit.date));
+            dates.push((lines, commit.date, similar == Some(1.0)));
             tasks.push(task);
             Ok(())
         };
@@ -116,7 +122,7 @@ pub(super) fn run(
             })?;
         if drawn.tasks < sampling.per_repository {
             output::note(format!(
-                "{}: only {} of {} {} tasks: of its {} since {} no other adds such lines",
+                "{}: only {} of {} {} tasks: of its {} since {} no other gives one",
                 history.name(),
                 drawn.tasks,
                 sampling.per_repository,
@@ -127,8 +133,8 @@ pub(super) fn run(
         }
         if drawn.tasks > 0 {
             let lines = history.lines(sampling.language)?;
-            for (task, (text, date)) in tasks[begin..].iter_mut().zip(&dates) {
-                let is_old = lines.hold(text, date);
+            for (task, (text, date, is_there)) in tasks[begin..].iter_mut().zip(&dates) {
+                let is_old = *is_there || lines.hold(text, date);
                 counts.in_history += usize::from(is_old);
                 CommitTask::note(task, "in_history", is_old);
             }

@@ -133,7 +133,7 @@ fn commands(exec: &ExecArgs, tasks: &TaskSet) -> Result<Commands> {
         }
         // Tests are looked for.
         None if exec.mine_tests => None,
-        None => TestMap::of_tasks(tasks),
+        None => TestMap::of_tasks(tasks)?,
     };
     let mut test = None;
     if let Some(text) = &exec.test_cmd {
