@@ -456,6 +456,12 @@ pub(crate) fn plural(number: usize, noun: &str) -> String {
     }
 }
 
+/// A number and its noun: `1 repository`, `1,200 repositories`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    let count = count as usize;
+    format!("{} {}", group(count), plural(count, noun))
+}
+
 /// Checks that a command does not overwrite its inputs.
 pub(crate) fn check_output<P: AsRef<Path>>(
     output: Option<&Path>,

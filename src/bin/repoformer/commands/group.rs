@@ -9,7 +9,7 @@ use repoformer::text::language::Language;
 
 use super::experiments::read_tasks;
 use super::session::open;
-use crate::output::{self, fail, group, plural};
+use crate::output::{self, counted, fail};
 use crate::settings::{Listed, SettingFlags};
 
 #[derive(Debug, Args)]
@@ -74,17 +74,15 @@ pub(crate) fn run(args: &GroupArgs) -> Result<()> {
     if let Some(first) = summary.others.first() {
         let (count, first) = (summary.others.len(), first.display());
         output::note(format!(
-            "group: {} {} left alone, as its name is not that of rows: {first}{}",
-            group(count),
-            plural(count, "file"),
+            "group: {} left alone, as its name is not that of rows: {first}{}",
+            counted(count as u64, "file"),
             if count > 1 { ", …" } else { "" },
         ));
     }
     if summary.resumed > 0 {
         output::note(format!(
-            "group: resumes; {} {} had been read",
-            group(summary.resumed),
-            plural(summary.resumed, "input"),
+            "group: resumes; {} had been read",
+            counted(summary.resumed as u64, "input"),
         ));
     }
     summary.notes.iter().for_each(output::note);
@@ -111,10 +109,6 @@ pub(crate) fn run(args: &GroupArgs) -> Result<()> {
         output::failures((record.counts.broken - listed) as usize);
     }
     Ok(())
-}
-
-fn counted(count: u64, noun: &str) -> String {
-    format!("{} {}", group(count as usize), plural(count as usize, noun))
 }
 
 /// Says what became of the rows.

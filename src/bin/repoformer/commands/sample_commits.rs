@@ -14,7 +14,7 @@ use repoformer::text::language::{Language, identifiers};
 use repoformer::text::tokenize::P50k;
 
 use super::exclusions::warn_of_unmatched;
-use crate::output::{self, fail, group, hinted, plural, write_data};
+use crate::output::{self, counted, fail, group, hinted, write_data};
 use crate::settings::Settings;
 use crate::table::json_lines;
 
@@ -127,7 +127,7 @@ pub(super) fn run(
                 drawn.tasks,
                 sampling.per_repository,
                 sampling.kind,
-                counted(drawn.commits, "commit"),
+                counted(drawn.commits as u64, "commit"),
                 commits.since,
             ));
         }
@@ -163,17 +163,13 @@ pub(super) fn run(
     output::note(format!(
         "sample: {} {kind} tasks, each from a commit of {} since {}, with {} in {}",
         group(total),
-        counted(histories.len(), "repository"),
+        counted(histories.len() as u64, "repository"),
         commits.since,
-        counted(placed.files, "file"),
+        counted(placed.files as u64, "file"),
         commits.trees.display()
     ));
     counts.tell(total);
     Ok(())
-}
-
-fn counted(count: usize, noun: &str) -> String {
-    format!("{} {}", group(count), plural(count, noun))
 }
 
 fn write(found: &CommitTask, folders: &mut Folders) -> Result<(), Error> {
