@@ -261,11 +261,14 @@ fn check_day(day: &str) -> Result<()> {
         let is_plain = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
         is_plain.then(|| text.parse().ok())?
     };
+    // Days of the months; of February the most.
+    const DAYS: [u32; 12] = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
     let is_day = match numbers[..] {
         [year, month, day] => {
+            let most = number(month, 2).and_then(|month| DAYS.get(month.checked_sub(1)? as usize));
+            let day = number(day, 2);
             number(year, 4).is_some()
-                && number(month, 2).is_some_and(|month| (1..=12).contains(&month))
-                && number(day, 2).is_some_and(|day| (1..=31).contains(&day))
+                && most.zip(day).is_some_and(|(most, day)| (1..=*most).contains(&day))
         }
         _ => false,
     };

@@ -165,7 +165,10 @@ fn what_is_no_repository_or_no_day_is_refused() {
     fs::create_dir(&plain).unwrap();
     assert!(said(&plain).contains("git rev-parse failed"), "{}", said(&plain));
     let history = History::open(&dir).unwrap();
-    for day in ["", "2024", "2024-1-1", "2024-13-01", "2024-01-32", "yesterday", "2024-01-01T00"] {
+    for day in [
+        "", "2024", "2024-1-1", "2024-13-01", "2024-00-01", "2024-01-32", "2024-02-30",
+        "yesterday", "2024-01-01T00",
+    ] {
         let error = history.commits(day).unwrap_err().to_string();
         assert!(error.contains(&format!("'{day}'")), "{error}");
     }

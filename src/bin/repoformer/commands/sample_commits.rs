@@ -151,11 +151,11 @@ pub(super) fn run(
     if let Some(name) = placed.refused.first() {
         return fail(
             format!(
-                "{}: is there already, with other files, and so are {} others",
-                commits.trees.join(name).display(),
-                placed.refused.len() - 1
+                "{} of the tasks' folders are there already, with other files, as {}",
+                placed.refused.len(),
+                commits.trees.join(name).display()
             ),
-            "remove these folders, or choose other --trees",
+            "remove them, or choose other --trees",
         );
     }
     write_data(output, json_lines(tasks.iter().map(Task::to_record)))?;
