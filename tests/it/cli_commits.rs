@@ -211,7 +211,7 @@ fn nothing_that_is_retrieved_is_younger_than_the_parent() {
         ("function", "line-start"),
     ] {
         let (tasks, trees) = (format!("{kind}-{cursor}.jsonl"), format!("trees-{kind}-{cursor}"));
-        let flags = ["--per-repo", "12", "--context-tokens", "300", "--cursor", cursor];
+        let flags = ["--per-repo", "9", "--context-tokens", "300", "--cursor", cursor];
         let drawn = ["--from-commits", "made", "--since", "2025-01-01", "--trees", &trees];
         let sample = [&["sample", "--kind", kind, "-o", &tasks], &flags[..], &drawn].concat();
         place.run(&sample).done().says(&["since 2025-01-01", "stand in the parent's tree"]);
