@@ -7,6 +7,7 @@ use super::git::{self, Git};
 use crate::error::Result;
 use crate::text::language::Language;
 use crate::text::lines::strip;
+use crate::text::tokenize::is_word;
 
 /// Lines that a history added, with the date of the first commit that did.
 #[derive(Debug, Default)]
@@ -63,7 +64,7 @@ impl LineHistory {
     /// order and any file; no for a text without words.
     pub fn hold(&self, text: &str, before: &str) -> bool {
         let before = date_of(before);
-        let has_word = |line: &&str| line.contains(|c: char| c == '_' || c.is_alphanumeric());
+        let has_word = |line: &&str| line.contains(is_word);
         let mut lines = text.lines().filter(has_word).peekable();
         lines.peek().is_some()
             && lines.all(|line| self.first.get(&hash(line)).is_some_and(|first| *first < before))

@@ -170,30 +170,19 @@ impl History {
     /// # Errors
     /// The texts cannot be read.
     pub fn edit(&self, change: &Change) -> Result<Option<Edit>> {
-        let after = self.text(&change.after)?;
-        let before = match &change.before {
-            Some(before) => self.text(before)?,
-            None => Some(String::new()),
-        };
-        let (Some(before), Some(after)) = (before, after) else { return Ok(None) };
+        let ids: Vec<&str> =
+            change.before.iter().chain([&change.after]).map(String::as_str).collect();
+        let texts: Option<Vec<String>> = self.git.contents(&ids)?.into_iter().map(text).collect();
+        let Some(mut texts) = texts else { return Ok(None) };
+        let after = texts.pop().unwrap_or_default();
         let hunks = match &change.before {
             None => vec![Hunk { removed: 0..0, added: 0..after.matches('\n').count() }],
-            Some(before) => git::hunks(&self.git.text(
-                &[&["diff"][..], &git::PLAIN_DIFF, &["--text", before, &change.after]].concat(),
-            )?),
+            Some(before) => {
+                let asked = [&["diff"][..], &git::PLAIN_DIFF, &[before, &change.after, "--"]];
+                git::hunks(&self.git.text(&asked.concat())?)
+            }
         };
-        Ok(Some(Edit { before, after, hunks }))
-    }
-
-    /// Text of a file, `\r\n` read as `\n`.
-    fn text(&self, id: &str) -> Result<Option<String>> {
-        let content = self.git.contents(&[id])?.pop().unwrap_or_default();
-        Ok(String::from_utf8(content).ok().and_then(|text| {
-            let ends = |text: &str| text.matches('\n').count();
-            let before = ends(&text);
-            let text = universal_newlines(text);
-            (ends(&text) == before).then_some(text)
-        }))
+        Ok(Some(Edit { before: texts.pop().unwrap_or_default(), after, hunks }))
     }
 
     /// Files of a language in a commit, as a repository named `name`. Links, hidden files, and files that are not UTF-8 are left
@@ -237,6 +226,14 @@ impl History {
     pub fn lines(&self, language: Language) -> Result<LineHistory> {
         LineHistory::read(&self.git, language)
     }
+}
+
+/// Text of a file, `\r\n` read as `\n`; `None` if it is not UTF-8, or has other line ends.
+fn text(content: Vec<u8>) -> Option<String> {
+    let text = String::from_utf8(content).ok()?;
+    let ends = text.matches('\n').count();
+    let text = universal_newlines(text);
+    (text.matches('\n').count() == ends).then_some(text)
 }
 
 fn folder_name(path: &Path) -> Option<&str> {
