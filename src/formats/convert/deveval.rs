@@ -3,6 +3,7 @@
 //! A record says where a function's body is in a file; the text is the file's. DevEval's projects lie in folders of topics, which
 //! are no repositories: `Topic/project/a.py` is read from, and becomes a task of, `project/a.py`.
 
+use std::ops::Range;
 use std::path::Path;
 
 use serde_json::Value;
@@ -54,7 +55,7 @@ impl DevEval {
                 "its text is in its repository; a folder of repositories is needed".into(),
             ));
         };
-        let mut place = Task::new(namespace.clone(), &file, 0, body.0, "", "");
+        let mut place = Task::new(namespace.clone(), &file, 0, body.start, "", "");
         let text = files.text(&mut place).map_err(&refused)?;
         let lines = Lines::new(text);
         let ends = text.matches('\n').count();
@@ -65,18 +66,24 @@ impl DevEval {
             )));
         }
         // The line behind a file's last newline is counted in some records.
-        if body.1 == lines.count() + 1 {
-            body.1 -= 1;
+        if body.end == lines.count() + 1 {
+            body.end -= 1;
         }
         let name = namespace.rsplit('.').next().unwrap_or(&namespace);
-        check(&lines, &place.path, name, (signature, body)).map_err(|what| {
+        check(&lines, &place.path, name, &signature, &body).map_err(|what| {
             let version = "is this the version that the record was made from?";
             refused(format!("{}: {what}; {version}", place.path))
         })?;
-        let target = lines.range(body.0, body.1);
-        let prompt = lines.range(0, body.0);
-        let mut task =
-            Task::new(namespace.clone(), &place.path, 0, body.0, target, &format!("{prompt}\n"));
+        let target = lines.range(body.start, body.end);
+        let prompt = lines.range(0, body.start);
+        let mut task = Task::new(
+            namespace.clone(),
+            &place.path,
+            0,
+            body.start,
+            target,
+            &format!("{prompt}\n"),
+        );
         let root = root(place.file_in_repository(), &namespace);
         let mut found = Vec::new();
         for dependency in &dependencies {
@@ -119,12 +126,12 @@ fn file_of(fields: &Fields<'_>, object: &Object) -> Result<String> {
     }
 }
 
-/// First line and the line after the last, 0-based, of a field `[first, last]` that counts from 1.
-fn span(fields: &Fields<'_>, name: &str) -> Result<(usize, usize)> {
+/// Lines, 0-based, of a field `[first, last]` that counts from 1.
+fn span(fields: &Fields<'_>, name: &str) -> Result<Range<usize>> {
     let numbers: Vec<usize> =
         fields.list(name)?.iter().filter_map(|n| Some(n.as_u64()? as usize)).collect();
     match numbers[..] {
-        [first, last] if 1 <= first && first <= last => Ok((first - 1, last)),
+        [first, last] if 1 <= first && first <= last => Ok(first - 1..last),
         _ => Err(fields
             .error(format!("field '{name}' must be two lines, [first, last], counted from 1"))),
     }
@@ -153,10 +160,11 @@ fn check(
     lines: &Lines,
     path: &str,
     name: &str,
-    (signature, body): ((usize, usize), (usize, usize)),
+    signature: &Range<usize>,
+    body: &Range<usize>,
 ) -> std::result::Result<(), String> {
-    if body.1 > lines.count() || signature.0 >= lines.count() {
-        let last = body.1.max(signature.1);
+    if body.end > lines.count() || signature.start >= lines.count() {
+        let last = body.end.max(signature.end);
         return Err(format!(
             "it has {} lines, and the function ends at line {last}",
             lines.count()
@@ -164,21 +172,23 @@ fn check(
     }
     let syntax = Syntax::of_lines(lines, Grammar::of(Language::Python, path));
     let functions = syntax.as_ref().map(Syntax::functions).unwrap_or_default();
-    let head = lines.line(signature.0);
+    let head = lines.line(signature.start);
     let begins = |function: &&Function<'_>| {
-        function.name == name && function.span.lines.contains(&signature.0) && head.contains("def ")
+        function.name == name
+            && function.span.lines.contains(&signature.start)
+            && head.contains("def ")
     };
     // Of nested ones the innermost.
     let Some(function) = functions.iter().rfind(begins) else {
-        return Err(format!("line {} does not begin function {name}", signature.0 + 1));
+        return Err(format!("line {} does not begin function {name}", signature.start + 1));
     };
     let is_code = |row: &usize| !strip(lines.line(*row)).is_empty();
-    let end = (body.0..body.1).rfind(is_code).map_or(body.0, |row| row + 1);
+    let end = body.clone().rfind(is_code).map_or(body.start, |row| row + 1);
     let indent = |line: &str| line.len() - line.trim_start().len();
-    let first = (body.0..body.1).find(is_code).map(|row| lines.line(row));
+    let first = body.clone().find(is_code).map(|row| lines.line(row));
     match first {
-        Some(first) if body.0 >= signature.1 && indent(first) > indent(head) => {}
-        _ => return Err(format!("line {} does not begin the body of {name}", body.0 + 1)),
+        Some(first) if body.start >= signature.end && indent(first) > indent(head) => {}
+        _ => return Err(format!("line {} does not begin the body of {name}", body.start + 1)),
     }
     match function.span.lines.end == end {
         true => Ok(()),
