@@ -56,8 +56,6 @@ impl CommitTask {
 pub struct Drawn {
     /// Commits that could be drawn from.
     pub commits: usize,
-    /// Commits looked at.
-    pub looked_at: usize,
     /// Tasks drawn.
     pub tasks: usize,
 }
@@ -88,7 +86,6 @@ pub fn sample_commits(
         }
         let other = at + drawing.stream.below(commits.len() - at);
         commits.swap(at, other);
-        drawn.looked_at += 1;
         if let Some(task) = drawing.of_commit(&commits[at], at)? {
             drawn.tasks += 1;
             work.done(1);

@@ -3,6 +3,7 @@
 use super::draw::Stream;
 use super::kind::{Cursor, Sampling};
 use crate::task::Task;
+use crate::text::tokenize::is_word;
 
 impl Sampling {
     /// Moves the start of a task's hole, which is that of a line, to where its cursor stands.
@@ -39,10 +40,6 @@ fn token_starts(line: &str) -> Vec<usize> {
         before = c;
     }
     starts
-}
-
-fn is_word(c: char) -> bool {
-    c == '_' || c.is_alphanumeric()
 }
 
 #[cfg(test)]

@@ -6,10 +6,10 @@ use std::ops::Range;
 use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
-use super::source;
+use super::calls;
 use crate::error::named;
 use crate::repository::corpus::Repository;
-use crate::repository::definitions::{Definitions, Names, Paths, RepositoryNames};
+use crate::repository::definitions::{Definitions, Names};
 use crate::task::Task;
 use crate::text::language::syntax::Syntax;
 use crate::text::language::{Grammar, Language, chains, identifiers};
@@ -103,11 +103,7 @@ fn imported_files(
     row: usize,
     language: Language,
 ) -> BTreeSet<usize> {
-    let (_, names) =
-        source::read_all(repository, language, |file, _, syntax| Names::read(&file.path, syntax));
-    let files = repository.files.iter().map(|file| (file.path.as_str(), file.same_as));
-    let (paths, names) =
-        (Paths::new(&repository.name, files), RepositoryNames::new(language, names));
+    let (_, paths, names) = calls::names(repository, language);
     let definitions = Definitions::new(language, &paths, &names);
     let file = &repository.files[own];
     let lines = file.lines();

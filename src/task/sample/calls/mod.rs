@@ -22,11 +22,7 @@ pub(super) fn read_all(
     repository: &Repository,
     language: Language,
 ) -> (Vec<Option<Source>>, Lines, Defined) {
-    let (sources, names) =
-        source::read_all(repository, language, |file, _, syntax| Names::read(&file.path, syntax));
-    let files = repository.files.iter().map(|file| (file.path.as_str(), file.same_as));
-    let (paths, names) =
-        (Paths::new(&repository.name, files), RepositoryNames::new(language, names));
+    let (sources, paths, names) = names(repository, language);
     let definitions = Definitions::new(language, &paths, &names);
     let of_files = parallel::map(sources.iter().enumerate(), |(file, source)| {
         let Some(source) = source else { return (Vec::new(), Vec::new()) };
@@ -39,6 +35,17 @@ pub(super) fn read_all(
     });
     let (called, holes): (Vec<Vec<_>>, _) = of_files.into_iter().unzip();
     (sources, holes, called.into_iter().flatten().collect())
+}
+
+/// Files of a repository, their paths, and the names in them.
+pub(super) fn names(
+    repository: &Repository,
+    language: Language,
+) -> (Vec<Option<Source>>, Paths<'_>, RepositoryNames) {
+    let (sources, names) =
+        source::read_all(repository, language, |file, _, syntax| Names::read(&file.path, syntax));
+    let files = repository.files.iter().map(|file| (file.path.as_str(), file.same_as));
+    (sources, Paths::new(&repository.name, files), RepositoryNames::new(language, names))
 }
 
 /// Definitions of all calls within a hole, each once.
