@@ -126,17 +126,19 @@ def weights(decision, completion, counts, lam):
 
 
 def token_losses(model, batch):
-    """Cross-entropy of the tokens at the supervised positions, and which of them belong to L_eval and L_gen."""
-    # The token at a position is predicted by the one before it. Other positions need no logits.
+    """Cross-entropy of the supervised tokens of a batch, one after another, and which of them belong to L_eval and L_gen.
+
+    Other positions need no logits, which would take more time and memory than all layers: the last layer sees none of them.
+    """
+    # The token at a position is predicted by the one before it.
     targets, decision, completion = (batch[name][:, 1:] for name in COLUMNS)
     decision, completion = decision.bool(), completion.bool()
-    at = (decision | completion).any(0).nonzero().squeeze(1)
-    outputs = model(
-        input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], use_cache=False, logits_to_keep=at
-    )
-    logits = outputs.logits.float()
-    nll = cross_entropy(logits.transpose(1, 2), targets[:, at], reduction="none")
-    return logits, nll, decision[:, at], completion[:, at]
+    at = decision | completion
+    last = getattr(model, "module", model).get_output_embeddings()
+    with last.register_forward_pre_hook(lambda _, hidden: hidden[0][:, :-1][at][None]):
+        outputs = model(input_ids=batch["input_ids"], attention_mask=batch["attention_mask"], use_cache=False)
+    logits = outputs.logits[0].float()
+    return logits, cross_entropy(logits, targets[at], reduction="none"), decision[at], completion[at]
 
 
 def rate(step, steps, warmup):
@@ -247,6 +249,8 @@ class Training:
 
     def _micro_batches(self, split, indices, prepare):
         state = self.accelerator
+        # Sequences of a length stand together, so that little is padding.
+        indices = sorted(indices, key=lambda at: len(split[at]["input_ids"]))
         parts = micro_batches(indices, self.per_device, state.process_index, state.num_processes)
         return [[FILLER if at is None else prepare(split[at]) for at in part] for part in parts]
 
