@@ -1,4 +1,4 @@
-"""Tests of train.py, grid.py and to_gguf.py, on a CPU: python docs/test_train.py"""
+"""Tests of train.py, grid.py, batch.py and to_gguf.py, on a CPU: python docs/test_train.py"""
 
 import json
 import os
@@ -17,9 +17,10 @@ import pyarrow.parquet
 import torch
 from accelerate import Accelerator
 from safetensors.torch import load_file
-from tokenizers import Tokenizer, models
+from tokenizers import Tokenizer, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
+import batch
 import to_gguf
 import train
 
@@ -33,6 +34,7 @@ TYPES = {"input_ids": "int32", "eval_mask": "int8", "gen_mask": "int8", "loss_we
 
 def write_tokenizer(path, words):
     tokenizer = Tokenizer(models.WordLevel({word: id for id, word in enumerate(words)}, unk_token=WORDS[0]))
+    tokenizer.pre_tokenizer = pre_tokenizers.WhitespaceSplit()
     tokenizer.add_special_tokens([word for word in words if word.startswith("<")])
     tokenizer.save(str(path))
 
@@ -145,6 +147,88 @@ class Gguf(unittest.TestCase):
         with self.assertRaisesRegex(SystemExit, "token 2 is not '<suffix>' there"):
             to_gguf.main(self.folder / "base.gguf", self.folder / "model", self.folder / "out.gguf")
         self.assertFalse((self.folder / "out.gguf").exists())
+
+
+class Batch(unittest.TestCase):
+    def setUp(self):
+        self.folder = Path(self.enterContext(tempfile.TemporaryDirectory()))
+        self.model = write_model(self.folder / "model", max_position_embeddings=64)
+        self.requests, self.answers = self.folder / "requests.jsonl", self.folder / "answers.jsonl"
+
+    def write(self, requests, **body):
+        """Requests by their prompts and numbers of tokens."""
+        with open(self.requests, "w") as file:
+            for number, (prompt, limit) in enumerate(requests):
+                given = {"model": "mine", "prompt": prompt, "max_tokens": limit, "temperature": 0.0, "logprobs": 1} | body
+                file.write(json.dumps({"custom_id": str(number), "method": "POST", "url": "/v1/completions", "body": given}) + "\n")
+
+    def answer(self):
+        """Answers to all requests, by their ids."""
+        batch.main([str(self.model), str(self.requests), str(self.answers), "--batch-tokens", "60"])
+        answers = [json.loads(line) for line in self.answers.read_text().splitlines()]
+        self.assertEqual(len(answers), len({answer["custom_id"] for answer in answers}))
+        return {int(answer["custom_id"]): answer["response"] for answer in answers}
+
+    def naive(self, prompt, limit, ends):
+        """One token after another, of one prompt, without a cache."""
+        model = LlamaForCausalLM.from_pretrained(self.model)
+        tokenizer = PreTrainedTokenizerFast.from_pretrained(self.model)
+        ids, written, chances = tokenizer(prompt)["input_ids"], [], []
+        while len(written) < limit:
+            chance, token = model(torch.tensor([ids + written])).logits[0, -1].log_softmax(-1).max(-1)
+            if token.item() in ends:
+                break
+            written.append(token.item())
+            chances.append(chance.item())
+        return tokenizer.convert_ids_to_tokens(written), chances
+
+    def test_answers_are_those_of_prompts_completed_alone(self):
+        draw = random.Random(0)
+        requests = [(" ".join(draw.choices(WORDS[4:], k=draw.randrange(1, 20))), draw.randrange(1, 13)) for _ in range(25)]
+        written = {word for prompt, limit in requests for word in self.naive(prompt, limit, {0})[0]}
+        # A word that ends some of them, and a text that is no token.
+        stops = [min(written), "w3 w3 w3 w3 w3"]
+        self.write(requests, stop=stops)
+        found, cut = self.answer(), 0
+        for number, (prompt, limit) in enumerate(requests):
+            tokens, chances = self.naive(prompt, limit, {0, WORDS.index(stops[0])})
+            answer = found[number]["body"]["choices"][0]
+            self.assertEqual(answer["text"].split(), tokens)
+            self.assertEqual(answer["finish_reason"], "length" if len(tokens) == limit else "stop")
+            torch.testing.assert_close(torch.tensor(answer["logprobs"]["token_logprobs"]), torch.tensor(chances), atol=1e-4, rtol=0)
+            cut += len(tokens) < limit
+        self.assertTrue(0 < cut < len(requests))
+
+    def test_an_interrupted_file_is_completed(self):
+        self.write([(f"w{number} w1", 3) for number in range(20)])
+        whole = self.answer()
+        lines = self.answers.read_bytes()
+        self.answers.write_bytes(lines[: len(lines) // 2])
+        self.assertEqual(self.answer(), whole)
+        self.assertEqual(self.answers.read_bytes().splitlines()[:5], lines.splitlines()[:5])
+
+    def test_a_text_of_several_tokens_ends_a_completion(self):
+        self.write([("w1 w2", 12)])
+        tokens = self.naive("w1 w2", 12, {0})[0]
+        self.write([("w1 w2", 12)], stop=" ".join(tokens[4:6]))
+        answer = self.answer()[0]["body"]["choices"][0]
+        self.assertTrue(tokens[: len(answer["text"].split())] == answer["text"].split() and len(answer["text"].split()) <= 4)
+        self.assertEqual(answer["finish_reason"], "stop")
+
+    def test_long_prompts_get_an_error_and_others_an_answer(self):
+        self.write([("w1 " * 60, 5), ("w1", 5)])
+        found = self.answer()
+        self.assertEqual((found[0]["status_code"], found[1]["status_code"]), (400, 200))
+        self.assertIn("60 tokens and 5 to be written: the model takes 1 to 64", found[0]["body"]["error"]["message"])
+
+    def test_requests_that_ask_for_more_are_refused(self):
+        for body in [{"temperature": 0.5}, {"n": 2}, {"top_p": 0.9}, {"echo": True}]:
+            self.write([("w1", 5)], **body)
+            with self.assertRaisesRegex(SystemExit, "completions are greedy here"):
+                self.answer()
+        self.requests.write_text('{"custom_id": "1", "body": {"messages": []}}\n')
+        with self.assertRaisesRegex(SystemExit, "requests.jsonl:1: this is no request to complete a prompt: KeyError"):
+            self.answer()
 
 
 class Objective(unittest.TestCase):
