@@ -50,21 +50,29 @@ LONGEST = 200_000
 # Packages; chunks of each, of which one in ten is drawn, to learn fill-in-the-middle from and to label; lines and chunks of
 # each held-out package; and of each test repository. At last the ablations of the paper's section 6.
 SIZES = {
-    "toy": {"packages": 10, "tests": ["evaluate", "vizier"], "middle": 20, "labels": 30, "held": 4, "line": 4, "chunk": 2, "ablations": ["a1"]},
+    "toy": {"packages": 10, "tests": ["evaluate", "vizier"], "ratio": 0.1, "middle": 20, "labels": 30, "held": 4, "line": 4, "chunk": 2, "ablations": ["a1"]},
     "pilot": {
-        "packages": 55, "tests": list(TESTS), "middle": 150, "labels": 120, "held": 12, "line": 60, "chunk": 40, "ablations": ["a1", "a2", "a3"],
+        "packages": 55, "tests": list(TESTS), "ratio": 0.1, "middle": 150, "labels": 120, "held": 12, "line": 60, "chunk": 40, "ablations": ["a1", "a2", "a3"],
     },
-    "full": {"packages": 55, "tests": list(TESTS), "middle": 1500, "labels": 700, "held": 40, "line": 60, "chunk": 40, "ablations": []},
+    "full": {"packages": 55, "tests": list(TESTS), "ratio": 0.2, "middle": 10000, "labels": 2500, "held": 40, "line": 60, "chunk": 40, "ablations": []},
 }
-# Epochs of the model that fills in the middle, and of those that learn from the labels.
-EPOCHS = {"toy": [1, 1], "pilot": [1, 2], "full": [1, 2]}
-BATCHES = {"toy": [2, 2, 1], "pilot": [8, 4, 10], "full": [8, 4, 10]}
+# Rank of the adapters. Epochs, sequences of a step and at once, steps of warm-up and until the state is saved: of the model that
+# fills in the middle, and of those that learn from the labels.
+RANK = {"toy": 16, "pilot": 16, "full": 32}
+TRAINING = {
+    "toy": [(1, 2, 2, 1, 20), (1, 2, 2, 1, 20)], "pilot": [(1, 8, 4, 10, 20), (2, 8, 4, 10, 20)], "full": [(1, 64, 64, 30, 200), (1, 16, 8, 50, 20)],
+}
+# Tokens that are completed at once, with those of the prompts.
+AT_ONCE = {"toy": 10_000, "pilot": 10_000, "full": 600_000}
+# Name of a model that was trained here, and the length of its completions.
+WRITING = ["--model", "mine", "--max-tokens", 64, "--until", "lines"]
 # Tokens of a training sequence, and the same for prompts.
 CONTEXT = 256
 SEQUENCE = ["--max-sequence-tokens", "640", "--max-cc-tokens", CONTEXT]
 PROMPT = ["--max-prompt-tokens", "592", "--max-cross-file-tokens", CONTEXT, "--max-left-tokens", "220", "--max-right-tokens", "110"]
 KINDS = ["line", "chunk"]
-METRIC = "repoformer"
+# Retrieval helps where it raises the edit similarity by more: smaller gains are mostly chance.
+METRIC, GAIN = "repoformer", 0.1
 # Models whose decision is trained.
 DECIDING = ["m1", "a1"]
 # Thresholds of policies that give probabilities; -1 is below all.
@@ -82,8 +90,8 @@ class Steps:
     A command is a list of words, or of a function and its arguments.
     """
 
-    def __init__(self, work):
-        self.work, self.file = work, work / "steps.json"
+    def __init__(self, work, last=None):
+        self.work, self.file, self.last = work, work / "steps.json", last
         self.known = json.loads(self.file.read_text()) if self.file.exists() else {}
         self.called = []
 
@@ -107,8 +115,13 @@ class Steps:
             self.known[name] = step
             self.write()
             shutil.rmtree(self.work / name, ignore_errors=True)
-        if step["done"]:
-            return
+        if not step["done"]:
+            self.do(name, commands, server)
+        if name == self.last:
+            sys.exit()
+
+    def do(self, name, commands, server):
+        step = self.known[name]
         print(f"== {name}", flush=True)
         (self.work / name).mkdir(exist_ok=True)
         before = time.monotonic()
@@ -253,7 +266,7 @@ def judge(program, tasks, metric, to):
     kind, cache = tasks.stem, to / "cache"
     made = ["--base", the(cache, f"predictions/{kind}/none-*.jsonl"), "--rag", the(cache, f"predictions/{kind}/rg1-*.jsonl")]
     made += ["--prompts", the(cache, f"prompts/{kind}/rg1-*.jsonl"), "--probabilities", the(cache, f"probabilities/{kind}/none-*.jsonl")]
-    judge = ["label", "judge", "--instances", tasks, *made, "--metric", metric, "-o", to / f"{kind}-labels.jsonl", "--quiet"]
+    judge = ["label", "judge", "--instances", tasks, *made, "--metric", metric, "--threshold", GAIN, "-o", to / f"{kind}-labels.jsonl", "--quiet"]
     subprocess.run([program, *judge], check=True)
 
 
@@ -311,32 +324,33 @@ def threshold(sweep, policy):
 class Experiment:
     """The steps of a size, in a folder."""
 
-    def __init__(self, work, size, program):
+    def __init__(self, work, size, program, last=None):
         self.work, self.size, self.program = work, SIZES[size], program
-        flags = zip(["--batch", "--per-device", "--warmup"], BATCHES[size])
+        self.at_once = AT_ONCE[size]
         self.models = ["m0", "m1", *self.size["ablations"]]
-        self.epochs = EPOCHS[size]
-        self.training = ["--lora", 16, "--bf16", "--lr", "5e-4", "--seed", SEED, "--save-steps", 20, *chain.from_iterable(flags)]
-        self.step = Steps(work)
+        self.training = ["--lora", RANK[size], "--bf16", "--lr", "5e-4", "--seed", SEED]
+        self.steps_of = TRAINING[size]
+        self.step = Steps(work, last)
         self.packages = work / "packages"
 
     def repoformer(self, *arguments):
         return [self.program, *arguments, "--quiet"]
 
-    def completing(self, cache, concurrency=1):
-        """Flags of the commands that complete with a model which was trained here."""
+    def prompting(self, cache):
+        """Flags of the commands that make prompts for a model which was trained here."""
         middle = self.work / "middle"
-        return [
-            "--unit", "chunks", "--prompt-style", middle / "prompt-style.toml", "--tokenizer", middle / "tokenizer.json", *PROMPT,
-            "--endpoint", f"http://127.0.0.1:{PORT}", "--model", "mine", "--max-tokens", 64, "--until", "lines",
-            "--concurrency", concurrency, "--cache-dir", cache,
-        ]
+        style = ["--prompt-style", middle / "prompt-style.toml", "--tokenizer", middle / "tokenizer.json"]
+        return ["--unit", "chunks", *style, *PROMPT, "--cache-dir", cache]
+
+    def completing(self, cache):
+        """Flags of the commands that complete with it on a server, one prompt at a time."""
+        return [*self.prompting(cache), "--endpoint", f"http://127.0.0.1:{PORT}", *WRITING, "--concurrency", 1]
 
     def train(self, name, base, sequences, *flags):
         """Trains adapters of a model, and writes it for the server."""
         to = self.work / name
-        epochs = self.epochs[name != "m0"]
-        given = ["--model", self.work / base / "model", *self.training, "--epochs", epochs, *flags]
+        steps = chain.from_iterable(zip(["--epochs", "--batch", "--per-device", "--warmup", "--save-steps"], self.steps_of[name != "m0"]))
+        given = ["--model", self.work / base / "model", *self.training, *steps, *flags]
         command = ["train.py", self.work / sequences, to / "training", *given]
         scripts = [(DOCS / script).read_text(encoding="utf-8") for script in ["train.py", "to_gguf.py"]]
         self.step(name, [train, self.work, *command], [export, self.work, to], needs=[base, sequences.split("/")[0]], of=scripts)
@@ -363,19 +377,31 @@ class Experiment:
         step("packages", [get_packages, self.packages, json.dumps(size["tests"]), size["packages"]], of=sources)
 
         # A model that fills in the middle: chunks of the packages, labelled by the embedded model, L_gen alone.
-        draw = ["--repos-dir", self.packages / "train", "--kind", "chunk", "--ratio", 0.1, "--tokenizer"]
+        draw = ["--repos-dir", self.packages / "train", "--kind", "chunk", "--ratio", size["ratio"], "--tokenizer"]
         middle = ["--max-candidates", size["middle"], "--seed", SEED + 1, *SEQUENCE, "-o", work / "middle"]
         step("middle", self.repoformer("label", "all", *draw, work / "base/model/tokenizer.json", *middle), needs=["packages", "base"])
+        # Other chunks of them.
+        draw = [*draw[:-1], "--max-candidates", size["labels"], "--seed", SEED + 2]
+        step("drawn", self.repoformer("label", "sample", *draw, "-o", work / "drawn/instances.jsonl"), needs=["packages"])
         self.train("m0", "base", "middle", "--ablation", "A2")
 
-        # Other chunks, labelled by that model's own completions; then both losses, and the paper's ablations.
-        labels = ["--max-candidates", size["labels"], "--seed", SEED + 2, *SEQUENCE, "-o", work / "labels"]
-        model = self.completing(work / "labels/cache", concurrency=2)
-        # The same packages are for validation, whatever chunks are drawn.
-        sequences = ["label", "verbalize", "--labels", work / "labels/labels.jsonl", "--tokenizer", work / "middle/tokenizer.json"]
-        sequences += [*SEQUENCE, "--seed", SEED + 1, "-o", work / "labels/sequences"]
-        step("labels", self.repoformer("label", "all", *draw[:-1], *model, *labels), self.repoformer(*sequences), needs=["m0"],
-             server=work / "m0/model.gguf")
+        # That model labels the other chunks by its own completions; then both losses, and the paper's ablations.
+        to, instances = work / "labels", work / "drawn/instances.jsonl"
+        tasks = ["--tasks", instances, "--mode", "none,given", *self.prompting(to / "cache")]
+        requests, answers = to / "requests.jsonl", to / "answers.jsonl"
+        predictions = {flag: to / f"cache/predictions/instances/{mode}-prompt-style-mine.jsonl" for flag, mode in [("--base", "none"), ("--rag", "given")]}
+        step(
+            "labels",
+            self.repoformer("prompt", *tasks),
+            self.repoformer("complete", *tasks, *WRITING, "--write-batch", requests),
+            [script, work, "batch.py", work / "m0/model", requests, answers, "--bf16", "--batch-tokens", self.at_once],
+            self.repoformer("complete", *tasks, *WRITING, "--read-batch", answers),
+            self.repoformer("label", "judge", "--instances", instances, *chain.from_iterable(predictions.items()), "--threshold", GAIN, "-o", to / "labels.jsonl"),
+            # The same packages are for validation, whatever chunks are drawn.
+            self.repoformer("label", "verbalize", "--labels", to / "labels.jsonl", "--tokenizer", work / "middle/tokenizer.json",
+                            *SEQUENCE, "--seed", SEED + 1, "-o", to / "sequences"),
+            needs=["m0", "drawn"], of=[(DOCS / "batch.py").read_text(encoding="utf-8")],
+        )
         self.train("m1", "m0", "labels/sequences")
 
         # Tasks of packages that no model has seen. The policies learn from `held` and are measured on `test`.
@@ -551,6 +577,7 @@ def main():
     parser = argparse.ArgumentParser(description="Trains a small Repoformer and measures it on repositories that it has not seen.")
     parser.add_argument("work", type=Path, help="folder for everything that is made")
     parser.add_argument("--size", choices=SIZES, default="pilot", help="how much is drawn, trained and measured [%(default)s]")
+    parser.add_argument("--until", metavar="STEP", help="the last step to do")
     parser.add_argument("--program", type=Path, default=HERE.parent / "target/release/repoformer", help="repoformer [%(default)s]")
     args = parser.parse_args()
     if not args.program.exists():
@@ -559,7 +586,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     os.environ.update(TQDM_DISABLE="1", HF_HUB_OFFLINE="1")
     args.work.mkdir(parents=True, exist_ok=True)
-    Experiment(args.work.resolve(), args.size, args.program.resolve()).all()
+    Experiment(args.work.resolve(), args.size, args.program.resolve(), args.until).all()
 
 
 if __name__ == "__main__":
