@@ -14,7 +14,7 @@ use super::vectorize::UnreadVectors;
 use super::window::open_queries;
 use crate::error::{Error, Result};
 use crate::repository::fragment::RepoFragments;
-use crate::retrieve::definitions::{DefinitionIndex, FileNames};
+use crate::retrieve::definitions::{DefinitionIndex, FileNames, KnownNames};
 use crate::retrieve::graph::FileGraph;
 use crate::retrieve::vector::TokenSets;
 use crate::retrieve::{Mode, Queries, QueryVectors, RepositoryIndex, Retrieval, Vectors};
@@ -51,8 +51,9 @@ pub(super) struct QueryTime {
 pub fn search(experiment: &Experiment, modes: &[Mode]) -> Result<StageReport> {
     experiment.tasks()?; // or each repository would miss them
     let modes: Vec<Mode> = modes.iter().copied().filter(|m| m.retrieves()).collect();
+    let known = KnownNames::default();
     for_each_repository(experiment, "search", |repository, report| {
-        search_repository(experiment, repository, &modes, report)
+        search_repository(experiment, repository, &modes, &known, report)
     })
 }
 
@@ -60,6 +61,7 @@ fn search_repository(
     experiment: &Experiment,
     repository: &str,
     modes: &[Mode],
+    known: &KnownNames,
     report: &mut StageReport,
 ) -> Result<()> {
     if modes.is_empty() {
@@ -102,7 +104,7 @@ fn search_repository(
             let fragments = fragments.searched(experiment)?;
             let vectors = vectors.read(fragments.len())?;
             let begin = Instant::now();
-            names = experiment.reads_names().then(|| FileNames::read(fragments));
+            names = experiment.reads_names().then(|| FileNames::read(fragments, known));
             let index = Indexes::new(experiment, fragments, vectors, names.as_ref())?;
             Some((index, begin.elapsed()))
         }
@@ -302,6 +304,7 @@ pub(super) fn time_each(
     let search = &experiment.retrieval.search;
     let work =
         experiment.work("time the searches of", "repositories", experiment.repositories.len());
+    let known = KnownNames::default();
     for repository in &experiment.repositories {
         let mut fragments = OpenFragments::open(experiment, repository)?;
         let header = fragments.header.clone();
@@ -310,7 +313,7 @@ pub(super) fn time_each(
             ModeSearch::open(experiment, repository, mode, &header)?.read()?;
         let fragments = fragments.searched(experiment)?;
         let vectors = vectors.read(fragments.len())?;
-        let names = experiment.reads_names().then(|| FileNames::read(fragments));
+        let names = experiment.reads_names().then(|| FileNames::read(fragments, &known));
         let index = Indexes::new(experiment, fragments, vectors, names.as_ref())?;
         let all = std::mem::take(&mut queries.queries);
         let embedding = dense.as_ref().and_then(|_| embedding_times(experiment, &all));

@@ -15,6 +15,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::align::Piece;
 use super::query::Query;
 use super::rank::distance;
+pub use crate::repository::definitions::KnownNames;
 use crate::repository::definitions::{
     Definition, Definitions, LookUp, Names, Paths, RepositoryNames, Rows,
 };
@@ -79,8 +80,8 @@ struct Places {
 }
 
 impl<'a> FileNames<'a> {
-    /// Parses all files; their texts have to be there.
-    pub fn read(fragments: &'a RepoFragments) -> Self {
+    /// Parses all files but those that are known; their texts have to be there.
+    pub fn read(fragments: &'a RepoFragments, known: &KnownNames) -> Self {
         let files = &fragments.files;
         let work = Work::of(format!("parse {}", fragments.repository), "files", files.len());
         let names = parallel::map(files.iter().enumerate(), |(number, file)| {
@@ -89,8 +90,7 @@ impl<'a> FileNames<'a> {
             if (file.same_as as usize) < number {
                 return Names::Unread;
             }
-            let syntax = parse(file, &file.lines, fragments.language);
-            syntax.map_or(Names::Unread, |syntax| Names::read(&file.path, &syntax))
+            known.read(fragments.language, &file.path, &file.lines, file.digest)
         });
         let paths = files.iter().map(|file| (file.path.as_str(), file.same_as));
         Self {

@@ -3,25 +3,29 @@
 //! [`Names`] are what one file defines, imports and calls, read off its tree; [`Definitions`] looks names up through all files.
 //! Python's names go by imports (`modules`), those of the other languages by declared types (`typed`).
 
+mod known;
 mod modules;
 mod rows;
 mod typed;
 
+pub use known::KnownNames;
 pub(crate) use rows::{Definition, Paths, Rows};
+
+use std::sync::Arc;
 
 use crate::text::language::syntax::Syntax;
 use crate::text::language::{Language, Resolution, TypeRules};
 use modules::Imports;
 use typed::Types;
 
-/// Definitions, imports and calls of one file.
-#[derive(Debug, Default)]
+/// Definitions, imports and calls of one file; cheap to clone.
+#[derive(Debug, Clone, Default)]
 pub(crate) enum Names {
     /// The file could not be read.
     #[default]
     Unread,
-    Module(modules::Names),
-    Unit(typed::Unit),
+    Module(Arc<modules::Names>),
+    Unit(Arc<typed::Unit>),
 }
 
 impl Names {
@@ -33,8 +37,10 @@ impl Names {
     /// Reads a file's names, of its imports those before a row.
     pub(crate) fn read_before(path: &str, syntax: &Syntax<'_>, row: usize) -> Self {
         match syntax.spec().resolution {
-            Resolution::Modules => Self::Module(modules::Names::read(syntax, row)),
-            Resolution::Types(rules) => Self::Unit(typed::Unit::read(rules, path, syntax, row)),
+            Resolution::Modules => Self::Module(modules::Names::read(syntax, row).into()),
+            Resolution::Types(rules) => {
+                Self::Unit(typed::Unit::read(rules, path, syntax, row).into())
+            }
         }
     }
 
@@ -62,8 +68,8 @@ impl Names {
 /// Names of all files of a repository.
 #[derive(Debug)]
 pub(crate) enum RepositoryNames {
-    Modules(Vec<modules::Names>),
-    Units(&'static TypeRules, Vec<typed::Unit>),
+    Modules(Vec<Arc<modules::Names>>),
+    Units(&'static TypeRules, Vec<Arc<typed::Unit>>),
 }
 
 impl RepositoryNames {
@@ -75,7 +81,7 @@ impl RepositoryNames {
                 files
                     .map(|names| match names {
                         Names::Module(names) => names,
-                        _ => modules::Names::default(),
+                        _ => Arc::default(),
                     })
                     .collect(),
             ),
@@ -84,7 +90,7 @@ impl RepositoryNames {
                 files
                     .map(|names| match names {
                         Names::Unit(unit) => unit,
-                        _ => typed::Unit::default(),
+                        _ => Arc::default(),
                     })
                     .collect(),
             ),

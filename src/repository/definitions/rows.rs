@@ -71,6 +71,12 @@ pub(crate) struct Paths<'a> {
     pub(crate) files: Vec<FilePath<'a>>,
 }
 
+/// Folder of a file in its repository, whatever that is called: `.` of `repo/b.go`, and `./a` of `repo/a/b.go`.
+pub(super) fn folder(path: &str) -> String {
+    let below = path.find('/').map_or("", |at| &path[at..]);
+    format!(".{}", below.rsplit_once('/').map_or("", |(folder, _)| folder))
+}
+
 /// The path of a file.
 pub(crate) struct FilePath<'a> {
     pub(crate) path: &'a str,

@@ -44,7 +44,7 @@ fn found(
     let tasks = TaskSet::new("t.jsonl".into(), vec![task]);
     let settings = QuerySettings { mode: Mode::LeftContext, form, length: 4 };
     let queries = Queries::of_tasks(settings, &tasks, &fragments).queries;
-    let names = FileNames::read(&fragments);
+    let names = FileNames::read(&fragments, &KnownNames::default());
     let mut found = names.index().search(&queries.queries[0], &tasks.tasks()[0]);
     found.sort_by(|a, b| b.score.total_cmp(&a.score).then(a.fragment.cmp(&b.fragment)));
     found.iter().map(|found| fragments.text(found.fragment as usize).to_owned()).collect()

@@ -3,7 +3,7 @@
 use super::*;
 use crate::repository::corpus::{Repository, SourceFile};
 use crate::repository::fragment::{ChunkShape, Cut, WindowShape};
-use crate::retrieve::definitions::FileNames;
+use crate::retrieve::definitions::{FileNames, KnownNames};
 use crate::retrieve::{Mode, Queries, QueryForm, QuerySettings};
 use crate::task::TaskSet;
 use crate::text::language::Language;
@@ -30,7 +30,7 @@ fn priors(cut: Cut, form: QueryForm, files: &[(&str, &str)], path: &str) -> Vec<
     let settings = QuerySettings { mode: Mode::LeftContext, form, length: 20 };
     let queries = Queries::make(settings, &tasks, &fragments, |_| Some(right), None).queries;
     let (query, task) = (&queries.queries[0], task_in(path));
-    let names = FileNames::read(&fragments);
+    let names = FileNames::read(&fragments, &KnownNames::default());
     let definitions = names.index();
     let priors = FileGraph::new(&definitions, &fragments).prior(&definitions, query, &task);
     let name = |fragment| {

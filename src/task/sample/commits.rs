@@ -16,6 +16,7 @@ use serde_json::{Value, json};
 
 use crate::error::Result;
 use crate::repository::corpus::{Repository, SourceFile};
+use crate::repository::definitions::KnownNames;
 use crate::repository::history::{Change, Commit, Edit, History};
 use crate::store::progress::Work;
 use crate::task::Task;
@@ -78,7 +79,8 @@ pub fn sample_commits(
     let stream = Stream::for_commits(sampling.seed, sampling.kind, history.name());
     let draw = Draw::new(sampling, count_tokens);
     let work = Work::of(format!("commits of {}", history.name()), "tasks", sampling.per_repository);
-    let mut drawing = Drawing { history, sampling, count_tokens, stream, draw };
+    let known = KnownNames::default();
+    let mut drawing = Drawing { history, sampling, count_tokens, stream, draw, known };
     let mut drawn = Drawn { commits: commits.len(), ..Drawn::default() };
     for at in 0..commits.len() {
         if drawn.tasks == sampling.per_repository {
@@ -101,6 +103,8 @@ struct Drawing<'a> {
     count_tokens: &'a CountTokens<'a>,
     stream: Stream,
     draw: Draw<'a>,
+    /// Most files of one parent are those of another.
+    known: KnownNames,
 }
 
 impl Drawing<'_> {
@@ -221,7 +225,8 @@ impl Drawing<'_> {
         let lines = task.ground_truth.clone();
         self.sampling.move_cursor(&mut task);
         let repository = with_file(parent, &task.path, text);
-        let names = SourcesOfNames::of(&repository, &task, rows, self.sampling.language);
+        let names =
+            SourcesOfNames::of(&repository, &task, rows, self.sampling.language, &self.known);
         let note = json!({
             "id": commit.id, "parent": commit.parent, "date": commit.date,
             "stratum": names.farthest().name(), "names": names.counts(),

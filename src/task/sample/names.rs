@@ -6,10 +6,11 @@ use std::ops::Range;
 use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
-use super::calls;
+use super::source::canonical;
 use crate::error::named;
 use crate::repository::corpus::Repository;
-use crate::repository::definitions::{Definitions, Names};
+use crate::repository::definitions::{Definitions, KnownNames, Names, Paths, RepositoryNames};
+use crate::repository::parallel;
 use crate::task::Task;
 use crate::text::language::syntax::Syntax;
 use crate::text::language::{Grammar, Language, chains, identifiers};
@@ -46,6 +47,7 @@ impl SourcesOfNames {
         task: &Task,
         rows: Range<usize>,
         language: Language,
+        known: &KnownNames,
     ) -> Self {
         let mut wanted: FxHashSet<&str> =
             identifiers(&task.ground_truth, language).into_iter().collect();
@@ -64,7 +66,7 @@ impl SourcesOfNames {
         let begun = task.prompt.rsplit('\n').next().unwrap_or_default();
         take(NameSource::File, &mut wanted, &[before, begun, behind]);
         if !wanted.is_empty() {
-            let imported = imported_files(repository, own, rows.start, language);
+            let imported = imported_files(repository, own, rows.start, language, known);
             let text = |file: &usize| repository.files[*file].text.as_str();
             let texts: Vec<&str> = imported.iter().map(text).collect();
             take(NameSource::Import, &mut wanted, &texts);
@@ -102,8 +104,20 @@ fn imported_files(
     own: usize,
     row: usize,
     language: Language,
+    known: &KnownNames,
 ) -> BTreeSet<usize> {
-    let (_, paths, names) = calls::names(repository, language);
+    let files = &repository.files;
+    let names = parallel::map(files.iter().enumerate(), |(number, file)| {
+        if canonical(number, file) != number {
+            return Names::Unread;
+        }
+        let lines = file.lines();
+        let digest = blake3::hash(lines.text().as_bytes());
+        known.read(language, &file.path, &lines, digest.into())
+    });
+    let names = RepositoryNames::new(language, names);
+    let paths = files.iter().map(|file| (file.path.as_str(), file.same_as));
+    let paths = Paths::new(&repository.name, paths);
     let definitions = Definitions::new(language, &paths, &names);
     let file = &repository.files[own];
     let lines = file.lines();

@@ -3,6 +3,8 @@
 mod names;
 mod resolve;
 
+use std::sync::Arc;
+
 use names::Defined;
 pub(crate) use names::Names;
 
@@ -13,12 +15,16 @@ use resolve::Modules;
 /// The files of a repository, ready for look-ups.
 pub(super) struct Imports<'a> {
     modules: Modules<'a>,
-    names: &'a [Names],
+    names: &'a [Arc<Names>],
 }
 
 impl<'a> Imports<'a> {
     /// `names` has an entry for each file.
-    pub(super) fn new(files: &Paths<'a>, spec: &'static LanguageSpec, names: &'a [Names]) -> Self {
+    pub(super) fn new(
+        files: &Paths<'a>,
+        spec: &'static LanguageSpec,
+        names: &'a [Arc<Names>],
+    ) -> Self {
         Self { modules: Modules::new(files, spec, names), names }
     }
 

@@ -1,5 +1,7 @@
 //! Which file a callee is defined in: imports followed through the repository as Python follows them.
 
+use std::sync::Arc;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::names::{Defined, Names, Target};
@@ -12,7 +14,7 @@ const MOST_IMPORTS: usize = 64;
 
 /// The modules of a repository and what they define.
 pub(super) struct Modules<'a> {
-    names: &'a [Names],
+    names: &'a [Arc<Names>],
     spec: &'static LanguageSpec,
     /// Folder and module of each file: `repo/a/b` of `repo/a/b.py` and of `repo/a/b/__init__.py`.
     paths: Vec<ModulePath<'a>>,
@@ -62,7 +64,11 @@ struct Search {
 
 impl<'a> Modules<'a> {
     /// `names` has an entry for each file of the repository.
-    pub(super) fn new(files: &Paths<'a>, spec: &'static LanguageSpec, names: &'a [Names]) -> Self {
+    pub(super) fn new(
+        files: &Paths<'a>,
+        spec: &'static LanguageSpec,
+        names: &'a [Arc<Names>],
+    ) -> Self {
         let paths: Vec<_> = files.files.iter().map(|file| module_path(file.path)).collect();
         let is_package = |path: &&ModulePath<'a>| path.folder == path.module;
         let mut modules = Self {

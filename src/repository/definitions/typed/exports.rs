@@ -1,5 +1,7 @@
 //! Modules of TypeScript and JavaScript: the file that a path means, and the file that declares what a module exports.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use super::unit::{Import, Unit};
@@ -12,7 +14,7 @@ const MOST_FILES: usize = 64;
 /// The modules of a repository by their paths.
 pub(super) struct Modules<'a> {
     files: &'a Paths<'a>,
-    units: &'a [Unit],
+    units: &'a [Arc<Unit>],
     /// `repo/a/b.ts`.
     by_name: FxHashMap<&'a str, usize>,
     /// `repo/a/b` of `repo/a/b.ts` and of `repo/a/b/index.ts`, which the former hides.
@@ -31,7 +33,7 @@ pub(super) enum Export {
 
 impl<'a> Modules<'a> {
     /// Without any file where the language has no such modules.
-    pub(super) fn new(files: &'a Paths<'a>, rules: &TypeRules, units: &'a [Unit]) -> Self {
+    pub(super) fn new(files: &'a Paths<'a>, rules: &TypeRules, units: &'a [Arc<Unit>]) -> Self {
         let mut by_path = FxHashMap::default();
         let are_modules = matches!(rules.visibility, Visibility::Exports);
         let modules = || files.files.iter().filter(|_| are_modules);

@@ -1,15 +1,16 @@
 //! Packages that are folders, and the folder that an import of a path means.
 
+use std::sync::Arc;
+
 use rustc_hash::FxHashMap;
 
 use super::unit::Unit;
-use crate::repository::definitions::rows::Paths;
+use crate::repository::definitions::rows::{Paths, folder};
 
 /// The folders of a repository, and where the paths of its imports begin.
 pub(super) struct Folders<'a> {
-    /// Files of each folder: `repo/a` of `repo/a/b.go`.
-    files: FxHashMap<&'a str, Vec<usize>>,
-    repository: &'a str,
+    /// Files of each [`folder`].
+    files: FxHashMap<String, Vec<usize>>,
     /// Path by which others import the repository's own folder.
     module: Option<&'a str>,
 }
@@ -17,12 +18,11 @@ pub(super) struct Folders<'a> {
 impl<'a> Folders<'a> {
     /// The files do not say under which path a repository is imported: the path under which most imports lead to one of
     /// its folders; of equals the first in the order of the alphabet.
-    pub(super) fn new(paths: &Paths<'a>, units: &'a [Unit]) -> Self {
+    pub(super) fn new(paths: &Paths<'a>, units: &'a [Arc<Unit>]) -> Self {
         let repository = paths.repository;
-        let mut files: FxHashMap<&str, Vec<usize>> = FxHashMap::default();
+        let mut files: FxHashMap<String, Vec<usize>> = FxHashMap::default();
         for (number, file) in paths.files.iter().enumerate() {
-            let folder = file.path.rsplit_once('/').map_or("", |(folder, _)| folder);
-            files.entry(folder).or_default().push(number);
+            files.entry(folder(file.path)).or_default().push(number);
         }
         let mut votes: FxHashMap<&str, usize> = FxHashMap::default();
         for import in units.iter().flat_map(|unit| &unit.imports) {
@@ -31,7 +31,7 @@ impl<'a> Folders<'a> {
             let begins = path.match_indices('/').map(|(at, _)| at);
             let begins = begins.filter(|_| path.split('/').next().is_some_and(|n| n.contains('.')));
             let module = begins.filter(|&at| {
-                let folder = [repository, &path[at..]].concat();
+                let folder = [".", &path[at..]].concat();
                 files.contains_key(folder.as_str())
             });
             for at in module {
@@ -45,16 +45,16 @@ impl<'a> Folders<'a> {
             let by_count = one.1.cmp(&other.1);
             by_count.then_with(|| other.0.cmp(one.0))
         });
-        Self { files, repository, module: most.map(|(module, _)| module) }
+        Self { files, module: most.map(|(module, _)| module) }
     }
 
     /// The folder that an import means; `None` where it is not of the repository.
-    pub(super) fn imported(&self, path: &str) -> Option<&'a str> {
+    pub(super) fn imported(&self, path: &str) -> Option<&str> {
         let below = path.strip_prefix(self.module?)?;
         let is_folder = below.is_empty() || below.starts_with('/');
-        let folder = [self.repository, below].concat();
+        let folder = [".", below].concat();
         let found = self.files.get_key_value(folder.as_str());
-        found.filter(|_| is_folder).map(|(folder, _)| *folder)
+        found.filter(|_| is_folder).map(|(folder, _)| folder.as_str())
     }
 
     /// Files of a folder.

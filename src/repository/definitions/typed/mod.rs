@@ -27,6 +27,8 @@ mod visible;
 
 pub(crate) use unit::Unit;
 
+use std::sync::Arc;
+
 use super::rows::{Definition, Kind, Paths, Rows};
 use crate::text::language::{Language, TypeRules};
 use resolve::{Place, Program};
@@ -34,7 +36,7 @@ use resolve::{Place, Program};
 /// The files of a repository, ready for look-ups.
 pub(super) struct Types<'a> {
     program: Program<'a>,
-    units: &'a [Unit],
+    units: &'a [Arc<Unit>],
 }
 
 impl<'a> Types<'a> {
@@ -43,7 +45,7 @@ impl<'a> Types<'a> {
         files: &'a Paths<'a>,
         language: Language,
         rules: &'a TypeRules,
-        units: &'a [Unit],
+        units: &'a [Arc<Unit>],
     ) -> Self {
         Self { program: Program::new(files, language, rules, units), units }
     }

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use tree_sitter::Node;
 
 use super::unit::{Call, Declared, Import, Scope, Type, Unit};
-use crate::repository::definitions::rows::Rows;
+use crate::repository::definitions::rows::{Rows, folder};
 use crate::text::language::syntax::{self, Binding, Syntax, child, preorder};
 use crate::text::language::{Declares, Step, Steps, TypeRules, Variable, Visibility};
 
@@ -28,8 +28,7 @@ impl Unit {
             },
         };
         if let Visibility::Folders = rules.visibility {
-            let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
-            reader.open_namespace(folder.to_owned(), 0);
+            reader.open_namespace(folder(path), 0);
         }
         preorder(syntax.tree(), |node, depth| {
             // Of a file that could not be made sense of as a whole, the parts that could be are read.

@@ -26,7 +26,7 @@ pub(super) struct TypeId {
 pub(super) struct Program<'a> {
     pub(super) rules: &'a TypeRules,
     spec: &'static LanguageSpec,
-    units: &'a [Unit],
+    units: &'a [Arc<Unit>],
     /// Number of a file, and what is looked at in its place.
     own: Option<(usize, &'a Unit)>,
     pub(super) modules: Arc<Modules<'a>>,
@@ -58,13 +58,13 @@ pub(super) struct Place {
 }
 
 /// Knowledge about an object.
-enum Object<'a> {
+enum Object {
     /// It is of these types; none where the repository does not define its type.
     Of(Vec<TypeId>),
     /// TypeScript's `import * as m`.
     Module(usize),
     /// A package that is this folder.
-    Folder(&'a str),
+    Folder(String),
     Unknown,
 }
 
@@ -74,7 +74,7 @@ impl<'a> Program<'a> {
         files: &'a Paths<'a>,
         language: Language,
         rules: &'a TypeRules,
-        units: &'a [Unit],
+        units: &'a [Arc<Unit>],
     ) -> Self {
         let mut maps = Maps::default();
         for (file, unit) in units.iter().enumerate() {
@@ -115,7 +115,7 @@ impl<'a> Program<'a> {
     }
 
     pub(super) fn unit(&self, file: usize) -> &'a Unit {
-        match (self.units.get(file), self.own) {
+        match (self.units.get(file).map(Arc::as_ref), self.own) {
             (Some(unit), _) | (None, Some((_, unit))) => unit,
             (None, None) => unreachable!("a file of the repository"),
         }
@@ -151,7 +151,7 @@ impl<'a> Program<'a> {
                     self.method(&types, name).unwrap_or_else(|| self.extension(name))
                 }
                 Object::Module(module) => self.callable(self.modules.exported(module, name)),
-                Object::Folder(folder) => self.in_folder(folder, name),
+                Object::Folder(folder) => self.in_folder(&folder, name),
                 Object::Unknown => return self.method_of_another_file(place.file, name),
             },
         };
@@ -276,7 +276,7 @@ impl<'a> Program<'a> {
     }
 
     /// The object that a folder's files declare outside functions.
-    fn variable_of_folder(&self, folder: &str, name: &str) -> Option<Object<'a>> {
+    fn variable_of_folder(&self, folder: &str, name: &str) -> Option<Object> {
         self.folders.files(folder).iter().find_map(|&file| {
             let declared = self.unit(file).variable(name)?;
             Some(self.of_declared(Place { file, scope: 0 }, declared))
@@ -296,7 +296,7 @@ impl<'a> Program<'a> {
     }
 
     /// The object in a field of some types, or of those that they extend.
-    fn field(&self, types: &[TypeId], name: &str) -> Option<Object<'a>> {
+    fn field(&self, types: &[TypeId], name: &str) -> Option<Object> {
         self.upwards(types, |level| {
             level.iter().find_map(|&id| {
                 let found = self.type_of(id);
@@ -344,7 +344,7 @@ impl<'a> Program<'a> {
     }
 
     /// Knowledge about the object that a method is called on.
-    fn object(&self, place: Place, receiver: &Receiver) -> Object<'a> {
+    fn object(&self, place: Place, receiver: &Receiver) -> Object {
         let chain = match receiver {
             Receiver::Unknown => return Object::Unknown,
             Receiver::Typed(name) => return Object::Of(self.types_named(place, name)),
@@ -365,7 +365,7 @@ impl<'a> Program<'a> {
         }
     }
 
-    fn of_declared(&self, place: Place, declared: &Declared) -> Object<'a> {
+    fn of_declared(&self, place: Place, declared: &Declared) -> Object {
         match declared {
             Declared::Type(name) => Object::Of(self.types_named(place, name)),
             Declared::Unknown => Object::Unknown,
@@ -373,7 +373,7 @@ impl<'a> Program<'a> {
     }
 
     /// The object that a variable or a field of a type around holds; `None` where there is none of this name.
-    fn variable(&self, place: Place, name: &str) -> Option<Object<'a>> {
+    fn variable(&self, place: Place, name: &str) -> Option<Object> {
         self.unit(place.file).outwards(place.scope).find_map(|outer| {
             if let Some(declared) = outer.variables.get(name) {
                 return Some(self.of_declared(place, declared));
@@ -385,14 +385,14 @@ impl<'a> Program<'a> {
     }
 
     /// The object at the end of a chain of fields.
-    fn fields(&self, mut object: Object<'a>, chain: &[String]) -> Object<'a> {
+    fn fields(&self, mut object: Object, chain: &[String]) -> Object {
         for name in chain {
             let field = match object {
                 Object::Of(types) if !types.is_empty() => self.field(&types, name),
                 Object::Module(module) => {
                     Some(self.exported_object(self.modules.exported(module, name)))
                 }
-                Object::Folder(folder) => self.variable_of_folder(folder, name),
+                Object::Folder(folder) => self.variable_of_folder(&folder, name),
                 other => return other,
             };
             object = field.unwrap_or(Object::Unknown);
@@ -401,7 +401,7 @@ impl<'a> Program<'a> {
     }
 
     /// A chain that begins with no variable: a type with static members, or a module.
-    fn type_or_module(&self, place: Place, chain: &[String]) -> Object<'a> {
+    fn type_or_module(&self, place: Place, chain: &[String]) -> Object {
         for length in (1..=chain.len()).rev() {
             let types = self.types_named(place, &chain[..length].join("."));
             if !types.is_empty() {
@@ -422,12 +422,15 @@ impl<'a> Program<'a> {
     }
 
     /// A chain that begins with an imported package, or with a variable of another file of its own.
-    fn in_package(&self, unit: &Unit, chain: &[String]) -> Object<'a> {
+    fn in_package(&self, unit: &Unit, chain: &[String]) -> Object {
         let mut imports = unit.imports.iter();
         let root = match imports.find(|import| import.local == chain[0]) {
             Some(import) => {
                 let folder = self.folders.imported(&import.from);
-                Some(folder.map_or(Object::Of(Vec::new()), Object::Folder))
+                Some(match folder {
+                    Some(folder) => Object::Folder(folder.to_owned()),
+                    None => Object::Of(Vec::new()),
+                })
             }
             None => {
                 let folder = unit.namespaces.first();
@@ -437,7 +440,7 @@ impl<'a> Program<'a> {
         root.map_or(Object::Unknown, |root| self.fields(root, &chain[1..]))
     }
 
-    fn exported_object(&self, export: Option<Export>) -> Object<'a> {
+    fn exported_object(&self, export: Option<Export>) -> Object {
         let (file, name) = match export {
             None => return Object::Of(Vec::new()),
             Some(Export::Module(module)) => return Object::Module(module),

@@ -38,7 +38,7 @@ pub(super) fn read_all(
 }
 
 /// Files of a repository, their paths, and the names in them.
-pub(super) fn names(
+fn names(
     repository: &Repository,
     language: Language,
 ) -> (Vec<Option<Source>>, Paths<'_>, RepositoryNames) {
