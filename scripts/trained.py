@@ -3,6 +3,7 @@
 
     cargo build --release
     scripts/trained.py work                  # hours, on two cores; the same command goes on where it was interrupted
+    scripts/trained.py work --size full      # a hundred times as many sequences: needs a GPU until step m1
     scripts/trained.py work --size toy       # minutes: all of the steps, with a few instances
 
 Packages and the pretrained model come from PyPI. Each step leaves a folder in `work`, and a line in `work/steps.json`
@@ -72,14 +73,16 @@ SEQUENCE = ["--max-sequence-tokens", "640", "--max-cc-tokens", CONTEXT]
 PROMPT = ["--max-prompt-tokens", "592", "--max-cross-file-tokens", CONTEXT, "--max-left-tokens", "220", "--max-right-tokens", "110"]
 KINDS = ["line", "chunk"]
 # Retrieval helps where it raises the edit similarity by more: smaller gains are mostly chance.
-METRIC, GAIN = "repoformer", 0.1
+METRIC, GAIN = "repoformer", "0.1"
 # Models whose decision is trained.
 DECIDING = ["m1", "a1"]
 # Thresholds of policies that give probabilities; -1 is below all.
 SHARES = [-1.0, *(number / 50 for number in range(50))]
-# Policies, and whether one is trained.
+# Policies, whether one is trained, and the labels by which it and its threshold are chosen: the many of the training packages, unless it
+# needs probabilities of `<cc>`, which mean something only where the model has not learned them by heart.
 POLICIES = {
-    "self": False, "learned": True, "learned-scored": True, "self-scored": True, "trial-retrieval": False, "trial-generation": False,
+    "learned": (True, "labels"), "learned-scored": (True, "labels"), "trial-retrieval": (False, "labels"),
+    "self": (False, "held-m1"), "self-scored": (True, "held-m1"), "trial-generation": (False, "held-m1"),
 }
 SEED = 0
 
@@ -310,6 +313,11 @@ def useless(labels, output):
             file.write(json.dumps(kept | {"crossfile_context": draw.choice(others)}) + "\n")
 
 
+def trained(labels):
+    """Policies that are trained on some labels."""
+    return [name for name, (is_trained, of) in POLICIES.items() if is_trained and of == labels]
+
+
 def threshold(sweep, policy):
     """The threshold of a policy that has the best edit similarity; of equal ones, the one that retrieves least."""
     points = [point for point in sweep if point["policy"] == policy]
@@ -345,6 +353,15 @@ class Experiment:
     def completing(self, cache):
         """Flags of the commands that complete with it on a server, one prompt at a time."""
         return [*self.prompting(cache), "--endpoint", f"http://127.0.0.1:{PORT}", *WRITING, "--concurrency", 1]
+
+    def labels(self, of):
+        """Flags for the labels that a step made."""
+        files = [self.work / "labels/labels.jsonl"] if of == "labels" else [self.work / of / f"{kind}-labels.jsonl" for kind in KINDS]
+        return [part for file in files for part in ["--labels", file]]
+
+    def policy(self, name):
+        """The file of a trained policy."""
+        return self.work / f"policies-{POLICIES[name][1]}" / f"{name}.json"
 
     def train(self, name, base, sequences, *flags):
         """Trains adapters of a model, and writes it for the server."""
@@ -422,17 +439,15 @@ class Experiment:
             needs = ["useless", f"test-{model}"]
             step(f"useless-{model}", self.repoformer(*run), needs=needs, server=work / model / "model.gguf")
 
-        # Policies, with thresholds that are the best for the held-out packages.
-        held = [part for kind in KINDS for part in ["--labels", work / f"held-m1/{kind}-labels.jsonl"]]
-        trained = [name for name, is_trained in POLICIES.items() if is_trained]
-        step("policies", *(self.repoformer("policy", "train", *held, "--policy", name, "-o", work / f"policies/{name}.json")
-                           for name in trained), needs=["held-m1"])
+        for labels in ["labels", "held-m1"]:
+            commands = [self.repoformer("policy", "train", *self.labels(labels), "--policy", name, "-o", self.policy(name)) for name in trained(labels)]
+            step(f"policies-{labels}", *commands, needs=[labels])
 
         # The paper's ablations. L_gen alone shows what the model learns without deciding.
         for ablation in size["ablations"]:
             self.train(ablation, "m0", "labels/sequences", "--ablation", ablation.upper())
             self.measure(ablation, "test", ["line"])
-        made_of = [f"test-{model}" for model in self.models] + ["policies", "useless-m1", "useless-m0"]
+        made_of = [f"test-{model}" for model in self.models] + ["policies-labels", "policies-held-m1", "useless-m1", "useless-m0"]
         step("tables", [Tables(self).write], needs=made_of)
 
 
@@ -441,18 +456,27 @@ class Tables:
 
     def __init__(self, experiment):
         self.of, self.work = experiment, experiment.work
-        self.trained = [self.work / f"policies/{name}.json" for name, is_trained in POLICIES.items() if is_trained]
+        self.thresholds = {}
 
     def read(self, *arguments):
         """JSON output of a command of the program."""
         command = self.of.repoformer(*arguments, "--format", "json")
         return json.loads(subprocess.run([str(part) for part in command], check=True, capture_output=True).stdout)
 
-    def labels(self, folder, kinds):
-        return [part for kind in kinds for part in ["--labels", self.work / folder / f"{kind}-labels.jsonl"]]
+    def sweep(self, folder, kind, *flags):
+        return self.read("policy", "sweep", "--labels", self.work / folder / f"{kind}-labels.jsonl", *flags)
 
-    def sweep(self, folder, kinds, *flags):
-        return self.read("policy", "sweep", *self.labels(folder, kinds), *flags)
+    def threshold(self, name):
+        """The threshold of a policy that is the best for its labels: trained ones score each of their packages after training on the others."""
+        of = POLICIES[name][1]
+        if of not in self.thresholds:
+            shares = f"--threshold={','.join(map(str, SHARES))}"
+            others = [other for other, (is_trained, labels) in POLICIES.items() if labels == of and not is_trained]
+            points = []
+            for names, flags in [(trained(of), [shares]), (others, [])]:
+                points += self.read("policy", "sweep", *self.of.labels(of), "--policy", ",".join(names), *flags)
+            self.thresholds[of] = points
+        return threshold(self.thresholds[of], name)
 
     def run(self, folder, kind, mode, *flags):
         """The rows of a run that was made before, by mode and policy."""
@@ -463,7 +487,8 @@ class Tables:
         return {row["mode"]: row for row in rows}
 
     def write(self):
-        parts = [self.curves(), self.models(), *(self.policies(kind) for kind in KINDS), self.calibration(), self.useless(), self.hours()]
+        tables = [self.policies(model, kind) for model in ["m0", "m1"] for kind in KINDS]
+        parts = [self.curves(), self.models(), *tables, self.calibration(), self.useless(), self.hours()]
         (self.work / "tables/tables.md").write_text("\n".join(parts), encoding="utf-8")
         print(f"{self.work}/tables/tables.md")
 
@@ -490,7 +515,7 @@ class Tables:
         for kind, models in {"line": self.of.models, "chunk": ["m0", "m1"]}.items():
             for model in models:
                 run = self.run(f"test-{model}", kind, "rg1", "--policy", "oracle,self@greedy")
-                sweep = self.sweep(f"test-{model}", [kind], "--policy", "self")
+                sweep = self.sweep(f"test-{model}", kind, "--policy", "self")
                 gains = [row["es_rg1"] - row["es_infile"] for row in rows(self.work / f"test-{model}/{kind}-labels.jsonl")]
                 share = [sum(map(test, gains)) / len(gains) for test in [lambda gain: gain > 0, lambda gain: gain < 0]]
                 lines.append([
@@ -500,23 +525,20 @@ class Tables:
                 ])
         return table(["tasks", "model", "n", "never EM / ES", "always", "oracle", "self@greedy", "retrieves for", "helps", "hurts", "AUC"], lines)
 
-    def policies(self, kind):
-        """The policies of the model that learned both losses, at the thresholds of the held-out packages."""
-        models = [part for path in self.trained for part in ["--model", path]]
-        # Trained ones score each held-out package after training on the others.
-        trained = [name for name, is_trained in POLICIES.items() if is_trained]
-        others = [name for name in POLICIES if name not in trained]
-        shares = f"--threshold={','.join(map(str, SHARES))}"
-        held = self.sweep("held-m1", KINDS, "--policy", ",".join(trained), shares)
-        held += self.sweep("held-m1", KINDS, "--policy", ",".join(others))
-        at = {name: threshold(held, name) for name in POLICIES}
+    def policies(self, model, kind):
+        """The policies on the tasks of unseen repositories, at the thresholds of other packages."""
+        # A model that has not learned to decide has no probability of `<cc>` that means something.
+        known = [name for name, (_, labels) in POLICIES.items() if model in DECIDING or labels == "labels"]
+        files = [self.of.policy(name) for name in known if POLICIES[name][0]]
+        given = [part for path in files for part in ["--policy-model", path]]
+        at = {name: self.threshold(name) for name in known}
         names = [f"{name}@{value}" for name, value in at.items()]
-        chosen = ["never", "always", "self@greedy", *names, "oracle"]
-        given = [part for path in self.trained for part in ["--policy-model", path]]
-        run = self.run("test-m1", kind, "rg1", "--policy", ",".join(chosen), *given)
-        sweep = self.sweep("test-m1", [kind], *models)
+        chosen = ["never", "always", *["self@greedy"] * (model in DECIDING), *names, "oracle"]
+        folder = f"test-{model}"
+        run = self.run(folder, kind, "rg1", "--policy", ",".join(chosen), *given)
+        sweep = self.sweep(folder, kind, *(part for path in files for part in ["--model", path]))
         by_name = {point["policy"]: point for point in sweep}
-        predictions = self.work / f"test-m1/cache/predictions/{kind}"
+        predictions = self.work / folder / f"cache/predictions/{kind}"
         always = the(predictions, "rg1-*.jsonl")
         lines = []
         for name in chosen:
@@ -531,7 +553,7 @@ class Tables:
                 f"{100 * row['with_retrieved']:.0f} %", f"{point['auc']:.2f}", "" if error is None else f"{error:.3f}",
                 f"{row['latency_ms']:.0f}", f"{100 * row['speedup']:.0f} %",
             ])
-        heads = [f"{kind}s: policy", "EM", "ES", "ES, less always", "retrieves for", "AUC", "ECE", "latency ms", "saved"]
+        heads = [f"{model}, {kind}s: policy", "EM", "ES", "ES, less always", "retrieves for", "AUC", "ECE", "latency ms", "saved"]
         return table(heads, lines)
 
     def calibration(self):
