@@ -540,6 +540,15 @@ fn a_model_decides_at_the_cursor() {
     };
     let share = (0..64).map(at_random).filter(|retrieved| *retrieved).count();
     assert!((8..=56).contains(&share), "{share} of 64");
+    for (policy, retrieves) in [("learned-scored@0", true), ("learned-scored@1", false)] {
+        let serving = Serving::start(&place, &[&data[..], &[policy]].concat());
+        serving.post("/v1/completions", &json!({"prompt": code, "suffix": "", "filepath": "a.py"}));
+        let last = serving.last();
+        let score = last["score"].as_f64().unwrap();
+        assert!(0.0 < score && score < 1.0 && last["retrieved"] == retrieves, "{last}");
+    }
+    let bundled = place.run(&["policy", "explain", "bundled"]).done().stdout;
+    assert!(bundled.contains("by model SmolLM2-135M"), "{bundled}");
     let more = ["--policy", "self-scored@0.5"];
     let all = [&["serve"], &data[..data.len() - 1], &more].concat();
     place.run(&all).failed().says(&["policy self-scored needs its trained model"]);

@@ -266,8 +266,11 @@ pub(super) static SETTINGS: &[Setting] = settings! {
         "clock" "NAME" OneOf(|| names(Clock::ALL)) =>
             "Parts of a request that run at the same time in column latency ms: all (parallel), as in the paper, or none (serial)",
             default: Some("parallel"), commands: &["run"];
-        "policy-model" "FILE" Text => "Trained policy, from `policy train`",
-            arity: Paths, default_text: Some("learned policies are trained here, and score each repository after training on the others"),
+        "policy-model" "FILE" Text => "Trained policy, from `policy train`; bundled is a learned-scored that comes along",
+            arity: Paths,
+            default_text: Some(
+                "`run` trains learned policies, and each scores a repository after training on the others; `serve` and `lsp` take bundled"
+            ),
             commands: CHOOSING;
     }
     Statistics {

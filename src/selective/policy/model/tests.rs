@@ -132,6 +132,13 @@ fn the_same_labels_train_the_same_bytes_whatever_the_threads() {
 }
 
 #[test]
+fn a_policy_comes_along() {
+    let policy = PolicyModel::bundled().unwrap();
+    assert_eq!(policy.policy, LearnedPolicy::LearnedScored);
+    assert!(policy.training.held_out_auc > 0.6 && policy.training.repositories.len() > 40);
+}
+
+#[test]
 fn files_are_read_again_and_others_refused() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("policy.json");

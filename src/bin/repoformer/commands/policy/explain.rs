@@ -14,7 +14,7 @@ use crate::table::{NamedColumn, Printable, ScoreFormat, Table, columns, written}
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicyExplainArgs {
-    /// Trained policy
+    /// Trained policy, or `bundled`
     #[arg(value_name = "FILE")]
     file: PathBuf,
     /// Number of features to list, the weightiest first

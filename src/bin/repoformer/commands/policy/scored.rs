@@ -10,6 +10,9 @@ use repoformer::selective::policy::{Example, Policy};
 
 use crate::output::{self, fail, hinted};
 
+/// Name of the trained policy that comes along.
+const BUNDLED: &str = "bundled";
+
 /// Trained policies by kind.
 #[derive(Debug, Default)]
 pub(crate) struct Trained(BTreeMap<&'static str, PolicyModel>);
@@ -92,8 +95,11 @@ impl Trained {
     }
 }
 
-/// Reads a trained policy.
+/// Reads a trained policy; `bundled` is the one that comes along.
 pub(crate) fn read_model(path: &Path) -> Result<PolicyModel> {
+    if path.file_name().is_some_and(|name| name == BUNDLED) && !path.exists() {
+        return Ok(PolicyModel::bundled()?);
+    }
     PolicyModel::read(path).map_err(|error| match &error {
         Error::Artifact { hint, .. } => {
             let hint = format!("{hint}: `repoformer policy train --labels FILE -o FILE`");

@@ -12,7 +12,7 @@ use repoformer::prompt::shown::Fragment;
 use repoformer::prompt::style::DecisionFrame;
 use repoformer::selective::label::Signals;
 use repoformer::selective::policy::features::Request;
-use repoformer::selective::policy::model::PolicyModel;
+use repoformer::selective::policy::model::{LearnedPolicy, PolicyModel};
 use repoformer::selective::policy::{Policy, Threshold};
 use repoformer::task::Task;
 use repoformer::task::cross_file;
@@ -95,6 +95,7 @@ impl Decider {
                 }
                 Some(model)
             }
+            (Some(LearnedPolicy::LearnedScored), _) => Some(PolicyModel::bundled()?),
             (Some(kind), _) => {
                 return fail(
                     format!("policy {kind} needs its trained model"),
