@@ -5,10 +5,12 @@
     repoformer complete --mode rg1 --model mine --max-tokens 64 --read-batch answers.jsonl
 
 Completions are greedy. Requests that have an answer already are left out, so the same command goes on where it was
-interrupted. Needs the packages torch and transformers.
+interrupted; another model needs another file for its answers. For decoders with attention, such as Llama, Qwen and
+StarCoder. Needs the packages torch and transformers.
 """
 
 import argparse
+import itertools
 import json
 import os
 import sys
@@ -17,9 +19,11 @@ from pathlib import Path
 import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
-# Fields of a request that are heeded, and those that may have this value alone.
+# Fields of a request that are heeded, and those that have to have this value where they are there.
 HEEDED = ["model", "prompt", "max_tokens", "stop", "logprobs"]
 FIXED = {"temperature": 0, "n": 1, "stream": False, "echo": False}
+# Beginning of each answer.
+BEGINNING = b'{"id": '
 
 
 def parse(arguments=None):
@@ -27,7 +31,7 @@ def parse(arguments=None):
     parser.add_argument("model", help="pretrained model: a name or a folder")
     parser.add_argument("requests", type=Path, help="file of `repoformer complete --write-batch`")
     parser.add_argument("answers", type=Path, help="file for `repoformer complete --read-batch`; new answers are appended")
-    parser.add_argument("--batch-tokens", type=int, default=20_000, help="tokens at once, with those to be written [%(default)s]")
+    parser.add_argument("--batch-tokens", type=int, default=20_000, help="tokens in a batch, prompts and completions together [%(default)s]")
     parser.add_argument("--bf16", action="store_true", help="bf16 on a CPU, too; GPUs that have it take it anyway")
     return parser.parse_args(arguments)
 
@@ -37,33 +41,49 @@ def parse(arguments=None):
 
 def read_requests(path):
     """The requests of a file. What would not be heeded is refused."""
-    requests = []
+    requests = {}
     with open(path, encoding="utf-8") as file:
         for number, line in enumerate(file, 1):
-            where = f"{path}:{number}"
             try:
                 request = json.loads(line)
                 body, custom_id = request["body"], request["custom_id"]
-                prompt, limit = body["prompt"], body["max_tokens"]
+                prompt, limit, stops = body["prompt"], body["max_tokens"], body.get("stop") or []
             except (ValueError, TypeError, KeyError) as error:
-                sys.exit(f"{where}: this is no request to complete a prompt: {error!r}")
+                sys.exit(f"{path}:{number}: this is no request to complete a prompt: {error!r}")
+            refuse = lambda reason: sys.exit(f"{path}:{number}: {custom_id}: {reason}")
+            if custom_id in requests:
+                refuse("another request has this custom_id")
             other = next((name for name, value in body.items() if name not in HEEDED and FIXED.get(name, body) != value), None)
-            if other is not None:
-                sys.exit(f"{where}: {custom_id} has {other} {body[other]!r}; completions are greedy here, with {', '.join(HEEDED)}")
-            stops = body.get("stop") or []
-            requests.append({"custom_id": custom_id, "model": body.get("model"), "prompt": prompt, "limit": limit,
-                             "stops": [stops] if isinstance(stops, str) else stops, "logprobs": body.get("logprobs") is not None})
-    return requests
+            if other is not None or "temperature" not in body:
+                other = other or "temperature"
+                refuse(f"{other} is {body.get(other)!r}; completions are greedy here, with {', '.join(HEEDED)} and temperature 0")
+            stops = [stops] if isinstance(stops, str) else stops
+            if not isinstance(prompt, str) or not isinstance(limit, int) or limit < 1 or not all(stops):
+                refuse("the prompt is no text, max_tokens is below 1, or a stop text is empty")
+            requests[custom_id] = {"custom_id": custom_id, "model": body.get("model"), "prompt": prompt, "limit": limit,
+                                   "stops": sorted(set(stops)), "logprobs": body.get("logprobs") is not None}
+    return list(requests.values())
 
 
 def answered(path):
-    """The requests that have an answer. A line that was cut off is removed."""
-    if not path.exists():
-        return set()
-    whole = path.read_bytes()
-    end = whole.rfind(b"\n") + 1
-    os.truncate(path, end)
-    return {json.loads(line)["custom_id"] for line in whole[:end].splitlines()}
+    """The requests that have an answer. Half an answer at the end is removed."""
+    whole = path.read_bytes() if path.exists() else b""
+    lines, known = whole.splitlines(keepends=True), set()
+    for number, line in enumerate(lines, 1):
+        try:
+            record = json.loads(line)
+            record["response"]["status_code"]
+            known.add(record["custom_id"])
+        except (ValueError, TypeError, KeyError):
+            is_half = number == len(lines) and not line.endswith(b"\n") and line[: len(BEGINNING)] == BEGINNING[: len(line)]
+            if not is_half:
+                sys.exit(f"{path}:{number}: this is no answer to a request: name another file for the answers")
+            os.truncate(path, len(whole) - len(line))
+            return known
+    if whole and not whole.endswith(b"\n"):
+        with open(path, "ab") as file:
+            file.write(b"\n")
+    return known
 
 
 def answer(request, status, body):
@@ -75,16 +95,17 @@ def answer(request, status, body):
 
 
 def batches(requests, tokens):
-    """The requests by their length, in batches of at most so many tokens, padding and completions included."""
-    batch, widest = [], 0
+    """Requests of one limit and the same stop texts by their length, in batches of at most so many tokens, padding and completions
+    included."""
+    alike = lambda request: (request["limit"], request["stops"])
     # The longest come first: what does not fit into the memory does not fit at once.
-    for request in sorted(requests, key=lambda request: len(request["ids"]), reverse=True):
-        wide = max(widest, len(request["ids"]) + request["limit"])
-        if batch and wide * (len(batch) + 1) > tokens:
+    ordered = sorted(requests, key=lambda request: (*alike(request), -len(request["ids"])))
+    batch = []
+    for request in ordered:
+        if batch and (alike(batch[0]) != alike(request) or (len(batch[0]["ids"]) + request["limit"]) * (len(batch) + 1) > tokens):
             yield batch
-            batch, wide = [], len(request["ids"]) + request["limit"]
+            batch = []
         batch.append(request)
-        widest = wide
     if batch:
         yield batch
 
@@ -110,7 +131,7 @@ def greedy(model, prompts, limit, ends):
         tokens.append(token)
         chances.append(chance)
         has_ended |= torch.isin(token, ends)
-        # To ask a GPU takes time.
+        # Asking a GPU takes time.
         if step % 8 == 7 and has_ended.all():
             break
         cache, ids, positions = outputs.past_key_values, token[:, None], positions[:, -1:] + 1
@@ -120,38 +141,56 @@ def greedy(model, prompts, limit, ends):
 
 def choice(tokenizer, request, tokens, chances, ends):
     """The completion that the tokens spell, up to the first stop text."""
-    tokens, chances = tokens[: request["limit"]], chances[: request["limit"]]
     end = next((at for at, token in enumerate(tokens) if token in ends), None)
     tokens, chances = tokens[:end], chances[:end]
     # Some tokenizers drop a space where a text begins.
     before = request["ids"][-1:]
-    spell = lambda tokens: tokenizer.decode(before + tokens, clean_up_tokenization_spaces=False)
-    start = len(spell([]))
-    text = spell(tokens)[start:]
+    spell = lambda tokens: tokenizer.decode(tokens, clean_up_tokenization_spaces=False)
+    start = len(spell(before))
+    text = spell(before + tokens)[start:]
     cut = min((at for at in map(text.find, request["stops"]) if at >= 0), default=None)
     found = {"index": 0, "text": text[:cut], "finish_reason": "length" if end is None and cut is None else "stop"}
     if request["logprobs"]:
-        pieces, offsets, at = [tokenizer.decode([token]) for token in tokens], [], 0
-        for piece in pieces:
-            offsets.append(at)
-            at += len(piece)
+        pieces = [spell([token]) for token in tokens]
+        if "".join(pieces) != text:
+            ends_at = [len(spell(before + tokens[:count])) - start for count in range(len(tokens) + 1)]
+            pieces = [text[begin:end] for begin, end in zip(ends_at, ends_at[1:])]
+        offsets = [0, *itertools.accumulate(map(len, pieces))][: len(pieces)]
         # Only tokens that begin in the completion are its own.
-        kept = [at for at, offset in enumerate(offsets) if cut is None or offset < cut]
-        own = lambda values: [values[at] for at in kept]
-        found["logprobs"] = {"tokens": own(pieces), "token_logprobs": own(chances), "top_logprobs": None, "text_offset": own(offsets)}
+        count = len(tokens) if cut is None else sum(offset < cut for offset in offsets)
+        found["logprobs"] = {
+            "tokens": pieces[:count], "token_logprobs": chances[:count], "top_logprobs": None, "text_offset": offsets[:count],
+        }
     return found
+
+
+def end_tokens(model, tokenizer, stops):
+    """Tokens that end a completion: those that end a text, and stop texts of one token."""
+    of_model = model.generation_config.eos_token_id
+    ends = {tokenizer.eos_token_id, *(of_model if isinstance(of_model, list) else [of_model])} - {None}
+    for stop in stops:
+        ids = tokenizer(stop, add_special_tokens=False)["input_ids"]
+        if len(ids) == 1 and tokenizer.decode(ids) == stop:
+            ends.add(ids[0])
+    return ends
 
 
 def main(arguments=None):
     args = parse(arguments)
+    if args.requests.resolve() == args.answers.resolve():
+        sys.exit(f"{args.answers} holds the requests: name another file for the answers")
     requests, known = read_requests(args.requests), answered(args.answers)
     waiting = [request for request in requests if request["custom_id"] not in known]
+    done = len(requests) - len(waiting)
+    print(f"{done} of {len(requests)} have an answer", flush=True)
     tokenizer = AutoTokenizer.from_pretrained(args.model)
     has_gpu = torch.cuda.is_available()
     bf16 = torch.cuda.is_bf16_supported(including_emulation=False) if has_gpu else args.bf16
     model = AutoModelForCausalLM.from_pretrained(args.model, dtype=torch.bfloat16 if bf16 else torch.float32)
     model = model.to("cuda" if has_gpu else "cpu").eval()
-    longest = model.config.max_position_embeddings
+    longest = getattr(model.config, "max_position_embeddings", None)
+    if longest is None:
+        sys.exit(f"{args.model}: a {model.config.model_type} is not completed here: it names no number of positions")
     with open(args.answers, "a", encoding="utf-8") as file:
         def write(answers):
             file.writelines(json.dumps(one, ensure_ascii=False) + "\n" for one in answers)
@@ -160,21 +199,13 @@ def main(arguments=None):
         for request in waiting:
             request["ids"] = tokenizer(request["prompt"])["input_ids"]
         fits = lambda request: 0 < len(request["ids"]) <= longest - request["limit"]
-        for request in waiting:
-            if not fits(request):
-                message = f"{len(request['ids'])} tokens and {request['limit']} to be written: the model takes 1 to {longest}"
-                write([answer(request, 400, {"error": {"message": message}})])
-        fitting = [request for request in waiting if fits(request)]
-        done = len(requests) - len(fitting)
-        for batch in batches(fitting, args.batch_tokens):
-            # Stop texts of one token end a completion as the end of a text does.
-            stops = {stop for request in batch for stop in request["stops"]}
-            spelled = [tokenizer(stop, add_special_tokens=False)["input_ids"] for stop in stops]
-            ends = {tokenizer.eos_token_id} - {None}
-            if all(stops == set(request["stops"]) for request in batch):
-                ends |= {tokens[0] for tokens in spelled if len(tokens) == 1}
-            limit = max(request["limit"] for request in batch)
-            written = greedy(model, [request["ids"] for request in batch], limit, sorted(ends))
+        for request in itertools.filterfalse(fits, waiting):
+            message = f"{len(request['ids'])} tokens and {request['limit']} to be written: the model takes 1 to {longest}"
+            write([answer(request, 400, {"error": {"message": message}})])
+            done += 1
+        for batch in batches(filter(fits, waiting), args.batch_tokens):
+            ends = end_tokens(model, tokenizer, batch[0]["stops"])
+            written = greedy(model, [request["ids"] for request in batch], batch[0]["limit"], sorted(ends))
             write(answer(request, 200, {"model": request["model"], "choices": [choice(tokenizer, request, *row, ends)]})
                   for request, row in zip(batch, zip(*written), strict=True))
             done += len(batch)

@@ -17,7 +17,7 @@ import pyarrow.parquet
 import torch
 from accelerate import Accelerator
 from safetensors.torch import load_file
-from tokenizers import Tokenizer, models, pre_tokenizers
+from tokenizers import Tokenizer, decoders, models, pre_tokenizers
 from transformers import LlamaConfig, LlamaForCausalLM, PreTrainedTokenizerFast
 
 import batch
@@ -224,11 +224,43 @@ class Batch(unittest.TestCase):
     def test_requests_that_ask_for_more_are_refused(self):
         for body in [{"temperature": 0.5}, {"n": 2}, {"top_p": 0.9}, {"echo": True}]:
             self.write([("w1", 5)], **body)
-            with self.assertRaisesRegex(SystemExit, "completions are greedy here"):
+            with self.assertRaisesRegex(SystemExit, "requests.jsonl:1: 0: .* completions are greedy here"):
                 self.answer()
+        for body in [{"prompt": ["w1"]}, {"max_tokens": 0}, {"stop": [""]}]:
+            self.write([("w1", 5)], **body)
+            with self.assertRaisesRegex(SystemExit, "requests.jsonl:1: 0: the prompt is no text, "):
+                self.answer()
+        self.write([("w1", 5)])
+        self.requests.write_text(2 * self.requests.read_text())
+        with self.assertRaisesRegex(SystemExit, "requests.jsonl:2: 0: another request has this custom_id"):
+            self.answer()
         self.requests.write_text('{"custom_id": "1", "body": {"messages": []}}\n')
         with self.assertRaisesRegex(SystemExit, "requests.jsonl:1: this is no request to complete a prompt: KeyError"):
             self.answer()
+
+
+    def test_files_that_hold_no_answers_are_left_as_they_are(self):
+        self.write([("w1", 5)])
+        for text in ['{"settings": 1}', '{"id": 1}\n', "words", '{"settings": 1}\n{"custom_id": "0"']:
+            self.answers.write_text(text)
+            with self.assertRaisesRegex(SystemExit, "this is no answer to a request"):
+                self.answer()
+            self.assertEqual(self.answers.read_text(), text)
+        self.answers.unlink()
+        with self.assertRaisesRegex(SystemExit, "holds the requests"):
+            batch.main([str(self.model), str(self.requests), str(self.requests)])
+        whole = self.answer()
+        self.answers.write_text(self.answers.read_text().rstrip("\n"))
+        self.assertEqual(self.answer(), whole)
+
+    def test_pieces_spell_the_text_where_tokens_alone_lose_a_space(self):
+        tokenizer = Tokenizer(models.BPE({"▁a": 0, "b": 1, "▁": 2, "a": 3}, [("▁", "a")]))
+        tokenizer.pre_tokenizer, tokenizer.decoder = pre_tokenizers.Metaspace(), decoders.Metaspace()
+        tokenizer = PreTrainedTokenizerFast(tokenizer_object=tokenizer)
+        request = {"ids": [0], "stops": [" a a"], "logprobs": True}
+        found = batch.choice(tokenizer, request, [1, 0, 1, 0, 0], [-1.0, -2.0, -3.0, -4.0, -5.0], set())
+        self.assertEqual((found["text"], found["logprobs"]["tokens"]), ("b ab", ["b", " a", "b"]))
+        self.assertEqual(found["logprobs"]["text_offset"], [0, 1, 3])
 
 
 class Objective(unittest.TestCase):
