@@ -548,7 +548,7 @@ fn a_model_decides_at_the_cursor() {
         assert!(0.0 < score && score < 1.0 && last["retrieved"] == retrieves, "{last}");
     }
     let bundled = place.run(&["policy", "explain", "bundled"]).done().stdout;
-    assert!(bundled.contains("by model SmolLM2-135M"), "{bundled}");
+    assert!(bundled.contains("by model SmolLM2-135M-Instruct-m0"), "{bundled}");
     let more = ["--policy", "self-scored@0.5"];
     let all = [&["serve"], &data[..data.len() - 1], &more].concat();
     place.run(&all).failed().says(&["policy self-scored needs its trained model"]);
@@ -772,6 +772,11 @@ fn what_cannot_be_served_is_refused_at_the_start() {
         (&["--policy", "oracle"][..], "does not decide before a completion"),
         (&["--policy", "trial-retrieval@30%"], "a share of requests"),
         (&["--policy", "learned"], "needs its trained model"),
+        (
+            &["--policy", "learned-scored", "--policy-model", "a.json,b.json"],
+            "serve decides by one trained policy",
+        ),
+        (&["--policy", "learned-scored", "--policy-model", "no/bundled"], "no/bundled"),
         (&["--policy", "always,never"], "decides by one policy"),
         (&["--ranker", "bm25"], "ranker bm25 is not kept up to date"),
         (&["--prompt-style", "attach"], "attach"),

@@ -8,10 +8,10 @@ use rustc_hash::FxHashMap;
 use super::Names;
 use super::rows::folder;
 use crate::text::language::syntax::Syntax;
-use crate::text::language::{Grammar, Language};
+use crate::text::language::{Grammar, Language, Resolution, Visibility};
 use crate::text::lines::Lines;
 
-/// Bytes of the texts whose names are kept, and as many more until these are exceeded.
+/// Bytes of the texts whose names are kept; up to as many more are kept of those before.
 const MOST_BYTES: usize = if cfg!(test) { 32 << 10 } else { 32 << 20 };
 
 /// Names of files by their texts: versions of one repository have most files in common, and each is parsed once.
@@ -28,7 +28,7 @@ struct Known {
     bytes: usize,
 }
 
-/// All that the names depend on: the file's grammar, its folder, and the digest of its lines.
+/// All that the names depend on: the file's grammar, its folder where that is its package, and the digest of its lines.
 type Key = (Grammar, String, [u8; 32]);
 
 impl KnownNames {
@@ -41,7 +41,13 @@ impl KnownNames {
         digest: [u8; 32],
     ) -> Names {
         let grammar = Grammar::of(language, path);
-        let (key, bytes) = ((grammar, folder(path), digest), lines.text().len());
+        let in_folder = match language.spec().resolution {
+            Resolution::Types(rules) if matches!(rules.visibility, Visibility::Folders) => {
+                folder(path)
+            }
+            _ => String::new(),
+        };
+        let (key, bytes) = ((grammar, in_folder, digest), lines.text().len());
         if let Some(names) = self.with(|known| known.find(&key, bytes)) {
             return names;
         }

@@ -269,7 +269,8 @@ pub(super) static SETTINGS: &[Setting] = settings! {
         "policy-model" "FILE" Text => "Trained policy, from `policy train`; bundled is a learned-scored that comes along",
             arity: Paths,
             default_text: Some(
-                "`run` trains learned policies, and each scores a repository after training on the others; `serve` and `lsp` take bundled"
+                "`run` trains learned policies, and each scores a repository after training on the others; `serve` and `lsp` take bundled for \
+                 learned-scored"
             ),
             commands: CHOOSING;
     }

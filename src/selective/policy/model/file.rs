@@ -119,9 +119,11 @@ impl PolicyModel {
         Self::parse(path, &jsonl::read(path)?)
     }
 
-    /// Returns the policy `learned-scored` that comes with the program. It was trained on chunks of 41 Python packages as
-    /// SmolLM2-135M completes them once it fills in the middle; retrieval helps there where it raises the edit similarity by more
-    /// than 0.1 (docs/trained.md).
+    /// Returns the policy `learned-scored` that comes with the program.
+    ///
+    /// Its labels are chunks of 41 Python packages, completed by a small model that fills in the middle; retrieval helps there where
+    /// it raises the edit similarity by more than 0.1. `scripts/trained.py --size full --until policies-labels` makes it
+    /// (docs/trained.md).
     ///
     /// # Errors
     /// None: a test reads it.

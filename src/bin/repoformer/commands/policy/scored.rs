@@ -97,7 +97,7 @@ impl Trained {
 
 /// Reads a trained policy; `bundled` is the one that comes along.
 pub(crate) fn read_model(path: &Path) -> Result<PolicyModel> {
-    if path.file_name().is_some_and(|name| name == BUNDLED) && !path.exists() {
+    if path.as_os_str() == BUNDLED && !path.is_file() {
         return Ok(PolicyModel::bundled()?);
     }
     PolicyModel::read(path).map_err(|error| match &error {

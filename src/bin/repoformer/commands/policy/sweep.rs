@@ -31,7 +31,7 @@ pub(crate) struct PolicySweepArgs {
     /// targets [default: the labels' own]
     #[arg(long, value_name = "NAME", value_parser = Listed::of(["es", PASS, LIKELIHOOD]))]
     metric: Option<String>,
-    /// Trained policy (repeatable) [default: learned policies are trained here, and score each repository after training on
+    /// Trained policy, or `bundled` (repeatable) [default: learned policies are trained here, and score each repository after training on
     /// the others]
     #[arg(long, value_name = "FILE")]
     model: Vec<PathBuf>,

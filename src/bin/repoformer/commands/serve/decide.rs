@@ -95,8 +95,11 @@ impl Decider {
                 }
                 Some(model)
             }
-            (Some(LearnedPolicy::LearnedScored), _) => Some(PolicyModel::bundled()?),
-            (Some(kind), _) => {
+            (Some(LearnedPolicy::LearnedScored), []) => Some(PolicyModel::bundled()?),
+            (Some(_), [_, _, ..]) => {
+                return fail("serve decides by one trained policy", "give --policy-model once");
+            }
+            (Some(kind), []) => {
                 return fail(
                     format!("policy {kind} needs its trained model"),
                     "name it with --policy-model FILE; `policy train` makes one",
