@@ -65,8 +65,10 @@ TRAINING = {
 }
 # Tokens that are completed at once, with those of the prompts.
 AT_ONCE = {"toy": 10_000, "pilot": 10_000, "full": 600_000}
-# Name of a model that was trained here, and the length of its completions.
-WRITING = ["--model", "mine", "--max-tokens", 64, "--until", "lines"]
+# Length of completions.
+WRITING = ["--max-tokens", 64, "--until", "lines"]
+# Name of the model that makes labels, in these and in the policies that learn from them.
+LABELLER = "SmolLM2-135M-Instruct-m0"
 # Tokens of a training sequence, and the same for prompts.
 CONTEXT = 256
 SEQUENCE = ["--max-sequence-tokens", "640", "--max-cc-tokens", CONTEXT]
@@ -358,7 +360,7 @@ class Experiment:
 
     def completing(self, cache):
         """Flags of the commands that complete with it on a server, one prompt at a time."""
-        return [*self.prompting(cache), "--endpoint", f"http://127.0.0.1:{PORT}", *WRITING, "--concurrency", 1]
+        return [*self.prompting(cache), "--endpoint", f"http://127.0.0.1:{PORT}", "--model", "mine", *WRITING, "--concurrency", 1]
 
     def labels(self, of):
         """Flags for the labels that a step made."""
@@ -417,15 +419,16 @@ class Experiment:
         to, instances = work / "labels", work / "drawn/instances.jsonl"
         tasks = ["--tasks", instances, "--mode", "none,given", *self.prompting(to / "cache")]
         requests, answers = to / "requests.jsonl", to / "answers.jsonl"
-        predictions = {flag: to / f"cache/predictions/instances/{mode}-prompt-style-mine.jsonl" for flag, mode in [("--base", "none"), ("--rag", "given")]}
+        completing = [*tasks, *WRITING, "--model", LABELLER]
+        predictions = {flag: to / f"cache/predictions/instances/{mode}-prompt-style-{LABELLER}.jsonl" for flag, mode in [("--base", "none"), ("--rag", "given")]}
         step(
             "labels",
             self.repoformer("prompt", *tasks),
-            self.repoformer("complete", *tasks, *WRITING, "--write-batch", requests),
+            self.repoformer("complete", *completing, "--write-batch", requests),
             [script, work, "batch.py", work / "m0/model", requests, answers, "--bf16", "--batch-tokens", self.at_once],
-            self.repoformer("complete", *tasks, *WRITING, "--read-batch", answers),
+            self.repoformer("complete", *completing, "--read-batch", answers),
             self.repoformer("label", "judge", "--instances", instances, *chain.from_iterable(predictions.items()), "--threshold", self.gain,
-                            "--model", "SmolLM2-135M-Instruct-m0", "-o", to / "labels.jsonl"),
+                            "-o", to / "labels.jsonl"),
             # One seed holds out the same packages for validation, whatever chunks are drawn.
             self.repoformer("label", "verbalize", "--labels", to / "labels.jsonl", "--tokenizer", work / "middle/tokenizer.json",
                             *SEQUENCE, "--seed", SEED + 1, "-o", to / "sequences"),
