@@ -4,7 +4,8 @@
     python docs/batch.py model-folder requests.jsonl answers.jsonl
     repoformer complete --mode rg1 --model mine --max-tokens 64 --read-batch answers.jsonl
 
-Completions are greedy. Requests that have an answer already are left out, so the same command goes on where it was
+Completions are greedy; a request of one token with `prompt_logprobs` learns how likely its prompt's last token was, and the likeliest one
+there (`complete --probability-of '<cc>' --after '<eof>' --token-id 49153 --write-batch`). Requests that have an answer already are left out, so the same command goes on where it was
 interrupted; another model needs another file for its answers. For decoders with attention, such as Llama, Qwen and
 StarCoder. Needs the packages torch and transformers.
 """
@@ -20,7 +21,7 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 # Fields of a request that are heeded, and those that have to have this value where they are there.
-HEEDED = ["model", "prompt", "max_tokens", "stop", "logprobs"]
+HEEDED = ["model", "prompt", "max_tokens", "stop", "logprobs", "prompt_logprobs"]
 FIXED = {"temperature": 0, "n": 1, "stream": False, "echo": False}
 # Beginning of each answer.
 BEGINNING = b'{"id": '
@@ -60,8 +61,11 @@ def read_requests(path):
             stops = [stops] if isinstance(stops, str) else stops
             if not isinstance(prompt, str) or not isinstance(limit, int) or limit < 1 or not all(stops):
                 refuse("the prompt is no text, max_tokens is below 1, or a stop text is empty")
+            about = body.get("prompt_logprobs")
+            if about is not None and (about, limit) != (1, 1):
+                refuse(f"prompt_logprobs is {about!r} with {limit} tokens; 1 with 1 token is answered here")
             requests[custom_id] = {"custom_id": custom_id, "model": body.get("model"), "prompt": prompt, "limit": limit,
-                                   "stops": sorted(set(stops)), "logprobs": body.get("logprobs") is not None}
+                                   "stops": sorted(set(stops)), "logprobs": body.get("logprobs") is not None, "is_about_prompt": about is not None}
     return list(requests.values())
 
 
@@ -95,9 +99,9 @@ def answer(request, status, body):
 
 
 def batches(requests, tokens):
-    """Requests of one limit and the same stop texts by their length, in batches of at most so many tokens, padding and completions
+    """Requests of one sort, one limit and the same stop texts by their length, in batches of at most so many tokens, padding and completions
     included."""
-    alike = lambda request: (request["limit"], request["stops"])
+    alike = lambda request: (request["is_about_prompt"], request["limit"], request["stops"])
     # The longest come first: what does not fit into the memory does not fit at once.
     ordered = sorted(requests, key=lambda request: (*alike(request), -len(request["ids"])))
     batch = []
@@ -110,17 +114,32 @@ def batches(requests, tokens):
         yield batch
 
 
+def padded(prompts, device):
+    """Tokens of prompts, which of them are no padding, and their positions. Padded to the left, so that all go on in one column."""
+    width = max(map(len, prompts))
+    ids = torch.tensor([[0] * (width - len(prompt)) + prompt for prompt in prompts], device=device)
+    mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts], device=device)
+    return ids, mask, (mask.cumsum(1) - 1).clamp(min=0)
+
+
+@torch.inference_mode()
+def last_tokens(model, prompts):
+    """The last token of each prompt and the likeliest one in its place, each with its log-probability; and the likeliest one after it."""
+    ids, mask, positions = padded(prompts, model.device)
+    logits = model(input_ids=ids, attention_mask=mask, position_ids=positions, logits_to_keep=2).logits.float()
+    chances, last = logits[:, 0].log_softmax(-1), ids[:, -1:]
+    chance, likeliest = chances.max(-1)
+    return zip(*(part.tolist() for part in [last[:, 0], chances.gather(1, last)[:, 0], likeliest, chance, logits[:, 1].argmax(-1)]), strict=True)
+
+
 @torch.inference_mode()
 def greedy(model, prompts, limit, ends):
     """The likeliest tokens after each prompt, at most so many, with their log-probabilities: rows of tokens of the model.
 
     A row goes on behind the tokens that end a completion, until all rows have one.
     """
-    width, device = max(map(len, prompts)), model.device
-    # Padded to the left, so that all go on in the same column.
-    ids = torch.tensor([[0] * (width - len(prompt)) + prompt for prompt in prompts], device=device)
-    mask = torch.tensor([[0] * (width - len(prompt)) + [1] * len(prompt) for prompt in prompts], device=device)
-    positions = (mask.cumsum(1) - 1).clamp(min=0)
+    device = model.device
+    ids, mask, positions = padded(prompts, device)
     ends = torch.tensor(ends, device=device)
     tokens, chances, cache, has_ended = [], [], None, torch.zeros(len(prompts), dtype=torch.bool, device=device)
     for step in range(limit):
@@ -164,6 +183,14 @@ def choice(tokenizer, request, tokens, chances, ends):
     return found
 
 
+def choice_about_prompt(tokenizer, request, last, chance, likeliest, best, after):
+    """How likely the prompt's last token was, as vLLM says it; nothing is said of the tokens before it."""
+    spell = lambda token: tokenizer.decode([token], clean_up_tokenization_spaces=False)
+    told = {str(token): {"logprob": value, "decoded_token": spell(token)} for token, value in [(likeliest, best), (last, chance)]}
+    others = [None] * (len(request["ids"]) - 1)
+    return {"index": 0, "text": spell(after), "finish_reason": "length", "prompt_logprobs": [*others, told]}
+
+
 def end_tokens(model, tokenizer, stops):
     """Tokens that end a completion: those that end a text, and stop texts of one token."""
     of_model = model.generation_config.eos_token_id
@@ -198,16 +225,20 @@ def main(arguments=None):
 
         for request in waiting:
             request["ids"] = tokenizer(request["prompt"])["input_ids"]
-        fits = lambda request: 0 < len(request["ids"]) <= longest - request["limit"]
+        fits = lambda request: request["is_about_prompt"] < len(request["ids"]) <= longest - request["limit"]
         for request in itertools.filterfalse(fits, waiting):
             message = f"{len(request['ids'])} tokens and {request['limit']} to be written: the model takes 1 to {longest}"
             write([answer(request, 400, {"error": {"message": message}})])
             done += 1
         for batch in batches(filter(fits, waiting), args.batch_tokens):
-            ends = end_tokens(model, tokenizer, batch[0]["stops"])
-            written = greedy(model, [request["ids"] for request in batch], batch[0]["limit"], sorted(ends))
-            write(answer(request, 200, {"model": request["model"], "choices": [choice(tokenizer, request, *row, ends)]})
-                  for request, row in zip(batch, zip(*written), strict=True))
+            prompts = [request["ids"] for request in batch]
+            if batch[0]["is_about_prompt"]:
+                choices = [choice_about_prompt(tokenizer, request, *row) for request, row in zip(batch, last_tokens(model, prompts), strict=True)]
+            else:
+                ends = end_tokens(model, tokenizer, batch[0]["stops"])
+                written = greedy(model, prompts, batch[0]["limit"], sorted(ends))
+                choices = [choice(tokenizer, request, *row, ends) for request, row in zip(batch, zip(*written), strict=True)]
+            write(answer(request, 200, {"model": request["model"], "choices": [one]}) for request, one in zip(batch, choices, strict=True))
             done += len(batch)
             print(f"{done} of {len(requests)}", flush=True)
 

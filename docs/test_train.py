@@ -199,6 +199,29 @@ class Batch(unittest.TestCase):
             cut += len(tokens) < limit
         self.assertTrue(0 < cut < len(requests))
 
+    def test_the_last_token_of_a_prompt_has_its_probability(self):
+        draw = random.Random(1)
+        prompts = [" ".join(draw.choices(WORDS[4:], k=draw.randrange(2, 20))) for _ in range(25)]
+        model, tokenizer = LlamaForCausalLM.from_pretrained(self.model), PreTrainedTokenizerFast.from_pretrained(self.model)
+        self.write([(prompt, 1) for prompt in prompts], prompt_logprobs=1)
+        found = self.answer()
+        for number, prompt in enumerate(prompts):
+            ids = tokenizer(prompt)["input_ids"]
+            logits = model(torch.tensor([ids])).logits[0]
+            chances = logits[-2].log_softmax(-1)
+            told = found[number]["body"]["choices"][0]
+            self.assertEqual((len(told["prompt_logprobs"]), told["text"]), (len(ids), WORDS[logits[-1].argmax()]))
+            expected = {str(token): (chances[token].item(), WORDS[token]) for token in [ids[-1], chances.argmax().item()]}
+            last = {token: (one["logprob"], one["decoded_token"]) for token, one in told["prompt_logprobs"][-1].items()}
+            self.assertEqual(last.keys(), expected.keys())
+            for token, (chance, word) in expected.items():
+                self.assertAlmostEqual(last[token][0], chance, places=4)
+                self.assertEqual(last[token][1], word)
+        for body in [{"prompt_logprobs": 5}, {"prompt_logprobs": 1, "max_tokens": 2}]:
+            self.write([("w1", 1)], **body)
+            with self.assertRaisesRegex(SystemExit, "prompt_logprobs is [15] with [12] tokens; 1 with 1 token"):
+                self.answer()
+
     def test_an_interrupted_file_is_completed(self):
         self.write([(f"w{number} w1", 3) for number in range(20)])
         whole = self.answer()

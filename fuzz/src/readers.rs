@@ -417,9 +417,9 @@ fn answers(bytes: &[u8]) {
     let (completion, prompts) = &*BATCH;
     if let Some(server) = &completion.server {
         file("batch-journal.jsonl", b"");
-        let _ = read_batch(&[file("batch.jsonl", bytes)], prompts, completion);
+        let _ = read_batch(&[file("batch.jsonl", bytes)], prompts, completion, None);
         let _ = std::fs::write(&server.journal, bytes);
-        let _ = write_batch(prompts, completion, &mut |_| Ok(()));
+        let _ = write_batch(prompts, completion, None, &mut |_| Ok(()));
     }
     let head = |kind: &str| {
         let length = bytes.len();

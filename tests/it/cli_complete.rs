@@ -749,6 +749,61 @@ fn the_probability_of_a_token_behind_each_prompt() {
         .says(&["does not return the probability of token 7", "wrote the token 3 \"x\" instead"]);
 }
 
+#[test]
+fn a_batch_asks_for_the_probability_of_a_token() {
+    let place = prompted();
+    let of = |more: &[&'static str]| {
+        let flags = [
+            "complete", "--mode", "none", "--model", "m", "--probability-of", "<cc>", "--after",
+            "<eof>",
+        ];
+        [&flags[..], more].concat()
+    };
+    place.stage(&of(&["--write-batch", "b.jsonl"])).failed().says(&["token-id", "must be given"]);
+    let numbered = |more: &[&'static str]| of(&[&["--token-id", "49153"][..], more].concat());
+    place.stage(&numbered(&["--write-batch", "b.jsonl"])).done().says(&["3 requests"]);
+    let requests = place.records("b.jsonl");
+    let body = &requests[2]["body"];
+    assert!(body["prompt"].as_str().unwrap().ends_with("\n<eof><cc>"), "{body}");
+    assert_eq!((&body["prompt_logprobs"], &body["max_tokens"]), (&json!(1), &json!(1)));
+    // The likeliest token is another one, this one, or one with the same probability; and a prompt ends with another token.
+    let told = |request: &Value, last: Value| {
+        let choice = json!({"index": 0, "text": "x", "prompt_logprobs": [null, last]});
+        json!({"custom_id": request["custom_id"], "error": null,
+            "response": {"status_code": 200, "body": {"choices": [choice]}}})
+    };
+    let one = |logprob: f64, text: &str| json!({"logprob": logprob, "decoded_token": text});
+    let lasts = [
+        json!({"49153": one(-2.5, "<cc>"), "8": one(-1.0, "x")}),
+        json!({"49153": one(-0.5, "<cc>")}),
+        json!({"7": one(-0.5, "c"), "8": one(-0.1, "x")}),
+    ];
+    let mut answers: Vec<Value> =
+        requests.iter().zip(lasts).map(|(request, last)| told(request, last)).collect();
+    place.write("a.jsonl", crate::support::jsonl(&answers));
+    place.stage(&numbered(&["--read-batch", "a.jsonl", "-o", "cc.jsonl"])).partly().says(&[
+        "2 answers, 1 failures",
+        "the text is not one token there",
+        "2 probabilities of \"<cc>\"",
+    ]);
+    let next = |logprob: f64, is_likeliest: bool| json!({"text": "<cc>", "id": 49_153, "logprob": logprob, "probability": libm::exp(logprob), "is_likeliest": is_likeliest});
+    let found = |file: &str| -> Vec<Value> {
+        place.records(file).iter().map(|record| record["next_token"].clone()).collect()
+    };
+    assert_eq!(found("cc.jsonl"), [next(-2.5, false), next(-0.5, true)]);
+    // Another token is another question, and a completion is no answer to it.
+    let other = of(&["--token-id", "7", "--read-batch", "a.jsonl", "-o", "other.jsonl"]);
+    place.stage(&other).partly().says(&["belongs to none of these prompts"]);
+    let completing = ["complete", "--mode", "none", "--model", "m", "--read-batch", "a.jsonl"];
+    place.stage(&completing).partly().says(&["belongs to none of these prompts"]);
+    // What failed is answered by another batch.
+    answers[2] = told(&requests[2], json!({"49153": one(-0.7, "<cc>"), "8": one(-0.7, "x")}));
+    place.write("a.jsonl", crate::support::jsonl(&answers));
+    place.stage(&numbered(&["--read-batch", "a.jsonl", "-o", "cc.jsonl"])).done();
+    assert_eq!(found("cc.jsonl")[2], next(-0.7, true));
+    place.stage(&numbered(&["--write-batch", "b.jsonl"])).done().says(&["0 requests (3 prompts"]);
+}
+
 /// A server whose completion of a prompt is its last line with another number.
 fn imitator() -> (String, Arc<Mutex<Vec<Request>>>) {
     server(|request| {

@@ -50,7 +50,7 @@ impl TokenQuestion {
         }
     }
 
-    fn token(&self, server: &Server, model: &str) -> Result<NextToken> {
+    pub(super) fn token(&self, server: &Server, model: &str) -> Result<NextToken> {
         match (self.id, &server.asked) {
             (Some(id), _) => Ok(NextToken { text: self.text.clone(), id }),
             (None, Some(Asked { endpoint, .. })) => {

@@ -66,8 +66,7 @@ pub(crate) struct ProbabilityArgs {
     /// Instead of completing, write the probability that this token comes next (`<cc>`: the model asks for cross-file
     /// context)
     #[arg(long, value_name = "TOKEN", conflicts_with_all = [
-        "samples", "temperature", "top-p", "seed", "api", "stop", "prompt-end", "instruction", "max-lines", "until", "write_batch", "read_batch",
-        "dry_run",
+        "samples", "temperature", "top-p", "seed", "api", "stop", "prompt-end", "instruction", "max-lines", "until", "dry_run",
     ])]
     probability_of: Option<String>,
     /// Cut each prompt after the last occurrence of this text first, or append the text if there is none (`<eof>`)
@@ -76,6 +75,13 @@ pub(crate) struct ProbabilityArgs {
     /// Id of the token in the model's vocabulary [default: the answer of the server's /tokenize]
     #[arg(long, value_name = "N", requires = "probability_of")]
     token_id: Option<u64>,
+}
+
+impl ProbabilityArgs {
+    fn question(&self) -> Option<TokenQuestion> {
+        let text = self.probability_of.clone()?;
+        Some(TokenQuestion { text, id: self.token_id, after: self.after.clone() })
+    }
 }
 
 pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
@@ -103,13 +109,16 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
     read.extend(completion.server.iter().map(|server| &server.journal));
     check_output(args.output.as_deref(), &read)?;
     check_output(args.write_batch.as_deref(), &read)?;
+    let question = args.probability.question();
     if let Some(file) = &args.write_batch {
-        return write_batch(file, &data.prompts()?, &completion);
+        return write_batch(file, &data.prompts()?, &completion, question.as_ref());
     }
-    if let Some(token) = &args.probability.probability_of {
-        let (id, after) = (args.probability.token_id, args.probability.after.clone());
-        let question = TokenQuestion { text: token.clone(), id, after };
-        let (prompts, what) = (data.prompts()?.remove(0), format!("probabilities of {token:?}"));
+    if !args.read_batch.is_empty() {
+        read_batch(&args.read_batch, &data.prompts()?, &completion, question.as_ref())?;
+    }
+    if let Some(question) = question {
+        let what = format!("probabilities of {:?}", question.text);
+        let prompts = data.prompts()?.remove(0);
         return write_records(&completion, place, &what, |emit| {
             pipeline::probabilities(&prompts, &completion, &question, emit)
         });
@@ -120,9 +129,6 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
         return write_records(&completion, place, "likelihoods", |emit| {
             pipeline::likelihoods(&prompts, &completion, style.style(), emit)
         });
-    }
-    if !args.read_batch.is_empty() {
-        read_batch(&args.read_batch, &data.prompts()?, &completion)?;
     }
     match &data {
         Data::File(prompts) => {
@@ -255,9 +261,14 @@ fn write_records(
     Ok(())
 }
 
-fn write_batch(file: &Path, prompts: &[PromptText], completion: &Completion) -> Result<()> {
+fn write_batch(
+    file: &Path,
+    prompts: &[PromptText],
+    completion: &Completion,
+    question: Option<&TokenQuestion>,
+) -> Result<()> {
     let (mut output, mut bytes) = (RecordsOutput::new(file), 0);
-    let batch = pipeline::write_batch(prompts, completion, &mut |line| {
+    let batch = pipeline::write_batch(prompts, completion, question, &mut |line| {
         bytes += line.len();
         output.bytes(line)
     })?;
@@ -276,8 +287,13 @@ fn write_batch(file: &Path, prompts: &[PromptText], completion: &Completion) -> 
     Ok(())
 }
 
-fn read_batch(files: &[PathBuf], prompts: &[PromptText], completion: &Completion) -> Result<()> {
-    let read = pipeline::read_batch(files, prompts, completion)?;
+fn read_batch(
+    files: &[PathBuf],
+    prompts: &[PromptText],
+    completion: &Completion,
+    question: Option<&TokenQuestion>,
+) -> Result<()> {
+    let read = pipeline::read_batch(files, prompts, completion, question)?;
     output::problems(&read.problems);
     output::note(format!(
         "complete: {} answers, {} failures, {} without a prompt or unreadable",

@@ -85,6 +85,49 @@ impl NextToken {
             }
         }
     }
+
+    /// Request for vLLM's log-probabilities of a prompt that ends with the token.
+    pub(crate) fn behind(&self, model: &str, prompt: &str) -> Value {
+        json!({
+            "model": model, "prompt": format!("{prompt}{}", self.text), "max_tokens": 1,
+            "temperature": 0.0, "prompt_logprobs": 1,
+        })
+    }
+
+    /// Reads the answer to [that request](Self::behind), as [`Prober::ask`] returns it.
+    ///
+    /// # Errors
+    /// There is no such field, or the text is not this token there.
+    pub(crate) fn read_behind(&self, answer: &Value) -> Result<Sample, String> {
+        let choice = answer.pointer("/choices/0/prompt_logprobs");
+        let tokens = choice.or_else(|| answer.get("prompt_logprobs"));
+        let last = tokens.and_then(Value::as_array).and_then(|tokens| tokens.last());
+        let Some(last) = last.and_then(Value::as_object) else {
+            return Err("the answer has no such field".into());
+        };
+        let read = |id: &str, token: &Value| {
+            let text = token.get("decoded_token").and_then(Value::as_str).unwrap_or_default();
+            let logprob = token.get("logprob")?.as_f64()?.min(0.0);
+            let id = id.parse().ok()?;
+            Some(TokenProbability { id: Some(id), text: text.to_owned(), bytes: None, logprob })
+        };
+        let own = last.get(&self.id.to_string()).and_then(|own| read(&self.id.to_string(), own));
+        let Some(own) = own else {
+            return Err(
+                "the prompt's last token differs, so the text is not one token there".into()
+            );
+        };
+        // Beside the token itself stands the likeliest one, unless it is the same.
+        let all: Option<Vec<_>> = last.iter().map(|(id, token)| read(id, token)).collect();
+        let likeliest = all.and_then(|all| {
+            let of = |token: &TokenProbability| (token.logprob, token.id == own.id);
+            all.into_iter()
+                .max_by(|a, b| of(a).partial_cmp(&of(b)).unwrap_or(std::cmp::Ordering::Equal))
+        });
+        let own = TokenProbability { text: self.text.clone(), ..own };
+        let tokens = [Some(own), likeliest].into_iter().flatten().collect();
+        Ok(Sample { text: self.text.clone(), finish_reason: None, tokens })
+    }
 }
 
 /// Method by which a server returns the probability of a given token.
@@ -254,9 +297,7 @@ impl<'a> Prober<'a> {
                 body["return_tokens_as_token_ids"] = true.into();
             }
             Way::PromptLogprobs => {
-                body["prompt"] = format!("{prompt}{}", self.token.text).into();
-                body["prompt_logprobs"] = 1.into();
-                return self.last_of_prompt(&body);
+                return self.last_of_prompt(&self.token.behind(self.model, prompt));
             }
         }
         let token = self.first_token(&body)?;
@@ -291,19 +332,7 @@ impl<'a> Prober<'a> {
     }
 
     fn last_of_prompt(&self, body: &Value) -> Result<f64, Refusal> {
-        let answer = self.post(body)?;
-        let choice = answer.pointer("/choices/0/prompt_logprobs");
-        let tokens = choice.or_else(|| answer.get("prompt_logprobs"));
-        let last = tokens.and_then(Value::as_array).and_then(|tokens| tokens.last());
-        let Some(last) = last else {
-            return Err(Refusal::Way("the answer has no such field".into()));
-        };
-        let own = last.get(self.token.id.to_string());
-        match own.and_then(|token| token.get("logprob")?.as_f64()) {
-            Some(logprob) => Ok(logprob.min(0.0)),
-            None => Err(Refusal::Way(
-                "the prompt's last token differs, so the text is not one token there".into(),
-            )),
-        }
+        let sample = self.token.read_behind(&self.post(body)?).map_err(Refusal::Way)?;
+        Ok(sample.tokens[0].logprob)
     }
 }
