@@ -467,6 +467,8 @@ class Program(unittest.TestCase):
         self.assertIn("2 processes were started, and each would train alone", said)
         self.train("checkpointing", *flags, "--gradient-checkpointing")
         self.assert_same_losses(self.log("one"), self.log("checkpointing"))
+        self.train("compiled", *flags, "--compile")
+        self.assert_same_losses(self.log("one"), self.log("compiled"))
 
     def test_adapters_and_special_tokens_are_trained_alone(self):
         flags = ["--batch", "8", "--lr", "1e-2", "--warmup", "3", "--epochs", "2", "--lora", "4"]

@@ -53,6 +53,7 @@ def parse(arguments=None):
     parser.add_argument("--per-device", type=int, default=8, help="sequences on one device at once [%(default)s]")
     parser.add_argument("--gradient-checkpointing", action="store_true", help="less memory, more time")
     parser.add_argument("--lora", type=int, metavar="RANK", help="train adapters of this rank and the rows of special tokens alone")
+    parser.add_argument("--compile", action="store_true", help="compile the layers first: takes a minute, and pays on a GPU")
     parser.add_argument("--bf16", action="store_true", help="bf16 on a CPU, too; GPUs that have it take it anyway")
     parser.add_argument("--seed", type=int, default=0, help="[%(default)s]")
     parser.add_argument("--save-steps", type=int, help="save the state after so many steps too, not only each epoch")
@@ -168,9 +169,9 @@ def collate(rows, device):
     return {name: tensor.to(device) for name, tensor in batch.items()}
 
 
-def micro_batches(indices, per_device, process, processes):
+def micro_batches(rows, per_device, process, processes):
     """The part of a batch that a process takes. Each takes as many micro-batches, filled up with `None`."""
-    filled = indices + [None] * (-len(indices) % (per_device * processes))
+    filled = rows + [None] * (-len(rows) % (per_device * processes))
     mine = filled[process::processes]
     return [mine[start : start + per_device] for start in range(0, len(mine), per_device)]
 
@@ -225,6 +226,14 @@ def adapted(model, rank, special):
     return get_peft_model(model, config)
 
 
+def compile_layers(model):
+    """Compiles the layers of a model where they are, for sequences of any length: equal layers share what is compiled."""
+    for module in model.modules():
+        if isinstance(module, torch.nn.ModuleList):
+            for layer in module:
+                layer.compile(dynamic=True)
+
+
 def tiny(tokenizer_file):
     """A Llama of two layers, from scratch."""
     tokenizer = PreTrainedTokenizerFast(tokenizer_file=str(tokenizer_file), eos_token="<|endoftext|>")
@@ -250,9 +259,9 @@ class Training:
     def _micro_batches(self, split, indices, prepare):
         state = self.accelerator
         # Sequences of a length stand together, so that little is padding.
-        indices = sorted(indices, key=lambda at: len(split[at]["input_ids"]))
-        parts = micro_batches(indices, self.per_device, state.process_index, state.num_processes)
-        return [[FILLER if at is None else prepare(split[at]) for at in part] for part in parts]
+        rows = sorted((split[at] for at in indices), key=lambda row: len(row["input_ids"]))
+        parts = micro_batches(rows, self.per_device, state.process_index, state.num_processes)
+        return [[FILLER if row is None else prepare(row) for row in part] for part in parts]
 
     def gradients(self, split, indices, prepare=dict):
         """Adds the gradients of the batch's loss. Returns the loss and its two parts, each a mean over the whole batch."""
@@ -482,6 +491,8 @@ def main():
         model = adapted(model, args.lora, sorted(tokenizer.added_tokens_decoder))
     if args.gradient_checkpointing:
         model.gradient_checkpointing_enable(gradient_checkpointing_kwargs={"use_reentrant": False})
+    if args.compile:
+        compile_layers(model)
     training = Training(accelerator, model.train(), args.per_device, lam)
     if run.state:
         accelerator.load_state(run.state)
