@@ -119,6 +119,12 @@ impl PromptSettings {
 }
 
 impl Experiment {
+    /// Fragments and their ranker, such as `chunks ranked by jaccard`: scores of others have another scale.
+    pub fn fragments_name(&self) -> String {
+        let unit = if self.layout.cut.is_windows() { "windows" } else { "chunks" };
+        format!("{unit} ranked by {}", self.retrieval.search.ranker)
+    }
+
     /// Settles which repositories take part: those named, or those that the tasks name, or all that are there. A named
     /// repository without a folder takes no part and is reported, with the number of tasks that this costs.
     ///

@@ -786,6 +786,15 @@ fn run_adds_a_row_a_policy() {
     for (policy, mode) in [("learned@0.99", "none"), ("random@-1", "rg1"), ("random@0%", "none")] {
         assert_eq!(row(policy)["es"], row(mode)["es"], "{policy}");
     }
+    // Scores of other fragments have another scale.
+    let bundled = |unit: &'static str| {
+        let more = ["--policy-model", "bundled", "--unit", unit];
+        place.run(&[&with("learned-scored@0.2")[..], &more].concat()).done()
+    };
+    let said =
+        "trained on scores of chunks ranked by jaccard, but these are windows ranked by jaccard";
+    bundled("windows").says(&[said]);
+    bundled("chunks").silent_on("trained on scores");
     place.run(&with("always,always")).failed().says(&["'always' is given twice"]);
     place
         .run(&[&with("always")[..], &["--probabilities", "none.jsonl"]].concat())

@@ -420,6 +420,7 @@ fn labels_are_learned_from_what_is_written_where_completions_were_shown() {
             assert_eq!(metadata["completions"], json!([wanted, lines[at].trim_end()]));
             assert_eq!(metadata["task_id"], format!("shop/new.py/{}_{}", at + 1, at + 2));
             assert_eq!(label["generation_model"], "m");
+            assert_eq!(label["fragments"], "windows ranked by jaccard");
             assert!(label["crossfile_context"]["text"].as_str().unwrap().contains("store.py"));
         }
     }
@@ -430,6 +431,12 @@ fn labels_are_learned_from_what_is_written_where_completions_were_shown() {
         "policy.json",
     ]);
     trained.done();
+    let flags = ["serve", "--repos-dir", "repos", "--repo", "shop", "--endpoint", &url];
+    let other = ["--policy", "learned-scored", "--policy-model", "policy.json", "--unit", "chunks"];
+    place.run(&[&flags[..], &other].concat()).failed().says(&[
+        "trained on scores of windows ranked by jaccard, but these are chunks ranked by jaccard",
+        "--unit",
+    ]);
     #[cfg(unix)]
     {
         use std::os::unix::fs::PermissionsExt as _;
@@ -548,7 +555,13 @@ fn a_model_decides_at_the_cursor() {
         assert!(0.0 < score && score < 1.0 && last["retrieved"] == retrieves, "{last}");
     }
     let bundled = place.run(&["policy", "explain", "bundled"]).done().stdout;
-    assert!(bundled.contains("by model SmolLM2-135M-Instruct-m0"), "{bundled}");
+    let made = "by model SmolLM2-135M-Instruct-m0, chunks ranked by jaccard;";
+    assert!(bundled.contains(made), "{bundled}");
+    // Its threshold means nothing for windows.
+    let windows: Vec<&str> =
+        data.iter().map(|word| if *word == "chunks" { "windows" } else { word }).collect();
+    let serve = [&["serve"], &windows[..], &["learned-scored@0.2"]].concat();
+    place.run(&serve).failed().says(&["trained on scores of chunks ranked by jaccard"]);
     let more = ["--policy", "self-scored@0.5"];
     let all = [&["serve"], &data[..data.len() - 1], &more].concat();
     place.run(&all).failed().says(&["policy self-scored needs its trained model"]);

@@ -252,7 +252,7 @@ const LABEL: &[Field] = &[
         Number,
     ),
     may("min_logprob entropy cc_probability", Number),
-    may("generation_model metric", Text),
+    may("generation_model metric fragments", Text),
     may("label cc_likeliest", Flag),
     may("threshold", Number),
 ];

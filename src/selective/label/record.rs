@@ -12,9 +12,12 @@ use crate::task::{Format, Task, read_cross_file, write_cross_file};
 use crate::text::language::Language;
 use crate::text::lines::Lines;
 
+/// Fragments of instances that `label sample` draws, in the words of [`Experiment::fragments_name`](crate::pipeline::Experiment::fragments_name).
+const DRAWN: &str = "chunks ranked by jaccard";
+
 /// One record: `metadata{task_id "file/start_end", filename, start_i, end_i}, prompt, groundtruth, right_context,
 /// crossfile_context`, if judged `es_infile, es_rg1, generation_model` (`3_generate_labelled_data.py`), and fields that
-/// this toolkit adds: `label`, `threshold`, `metric`, `em_infile`, `em_rg1`, `pass_infile`, `pass_rg1`, and [`Signals`].
+/// this toolkit adds: `label`, `threshold`, `metric`, `fragments`, `em_infile`, `em_rg1`, `pass_infile`, `pass_rg1`, and [`Signals`].
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Label {
     /// `file/start_end`.
@@ -50,6 +53,8 @@ pub struct Label {
     pub likelihood_infile: Option<f64>,
     /// Probability of the target with retrieval.
     pub likelihood_rg1: Option<f64>,
+    /// Fragments that were retrieved, such as `chunks ranked by jaccard`, if that is known.
+    pub fragments: Option<String>,
     /// Metric of the similarities, or `pass` or `likelihood` where these decide the label.
     pub metric: Option<String>,
     /// Signals of the model's confidence.
@@ -125,6 +130,11 @@ impl Signals {
     }
 }
 
+/// Whether `label sample` drew an instance.
+fn is_drawn(record: &Object) -> bool {
+    record.get("metadata").is_some_and(|metadata| metadata.get("query_has_target").is_some())
+}
+
 impl Label {
     /// Converts a task of any benchmark; fields that the label format lacks stay in the metadata.
     pub fn of_task(task: &Task) -> Self {
@@ -192,6 +202,8 @@ impl Label {
         };
         let text = |value: &Value| value.as_str().map(str::to_owned);
         let model = optional(&record, "generation_model", "a string", text);
+        let fragments = optional(&record, "fragments", "a string", text);
+        let is_drawn = is_drawn(&record);
         let label = optional(&record, "label", "a boolean", Value::as_bool);
         let metric = optional(&record, "metric", "a string", text);
         let mut signals = Signals::default();
@@ -225,6 +237,10 @@ impl Label {
             pass_rg1: number("pass_rg1")?,
             likelihood_infile: number("likelihood_infile")?,
             likelihood_rg1: number("likelihood_rg1")?,
+            // Those of `label sample` do not name them, and cannot be others.
+            fragments: fragments
+                .map_err(|e| top.error(e))?
+                .or_else(|| is_drawn.then(|| DRAWN.to_owned())),
             metric: metric.map_err(|e| top.error(e))?,
             signals,
             generation_model: model.map_err(|e| top.error(e))?,
@@ -239,7 +255,9 @@ impl Label {
         let mut record = self.record.clone();
         let mut signals = self.signals;
         let said = signals.fields().map(|(name, value)| (name, value.map(Value::from)));
-        let judgement: [(&str, Option<Value>); 13] = [
+        // What is drawn names its fragments by that.
+        let fragments = self.fragments.clone().filter(|_| !is_drawn(&record));
+        let judgement: [(&str, Option<Value>); 14] = [
             ("es_infile", self.es_infile.map(Into::into)),
             ("es_rg1", self.es_rg1.map(Into::into)),
             ("em_infile", self.em_infile.map(Into::into)),
@@ -248,6 +266,7 @@ impl Label {
             ("pass_rg1", self.pass_rg1.map(Into::into)),
             ("likelihood_infile", self.likelihood_infile.map(Into::into)),
             ("likelihood_rg1", self.likelihood_rg1.map(Into::into)),
+            ("fragments", fragments.map(Into::into)),
             ("metric", self.metric.clone().map(Into::into)),
             ("cc_likeliest", signals.cc_likeliest.map(Into::into)),
             ("generation_model", self.generation_model.clone().map(Into::into)),

@@ -219,6 +219,8 @@ pub struct Examples {
     pub model: Option<String>,
     /// Metric of the labels, if they name it.
     pub metric: Option<String>,
+    /// Fragments of the instances, if the labels say which.
+    pub fragments: Option<String>,
     /// Measure of the scores.
     pub measure: Measure,
     /// Number of instances that lack a similarity, by field name.
@@ -231,8 +233,8 @@ pub struct Examples {
     pub problems: Vec<Error>,
 }
 
-/// Line of a record, its model and metric, and the example or the field that is missing.
-type Read = (usize, [Option<String>; 2], Result<Example, &'static str>);
+/// Line of a record, its model, metric and fragments, and the example or the field that is missing.
+type Read = (usize, [Option<String>; 3], Result<Example, &'static str>);
 
 /// First place of each value of a field that all labels share; `None` is a label without it.
 type Seen = BTreeMap<Option<String>, (PathBuf, usize)>;
@@ -249,18 +251,18 @@ impl Examples {
     pub fn read(paths: &[PathBuf], measure: Option<Measure>) -> Result<Self> {
         let mut examples = Self::default();
         let mut asked = measure;
-        let (mut models, mut metrics) = (Seen::new(), Seen::new());
+        let mut seen = [const { Seen::new() }; 3];
         for (number, path) in paths.iter().enumerate() {
             let first = examples.all.len();
             let mut batch: Vec<(At, Object)> = Vec::with_capacity(BATCH);
             let mut problems = jsonl::for_each(path, |at, object| {
                 batch.push((at, object));
                 if batch.len() == BATCH {
-                    examples.take(path, &mut batch, &mut asked, [&mut models, &mut metrics]);
+                    examples.take(path, &mut batch, &mut asked, &mut seen);
                 }
                 Ok(())
             })?;
-            examples.take(path, &mut batch, &mut asked, [&mut models, &mut metrics]);
+            examples.take(path, &mut batch, &mut asked, &mut seen);
             examples.problems.append(&mut problems);
             let of_file = &mut examples.all[first..];
             of_file.iter_mut().for_each(|example| example.file = number);
@@ -272,8 +274,10 @@ impl Examples {
             }
             as_shares(of_file, |e| [e.em_base.as_mut(), e.em_rag.as_mut()]);
         }
-        // A label of elsewhere need not name its model.
+        let [mut models, metrics, mut fragments] = seen;
+        // A label of elsewhere need not name its model, nor its fragments.
         models.remove(&None);
+        fragments.remove(&None);
         examples.model = only(models, |other, one| {
             (
                 format!("is judged by model {other}, and others by {one}"),
@@ -286,6 +290,12 @@ impl Examples {
                 "gains of two metrics cannot be compared: judge all by one",
             )
         })?;
+        examples.fragments = only(fragments, |other, one| {
+            (
+                format!("has {other}, and others have {one}"),
+                "scores of two kinds of fragments cannot be compared: give the labels of one",
+            )
+        })?;
         examples.measure = asked.unwrap_or_default();
         Ok(examples)
     }
@@ -295,7 +305,7 @@ impl Examples {
         path: &Path,
         batch: &mut Vec<(At, Object)>,
         asked: &mut Option<Measure>,
-        [models, metrics]: [&mut Seen; 2],
+        [models, metrics, fragments]: &mut [Seen; 3],
     ) {
         let Some((_, first)) = batch.first() else { return };
         let metric = first.get("metric").and_then(Value::as_str);
@@ -303,16 +313,17 @@ impl Examples {
         let read = parallel::map(batch.drain(..), |(at, object)| -> Result<Read> {
             let label = Label::read(path, at.line, object)?;
             let example = Example::of(&label, measure);
-            Ok((at.line, [label.generation_model, label.metric], example))
+            Ok((at.line, [label.generation_model, label.metric, label.fragments], example))
         });
         for read in read {
             match read {
-                Ok((line, [model, metric], Ok(example))) => {
+                Ok((line, [model, metric, shape], Ok(example))) => {
                     models.entry(model).or_insert_with(|| (path.to_owned(), line));
                     metrics.entry(metric).or_insert_with(|| (path.to_owned(), line));
+                    fragments.entry(shape).or_insert_with(|| (path.to_owned(), line));
                     self.all.push(example);
                 }
-                Ok((line, [_, metric], Err(missing))) => {
+                Ok((line, [_, metric, _], Err(missing))) => {
                     *self.unjudged.entry(missing).or_default() += 1;
                     // What was judged by another metric lacks this one's scores.
                     if metric.is_some() {

@@ -133,7 +133,9 @@ impl Policies {
         let found = selective(experiment, mode, &completion.model, &sources)?;
         output::problems(&found.problems);
         let generator = Some(completion.model.as_str());
-        self.trained.warn(&found.examples, generator, Some(experiment.scoring.first().name()));
+        let metric = Some(experiment.scoring.first().name());
+        let fragments = (mode != Mode::Given).then(|| experiment.fragments_name());
+        self.trained.warn(&found.examples, generator, metric, fragments.as_deref());
         self.warn_of_targets(experiment, &found.examples);
         let (mut all, mut policies) = (Vec::new(), Vec::new());
         let mut possible = self.possible(experiment, !probabilities.is_empty());

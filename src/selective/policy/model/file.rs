@@ -27,6 +27,9 @@ pub struct Training {
     /// Metric that they were judged by, if the labels name it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub metric: Option<String>,
+    /// Fragments of the instances, if the labels say which: scores of others have another scale.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fragments: Option<String>,
     /// Repositories of the instances.
     pub repositories: Vec<String>,
     /// Number of instances.

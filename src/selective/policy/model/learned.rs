@@ -50,7 +50,7 @@ impl LearnedPolicy {
     }
 
     /// Whether it decides from the retrieved fragments.
-    pub(super) fn looks_at_fragments(self) -> bool {
+    pub fn looks_at_fragments(self) -> bool {
         self != Self::Learned
     }
 

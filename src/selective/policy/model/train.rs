@@ -126,6 +126,7 @@ pub fn train(
     let training = Training {
         generation_model: examples.model.clone(),
         metric: examples.metric.clone(),
+        fragments: examples.fragments.clone(),
         repositories: examples.repositories().into_iter().map(str::to_owned).collect(),
         instances: all.len(),
         positive,

@@ -31,11 +31,12 @@ pub(crate) struct PolicyExplainArgs {
 /// Training data of a policy, and its quality on held-out data.
 pub(super) fn trained_on(training: &Training) -> String {
     format!(
-        "{} instances of {} repositories, {:.2} % positive, by model {}; held out: AUC {:.3}, calibration error {:.3}",
+        "{} instances of {} repositories, {:.2} % positive, by model {}{}; held out: AUC {:.3}, calibration error {:.3}",
         group(training.instances),
         training.repositories.len(),
         100.0 * training.positive as f64 / training.instances.max(1) as f64,
         training.generation_model.as_deref().unwrap_or("(not named)"),
+        training.fragments.as_ref().map_or(String::new(), |fragments| format!(", {fragments}")),
         training.held_out_auc,
         training.held_out_calibration_error,
     )

@@ -61,8 +61,15 @@ impl Trained {
         )
     }
 
-    /// Warns of policies applied to their training data, to another model's completions, or to gains by another metric.
-    pub(crate) fn warn(&self, examples: &[Example], generator: Option<&str>, metric: Option<&str>) {
+    /// Warns of policies applied to their training data, to another model's completions, to gains by another metric, or to scores of
+    /// other fragments.
+    pub(crate) fn warn(
+        &self,
+        examples: &[Example],
+        generator: Option<&str>,
+        metric: Option<&str>,
+        fragments: Option<&str>,
+    ) {
         for model in self.0.values() {
             let is_known = |name: &&String| examples.iter().any(|e| e.repository == **name);
             let both: Vec<&str> =
@@ -91,8 +98,19 @@ impl Trained {
                     model.policy
                 ));
             }
+            if let Some(difference) = fragments.and_then(|here| other_fragments(model, here)) {
+                output::warning(difference);
+            }
         }
     }
+}
+
+/// Says that a policy which looks at the scores of fragments learned from those of others.
+pub(crate) fn other_fragments(model: &PolicyModel, here: &str) -> Option<String> {
+    let trained = model.training.fragments.as_deref().filter(|trained| *trained != here)?;
+    model.policy.looks_at_fragments().then(|| {
+        format!("policy {} was trained on scores of {trained}, but these are {here}", model.policy)
+    })
 }
 
 /// Reads a trained policy; `bundled` is the one that comes along.

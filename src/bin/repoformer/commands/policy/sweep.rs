@@ -188,7 +188,9 @@ impl Sweeping<'_> {
             read_labels(&more, &args.output, &policies, measure)?.behind(&examples)
         };
         same_making(&examples, &more)?;
-        trained.warn(&examples.all, examples.model.as_deref(), examples.metric.as_deref());
+        let [model, metric, fragments] =
+            [&examples.model, &examples.metric, &examples.fragments].map(Option::as_deref);
+        trained.warn(&examples.all, model, metric, fragments);
         let mut scored = Vec::new();
         let work = Work::of("policy sweep", "policies", policies.len());
         for policy in policies {

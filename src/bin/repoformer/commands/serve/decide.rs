@@ -7,7 +7,7 @@ use anyhow::Result;
 use repoformer::complete::server::{NextToken, Prober};
 use repoformer::endpoint::Endpoint;
 use repoformer::error::Error;
-use repoformer::pipeline::{LivePrompt, PromptLayout, TokenQuestion};
+use repoformer::pipeline::{Experiment, LivePrompt, PromptLayout, TokenQuestion};
 use repoformer::prompt::shown::Fragment;
 use repoformer::prompt::style::DecisionFrame;
 use repoformer::selective::label::Signals;
@@ -18,7 +18,7 @@ use repoformer::task::Task;
 use repoformer::task::cross_file;
 
 use crate::commands::chosen::Chosen;
-use crate::commands::policy::scored::read_model;
+use crate::commands::policy::scored::{other_fragments, read_model};
 use crate::output::fail;
 use crate::settings::Settings;
 
@@ -108,6 +108,18 @@ impl Decider {
         };
         let (question, token) = (OnceLock::new(), OnceLock::new());
         Ok(Self { policy, threshold, name, model, question, token })
+    }
+
+    /// Checks that a policy which looks at fragments learned from such as are found here.
+    pub(super) fn check_fragments(&self, experiment: &Experiment) -> Result<()> {
+        let here = experiment.fragments_name();
+        match self.model.as_ref().and_then(|model| other_fragments(model, &here)) {
+            None => Ok(()),
+            Some(difference) => fail(
+                difference,
+                "choose its fragments with --unit and --ranker, or name a policy that was trained on these with --policy-model",
+            ),
+        }
     }
 
     /// Checks that a layout of prompts has a place where the model decides, where the policy asks it.

@@ -95,6 +95,8 @@ pub(super) struct Learner {
 /// State that requests share with the thread that writes labels.
 #[derive(Debug)]
 struct State {
+    /// Kind of the fragments.
+    fragments: String,
     last_request: Mutex<Instant>,
     /// Connection of a completion that nobody waits for.
     asking: Mutex<Option<Endpoint>>,
@@ -107,10 +109,11 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 
 impl Learner {
     /// Opens a log, to which lines are added.
-    pub(super) fn open(path: &Path, endpoint: &Endpoint) -> Result<Self> {
+    pub(super) fn open(path: &Path, endpoint: &Endpoint, fragments: String) -> Result<Self> {
         let log = Log::open(path)?;
         let (written, jobs) = mpsc::channel();
         let state = Arc::new(State {
+            fragments,
             last_request: Mutex::new(Instant::now()),
             asking: Mutex::default(),
             waiting: 0.into(),
@@ -229,7 +232,7 @@ fn write_labels(state: &State, endpoint: &Endpoint, mut log: Log, jobs: &Receive
     while let Ok(written) = jobs.recv() {
         let path = written.shown.asked.task.path.clone();
         let done = patient_completion(state, endpoint, &written.shown.asked)
-            .and_then(|other| label(written, other))
+            .and_then(|other| label(written, other, &state.fragments))
             .map_err(anyhow::Error::from)
             .and_then(|label| log.add(&label));
         if let Err(error) = done {
@@ -289,7 +292,7 @@ fn other_completion(state: &State, endpoint: &Endpoint, asked: &Asked) -> Result
 }
 
 /// The label of a line, by the completions without and with what was retrieved.
-fn label(written: Written, other: String) -> Result<Value, Error> {
+fn label(written: Written, other: String, fragments: &str) -> Result<Value, Error> {
     let Written { shown: Shown { asked, completion, model }, truth, accepted } = written;
     let Asked { mut task, found, signals, retrieved, .. } = asked;
     let completions = if retrieved { [other, completion] } else { [completion, other] };
@@ -307,6 +310,7 @@ fn label(written: Written, other: String) -> Result<Value, Error> {
     let model = Some(model).filter(|model| !model.is_empty());
     let mut label = judge_one(task, completions, model.as_deref(), 0.0)?;
     label.signals = signals;
+    label.fragments = Some(fragments.to_owned());
     Ok(label.to_record())
 }
 

@@ -88,6 +88,7 @@ pub(super) fn open(
     let settings = settings.only("model", &model.name);
     let decider = Decider::new(&settings)?;
     let experiment = single(&of_language(settings)?)?;
+    decider.check_fragments(&experiment)?;
     decider.check_layout(&experiment.prompts.layout)?;
     let begun = Instant::now();
     // Changes while the repository is opened are read afterwards.
@@ -95,6 +96,7 @@ pub(super) fn open(
         ([name], false) => Some(Watch::begin(&experiment.repos_dir.join(name))?),
         _ => None,
     };
+    let fragments = experiment.fragments_name();
     let live = LiveRepository::open(experiment, &mut |report| output::remarks(&report))?;
     let live = Arc::new(live);
     announce(&format!(
@@ -107,7 +109,8 @@ pub(super) fn open(
     let watcher = watch.map(|watch| watch.follow(Arc::clone(&live))).transpose()?;
     greet(&endpoint, &model);
     let session = Session::new(flags.stability);
-    let learner = flags.learn.as_ref().map(|path| Learner::open(path, &endpoint)).transpose()?;
+    let learner = flags.learn.as_ref().map(|path| Learner::open(path, &endpoint, fragments));
+    let learner = learner.transpose()?;
     Ok((Service::new(live, decider, model, endpoint, session, learner), watcher))
 }
 
