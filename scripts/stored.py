@@ -1,0 +1,152 @@
+#!/usr/bin/env python3
+"""Keeps the model m0 and its labels, which take a GPU, in `data/trained`, and brings them back for scripts/trained.py.
+
+    work/venv/bin/python scripts/stored.py keep work      # after scripts/trained.py work --size full --anew --until labels
+
+Adapters are kept in 6 bits a weight, labels as their numbers alone: sequences and instances are drawn again, and have to be the same.
+"""
+
+import functools
+import hashlib
+import io
+import json
+import lzma
+import sys
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+KEPT = HERE.parent / "data/trained"
+sys.path.insert(0, str(HERE.parent / "docs"))
+
+# Numbers of a label, in the order of its fields.
+NUMBERS = ["es_infile", "es_rg1", "em_infile", "em_rg1", "min_logprob"]
+# The largest whole number of 6 bits.
+LARGEST = 31
+
+
+def compressed(data):
+    return lzma.compress(data, preset=9)
+
+
+# ---- adapters
+
+
+def in_six_bits(tensor):
+    """Whole numbers of 6 bits, and the scale of each row."""
+    import torch
+
+    scale = (tensor.abs().amax(1, keepdim=True) / LARGEST).half().clamp(min=1e-7)
+    return (tensor / scale.float()).round().clamp(-LARGEST, LARGEST).to(torch.int8), scale
+
+
+def pack(adapter):
+    """Tensors of adapters as bytes: of both matrices a scale for each of the ranks."""
+    from safetensors.torch import save
+
+    tensors = {}
+    for name, tensor in adapter.items():
+        if "lora_" in name:
+            tensors[name], tensors[name + ".scale"] = in_six_bits(tensor.float() if ".lora_A." in name else tensor.float().T.contiguous())
+        else:
+            tensors[name] = tensor.half()
+    return compressed(save(tensors))
+
+
+def unpack(data):
+    """Tensors of adapters in float32."""
+    from safetensors.torch import load
+
+    kept, adapter = load(lzma.decompress(data)), {}
+    for name, tensor in kept.items():
+        if name.endswith(".scale"):
+            continue
+        tensor = tensor.float() * kept.get(name + ".scale", kept[name].new_ones(1)).float()
+        adapter[name] = tensor.T.contiguous() if ".lora_B." in name else tensor
+    return adapter
+
+
+def keep_model(work):
+    """Keeps the adapters of m0, its log and its settings."""
+    from safetensors.torch import load_file
+    from train import digest
+
+    training = work / "m0/training"
+    result = json.loads((training / "result.json").read_text(encoding="utf-8"))
+    result["settings"] |= {"sequences": digest(work / "middle"), "model": "base/model"}
+    (KEPT / "m0.safetensors.xz").write_bytes(pack(load_file(training / result["last"] / "adapter/adapter_model.safetensors")))
+    (KEPT / "m0-log.jsonl.xz").write_bytes(compressed((training / "log.jsonl").read_bytes()))
+    (KEPT / "m0.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+def bring_model(work):
+    """Writes m0 as train.py does, but for its state."""
+    from peft import set_peft_model_state_dict
+    from train import adapted, digest, pretrained
+
+    result = json.loads((KEPT / "m0.json").read_text(encoding="utf-8"))
+    if digest(work / "middle") != result["settings"]["sequences"]:
+        sys.exit(f"{KEPT}: m0 learned from other sequences than {work}/middle; --anew trains it")
+    training, last = work / "m0/training", result["last"]
+    model, tokenizer = pretrained(work / "base/model", work / "middle/tokenizer.json")
+    model = adapted(model, result["settings"]["lora"], sorted(tokenizer.added_tokens_decoder))
+    # Sets those that are there; the others are the model's own.
+    unknown = set_peft_model_state_dict(model, unpack((KEPT / "m0.safetensors.xz").read_bytes())).unexpected_keys
+    if unknown:
+        sys.exit(f"{KEPT}: the model has no {unknown[0]}")
+    model.merge_and_unload().save_pretrained(training / last)
+    tokenizer.save_pretrained(training / last)
+    (training / "log.jsonl").write_bytes(lzma.decompress((KEPT / "m0-log.jsonl.xz").read_bytes()))
+    (training / "result.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+
+
+# ---- labels
+
+
+@functools.cache
+def digest_of(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def keep_labels(work):
+    """Keeps the numbers of the labels, and what is the same in all."""
+    import numpy
+
+    columns, same = {name: [] for name in NUMBERS}, None
+    with open(work / "labels/instances-labels.jsonl", encoding="utf-8") as file:
+        for line in file:
+            label = json.loads(line)
+            for name, values in columns.items():
+                values.append(label.get(name))
+            same = {name: label[name] for name in ["metric", "generation_model", "threshold"]}
+    buffer = io.BytesIO()
+    numpy.savez(buffer, **{name: numpy.array(values, dtype=float) for name, values in columns.items()})
+    (KEPT / "labels.npz.xz").write_bytes(compressed(buffer.getvalue()))
+    same["instances"] = digest_of(work / "drawn/instances.jsonl")
+    (KEPT / "labels.json").write_text(json.dumps(same, indent=1) + "\n", encoding="utf-8")
+
+
+def bring_labels(work):
+    """Writes the labels of the instances."""
+    import numpy
+
+    same = json.loads((KEPT / "labels.json").read_text(encoding="utf-8"))
+    if digest_of(work / "drawn/instances.jsonl") != same.pop("instances"):
+        sys.exit(f"{KEPT}: the labels are of other instances than {work}/drawn; --anew makes them")
+    columns = numpy.load(io.BytesIO(lzma.decompress((KEPT / "labels.npz.xz").read_bytes())))
+    rows = zip(*(columns[name].tolist() for name in NUMBERS), strict=True)
+    with open(work / "drawn/instances.jsonl", encoding="utf-8") as instances, open(work / "labels/instances-labels.jsonl", "w", encoding="utf-8") as file:
+        for line, row in zip(instances, rows, strict=True):
+            numbers = {name: value for name, value in zip(NUMBERS, row) if value == value}
+            label = numbers | same | {"label": numbers["es_rg1"] - numbers["es_infile"] > same["threshold"]}
+            file.write(line.rstrip()[:-1] + "," + json.dumps(label)[1:] + "\n")
+
+
+if __name__ == "__main__":
+    action, work = sys.argv[1], Path(sys.argv[2])
+    if action == "keep":
+        KEPT.mkdir(exist_ok=True)
+        keep_model(work)
+        keep_labels(work)
+    else:
+        {"model": bring_model, "labels": bring_labels}[action](work)
