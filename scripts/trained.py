@@ -73,8 +73,8 @@ RANK = {"toy": 16, "pilot": 16, "full": 32}
 TRAINING = {
     "toy": [(1, 2, 2, 1, 20), (1, 2, 2, 1, 20)], "pilot": [(1, 8, 4, 10, 20), (2, 8, 4, 10, 20)], "full": [(1, 64, 64, 30, 200), (1, 32, 32, 50, 200)],
 }
-# Tokens that are completed at once, with those of the prompts.
-AT_ONCE = {"toy": 10_000, "pilot": 10_000, "full": 600_000}
+# Tokens that are completed at once, with those of the prompts: with a GPU of 80 GB, and without one.
+AT_ONCE = 600_000 if shutil.which("nvidia-smi") else 10_000
 # Length of completions.
 WRITING = ["--max-tokens", 64, "--until", "lines"]
 # Names of the models in files begin with it.
@@ -324,7 +324,7 @@ def first_of_each(tasks, count, output):
     output.write_text("".join(line for lines in drawn.values() for line in lines[:count]), encoding="utf-8")
 
 
-def answer(work, model, folder, *flags):
+def answer(work, model, folder):
     """Answers all files of requests in a folder, with the model loaded once: `NAME-requests.jsonl` by `NAME-answers.jsonl`."""
     requests, answers = folder / "requests.jsonl", folder / "answers.jsonl"
     name_of = {}
@@ -333,7 +333,7 @@ def answer(work, model, folder, *flags):
             for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
                 name_of[json.loads(line)["custom_id"]] = path.name.removesuffix("-requests.jsonl")
                 file.write(line)
-    script(work, "batch.py", model, requests, answers, "--bf16", *flags)
+    script(work, "batch.py", model, requests, answers, "--bf16", "--batch-tokens", AT_ONCE)
     with contextlib.ExitStack() as stack:
         files = {name: stack.enter_context(open(folder / f"{name}-answers.jsonl", "w", encoding="utf-8")) for name in set(name_of.values())}
         with open(answers, encoding="utf-8") as file:
@@ -404,7 +404,7 @@ class Experiment:
     def __init__(self, work, size, program, last=None, is_anew=False, is_dry=False):
         self.work, self.size, self.program = work, SIZES[size], program
         self.brings = size == "full" and not is_anew
-        self.at_once, self.gain = AT_ONCE[size], GAIN[size]
+        self.gain = GAIN[size]
         self.models = ["m0", "m1", *self.size["ablations"]]
         self.training = ["--lora", RANK[size], "--bf16", "--lr", "5e-4", "--seed", SEED, *["--compile"] * (size == "full")]
         self.steps_of = TRAINING[size]
@@ -447,7 +447,7 @@ class Experiment:
                 asking = self.repoformer("complete", "--tasks", file, *self.completing(model, to / "cache"), *flags)
                 before.append([*asking, "--write-batch", to / f"{name}-requests.jsonl"])
                 after.append([*asking, "--read-batch", to / f"{name}-answers.jsonl", *["-o", to / f"{name}.jsonl"] * name.endswith("-cc")])
-        return [*before, [answer, self.work, self.work / model / "model", to, "--batch-tokens", self.at_once], *after]
+        return [*before, [answer, self.work, self.work / model / "model", to], *after]
 
     def labels(self, of):
         """Flags for the labels that a step made."""
@@ -691,7 +691,7 @@ class Tables:
             for title, name in self.chosen("m1")[0].items():
                 row = by_name[name]
                 lines.append([
-                    kind, title, row["tasks"], f"{100 * row['with_retrieved']:.0f} %", f"{row['latency_ms']:.0f}", f"{100 * row['speedup']:.0f} %",
+                    kind, title, row["n"], f"{100 * row['with_retrieved']:.0f} %", f"{row['latency_ms']:.0f}", f"{100 * row['speedup']:.0f} %",
                 ])
         return table(["tasks", "policy", "n", "retrieves for", "latency ms", "saved"], lines)
 
