@@ -5,7 +5,7 @@
     repoformer complete --mode rg1 --model mine --max-tokens 64 --read-batch answers.jsonl
 
 Completions are greedy; a request of one token with `prompt_logprobs` learns how likely its prompt's last token was, and the likeliest one
-there (`complete --probability-of '<cc>' --after '<eof>' --token-id 49153 --write-batch`). Requests that have an answer already are left out, so the same command goes on where it was
+there (`complete --probability-of '<cc>' --after '<eof>' --token-id N --write-batch`). Requests that have an answer already are left out, so the same command goes on where it was
 interrupted; another model needs another file for its answers. For decoders with attention, such as Llama, Qwen and
 StarCoder. Needs the packages torch and transformers.
 """
@@ -227,7 +227,8 @@ def main(arguments=None):
             request["ids"] = tokenizer(request["prompt"])["input_ids"]
         fits = lambda request: request["is_about_prompt"] < len(request["ids"]) <= longest - request["limit"]
         for request in itertools.filterfalse(fits, waiting):
-            message = f"{len(request['ids'])} tokens and {request['limit']} to be written: the model takes 1 to {longest}"
+            least = 1 + request["is_about_prompt"]
+            message = f"{len(request['ids'])} tokens and {request['limit']} to be written: the model takes {least} to {longest}"
             write([answer(request, 400, {"error": {"message": message}})])
             done += 1
         for batch in batches(filter(fits, waiting), args.batch_tokens):

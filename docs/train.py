@@ -82,7 +82,9 @@ def digest(sequences):
 
 def differences(then, now):
     """Settings that are not what they were."""
-    return [f"{name} was {then.get(name)} and is {value}" for name, value in now.items() if then.get(name) != value]
+    # A flag that there was not yet was not given.
+    is_same = lambda name, value: then[name] == value if name in then else not value
+    return [f"{name} was {then.get(name)} and is {value}" for name, value in now.items() if not is_same(name, value)]
 
 
 # ---- the objective

@@ -6,6 +6,7 @@
 Adapters are kept in 6 bits a weight, labels as their numbers alone: sequences and instances are drawn again, and have to be the same.
 """
 
+import argparse
 import functools
 import hashlib
 import io
@@ -80,7 +81,7 @@ def keep_model(work):
 
 def bring_model(work):
     """Writes m0 as train.py does, but for its state."""
-    from peft import set_peft_model_state_dict
+    from peft import get_peft_model_state_dict, set_peft_model_state_dict
     from train import adapted, digest, pretrained
 
     result = json.loads((KEPT / "m0.json").read_text(encoding="utf-8"))
@@ -89,10 +90,10 @@ def bring_model(work):
     training, last = work / "m0/training", result["last"]
     model, tokenizer = pretrained(work / "base/model", work / "middle/tokenizer.json")
     model = adapted(model, result["settings"]["lora"], sorted(tokenizer.added_tokens_decoder))
-    # Sets those that are there; the others are the model's own.
-    unknown = set_peft_model_state_dict(model, unpack((KEPT / "m0.safetensors.xz").read_bytes())).unexpected_keys
-    if unknown:
-        sys.exit(f"{KEPT}: the model has no {unknown[0]}")
+    adapter, wanted = unpack((KEPT / "m0.safetensors.xz").read_bytes()), get_peft_model_state_dict(model)
+    if other := {name for name in wanted if "lora_" in name} ^ {name for name in adapter if "lora_" in name}:
+        sys.exit(f"{KEPT}: the kept adapters and those of the model differ: {min(other)}")
+    set_peft_model_state_dict(model, adapter)
     model.merge_and_unload().save_pretrained(training / last)
     tokenizer.save_pretrained(training / last)
     (training / "log.jsonl").write_bytes(lzma.decompress((KEPT / "m0-log.jsonl.xz").read_bytes()))
@@ -126,13 +127,15 @@ def keep_labels(work):
     (KEPT / "labels.json").write_text(json.dumps(same, indent=1) + "\n", encoding="utf-8")
 
 
-def bring_labels(work):
-    """Writes the labels of the instances."""
+def bring_labels(work, metric, gain):
+    """Writes the labels of the instances, which are by this metric and least gain."""
     import numpy
 
     same = json.loads((KEPT / "labels.json").read_text(encoding="utf-8"))
     if digest_of(work / "drawn/instances.jsonl") != same.pop("instances"):
         sys.exit(f"{KEPT}: the labels are of other instances than {work}/drawn; --anew makes them")
+    if (metric, float(gain)) != (same["metric"], same["threshold"]):
+        sys.exit(f"{KEPT}: the labels are by {same['metric']}, above {same['threshold']}, and not by {metric}, above {gain}; --anew makes them")
     columns = numpy.load(io.BytesIO(lzma.decompress((KEPT / "labels.npz.xz").read_bytes())))
     rows = zip(*(columns[name].tolist() for name in NUMBERS), strict=True)
     with open(work / "drawn/instances.jsonl", encoding="utf-8") as instances, open(work / "labels/instances-labels.jsonl", "w", encoding="utf-8") as file:
@@ -143,10 +146,16 @@ def bring_labels(work):
 
 
 if __name__ == "__main__":
-    action, work = sys.argv[1], Path(sys.argv[2])
-    if action == "keep":
+    parser = argparse.ArgumentParser(description="Keeps m0 and its labels in data/trained, or brings one of them back.")
+    parser.add_argument("action", choices=["keep", "model", "labels"])
+    parser.add_argument("work", type=Path, help="folder of scripts/trained.py")
+    parser.add_argument("settings", nargs="*", help="of labels: metric and least gain")
+    args = parser.parse_args()
+    if args.action == "keep":
         KEPT.mkdir(exist_ok=True)
-        keep_model(work)
-        keep_labels(work)
+        keep_model(args.work)
+        keep_labels(args.work)
+    elif args.action == "model":
+        bring_model(args.work)
     else:
-        {"model": bring_model, "labels": bring_labels}[action](work)
+        bring_labels(args.work, *args.settings)

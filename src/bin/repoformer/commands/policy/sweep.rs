@@ -365,7 +365,7 @@ fn measure(name: &str) -> Result<Measure> {
     }
 }
 
-/// Checks that the training labels are of the same model and metric.
+/// Checks that the training labels are of the same model, metric and fragments.
 fn same_making(examples: &Examples, more: &Examples) -> Result<()> {
     let name =
         |metric: &Option<String>| metric.clone().unwrap_or_else(|| "they do not name".into());
@@ -374,6 +374,14 @@ fn same_making(examples: &Examples, more: &Examples) -> Result<()> {
         return fail(
             format!("--train-labels are by the metric {there}, but --labels by {here}"),
             "gains of two metrics cannot be compared: judge both by one, with `label judge --metric`",
+        );
+    }
+    if let (Some(here), Some(there)) = (&examples.fragments, &more.fragments)
+        && here != there
+    {
+        return fail(
+            format!("--train-labels have {there}, but --labels have {here}"),
+            "scores of two kinds of fragments cannot be compared: give the labels of one",
         );
     }
     match (&examples.model, &more.model) {
