@@ -196,6 +196,12 @@ impl Origin {
         }
     }
 
+    /// Whether its fragments are known to be retrieved anew, and not those that tasks carry.
+    pub(crate) fn asks_anew(&self) -> bool {
+        let mut modes = self.of(MODE).peekable();
+        modes.peek().is_some() && modes.all(|mode| mode != Mode::Given.name())
+    }
+
     /// Checks that it was made of another file's mode.
     pub(crate) fn check_mode_of(&self, other: &Self) -> Result<()> {
         self.check(other, MODE)

@@ -857,6 +857,17 @@ fn any_tasks_are_judged() {
     place.run(&["validate", "labels.jsonl"]);
     let features = place.run(&["policy", "features", "--labels", "labels.jsonl"]).done().stdout;
     assert!(parse_jsonl(&features)[0]["local"]["repeat_tokens"].is_number());
+    // What is known of the query that an instance was drawn with does not hold for another one.
+    let mut drawn = place.records("tasks.jsonl");
+    drawn.iter_mut().for_each(|task| task["metadata"]["query_has_target"] = true.into());
+    place.write("drawn.jsonl", crate::support::jsonl(&drawn));
+    let judge =
+        [&crate::support::judge("drawn.jsonl", &base, &rag)[..], &["-o", "labels.jsonl"]].concat();
+    let knows = || place.records("labels.jsonl")[0]["metadata"].get("query_has_target").cloned();
+    place.run(&judge).done();
+    assert_eq!(knows(), Some(json!(true)));
+    place.run(&[&judge[..], &["--prompts", &prompts]].concat()).done();
+    assert_eq!(knows(), None);
 }
 
 /// A completion without a token is as doubtful as can be, where the others' doubts are known.

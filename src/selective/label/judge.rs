@@ -129,6 +129,8 @@ struct JudgeInputs<'a> {
     signals: Vec<Signals>,
     /// Contexts of each row's prompt, if the instances lack them.
     shown: Option<FxHashMap<usize, ShownContexts>>,
+    /// Whether these were retrieved anew, and are not the instances' own.
+    asks_anew: bool,
 }
 
 impl<'a> JudgeInputs<'a> {
@@ -146,7 +148,7 @@ impl<'a> JudgeInputs<'a> {
         })?);
         let path = path.to_owned();
         let tasks = TaskSet::new(path, tasks);
-        let model = check_origins(judging)?;
+        let (model, asks_anew) = check_origins(judging)?;
         let is_likelihood = judging.by == JudgedBy::Likelihood;
         let likely = match is_likelihood {
             true => Some([
@@ -205,6 +207,7 @@ impl<'a> JudgeInputs<'a> {
             predictions,
             signals,
             shown: judging.prompts.map(read_shown).transpose()?,
+            asks_anew,
             tasks,
         })
     }
@@ -259,6 +262,9 @@ impl<'a> JudgeInputs<'a> {
                 let fragments = found.fragments.iter().map(Fragment::to_cross_file).collect();
                 let cross_file = CrossFile::of(fragments, task.language());
                 label.show(cross_file, found.right);
+                if self.asks_anew {
+                    label.forget_query();
+                }
             }
         }
         let path = self.tasks.path.clone();
@@ -522,8 +528,9 @@ fn one_model(named: Option<&str>, base: &Origin, augmented: &Origin) -> Result<O
 
 const UNNAMED: &str = "does not name the model of its predictions";
 
-/// Checks that the files were made in a way that lets them be compared, and returns their model; `None` if it is unknown.
-fn check_origins(judging: &JudgeSettings<'_>) -> Result<Option<String>> {
+/// Checks that the files were made in a way that lets them be compared. Returns their model, `None` if it is unknown, and whether
+/// fragments were retrieved anew.
+fn check_origins(judging: &JudgeSettings<'_>) -> Result<(Option<String>, bool)> {
     let (base, augmented) = (Origin::read(judging.base)?, Origin::read(judging.augmented)?);
     let model = one_model(judging.model, &base, &augmented)?;
     base.check_without()?;
@@ -547,5 +554,5 @@ fn check_origins(judging: &JudgeSettings<'_>) -> Result<Option<String>> {
         probabilities.check_style_of(&base)?;
         probabilities.check_token()?;
     }
-    Ok(model)
+    Ok((model, augmented.asks_anew()))
 }

@@ -188,6 +188,14 @@ impl Label {
         self.cross_file = cross_file;
     }
 
+    /// Removes what is known of the query that an instance was drawn with, where another one found what is shown.
+    pub(super) fn forget_query(&mut self) {
+        self.fragments = None;
+        if let Some(metadata) = self.record.get_mut("metadata").and_then(Value::as_object_mut) {
+            metadata.shift_remove("query_has_target");
+        }
+    }
+
     /// Reads a record at a line of a file.
     ///
     /// # Errors
