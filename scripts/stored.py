@@ -151,6 +151,8 @@ if __name__ == "__main__":
     parser.add_argument("work", type=Path, help="folder of scripts/trained.py")
     parser.add_argument("settings", nargs="*", help="of labels: metric and least gain")
     args = parser.parse_args()
+    if len(args.settings) != 2 * (args.action == "labels"):
+        parser.error("labels take their metric and least gain, and the others nothing more")
     if args.action == "keep":
         KEPT.mkdir(exist_ok=True)
         keep_model(args.work)

@@ -328,19 +328,19 @@ def first_of_each(tasks, count, output):
 def answer(work, model, folder):
     """Answers all files of requests in a folder, with the model loaded once: `NAME-requests.jsonl` by `NAME-answers.jsonl`."""
     requests, answers = folder / "requests.jsonl", folder / "answers.jsonl"
-    name_of = {}
+    files_of = {}
     with open(requests, "w", encoding="utf-8") as file:
         for path in sorted(folder.glob("*-requests.jsonl")):
             for line in path.read_text(encoding="utf-8").splitlines(keepends=True):
-                name_of[json.loads(line)["custom_id"]] = path.name.removesuffix("-requests.jsonl")
+                files_of[json.loads(line)["custom_id"]] = path.name.removesuffix("-requests.jsonl")
                 file.write(line)
     at_once = subprocess.run([work / "venv/bin/python", "-c", AT_ONCE], check=True, capture_output=True, text=True).stdout.strip()
     script(work, "batch.py", model, requests, answers, "--bf16", "--batch-tokens", at_once)
     with contextlib.ExitStack() as stack:
-        files = {name: stack.enter_context(open(folder / f"{name}-answers.jsonl", "w", encoding="utf-8")) for name in set(name_of.values())}
+        files = {name: stack.enter_context(open(folder / f"{name}-answers.jsonl", "w", encoding="utf-8")) for name in set(files_of.values())}
         with open(answers, encoding="utf-8") as file:
             for line in file:
-                files[name_of[json.loads(line)["custom_id"]]].write(line)
+                files[files_of[json.loads(line)["custom_id"]]].write(line)
     requests.unlink()
     answers.unlink()
 
@@ -388,6 +388,11 @@ def kept_digests():
     """Digests of what is kept in the repository, and of the scripts that bring it back."""
     files = [*sorted((HERE.parent / "data/trained").iterdir()), HERE / "stored.py", DOCS / "train.py", DOCS / "to_gguf.py"]
     return [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
+
+
+def each(flag, values):
+    """A flag with each of its values."""
+    return [part for value in values for part in [flag, value]]
 
 
 def trained(labels):
@@ -460,7 +465,7 @@ class Experiment:
     def labels(self, of):
         """Flags for the labels that a step made."""
         names = ["instances"] if of == "labels" else KINDS
-        return [part for name in names for part in ["--labels", self.work / of / f"{name}-labels.jsonl"]]
+        return each("--labels", [self.work / of / f"{name}-labels.jsonl" for name in names])
 
     def policies(self, labels):
         """Trains policies on labels."""
@@ -521,10 +526,10 @@ class Experiment:
 
     def time(self, tasks):
         """Writes the latencies of the policies on some tasks."""
-        at, flags = Tables(self).chosen("m1")
+        at, files = Tables(self).chosen("m1")
         to, server = tasks.parent, [*ENDPOINT, "--concurrency", 1]
         run = ["run", "--repos-dir", self.packages / "test", "--tasks", tasks, "--mode", "none,rg1", *self.completing("m1", to / "cache"), *WRITING, *server]
-        run += ["--policy", ",".join(at.values()), *flags, "--metrics", METRIC, "--format", "json", "-o", to / f"{tasks.stem}.json"]
+        run += ["--policy", ",".join(at.values()), *each("--policy-model", files), "--metrics", METRIC, "--format", "json", "-o", to / f"{tasks.stem}.json"]
         subprocess.run([str(part) for part in self.repoformer(*run)], check=True)
 
     def all(self):
@@ -616,13 +621,13 @@ class Tables:
         return {row["mode"]: row for row in rows}
 
     def chosen(self, model):
-        """Policies by their names in the tables, with the thresholds of other packages, and the flags that name their files."""
+        """Policies by their names in the tables, with the thresholds of other packages, and the files of the trained ones."""
         # A model that has not learned to decide has no probability of `<cc>` that means something.
         known = [name for name, (_, labels) in POLICIES.items() if model in DECIDING or labels == "labels"]
         at = {name: self.threshold(name) for name in known}
         chosen = {"never": "never", "always": "always"} | ({"self, greedy": "self@greedy"} if model in DECIDING else {})
         chosen |= {f"{name} > {value:.3g}": f"{name}@{value}" for name, value in at.items()}
-        return chosen | {"oracle": "oracle"}, [part for name in known if POLICIES[name][0] for part in ["--policy-model", self.of.policy(name)]]
+        return chosen | {"oracle": "oracle"}, [self.of.policy(name) for name in known if POLICIES[name][0]]
 
     def write_first(self):
         """The model that fills in, and its policies."""
@@ -674,8 +679,8 @@ class Tables:
     def policies(self, model, kind):
         """The policies on the tasks of unseen repositories, at the thresholds of other packages."""
         chosen, files = self.chosen(model)
-        run = self.run(model, kind, "--policy", ",".join(chosen.values()), *files)
-        by_name = {point["policy"]: point for point in self.sweep(f"test-{model}", kind, *(part.replace("--policy-model", "--model") if isinstance(part, str) else part for part in files))}
+        run = self.run(model, kind, "--policy", ",".join(chosen.values()), *each("--policy-model", files))
+        by_name = {point["policy"]: point for point in self.sweep(f"test-{model}", kind, *each("--model", files))}
         predictions = self.work / f"test-{model}/cache/predictions/{kind}"
         always = the(predictions, "rg1-*.jsonl")
         lines = []
