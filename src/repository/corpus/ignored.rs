@@ -38,22 +38,10 @@ impl GitRules {
     /// Reads the rules of a repository's folder, but for those of the folders in it, which are read when they are entered.
     pub(super) fn of(root: &Path) -> Self {
         let mut problems = Vec::new();
-        let real = files::canonicalize(root).unwrap_or_else(|_| root.to_owned());
-        let mut outer = Vec::new();
-        let tree = real.ancestors().find(|folder| folder.join(".git").exists());
-        if let Some(tree) = tree {
-            let above = real.ancestors().skip(1).take_while(|folder| folder.starts_with(tree));
-            let way = |folder| real.strip_prefix(folder).unwrap_or(Path::new("")).to_owned();
-            for folder in above {
-                let rules = read(&folder.join(GIT_IGNORE), false, &mut problems);
-                outer.push((rules, way(folder)));
-            }
-            outer.push((read(&exclude_of(tree), true, &mut problems), way(tree)));
-        }
-        if let Some(path) = gitconfig_excludes_path() {
-            let way = real.strip_prefix(tree.unwrap_or(&real)).unwrap_or(Path::new(""));
-            outer.push((read(&path, true, &mut problems), way.to_owned()));
-        }
+        let lists = outer_lists(root).into_iter();
+        let mut outer: Vec<_> = lists
+            .map(|list| (read(&list.path, list.follows, &mut problems), list.way))
+            .collect();
         outer.retain(|(rules, _)| !rules.is_empty());
         let problems = Mutex::new(problems);
         Self { root: root.to_owned(), outer, folders: Mutex::default(), problems }
@@ -100,6 +88,57 @@ impl GitRules {
         folders.insert(folder.to_owned(), Arc::clone(&rules));
         rules
     }
+}
+
+/// A list of patterns beside those in a repository's folders.
+#[derive(Debug)]
+struct OuterList {
+    path: PathBuf,
+    /// Whether it is read where it is a link.
+    follows: bool,
+    /// Way from where its patterns begin to the repository.
+    way: PathBuf,
+}
+
+/// Lists of the folders above a repository, of the clone and of the user, there or not; the first that names a path decides.
+fn outer_lists(root: &Path) -> Vec<OuterList> {
+    let real = files::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+    let tree = real.ancestors().find(|folder| folder.join(".git").exists());
+    let way = |folder| real.strip_prefix(folder).unwrap_or(Path::new("")).to_owned();
+    let mut lists = Vec::new();
+    if let Some(tree) = tree {
+        let above = real.ancestors().skip(1).take_while(|folder| folder.starts_with(tree));
+        lists.extend(above.map(|folder| OuterList {
+            path: folder.join(GIT_IGNORE),
+            follows: false,
+            way: way(folder),
+        }));
+        lists.push(OuterList { path: exclude_of(tree), follows: true, way: way(tree) });
+    }
+    let of_user = gitconfig_excludes_path();
+    lists.extend(of_user.map(|path| OuterList {
+        path,
+        follows: true,
+        way: way(tree.unwrap_or(&real)),
+    }));
+    lists
+}
+
+/// Paths of the lists of ignored files that lie outside of a repository's folder, there or not: those of folders above it, of its
+/// clone and of the user. Of a link, what it leads to comes, too.
+pub fn lists_outside(root: &Path) -> Vec<PathBuf> {
+    let real = files::canonicalize(root).unwrap_or_else(|_| root.to_owned());
+    let mut paths = Vec::new();
+    for OuterList { path, follows, .. } in outer_lists(root) {
+        // The folder is named as its events will name it.
+        let folder = path.parent().and_then(|folder| files::canonicalize(folder).ok());
+        let named = folder.zip(path.file_name()).map(|(folder, name)| folder.join(name));
+        let led = files::canonicalize(&path).ok().filter(|_| follows);
+        paths.extend(named.into_iter().chain(led).filter(|path| !path.starts_with(&real)));
+    }
+    paths.sort_unstable();
+    paths.dedup();
+    paths
 }
 
 /// Whether the last pattern that names a path ignores it.
@@ -317,6 +356,10 @@ mod tests {
         assert!(problems.is_empty(), "{problems:?}");
         let found: Vec<&str> = found.iter().map(|file| &*file.path).collect();
         assert_eq!(found, ["r/a.py", "r/build2/d.py", "r/other/d.py"]);
+        let real = dir.path().canonicalize().unwrap();
+        let outside = lists_outside(&tree);
+        let of_clone: Vec<_> = outside.iter().filter(|path| path.starts_with(&real)).collect();
+        assert_eq!(of_clone, [&real.join("dotfiles/exclude"), &real.join("main/.git/info/exclude")]);
         for file in ["a.py", "b.py", "build/c.py", "latest/c.py", "build2/d.py", "other/d.py"] {
             let path = format!("r/{file}");
             let is_read = listing.read(&path).unwrap().is_some();

@@ -22,7 +22,7 @@ mod reading;
 pub use checkout::Checkout;
 pub(crate) use checkout::signs;
 pub use folders::{RepositoryFolders, folder_names};
-pub use ignored::{GIT_EXCLUDE, GIT_IGNORE};
+pub use ignored::{GIT_EXCLUDE, GIT_IGNORE, lists_outside};
 pub use listing::languages;
 pub(crate) use listing::{Listing, source_files};
 pub(crate) use reading::{decode, identity, read_bytes, read_named};

@@ -93,7 +93,7 @@ pub(super) fn open(
     let begun = Instant::now();
     // Changes while the repository is opened are read afterwards.
     let watch = match (&experiment.repositories[..], flags.no_watch) {
-        ([name], false) => Some(Watch::begin(&experiment.repos_dir.join(name))?),
+        ([name], false) => Some(Watch::begin(&experiment.repos_dir.join(name), experiment.walk)?),
         _ => None,
     };
     let fragments = experiment.fragments_name();

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher};
 use repoformer::pipeline::LiveRepository;
-use repoformer::repository::corpus::{GIT_EXCLUDE, GIT_IGNORE, Walk};
+use repoformer::repository::corpus::{GIT_EXCLUDE, GIT_IGNORE, Walk, lists_outside};
 use repoformer::store::files;
 
 use crate::output::{detail, problems, warning};
@@ -23,12 +23,19 @@ const LONGEST: Duration = Duration::from_millis(100);
 pub(super) struct Watch {
     watcher: RecommendedWatcher,
     events: Receiver<notify::Result<Event>>,
+    places: Places,
+}
+
+/// What is watched.
+struct Places {
     folder: PathBuf,
+    /// Lists of ignored files outside the folder.
+    lists: Vec<PathBuf>,
 }
 
 impl Watch {
-    /// Begins to watch a folder.
-    pub(super) fn begin(folder: &Path) -> Result<Self> {
+    /// Begins to watch a folder, and the lists of what is ignored in it.
+    pub(super) fn begin(folder: &Path, walk: Walk) -> Result<Self> {
         let (sender, events) = mpsc::channel();
         // Events name files from the folder on as it is given here.
         let folder = files::canonicalize(folder)
@@ -39,15 +46,23 @@ impl Watch {
         watcher
             .watch(&folder, RecursiveMode::Recursive)
             .with_context(|| format!("{}: cannot be watched for changes", folder.display()))?;
-        Ok(Self { watcher, events, folder })
+        let lists = if walk == Walk::Git { lists_outside(&folder) } else { Vec::new() };
+        let folders: BTreeSet<&Path> = lists.iter().filter_map(|list| list.parent()).collect();
+        for of_lists in folders {
+            if let Err(error) = watcher.watch(of_lists, RecursiveMode::NonRecursive) {
+                let what = "lists of ignored files there are not watched for changes";
+                detail(format!("{}: {what}: {error}", of_lists.display()));
+            }
+        }
+        Ok(Self { watcher, events, places: Places { folder, lists } })
     }
 
     /// Reads what changed, until the watcher is dropped.
     pub(super) fn follow(self, live: Arc<LiveRepository>) -> Result<RecommendedWatcher> {
-        let Self { watcher, events, folder } = self;
+        let Self { watcher, events, places } = self;
         std::thread::Builder::new()
             .name("watch".into())
-            .spawn(move || follow(&live, &folder, &events))
+            .spawn(move || follow(&live, &places, &events))
             .context("cannot start a thread")?;
         Ok(watcher)
     }
@@ -74,7 +89,7 @@ impl Changes {
     }
 }
 
-fn follow(live: &LiveRepository, folder: &Path, events: &Receiver<notify::Result<Event>>) {
+fn follow(live: &LiveRepository, places: &Places, events: &Receiver<notify::Result<Event>>) {
     // It ends with the watcher.
     while let Ok(event) = events.recv() {
         let mut changes = Changes::default();
@@ -86,7 +101,7 @@ fn follow(live: &LiveRepository, folder: &Path, events: &Receiver<notify::Result
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
         }
-        read(live, folder, &changes);
+        read(live, places, &changes);
     }
 }
 
@@ -104,7 +119,8 @@ fn files_of(path: String, walk: Walk) -> Option<String> {
     (walk == Walk::Rglob || !is_hidden).then_some(path)
 }
 
-fn read(live: &LiveRepository, folder: &Path, changes: &Changes) {
+fn read(live: &LiveRepository, Places { folder, lists }: &Places, changes: &Changes) {
+    let all = changes.all || lists.iter().any(|list| changes.paths.contains(list));
     let below = |path: &PathBuf| {
         let below = path.strip_prefix(folder).ok()?.to_str()?.replace('\\', "/");
         Some(if below.is_empty() { String::new() } else { below })
@@ -112,10 +128,10 @@ fn read(live: &LiveRepository, folder: &Path, changes: &Changes) {
     let walk = live.experiment().walk;
     let paths = changes.paths.iter().filter_map(below);
     let paths: Vec<String> = paths.filter_map(|path| files_of(path, walk)).collect();
-    if paths.is_empty() && !changes.all {
+    if paths.is_empty() && !all {
         return;
     }
-    let changed = match changes.all {
+    let changed = match all {
         true => live.refresh_below(&[String::new()]),
         false => live.refresh_below(&paths),
     };
