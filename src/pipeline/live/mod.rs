@@ -43,7 +43,7 @@ pub struct LiveRepository {
 }
 
 /// The last unsaved text that was searched with.
-#[derive(Debug)]
+#[derive(Debug, Clone)]
 struct Edited {
     path: String,
     digest: [u8; 32],

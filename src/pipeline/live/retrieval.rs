@@ -127,11 +127,10 @@ impl LiveRepository {
             start == 0 || text.len() > start && text.starts_with(hidden_from)
         };
         let settled = self.snapshot();
-        let edited = lock(&self.edited);
-        let edited = edited.as_ref().filter(|edited| Arc::ptr_eq(&edited.settled, &settled));
-        let edited = edited.filter(|edited| edited.path == cursor.path);
-        match edited {
-            Some(edited) if has_same(&edited.snapshot) => Some(Arc::clone(&edited.snapshot)),
+        let edited = lock(&self.edited).clone();
+        let edited = edited.filter(|edited| Arc::ptr_eq(&edited.settled, &settled));
+        match edited.filter(|edited| edited.path == cursor.path) {
+            Some(edited) if has_same(&edited.snapshot) => Some(edited.snapshot),
             _ => has_same(&settled).then_some(settled),
         }
     }
@@ -146,9 +145,9 @@ impl LiveRepository {
         if !sees_own || known.is_some_and(|(known, _)| known.digest == file.digest) {
             return settled;
         }
-        let mut edited = lock(&self.edited);
-        let before = edited.as_ref().filter(|edited| edited.path == file.path);
-        if let Some(before) = before
+        // Others do not wait while this text is indexed.
+        let before = lock(&self.edited).clone().filter(|edited| edited.path == file.path);
+        if let Some(before) = &before
             && before.digest == file.digest
             && Arc::ptr_eq(&before.settled, &settled)
         {
@@ -158,10 +157,10 @@ impl LiveRepository {
             || corpus::identity(&self.experiment.repos_dir.join(&file.path)),
             |(_, same)| same,
         );
-        let before = before.map(|before| &*before.snapshot);
         let live = LiveFile { file: file.clone(), same };
+        let before = before.as_ref().map(|before| &*before.snapshot);
         let snapshot = Arc::new(settled.with_open(live, before));
-        *edited = Some(Edited {
+        *lock(&self.edited) = Some(Edited {
             path: file.path.clone(),
             digest: file.digest,
             settled,
