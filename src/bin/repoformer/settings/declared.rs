@@ -208,7 +208,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
         "prompt-end" "NAME" OneOf(|| names([Ending::BeforeWhitespace, Ending::AsIs])) =>
             "White space at the end of a prompt: sent (as-is), or not sent and removed from the start of the completion \
              (before-whitespace)",
-            default: Some("before-whitespace"), commands: COMPLETING;
+            default: Some("before-whitespace"), commands: ASKING;
         "instruction" "TEXT" Text => "System message for a chat model",
             default_text: Some("to continue the code and write nothing else"), commands: COMPLETING;
         "request-timeout" "S" Number(|seconds| seconds > 0.0 && seconds < 1e9, "a number above 0") =>
