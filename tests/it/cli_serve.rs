@@ -304,6 +304,7 @@ fn what_git_ignores_is_not_found_and_ten_thousand_changes_are_read() {
         "def total(items):\n    amount = 0\n    for item in items:\n        amount += item.price\n";
     place.write("repos/shop/a.py", "x = 1\n");
     place.write("repos/shop/built/b.py", format!("import built\n{code}    return amount\n"));
+    place.write("repos/.git/info/exclude", "");
     let (url, _) = server(|request| ok(&text_answer(request.prompt())));
     let data = ["--repos-dir", "repos", "--repo", "shop", "--cache-dir", "cache"];
     let serving = Serving::start(&place, &[&data[..], &["--endpoint", &url]].concat());
@@ -314,6 +315,15 @@ fn what_git_ignores_is_not_found_and_ten_thousand_changes_are_read() {
     place.write("repos/shop/built/c/new.py", format!("import new\n{code}    return amount\n"));
     place.write("repos/shop/seen.py", format!("import seen\n{code}    return 1\n"));
     soon("a file beside it", || asked().contains("import seen"));
+    // Lists outside of the repository's folder.
+    place.write("repos/shop/outer.py", format!("import outer\n{code}    return 2\n"));
+    soon("one more", || asked().contains("import outer"));
+    place.write("repos/.git/info/exclude", "outer.py\n");
+    soon("a file that the clone's list names", || !asked().contains("import outer"));
+    place.write("repos/.gitignore", "!outer.py\n");
+    soon("one that the list above does not ignore", || asked().contains("import outer"));
+    std::fs::remove_file(place.path("repos/shop/outer.py")).unwrap();
+    soon("one that is gone", || !asked().contains("import outer"));
     assert!(!asked().contains("import new"));
     // The stages read the same files with the same walk.
     let tasks = json!({"prompt": format!("{code}x = "), "metadata": {
@@ -436,6 +446,11 @@ fn labels_are_learned_from_what_is_written_where_completions_were_shown() {
     place.run(&[&flags[..], &other].concat()).failed().says(&[
         "trained on scores of windows ranked by jaccard, but these are chunks ranked by jaccard",
         "--unit",
+    ]);
+    let other = ["--learn", "labels.jsonl", "--unit", "chunks"];
+    place.run(&[&flags[..], &other].concat()).failed().says(&[
+        "labels.jsonl:1: this label is of windows ranked by jaccard, and those here are chunks ranked by jaccard",
+        "--learn",
     ]);
     #[cfg(unix)]
     {

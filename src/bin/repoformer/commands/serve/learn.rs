@@ -24,7 +24,7 @@ use serde_json::Value;
 
 use super::upstream::Request;
 use super::withheld::Withheld;
-use crate::output::warning;
+use crate::output::{fail, warning};
 
 /// Quiet after which the model is asked for what was not shown.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -111,6 +111,7 @@ impl Learner {
     /// Opens a log, to which lines are added.
     pub(super) fn open(path: &Path, endpoint: &Endpoint, fragments: String) -> Result<Self> {
         let log = Log::open(path)?;
+        check_fragments(path, &fragments)?;
         let (written, jobs) = mpsc::channel();
         let state = Arc::new(State {
             fragments,
@@ -168,6 +169,31 @@ impl Learner {
         }
         all.push_back(Shown { asked, completion, model });
     }
+}
+
+/// Refuses a log with labels of other fragments: no policy could be trained on it.
+fn check_fragments(path: &Path, here: &str) -> Result<()> {
+    #[derive(serde::Deserialize)]
+    struct OfFragments {
+        fragments: String,
+    }
+    let text = files::read(path).with_context(|| format!("{}: cannot be read", path.display()))?;
+    for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
+        // A line that was cut off is reported where labels are read.
+        if let Ok(there) = serde_json::from_slice::<OfFragments>(line)
+            && there.fragments != here
+        {
+            return fail(
+                format!(
+                    "{}:{number}: this label is of {}, and those here are {here}",
+                    path.display(),
+                    there.fragments
+                ),
+                "name another file with --learn, or choose its fragments with --unit",
+            );
+        }
+    }
+    Ok(())
 }
 
 fn is_kept(all: &VecDeque<Shown>, path: &str) -> bool {
