@@ -39,9 +39,8 @@ impl GitRules {
     pub(super) fn of(root: &Path) -> Self {
         let mut problems = Vec::new();
         let lists = outer_lists(root).into_iter();
-        let mut outer: Vec<_> = lists
-            .map(|list| (read(&list.path, list.follows, &mut problems), list.way))
-            .collect();
+        let mut outer: Vec<_> =
+            lists.map(|list| (read(&list.path, list.follows, &mut problems), list.way)).collect();
         outer.retain(|(rules, _)| !rules.is_empty());
         let problems = Mutex::new(problems);
         Self { root: root.to_owned(), outer, folders: Mutex::default(), problems }
@@ -359,7 +358,10 @@ mod tests {
         let real = dir.path().canonicalize().unwrap();
         let outside = lists_outside(&tree);
         let of_clone: Vec<_> = outside.iter().filter(|path| path.starts_with(&real)).collect();
-        assert_eq!(of_clone, [&real.join("dotfiles/exclude"), &real.join("main/.git/info/exclude")]);
+        assert_eq!(
+            of_clone,
+            [&real.join("dotfiles/exclude"), &real.join("main/.git/info/exclude")]
+        );
         for file in ["a.py", "b.py", "build/c.py", "latest/c.py", "build2/d.py", "other/d.py"] {
             let path = format!("r/{file}");
             let is_read = listing.read(&path).unwrap().is_some();
