@@ -5,8 +5,9 @@
     repoformer complete --mode rg1 --model mine --max-tokens 64 --read-batch answers.jsonl
 
 Completions are greedy; a request of one token with `prompt_logprobs` learns how likely its prompt's last token was, and the likeliest one
-there (`complete --probability-of '<cc>' --after '<eof>' --token-id N --write-batch`). Requests that have an answer already are left out, so the same command goes on where it was
-interrupted; another model needs another file for its answers. For decoders with attention, such as Llama, Qwen and
+there (`complete --probability-of '<cc>' --after '<eof>' --token-id N --write-batch`). One of one token with `echo` and
+`logprobs` learns how likely each token of its prompt was (`complete --likelihood --write-batch`).
+Requests that have an answer already are left out, so the same command goes on where it was interrupted; another model needs another file for its answers. For decoders with attention, such as Llama, Qwen and
 StarCoder. Needs the packages torch and transformers.
 """
 
@@ -21,8 +22,12 @@ import torch
 from transformers import AutoModelForCausalLM, AutoTokenizer
 
 # Fields of a request that are heeded, and those that have to have this value where they are there.
-HEEDED = ["model", "prompt", "max_tokens", "stop", "logprobs", "prompt_logprobs"]
-FIXED = {"temperature": 0, "n": 1, "stream": False, "echo": False}
+HEEDED = ["model", "prompt", "max_tokens", "stop", "logprobs", "prompt_logprobs", "echo"]
+FIXED = {"temperature": 0, "n": 1, "stream": False}
+# What a request asks for.
+COMPLETION, LAST_TOKEN, ALL_TOKENS = range(3)
+# So many times fewer tokens are in a batch where all have logits.
+ALL_AT_ONCE = 8
 # Beginning of each answer.
 BEGINNING = b'{"id": '
 
@@ -64,8 +69,12 @@ def read_requests(path):
             about = body.get("prompt_logprobs")
             if about is not None and (about, limit) != (1, 1):
                 refuse(f"prompt_logprobs is {about!r} with {limit} tokens; 1 with 1 token is answered here")
+            has_logprobs, echo = body.get("logprobs") is not None, body.get("echo", False)
+            if echo and (echo is True, limit, has_logprobs, about) != (True, 1, True, None):
+                refuse(f"echo is {echo!r} with {limit} tokens; true with logprobs and 1 token is answered here")
+            sort = ALL_TOKENS if echo else COMPLETION if about is None else LAST_TOKEN
             requests[custom_id] = {"custom_id": custom_id, "model": body.get("model"), "prompt": prompt, "limit": limit,
-                                   "stops": sorted(set(stops)), "logprobs": body.get("logprobs") is not None, "is_about_prompt": about is not None}
+                                   "stops": sorted(set(stops)), "logprobs": has_logprobs, "sort": sort}
     return list(requests.values())
 
 
@@ -101,12 +110,14 @@ def answer(request, status, body):
 def batches(requests, tokens):
     """Requests of one sort, one limit and the same stop texts by their length, in batches of at most so many tokens, padding and completions
     included."""
-    alike = lambda request: (request["is_about_prompt"], request["limit"], request["stops"])
+    alike = lambda request: (request["sort"], request["limit"], request["stops"])
+    # Logits of all tokens take the memory of many layers.
+    room = lambda request: tokens // ALL_AT_ONCE if request["sort"] == ALL_TOKENS else tokens
     # The longest come first: what does not fit into the memory does not fit at once.
     ordered = sorted(requests, key=lambda request: (*alike(request), -len(request["ids"])))
     batch = []
     for request in ordered:
-        if batch and (alike(batch[0]) != alike(request) or (len(batch[0]["ids"]) + request["limit"]) * (len(batch) + 1) > tokens):
+        if batch and (alike(batch[0]) != alike(request) or (len(batch[0]["ids"]) + request["limit"]) * (len(batch) + 1) > room(request)):
             yield batch
             batch = []
         batch.append(request)
@@ -130,6 +141,18 @@ def last_tokens(model, prompts):
     chances, last = logits[:, 0].log_softmax(-1), ids[:, -1:]
     chance, likeliest = chances.max(-1)
     return zip(*(part.tolist() for part in [last[:, 0], chances.gather(1, last)[:, 0], likeliest, chance, logits[:, 1].argmax(-1)]), strict=True)
+
+
+@torch.inference_mode()
+def all_tokens(model, prompts):
+    """Log-probabilities of the tokens of each prompt, but for the first; and the likeliest token after it, with its own."""
+    ids, mask, positions = padded(prompts, model.device)
+    logits = model(input_ids=ids, attention_mask=mask, position_ids=positions).logits
+    for row, prompt in enumerate(prompts):
+        chances = logits[row, -len(prompt):].float().log_softmax(-1)
+        own = chances[:-1].gather(1, ids[row, -len(prompt) + 1:, None])[:, 0] if len(prompt) > 1 else chances[:0, 0]
+        chance, after = chances[-1].max(-1)
+        yield own.tolist(), after.item(), chance.item()
 
 
 @torch.inference_mode()
@@ -158,6 +181,16 @@ def greedy(model, prompts, limit, ends):
     return torch.stack(tokens, 1).tolist(), torch.stack(chances, 1).tolist()
 
 
+def pieces_of(spell, before, tokens):
+    """The texts of tokens behind others, which together are their text, and where each begins in it."""
+    pieces, start = [spell([token]) for token in tokens], len(spell(before))
+    text = spell(before + tokens)[start:]
+    if "".join(pieces) != text:
+        ends_at = [len(spell(before + tokens[:count])) - start for count in range(len(tokens) + 1)]
+        pieces = [text[begin:end] for begin, end in zip(ends_at, ends_at[1:])]
+    return pieces, [0, *itertools.accumulate(map(len, pieces))][: len(pieces)]
+
+
 def choice(tokenizer, request, tokens, chances, ends):
     """The completion that the tokens spell, up to the first stop text."""
     end = next((at for at, token in enumerate(tokens) if token in ends), None)
@@ -170,11 +203,7 @@ def choice(tokenizer, request, tokens, chances, ends):
     cut = min((at for at in map(text.find, request["stops"]) if at >= 0), default=None)
     found = {"index": 0, "text": text[:cut], "finish_reason": "length" if end is None and cut is None else "stop"}
     if request["logprobs"]:
-        pieces = [spell([token]) for token in tokens]
-        if "".join(pieces) != text:
-            ends_at = [len(spell(before + tokens[:count])) - start for count in range(len(tokens) + 1)]
-            pieces = [text[begin:end] for begin, end in zip(ends_at, ends_at[1:])]
-        offsets = [0, *itertools.accumulate(map(len, pieces))][: len(pieces)]
+        pieces, offsets = pieces_of(spell, before, tokens)
         # Only tokens that begin in the completion are its own.
         count = len(tokens) if cut is None else sum(offset < cut for offset in offsets)
         found["logprobs"] = {
@@ -189,6 +218,14 @@ def choice_about_prompt(tokenizer, request, last, chance, likeliest, best, after
     told = {str(token): {"logprob": value, "decoded_token": spell(token)} for token, value in [(likeliest, best), (last, chance)]}
     others = [None] * (len(request["ids"]) - 1)
     return {"index": 0, "text": spell(after), "finish_reason": "length", "prompt_logprobs": [*others, told]}
+
+
+def choice_of_echo(tokenizer, request, chances, after, chance):
+    """The prompt's tokens and the one after them, with their log-probabilities; the first has none."""
+    spell = lambda tokens: tokenizer.decode(tokens, clean_up_tokenization_spaces=False)
+    pieces, offsets = pieces_of(spell, [], [*request["ids"], after])
+    logprobs = {"tokens": pieces, "token_logprobs": [None, *chances, chance], "top_logprobs": None, "text_offset": offsets}
+    return {"index": 0, "text": "".join(pieces), "finish_reason": "length", "logprobs": logprobs}
 
 
 def end_tokens(model, tokenizer, stops):
@@ -225,15 +262,17 @@ def main(arguments=None):
 
         for request in waiting:
             request["ids"] = tokenizer(request["prompt"])["input_ids"]
-        fits = lambda request: request["is_about_prompt"] < len(request["ids"]) <= longest - request["limit"]
+        least_of = lambda request: 2 if request["sort"] == LAST_TOKEN else 1
+        fits = lambda request: least_of(request) <= len(request["ids"]) <= longest - request["limit"]
         for request in itertools.filterfalse(fits, waiting):
-            least = 1 + request["is_about_prompt"]
-            message = f"{len(request['ids'])} tokens and {request['limit']} to be written: the model takes {least} to {longest}"
+            message = f"{len(request['ids'])} tokens and {request['limit']} to be written: the model takes {least_of(request)} to {longest}"
             write([answer(request, 400, {"error": {"message": message}})])
             done += 1
         for batch in batches(filter(fits, waiting), args.batch_tokens):
             prompts = [request["ids"] for request in batch]
-            if batch[0]["is_about_prompt"]:
+            if batch[0]["sort"] == ALL_TOKENS:
+                choices = [choice_of_echo(tokenizer, request, *row) for request, row in zip(batch, all_tokens(model, prompts), strict=True)]
+            elif batch[0]["sort"] == LAST_TOKEN:
                 choices = [choice_about_prompt(tokenizer, request, *row) for request, row in zip(batch, last_tokens(model, prompts), strict=True)]
             else:
                 ends = end_tokens(model, tokenizer, batch[0]["stops"])

@@ -222,6 +222,28 @@ class Batch(unittest.TestCase):
             with self.assertRaisesRegex(SystemExit, "prompt_logprobs is [15] with [12] tokens; 1 with 1 token"):
                 self.answer()
 
+    def test_the_tokens_of_a_prompt_have_their_probabilities(self):
+        draw = random.Random(2)
+        prompts = [" ".join(draw.choices(WORDS[4:], k=draw.randrange(1, 20))) for _ in range(25)]
+        model, tokenizer = LlamaForCausalLM.from_pretrained(self.model), PreTrainedTokenizerFast.from_pretrained(self.model)
+        self.write([(prompt, 1) for prompt in prompts], echo=True)
+        found = self.answer()
+        for number, prompt in enumerate(prompts):
+            ids = tokenizer(prompt)["input_ids"]
+            chances = model(torch.tensor([ids])).logits[0].log_softmax(-1)
+            told = found[number]["body"]["choices"][0]
+            self.assertEqual(told["text"], " ".join([prompt, WORDS[chances[-1].argmax()]]))
+            logprobs = told["logprobs"]
+            self.assertEqual("".join(logprobs["tokens"]), told["text"])
+            self.assertEqual([told["text"].find(piece, at) for piece, at in zip(logprobs["tokens"], logprobs["text_offset"])], logprobs["text_offset"])
+            self.assertIsNone(logprobs["token_logprobs"][0])
+            expected = torch.cat([chances[:-1].gather(1, torch.tensor(ids[1:])[:, None])[:, 0], chances[-1].max()[None]])
+            torch.testing.assert_close(torch.tensor(logprobs["token_logprobs"][1:]), expected, atol=1e-4, rtol=0)
+        for body in [{"logprobs": None}, {"max_tokens": 2}, {"prompt_logprobs": 1}, {"echo": 1}]:
+            self.write([("w1", 1)], **({"echo": True} | body))
+            with self.assertRaisesRegex(SystemExit, "echo is (True|1) with [12] tokens; true with logprobs and 1 token"):
+                self.answer()
+
     def test_an_interrupted_file_is_completed(self):
         self.write([(f"w{number} w1", 3) for number in range(20)])
         whole = self.answer()
@@ -245,7 +267,7 @@ class Batch(unittest.TestCase):
         self.assertIn("60 tokens and 5 to be written: the model takes 1 to 64", found[0]["body"]["error"]["message"])
 
     def test_requests_that_ask_for_more_are_refused(self):
-        for body in [{"temperature": 0.5}, {"n": 2}, {"top_p": 0.9}, {"echo": True}]:
+        for body in [{"temperature": 0.5}, {"n": 2}, {"top_p": 0.9}]:
             self.write([("w1", 5)], **body)
             with self.assertRaisesRegex(SystemExit, "requests.jsonl:1: 0: .* completions are greedy here"):
                 self.answer()

@@ -25,9 +25,9 @@ use repoformer::formats::convert::{self, TargetFormat};
 use repoformer::formats::group::{Dedup, Grouping, group};
 use repoformer::formats::{lengths, validate};
 use repoformer::pipeline::{
-    CacheSources, Completion, Experiment, Layout, Notice, PromptLayout, PromptSettings, PromptText,
-    RetrievalSettings, RightContexts, Server, Until, cache_files, decision_latencies, latencies,
-    read_batch, search_time, write_batch,
+    BatchOf, CacheSources, Completion, Experiment, Layout, Notice, PromptLayout, PromptSettings,
+    PromptText, RetrievalSettings, RightContexts, Server, Until, cache_files, decision_latencies,
+    latencies, read_batch, search_time, write_batch,
 };
 use repoformer::prompt::shown::{read_fragments, read_shown};
 use repoformer::prompt::style::{self, Parts, Style};
@@ -417,9 +417,11 @@ fn answers(bytes: &[u8]) {
     let (completion, prompts) = &*BATCH;
     if let Some(server) = &completion.server {
         file("batch-journal.jsonl", b"");
-        let _ = read_batch(&[file("batch.jsonl", bytes)], prompts, completion, None);
+        for of in [BatchOf::Completions, BatchOf::Likelihoods] {
+            let _ = read_batch(&[file("batch.jsonl", bytes)], prompts, completion, of);
+        }
         let _ = std::fs::write(&server.journal, bytes);
-        let _ = write_batch(prompts, completion, None, &mut |_| Ok(()));
+        let _ = write_batch(prompts, completion, BatchOf::Completions, &mut |_| Ok(()));
     }
     let head = |kind: &str| {
         let length = bytes.len();

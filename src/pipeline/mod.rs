@@ -54,7 +54,7 @@ pub use plan::{Plan, Planned, Verdict};
 pub use prompt::{PromptTotals, prompt, prompt_totals};
 pub use quality::retrieval_quality;
 pub use remote::{
-    BatchRead, BatchWritten, Latency, PromptText, TokenQuestion, cached_probabilities,
+    BatchOf, BatchRead, BatchWritten, Latency, PromptText, TokenQuestion, cached_probabilities,
     decision_latencies, latencies, probabilities, read_batch, write_batch,
 };
 pub use search::{SearchTime, search, search_time};

@@ -129,6 +129,71 @@ fn a_server_gives_the_probability_of_the_targets_tokens() {
 }
 
 #[test]
+fn a_batch_asks_for_the_probability_of_the_targets() {
+    let place = prompted();
+    let of = |more: &[&'static str]| {
+        let flags = ["complete", "--likelihood", "--mode", "none", "--model", "m"];
+        [&flags[..], more].concat()
+    };
+    place.stage(&of(&["--write-batch", "b.jsonl"])).done().says(&["3 requests"]);
+    let requests = place.records("b.jsonl");
+    let targets: Vec<String> = place
+        .records("tasks.jsonl")
+        .iter()
+        .map(|task| task["metadata"]["ground_truth"].as_str().unwrap().to_owned())
+        .collect();
+    // Tokens of four characters, the last one another text's.
+    let told = |request: &Value, prompt: &str| {
+        let text: Vec<char> = format!("{prompt}more").chars().collect();
+        let tokens: Vec<String> = text.chunks(4).map(|piece| piece.iter().collect()).collect();
+        let chance = |at: usize| if at == 0 { Value::Null } else { json!(-0.5) };
+        let chances: Vec<Value> = (0..tokens.len()).map(chance).collect();
+        let logprobs = json!({"tokens": tokens, "token_logprobs": chances});
+        let choice = json!({"index": 0, "text": "x", "logprobs": logprobs});
+        json!({"custom_id": request["custom_id"], "error": null,
+            "response": {"status_code": 200, "body": {"choices": [choice]}}})
+    };
+    let mut answers = Vec::new();
+    for (request, target) in requests.iter().zip(&targets) {
+        let body = &request["body"];
+        let prompt = body["prompt"].as_str().unwrap();
+        assert!(prompt.ends_with(target), "{body}");
+        assert_eq!(
+            (&body["echo"], &body["logprobs"], &body["max_tokens"]),
+            (&json!(true), &json!(1), &json!(1))
+        );
+        answers.push(told(request, prompt));
+    }
+    // One echoes another text.
+    answers[2] = told(&requests[2], requests[1]["body"]["prompt"].as_str().unwrap());
+    place.write("a.jsonl", jsonl(&answers));
+    place.stage(&of(&["--read-batch", "a.jsonl", "-o", "out.jsonl"])).partly().says(&[
+        "2 answers, 1 failures",
+        "the tokens of the answer are not those of the prompt",
+        "2 likelihoods",
+    ]);
+    let found = place.records("out.jsonl");
+    for ((line, request), target) in found.iter().zip(&requests).zip(&targets) {
+        let whole = request["body"]["prompt"].as_str().unwrap().chars().count();
+        let begin = whole - target.chars().count();
+        let tokens = (whole - 1) / 4 - begin / 4 + 1;
+        assert_eq!(line["tokens"], tokens);
+        assert_eq!(line["log_probability"], -0.5 * tokens as f64);
+    }
+    // What failed is answered by another batch.
+    answers[2] = told(&requests[2], requests[2]["body"]["prompt"].as_str().unwrap());
+    place.write("a.jsonl", jsonl(&answers));
+    place
+        .stage(&of(&["--read-batch", "a.jsonl", "-o", "out.jsonl"]))
+        .done()
+        .says(&["3 likelihoods"]);
+    place.stage(&of(&["--write-batch", "b.jsonl"])).done().says(&["0 requests (3 prompts"]);
+    // A completion is no answer to it.
+    let completing = ["complete", "--mode", "none", "--model", "m", "--read-batch", "a.jsonl"];
+    place.stage(&completing).partly().says(&["belongs to none of these prompts"]);
+}
+
+#[test]
 fn labels_go_by_the_probability_of_the_target() {
     let place = prompted();
     place.stage(&["complete", "--mode", "none,rg1"]).done();

@@ -1,7 +1,7 @@
 //! Probability of a given text after a prompt.
 //!
 //! It is read from the log-probabilities of a prompt that ends in the text: vLLM's `prompt_logprobs`, or `echo` of the first
-//! completions API. One request computes it, and nothing is generated but a token that is thrown away.
+//! completions API, by which batches ask. One request computes it, and nothing is generated but a token that is thrown away.
 //!
 //! Tokens may span the prompt's end: a newline and the indentation behind it. Those are counted whole, so that their text
 //! begins before the given one; how the two are cut into tokens is what the model was trained on.
@@ -10,6 +10,7 @@
 #[cfg(test)]
 mod tests;
 
+use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
@@ -53,6 +54,98 @@ pub struct TextProber<'a> {
     way: Mutex<Option<Way>>,
 }
 
+/// Why an answer has no log-probabilities of a text's tokens.
+#[derive(Debug)]
+pub(crate) enum Unread {
+    /// It is not in the form that was asked for.
+    Form(&'static str),
+    /// No token stands before the text's first one.
+    NothingBefore,
+    /// The text has no token of its own.
+    NoToken,
+}
+
+impl Unread {
+    /// Reason and way out.
+    pub(crate) fn said(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::Form(why) => {
+                (why, "ask a server whose answers have log-probabilities of prompts")
+            }
+            Self::NothingBefore => (
+                "no token of the prompt stands before the text, so its first one has no probability",
+                "complete prompts that are not empty",
+            ),
+            Self::NoToken => (
+                "no token of the model holds the text, so it has no probability",
+                "the tokenizer drops it: leave this task out",
+            ),
+        }
+    }
+}
+
+/// Request for the log-probabilities of a text behind a prompt, by `echo`.
+pub(crate) fn echo_body(model: &str, prompt: &str, text: &str) -> Value {
+    json!({
+        "model": model, "prompt": format!("{prompt}{text}"), "max_tokens": 1, "temperature": 0.0, "echo": true, "logprobs": 1,
+    })
+}
+
+/// Reads the answer to [that request](echo_body): a sample of the tokens that hold the text, which stands at these bytes; `is_whole` tells
+/// whether prompt and text are those that were asked about.
+///
+/// # Errors
+/// The answer has no such log-probabilities, or is that to another text.
+pub(crate) fn read_echo(
+    answer: &Value,
+    text: Range<usize>,
+    is_whole: impl Fn(&str) -> bool,
+) -> Result<Sample, Unread> {
+    let logprobs = answer.pointer("/choices/0/logprobs");
+    let list = |name: &str| logprobs.and_then(|logprobs| logprobs.get(name)?.as_array());
+    let (Some(texts), Some(values)) = (list("tokens"), list("token_logprobs")) else {
+        return Err(Unread::Form("the answer has no log-probabilities"));
+    };
+    let texts: Vec<&str> = texts.iter().filter_map(Value::as_str).collect();
+    let has_text = |skip: &usize| {
+        let all = texts.get(*skip..).map(<[&str]>::concat);
+        all.is_some_and(|all| all.get(..text.end).is_some_and(&is_whole))
+    };
+    // The token that begins a text is not always part of what is echoed.
+    let Some(first) = [0, 1].into_iter().find(has_text) else {
+        return Err(Unread::Form("the tokens of the answer are not those of the prompt"));
+    };
+    let (mut tokens, mut at) = (Vec::new(), 0);
+    for (place, (token, value)) in texts.iter().zip(values).enumerate().skip(first) {
+        let begin = at;
+        at += token.len();
+        if at <= text.start || begin >= text.end {
+            continue;
+        }
+        let logprob = value.as_f64().ok_or(match place {
+            0 => Unread::NothingBefore,
+            _ => Unread::Form("the answer lacks the log-probability of a token"),
+        })?;
+        tokens.push(TokenProbability { text: (*token).into(), logprob, ..Default::default() });
+    }
+    sample(tokens)
+}
+
+/// A sample of the tokens that hold a text.
+fn sample(mut tokens: Vec<TokenProbability>) -> Result<Sample, Unread> {
+    if tokens.is_empty() {
+        return Err(Unread::NoToken);
+    }
+    if tokens.iter().any(|token| token.logprob > 1e-3) {
+        return Err(Unread::Form("it returns what is not the logarithm of a probability"));
+    }
+    for token in &mut tokens {
+        token.logprob = token.logprob.min(0.0);
+    }
+    let text = tokens.iter().map(|token| token.text.as_str()).collect();
+    Ok(Sample { text, finish_reason: None, tokens })
+}
+
 /// Why a method did not return log-probabilities.
 enum Refusal {
     /// The server does not support the method.
@@ -79,13 +172,11 @@ impl<'a> TextProber<'a> {
     /// The server rejects the prompt, or supports none of the methods.
     pub fn ask(&self, prompt: &str, text: &str) -> Result<Answer> {
         let begin = Instant::now();
-        let tokens = self.tokens(prompt, text)?;
-        let text = tokens.iter().map(|token| token.text.as_str()).collect();
-        let sample = Sample { text, finish_reason: None, tokens };
+        let sample = self.sample(prompt, text)?;
         Ok(Answer { samples: vec![sample], seconds: begin.elapsed().as_secs_f64() })
     }
 
-    fn tokens(&self, prompt: &str, text: &str) -> Result<Vec<TokenProbability>> {
+    fn sample(&self, prompt: &str, text: &str) -> Result<Sample> {
         let known = *self.way.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(way) = known {
             return self.read(way, prompt, text).map_err(|refusal| match refusal {
@@ -98,9 +189,9 @@ impl<'a> TextProber<'a> {
         let mut reasons = Vec::new();
         for candidate in way.map_or(Way::ALL.to_vec(), |known| vec![known]) {
             match self.read(candidate, prompt, text) {
-                Ok(tokens) => {
+                Ok(sample) => {
                     *way = Some(candidate);
-                    return Ok(tokens);
+                    return Ok(sample);
                 }
                 Err(Refusal::Way(why)) => reasons.push(format!("{}: {why}", candidate.name())),
                 Err(Refusal::Request(error)) => return Err(error),
@@ -115,24 +206,26 @@ impl<'a> TextProber<'a> {
         self.endpoint.error(COMPLETIONS, reason, hint)
     }
 
-    fn read(&self, way: Way, prompt: &str, text: &str) -> Result<Vec<TokenProbability>, Refusal> {
-        let tokens = match way {
-            Way::PromptLogprobs => self.of_numbers(prompt, text)?,
-            Way::Echo => self.of_echo(prompt, text)?,
-        };
-        if tokens.is_empty() {
-            let why = "no token of the model holds the text, so it has no probability";
-            let hint = "the tokenizer drops it: leave this task out";
-            return Err(Refusal::Request(self.endpoint.error(COMPLETIONS, why, hint)));
+    fn read(&self, way: Way, prompt: &str, text: &str) -> Result<Sample, Refusal> {
+        match way {
+            Way::PromptLogprobs => self.of_numbers(prompt, text),
+            Way::Echo => {
+                let answer = self.post(COMPLETIONS, &echo_body(self.model, prompt, text))?;
+                let whole = format!("{prompt}{text}");
+                read_echo(&answer, prompt.len()..whole.len(), |echoed| echoed == whole)
+                    .map_err(|unread| self.refusal(unread))
+            }
         }
-        if tokens.iter().any(|token| token.logprob > 1e-3) {
-            return Err(Refusal::Way(
-                "it returns what is not the logarithm of a probability".into(),
-            ));
+    }
+
+    fn refusal(&self, unread: Unread) -> Refusal {
+        match unread {
+            Unread::Form(why) => Refusal::Way(why.into()),
+            Unread::NothingBefore | Unread::NoToken => {
+                let (reason, hint) = unread.said();
+                Refusal::Request(self.endpoint.error(COMPLETIONS, reason, hint))
+            }
         }
-        let at_most_0 =
-            |token: TokenProbability| TokenProbability { logprob: token.logprob.min(0.0), ..token };
-        Ok(tokens.into_iter().map(at_most_0).collect())
     }
 
     fn post(&self, path: &str, body: &Value) -> Result<Value, Refusal> {
@@ -152,7 +245,7 @@ impl<'a> TextProber<'a> {
         numbers.ok_or_else(|| Refusal::Way("/tokenize returns no token numbers".into()))
     }
 
-    fn of_numbers(&self, prompt: &str, text: &str) -> Result<Vec<TokenProbability>, Refusal> {
+    fn of_numbers(&self, prompt: &str, text: &str) -> Result<Sample, Refusal> {
         let before = self.numbers(prompt)?;
         let whole = self.numbers(&format!("{prompt}{text}"))?;
         let shared = before.iter().zip(&whole).take_while(|(one, other)| one == other).count();
@@ -174,53 +267,12 @@ impl<'a> TextProber<'a> {
             let logprob = own.get("logprob")?.as_f64()?;
             Some(TokenProbability { id: Some(*id), text: text.into(), bytes: None, logprob })
         };
-        let tokens: Option<_> = whole.iter().zip(found).skip(shared).map(read).collect();
-        tokens.ok_or_else(|| self.nothing_before(shared))
-    }
-
-    /// Why a token has no probability.
-    fn nothing_before(&self, place: usize) -> Refusal {
-        match place {
-            0 => Refusal::Request(self.endpoint.error(
-                COMPLETIONS,
-                "no token of the prompt stands before the text, so its first one has no probability",
-                "complete prompts that are not empty",
-            )),
-            _ => Refusal::Way("the answer lacks the log-probability of a token".into()),
-        }
-    }
-
-    fn of_echo(&self, prompt: &str, text: &str) -> Result<Vec<TokenProbability>, Refusal> {
-        let whole = format!("{prompt}{text}");
-        let body = json!({
-            "model": self.model, "prompt": whole, "max_tokens": 1, "temperature": 0.0, "echo": true, "logprobs": 1,
-        });
-        let answer = self.post(COMPLETIONS, &body)?;
-        let logprobs = answer.pointer("/choices/0/logprobs");
-        let list = |name: &str| logprobs.and_then(|logprobs| logprobs.get(name)?.as_array());
-        let (Some(texts), Some(values)) = (list("tokens"), list("token_logprobs")) else {
-            return Err(Refusal::Way("the answer has no log-probabilities".into()));
+        let tokens: Option<Vec<_>> = whole.iter().zip(found).skip(shared).map(read).collect();
+        let lacking = match shared {
+            0 => Unread::NothingBefore,
+            _ => Unread::Form("the answer lacks the log-probability of a token"),
         };
-        let texts: Vec<&str> = texts.iter().filter_map(Value::as_str).collect();
-        let has_text = |skip: &usize| {
-            texts.get(*skip..).is_some_and(|texts| texts.concat().starts_with(&whole))
-        };
-        // The token that begins a text is not always part of what is echoed.
-        let Some(first) = [0, 1].into_iter().find(has_text) else {
-            return Err(Refusal::Way(
-                "the tokens of the answer are not those of the prompt".into(),
-            ));
-        };
-        let (mut tokens, mut at) = (Vec::new(), 0);
-        for (place, (text, value)) in texts.iter().zip(values).enumerate().skip(first) {
-            let begin = at;
-            at += text.len();
-            if at <= prompt.len() || begin >= whole.len() {
-                continue;
-            }
-            let logprob = value.as_f64().ok_or_else(|| self.nothing_before(place))?;
-            tokens.push(TokenProbability { text: (*text).into(), logprob, ..Default::default() });
-        }
-        Ok(tokens)
+        let found = tokens.ok_or(lacking).and_then(sample);
+        found.map_err(|unread| self.refusal(unread))
     }
 }

@@ -30,6 +30,7 @@ pub use completer::Completer;
 pub use ending::Ending;
 pub use journal::{Entry, Journal};
 pub use likelihood::TextProber;
+pub(crate) use likelihood::{echo_body, read_echo};
 pub use next::{NextToken, Prober};
 pub use request::{Api, CompletionRequest, MOST_STOPS};
 pub use run::{Failures, Sending, run, unanswered};

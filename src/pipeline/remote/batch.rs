@@ -1,15 +1,19 @@
 //! Batches: requests that have no answer yet → a file for a batch endpoint; its answers, in any order → the journal.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
 use super::super::completion::{Completion, EmitLine, Server};
+use super::super::likelihood::wanted;
 use super::TokenQuestion;
 use super::record::{PromptText, Record};
 use crate::complete::batch::{SEPARATOR, answer, custom_id};
-use crate::complete::server::{Api, Entry, Journal, NextToken, Prober, Sample, samples};
+use crate::complete::server::{
+    Api, Entry, Journal, NextToken, Prober, Sample, TextProber, echo_body, read_echo, samples,
+};
 use crate::error::{Error, Result};
 use crate::retrieve::Mode;
 use crate::store::jsonl;
@@ -39,15 +43,39 @@ pub struct BatchRead {
     pub problems: Vec<Error>,
 }
 
-/// Question of a batch about each prompt: how it goes on, or how likely a token comes next.
+/// Question of a batch about each prompt.
+#[derive(Debug, Clone, Copy)]
+pub enum BatchOf<'a> {
+    /// How it goes on.
+    Completions,
+    /// How likely a token comes next, by vLLM's `prompt_logprobs`.
+    Token(&'a TokenQuestion),
+    /// How likely its target comes next, by `echo` of the completions API.
+    Likelihoods,
+}
+
+/// A [`BatchOf`], with the token's number.
+enum Sort<'a> {
+    Completions,
+    Token(&'a TokenQuestion, NextToken),
+    Likelihoods,
+}
+
+/// A request that a batch has, or had.
+struct Asked {
+    key: String,
+    /// Where the target stands in the prompt that ends with it.
+    target: Range<usize>,
+}
+
 struct BatchQuestion<'a> {
     server: &'a Server,
     model: &'a str,
-    token: Option<(&'a TokenQuestion, NextToken)>,
+    sort: Sort<'a>,
 }
 
 impl<'a> BatchQuestion<'a> {
-    fn of(completion: &'a Completion, token: Option<&'a TokenQuestion>) -> Result<Self> {
+    fn of(completion: &'a Completion, of: BatchOf<'a>) -> Result<Self> {
         completion.check()?;
         let server = completion.server.as_ref().ok_or_else(|| Error::Parameter {
             name: "model",
@@ -55,44 +83,61 @@ impl<'a> BatchQuestion<'a> {
                 .into(),
         })?;
         let model = &*completion.model;
-        let token = token.map(|token| Ok((token, token.token(server, model)?))).transpose()?;
-        Ok(Self { server, model, token })
+        let sort = match of {
+            BatchOf::Completions => Sort::Completions,
+            BatchOf::Token(token) => Sort::Token(token, token.token(server, model)?),
+            BatchOf::Likelihoods => Sort::Likelihoods,
+        };
+        Ok(Self { server, model, sort })
+    }
+
+    /// Target of a record, where it is asked about.
+    fn target<'r>(&self, record: &'r Record, path: &Path) -> Result<&'r str> {
+        match self.sort {
+            Sort::Likelihoods => {
+                wanted(&record.object).map_err(|reason| record.failed(path, reason))
+            }
+            _ => Ok(""),
+        }
     }
 
     /// Key of the request for a record.
-    fn key(&self, record: &Record) -> String {
-        match &self.token {
-            Some((question, token)) => {
+    fn key(&self, record: &Record, target: &str) -> String {
+        match &self.sort {
+            Sort::Token(question, token) => {
                 Prober::key(self.model, token, &question.prompt(record.prompt()))
             }
-            None => record.whole_key(),
+            Sort::Likelihoods => TextProber::key(self.model, record.prompt(), target),
+            Sort::Completions => record.whole_key(),
         }
     }
 
     /// Key of the answer that a record has, or of the request for it.
-    fn key_in(&self, record: &Record, journal: &Journal) -> String {
-        match self.token {
-            Some(_) => self.key(record),
+    fn key_in(&self, record: &Record, target: &str, journal: &Journal) -> String {
+        match self.sort {
             // An answer that a server streamed, and that ends after the target's lines, is one as well.
-            None => self.server.key(record, Some(journal)),
+            Sort::Completions => self.server.key(record, Some(journal)),
+            _ => self.key(record, target),
         }
     }
 
     /// The request for a record, a line.
-    fn request(&self, record: &Record, mode: Option<Mode>) -> Vec<u8> {
+    fn request(&self, record: &Record, target: &str, mode: Option<Mode>) -> Vec<u8> {
         let number = |name: &str| record.number(name).map(|number| number as usize);
         let name =
             custom_id(number("row").unwrap_or(record.line - 1), number("sample").unwrap_or(0));
         let mode = mode.map_or(String::new(), |mode| format!("{mode}-"));
-        let id = format!("{name}{SEPARATOR}{mode}{}", digits(&self.key(record)));
+        let id = format!("{name}{SEPARATOR}{mode}{}", digits(&self.key(record, target)));
         let asking = &record.asking;
-        let (url, body) = match &self.token {
-            Some((question, token)) => {
+        let (api, body) = match &self.sort {
+            Sort::Token(question, token) => {
                 let prompt = question.prompt(record.prompt());
-                (Api::Completions.path(), token.behind(self.model, &prompt))
+                (Api::Completions, token.behind(self.model, &prompt))
             }
-            None => (asking.api.path(), asking.body(record.prompt(), 0, asking.samples)),
+            Sort::Likelihoods => (Api::Completions, echo_body(self.model, record.prompt(), target)),
+            Sort::Completions => (asking.api, asking.body(record.prompt(), 0, asking.samples)),
         };
+        let url = api.path();
         let line = json!({"custom_id": id, "method": "POST", "url": url, "body": body});
         let mut line = line.to_string().into_bytes();
         line.push(b'\n');
@@ -100,9 +145,20 @@ impl<'a> BatchQuestion<'a> {
     }
 
     /// The samples of an answer.
-    fn samples(&self, body: &Value) -> Result<Vec<Sample>, String> {
-        if let Some((_, token)) = &self.token {
-            return Ok(vec![token.read_behind(body)?]);
+    fn samples(&self, body: &Value, asked: &Asked) -> Result<Vec<Sample>, String> {
+        match &self.sort {
+            Sort::Token(_, token) => return Ok(vec![token.read_behind(body)?]),
+            Sort::Likelihoods => {
+                let begin = asked.target.start;
+                let is_asked = |echoed: &str| {
+                    echoed.split_at_checked(begin).is_some_and(|(prompt, target)| {
+                        TextProber::key(self.model, prompt, target) == asked.key
+                    })
+                };
+                let sample = read_echo(body, asked.target.clone(), is_asked);
+                return Ok(vec![sample.map_err(|unread| unread.said().0.to_owned())?]);
+            }
+            Sort::Completions => {}
         }
         let asking = &self.server.asking;
         let mut found = samples(body, asking.api)?;
@@ -115,17 +171,17 @@ impl<'a> BatchQuestion<'a> {
 }
 
 /// Writes the requests of those prompts that have no answer yet, in the form of OpenAI's batch files, one a line; vLLM's
-/// runner takes those of its chat API alone. With a `token`, they ask for its probability, by vLLM's `prompt_logprobs`.
+/// runner takes those of its chat API alone.
 ///
 /// # Errors
 /// The prompts or the journal cannot be read, the token has no number, or an error of `emit`.
 pub fn write_batch(
     prompts: &[PromptText],
     completion: &Completion,
-    token: Option<&TokenQuestion>,
+    of: BatchOf<'_>,
     emit: &mut EmitLine<'_>,
 ) -> Result<BatchWritten> {
-    let question = BatchQuestion::of(completion, token)?;
+    let question = BatchQuestion::of(completion, of)?;
     let mut written = BatchWritten::default();
     let journal = Journal::open(&question.server.journal)?;
     let mut keys = FxHashSet::default();
@@ -139,20 +195,26 @@ pub fn write_batch(
                     return Ok(());
                 }
             };
-            let key = question.key_in(&record, &journal);
+            let target = match question.target(&record, prompts.path()) {
+                Ok(target) => target,
+                Err(problem) => {
+                    written.problems.push(problem);
+                    return Ok(());
+                }
+            };
+            let key = question.key_in(&record, target, &journal);
             if !journal.is_open(&key, true) || !keys.insert(key) {
                 written.others += 1;
                 return Ok(());
             }
             written.requests += 1;
-            emit(&question.request(&record, mode))
+            emit(&question.request(&record, target, mode))
         })?;
     }
     Ok(written)
 }
 
-/// Takes the answers of a batch endpoint, and what it says of requests that failed, into the journal. `token`: as for
-/// [`write_batch`].
+/// Takes the answers of a batch endpoint, and what it says of requests that failed, into the journal.
 ///
 /// # Errors
 /// A file cannot be read, the token has no number, or the journal cannot be written.
@@ -160,16 +222,20 @@ pub fn read_batch(
     files: &[PathBuf],
     prompts: &[PromptText],
     completion: &Completion,
-    token: Option<&TokenQuestion>,
+    of: BatchOf<'_>,
 ) -> Result<BatchRead> {
-    let question = BatchQuestion::of(completion, token)?;
+    let question = BatchQuestion::of(completion, of)?;
     let mut read = BatchRead::default();
     let mut keys = FxHashMap::default();
     for prompts in prompts {
         question.server.for_each_record(prompts, completion, &mut |record| {
             // Why others cannot be asked for is told when predictions are made.
-            if let Ok(key) = record.map(|record| question.key(&record)) {
-                keys.insert(digits(&key).to_owned(), key);
+            if let Ok(record) = record
+                && let Ok(target) = question.target(&record, prompts.path())
+            {
+                let (key, begin) = (question.key(&record, target), record.prompt().len());
+                let asked = Asked { target: begin..begin + target.len(), key };
+                keys.insert(digits(&asked.key).to_owned(), asked);
             }
             Ok(())
         })?;
@@ -205,21 +271,21 @@ fn entry(
     path: &Path,
     line: usize,
     bytes: &[u8],
-    keys: &FxHashMap<String, String>,
+    keys: &FxHashMap<String, Asked>,
     question: &BatchQuestion<'_>,
 ) -> Result<Entry> {
     let object = jsonl::parse(path, line, bytes)?;
     let (id, answer) = answer(path, line, &object)?;
-    let Some(key) = keys.get(id.rsplit('-').next().unwrap_or_default()) else {
+    let Some(asked) = keys.get(id.rsplit('-').next().unwrap_or_default()) else {
         let reason = format!(
             "the answer to {id:?} belongs to none of these prompts, or was asked for with another model or other settings"
         );
         return Err(Error::record(path, line, reason));
     };
-    let found = answer.and_then(|body| question.samples(&Value::Object(body.clone())));
+    let found = answer.and_then(|body| question.samples(&Value::Object(body.clone()), asked));
     let (samples, error) = match found {
         Ok(samples) => (samples, None),
         Err(reason) => (Vec::new(), Some(reason)),
     };
-    Ok(Entry { key: key.clone(), samples, error, seconds: None, at_once: None })
+    Ok(Entry { key: asked.key.clone(), samples, error, seconds: None, at_once: None })
 }

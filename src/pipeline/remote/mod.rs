@@ -6,7 +6,7 @@ mod likelihood;
 mod probability;
 mod record;
 
-pub use batch::{BatchRead, BatchWritten, read_batch, write_batch};
+pub use batch::{BatchOf, BatchRead, BatchWritten, read_batch, write_batch};
 pub use latency::decision_latencies;
 pub use latency::{Latency, latencies};
 pub(super) use latency::{

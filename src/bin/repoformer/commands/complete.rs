@@ -6,8 +6,8 @@ use anyhow::Result;
 use clap::Args;
 use repoformer::formats::merge::{Part, Positions};
 use repoformer::pipeline::{
-    self, Completion, EmitLine, Experiment, Predictions, PromptText, StageReport, TokenQuestion,
-    complete_file,
+    self, BatchOf, Completion, EmitLine, Experiment, Predictions, PromptText, StageReport,
+    TokenQuestion, complete_file,
 };
 use repoformer::prompt::style::Style;
 use repoformer::retrieve::Mode;
@@ -38,7 +38,7 @@ pub(crate) struct CompleteArgs {
     /// Instead of completing, write the probability that the model gives each target: its logarithm, and bits a character
     #[arg(long, conflicts_with_all = [
         "probability_of", "samples", "temperature", "top-p", "seed", "api", "stop", "prompt-end", "instruction", "max-lines", "max-tokens", "until",
-        "write_batch", "read_batch", "dry_run",
+        "dry_run",
     ])]
     likelihood: bool,
     #[command(flatten)]
@@ -110,11 +110,16 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
     check_output(args.output.as_deref(), &read)?;
     check_output(args.write_batch.as_deref(), &read)?;
     let question = args.probability.question();
+    let of = match &question {
+        Some(question) => BatchOf::Token(question),
+        None if args.likelihood => BatchOf::Likelihoods,
+        None => BatchOf::Completions,
+    };
     if let Some(file) = &args.write_batch {
-        return write_batch(file, &data.prompts()?, &completion, question.as_ref());
+        return write_batch(file, &data.prompts()?, &completion, of);
     }
     if !args.read_batch.is_empty() {
-        read_batch(&args.read_batch, &data.prompts()?, &completion, question.as_ref())?;
+        read_batch(&args.read_batch, &data.prompts()?, &completion, of)?;
     }
     if let Some(question) = question {
         let what = format!("probabilities of {:?}", question.text);
@@ -265,10 +270,10 @@ fn write_batch(
     file: &Path,
     prompts: &[PromptText],
     completion: &Completion,
-    question: Option<&TokenQuestion>,
+    of: BatchOf<'_>,
 ) -> Result<()> {
     let (mut output, mut bytes) = (RecordsOutput::new(file), 0);
-    let batch = pipeline::write_batch(prompts, completion, question, &mut |line| {
+    let batch = pipeline::write_batch(prompts, completion, of, &mut |line| {
         bytes += line.len();
         output.bytes(line)
     })?;
@@ -291,9 +296,9 @@ fn read_batch(
     files: &[PathBuf],
     prompts: &[PromptText],
     completion: &Completion,
-    question: Option<&TokenQuestion>,
+    of: BatchOf<'_>,
 ) -> Result<()> {
-    let read = pipeline::read_batch(files, prompts, completion, question)?;
+    let read = pipeline::read_batch(files, prompts, completion, of)?;
     output::problems(&read.problems);
     output::note(format!(
         "complete: {} answers, {} failures, {} without a prompt or unreadable",
