@@ -48,6 +48,7 @@ pub use layout::{Layout, file_name};
 pub use likelihood::likelihoods;
 pub use live::{
     Changed, Cursor, CursorScratch, LivePrompt, LiveRepository, LiveRetrieval, Located, Place,
+    path_of_url,
 };
 pub use merge::merge;
 pub use plan::{Plan, Planned, Verdict};

@@ -1,5 +1,6 @@
 //! The file that a completion request is of, and the cursor in it: editors send a part of the file, and mostly not its name.
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::path::Path;
 
@@ -18,6 +19,8 @@ const FEWEST: usize = 2;
 const TELLING: usize = 12;
 /// Lines at an end of a request by which its place in the file is found.
 const ANCHOR: usize = 3;
+/// Lines of a request with which they begin, at most.
+const TRIES: usize = 20;
 
 /// A cursor in a file of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -113,9 +116,17 @@ impl LiveRepository {
         Some(read.ok()??.0.text)
     }
 
+    /// First and last line, 0-based, of a fragment in its file as it is saved; `None` where it stands there no more, or more than
+    /// once. `path` is that which the prompt shows.
+    pub fn lines_of(&self, path: &str, fragment: &str) -> Option<[usize; 2]> {
+        let whole = format!("{}/{path}", self.name());
+        let saved = self.saved(&whole).or_else(|| self.saved(path))?;
+        lines_of(&saved, fragment)
+    }
+
     /// The path of a file that an editor names: from the repository's folder on, from the root, or as a URL.
     fn path_of(&self, name: &str) -> Option<String> {
-        let name = name.strip_prefix("file://").unwrap_or(name);
+        let name = &*path_of_url(name);
         let folder = self.folder();
         let real = crate::store::files::canonicalize(&folder).unwrap_or_else(|_| folder.clone());
         let within = |root: &Path| Path::new(name).strip_prefix(root).ok()?.to_str();
@@ -160,6 +171,45 @@ impl LiveRepository {
     }
 }
 
+/// The path that a URL of a file names; what is no such URL is a path.
+pub fn path_of_url(url: &str) -> Cow<'_, str> {
+    let Some(path) = url.strip_prefix("file://") else { return url.into() };
+    // A machine's name may stand before the path.
+    let path = path.find('/').map_or(path, |at| &path[at..]);
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((&first, after)) = rest.split_first() {
+        let code = (first == b'%').then(|| after.get(..2)).flatten();
+        let code = code.and_then(|code| std::str::from_utf8(code).ok());
+        match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = &after[2..];
+            }
+            None => {
+                bytes.push(first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8(bytes).map_or_else(|_| path.into(), Cow::Owned)
+}
+
+/// First and last line of a fragment that stands once in a text. Blank lines do not count, and the fragment's last line may be cut.
+fn lines_of(text: &str, fragment: &str) -> Option<[usize; 2]> {
+    let is_blank = |line: &str| line.trim().is_empty();
+    let wanted: Vec<&str> = fragment.split('\n').filter(|line| !is_blank(line)).collect();
+    let there: Vec<(usize, &str)> =
+        text.split('\n').enumerate().filter(|(_, line)| !is_blank(line)).collect();
+    let (last, whole) = wanted.split_last()?;
+    let mut places = there.windows(wanted.len()).filter(|lines| {
+        lines.iter().zip(whole).all(|((_, line), wanted)| line == wanted)
+            && lines.last().is_some_and(|(_, line)| line.starts_with(last))
+    });
+    let place = places.next().filter(|_| places.next().is_none())?;
+    Some([place.first()?.0, place.last()?.0])
+}
+
 /// The longest lines near the cursor, each once.
 fn telling_lines<'t>(prefix: &'t str, suffix: &'t str) -> Vec<&'t str> {
     // The cursor's own line is being changed.
@@ -179,14 +229,28 @@ fn around<'t>(saved: &'t str, prefix: &str, suffix: &str) -> (&'t str, &'t str) 
     (&saved[..head], &saved[tail.max(head)..])
 }
 
-/// Bytes of a saved text before the beginning of a prefix.
+/// Bytes of a saved text before the beginning of a prefix. Where its first lines are not found, since they are changed or cut, later
+/// ones tell.
 fn head(saved: &str, prefix: &str) -> usize {
-    let anchor = first_lines(prefix);
-    let begin = |at: &usize| *at == 0 || saved.as_bytes()[at - 1] == b'\n';
-    if !anchor.trim_ascii().is_empty() {
-        let places = memmem::find_iter(saved.as_bytes(), anchor).filter(begin);
-        let common = |at: &usize| common_length(saved[*at..].bytes(), prefix.bytes());
-        return places.max_by_key(common).unwrap_or_default();
+    let begins = |at: &usize| *at == 0 || saved.as_bytes()[at - 1] == b'\n';
+    let starts = std::iter::once(0).chain(prefix.match_indices('\n').map(|(at, _)| at + 1));
+    for (line, start) in starts.take(TRIES).enumerate() {
+        let (before, rest) = prefix.split_at(start);
+        let anchor = first_lines(rest);
+        let lines = memchr::memchr_iter(b'\n', anchor).count();
+        let text = anchor.trim_ascii().len();
+        if text == 0 || line > 0 && (lines < ANCHOR || text < TELLING) {
+            continue;
+        }
+        let places = memmem::find_iter(saved.as_bytes(), anchor).filter(begins);
+        let common = |at: &usize| common_length(saved[*at..].bytes(), rest.bytes());
+        let Some(place) = places.max_by_key(common) else { continue };
+        if saved[..place].ends_with(before) {
+            return place - before.len();
+        }
+        // As many lines above.
+        let above = saved[..place].rmatch_indices('\n').nth(line);
+        return above.map_or(0, |(at, _)| at + 1);
     }
     0
 }
@@ -241,7 +305,29 @@ mod tests {
         let part = around(SAVED, "def g():\n    return 2\n    retu", "\n\ndef h():\n");
         assert_eq!(part, ("import a\n\ndef f():\n    return 1\n\n", "    return 3\n"));
         assert_eq!(around(SAVED, "x = 1\ny", ""), ("", ""));
+        // The first line is cut, or changed.
+        let rest = "    return 1\n\ndef g():\n    return 2\n\nde";
+        let part = around(SAVED, &format!("f f():\n{rest}"), "");
+        assert_eq!(part.0, "import a\n\nde");
+        let part = around(SAVED, &format!("def other():\n{rest}"), "");
+        assert_eq!(part.0, "import a\n\n");
         assert_eq!(around("", "x = 1\ny", "\nz\n"), ("", ""));
+    }
+
+    #[test]
+    fn a_fragment_that_stands_once_has_lines() {
+        let text = "a = 1\n\nb = 2\n  \nc = 3\nb = 2\nd = 4\n";
+        assert_eq!(lines_of(text, "a = 1\nb = 2\nc"), Some([0, 4]));
+        assert_eq!(lines_of(text, "b = 2\nd = 4\n"), Some([5, 6]));
+        assert_eq!(lines_of(text, "b = 2"), None, "twice");
+        assert_eq!((lines_of(text, "x"), lines_of(text, " \n")), (None, None));
+    }
+
+    #[test]
+    fn urls_of_files_name_paths() {
+        assert_eq!(path_of_url("file:///a%20b/%C3%A9.py"), "/a b/é.py");
+        assert_eq!(path_of_url("file://localhost/100%.py"), "/100%.py");
+        assert_eq!(path_of_url("untitled:x%20y"), "untitled:x%20y");
     }
 
     #[test]

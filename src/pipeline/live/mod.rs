@@ -6,7 +6,7 @@ mod prompts;
 mod retrieval;
 
 pub use changes::Changed;
-pub use locate::{Located, Place};
+pub use locate::{Located, Place, path_of_url};
 pub use prompts::LivePrompt;
 pub use retrieval::LiveRetrieval;
 
@@ -93,8 +93,8 @@ impl LiveRepository {
     /// There is not one repository, its search or prompts cannot be kept up to date, or an artifact cannot be read or written.
     pub fn open(experiment: Experiment, tell: &mut dyn FnMut(StageReport)) -> Result<Self> {
         let [name] = &experiment.repositories[..] else {
-            let count = experiment.repositories.len();
-            let reason = format!("one repository is served at a time, and there are {count}");
+            let names = experiment.repositories.join(", ");
+            let reason = format!("one repository is served at a time, and here are: {names}");
             return Err(Error::Parameter { name: "repo", reason });
         };
         let name = name.clone();
@@ -134,6 +134,11 @@ impl LiveRepository {
     /// Its folder.
     pub fn folder(&self) -> PathBuf {
         self.experiment.repos_dir.join(&self.name)
+    }
+
+    /// Identity of its folder on disk, which another folder at its place does not have.
+    pub fn folder_identity(&self) -> u64 {
+        corpus::identity(&self.folder())
     }
 
     /// Its settings.

@@ -245,6 +245,12 @@ impl Snapshot {
         self.views.iter().flat_map(View::alive)
     }
 
+    /// Whether a file is there under several names.
+    pub fn has_links(&self) -> bool {
+        let mut seen = rustc_hash::FxHashSet::default();
+        self.files().any(|(_, same)| !seen.insert(same))
+    }
+
     /// Number of fragments in all layers, those that were replaced included.
     pub fn fragments(&self) -> usize {
         self.views.iter().map(|view| view.layer.fragments.len()).sum()
