@@ -100,6 +100,8 @@ pub(super) struct Setting {
     pub(super) default_text: Option<&'static str>,
     /// Subcommands that have the flag; none means all. The environment and files serve every subcommand.
     pub(super) commands: &'static [&'static str],
+    /// Subcommands that lack the flag all the same.
+    pub(super) not_for: &'static [&'static str],
     pub(super) group: Group,
     pub(super) value_name: &'static str,
     /// One sentence; `{names}` stands for the known names.
@@ -128,6 +130,7 @@ impl Setting {
             help,
             default_text: None,
             commands: &[],
+            not_for: &[],
         }
     }
 
@@ -237,7 +240,8 @@ impl Setting {
 
     /// Its flag, as a subcommand has it.
     pub(super) fn flag(&self, command: &str) -> Option<Arg> {
-        if !self.commands.is_empty() && !self.commands.contains(&command) {
+        let has_it = self.commands.is_empty() || self.commands.contains(&command);
+        if !has_it || self.not_for.contains(&command) {
             return None;
         }
         let mut help = self.help.replace("{names}", &self.known());

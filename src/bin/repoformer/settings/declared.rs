@@ -28,6 +28,8 @@ use super::declaration::{Completable, Group, Setting, Values, variable};
 const COMPLETING: &[&str] = &["complete", "rg-rg", "run", "all", "merge"];
 /// The subcommands that ask a server once for each completion.
 const ASKING: &[&str] = &["complete", "rg-rg", "run", "all", "merge", "serve", "lsp"];
+/// The subcommands that serve editors, where nobody knows tasks.
+const EDITING: &[&str] = &["serve", "lsp"];
 /// The subcommands in which policies choose.
 const CHOOSING: &[&str] = &["run", "serve", "lsp"];
 /// The subcommands that can work on a part of the repositories (`sample`: `label sample` too).
@@ -69,14 +71,14 @@ pub(super) static SETTINGS: &[Setting] = settings! {
         "repos-dir" "DIR" Text => "Folder that holds one folder per repository, or one repository";
         "repo" "NAME" Text => "Use only this repository",
             arity: Names, default_text: Some("the repositories that the tasks name, or all");
-        "tasks" "FILE" Text => "Task file: JSONL, plain, gzip or zstd", arity: Paths;
+        "tasks" "FILE" Text => "Task file: JSONL, plain, gzip or zstd", arity: Paths, not_for: EDITING;
         "benchmark" "NAME" Text => "Name of the benchmark's cache folders",
-            default_text: Some("the task file's stem");
+            default_text: Some("the task file's stem"), not_for: EDITING;
         "cache-dir" "DIR" Text => "Folder of the cached artifacts", default: Some("data/cache");
         "mode" "MODE" OneOf(|| names(Mode::ALL)) =>
             "Source of the queries: none (no retrieval), rg1 (the left context), gt (the ground truth), rg-rg (a prediction), \
              given (no query: the tasks' own cross-file context)",
-            arity: Names, default_text: Some("the modes that the stage can serve");
+            arity: Names, default_text: Some("the modes that the stage can serve"), not_for: EDITING;
         "profile" "NAME" OneOfOr(
             || names(BUNDLED.map(|(name, _)| name)),
             |_| true,
@@ -138,14 +140,14 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             default_text: Some("all"), only_for: Some("chunks");
     }
     Embeddings {
-        "embedding-model" "NAME" Text => "Model that the server at --endpoint embeds texts with";
-        "embedding-batch" "N" COUNT => "Number of texts per embedding request", default: Some("64");
-        "embedding-concurrency" "N" Whole(1..=256) => "Number of simultaneous embedding requests", default: Some("2");
+        "embedding-model" "NAME" Text => "Model that the server at --endpoint embeds texts with", not_for: EDITING;
+        "embedding-batch" "N" COUNT => "Number of texts per embedding request", default: Some("64"), not_for: EDITING;
+        "embedding-concurrency" "N" Whole(1..=256) => "Number of simultaneous embedding requests", default: Some("2"), not_for: EDITING;
         "embedding-timeout" "S" Whole(1..=86_400) => "Time limit of an embedding request, in seconds",
-            default: Some("600");
+            default: Some("600"), not_for: EDITING;
         "vectors" "FILE" Text =>
-            "Vectors computed elsewhere (JSONL or NPY), of the texts that `vectorize --write-texts` writes";
-        "vector-texts" "FILE" Text => "Texts that the rows of an NPY file, or the ids of a JSONL file, belong to";
+            "Vectors computed elsewhere (JSONL or NPY), of the texts that `vectorize --write-texts` writes", not_for: EDITING;
+        "vector-texts" "FILE" Text => "Texts that the rows of an NPY file, or the ids of a JSONL file, belong to", not_for: EDITING;
     }
     Prompts {
         "max-blocks" "N" COUNT => "Maximum number of fragments in a prompt", default: Some("10");

@@ -90,6 +90,10 @@ fn section(setting: &Setting) -> String {
         let names: Vec<String> = setting.commands.iter().map(name).collect();
         text += &format!("- Commands with the flag: {}\n", names.join(", "));
     }
+    if !setting.not_for.is_empty() {
+        let names: Vec<String> = setting.not_for.iter().map(|name| format!("`{name}`")).collect();
+        text += &format!("- Commands without the flag: {}\n", names.join(", "));
+    }
     text
 }
 
