@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 use anyhow::Result;
 use clap::Args;
 use repoformer::endpoint::{ConnectionSettings, Endpoint};
+use repoformer::error::Error;
 use repoformer::evaluate::metrics::repocoder;
 use repoformer::repository::corpus;
 use repoformer::store::files;
@@ -17,6 +18,8 @@ use super::checkout::one_repository;
 use crate::output::{self, fail, group, write_data};
 use crate::table::{ReportFormat, json_text};
 
+/// Failures in a row after which nothing more is typed.
+const MOST_FAILURES: usize = 5;
 /// Lines before and behind the cursor that a request holds, as llama.vim's.
 const LINES: [usize; 2] = [256, 64];
 
@@ -35,8 +38,8 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "URL", default_value = "http://127.0.0.1:8012")]
     server: String,
     /// Number of tasks, the first of the file [default: all]
-    #[arg(long, value_name = "N")]
-    limit: Option<usize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    limit: Option<u32>,
     /// Number of lines that are typed, from the target on
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=1000))]
     lines: u32,
@@ -47,7 +50,7 @@ pub(crate) struct ReplayArgs {
     #[arg(long, value_name = "N", default_value_t = 0.0)]
     speed: f64,
     /// Maximum tokens of a completion
-    #[arg(long, value_name = "N", default_value_t = 32)]
+    #[arg(long, value_name = "N", default_value_t = 32, value_parser = clap::value_parser!(u64).range(1..))]
     max_tokens: u64,
     /// Format of the results
     #[arg(long, value_name = "FORMAT", default_value = "text")]
@@ -74,22 +77,28 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
     )?;
     let mut measured = Measured::default();
     let mut last = latest(&endpoint)?;
-    let chosen = tasks.tasks().iter().filter(is_wanted).take(args.limit.unwrap_or(usize::MAX));
-    for task in chosen {
+    let most = args.limit.map_or(usize::MAX, |limit| limit as usize);
+    let chosen: Vec<&Task> = tasks.tasks().iter().filter(is_wanted).take(most).collect();
+    check_repository(&endpoint, &chosen)?;
+    'all: for task in chosen {
         match Typing::of(task, &dir, args.lines as usize) {
             Ok(lines) => {
                 for typing in lines {
-                    typing.replay(args, &endpoint, &mut measured)?;
+                    let goes_on = typing.replay(args, &endpoint, &mut measured);
                     last = measured.take(&endpoint, last)?;
+                    if !goes_on {
+                        break 'all;
+                    }
                 }
             }
             Err(reason) => output::problems(&[tasks.error(task, reason)]),
         }
     }
+    output::problems(&measured.errors);
     if measured.requests.is_empty() {
         return fail(
             "no task was replayed",
-            "choose others with --tasks and --repo; see the problems above",
+            "choose others with --tasks and --repo, or see the problems above",
         );
     }
     let results = measured.results(args);
@@ -104,6 +113,24 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
 fn latest(endpoint: &Endpoint) -> Result<u64> {
     let decisions = endpoint.get_json("/debug/decisions")?;
     Ok(decisions[0]["number"].as_u64().unwrap_or(0))
+}
+
+/// Refuses tasks of another repository than the server's: their files would be found by chance, or not at all.
+fn check_repository(endpoint: &Endpoint, tasks: &[&Task]) -> Result<()> {
+    let health = endpoint.get_json("/health")?;
+    let Some(served) = health["repository"].as_str() else { return Ok(()) };
+    match tasks.iter().find(|task| task.repository != served) {
+        None => Ok(()),
+        Some(other) => fail(
+            format!(
+                "task '{}' is of repository {}, and the server has {served}",
+                other.id, other.repository
+            ),
+            format!(
+                "choose its tasks with --repo {served}, or start the server with the other one"
+            ),
+        ),
+    }
 }
 
 /// The text around a target, and the target.
@@ -147,27 +174,26 @@ impl Typing {
         Ok(targets.into_iter().map(of_line).collect())
     }
 
-    /// Asks at the beginning of the target, and with each character that is typed.
-    fn replay(
-        &self,
-        args: &ReplayArgs,
-        endpoint: &Endpoint,
-        measured: &mut Measured,
-    ) -> Result<()> {
-        let first = self.ask(args, endpoint, "")?;
-        // As many lines as the target has; a blank line says nothing.
-        if !self.target.trim().is_empty() {
-            measured.es.push(repocoder::score(&self.target, &first).es);
-        }
+    /// Asks at the beginning of the target, and with each character that is typed. Returns whether to go on: no longer where the server
+    /// fails time after time.
+    fn replay(&self, args: &ReplayArgs, endpoint: &Endpoint, measured: &mut Measured) -> bool {
+        let first = measured.note(self.ask(args, endpoint, ""));
         let pause = (args.speed > 0.0).then(|| Duration::from_secs_f64(1.0 / args.speed));
         for (at, typed) in self.target.char_indices().take(args.keystrokes as usize) {
+            if measured.in_a_row >= MOST_FAILURES {
+                return false;
+            }
             let typed_so_far = &self.target[..at + typed.len_utf8()];
             match pause {
-                None => drop(self.ask(args, endpoint, typed_so_far)?),
+                None => drop(measured.note(self.ask(args, endpoint, typed_so_far))),
                 Some(pause) => self.ask_for(args, endpoint, typed_so_far, pause),
             }
         }
-        Ok(())
+        // As many lines as the target has; a blank line says nothing.
+        if let Some(first) = first.filter(|_| !self.target.trim().is_empty()) {
+            measured.es.push(repocoder::score(&self.target, &first).es);
+        }
+        measured.in_a_row < MOST_FAILURES
     }
 
     fn body(&self, args: &ReplayArgs, typed: &str) -> Value {
@@ -178,7 +204,7 @@ impl Typing {
         })
     }
 
-    fn ask(&self, args: &ReplayArgs, endpoint: &Endpoint, typed: &str) -> Result<String> {
+    fn ask(&self, args: &ReplayArgs, endpoint: &Endpoint, typed: &str) -> Result<String, Error> {
         let answer = endpoint.post_json("/v1/completions", &self.body(args, typed))?;
         Ok(answer["choices"][0]["text"].as_str().unwrap_or_default().to_owned())
     }
@@ -203,9 +229,28 @@ impl Typing {
 struct Measured {
     requests: Vec<Value>,
     es: Vec<f64>,
+    /// Of requests that failed.
+    errors: Vec<Error>,
+    /// Number of the last ones that failed.
+    in_a_row: usize,
 }
 
 impl Measured {
+    /// Notes whether a request failed; returns its completion.
+    fn note(&mut self, done: Result<String, Error>) -> Option<String> {
+        match done {
+            Ok(text) => {
+                self.in_a_row = 0;
+                Some(text)
+            }
+            Err(error) => {
+                self.in_a_row += 1;
+                self.errors.push(error);
+                None
+            }
+        }
+    }
+
     /// Takes the decisions after that of a number, which the server keeps for a while; returns the latest number.
     fn take(&mut self, endpoint: &Endpoint, last: u64) -> Result<u64> {
         let mut latest = last;
