@@ -172,11 +172,63 @@ fn a_cancelled_request_and_a_server_that_fails_are_errors() {
     assert_eq!((&cancelled["id"], &cancelled["error"]["code"]), (&json!(7), &json!(-32800)));
     session.tell("exit", Value::Null);
     assert_eq!(said.recv_timeout(Duration::from_secs(20)), Ok("gone"));
-    assert!(session.child.wait().unwrap().success());
+    assert_eq!(session.child.wait().unwrap().code(), Some(1), "it was not shut down before");
     let (url, _) = server(|_| refusal("400 Bad Request", "the prompt is too long"));
     let mut session = Session::start(&place, &[&args[..], &[&url]].concat());
     open(&mut session);
     let failed = session.ask(8, "textDocument/inlineCompletion", here);
     let message = failed["error"]["message"].as_str().unwrap();
     assert!(message.contains("the prompt is too long"), "{failed}");
+}
+
+#[test]
+fn a_selected_entry_is_the_beginning_of_the_completion() {
+    let place = Place::new();
+    let (url, seen) = server(|_| ok(&text_answer("al(1)")));
+    let args = ["--repos-dir", "repos", "--repo", "alpha", "--endpoint", &url];
+    let mut session = Session::start(&place, &args);
+    session.ask(1, "initialize", json!({"capabilities": {}}));
+    let document = json!({"uri": "file:///x.py", "languageId": "python", "version": 1, "text": "x = to\ny = 1\n"});
+    session.tell("textDocument/didOpen", json!({"textDocument": document}));
+    let at = |character: u32| json!({"line": 0, "character": character});
+    let range = json!({"start": at(4), "end": at(6)});
+    let ask = |session: &mut Session, id: u32, selected: Value| {
+        let context = json!({"triggerKind": 1, "selectedCompletionInfo": selected});
+        let here =
+            json!({"textDocument": {"uri": "file:///x.py"}, "position": at(6), "context": context});
+        session.ask(id, "textDocument/inlineCompletion", here)
+    };
+    let found = ask(&mut session, 2, json!({"text": "tot", "range": range}));
+    assert_eq!(
+        found["result"]["items"],
+        json!([{"insertText": "total(1)", "range": range}]),
+        "{found}"
+    );
+    assert!(seen.lock().unwrap().last().unwrap().prompt().ends_with("x = tot"));
+    assert_eq!(ask(&mut session, 3, json!({"text": "tot"}))["error"]["code"], -32602);
+    let found = ask(&mut session, 4, Value::Null);
+    assert_eq!(found["result"]["items"], json!([{"insertText": "al(1)"}]), "{found}");
+}
+
+#[test]
+fn what_is_no_request_is_refused_and_a_start_that_fails_is_said() {
+    let place = Place::new();
+    let (url, _) = server(|_| ok(&text_answer("x")));
+    let args = ["--repos-dir", "repos", "--repo", "alpha", "--endpoint", &url];
+    let mut session = Session::start(&place, &args);
+    session.ask(1, "initialize", json!({"capabilities": {}}));
+    write!(session.input, "Content-Length: 4\r\n\r\n{{\"a\"").unwrap();
+    session.input.flush().unwrap();
+    let refused = session.answer();
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&Value::Null, &json!(-32700)));
+    assert_eq!(session.ask(2, "shutdown", Value::Null)["result"], Value::Null);
+    let late = session.ask(3, "textDocument/inlineCompletion", json!({}));
+    assert_eq!(late["error"]["code"], -32600, "{late}");
+    session.tell("exit", Value::Null);
+    assert!(session.child.wait().unwrap().success());
+    let mut session = Session::start(&place, &[&args[..4], &["--policy", "oracle"]].concat());
+    let failed = session.ask(1, "initialize", json!({"capabilities": {}}));
+    let message = failed["error"]["message"].as_str().unwrap();
+    assert!(message.contains("--endpoint is not set"), "{failed}");
+    assert!(!session.child.wait().unwrap().success());
 }

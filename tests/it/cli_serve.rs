@@ -234,13 +234,86 @@ fn a_replay_measures_what_an_editor_sees() {
     let typed = ["--server", &server, "--keystrokes", "5", "--speed", "200"];
     let text = place.run(&[&replay[..], &typed].concat()).done().stdout;
     assert!(text.contains("4 lines, ") && text.contains("decision and retrieval"), "{text}");
+    let replay = ["replay", "--tasks", "tasks.jsonl", "--repos-dir", "repos", "--server"];
+    place.run(&[&replay[..], &["http://127.0.0.1:9"]].concat()).failed().says(&["127.0.0.1:9"]);
+    let other = [&replay[..], &[&server, "--repo", "quillpad"]].concat();
     place
-        .run(&[
-            "replay", "--tasks", "tasks.jsonl", "--repos-dir", "repos", "--server",
-            "http://127.0.0.1:9",
-        ])
+        .run(&other)
         .failed()
-        .says(&["127.0.0.1:9"]);
+        .says(&["is of repository quillpad, and the server has parcelflow", "--repo parcelflow"]);
+}
+
+#[test]
+fn failures_do_not_end_a_replay_before_they_are_many() {
+    let place = Place::empty();
+    place.add_samples();
+    let data = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("data/tasks/line.jsonl");
+    place.write("tasks.jsonl", std::fs::read(data).unwrap());
+    let asked = std::sync::atomic::AtomicUsize::new(0);
+    let (url, _) = server(move |_| match asked.fetch_add(1, Relaxed) {
+        0..3 | 8.. => refusal("400 Bad Request", "too long"),
+        _ => ok(&text_answer("x")),
+    });
+    let serving = Serving::start(
+        &place,
+        &["--repos-dir", "repos", "--repo", "parcelflow", "--endpoint", &url, "--no-watch"],
+    );
+    let server = format!("http://{}", serving.address);
+    let found = place.run(&[
+        "replay", "--tasks", "tasks.jsonl", "--repos-dir", "repos", "--repo", "parcelflow",
+        "--keystrokes", "2", "--server", &server, "--format", "json",
+    ]);
+    let found = found.partly().says(&["too long"]).stdout;
+    let found: Value = serde_json::from_str(&found).unwrap();
+    // Those of the first task, and five in a row.
+    assert_eq!((&found["failed"], &found["lines"]), (&json!(8), &json!(2)), "{found}");
+}
+
+#[test]
+fn a_decision_says_the_lines_of_its_fragments_and_what_was_dropped() {
+    let place = Place::empty();
+    let code = "def total(items):\n    amount = 0\n\n    for item in items:\n        amount += item.price\n";
+    place.write("repos/shop/a.py", "x = 1\n");
+    place.write("repos/shop/b.py", format!("import one\n\n\n{code}    return amount\n"));
+    let (url, _) = server(|_| ok(&text_answer("return total")));
+    let data = ["--repos-dir", "repos", "--repo", "shop", "--endpoint", &url, "--no-watch"];
+    for more in [
+        &["--prompt-style", "qwen2.5-coder"][..],
+        &["--prompt-style", "repocoder"],
+        &["--unit", "chunks", "--chunk-size", "6"],
+    ] {
+        let serving = Serving::start(&place, &[&data[..], more].concat());
+        let body = json!({"prompt": format!("{code}    "), "filepath": "a.py"});
+        let (status, _, answer) = serving.post("/v1/completions", &body);
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        let is_infilled = more.contains(&"qwen2.5-coder");
+        // The prompt ends before the cursor's indentation, and the model writes on in the line before.
+        let wanted = if is_infilled { "return total" } else { "" };
+        assert_eq!((status, &answer["choices"][0]["text"]), (200, &json!(wanted)), "{more:?}");
+        let last = serving.last();
+        let dropped = if is_infilled { Value::Null } else { json!("return total") };
+        assert_eq!(last["dropped"], dropped, "{last}");
+        let fragment = &last["fragments"][0];
+        let lines = (&fragment["first_line"], &fragment["last_line"]);
+        assert_eq!((&fragment["path"], lines), (&json!("b.py"), (&json!(1), &json!(9))), "{last}");
+    }
+}
+
+#[cfg(unix)]
+#[test]
+fn a_new_file_has_the_name_that_the_stages_give_it() {
+    let place = Place::empty();
+    let code =
+        "def total(items):\n    amount = 0\n    for item in items:\n        amount += item.price\n";
+    place.write("repos/shop/real/known.py", "x = 1\n");
+    std::os::unix::fs::symlink("real", place.path("repos/shop/alink")).unwrap();
+    let (url, _) = server(|request| ok(&text_answer(request.prompt())));
+    let data = ["--repos-dir", "repos", "--repo", "shop", "--endpoint", &url, "--walk", "glob"];
+    let serving = Serving::start(&place, &data);
+    place.write("repos/shop/real/new.py", format!("import new\n{code}    return amount\n"));
+    let prompt = || prompt_at_end(&serving, &format!("{code}x = "), "a.py");
+    soon("the new file", || prompt().contains("import new"));
+    assert!(prompt().contains("# alink/new.py"), "{}", prompt());
 }
 
 /// The prompt that a request for a new line at the end of a text is sent with.
@@ -283,6 +356,13 @@ fn changes_of_files_are_seen_and_unsaved_text_wins() {
     });
     std::fs::remove_file(place.path("repos/alpha/shop.py")).unwrap();
     soon("a removed file", || !of_store().contains("# shop.py"));
+    // Another folder takes the repository's place.
+    std::fs::rename(place.path("repos/alpha"), place.path("repos/away")).unwrap();
+    place.write("repos/alpha/again.py", format!("import again\n{query}    return total\n"));
+    soon("the new folder", || prompt().contains("import again"));
+    place.write("repos/alpha/again.py", format!("import changed\n{query}    return total\n"));
+    soon("a file that is changed there", || prompt().contains("import changed"));
+    std::fs::remove_file(place.path("repos/alpha/again.py")).unwrap();
     // Unsaved text of one file is not seen from it, and what was saved is found again once it is open no longer.
     let long: String = (0..60).map(|n| format!("step_{n} = advance({n})\n")).collect();
     place.write("repos/alpha/long.py", &long);
@@ -553,6 +633,9 @@ fn a_model_decides_at_the_cursor() {
         }
         assert_eq!(decision("zzz = qqq(www)\n"), (200, true, false), "{policy:?}");
         assert!(decision("broken = 1\n").0 >= 500, "{policy:?}: never without a reason");
+        let last = serving.last();
+        assert!(last["error"].as_str().unwrap().contains("500"), "{last}");
+        assert_eq!((&last["outcome"], &last["retrieved"]), (&json!("failed"), &Value::Null));
     }
     assert!(seen.lock().unwrap().iter().any(|request| request.prompt().contains("<cc>")));
     let serving = Serving::start(&place, &[&data[..], &["random@0.5"]].concat());
@@ -751,6 +834,11 @@ fn a_server_that_fails_is_an_error_that_the_editor_shows() {
     let (url, _) = server(|_| ("200 OK".into(), "<html>".into()));
     let (status, message) = ask(&url, &[]);
     assert!(status == 502 && message.contains("instead of JSON"), "{status} {message}");
+    for answer in ["{}", "{\"choices\": [{\"message\": {\"content\": \"x\"}}]}"] {
+        let (url, _) = server(|_| ("200 OK".into(), answer.into()));
+        let (status, message) = ask(&url, &[]);
+        assert!(status == 502 && message.contains("no choices with text"), "{status} {message}");
+    }
     let (url, _) = slow_server("");
     let begin = Instant::now();
     let (status, message) = ask(&url, &["--request-timeout", "0.5"]);
@@ -771,6 +859,11 @@ fn requests_are_checked_and_bounded() {
     assert_eq!(status("/debug/decisions", "Origin: http://evil.example\r\n", ""), 403);
     assert_eq!(status("/v1/completions", "", "{"), 400);
     assert_eq!(status("/v1/completions", "", "{\"model\": \"m\"}"), 400);
+    let get = serving.ask("/v1/completions", "", "");
+    assert!(get.0 == 405 && get.2.contains("another method"), "{get:?}");
+    let warm =
+        serving.post("/v1/completions", &json!({"prompt": "", "max_tokens": 0, "stream": true}));
+    assert!(warm.0 == 200 && warm.2.ends_with("data: [DONE]\n\n"), "{warm:?}");
     let warm =
         serving.post("/infill", &json!({"input_prefix": "", "input_suffix": "", "n_predict": 0}));
     assert!(warm.0 == 200 && warm.2.contains("\"content\":\"\""), "{warm:?}");
@@ -782,7 +875,7 @@ fn requests_are_checked_and_bounded() {
     }
     assert_eq!(status("/v1/completions", "", &body), 429);
     let (_, _, metrics) = serving.ask("/metrics", "", "");
-    assert!(metrics.contains("repoformer_requests_total{protocol=\"openai\"} 32"), "{metrics}");
+    assert!(metrics.contains("repoformer_requests_total{protocol=\"openai\"} 33"), "{metrics}");
     assert!(metrics.contains("repoformer_preparing_seconds_count 32"), "{metrics}");
     drop(waiting);
     place
@@ -808,13 +901,19 @@ fn what_cannot_be_served_is_refused_at_the_start() {
         (&["--policy", "always,never"], "decides by one policy"),
         (&["--ranker", "bm25"], "ranker bm25 is not kept up to date"),
         (&["--prompt-style", "attach"], "attach"),
+        (&["--query", "ground-truth"], "is not known at a cursor"),
+        (&["--model", "in-context"], "the embedded model completes nothing for editors"),
+        (&["--mode", "gt"], "unknown flag '--mode'"),
+        (&["--benchmark", "b"], "unknown flag '--benchmark'"),
+        (&["--vectors", "v.npy"], "unknown flag '--vectors'"),
+        (&["--listen", "nowhere"], "not an address with a port"),
     ] {
         place.run(&[&data[..], more].concat()).failed().says(&[says]);
     }
     place
         .run(&["serve", "--repos-dir", "repos", "--endpoint", "http://127.0.0.1:9"])
         .failed()
-        .says(&["one repository"]);
+        .says(&["one repository is served at a time, and here are alpha, beta", "--repo NAME"]);
     place
         .run(&["serve", "--repos-dir", "repos", "--repo", "alpha"])
         .failed()

@@ -4,11 +4,11 @@ use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::extract::{DefaultBodyLimit, FromRequest as _, Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
@@ -24,7 +24,7 @@ use super::guard::{self, Guard};
 use super::learn::Asked;
 use super::page;
 use super::request::Wanted;
-use super::service::{Prepared, Service};
+use super::service::{Prepared, Record, Service};
 use super::start::runtime;
 use super::upstream::{Completing, End, Piece, ms_since};
 use super::withheld::Withheld;
@@ -34,6 +34,8 @@ use crate::output::announce;
 const LARGEST_BODY: usize = 64 << 20;
 /// Requests at a time.
 const AT_ONCE: usize = 32;
+/// Time in which a request has to be there whole.
+const WHOLE_WITHIN: Duration = Duration::from_secs(10);
 /// Name of the header that tells the decision.
 const DECISION: HeaderName = HeaderName::from_static("x-repoformer-decision");
 
@@ -76,6 +78,9 @@ fn router(service: Arc<Service>, guard: Guard) -> Router {
         .route("/debug/last", get(last))
         .route("/debug/decisions", get(decisions))
         .route("/", get(page::page))
+        .method_not_allowed_fallback(async || {
+            refusal(StatusCode::METHOD_NOT_ALLOWED, "this path takes another method")
+        })
         .fallback(async || refusal(StatusCode::NOT_FOUND, "unknown path; known: /v1/completions, /infill, /v1/models, /health, /metrics, /debug/last, /"))
         .layer(DefaultBodyLimit::max(LARGEST_BODY))
         .layer(axum::middleware::from_fn_with_state(Arc::new(guard), guard::check))
@@ -86,7 +91,7 @@ fn router(service: Arc<Service>, guard: Guard) -> Router {
 #[derive(Clone)]
 struct Room(#[expect(dead_code, reason = "held, not read")] Arc<OwnedSemaphorePermit>);
 
-/// Takes room before the body of a request is read.
+/// Takes room before the body of a request is read, and reads it.
 async fn make_room(State(shared): State<Shared>, mut request: Request, next: Next) -> Response {
     let Ok(room) = Arc::clone(&shared.room).try_acquire_owned() else {
         shared.service.metrics.refused.fetch_add(1, Relaxed);
@@ -94,7 +99,22 @@ async fn make_room(State(shared): State<Shared>, mut request: Request, next: Nex
         return refusal(StatusCode::TOO_MANY_REQUESTS, &reason);
     };
     request.extensions_mut().insert(Room(Arc::new(room)));
-    next.run(request).await
+    let (head, body) = request.into_parts();
+    let whole = Request::from_parts(head.clone(), body);
+    let body = tokio::time::timeout(WHOLE_WITHIN, Bytes::from_request(whole, &())).await;
+    let (status, reason) = match body {
+        Ok(Ok(body)) => return next.run(Request::from_parts(head, body.into())).await,
+        Ok(Err(refused)) if refused.status() == StatusCode::PAYLOAD_TOO_LARGE => {
+            (refused.status(), format!("the body has more than {} MiB", LARGEST_BODY >> 20))
+        }
+        Ok(Err(refused)) => (refused.status(), refused.body_text()),
+        Err(_) => {
+            let reason = format!("the body was not there within {} s", WHOLE_WITHIN.as_secs());
+            (StatusCode::REQUEST_TIMEOUT, reason)
+        }
+    };
+    shared.service.metrics.refused.fetch_add(1, Relaxed);
+    refusal(status, &reason)
 }
 
 async fn completion(
@@ -139,7 +159,12 @@ async fn answer(
     // An editor that warms the model's cache reads no answer.
     if wanted.max_tokens == Some(0) {
         let answer = Answer::new("warm".into(), wanted.model.clone());
-        return of_json(&answer.whole(&wanted, "", &End::default()));
+        let end = End::default();
+        if !wanted.stream {
+            return of_json(&answer.whole(&wanted, "", &end));
+        }
+        let events: String = answer.last(&wanted, &end).iter().map(|last| event(last)).collect();
+        return typed(events, "text/event-stream");
     }
     let (service, asked) = (Arc::clone(&shared.service), Arc::new(wanted));
     let (preparing, of) = (Arc::clone(&service), Arc::clone(&asked));
@@ -152,19 +177,26 @@ async fn answer(
         drop(held);
         prepared
     });
+    let mut waiting =
+        Waiting { shared: &shared, wanted: &asked, begin, outcome: Some("cancelled".into()) };
     let prepared = prepared.await;
     drop(asking);
     let prepared = match prepared {
         Ok(Ok(prepared)) => prepared,
-        Ok(Err(error @ Error::Endpoint { .. })) => {
-            metrics.failed.fetch_add(1, Relaxed);
-            return failed(&error);
-        }
         Ok(Err(error)) => {
-            return refuse(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string());
+            waiting.outcome = Some(error.to_string());
+            return match error {
+                Error::Endpoint { .. } => failed(&error),
+                _ => refusal(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string()),
+            };
         }
-        Err(_) => return refuse(StatusCode::INTERNAL_SERVER_ERROR, "the request ended a thread"),
+        Err(_) => {
+            waiting.outcome = Some("the request ended a thread".into());
+            return refusal(StatusCode::INTERNAL_SERVER_ERROR, "the request ended a thread");
+        }
     };
+    waiting.outcome = None;
+    drop(waiting);
     service.count_prepared(&prepared);
     let completing = service.complete(&asked, &prepared);
     let header = prepared.header(&service);
@@ -174,6 +206,32 @@ async fn answer(
         response.headers_mut().insert(DECISION, header);
     }
     response
+}
+
+/// A request whose prompt is being made. Dropped before that is there, it is kept as one that was given up, or that failed.
+struct Waiting<'a> {
+    shared: &'a Shared,
+    wanted: &'a Wanted,
+    begin: Instant,
+    /// `cancelled`, or why it failed; `None` once the prompt is there.
+    outcome: Option<String>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let Some(outcome) = self.outcome.take() else { return };
+        let service = &self.shared.service;
+        let mut record = Record::unmade(service, self.wanted);
+        let (kept, count) = match &*outcome {
+            "cancelled" => ("cancelled", &service.metrics.cancelled),
+            error => {
+                record.say("error", error);
+                ("failed", &service.metrics.failed)
+            }
+        };
+        count.fetch_add(1, Relaxed);
+        service.keep(record, kept, [f64::NAN, ms_since(self.begin)], &End::default());
+    }
 }
 
 /// Connections that end with the request.
@@ -190,7 +248,7 @@ struct Flow {
     service: Arc<Service>,
     wanted: Arc<Wanted>,
     completing: Completing,
-    record: Value,
+    record: Record,
     answer: Answer,
     withheld: Withheld,
     begin: Instant,
@@ -256,6 +314,7 @@ impl Flow {
                 }
                 Some(Piece::Failed(error)) => {
                     self.outcome = "failed";
+                    self.record.say("error", &error.to_string());
                     return Err(error);
                 }
                 None => return Ok(None),
@@ -341,6 +400,9 @@ impl Drop for Flow {
             let (text, model) = (&mut self.text, &mut self.answer.model);
             self.service.shown(self.asked.take(), std::mem::take(text), std::mem::take(model));
         }
+        if let Some(dropped) = self.withheld.dropped() {
+            self.record.say("dropped", dropped);
+        }
         let end = self.end.take().unwrap_or_default();
         let first = self.first.unwrap_or(f64::NAN);
         self.service.keep(std::mem::take(&mut self.record), self.outcome, [first, whole], &end);
@@ -397,7 +459,7 @@ async fn health(State(shared): State<Shared>) -> Response {
     let name = &shared.service.model.name;
     let model = if name.is_empty() { "default" } else { name };
     of_json(&json!({
-        "status": "ok", "model": model, "device": "remote", "cuda_devices": [], "arch": "", "cpu_info": "",
+        "status": "ok", "repository": shared.service.live.name(), "model": model, "device": "remote", "cuda_devices": [], "arch": "", "cpu_info": "",
         "cpu_count": 0,
         "version": {"git_describe": format!("v{version}"), "git_sha": "", "build_date": "", "build_timestamp": ""},
     }))
@@ -413,12 +475,18 @@ async fn metrics(State(shared): State<Shared>) -> Response {
 }
 
 async fn last(State(shared): State<Shared>) -> Response {
-    match shared.service.decisions().into_iter().next() {
+    match decided(shared, 1).await.into_iter().next() {
         Some(last) => of_json(&last),
         None => refusal(StatusCode::NOT_FOUND, "no request was answered yet"),
     }
 }
 
 async fn decisions(State(shared): State<Shared>) -> Response {
-    of_json(&Value::Array(shared.service.decisions()))
+    of_json(&Value::Array(decided(shared, usize::MAX).await))
+}
+
+async fn decided(shared: Shared, most: usize) -> Vec<Value> {
+    // It reads files.
+    let found = tokio::task::spawn_blocking(move || shared.service.decisions(most)).await;
+    found.unwrap_or_default()
 }

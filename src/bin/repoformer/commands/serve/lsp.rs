@@ -8,11 +8,12 @@ use std::time::Instant;
 use anyhow::{Context as _, Result};
 use clap::Args;
 use repoformer::endpoint::Endpoint;
+use repoformer::pipeline::path_of_url;
 use serde_json::{Value, json};
 
 use super::document::{Encoding, change, offset_of};
 use super::request::{Protocol, Wanted};
-use super::service::Service;
+use super::service::{Record, Service};
 use super::start::{ServiceFlags, open, runtime};
 use super::upstream::{End, Piece, ms_since};
 use super::withheld::Withheld;
@@ -23,6 +24,8 @@ const LARGEST: usize = 64 << 20;
 const AT_ONCE: usize = 8;
 
 /// Codes of errors.
+const NOT_JSON: i64 = -32700;
+const INVALID_REQUEST: i64 = -32600;
 const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 const CANCELLED: i64 = -32800;
@@ -37,8 +40,17 @@ pub(crate) struct LspArgs {
 pub(crate) fn run(args: &LspArgs) -> Result<()> {
     let (mut input, output) = (io::stdin().lock(), Arc::new(Output::default()));
     let Some(first) = initialize(&mut input, &output)? else { return Ok(()) };
-    let (settings, runtime) = (args.flags.settings_in(first.root.as_deref(), "lsp")?, runtime()?);
-    let (service, watcher) = open(&args.flags, settings)?;
+    let opened = args.flags.settings_in(first.root.as_deref(), "lsp").and_then(|settings| {
+        let (service, watcher) = open(&args.flags, settings)?;
+        Ok((service, watcher, runtime()?))
+    });
+    let (service, watcher, runtime) = match opened {
+        Ok(opened) => opened,
+        Err(error) => {
+            output.fail(&first.id, FAILED, &format!("{error:#}"));
+            return Err(error);
+        }
+    };
     output.answer(&first.id, &capabilities(first.encoding));
     let mut server = Server {
         service: Arc::new(service),
@@ -46,10 +58,13 @@ pub(crate) fn run(args: &LspArgs) -> Result<()> {
         encoding: first.encoding,
         documents: HashMap::new(),
         asked: Arc::default(),
+        is_shut_down: false,
         runtime,
     };
-    while let Some(message) = read(&mut input)? {
+    let mut has_exited = false;
+    while let Some(message) = next(&mut input, &server.output)? {
         if message["method"] == "exit" {
+            has_exited = true;
             break;
         }
         server.take(&message);
@@ -57,7 +72,12 @@ pub(crate) fn run(args: &LspArgs) -> Result<()> {
     drop(watcher);
     // What is asked for is not waited for.
     lock(&server.asked).iter_mut().for_each(Asked::end);
-    server.runtime.shutdown_background();
+    let Server { is_shut_down, runtime, .. } = server;
+    runtime.shutdown_background();
+    // As the protocol wants it.
+    if has_exited && !is_shut_down {
+        std::process::exit(1);
+    }
     Ok(())
 }
 
@@ -71,16 +91,17 @@ struct Initialize {
 
 /// Waits for the first request, and refuses what comes before it.
 fn initialize(input: &mut impl BufRead, output: &Output) -> Result<Option<Initialize>> {
-    while let Some(message) = read(input)? {
+    while let Some(message) = next(input, output)? {
         let params = &message["params"];
         if message["method"] == "initialize" {
             let folder = params["workspaceFolders"][0]["uri"].as_str();
             let root = folder.or_else(|| params["rootUri"].as_str());
+            let root = root.or_else(|| params["rootPath"].as_str());
             let known = params["capabilities"]["general"]["positionEncodings"].as_array();
             let is_utf8 = known.is_some_and(|known| known.iter().any(|name| name == "utf-8"));
             return Ok(Some(Initialize {
                 id: message["id"].clone(),
-                root: root.map(path_of),
+                root: root.map(|root| path_of_url(root).into_owned()),
                 encoding: if is_utf8 { Encoding::Utf8 } else { Encoding::Utf16 },
             }));
         }
@@ -112,6 +133,7 @@ struct Server {
     /// Texts of open documents, by their URIs.
     documents: HashMap<String, String>,
     asked: Arc<Mutex<Vec<Asked>>>,
+    is_shut_down: bool,
     runtime: tokio::runtime::Runtime,
 }
 
@@ -126,6 +148,12 @@ impl Server {
     fn take(&mut self, message: &Value) {
         let (id, params) = (&message["id"], &message["params"]);
         let uri = || params["textDocument"]["uri"].as_str().unwrap_or_default().to_owned();
+        if self.is_shut_down {
+            if !id.is_null() {
+                self.output.fail(id, INVALID_REQUEST, "the server is shut down");
+            }
+            return;
+        }
         match message["method"].as_str().unwrap_or_default() {
             "textDocument/didOpen" => {
                 let text = params["textDocument"]["text"].as_str().unwrap_or_default();
@@ -140,7 +168,10 @@ impl Server {
             "textDocument/didClose" => drop(self.documents.remove(&uri())),
             "textDocument/inlineCompletion" => self.complete(id, params, &uri()),
             "$/cancelRequest" => self.cancel(&params["id"]),
-            "shutdown" => self.output.answer(id, &Value::Null),
+            "shutdown" => {
+                self.is_shut_down = true;
+                self.output.answer(id, &Value::Null);
+            }
             // What an editor may send and no answer is needed for.
             _ if id.is_null() => {}
             "" => {}
@@ -165,7 +196,22 @@ impl Server {
                 "the position is not a line and a character",
             );
         };
-        let wanted = Wanted::of_document(&text[..offset], &text[offset..], path_of(uri));
+        // An entry that is selected in the editor's list: the completion has to begin with it.
+        let selected = &params["context"]["selectedCompletionInfo"];
+        let (mut before, mut behind, mut item) = (text[..offset].to_owned(), &text[offset..], None);
+        if let Some(entry) = selected["text"].as_str() {
+            let place = |name: &str| offset_of(text, &selected["range"][name], self.encoding);
+            let Some((start, end)) = place("start").zip(place("end")).filter(|(a, b)| a <= b)
+            else {
+                let reason = "the range of selectedCompletionInfo is not one of positions";
+                return self.output.fail(id, INVALID_PARAMS, reason);
+            };
+            before = format!("{}{entry}", &text[..start]);
+            behind = &text[end..];
+            item = Some((entry.to_owned(), selected["range"].clone()));
+        }
+        let path = path_of_url(uri).into_owned();
+        let wanted = Wanted::of_document(&before, behind, path);
         let own = self.service.endpoint.with_own_connections();
         {
             let mut asked = lock(&self.asked);
@@ -193,7 +239,15 @@ impl Server {
             match found {
                 _ if is_cancelled => output.fail(&id, CANCELLED, "cancelled"),
                 Ok(text) if text.is_empty() => output.answer(&id, &json!({"items": []})),
-                Ok(text) => output.answer(&id, &json!({"items": [{"insertText": text}]})),
+                Ok(text) => {
+                    let item = match item {
+                        None => json!({"insertText": text}),
+                        Some((entry, range)) => {
+                            json!({"insertText": entry + &text, "range": range})
+                        }
+                    };
+                    output.answer(&id, &json!({"items": [item]}));
+                }
                 Err(reason) => output.fail(&id, FAILED, &reason),
             }
         });
@@ -217,7 +271,13 @@ fn answer(
 ) -> Result<String, String> {
     let begin = Instant::now();
     service.count(Protocol::Document);
-    let prepared = service.prepare(wanted, own).map_err(|error| error.to_string())?;
+    let prepared = service.prepare(wanted, own).map_err(|error| {
+        let mut record = Record::unmade(service, wanted);
+        record.say("error", &error.to_string());
+        service.keep(record, "failed", [f64::NAN, ms_since(begin)], &End::default());
+        error.to_string()
+    });
+    let mut prepared = prepared?;
     service.count_prepared(&prepared);
     let mut completing = service.complete(wanted, &prepared);
     if let Some(asked) = lock(asked).iter_mut().find(|asked| asked.id == *id) {
@@ -252,6 +312,12 @@ fn answer(
     if outcome == "done" {
         service.shown(prepared.asked, text.clone(), model);
     }
+    if let Some(dropped) = withheld.dropped() {
+        prepared.record.say("dropped", dropped);
+    }
+    if let Some(error) = &error {
+        prepared.record.say("error", &error.to_string());
+    }
     service.keep(prepared.record, outcome, [first, ms_since(begin)], &end);
     match error {
         Some(error) => Err(error.to_string()),
@@ -283,8 +349,19 @@ impl Output {
     }
 }
 
-/// The next message; `None` where there are no more.
-fn read(input: &mut impl BufRead) -> Result<Option<Value>> {
+/// The next message that is JSON; `None` where there are no more.
+fn next(input: &mut impl BufRead, output: &Output) -> Result<Option<Value>> {
+    while let Some(body) = read(input)? {
+        match serde_json::from_slice(&body) {
+            Ok(message) => return Ok(Some(message)),
+            Err(error) => output.fail(&Value::Null, NOT_JSON, &format!("not JSON: {error}")),
+        }
+    }
+    Ok(None)
+}
+
+/// The body of the next message; `None` where there are no more.
+fn read(input: &mut impl BufRead) -> Result<Option<Vec<u8>>> {
     let mut length = None;
     loop {
         let mut line = String::new();
@@ -307,29 +384,7 @@ fn read(input: &mut impl BufRead) -> Result<Option<Value>> {
         .context("a message without its length, or too long")?;
     let mut body = vec![0; length];
     input.read_exact(&mut body).context("a message that is cut off")?;
-    serde_json::from_slice(&body).context("a message that is not JSON").map(Some)
-}
-
-/// The path that a URL of a file names.
-fn path_of(uri: &str) -> String {
-    let path = uri.strip_prefix("file://").unwrap_or(uri);
-    let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path.as_bytes();
-    while let Some((&first, after)) = rest.split_first() {
-        let code = (first == b'%').then(|| after.get(..2)).flatten();
-        let code = code.and_then(|code| std::str::from_utf8(code).ok());
-        match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = &after[2..];
-            }
-            None => {
-                bytes.push(first);
-                rest = after;
-            }
-        }
-    }
-    String::from_utf8(bytes).unwrap_or_else(|_| path.to_owned())
+    Ok(Some(body))
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -345,20 +400,13 @@ mod tests {
         let text =
             "Content-Length: 7\r\nContent-Type: x\r\n\r\n{\"a\":1}content-length: 2\r\n\r\n{}";
         let mut input = text.as_bytes();
-        assert_eq!(read(&mut input).unwrap(), Some(json!({"a": 1})));
-        assert_eq!(read(&mut input).unwrap(), Some(json!({})));
+        assert_eq!(read(&mut input).unwrap().as_deref(), Some(&b"{\"a\":1}"[..]));
+        assert_eq!(read(&mut input).unwrap().as_deref(), Some(&b"{}"[..]));
         assert_eq!(read(&mut input).unwrap(), None);
         for wrong in
             ["x: 1\r\n\r\n{}", "Content-Length: 9\r\n\r\n{}", "Content-Length: 99999999999\r\n\r\n"]
         {
             assert!(read(&mut wrong.as_bytes()).is_err(), "{wrong}");
         }
-    }
-
-    #[test]
-    fn urls_of_files_name_paths() {
-        assert_eq!(path_of("file:///a%20b/%C3%A9.py"), "/a b/é.py");
-        assert_eq!(path_of("file:///100%.py"), "/100%.py");
-        assert_eq!(path_of("untitled:x"), "untitled:x");
     }
 }

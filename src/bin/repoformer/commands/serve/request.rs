@@ -50,12 +50,10 @@ pub(super) struct Wanted {
 }
 
 /// Fields of requests that the model's server gets as they are.
-const PASSED: [&str; 8] = [
-    "temperature", "top_p", "top_k", "seed", "presence_penalty", "frequency_penalty",
-    "t_max_predict_ms", "samplers",
+const PASSED: [&str; 12] = [
+    "temperature", "top_p", "top_k", "min_p", "seed", "presence_penalty", "frequency_penalty",
+    "repeat_penalty", "repetition_penalty", "logit_bias", "t_max_predict_ms", "samplers",
 ];
-/// Fields that only llama.cpp's server knows.
-pub(super) const LLAMA_CPP: [&str; 3] = ["top_k", "t_max_predict_ms", "samplers"];
 /// Names under which editors send the file's name.
 const FILE_NAMES: [&str; 5] = ["filepath", "filename", "file", "path", "file_path"];
 
@@ -81,20 +79,25 @@ impl Wanted {
             Some(Value::Array(_)) => return Err("'prompt' must be one text".into()),
             _ => return Err("'prompt' is missing: the text before the cursor".into()),
         };
-        if body.get("n").and_then(Value::as_u64).is_some_and(|n| n > 1) {
-            return Err("'n' must be 1: one completion is made for a request".into());
+        for name in ["n", "best_of"] {
+            if body.get(name).is_some_and(|value| !value.is_null() && *value != 1) {
+                return Err(format!("'{name}' must be 1: one completion is made for a request"));
+            }
         }
-        if body.get("echo").and_then(Value::as_bool) == Some(true) {
-            return Err("'echo' is not supported".into());
-        }
-        if body.get("logprobs").is_some_and(|value| value.as_u64().is_some_and(|n| n > 0)) {
-            return Err("'logprobs' is not supported".into());
+        for name in ["echo", "logprobs"] {
+            let is_off = |value: &Value| value.is_null() || *value == false || *value == 0;
+            if body.get(name).is_some_and(|value| !is_off(value)) {
+                return Err(format!("'{name}' is not supported"));
+            }
         }
         Ok(Self {
             protocol: Protocol::OpenAi,
             prefix,
             suffix: text(body, "suffix")?,
-            max_tokens: whole(body, "max_tokens")?,
+            max_tokens: match whole(body, "max_tokens")? {
+                None => whole(body, "max_completion_tokens")?,
+                tokens => tokens,
+            },
             ..Self::of(body, Protocol::OpenAi)?
         })
     }
@@ -128,7 +131,7 @@ impl Wanted {
             suffix: text(segments, "suffix")?,
             ..Self::of(body, Protocol::Tabby)?
         };
-        wanted.file = file(segments).or(wanted.file);
+        wanted.file = file(segments)?.or(wanted.file);
         wanted.stream = false;
         Ok(wanted)
     }
@@ -181,8 +184,12 @@ impl Wanted {
             protocol,
             prefix: String::new(),
             suffix: String::new(),
-            file: file(body),
-            stream: body.get("stream").and_then(Value::as_bool).unwrap_or(false),
+            file: file(body)?,
+            stream: match body.get("stream") {
+                None | Some(Value::Null) => false,
+                Some(Value::Bool(stream)) => *stream,
+                Some(_) => return Err("'stream' must be true or false".into()),
+            },
             max_tokens: None,
             stop: stop.into_iter().filter(|text| !text.is_empty()).collect(),
             passed: passed.collect(),
@@ -217,8 +224,9 @@ fn whole(body: &Map<String, Value>, name: &str) -> Result<Option<u64>, String> {
     }
 }
 
-fn file(body: &Map<String, Value>) -> Option<String> {
-    FILE_NAMES.iter().find_map(|name| body.get(*name)?.as_str()).map(str::to_owned)
+fn file(body: &Map<String, Value>) -> Result<Option<String>, String> {
+    let named = FILE_NAMES.iter().find(|name| body.get(**name).is_some_and(|it| !it.is_null()));
+    named.map(|name| text(body, name)).transpose()
 }
 
 #[cfg(test)]
@@ -249,7 +257,20 @@ mod tests {
         assert!(says(json!([])).contains("object"));
         assert!(says(json!({})).contains("'prompt' is missing"));
         assert!(says(json!({"prompt": ["a", "b"]})).contains("one text"));
-        assert!(says(json!({"prompt": "a", "n": 2})).contains("'n'"));
+        for (name, value) in [
+            ("n", json!(2)),
+            ("n", json!(-1)),
+            ("n", json!("3")),
+            ("best_of", json!(3)),
+            ("echo", json!("yes")),
+            ("logprobs", json!(true)),
+            ("stream", json!("true")),
+            ("filepath", json!(7)),
+        ] {
+            assert!(says(json!({"prompt": "a", name: value})).contains(name), "{name}");
+        }
+        let off = json!({"prompt": "a", "n": 1, "echo": false, "logprobs": null, "stream": null, "max_completion_tokens": 7});
+        assert_eq!(Wanted::completion(&off).unwrap().max_tokens, Some(7));
         assert!(says(json!({"prompt": "a", "max_tokens": "x"})).contains("'max_tokens'"));
         assert!(says(json!({"prompt": "a", "suffix": 3})).contains("'suffix'"));
         assert!(says(json!({"segments": []})).contains("'segments'"));

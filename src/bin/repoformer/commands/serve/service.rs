@@ -10,6 +10,7 @@ use repoformer::complete::server::Ending;
 use repoformer::endpoint::Endpoint;
 use repoformer::error::Error;
 use repoformer::pipeline::{Cursor, CursorScratch, LivePrompt, LiveRepository, Located};
+use repoformer::prompt::shown::Fragment;
 use repoformer::selective::label::Signals;
 use repoformer::task::Task;
 use serde_json::{Map, Value, json};
@@ -17,7 +18,7 @@ use serde_json::{Map, Value, json};
 use super::decide::{Decider, Decision};
 use super::learn::{Asked, Learner, Retrieved};
 use super::metrics::{IndexSize, Metrics};
-use super::request::{LLAMA_CPP, Protocol, Wanted};
+use super::request::{Protocol, Wanted};
 use super::session::Session;
 use super::upstream::{self, Completing, End, Request, ms_since};
 use crate::output::detail;
@@ -48,11 +49,40 @@ pub(super) struct Service {
     pub(super) model: Model,
     pub(super) endpoint: Endpoint,
     pub(super) metrics: Metrics,
-    decisions: Mutex<VecDeque<Value>>,
+    decisions: Mutex<VecDeque<Record>>,
     recent: Mutex<Vec<String>>,
     session: Session,
     learner: Option<Learner>,
     numbers: AtomicU64,
+}
+
+/// A decision as the page and `/debug/last` show it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Record {
+    value: Value,
+    /// The fragments that the prompt showed, until their lines are looked for.
+    fragments: Vec<Fragment>,
+}
+
+impl Record {
+    /// A decision that was not made: its request failed before, or was given up.
+    pub(super) fn unmade(service: &Service, wanted: &Wanted) -> Self {
+        let value = json!({
+            "number": service.number(), "time": seconds_now(), "protocol": wanted.protocol.name(), "file": wanted.file,
+            "line": null, "policy": service.decider.name, "score": null, "threshold": service.decider.threshold,
+            "retrieved": null, "fragments": [], "ms": {},
+        });
+        Self { value, fragments: Vec::new() }
+    }
+
+    /// Says something more.
+    pub(super) fn say(&mut self, name: &str, text: &str) {
+        self.value[name] = text.into();
+    }
+}
+
+fn seconds_now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
 /// A prompt for a request, and why it is as it is.
@@ -64,7 +94,7 @@ pub(super) struct Prepared {
     /// White space at the end of the prompt that is not sent.
     withheld: usize,
     /// As the page and `/debug/last` show it.
-    pub(super) record: Value,
+    pub(super) record: Record,
     /// Milliseconds of decision and retrieval.
     pub(super) ms: f64,
     /// The request, where a label is to be made of it.
@@ -182,15 +212,14 @@ impl Service {
         };
         laying += ms_since(begin);
         let decision = decision.unwrap_or(Decision { retrieves: false, score: None });
-        let number = self.numbers.fetch_add(1, Relaxed);
+        let number = self.number();
         let ms = steps[0] + steps[1] + deciding;
         let shown = prompt.fragments.iter().map(|fragment| {
-            json!({"path": &*fragment.path, "first_line": fragment.first_line.map(|line| line + 1), "score": fragment.score})
+            json!({"path": &*fragment.path, "first_line": null, "last_line": null, "score": fragment.score})
         });
         let shown: Vec<Value> = shown.collect();
-        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let record = json!({
-            "number": number, "time": time.as_secs_f64(), "protocol": wanted.protocol.name(),
+        let value = json!({
+            "number": number, "time": seconds_now(), "protocol": wanted.protocol.name(),
             "file": if *is_known { Value::from(path.as_str()) } else { Value::Null },
             "line": task.line_no + 1, "policy": self.decider.name, "score": finite(decision.score),
             "threshold": self.decider.threshold, "retrieved": decision.retrieves, "fragments": shown,
@@ -199,6 +228,7 @@ impl Service {
                 "prompt": laying,
             },
         });
+        let record = Record { value, fragments: prompt.fragments.clone() };
         let withheld = self.withheld(wanted, &prompt);
         let asked = is_learned
             .then(|| self.asked(wanted, (&cursor, task), (now, signals), decision, scratch))
@@ -276,11 +306,7 @@ impl Service {
         if let Some(top_p) = top_p {
             passed.insert("top_p".into(), (*top_p).into());
         }
-        // Who asks as of llama.cpp's server has it here as well.
-        let is_llama = wanted.protocol == Protocol::Infill;
-        let fields = wanted.passed.iter();
-        let fields = fields.filter(|(name, _)| is_llama || !LLAMA_CPP.contains(&name.as_str()));
-        passed.extend(fields.map(|(name, value)| (name.clone(), value.clone())));
+        passed.extend(wanted.passed.clone());
         // Those of the editor first: a server takes some alone.
         let mut stops = wanted.stop.clone();
         for text in stop.iter().chain(&prompt.stop) {
@@ -304,9 +330,14 @@ impl Service {
         self.metrics.retrieved.fetch_add(u64::from(prepared.decision.retrieves), Relaxed);
     }
 
+    fn number(&self) -> u64 {
+        self.numbers.fetch_add(1, Relaxed)
+    }
+
     /// Keeps a decision for the page, with what came of it.
-    pub(super) fn keep(&self, mut record: Value, outcome: &str, times: [f64; 2], end: &End) {
+    pub(super) fn keep(&self, record: Record, outcome: &str, times: [f64; 2], end: &End) {
         let [first, whole] = times;
+        let Record { value: mut record, fragments } = record;
         record["ms"]["first_token"] = first.into();
         record["ms"]["whole"] = whole.into();
         record["outcome"] = outcome.into();
@@ -321,13 +352,38 @@ impl Service {
             count.fetch_add(tokens.unwrap_or_default(), Relaxed);
         }
         let mut decisions = lock(&self.decisions);
-        decisions.push_front(record);
+        decisions.push_front(Record { value: record, fragments });
         decisions.truncate(KEPT);
     }
 
-    /// The last decisions, the latest first.
-    pub(super) fn decisions(&self) -> Vec<Value> {
-        lock(&self.decisions).iter().cloned().collect()
+    /// The last decisions, so many at most, the latest first. It reads the files whose fragments were shown, for their lines.
+    pub(super) fn decisions(&self, most: usize) -> Vec<Value> {
+        let mut decisions: Vec<Record> = lock(&self.decisions).iter().take(most).cloned().collect();
+        let mut is_new = false;
+        for Record { value, fragments } in &mut decisions {
+            for (at, fragment) in std::mem::take(fragments).iter().enumerate() {
+                is_new = true;
+                let lines = match fragment.first_line {
+                    Some(first) => Some([first, first + fragment.text.lines().count().max(1) - 1]),
+                    None => self.live.lines_of(&fragment.path, &fragment.text),
+                };
+                let [first, last] =
+                    lines.map_or([None; 2], |lines| lines.map(|line| Some(line + 1)));
+                value["fragments"][at]["first_line"] = first.into();
+                value["fragments"][at]["last_line"] = last.into();
+            }
+        }
+        if is_new {
+            // Each file is read once for a decision.
+            for kept in lock(&self.decisions).iter_mut() {
+                let number = &kept.value["number"];
+                if let Some(found) = decisions.iter().find(|found| found.value["number"] == *number)
+                {
+                    *kept = found.clone();
+                }
+            }
+        }
+        decisions.into_iter().map(|record| record.value).collect()
     }
 
     pub(super) fn index_size(&self) -> IndexSize {

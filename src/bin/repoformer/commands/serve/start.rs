@@ -6,17 +6,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use clap::Args;
-use notify::RecommendedWatcher;
 use repoformer::complete::server::Api;
 use repoformer::endpoint::{ConnectionSettings, Endpoint};
 use repoformer::pipeline::LiveRepository;
 use repoformer::repository::corpus::{Checkout, Walk, languages};
+use repoformer::retrieve::{Mode, QueryForm};
 
 use super::decide::Decider;
 use super::learn::Learner;
 use super::service::{Model, Service};
 use super::session::Session;
-use super::watch::Watch;
+use super::watch::{Watch, Watcher};
 use crate::commands::experiments::single;
 use crate::commands::server::check_model;
 use crate::commands::session::{begin, repos_dir, repositories_in};
@@ -73,14 +73,21 @@ impl ServiceFlags {
 }
 
 /// Opens the repository and the model's server.
-pub(super) fn open(
-    flags: &ServiceFlags,
-    settings: Settings,
-) -> Result<(Service, Option<RecommendedWatcher>)> {
+pub(super) fn open(flags: &ServiceFlags, settings: Settings) -> Result<(Service, Option<Watcher>)> {
     if !(0.0..=1.0).contains(&flags.stability) {
         return fail(
             format!("--stability {}: not a gain in similarity", flags.stability),
             "give a number from 0 to 1, such as 0.1",
+        );
+    }
+    let form: Option<QueryForm> = settings.parsed_option("query")?;
+    if let Some(form) = form.filter(|form| form.mode() != Mode::LeftContext) {
+        return fail(
+            format!(
+                "--query {form} is a query of mode {}, which is not known at a cursor",
+                form.mode()
+            ),
+            "leave --query out, or choose one of the left context",
         );
     }
     let (model, endpoint) = model(&settings)?;
@@ -88,6 +95,12 @@ pub(super) fn open(
     let settings = settings.only("model", &model.name);
     let decider = Decider::new(&settings)?;
     let experiment = single(&of_language(settings)?)?;
+    if let names @ [_, _, ..] = &experiment.repositories[..] {
+        return fail(
+            format!("one repository is served at a time, and here are {}", names.join(", ")),
+            "choose one with --repo NAME",
+        );
+    }
     decider.check_fragments(&experiment)?;
     decider.check_layout(&experiment.prompts.layout)?;
     let begun = Instant::now();
@@ -150,6 +163,12 @@ fn model(settings: &Settings) -> Result<(Model, Endpoint)> {
         );
     }
     let name = settings.own("model").first().cloned().unwrap_or_default();
+    if name == "in-context" {
+        return fail(
+            "the embedded model completes nothing for editors",
+            "name the model of the server at --endpoint with --model, or leave --model out where that has one alone",
+        );
+    }
     let timeout = Duration::from_secs_f64(settings.parsed("request-timeout")?);
     let connection = ConnectionSettings {
         timeout,

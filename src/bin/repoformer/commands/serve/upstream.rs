@@ -72,6 +72,7 @@ impl Drop for Completing {
     }
 }
 
+const COMPLETIONS: &str = "/v1/completions";
 /// Pieces that wait for the editor, at most.
 const WAITING: usize = 256;
 
@@ -87,7 +88,7 @@ pub(super) fn complete(endpoint: &Endpoint, request: Request) -> Completing {
 fn follow(endpoint: &Endpoint, request: Request, sender: &mpsc::Sender<Piece>) {
     let Request { body, mut stops } = request;
     let mut end = End::default();
-    let (mut is_unwanted, mut is_named) = (false, false);
+    let (mut is_unwanted, mut is_named, mut has_text) = (false, false, false);
     let mut take = |event: Event| {
         let (Event::Data(value) | Event::Whole(value)) = event else { return false };
         if let Some(model) = value["model"].as_str().filter(|_| !is_named) {
@@ -106,11 +107,12 @@ fn follow(endpoint: &Endpoint, request: Request, sender: &mpsc::Sender<Piece>) {
                 *place = found.clone();
             }
         }
+        has_text |= choice["text"].is_string();
         let text = stops.pass(choice["text"].as_str().unwrap_or_default());
         is_unwanted = !text.is_empty() && sender.blocking_send(Piece::Text(text)).is_err();
         is_unwanted || stops.has_ended
     };
-    let done = endpoint.post_events("/v1/completions", &body, &mut take);
+    let done = endpoint.post_events(COMPLETIONS, &body, &mut take);
     if stops.has_ended {
         end.reason = Some("stop".into());
     }
@@ -120,7 +122,15 @@ fn follow(endpoint: &Endpoint, request: Request, sender: &mpsc::Sender<Piece>) {
     }
     if !is_unwanted {
         let last = match done {
-            Ok(_) => Piece::End(end),
+            Ok(_) if has_text => Piece::End(end),
+            Ok(_) => {
+                let hint = "the server must have OpenAI's /v1/completions, which chat models lack";
+                Piece::Failed(endpoint.error(
+                    COMPLETIONS,
+                    "the answer has no choices with text",
+                    hint,
+                ))
+            }
             Err(error) => Piece::Failed(error),
         };
         // Nobody may listen any more.

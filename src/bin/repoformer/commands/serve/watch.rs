@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
-use std::sync::Arc;
 use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher};
+use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher as _};
 use repoformer::pipeline::LiveRepository;
 use repoformer::repository::corpus::{GIT_EXCLUDE, GIT_IGNORE, Walk, lists_outside};
 use repoformer::store::files;
@@ -18,6 +18,11 @@ use crate::output::{detail, problems, warning};
 const QUIET: Duration = Duration::from_millis(10);
 /// Longest time that changes wait for others.
 const LONGEST: Duration = Duration::from_millis(100);
+/// Time after which a repository's folder that is gone is looked for again.
+const AGAIN: Duration = Duration::from_millis(200);
+
+/// What watches; it ends where this is dropped.
+pub(super) type Watcher = Arc<Mutex<RecommendedWatcher>>;
 
 /// Watch over a repository, whose events wait until they are followed.
 pub(super) struct Watch {
@@ -29,6 +34,8 @@ pub(super) struct Watch {
 /// What is watched.
 struct Places {
     folder: PathBuf,
+    /// The folder's identity on disk, while it is followed.
+    identity: u64,
     /// Lists of ignored files outside the folder.
     lists: Vec<PathBuf>,
 }
@@ -54,15 +61,18 @@ impl Watch {
                 detail(format!("{}: {what}: {error}", of_lists.display()));
             }
         }
-        Ok(Self { watcher, events, places: Places { folder, lists } })
+        Ok(Self { watcher, events, places: Places { folder, identity: 0, lists } })
     }
 
     /// Reads what changed, until the watcher is dropped.
-    pub(super) fn follow(self, live: Arc<LiveRepository>) -> Result<RecommendedWatcher> {
-        let Self { watcher, events, places } = self;
+    pub(super) fn follow(self, live: Arc<LiveRepository>) -> Result<Watcher> {
+        let Self { watcher, events, mut places } = self;
+        let watcher = Arc::new(Mutex::new(watcher));
+        let weak = Arc::downgrade(&watcher);
+        places.identity = live.folder_identity();
         std::thread::Builder::new()
             .name("watch".into())
-            .spawn(move || follow(&live, &places, &events))
+            .spawn(move || follow(&live, &weak, &mut places, &events))
             .context("cannot start a thread")?;
         Ok(watcher)
     }
@@ -89,7 +99,55 @@ impl Changes {
     }
 }
 
-fn follow(live: &LiveRepository, places: &Places, events: &Receiver<notify::Result<Event>>) {
+impl Places {
+    /// Watches the folder again where another one has taken its place. Waits where there is none.
+    fn return_to(
+        &mut self,
+        live: &LiveRepository,
+        watcher: &Weak<Mutex<RecommendedWatcher>>,
+    ) -> bool {
+        let mut is_gone = false;
+        loop {
+            let is_there = self.folder.is_dir();
+            let identity = live.folder_identity();
+            if is_there && identity == self.identity && !is_gone {
+                return false;
+            }
+            let Some(watcher) = watcher.upgrade() else { return false };
+            if !is_there {
+                if !is_gone {
+                    warning(format!("{}: is gone; it is waited for", self.folder.display()));
+                }
+                is_gone = true;
+                drop(watcher);
+                std::thread::sleep(AGAIN);
+                continue;
+            }
+            let mut watcher = watcher.lock().unwrap_or_else(PoisonError::into_inner);
+            // Of the folder that was there.
+            let _ = watcher.unwatch(&self.folder);
+            match watcher.watch(&self.folder, RecursiveMode::Recursive) {
+                Ok(()) => {
+                    self.identity = identity;
+                    return true;
+                }
+                Err(error) => warning(format!(
+                    "{}: cannot be watched for changes: {error}",
+                    self.folder.display()
+                )),
+            }
+            drop(watcher);
+            std::thread::sleep(AGAIN);
+        }
+    }
+}
+
+fn follow(
+    live: &LiveRepository,
+    watcher: &Weak<Mutex<RecommendedWatcher>>,
+    places: &mut Places,
+    events: &Receiver<notify::Result<Event>>,
+) {
     // It ends with the watcher.
     while let Ok(event) = events.recv() {
         let mut changes = Changes::default();
@@ -101,6 +159,7 @@ fn follow(live: &LiveRepository, places: &Places, events: &Receiver<notify::Resu
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
         }
+        changes.all |= places.return_to(live, watcher);
         read(live, places, &changes);
     }
 }
@@ -119,7 +178,7 @@ fn files_of(path: String, walk: Walk) -> Option<String> {
     (walk == Walk::Rglob || !is_hidden).then_some(path)
 }
 
-fn read(live: &LiveRepository, Places { folder, lists }: &Places, changes: &Changes) {
+fn read(live: &LiveRepository, Places { folder, lists, .. }: &Places, changes: &Changes) {
     let all = changes.all || lists.iter().any(|list| changes.paths.contains(list));
     let below = |path: &PathBuf| {
         let below = path.strip_prefix(folder).ok()?.to_str()?.replace('\\', "/");
