@@ -12,3 +12,4 @@ pub mod predictions;
 pub mod quality;
 pub mod score;
 pub mod statistics;
+pub mod uses;

@@ -29,6 +29,7 @@ mod retrieved;
 mod search;
 mod selective;
 mod stage;
+mod uses;
 mod vectorize;
 mod window;
 
@@ -61,5 +62,6 @@ pub use remote::{
 pub use search::{SearchTime, search, search_time};
 pub use selective::{Selective, SignalSources, forget_outdated, selective, write_chosen};
 pub use stage::{Rebuilt, StageReport};
+pub use uses::{DefinitionUses, definition_uses};
 pub use vectorize::{vectorize_queries, vectorize_repositories};
 pub use window::{window_queries, window_repositories};

@@ -46,6 +46,7 @@ mod cli_serve;
 mod cli_shards;
 mod cli_shown;
 mod cli_tables;
+mod cli_uses;
 mod cli_verbalize;
 mod endpoint;
 mod reference;

@@ -6,11 +6,9 @@ use std::ops::Range;
 use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
-use super::source::canonical;
 use crate::error::named;
 use crate::repository::corpus::Repository;
-use crate::repository::definitions::{Definitions, KnownNames, Names, Paths, RepositoryNames};
-use crate::repository::parallel;
+use crate::repository::definitions::{Definitions, KnownNames, Names, names_of};
 use crate::task::Task;
 use crate::text::language::syntax::Syntax;
 use crate::text::language::{Grammar, Language, chains, identifiers};
@@ -106,18 +104,7 @@ fn imported_files(
     language: Language,
     known: &KnownNames,
 ) -> BTreeSet<usize> {
-    let files = &repository.files;
-    let names = parallel::map(files.iter().enumerate(), |(number, file)| {
-        if canonical(number, file) != number {
-            return Names::Unread;
-        }
-        let lines = file.lines();
-        let digest = blake3::hash(lines.text().as_bytes());
-        known.read(language, &file.path, &lines, digest.into())
-    });
-    let names = RepositoryNames::new(language, names);
-    let paths = files.iter().map(|file| (file.path.as_str(), file.same_as));
-    let paths = Paths::new(&repository.name, paths);
+    let (paths, names) = names_of(repository, language, known);
     let definitions = Definitions::new(language, &paths, &names);
     let file = &repository.files[own];
     let lines = file.lines();

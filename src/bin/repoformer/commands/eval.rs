@@ -21,16 +21,16 @@ use serde_json::json;
 use super::eval_output::{Named, Results, write_results};
 use super::experiments::{asked_scoring, check_not_tasks, of_kind, without_repositories};
 use super::session::{completed_modes, completion, open, resampling};
-use super::{eval_retrieval, mixed, parts};
+use super::{eval_definitions, eval_retrieval, mixed, parts};
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{self, check_output, fail, hinted};
 use crate::settings::Settings;
 use crate::table::{ScoreFormat, percent};
 
 /// How predictions are scored, and the treatment of missing ones.
-struct Judging {
-    scoring: Scoring,
-    missing: Missing,
+pub(super) struct Judging {
+    pub(super) scoring: Scoring,
+    pub(super) missing: Missing,
 }
 
 pub(crate) fn run(args: &EvalArgs) -> Result<()> {
@@ -44,6 +44,9 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     check_output(Some(&args.output), args.pairs.iter().chain(&args.predictions))?;
     if args.retrieval {
         return eval_retrieval::run(args, &settings);
+    }
+    if args.definitions {
+        return eval_definitions::run(args, &settings);
     }
     if args.exec.exec {
         #[cfg(target_os = "linux")]
@@ -358,7 +361,7 @@ fn warn_of_doubled(evaluation: &Evaluation, path: &Path) {
     }
 }
 
-fn score(experiment: &Experiment, path: &Path, judging: &Judging) -> Result<Evaluation> {
+pub(super) fn score(experiment: &Experiment, path: &Path, judging: &Judging) -> Result<Evaluation> {
     let Judging { scoring, missing } = judging;
     let evaluation = evaluate(experiment, path, scoring, *missing)?;
     output::problems(&evaluation.problems);

@@ -30,6 +30,12 @@ pub(crate) struct EvalArgs {
     /// Instead of predictions, measure the retrieval: its overlap with the targets
     #[arg(long, conflicts_with_all = ["pairs", "check_references", "metrics"])]
     pub(crate) retrieval: bool,
+    /// Instead of similarity, write how many of the definitions in other files that each target uses its prediction uses; `compare` reads the
+    /// file
+    #[arg(long, conflicts_with_all = [
+        "pairs", "check_references", "metrics", "retrieval", "exec", "results", "per_task", "format", "allow_mixed", "shard",
+    ])]
+    pub(crate) definitions: bool,
     /// Ranker to compare with --retrieval, also several fused, as in rrf:jaccard,bm25 (repeatable; names can be separated by
     /// commas, fusions cannot) [default: --ranker]
     #[arg(long, value_name = "NAME", requires = "retrieval", value_parser = Listed::of(Ranker::NAMES))]

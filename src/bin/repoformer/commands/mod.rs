@@ -13,6 +13,7 @@ mod demonstration;
 pub(crate) mod doctor;
 pub(crate) mod eval;
 pub(crate) mod eval_args;
+mod eval_definitions;
 #[cfg(target_os = "linux")]
 mod eval_exec;
 mod eval_output;
