@@ -180,8 +180,24 @@ fn a_batch_asks_for_the_probability_of_the_targets() {
         assert_eq!(line["tokens"], tokens);
         assert_eq!(line["log_probability"], -0.5 * tokens as f64);
     }
+    // A character of two tokens, the second without a text; and a token that is none.
+    let prompt = requests[2]["body"]["prompt"].as_str().unwrap();
+    let begin = prompt.len() - targets[2].len();
+    let echoed = |last: Value| {
+        let tokens = json!([&prompt[..begin], &prompt[begin..], last, "more"]);
+        let logprobs = json!({"tokens": tokens, "token_logprobs": [null, -1.0, -2.0, -4.0]});
+        let choice = json!({"index": 0, "text": "x", "logprobs": logprobs});
+        json!({"custom_id": requests[2]["custom_id"], "error": null,
+            "response": {"status_code": 200, "body": {"choices": [choice]}}})
+    };
+    let read = of(&["--read-batch", "a.jsonl", "-o", "out.jsonl"]);
+    place.write("a.jsonl", jsonl(&[echoed(Value::Null)]));
+    place.stage(&read).partly().says(&["not a text and a log-probability for each token"]);
+    place.write("a.jsonl", jsonl(&[echoed("".into())]));
+    place.stage(&read).done();
+    assert_eq!(place.records("out.jsonl")[2]["log_probability"], -3.0);
     // What failed is answered by another batch.
-    answers[2] = told(&requests[2], requests[2]["body"]["prompt"].as_str().unwrap());
+    answers[2] = told(&requests[2], prompt);
     place.write("a.jsonl", jsonl(&answers));
     place
         .stage(&of(&["--read-batch", "a.jsonl", "-o", "out.jsonl"]))

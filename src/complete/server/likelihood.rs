@@ -106,7 +106,10 @@ pub(crate) fn read_echo(
     let (Some(texts), Some(values)) = (list("tokens"), list("token_logprobs")) else {
         return Err(Unread::Form("the answer has no log-probabilities"));
     };
-    let texts: Vec<&str> = texts.iter().filter_map(Value::as_str).collect();
+    let all: Option<Vec<&str>> = texts.iter().map(Value::as_str).collect();
+    let Some(texts) = all.filter(|texts| texts.len() == values.len()) else {
+        return Err(Unread::Form("the answer has not a text and a log-probability for each token"));
+    };
     let has_text = |skip: &usize| {
         let all = texts.get(*skip..).map(<[&str]>::concat);
         all.is_some_and(|all| all.get(..text.end).is_some_and(&is_whole))
@@ -119,7 +122,9 @@ pub(crate) fn read_echo(
     for (place, (token, value)) in texts.iter().zip(values).enumerate().skip(first) {
         let begin = at;
         at += token.len();
-        if at <= text.start || begin >= text.end {
+        // One without a text is a part of the character before it.
+        let is_behind = begin >= text.end + usize::from(token.is_empty());
+        if at <= text.start || is_behind {
             continue;
         }
         let logprob = value.as_f64().ok_or(match place {
