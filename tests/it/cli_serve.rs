@@ -362,6 +362,13 @@ fn changes_of_files_are_seen_and_unsaved_text_wins() {
     soon("the new folder", || prompt().contains("import again"));
     place.write("repos/alpha/again.py", format!("import changed\n{query}    return total\n"));
     soon("a file that is changed there", || prompt().contains("import changed"));
+    // One that is made anew, which may have the number of the old one.
+    std::fs::remove_dir_all(place.path("repos/alpha")).unwrap();
+    place.write("repos/alpha/store.py", &store);
+    place.write("repos/alpha/again.py", format!("import anew\n{query}    return total\n"));
+    soon("the folder that was made anew", || prompt().contains("import anew"));
+    place.write("repos/alpha/again.py", format!("import last\n{query}    return total\n"));
+    soon("a file that is changed there", || prompt().contains("import last"));
     std::fs::remove_file(place.path("repos/alpha/again.py")).unwrap();
     // Unsaved text of one file is not seen from it, and what was saved is found again once it is open no longer.
     let long: String = (0..60).map(|n| format!("step_{n} = advance({n})\n")).collect();
@@ -723,6 +730,15 @@ fn a_file_is_known_by_its_lines() {
         assert_eq!(serving.post("/v1/completions", &body).0, 200);
         let wanted = if name.starts_with("file") { Value::Null } else { json!("alpha/view.py") };
         assert_eq!(serving.last()["file"], wanted, "{name}");
+    }
+    // One that is not saved yet, and has nothing of another with its name.
+    let root = place.path("repos/alpha").canonicalize().unwrap();
+    let inner = root.join("pkg/view.py");
+    for name in ["pkg/view.py", inner.to_str().unwrap(), &format!("file://{}", inner.display())] {
+        let new = "def entirely_new_function(argument):\n    return argument_of_another_kind\n";
+        let body = json!({"prompt": new, "filepath": name});
+        assert_eq!(serving.post("/v1/completions", &body).0, 200);
+        assert_eq!(serving.last()["file"], "alpha/pkg/view.py", "{name}");
     }
     // A stop that the withheld line break holds: the prompt is sent as it is.
     let body = json!({"prompt": "x = 1\n", "stop": ["\n"], "filepath": "view.py"});

@@ -107,17 +107,20 @@ impl LiveRepository {
         let listed: Option<Vec<_>> = folders
             .map(|(name, _)| if name.is_empty() { None } else { listing.below(name) })
             .collect();
-        // A new file may be found by another name first, where folders are links.
-        let is_new = |path: &String| snapshot.file(path).is_none();
-        let listed = listed.filter(|_| !(paths.iter().any(is_new) && snapshot.has_links()));
-        let is_all = listed.is_none();
         let found = match listed {
             Some(found) => found.into_iter().flatten().collect(),
             None => listing.all()?.0,
         };
-        let is_wanted = |path: &String| is_below(path) || is_all && is_new(path);
-        all.extend(found.into_iter().map(|file| file.path).filter(is_wanted));
-        all.extend(paths.into_iter().filter(|path| *path != self.name));
+        all.extend(found.into_iter().map(|file| file.path).filter(|path| is_below(path)));
+        all.extend(paths.iter().filter(|path| **path != self.name).cloned());
+        // A new file may be found by another name first, where folders are links.
+        let endings = self.experiment.layout.language.extensions();
+        let is_new = |path: &String| {
+            endings.iter().any(|ending| path.ends_with(ending)) && snapshot.file(path).is_none()
+        };
+        if all.iter().any(is_new) && snapshot.has_links() {
+            all.extend(listing.all()?.0.into_iter().map(|file| file.path).filter(is_new));
+        }
         self.refresh(&all)
     }
 }

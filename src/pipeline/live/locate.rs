@@ -5,8 +5,10 @@ use std::ops::Range;
 use std::path::Path;
 
 use memchr::memmem;
+use rustc_hash::FxHashMap;
 
 use super::LiveRepository;
+use crate::prompt::shown::Fragment;
 use crate::repository::corpus::is_folder_name;
 use crate::repository::parallel;
 use crate::text::lines::universal_newlines;
@@ -60,8 +62,11 @@ impl LiveRepository {
         let [prefix, suffix] =
             [place.prefix, place.suffix].map(|text| universal_newlines(text.to_owned()));
         let named = place.name.and_then(|name| self.path_of(name));
+        // A path from the root on needs no guess.
+        let is_sure = place.is_whole
+            || place.name.is_some_and(|name| Path::new(&*path_of_url(name)).is_absolute());
         let path = match named {
-            Some(path) if place.is_whole || self.is_there(&path) => Some(path),
+            Some(path) if is_sure || self.is_there(&path) => Some(path),
             Some(path) => Some(self.alike(&path, &prefix, &suffix, recent).unwrap_or(path)),
             None if place.is_whole => None,
             None => self.path_by_lines(&prefix, &suffix, recent),
@@ -101,10 +106,16 @@ impl LiveRepository {
             let path = within(path);
             ends_with(&path, &wanted) || ends_with(&wanted, &path)
         });
+        // Lines that it lacks tell that it is another one, which is not saved yet.
+        let lines = telling_lines(prefix, suffix);
+        let has_some = |path: &String| {
+            let text = snapshot.file(path).map_or("", |(file, _)| file.lines.text());
+            lines.is_empty() || lines.iter().any(|line| text.contains(line))
+        };
         if let Some(only) = found.next()
             && found.next().is_none()
         {
-            return Some(only.clone());
+            return Some(only.clone()).filter(has_some);
         }
         let name = |path: &str| path.rsplit('/').next().map(str::to_owned);
         self.path_by_lines(prefix, suffix, recent).filter(|found| name(found) == name(path))
@@ -116,12 +127,28 @@ impl LiveRepository {
         Some(read.ok()??.0.text)
     }
 
-    /// First and last line, 0-based, of a fragment in its file as it is saved; `None` where it stands there no more, or more than
-    /// once. `path` is that which the prompt shows.
-    pub fn lines_of(&self, path: &str, fragment: &str) -> Option<[usize; 2]> {
-        let whole = format!("{}/{path}", self.name());
-        let saved = self.saved(&whole).or_else(|| self.saved(path))?;
-        lines_of(&saved, fragment)
+    /// First and last line, 0-based, of each fragment in its file as it is saved; `None` where it stands there no more, or more than
+    /// once.
+    pub fn lines_of(&self, fragments: &[Fragment]) -> Vec<Option<[usize; 2]>> {
+        let Ok(listing) = self.listing() else { return vec![None; fragments.len()] };
+        let read = |path: &str| Some(listing.read_saved(path).ok()??.0.text);
+        let mut saved: FxHashMap<&str, Option<String>> = FxHashMap::default();
+        let lines = |fragment| {
+            let Fragment { path, first_line, text, .. }: &'_ Fragment = fragment;
+            let count = text.lines().count().max(1);
+            (path, first_line.map(|first| [first, first + count - 1]), text)
+        };
+        let mut found = Vec::with_capacity(fragments.len());
+        for (path, known, fragment) in fragments.iter().map(lines) {
+            found.push(known.or_else(|| {
+                // The prompt may show the path within the repository, or all of it.
+                let text = saved.entry(path).or_insert_with_key(|path| {
+                    read(&format!("{}/{path}", self.name())).or_else(|| read(path))
+                });
+                lines_of(text.as_ref()?, fragment)
+            }));
+        }
+        found
     }
 
     /// The path of a file that an editor names: from the repository's folder on, from the root, or as a URL.
@@ -180,6 +207,7 @@ pub fn path_of_url(url: &str) -> Cow<'_, str> {
     let mut rest = path.as_bytes();
     while let Some((&first, after)) = rest.split_first() {
         let code = (first == b'%').then(|| after.get(..2)).flatten();
+        let code = code.filter(|code| code.iter().all(u8::is_ascii_hexdigit));
         let code = code.and_then(|code| std::str::from_utf8(code).ok());
         match code.and_then(|code| u8::from_str_radix(code, 16).ok()) {
             Some(byte) => {
@@ -238,21 +266,39 @@ fn head(saved: &str, prefix: &str) -> usize {
         let (before, rest) = prefix.split_at(start);
         let anchor = first_lines(rest);
         let lines = memchr::memchr_iter(b'\n', anchor).count();
-        let text = anchor.trim_ascii().len();
+        let text = anchor.iter().filter(|byte| !byte.is_ascii_whitespace()).count();
         if text == 0 || line > 0 && (lines < ANCHOR || text < TELLING) {
             continue;
         }
         let places = memmem::find_iter(saved.as_bytes(), anchor).filter(begins);
-        let common = |at: &usize| common_length(saved[*at..].bytes(), rest.bytes());
-        let Some(place) = places.max_by_key(common) else { continue };
+        let alike = |at: &usize| {
+            let common = common_length(saved[*at..].bytes(), rest.bytes());
+            (saved[..*at].ends_with(before), common)
+        };
+        let Some(place) = places.max_by_key(alike) else { continue };
         if saved[..place].ends_with(before) {
             return place - before.len();
         }
-        // As many lines above.
-        let above = saved[..place].rmatch_indices('\n').nth(line);
-        return above.map_or(0, |(at, _)| at + 1);
+        // As many lines above, where one of them is known again.
+        let mut start = place;
+        let mut is_known = false;
+        for changed in before.lines().rev() {
+            let above = &saved[..start];
+            start = above.trim_end_matches('\n').rfind('\n').map_or(0, |at| at + 1);
+            let above = above[start..].trim_end_matches('\n');
+            is_known |= is_changed(above, changed);
+        }
+        return if is_known { start } else { 0 };
     }
     0
+}
+
+/// Whether a line may be an earlier form of another: they have half of the longer one in common at their ends.
+fn is_changed(before: &str, after: &str) -> bool {
+    let longest = before.len().max(after.len());
+    let start = common_length(before.bytes(), after.bytes());
+    let end = common_length(before.bytes().rev(), after.bytes().rev());
+    longest > 0 && 2 * (start + end) >= longest
 }
 
 /// Bytes of a saved text up to the end of a suffix.
@@ -311,6 +357,13 @@ mod tests {
         assert_eq!(part.0, "import a\n\nde");
         let part = around(SAVED, &format!("def other():\n{rest}"), "");
         assert_eq!(part.0, "import a\n\n");
+        // What was deleted does not come back.
+        let part = around(SAVED, &format!("zzzzzz = 1\n{rest}"), "");
+        assert_eq!(part.0, "");
+        // Of places that are alike, the one whose line before is that which was cut.
+        let twice = "def one():\n    first = load(1)\n    x = 1\n    y = 2\n\ndef two():\n    first = load(1)\n    x = 1\n    y = 2\n";
+        let part = around(twice, "f one():\n    first = load(1)\n    x = 1\n    y = 2\n", "");
+        assert_eq!(part.0, "de");
         assert_eq!(around("", "x = 1\ny", "\nz\n"), ("", ""));
     }
 
@@ -328,6 +381,7 @@ mod tests {
         assert_eq!(path_of_url("file:///a%20b/%C3%A9.py"), "/a b/é.py");
         assert_eq!(path_of_url("file://localhost/100%.py"), "/100%.py");
         assert_eq!(path_of_url("untitled:x%20y"), "untitled:x%20y");
+        assert_eq!(path_of_url("file:///a%+1b"), "/a%+1b");
     }
 
     #[test]

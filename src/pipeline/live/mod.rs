@@ -136,11 +136,6 @@ impl LiveRepository {
         self.experiment.repos_dir.join(&self.name)
     }
 
-    /// Identity of its folder on disk, which another folder at its place does not have.
-    pub fn folder_identity(&self) -> u64 {
-        corpus::identity(&self.folder())
-    }
-
     /// Its settings.
     pub fn experiment(&self) -> &Experiment {
         &self.experiment

@@ -25,7 +25,8 @@ pub use folders::{RepositoryFolders, folder_names};
 pub use ignored::{GIT_EXCLUDE, GIT_IGNORE, lists_outside};
 pub use listing::languages;
 pub(crate) use listing::{Listing, source_files};
-pub(crate) use reading::{decode, identity, read_bytes, read_named};
+pub use reading::identity;
+pub(crate) use reading::{decode, read_bytes, read_named};
 
 use std::path::{Component, Path};
 

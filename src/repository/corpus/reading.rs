@@ -53,8 +53,8 @@ pub(crate) fn read_named(repos_dir: &Path, path: &str) -> std::result::Result<St
     })
 }
 
-/// Identity on disk of a file, the same for all its names; one of its own for a file that is not there.
-pub(crate) fn identity(path: &Path) -> u64 {
+/// Identity on disk of a file or folder, the same for all its names; one of its own for what is not there.
+pub fn identity(path: &Path) -> u64 {
     match files::metadata(path) {
         Ok(metadata) => digest_of_id(&file_id(&metadata, path)),
         Err(_) => digest_of_id(&path),

@@ -85,9 +85,13 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
             Ok(lines) => {
                 for typing in lines {
                     let goes_on = typing.replay(args, &endpoint, &mut measured);
-                    last = measured.take(&endpoint, last)?;
-                    if !goes_on {
-                        break 'all;
+                    match measured.take(&endpoint, last) {
+                        Ok(latest) if goes_on => last = latest,
+                        Ok(_) => break 'all,
+                        Err(error) => {
+                            measured.errors.push(error);
+                            break 'all;
+                        }
                     }
                 }
             }
@@ -186,7 +190,11 @@ impl Typing {
             let typed_so_far = &self.target[..at + typed.len_utf8()];
             match pause {
                 None => drop(measured.note(self.ask(args, endpoint, typed_so_far))),
-                Some(pause) => self.ask_for(args, endpoint, typed_so_far, pause),
+                Some(pause) => {
+                    if let Some(done) = self.ask_for(args, endpoint, typed_so_far, pause) {
+                        drop(measured.note(done));
+                    }
+                }
             }
         }
         // As many lines as the target has; a blank line says nothing.
@@ -206,22 +214,33 @@ impl Typing {
 
     fn ask(&self, args: &ReplayArgs, endpoint: &Endpoint, typed: &str) -> Result<String, Error> {
         let answer = endpoint.post_json("/v1/completions", &self.body(args, typed))?;
-        Ok(answer["choices"][0]["text"].as_str().unwrap_or_default().to_owned())
+        Ok(text_of(&answer))
     }
 
-    /// Asks until the next character is typed.
-    fn ask_for(&self, args: &ReplayArgs, endpoint: &Endpoint, typed: &str, pause: Duration) {
+    /// Asks until the next character is typed; `None` where there is no answer by then.
+    fn ask_for(
+        &self,
+        args: &ReplayArgs,
+        endpoint: &Endpoint,
+        typed: &str,
+        pause: Duration,
+    ) -> Option<Result<String, Error>> {
         let (begin, own) = (Instant::now(), endpoint.with_own_connections());
         let (asked, body) = (own.clone(), self.body(args, typed));
         let (sender, answered) = mpsc::channel();
         std::thread::spawn(move || {
-            let _ = asked.post_json("/v1/completions", &body);
-            let _ = sender.send(());
+            let answer = asked.post_json("/v1/completions", &body);
+            let _ = sender.send(answer.map(|answer| text_of(&answer)));
         });
-        let _ = answered.recv_timeout(pause);
+        let done = answered.recv_timeout(pause).ok();
         own.close();
         std::thread::sleep(pause.saturating_sub(begin.elapsed()));
+        done
     }
+}
+
+fn text_of(answer: &Value) -> String {
+    answer["choices"][0]["text"].as_str().unwrap_or_default().to_owned()
 }
 
 /// Decisions and scores of the requests.
@@ -252,7 +271,7 @@ impl Measured {
     }
 
     /// Takes the decisions after that of a number, which the server keeps for a while; returns the latest number.
-    fn take(&mut self, endpoint: &Endpoint, last: u64) -> Result<u64> {
+    fn take(&mut self, endpoint: &Endpoint, last: u64) -> Result<u64, Error> {
         let mut latest = last;
         // What was cancelled is kept once its connection is gone.
         std::thread::sleep(Duration::from_millis(5));
@@ -286,7 +305,7 @@ impl Measured {
         json!({
             "server": args.server, "speed": args.speed, "lines": self.es.len(),
             "requests": self.requests.len(), "cancelled": count("outcome", &"cancelled".into()),
-            "failed": count("outcome", &"failed".into()),
+            "failed": self.errors.len(),
             "retrieved_share": count("retrieved", &true.into()) as f64 / self.requests.len() as f64,
             "preparing_ms": percentiles(preparing.collect()), "locate_ms": percentiles(of("locate")),
             "prompt_ms": percentiles(of("prompt")),

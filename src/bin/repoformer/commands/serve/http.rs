@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
 use axum::body::{Body, Bytes};
-use axum::extract::{DefaultBodyLimit, FromRequest as _, Request, State};
+use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode};
 use axum::middleware::Next;
 use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
+use futures_core::Stream as _;
 use repoformer::endpoint::Endpoint;
 use repoformer::error::Error;
 use serde_json::{Value, json};
@@ -34,8 +35,8 @@ use crate::output::announce;
 const LARGEST_BODY: usize = 64 << 20;
 /// Requests at a time.
 const AT_ONCE: usize = 32;
-/// Time in which a request has to be there whole.
-const WHOLE_WITHIN: Duration = Duration::from_secs(10);
+/// Time in which a client sends or takes something more.
+const PROGRESS: Duration = Duration::from_secs(10);
 /// Name of the header that tells the decision.
 const DECISION: HeaderName = HeaderName::from_static("x-repoformer-decision");
 
@@ -82,7 +83,7 @@ fn router(service: Arc<Service>, guard: Guard) -> Router {
             refusal(StatusCode::METHOD_NOT_ALLOWED, "this path takes another method")
         })
         .fallback(async || refusal(StatusCode::NOT_FOUND, "unknown path; known: /v1/completions, /infill, /v1/models, /health, /metrics, /debug/last, /"))
-        .layer(DefaultBodyLimit::max(LARGEST_BODY))
+        .layer(DefaultBodyLimit::disable())
         .layer(axum::middleware::from_fn_with_state(Arc::new(guard), guard::check))
         .with_state(shared)
 }
@@ -100,21 +101,35 @@ async fn make_room(State(shared): State<Shared>, mut request: Request, next: Nex
     };
     request.extensions_mut().insert(Room(Arc::new(room)));
     let (head, body) = request.into_parts();
-    let whole = Request::from_parts(head.clone(), body);
-    let body = tokio::time::timeout(WHOLE_WITHIN, Bytes::from_request(whole, &())).await;
-    let (status, reason) = match body {
-        Ok(Ok(body)) => return next.run(Request::from_parts(head, body.into())).await,
-        Ok(Err(refused)) if refused.status() == StatusCode::PAYLOAD_TOO_LARGE => {
-            (refused.status(), format!("the body has more than {} MiB", LARGEST_BODY >> 20))
-        }
-        Ok(Err(refused)) => (refused.status(), refused.body_text()),
-        Err(_) => {
-            let reason = format!("the body was not there within {} s", WHOLE_WITHIN.as_secs());
-            (StatusCode::REQUEST_TIMEOUT, reason)
-        }
+    let (status, reason) = match whole(body).await {
+        Ok(body) => return next.run(Request::from_parts(head, body.into())).await,
+        Err(refused) => refused,
     };
     shared.service.metrics.refused.fetch_add(1, Relaxed);
     refusal(status, &reason)
+}
+
+/// Reads a body, or says with which status and why it is refused.
+async fn whole(body: Body) -> Result<Vec<u8>, (StatusCode, String)> {
+    let (mut parts, mut all) = (body.into_data_stream(), Vec::new());
+    loop {
+        let part = std::future::poll_fn(|context| Pin::new(&mut parts).poll_next(context));
+        match tokio::time::timeout(PROGRESS, part).await {
+            Ok(None) => return Ok(all),
+            Ok(Some(Ok(part))) if all.len() + part.len() <= LARGEST_BODY => all.extend(part),
+            Ok(Some(Ok(_))) => {
+                let reason = format!("the body has more than {} MiB", LARGEST_BODY >> 20);
+                return Err((StatusCode::PAYLOAD_TOO_LARGE, reason));
+            }
+            Ok(Some(Err(error))) => {
+                return Err((StatusCode::BAD_REQUEST, format!("the body cannot be read: {error}")));
+            }
+            Err(_) => {
+                let reason = format!("no part of the body came for {} s", PROGRESS.as_secs());
+                return Err((StatusCode::REQUEST_TIMEOUT, reason));
+            }
+        }
+    }
 }
 
 async fn completion(
@@ -351,13 +366,13 @@ impl Flow {
             loop {
                 if let Some(text) = text {
                     let part = self.answer.part(self.wanted.protocol, &text);
-                    if sender.send(event(&part.to_string())).await.is_err() {
+                    if sender.send_timeout(event(&part.to_string()), PROGRESS).await.is_err() {
                         return;
                     }
                 }
                 if let Some(end) = self.end.clone() {
                     for last in self.answer.last(&self.wanted, &end) {
-                        if sender.send(event(&last)).await.is_err() {
+                        if sender.send_timeout(event(&last), PROGRESS).await.is_err() {
                             return;
                         }
                     }
@@ -369,7 +384,7 @@ impl Flow {
                         Err(error) => {
                             let (_, message) = status_of(&error);
                             let error = json!({"error": {"message": message, "type": "upstream_error", "param": null, "code": 502}});
-                            let _ = sender.send(event(&error.to_string())).await;
+                            let _ = sender.send_timeout(event(&error.to_string()), PROGRESS).await;
                             return;
                         }
                     },

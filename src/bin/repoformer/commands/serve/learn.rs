@@ -22,7 +22,7 @@ use repoformer::task::cross_file::{self, CrossFile};
 use repoformer::text::lines::line_ends;
 use serde_json::Value;
 
-use super::upstream::Request;
+use super::upstream::{Request, without_text};
 use super::withheld::Withheld;
 use crate::output::{fail, warning};
 
@@ -298,15 +298,17 @@ fn other_completion(state: &State, endpoint: &Endpoint, asked: &Asked) -> Result
             continue;
         }
         let (mut text, mut withheld) = (String::new(), Withheld::new(removed));
-        let mut stops = stops.clone();
+        let (mut stops, mut has_text) = (stops.clone(), false);
         let done = own.post_events("/v1/completions", body, &mut |event| {
             let (Event::Data(value) | Event::Whole(value)) = event else { return false };
+            has_text |= value["choices"][0]["text"].is_string();
             let more = stops.pass(value["choices"][0]["text"].as_str().unwrap_or_default());
             text.extend(withheld.pass(&more));
             stops.has_ended()
         });
         let was_closed = lock(&state.asking).take().is_none();
         match done {
+            Ok(_) if !has_text => return Err(without_text(&own)),
             Ok(_) => {
                 text.extend(withheld.pass(&stops.rest()));
                 return Ok(text + &withheld.rest());

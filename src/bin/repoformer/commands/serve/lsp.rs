@@ -3,7 +3,6 @@
 use std::collections::HashMap;
 use std::io::{self, BufRead, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::Instant;
 
 use anyhow::{Context as _, Result};
 use clap::Args;
@@ -12,11 +11,12 @@ use repoformer::pipeline::path_of_url;
 use serde_json::{Value, json};
 
 use super::document::{Encoding, change, offset_of};
-use super::request::{Protocol, Wanted};
-use super::service::{Record, Service};
+use super::request::Wanted;
+use super::service::Service;
 use super::start::{ServiceFlags, open, runtime};
-use super::upstream::{End, Piece, ms_since};
+use super::upstream::Piece;
 use super::withheld::Withheld;
+use crate::output::detail;
 
 /// Bytes of a message, at most.
 const LARGEST: usize = 64 << 20;
@@ -211,7 +211,8 @@ impl Server {
             item = Some((entry.to_owned(), selected["range"].clone()));
         }
         let path = path_of_url(uri).into_owned();
-        let wanted = Wanted::of_document(&before, behind, path);
+        let is_supposed = item.is_some();
+        let wanted = Wanted { is_supposed, ..Wanted::of_document(&before, behind, path) };
         let own = self.service.endpoint.with_own_connections();
         {
             let mut asked = lock(&self.asked);
@@ -269,16 +270,7 @@ fn answer(
     asked: &Mutex<Vec<Asked>>,
     id: &Value,
 ) -> Result<String, String> {
-    let begin = Instant::now();
-    service.count(Protocol::Document);
-    let prepared = service.prepare(wanted, own).map_err(|error| {
-        let mut record = Record::unmade(service, wanted);
-        record.say("error", &error.to_string());
-        service.keep(record, "failed", [f64::NAN, ms_since(begin)], &End::default());
-        error.to_string()
-    });
-    let mut prepared = prepared?;
-    service.count_prepared(&prepared);
+    let prepared = service.prepare(wanted, own).map_err(|error| error.to_string())?;
     let mut completing = service.complete(wanted, &prepared);
     if let Some(asked) = lock(asked).iter_mut().find(|asked| asked.id == *id) {
         asked.connections.push(completing.connection());
@@ -287,42 +279,27 @@ fn answer(
         }
     }
     let mut withheld = Withheld::new(prepared.withheld());
-    let (mut text, mut first) = (String::new(), f64::NAN);
+    let mut text = String::new();
     let mut model = service.name_of_model(wanted).to_owned();
-    let (outcome, end, error) = loop {
+    loop {
         match completing.pieces.blocking_recv() {
             Some(Piece::Model(name)) if model.is_empty() => model = name,
             Some(Piece::Model(_)) => {}
-            Some(Piece::Text(more)) => {
-                if let Some(more) = withheld.pass(&more) {
-                    if text.is_empty() {
-                        first = ms_since(begin);
-                    }
-                    text += &more;
-                }
-            }
-            Some(Piece::End(end)) => {
+            Some(Piece::Text(more)) => text.extend(withheld.pass(&more)),
+            Some(Piece::End(_)) => {
                 text += &withheld.rest();
-                break ("done", end, None);
+                break;
             }
-            Some(Piece::Failed(error)) => break ("failed", End::default(), Some(error)),
-            None => break ("cancelled", End::default(), None),
+            Some(Piece::Failed(error)) => return Err(error.to_string()),
+            // It was cancelled.
+            None => return Ok(String::new()),
         }
-    };
-    if outcome == "done" {
-        service.shown(prepared.asked, text.clone(), model);
     }
     if let Some(dropped) = withheld.dropped() {
-        prepared.record.say("dropped", dropped);
+        detail(format!("dropped, since it goes on with the line before: {dropped}"));
     }
-    if let Some(error) = &error {
-        prepared.record.say("error", &error.to_string());
-    }
-    service.keep(prepared.record, outcome, [first, ms_since(begin)], &end);
-    match error {
-        Some(error) => Err(error.to_string()),
-        None => Ok(text),
-    }
+    service.shown(prepared.asked, text.clone(), model);
+    Ok(text)
 }
 
 /// Standard output, a message at a time.

@@ -47,6 +47,8 @@ pub(super) struct Wanted {
     pub(super) response_fields: Vec<String>,
     pub(super) model: String,
     pub(super) include_usage: bool,
+    /// Whether the text is what the file would have if an entry of the editor's list was taken.
+    pub(super) is_supposed: bool,
 }
 
 /// Fields of requests that the model's server gets as they are.
@@ -150,6 +152,7 @@ impl Wanted {
             response_fields: Vec::new(),
             model: String::new(),
             include_usage: false,
+            is_supposed: false,
         }
     }
 
@@ -198,6 +201,7 @@ impl Wanted {
             include_usage: body
                 .get("stream_options")
                 .is_some_and(|options| options["include_usage"].as_bool() == Some(true)),
+            is_supposed: false,
         })
     }
 }

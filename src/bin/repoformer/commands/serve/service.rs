@@ -144,7 +144,8 @@ impl Service {
         let Located { path, text, offset, first_line, held, is_known } = &located;
         let locating = ms_since(begin);
         self.remember(&located);
-        if let Some(learner) = &self.learner {
+        let learner = self.learner.as_ref().filter(|_| !wanted.is_supposed);
+        if let Some(learner) = learner {
             learner.see(path, (text, *offset), held);
         }
         let begin = Instant::now();
@@ -175,8 +176,7 @@ impl Service {
         let mut steps = [0.0; 2];
         let (mut laying, mut prompt) = (0.0, None);
         // While a line is typed, its first completion counts.
-        let is_learned =
-            self.learner.as_ref().is_some_and(|learner| *is_known && !learner.has(path));
+        let is_learned = learner.is_some_and(|learner| *is_known && !learner.has(path));
         // Labels have what was found now, by which policies decide, whatever is shown.
         let mut now = None;
         if decision.is_none_or(|decision| decision.retrieves) {
@@ -361,12 +361,12 @@ impl Service {
         let mut decisions: Vec<Record> = lock(&self.decisions).iter().take(most).cloned().collect();
         let mut is_new = false;
         for Record { value, fragments } in &mut decisions {
-            for (at, fragment) in std::mem::take(fragments).iter().enumerate() {
-                is_new = true;
-                let lines = match fragment.first_line {
-                    Some(first) => Some([first, first + fragment.text.lines().count().max(1) - 1]),
-                    None => self.live.lines_of(&fragment.path, &fragment.text),
-                };
+            let fragments = std::mem::take(fragments);
+            if fragments.is_empty() {
+                continue;
+            }
+            is_new = true;
+            for (at, lines) in self.live.lines_of(&fragments).into_iter().enumerate() {
                 let [first, last] =
                     lines.map_or([None; 2], |lines| lines.map(|line| Some(line + 1)));
                 value["fragments"][at]["first_line"] = first.into();
@@ -374,7 +374,7 @@ impl Service {
             }
         }
         if is_new {
-            // Each file is read once for a decision.
+            // The files are not read again.
             for kept in lock(&self.decisions).iter_mut() {
                 let number = &kept.value["number"];
                 if let Some(found) = decisions.iter().find(|found| found.value["number"] == *number)

@@ -123,19 +123,18 @@ fn follow(endpoint: &Endpoint, request: Request, sender: &mpsc::Sender<Piece>) {
     if !is_unwanted {
         let last = match done {
             Ok(_) if has_text => Piece::End(end),
-            Ok(_) => {
-                let hint = "the server must have OpenAI's /v1/completions, which chat models lack";
-                Piece::Failed(endpoint.error(
-                    COMPLETIONS,
-                    "the answer has no choices with text",
-                    hint,
-                ))
-            }
+            Ok(_) => Piece::Failed(without_text(endpoint)),
             Err(error) => Piece::Failed(error),
         };
         // Nobody may listen any more.
         let _ = sender.blocking_send(last);
     }
+}
+
+/// Error of a server whose answer has no completion, not even an empty one.
+pub(super) fn without_text(endpoint: &Endpoint) -> Error {
+    let hint = "the server must have OpenAI's /v1/completions, which chat models lack";
+    endpoint.error(COMPLETIONS, "the answer has no choices with text", hint)
 }
 
 /// A request to the model's server.

@@ -7,9 +7,10 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use notify::{Config, Event, RecommendedWatcher, RecursiveMode, Watcher as _};
+use notify::event::ModifyKind;
+use notify::{Config, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use repoformer::pipeline::LiveRepository;
-use repoformer::repository::corpus::{GIT_EXCLUDE, GIT_IGNORE, Walk, lists_outside};
+use repoformer::repository::corpus::{self, GIT_EXCLUDE, GIT_IGNORE, Walk, lists_outside};
 use repoformer::store::files;
 
 use crate::output::{detail, problems, warning};
@@ -18,8 +19,8 @@ use crate::output::{detail, problems, warning};
 const QUIET: Duration = Duration::from_millis(10);
 /// Longest time that changes wait for others.
 const LONGEST: Duration = Duration::from_millis(100);
-/// Time after which a repository's folder that is gone is looked for again.
-const AGAIN: Duration = Duration::from_millis(200);
+/// Time after which the repository's folder is looked at, whether something happened in it or not.
+const AGAIN: Duration = Duration::from_secs(1);
 
 /// What watches; it ends where this is dropped.
 pub(super) type Watcher = Arc<Mutex<RecommendedWatcher>>;
@@ -33,9 +34,12 @@ pub(super) struct Watch {
 
 /// What is watched.
 struct Places {
+    /// The repository's folder as it was given, which may be a link.
+    given: PathBuf,
+    /// The folder itself.
     folder: PathBuf,
-    /// The folder's identity on disk, while it is followed.
-    identity: u64,
+    /// Its identity on disk; `None` where it is not watched.
+    identity: Option<u64>,
     /// Lists of ignored files outside the folder.
     lists: Vec<PathBuf>,
 }
@@ -44,9 +48,11 @@ impl Watch {
     /// Begins to watch a folder, and the lists of what is ignored in it.
     pub(super) fn begin(folder: &Path, walk: Walk) -> Result<Self> {
         let (sender, events) = mpsc::channel();
+        let given = folder.to_owned();
         // Events name files from the folder on as it is given here.
         let folder = files::canonicalize(folder)
             .with_context(|| format!("{}: cannot be opened", folder.display()))?;
+        let identity = Some(corpus::identity(&folder));
         // Links may lead anywhere; a file that has several names is read again by all of them.
         let config = Config::default().with_follow_symlinks(false);
         let mut watcher = RecommendedWatcher::new(sender, config).context("cannot watch files")?;
@@ -61,7 +67,7 @@ impl Watch {
                 detail(format!("{}: {what}: {error}", of_lists.display()));
             }
         }
-        Ok(Self { watcher, events, places: Places { folder, identity: 0, lists } })
+        Ok(Self { watcher, events, places: Places { given, folder, identity, lists } })
     }
 
     /// Reads what changed, until the watcher is dropped.
@@ -69,7 +75,6 @@ impl Watch {
         let Self { watcher, events, mut places } = self;
         let watcher = Arc::new(Mutex::new(watcher));
         let weak = Arc::downgrade(&watcher);
-        places.identity = live.folder_identity();
         std::thread::Builder::new()
             .name("watch".into())
             .spawn(move || follow(&live, &weak, &mut places, &events))
@@ -83,13 +88,20 @@ impl Watch {
 struct Changes {
     paths: BTreeSet<PathBuf>,
     all: bool,
+    /// Whether the repository's folder itself was moved or removed, be there another one or not.
+    is_moved: bool,
 }
 
 impl Changes {
-    fn add(&mut self, event: notify::Result<Event>) {
+    fn add(&mut self, event: notify::Result<Event>, folder: &Path) {
         match event {
             Ok(event) if event.kind.is_access() => {}
             Ok(event) => {
+                let leaves = matches!(
+                    event.kind,
+                    EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_))
+                );
+                self.is_moved |= leaves && event.paths.iter().any(|path| path == folder);
                 self.all |= event.need_rescan();
                 self.paths.extend(event.paths);
             }
@@ -100,44 +112,35 @@ impl Changes {
 }
 
 impl Places {
-    /// Watches the folder again where another one has taken its place. Waits where there is none.
-    fn return_to(
-        &mut self,
-        live: &LiveRepository,
-        watcher: &Weak<Mutex<RecommendedWatcher>>,
-    ) -> bool {
-        let mut is_gone = false;
-        loop {
-            let is_there = self.folder.is_dir();
-            let identity = live.folder_identity();
-            if is_there && identity == self.identity && !is_gone {
-                return false;
+    /// Watches the repository's folder again where another one has taken its place; returns whether all of it is to be read.
+    fn follow(&mut self, is_moved: bool, watcher: &Mutex<RecommendedWatcher>) -> bool {
+        let Ok(folder) = files::canonicalize(&self.given) else {
+            if self.identity.take().is_some() {
+                warning(format!("{}: is gone; it is waited for", self.given.display()));
             }
-            let Some(watcher) = watcher.upgrade() else { return false };
-            if !is_there {
-                if !is_gone {
-                    warning(format!("{}: is gone; it is waited for", self.folder.display()));
+            return false;
+        };
+        let identity = Some(corpus::identity(&folder));
+        if !is_moved && identity == self.identity && folder == self.folder {
+            return false;
+        }
+        let was_watched = self.identity.is_some();
+        let mut watcher = watcher.lock().unwrap_or_else(PoisonError::into_inner);
+        // Of the folder that was there.
+        let _ = watcher.unwatch(&self.folder);
+        match watcher.watch(&folder, RecursiveMode::Recursive) {
+            Ok(()) => {
+                (self.folder, self.identity) = (folder, identity);
+                true
+            }
+            Err(error) => {
+                self.identity = None;
+                if was_watched {
+                    let folder = folder.display();
+                    warning(format!("{folder}: cannot be watched for changes: {error}"));
                 }
-                is_gone = true;
-                drop(watcher);
-                std::thread::sleep(AGAIN);
-                continue;
+                was_watched
             }
-            let mut watcher = watcher.lock().unwrap_or_else(PoisonError::into_inner);
-            // Of the folder that was there.
-            let _ = watcher.unwatch(&self.folder);
-            match watcher.watch(&self.folder, RecursiveMode::Recursive) {
-                Ok(()) => {
-                    self.identity = identity;
-                    return true;
-                }
-                Err(error) => warning(format!(
-                    "{}: cannot be watched for changes: {error}",
-                    self.folder.display()
-                )),
-            }
-            drop(watcher);
-            std::thread::sleep(AGAIN);
         }
     }
 }
@@ -148,19 +151,27 @@ fn follow(
     places: &mut Places,
     events: &Receiver<notify::Result<Event>>,
 ) {
-    // It ends with the watcher.
-    while let Ok(event) = events.recv() {
+    loop {
         let mut changes = Changes::default();
-        changes.add(event);
+        match events.recv_timeout(AGAIN) {
+            Ok(event) => changes.add(event, &places.folder),
+            Err(RecvTimeoutError::Timeout) => {}
+            // It ends with the watcher.
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
         let begin = Instant::now();
-        while begin.elapsed() < LONGEST {
+        while !changes.paths.is_empty() && begin.elapsed() < LONGEST {
             match events.recv_timeout(QUIET) {
-                Ok(event) => changes.add(event),
+                Ok(event) => changes.add(event, &places.folder),
                 Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
             }
         }
-        changes.all |= places.return_to(live, watcher);
-        read(live, places, &changes);
+        let Some(watcher) = watcher.upgrade() else { return };
+        changes.all |= places.follow(changes.is_moved, &watcher);
+        drop(watcher);
+        if places.folder.exists() {
+            read(live, places, &changes);
+        }
     }
 }
 
