@@ -11,9 +11,7 @@ use serde_json::{Value, json};
 
 use super::score::target_digest;
 use crate::repository::corpus::Repository;
-use crate::repository::definitions::{
-    Definitions, KnownNames, Names, Paths, RepositoryNames, names_of,
-};
+use crate::repository::definitions::{Definitions, KnownNames, Names, Paths, RepositoryNames};
 use crate::task::Task;
 use crate::text::language::syntax::Syntax;
 use crate::text::language::{Grammar, Language, chains};
@@ -63,7 +61,7 @@ pub struct UsedNames<'a> {
 impl<'a> UsedNames<'a> {
     /// Parses the files.
     pub fn new(repository: &'a Repository, language: Language) -> Self {
-        let (paths, names) = names_of(repository, language, &KnownNames::default());
+        let (paths, names) = KnownNames::default().of_repository(repository, language);
         Self { repository, language, paths, names }
     }
 

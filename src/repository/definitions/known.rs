@@ -5,8 +5,10 @@ use std::sync::{Mutex, PoisonError};
 
 use rustc_hash::FxHashMap;
 
-use super::Names;
-use super::rows::folder;
+use super::rows::{Paths, folder};
+use super::{Names, RepositoryNames};
+use crate::repository::corpus::Repository;
+use crate::repository::parallel;
 use crate::text::language::syntax::Syntax;
 use crate::text::language::{Grammar, Language, Resolution, Visibility};
 use crate::text::lines::Lines;
@@ -55,6 +57,26 @@ impl KnownNames {
         let names = syntax.map_or(Names::Unread, |syntax| Names::read(path, &syntax));
         self.with(|known| known.keep(key, names.clone(), bytes));
         names
+    }
+
+    /// Returns the paths of a repository's files, and the names in them.
+    pub(crate) fn of_repository<'a>(
+        &self,
+        repository: &'a Repository,
+        language: Language,
+    ) -> (Paths<'a>, RepositoryNames) {
+        let files = &repository.files;
+        let names = parallel::map(files.iter().enumerate(), |(number, file)| {
+            // A link to a file that was read has nothing of its own.
+            if (file.same_as as usize) < number {
+                return Names::Unread;
+            }
+            let lines = file.lines();
+            let digest = blake3::hash(lines.text().as_bytes());
+            self.read(language, &file.path, &lines, digest.into())
+        });
+        let paths = files.iter().map(|file| (file.path.as_str(), file.same_as));
+        (Paths::new(&repository.name, paths), RepositoryNames::new(language, names))
     }
 
     fn with<T>(&self, of: impl FnOnce(&mut Known) -> T) -> T {

@@ -13,8 +13,6 @@ pub(crate) use rows::{Definition, Paths, Rows};
 
 use std::sync::Arc;
 
-use super::corpus::Repository;
-use super::parallel;
 use crate::text::language::syntax::Syntax;
 use crate::text::language::{Language, Resolution, TypeRules};
 use modules::Imports;
@@ -98,26 +96,6 @@ impl RepositoryNames {
             ),
         }
     }
-}
-
-/// Paths of a repository's files, and the names in them; files that are known are not parsed again.
-pub(crate) fn names_of<'a>(
-    repository: &'a Repository,
-    language: Language,
-    known: &KnownNames,
-) -> (Paths<'a>, RepositoryNames) {
-    let files = &repository.files;
-    let names = parallel::map(files.iter().enumerate(), |(number, file)| {
-        // A link to a file that was read has nothing of its own.
-        if (file.same_as as usize) < number {
-            return Names::Unread;
-        }
-        let lines = file.lines();
-        let digest = blake3::hash(lines.text().as_bytes());
-        known.read(language, &file.path, &lines, digest.into())
-    });
-    let paths = files.iter().map(|file| (file.path.as_str(), file.same_as));
-    (Paths::new(&repository.name, paths), RepositoryNames::new(language, names))
 }
 
 /// A function that gives the definitions of a chain of names.

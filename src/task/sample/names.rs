@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 
 use crate::error::named;
 use crate::repository::corpus::Repository;
-use crate::repository::definitions::{Definitions, KnownNames, Names, names_of};
+use crate::repository::definitions::{Definitions, KnownNames, Names};
 use crate::task::Task;
 use crate::text::language::syntax::Syntax;
 use crate::text::language::{Grammar, Language, chains, identifiers};
@@ -104,7 +104,7 @@ fn imported_files(
     language: Language,
     known: &KnownNames,
 ) -> BTreeSet<usize> {
-    let (paths, names) = names_of(repository, language, known);
+    let (paths, names) = known.of_repository(repository, language);
     let definitions = Definitions::new(language, &paths, &names);
     let file = &repository.files[own];
     let lines = file.lines();

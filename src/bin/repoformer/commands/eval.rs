@@ -7,9 +7,9 @@ use repoformer::evaluate::conditions::{Conditions, differences, made_with};
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::pairs;
 use repoformer::evaluate::postprocess::{Hole, Postprocess, Step};
-use repoformer::evaluate::score::{Missing, Scores, Scoring, score_pairs, score_tasks};
+use repoformer::evaluate::score::{Missing, Scoring, score_pairs, score_tasks};
 use repoformer::formats::merge::Positions;
-use repoformer::pipeline::{self, Evaluation, Experiment, Until, cached_predictions, evaluate};
+use repoformer::pipeline::{self, Experiment, Until, cached_predictions};
 use repoformer::repository::Shard;
 use repoformer::retrieve::Mode;
 use repoformer::store::artifact::header_path;
@@ -19,6 +19,7 @@ use repoformer::text::language::Language;
 use serde_json::json;
 
 use super::eval_output::{Named, Results, write_results};
+use super::eval_score::{Judging, score};
 use super::experiments::{asked_scoring, check_not_tasks, of_kind, without_repositories};
 use super::session::{completed_modes, completion, open, resampling};
 use super::{eval_definitions, eval_retrieval, mixed, parts};
@@ -26,12 +27,6 @@ use crate::commands::eval_args::EvalArgs;
 use crate::output::{self, check_output, fail, hinted};
 use crate::settings::Settings;
 use crate::table::{ScoreFormat, percent};
-
-/// How predictions are scored, and the treatment of missing ones.
-pub(super) struct Judging {
-    pub(super) scoring: Scoring,
-    pub(super) missing: Missing,
-}
 
 pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     let settings = open(&args.settings)?;
@@ -121,19 +116,6 @@ fn write(
     let (per_task, resampling) = (args.per_task, resampling(settings)?);
     let manifest = parts::of_part(manifest.to_record(), part);
     Results { named, per_task, resampling, mixed, manifest }.write(args)
-}
-
-impl Judging {
-    fn manifest(&self) -> Manifest {
-        let mut manifest = Manifest::new("scores");
-        let names: Vec<&str> = self.scoring.metrics.iter().map(|metric| metric.name()).collect();
-        manifest.setting("metrics", names);
-        for (metric, recipe) in self.scoring.recipes() {
-            manifest.setting(&format!("postprocess.{metric}"), recipe.to_string());
-        }
-        manifest.setting("missing", self.missing.to_string());
-        manifest
-    }
 }
 
 /// The scoring of a command that also shows the metrics of `default` where nobody chose any.
@@ -322,66 +304,4 @@ pub(crate) fn warn_of_ends(path: &Path, scoring: &Scoring) -> Result<()> {
         ));
     }
     Ok(())
-}
-
-/// Warns of uneven numbers of samples, as a file appended to itself may have them.
-fn warn_of_uneven(evaluation: &Evaluation, path: &Path) {
-    let samples = evaluation.samples.iter().map(Vec::len);
-    let given: Vec<_> =
-        evaluation.tasks.tasks().iter().zip(samples).filter(|(_, samples)| *samples > 0).collect();
-    let Some(fewest) = given.iter().map(|(_, samples)| *samples).min() else {
-        return;
-    };
-    // The first of those with the most.
-    if let Some((task, most)) = given.iter().rev().max_by_key(|(_, samples)| *samples)
-        && *most > fewest
-    {
-        let more = given.iter().filter(|(_, samples)| *samples > fewest).count();
-        output::warning(format!(
-            "{}: {more} tasks have more samples than others: task {} (row {}) has {most}, others have {fewest}; was the file appended to itself?",
-            path.display(),
-            task.id,
-            task.row
-        ));
-    }
-}
-
-/// Warns of doubled samples, as a file appended to itself has them.
-fn warn_of_doubled(evaluation: &Evaluation, path: &Path) {
-    let given = || evaluation.samples.iter().filter(|samples| !samples.is_empty());
-    let is_doubled = |samples: &Vec<String>| {
-        let (first, second) = samples.split_at(samples.len() / 2);
-        first == second
-    };
-    if given().count() > 1 && given().all(is_doubled) {
-        let file = path.display();
-        output::warning(format!(
-            "{file}: every task has the same samples twice; was the file appended to itself?"
-        ));
-    }
-}
-
-pub(super) fn score(experiment: &Experiment, path: &Path, judging: &Judging) -> Result<Evaluation> {
-    let Judging { scoring, missing } = judging;
-    let evaluation = evaluate(experiment, path, scoring, *missing)?;
-    output::problems(&evaluation.problems);
-    let (file, empty) = (path.display(), evaluation.empty);
-    let without = evaluation.scores.as_ref().map_or(0, |scores: &Scores| scores.missing);
-    if *missing == Missing::Zero && without > 0 {
-        output::warning(format!("{file}: {without} tasks have no prediction; they score 0"));
-    }
-    warn_of_uneven(&evaluation, path);
-    warn_of_doubled(&evaluation, path);
-    if empty > 0 {
-        output::warning(format!(
-            "{file}: {empty} empty predictions; they are scored as empty text"
-        ));
-    }
-    if evaluation.changed > 0 {
-        output::warning(format!(
-            "{file}: lm-eval changed the prompts of {} answers: by a chat template, a system instruction, examples, or requests that it kept from an older task",
-            evaluation.changed
-        ));
-    }
-    Ok(evaluation)
 }

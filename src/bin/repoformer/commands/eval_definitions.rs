@@ -5,7 +5,7 @@ use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::score::Scoring;
 use repoformer::pipeline::{cached_predictions, definition_uses};
 
-use super::eval::{Judging, score};
+use super::eval_score::{Judging, score};
 use super::experiments::{asked_scoring, of_kind, single};
 use super::session::{completed_modes, completion};
 use super::stages::check_one_mode;

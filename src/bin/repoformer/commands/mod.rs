@@ -18,6 +18,7 @@ mod eval_definitions;
 mod eval_exec;
 mod eval_output;
 mod eval_retrieval;
+mod eval_score;
 mod exclusions;
 mod experiment_settings;
 mod experiments;
