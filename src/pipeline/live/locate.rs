@@ -283,10 +283,9 @@ fn head(saved: &str, prefix: &str) -> usize {
         let mut start = place;
         let mut is_known = false;
         for changed in before.lines().rev() {
-            let above = &saved[..start];
-            start = above.trim_end_matches('\n').rfind('\n').map_or(0, |at| at + 1);
-            let above = above[start..].trim_end_matches('\n');
-            is_known |= is_changed(above, changed);
+            let above = saved[..start].strip_suffix('\n').unwrap_or_default();
+            start = above.rfind('\n').map_or(0, |at| at + 1);
+            is_known |= is_changed(&above[start..], changed);
         }
         return if is_known { start } else { 0 };
     }
@@ -357,6 +356,8 @@ mod tests {
         assert_eq!(part.0, "import a\n\nde");
         let part = around(SAVED, &format!("def other():\n{rest}"), "");
         assert_eq!(part.0, "import a\n\n");
+        let part = around(SAVED, "zzz\n\ndef g2():\n    return 2\n\ndef h():\n    ret", "");
+        assert_eq!(part.0, "import a\n\ndef f():\n", "blank lines are lines");
         // What was deleted does not come back.
         let part = around(SAVED, &format!("zzzzzz = 1\n{rest}"), "");
         assert_eq!(part.0, "");
