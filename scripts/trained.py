@@ -3,8 +3,8 @@
 
     cargo build --release
     scripts/trained.py work                  # hours, on two cores; the same command goes on where it was interrupted
-    scripts/trained.py work --size full      # a hundred times as many sequences to fill in; the models that learned from them are kept
-                                             # in data/trained (--anew trains them again, on a GPU)
+    scripts/trained.py work --size full      # a hundred times as many sequences to fill in; the model that learned from them is kept
+                                             # in data/trained (--anew trains it again, on a GPU); m1 takes hours
     scripts/trained.py work --size toy       # minutes: all of the steps, with a few instances
 
 Packages and the pretrained model come from PyPI. Each step leaves a folder in `work`, and a line in `work/steps.json`
@@ -813,7 +813,7 @@ def main():
     parser = argparse.ArgumentParser(description="Trains a small Repoformer and measures it on repositories that it has not seen.")
     parser.add_argument("work", type=Path, help="folder for everything that is made")
     parser.add_argument("--size", choices=SIZES, default="pilot", help="how much is drawn, trained and measured [%(default)s]")
-    parser.add_argument("--anew", action="store_true", help="of size full: train the models and make the labels again that the repository keeps")
+    parser.add_argument("--anew", action="store_true", help="of size full: train the models and make the labels again, which the repository keeps")
     parser.add_argument("--until", metavar="STEP", help="the last step to do")
     parser.add_argument("--program", type=Path, default=HERE.parent / "target/release/repoformer", help="repoformer [%(default)s]")
     args = parser.parse_args()
