@@ -50,7 +50,7 @@ impl Uses {
     }
 }
 
-/// The files of a repository, ready for look-ups.
+/// Names in the files of a repository.
 pub struct UsedNames<'a> {
     repository: &'a Repository,
     language: Language,
@@ -65,6 +65,21 @@ impl<'a> UsedNames<'a> {
         Self { repository, language, paths, names }
     }
 
+    /// Makes them ready for look-ups.
+    pub fn index(&'a self) -> UsedDefinitions<'a> {
+        let definitions = Definitions::new(self.language, &self.paths, &self.names);
+        UsedDefinitions { repository: self.repository, language: self.language, definitions }
+    }
+}
+
+/// The definitions of a repository's files.
+pub struct UsedDefinitions<'a> {
+    repository: &'a Repository,
+    language: Language,
+    definitions: Definitions<'a>,
+}
+
+impl UsedDefinitions<'_> {
     /// Uses of definitions by the samples for one task; `None` where the task names no definition, or its target is not seen to use any.
     ///
     /// # Errors
@@ -85,12 +100,11 @@ impl<'a> UsedNames<'a> {
         let hole = task.hole(text)?;
         let wanted: FxHashSet<(usize, usize)> =
             wanted.iter().filter_map(|one| Some((number(&one.path)?, one.line))).collect();
-        let definitions = Definitions::new(self.language, &self.paths, &self.names);
         let used = |prediction: &str| -> FxHashSet<(usize, usize)> {
             let first = line_ends(&text[..hole.start]);
             let rows = first..first + line_ends(prediction) + 1;
             let whole = [&text[..hole.start], prediction, &text[hole.end..]].concat();
-            let found = self.used(&definitions, own, &whole, rows);
+            let found = self.used(own, &whole, rows);
             found.intersection(&wanted).copied().collect()
         };
         let seen = used(&text[hole.start..hole.end]);
@@ -109,20 +123,14 @@ impl<'a> UsedNames<'a> {
     }
 
     /// Definitions in other files of what stands in some rows of a file's text, by file and row.
-    fn used(
-        &self,
-        definitions: &Definitions<'_>,
-        own: usize,
-        text: &str,
-        rows: Range<usize>,
-    ) -> FxHashSet<(usize, usize)> {
+    fn used(&self, own: usize, text: &str, rows: Range<usize>) -> FxHashSet<(usize, usize)> {
         let lines = Lines::new(text);
         let path = &self.repository.files[own].path;
         let Some(syntax) = Syntax::of_lines(&lines, Grammar::of(self.language, path)) else {
             return FxHashSet::default();
         };
         let names = Names::read(path, &syntax);
-        let look_up = definitions.within(own, &names, rows.start as u32);
+        let look_up = self.definitions.within(own, &names, rows.start as u32);
         let lines = lines.iter().skip(rows.start).take(rows.len());
         let chains = lines.flat_map(|line| chains(line, self.language));
         let found = chains.flat_map(|chain| {
@@ -161,6 +169,7 @@ mod tests {
         task.prompt =
             repository.files[0].text[..repository.files[0].text.find("    return").unwrap()].into();
         let names = UsedNames::new(&repository, Language::Python);
+        let names = names.index();
         assert_eq!(names.uses(&task, &[""]), Ok(None), "it names no definitions");
         let definition = |path: &str, line: usize| TargetDefinition {
             path: format!("r/{path}"),

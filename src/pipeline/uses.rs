@@ -43,11 +43,12 @@ pub fn definition_uses(
         let reading = Repository::read_with(repos_dir, name, layout.language, *walk)?;
         found.problems = reading.skipped;
         let names = UsedNames::new(&reading.repository, layout.language);
+        let definitions = names.index();
         let uses = parallel::map(of_one().collect::<Vec<_>>(), |(task, samples)| {
             let cut: Vec<_> =
                 samples.iter().map(|sample| recipe.apply(Hole::of(task), sample)).collect();
             let cut: Vec<&str> = cut.iter().map(|one| &*one.prediction).collect();
-            names.uses(task, &cut).map_err(|reason| tasks.error(task, reason))
+            definitions.uses(task, &cut).map_err(|reason| tasks.error(task, reason))
         });
         for one in uses {
             match one {

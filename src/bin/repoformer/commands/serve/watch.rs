@@ -22,7 +22,7 @@ const LONGEST: Duration = Duration::from_millis(100);
 /// Time after which the repository's folder is looked at, whether something happened in it or not.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// What watches; it ends where this is dropped.
+/// Watcher of files, which ends where this is dropped.
 pub(super) type Watcher = Arc<Mutex<RecommendedWatcher>>;
 
 /// Watch over a repository, whose events wait until they are followed.
@@ -32,7 +32,7 @@ pub(super) struct Watch {
     places: Places,
 }
 
-/// What is watched.
+/// Folders and lists that are watched.
 struct Places {
     /// The repository's folder as it was given, which may be a link.
     given: PathBuf,
