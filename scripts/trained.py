@@ -3,8 +3,8 @@
 
     cargo build --release
     scripts/trained.py work                  # hours, on two cores; the same command goes on where it was interrupted
-    scripts/trained.py work --size full      # a hundred times as many sequences to fill in; the model that learned from them is kept
-                                             # in data/trained (--anew trains it again, on a GPU); m1 takes hours
+    scripts/trained.py work --size full      # a hundred times as many sequences to fill in; models that learned from them are kept
+                                             # in data/trained (--anew trains them again, on a GPU); without a GPU, end with --until tables
     scripts/trained.py work --size toy       # minutes: all of the steps, with a few instances
 
 Packages and the pretrained model come from PyPI. Each step leaves a folder in `work`, and a line in `work/steps.json`
@@ -65,15 +65,15 @@ SIZES = {
         "ablations": ["a1", "a2", "a3"],
     },
     "full": {
-        "packages": 55, "tests": list(TESTS), "ratio": 0.2, "middle": 10000, "labels": 1500, "deciding": 100, "line": 60, "chunk": 40, "timed": 12,
-        "ablations": [],
+        "packages": 55, "tests": list(TESTS), "ratio": 0.2, "middle": 10000, "labels": 1500, "deciding": 200, "line": 60, "chunk": 40, "timed": 12,
+        "ablations": ["a1", "a2", "a3"],
     },
 }
 # Rank of the adapters. Epochs, sequences of a step and at once, steps of warm-up and until the state is saved: of the model that
 # fills in the middle, and of those that learn from the labels.
 RANK = {"toy": 16, "pilot": 16, "full": 32}
 TRAINING = {
-    "toy": [(1, 2, 2, 1, 20), (1, 2, 2, 1, 20)], "pilot": [(1, 8, 4, 10, 20), (2, 8, 4, 10, 20)], "full": [(1, 64, 64, 30, 200), (1, 16, 8, 20, 20)],
+    "toy": [(1, 2, 2, 1, 20), (1, 2, 2, 1, 20)], "pilot": [(1, 8, 4, 10, 20), (2, 8, 4, 10, 20)], "full": [(1, 64, 64, 30, 200), (2, 64, 32, 30, 20)],
 }
 # Tokens that are completed at once, with those of the prompts: for each GB of a GPU's memory, or without a GPU.
 AT_ONCE = "import torch; print(int(torch.cuda.mem_get_info()[1] / 1e9) * 7_000 if torch.cuda.is_available() else 10_000)"
@@ -463,7 +463,7 @@ class Experiment:
         self.brings = size == "full" and not is_anew
         self.gain = GAIN[size]
         self.models = ["m0", "m1", *self.size["ablations"]]
-        self.training = ["--lora", RANK[size], "--bf16", "--lr", "5e-4", "--seed", SEED, *["--compile"] * (size == "full")]
+        self.training = ["--lora", RANK[size], "--bf16", "--lr", "5e-4", "--seed", SEED]
         self.steps_of = TRAINING[size]
         self.step = Steps(work, program, last, is_dry)
         self.packages = work / "packages"
@@ -523,7 +523,9 @@ class Experiment:
         """Trains adapters of a model, and writes it for the server."""
         to = self.work / name
         steps = chain.from_iterable(zip(["--epochs", "--batch", "--per-device", "--warmup", "--save-steps"], self.steps_of[name != "m0"]))
-        given = ["--model", self.work / base / "model", *self.training, *steps, *flags]
+        # Compiling takes longer than it saves in a short training.
+        compiling = ["--compile"] * (name == "m0" and self.size is SIZES["full"])
+        given = ["--model", self.work / base / "model", *self.training, *compiling, *steps, *flags]
         command = [train, self.work, "train.py", self.work / sequences, to / "training", *given]
         made_of = [(DOCS / script).read_text(encoding="utf-8") for script in ["train.py", "to_gguf.py"]]
         if self.brings and kept(name):
@@ -625,20 +627,21 @@ class Experiment:
         )
         self.measure("m0")
         self.policies("labels")
-        step("tables-m0", [Tables(self).write_first], needs=["test-m0", "policies-labels"], of=[own])
+        step("tables-m0", [Tables(self).write, "tables-m0", ["m0"]], needs=["test-m0", "policies-labels"], of=[own])
 
-        # A model that decides, too; and the paper's ablations. L_gen alone shows what the model learns without deciding.
+        # A model that decides, too.
         self.train("m1", "m0", "labels/sequences")
-        for ablation in size["ablations"]:
-            self.train(ablation, "m0", "labels/sequences", "--ablation", ablation.upper())
-        for model in self.models[1:]:
-            self.measure(model)
-
+        self.measure("m1")
         self.ask("m1")
         self.policies("labels-m1")
         self.timed()
-        made_of = [f"test-{model}" for model in self.models] + ["policies-labels", "policies-labels-m1", "timed"]
-        step("tables", [Tables(self).write], needs=made_of, of=[own])
+        step("tables", [Tables(self).write, "tables", ["m0", "m1"]], needs=["test-m0", "test-m1", "policies-labels", "timed"], of=[own])
+
+        # The paper's ablations. L_gen alone shows what the model learns without deciding.
+        for ablation in size["ablations"]:
+            self.train(ablation, "m0", "labels/sequences", "--ablation", ablation.upper())
+            self.measure(ablation)
+        step("tables-ablations", [Tables(self).write, "tables-ablations", self.models], needs=[f"test-{model}" for model in self.models], of=[own])
 
 
 class Tables:
@@ -686,19 +689,15 @@ class Tables:
         chosen |= {f"{name} > {value:.3g}": f"{name}@{value}" for name, value in at.items()}
         return chosen | {"oracle": "oracle"}, [self.of.policy(name) for name in known if POLICIES[name][0]]
 
-    def write_first(self):
-        """The model that fills in, and its policies."""
-        (self.work / "tables-m0/tables.md").write_text("\n".join(self.parts(["m0"])), encoding="utf-8")
-        print(f"{self.work}/tables-m0/tables.md")
-
-    def parts(self, models):
-        tables = [self.policies(model, kind) for model in models if model in ["m0", "m1"] for kind in KINDS]
-        return [self.curves(models), self.models(models), *tables, self.useless(models)]
-
-    def write(self):
-        parts = [*self.parts(self.of.models), self.latencies(), self.calibration(), self.hours()]
-        (self.work / "tables/tables.md").write_text("\n".join(parts), encoding="utf-8")
-        print(f"{self.work}/tables/tables.md")
+    def write(self, step, models):
+        """The tables of a step, which are about some models."""
+        parts = [self.curves(models), self.models(models), self.useless(models)]
+        if step != "tables-ablations":
+            parts += [self.policies(model, kind) for model in models for kind in KINDS]
+        if step == "tables":
+            parts += [self.latencies(), self.calibration()]
+        (self.work / step / "tables.md").write_text("\n".join([*parts, self.hours()]), encoding="utf-8")
+        print(f"{self.work}/{step}/tables.md")
 
     def curves(self, models):
         """Losses of the training, in ten parts, and of the validation after each epoch."""
@@ -788,7 +787,7 @@ class Tables:
 
     def hours(self):
         known = [(name, self.of.step.known[name]) for name in self.of.step.called]
-        return table(["step", "seconds"], [[name, f"{step['seconds']:.0f}"] for name, step in known if name != "tables"])
+        return table(["step", "seconds"], [[name, f"{step['seconds']:.0f}"] for name, step in known if not name.startswith("tables")])
 
 
 def table(heads, lines):
