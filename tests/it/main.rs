@@ -29,8 +29,8 @@ mod cli_hostile;
 mod cli_identity;
 mod cli_joins;
 mod cli_languages;
-#[cfg(feature = "serve")]
 mod cli_likelihood;
+#[cfg(feature = "serve")]
 mod cli_lsp;
 mod cli_manual;
 #[cfg(unix)]
