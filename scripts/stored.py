@@ -4,7 +4,7 @@
     work/venv/bin/python scripts/stored.py keep work m0 labels      # after scripts/trained.py work --size full --anew --until labels
     other/venv/bin/python scripts/stored.py keep other m1           # after scripts/trained.py other --size full --until m1
 
-m1 learns from the kept m0, so in a folder without `--anew`.
+m1 learns from the kept m0, so in a folder without `--anew`, and once `data/trained/m1*` is removed: what is kept is not trained.
 
 Adapters are kept in 6 bits a weight, labels as their numbers alone: sequences and instances are drawn again, and have to be the same.
 """

@@ -3,8 +3,9 @@
 
     cargo build --release
     scripts/trained.py work                  # hours, on two cores; the same command goes on where it was interrupted
-    scripts/trained.py work --size full      # a hundred times as many sequences to fill in; models that learned from them are kept
-                                             # in data/trained (--anew trains them again, on a GPU); without a GPU, end with --until tables
+    scripts/trained.py work --size full      # a hundred times as many sequences to fill in; the first two models and the labels are kept
+                                             # in data/trained (--anew makes them again, on a GPU), the ablations need a GPU: without
+                                             # one, end with --until tables
     scripts/trained.py work --size toy       # minutes: all of the steps, with a few instances
 
 Packages and the pretrained model come from PyPI. Each step leaves a folder in `work`, and a line in `work/steps.json`
@@ -434,6 +435,17 @@ def kept(name):
     return [hashlib.sha256(file.read_bytes()).hexdigest() for file in [*files, HERE / "stored.py"]] if files else []
 
 
+def check_kept(name, steps, training):
+    """Refuses a kept model that was trained otherwise than this script trains."""
+    settings = json.loads((HERE.parent / f"data/trained/{name}.json").read_text(encoding="utf-8"))["settings"]
+    value = lambda flag: training[training.index(flag) + 1]
+    wanted = dict(zip(["epochs", "batch", "per_device", "warmup"], steps)) | {
+        "lora": value("--lora"), "lr": float(value("--lr")), "seed": value("--seed"),
+    }
+    if other := [f"{name} {settings[name]}, here {value}" for name, value in wanted.items() if settings[name] != value]:
+        sys.exit(f"data/trained: the kept {name} was trained with {'; '.join(other)}: --anew trains it")
+
+
 def each(flag, values):
     """A flag with each of its values."""
     return [part for value in values for part in [flag, value]]
@@ -529,6 +541,7 @@ class Experiment:
         command = [train, self.work, "train.py", self.work / sequences, to / "training", *given]
         made_of = [(DOCS / script).read_text(encoding="utf-8") for script in ["train.py", "to_gguf.py"]]
         if self.brings and kept(name):
+            check_kept(name, self.steps_of[name != "m0"], self.training)
             command, made_of = self.bring(name), [*made_of, *kept(name)]
         self.step(name, command, [export, self.work, to], needs=[base, sequences.split("/")[0]], of=made_of)
 
