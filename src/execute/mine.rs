@@ -177,8 +177,13 @@ impl Work<'_> {
     ) -> Result<Result<Candidates, String>> {
         let name = &self.tasks.tasks()[tasks[0]].repository;
         let list = list.fill(Values { repository: name, ..Values::default() });
+        let texts = match self.test_files(tasks) {
+            Ok(texts) => texts,
+            Err(reason) => return Ok(Err(reason)),
+        };
         let order = RunOrder {
             command: format!("mkdir -p {FOLDER} && ( {list} ) > {FOLDER}/tests"),
+            texts,
             collect: Some(format!("{FOLDER}/tests")),
             ..RunOrder::default()
         };
@@ -208,6 +213,10 @@ impl Work<'_> {
         };
         let folder = copy.folder.join(FOLDER);
         let mut texts = self.marked(tasks);
+        match self.test_files(tasks) {
+            Ok(files) => texts.extend(files),
+            Err(reason) => return Ok(Err(reason)),
+        }
         texts.push((format!("{FOLDER}/repoformer_probe.py"), PROBE.to_owned()));
         let mut path = folder.into_os_string();
         if let Some(own) = std::env::var_os("PYTHONPATH").filter(|own| !own.is_empty()) {
@@ -230,6 +239,19 @@ impl Work<'_> {
             }
             Ok(in_order(&text, tasks))
         }))
+    }
+
+    /// Files of tests that the tasks of a repository bring along.
+    fn test_files(&self, tasks: &[usize]) -> Result<Vec<(String, String)>, String> {
+        let mut files: BTreeMap<&String, &String> = BTreeMap::new();
+        for subject in tasks.iter().filter_map(|task| self.subjects[*task].as_ref().ok()) {
+            for (path, text) in &subject.test_files {
+                if files.insert(path, text).is_some_and(|before| before != text) {
+                    return Err(format!("its tasks bring different texts of {path} along"));
+                }
+            }
+        }
+        Ok(files.into_iter().map(|(path, text)| (path.clone(), text.clone())).collect())
     }
 
     /// Runs the whole suite; returns the collected file and the output.

@@ -9,7 +9,7 @@ use super::site::Site;
 use super::test_map::TestMap;
 use super::verdict::Runner;
 use crate::error::Result;
-use crate::repository::corpus::read_named;
+use crate::repository::corpus::{identity, place_in, read_named};
 use crate::store::artifact::digest_parts;
 use crate::task::{Task, TaskSet};
 
@@ -24,6 +24,8 @@ pub struct Subject {
     pub site: Site,
     /// The file with a failure before the hole.
     pub planted: String,
+    /// Files of tests that the task brings along, by their path in the repository.
+    pub test_files: Vec<(String, String)>,
     /// Command that runs its tests.
     pub command: String,
     /// How the result of the command is read.
@@ -74,6 +76,7 @@ pub fn subjects(
         let template = templates[repository].clone()?;
         let site = site(task, repos_dir)?;
         let planted = site.planted()?;
+        let test_files = test_files(task, &site.path, repos_dir)?;
         let tests = match &commands.map {
             None => &[][..],
             Some(map) => {
@@ -92,10 +95,31 @@ pub fn subjects(
             runner: commands.runner.of_command(&command),
             site,
             planted,
+            test_files,
             command,
         })
     };
     tasks.tasks().iter().map(of).collect()
+}
+
+/// Files of tests in a task's `metadata.test_files`, `{path in the repository: text}`.
+fn test_files(task: &Task, hole: &str, repos_dir: &Path) -> Result<Vec<(String, String)>, String> {
+    let Some(found) = task.metadata.get("test_files") else { return Ok(Vec::new()) };
+    let files = found.as_object().ok_or(
+        "its metadata.test_files is not an object of paths and texts, {\"path\": \"text\"}",
+    )?;
+    let place = |path: &str| place_in(repos_dir, &task.repository, path);
+    let of_hole = identity(&place(hole)?);
+    let file = |(path, text): (&String, &serde_json::Value)| {
+        let text = text.as_str().ok_or_else(|| format!("its test file {path:?} has no text"))?;
+        match identity(&place(path)?) == of_hole {
+            true => Err(format!(
+                "its test file {path:?} is the file with the hole; give it another path"
+            )),
+            false => Ok((path.clone(), text.to_owned())),
+        }
+    };
+    files.iter().map(file).collect()
 }
 
 /// Finds the hole of a task in its file.
@@ -114,7 +138,11 @@ impl Subject {
     pub(super) fn order(&self, command: &str, text: Option<String>, limits: &Limits) -> RunOrder {
         RunOrder {
             command: command.to_owned(),
-            texts: text.map(|text| (self.site.path.clone(), text)).into_iter().collect(),
+            texts: text
+                .map(|text| (self.site.path.clone(), text))
+                .into_iter()
+                .chain(self.test_files.iter().cloned())
+                .collect(),
             limits: *limits,
             reports: self.runner != Runner::ExitCode,
             ..RunOrder::default()
@@ -140,7 +168,11 @@ impl Subject {
         let runner = serde_json::to_string(&self.runner).unwrap_or_default();
         let turn = turn.to_string();
         let path = text.map_or("", |_| self.site.path.as_str());
-        Ok(digest_parts([
+        let tests = match self.test_files.is_empty() {
+            true => None,
+            false => Some(serde_json::to_string(&self.test_files).unwrap_or_default()),
+        };
+        let parts = [
             "execution 3",
             &digest,
             setup,
@@ -151,6 +183,7 @@ impl Subject {
             path,
             text.unwrap_or_default(),
             &turn,
-        ]))
+        ];
+        Ok(digest_parts(parts.into_iter().chain(tests.as_deref())))
     }
 }

@@ -58,11 +58,13 @@ pub enum RecordKind {
     DevEval,
     /// A completion for one of these.
     DevEvalCompletion,
+    /// A function of RepoExec.
+    RepoExec,
 }
 
 impl RecordKind {
     /// Every kind.
-    pub const ALL: [Self; 26] = [
+    pub const ALL: [Self; 27] = [
         Self::Task(Format::RepoEval),
         Self::Task(Format::Repoformer),
         Self::Task(Format::CrossCodeEval),
@@ -89,6 +91,7 @@ impl RecordKind {
         Self::Sequence,
         Self::DevEval,
         Self::DevEvalCompletion,
+        Self::RepoExec,
     ];
 
     /// Recognises a record by the presence of its fields, whatever their values; `None` if unknown.
@@ -148,6 +151,9 @@ impl RecordKind {
         }
         if has("namespace") && has("completion") {
             return Some(Self::DevEvalCompletion);
+        }
+        if has("focal_function") && has("entry_point") {
+            return Some(Self::RepoExec);
         }
         if has("_id") {
             return Some(if has("title") { Self::BeirDocument } else { Self::BeirQuery });
@@ -228,6 +234,7 @@ impl RecordKind {
             Self::Sequence => "sequences",
             Self::DevEval => "deveval",
             Self::DevEvalCompletion => "deveval-completions",
+            Self::RepoExec => "repoexec",
         }
     }
 
@@ -270,6 +277,7 @@ impl RecordKind {
             Self::DevEvalCompletion => {
                 "a completion of DevEval or EvoCodeBench (it has 'namespace' and 'completion')"
             }
+            Self::RepoExec => "a function of RepoExec (it has 'focal_function' and 'entry_point')",
         }
     }
 
@@ -295,7 +303,9 @@ impl RecordKind {
             Self::BeirDocument | Self::BeirQuery => "it is for retrieval tools that read BEIR",
             Self::Latency => "use it as the latency file of a policy's sweep",
             Self::Sequence => "train a model with it",
-            Self::DevEval => "convert it to tasks, with the folder of its repositories",
+            Self::DevEval | Self::RepoExec => {
+                "convert it to tasks, with the folder of its repositories"
+            }
             Self::DevEvalCompletion => "convert it to predictions, with its tasks",
         }
     }
@@ -348,6 +358,7 @@ mod tests {
             ("latencies", r#"{"task_id": "", "retrieval_ms": null, "generation_ms": 1.5}"#),
             ("deveval", r#"{"namespace": "", "completion_path": "", "body_position": []}"#),
             ("deveval-completions", r#"{"namespace": "", "completion": "", "idx": 0}"#),
+            ("repoexec", r#"{"focal_function": "", "entry_point": "", "module": ""}"#),
             ("sequences", r#"{"input_ids": [], "labels": [], "task_id": ""}"#),
             ("?", r#"{"text": "", "metadata": {}}"#),
             ("?", r#"{}"#),

@@ -39,6 +39,7 @@ mod cli_paper;
 mod cli_policy;
 #[cfg(target_os = "linux")]
 mod cli_progress;
+mod cli_repoexec;
 #[cfg(target_os = "linux")]
 mod cli_secrets;
 #[cfg(feature = "serve")]

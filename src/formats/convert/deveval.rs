@@ -8,108 +8,76 @@ use std::path::Path;
 
 use serde_json::Value;
 
+use super::gold::Gold;
 use crate::error::{Error, Result};
-use crate::repository::definitions::Names;
 use crate::store::jsonl::{At, Fields, Object};
-use crate::task::{TargetDefinition, Task, TaskFiles};
+use crate::task::{Task, TaskFiles};
 use crate::text::language::syntax::{Function, Syntax};
 use crate::text::language::{Grammar, Language};
 use crate::text::lines::{Lines, strip};
 
-/// Converts records, and counts the dependencies that are found.
-#[derive(Debug, Default)]
-pub(super) struct DevEval {
-    /// Dependencies in other files.
-    dependencies: usize,
-    /// Those of which the definition was found.
-    found: usize,
-}
-
-impl DevEval {
-    /// Makes a task of a record. Fields that a task has no place for are kept in its metadata.
-    pub(super) fn task(
-        &mut self,
-        path: &Path,
-        at: At,
-        mut object: Object,
-        files: Option<&mut TaskFiles<'_>>,
-    ) -> Result<Task> {
-        let fields = Fields::new(path, at.line, "", &object);
-        let namespace = fields.string("namespace")?.to_owned();
-        let file = file_of(&fields, &object)?;
-        let signature = span(&fields, "signature_position")?;
-        let mut body = span(&fields, "body_position")?;
-        let tests = fields.strings("tests")?;
-        if tests.is_empty() {
-            return Err(fields.error("field 'tests' is empty, so nothing can judge a completion"));
-        }
-        let dependencies = dependencies(path, at.line, &object)?;
-        let refused = |reason: String| Error::Task {
-            path: path.to_owned(),
-            line: at.line,
-            task_id: namespace.clone(),
-            reason,
-        };
-        let Some(files) = files else {
-            return Err(refused(
-                "its text is in its repository; a folder of repositories is needed".into(),
-            ));
-        };
-        let mut place = Task::new(namespace.clone(), &file, 0, body.start, "", "");
-        let text = files.text(&mut place).map_err(&refused)?;
-        let lines = Lines::new(text);
-        let ends = text.matches('\n').count();
-        if lines.count() != ends + usize::from(!text.is_empty() && !text.ends_with('\n')) {
-            return Err(refused(format!(
-                "{}: has line ends other than newlines, which the record does not count",
-                place.path
-            )));
-        }
-        // The line behind a file's last newline is counted in some records.
-        if body.end == lines.count() + 1 {
-            body.end -= 1;
-        }
-        let name = namespace.rsplit('.').next().unwrap_or(&namespace);
-        check(&lines, &place.path, name, &signature, &body).map_err(|what| {
-            let version = "is this the version that the record was made from?";
-            refused(format!("{}: {what}; {version}", place.path))
-        })?;
-        let target = lines.range(body.start, body.end);
-        let prompt = lines.range(0, body.start);
-        let mut task = Task::new(
-            namespace.clone(),
-            &place.path,
-            0,
-            body.start,
-            target,
-            &format!("{prompt}\n"),
-        );
-        let root = root(place.file_in_repository(), &namespace);
-        let mut found = Vec::new();
-        for dependency in &dependencies {
-            found.extend(definition(files, &place.repository, root, dependency));
-        }
-        self.dependencies += dependencies.len();
-        self.found += found.len();
-        task.set_definitions(found);
-        for name in ["namespace", "completion_path", "project_path"] {
-            object.shift_remove(name);
-        }
-        for (name, value) in object {
-            task.metadata.entry(name).or_insert(value);
-        }
-        Ok(Task { line: at.line, row: at.row, ..task })
+/// Makes a task of a record. Fields that a task has no place for are kept in its metadata.
+pub(super) fn task(
+    gold: &mut Gold,
+    path: &Path,
+    at: At,
+    mut object: Object,
+    files: Option<&mut TaskFiles<'_>>,
+) -> Result<Task> {
+    let fields = Fields::new(path, at.line, "", &object);
+    let namespace = fields.string("namespace")?.to_owned();
+    let file = file_of(&fields, &object)?;
+    let signature = span(&fields, "signature_position")?;
+    let mut body = span(&fields, "body_position")?;
+    let tests = fields.strings("tests")?;
+    if tests.is_empty() {
+        return Err(fields.error("field 'tests' is empty, so nothing can judge a completion"));
     }
-
-    /// A note on the dependencies.
-    pub(super) fn note(&self) -> Option<String> {
-        (self.dependencies > 0).then(|| {
-            format!(
-                "{} of {} dependencies in other files are functions, classes, methods or variables that were found; they are the definitions that `eval --retrieval` looks for",
-                self.found, self.dependencies
-            )
-        })
+    let dependencies = dependencies(path, at.line, &object)?;
+    let refused = |reason: String| Error::Task {
+        path: path.to_owned(),
+        line: at.line,
+        task_id: namespace.clone(),
+        reason,
+    };
+    let Some(files) = files else {
+        return Err(refused(
+            "its text is in its repository; a folder of repositories is needed".into(),
+        ));
+    };
+    let mut place = Task::new(namespace.clone(), &file, 0, body.start, "", "");
+    let text = files.text(&mut place).map_err(&refused)?;
+    let lines = Lines::new(text);
+    let ends = text.matches('\n').count();
+    if lines.count() != ends + usize::from(!text.is_empty() && !text.ends_with('\n')) {
+        return Err(refused(format!(
+            "{}: has line ends other than newlines, which the record does not count",
+            place.path
+        )));
     }
+    // The line behind a file's last newline is counted in some records.
+    if body.end == lines.count() + 1 {
+        body.end -= 1;
+    }
+    let name = namespace.rsplit('.').next().unwrap_or(&namespace);
+    check(&lines, &place.path, name, &signature, &body).map_err(|what| {
+        let version = "is this the version that the record was made from?";
+        refused(format!("{}: {what}; {version}", place.path))
+    })?;
+    let target = lines.range(body.start, body.end);
+    let prompt = lines.range(0, body.start);
+    let mut task =
+        Task::new(namespace.clone(), &place.path, 0, body.start, target, &format!("{prompt}\n"));
+    let root = root(place.file_in_repository(), &namespace);
+    let dependencies: Vec<Vec<String>> = dependencies.into_iter().map(|name| vec![name]).collect();
+    gold.find(files, &mut task, root, &dependencies);
+    for name in ["namespace", "completion_path", "project_path"] {
+        object.shift_remove(name);
+    }
+    for (name, value) in object {
+        task.metadata.entry(name).or_insert(value);
+    }
+    Ok(Task { line: at.line, row: at.row, ..task })
 }
 
 /// Path of the file from its project on.
@@ -209,36 +177,6 @@ fn root<'p>(file: &'p str, namespace: &str) -> &'p str {
         rest.split(['/', '.']).next() == Some(first)
     };
     starts.find(is_start).map_or("", |start| file[..start].trim_end_matches('/'))
-}
-
-/// Place of the definition that a dotted name means.
-fn definition(
-    files: &mut TaskFiles<'_>,
-    repository: &str,
-    root: &str,
-    name: &str,
-) -> Option<TargetDefinition> {
-    let parts: Vec<&str> = name.split('.').collect();
-    let folder =
-        if root.is_empty() { repository.to_owned() } else { format!("{repository}/{root}") };
-    for length in (1..parts.len()).rev() {
-        let module = format!("{folder}/{}", parts[..length].join("/"));
-        for path in [format!("{module}.py"), format!("{module}/__init__.py")] {
-            let mut place = Task::new(name.to_owned(), &path, 0, 0, "", "");
-            let Ok(text) = files.text(&mut place) else { continue };
-            let lines = Lines::new(text);
-            let grammar = Grammar::of(Language::Python, &path);
-            let names = Names::read(&path, &Syntax::of_lines(&lines, grammar)?);
-            let Some(line) = names.row_of(&parts[length..]) else { continue };
-            return Some(TargetDefinition {
-                path,
-                line,
-                code_line: (0..line).filter(|row| !strip(lines.line(*row)).is_empty()).count(),
-                text: lines.line(line).to_owned(),
-            });
-        }
-    }
-    None
 }
 
 /// Text of a completion as the benchmark places it: its common indent taken off, that of the body put before each line that is

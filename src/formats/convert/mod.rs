@@ -5,8 +5,10 @@
 mod archive;
 mod batch;
 mod deveval;
+mod gold;
 pub mod lm_eval;
 mod predictions;
+mod repoexec;
 mod repositories;
 mod stream;
 mod tasks;

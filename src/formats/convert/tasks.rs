@@ -3,14 +3,15 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use super::deveval::DevEval;
+use super::gold::Gold;
 use super::stream::{Conversion, Emit, dropped, each};
+use super::{deveval, repoexec};
 use crate::error::{Error, Result};
 use crate::task::kind::RecordKind;
 use crate::task::{Format, Task, TaskFiles};
 
-/// Converts tasks to a format; see [`Task::to_format`]. Records of DevEval and EvoCodeBench become tasks of `repos_dir`. Missing fields are taken from `repos_dir`: if the target format needs
-/// them, a file that cannot be read or has other text is an error.
+/// Converts tasks to a format; see [`Task::to_format`]. Records of DevEval, EvoCodeBench and RepoExec become tasks of `repos_dir`. Missing fields are taken from
+/// `repos_dir`: if the target format needs them, a file that cannot be read or has other text is an error.
 ///
 /// # Errors
 /// The file or the repositories cannot be read, or an error of `emit`.
@@ -22,10 +23,15 @@ pub fn tasks(
 ) -> Result<Conversion> {
     let mut files = repos_dir.map(TaskFiles::below).transpose()?;
     let (mut left_out, mut lacking) = (BTreeMap::<_, usize>::new(), BTreeMap::<_, usize>::new());
-    let mut deveval = DevEval::default();
+    let mut gold = Gold::default();
     let mut conversion = each(path, emit, |at, object| {
         let mut task = match RecordKind::of(&object) {
-            Some(RecordKind::DevEval) => deveval.task(path, at, object, files.as_mut())?,
+            Some(RecordKind::DevEval) => {
+                deveval::task(&mut gold, path, at, object, files.as_mut())?
+            }
+            Some(RecordKind::RepoExec) => {
+                repoexec::task(&mut gold, path, at, object, files.as_mut())?
+            }
             _ => Task::from_record(path, at, object)?,
         };
         let mut not_filled = None;
@@ -65,6 +71,6 @@ pub fn tasks(
         )
     });
     conversion.warnings = left_out.chain(lacking).collect();
-    conversion.notes.extend(deveval.note());
+    conversion.notes.extend(gold.note());
     Ok(conversion)
 }

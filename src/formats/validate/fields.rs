@@ -31,6 +31,9 @@ const REPO_EVAL_TASK: &[Field] = &[
     may("dependency requirement", Anything),
     may("tests", TEXTS),
     may("indent", Count),
+    // Of RepoExec.
+    may("test_files", Anything),
+    may("module project", Text),
 ];
 
 const DEFINITION: &[Field] = &[must("path text", Text), must("line code_line", Count)];
@@ -306,6 +309,12 @@ const DEV_EVAL: &[Field] = &[
     must("indent", Count),
 ];
 
+const REPO_EXEC: &[Field] = &[
+    must("problem_ids", Count),
+    must("project focal_function module code entry_point test", Text),
+    may("test_list", TEXTS),
+];
+
 const DEV_EVAL_COMPLETION: &[Field] = &[must("namespace completion", Text), may("idx", Count)];
 
 /// Fields of a kind of record.
@@ -336,5 +345,6 @@ pub(super) fn fields(kind: RecordKind) -> &'static [Field] {
         RecordKind::Sequence => SEQUENCE,
         RecordKind::DevEval => DEV_EVAL,
         RecordKind::DevEvalCompletion => DEV_EVAL_COMPLETION,
+        RecordKind::RepoExec => REPO_EXEC,
     }
 }

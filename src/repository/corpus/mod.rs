@@ -26,7 +26,7 @@ pub use ignored::{GIT_EXCLUDE, GIT_IGNORE, lists_outside};
 pub use listing::languages;
 pub(crate) use listing::{Listing, source_files};
 pub use reading::identity;
-pub(crate) use reading::{decode, read_bytes, read_named};
+pub(crate) use reading::{decode, place_in, read_bytes, read_named};
 
 use std::path::{Component, Path};
 

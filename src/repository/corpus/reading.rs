@@ -1,7 +1,7 @@
 //! Reading the files of a repository.
 
 use std::io::{self, Read as _};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use super::is_folder_name;
 use super::part::leads_out;
@@ -51,6 +51,30 @@ pub(crate) fn read_named(repos_dir: &Path, path: &str) -> std::result::Result<St
         Error::SourceFile { reason, .. } => says(&reason),
         error => error.to_string(),
     })
+}
+
+/// Place on disk of a file that is, or may be put, in a repository; in words why it may not.
+pub(crate) fn place_in(
+    repos_dir: &Path,
+    repository: &str,
+    path: &str,
+) -> std::result::Result<PathBuf, String> {
+    let folder = repos_dir.join(repository);
+    let place = folder.join(path);
+    let says = |reason: &str| format!("{}: {reason}", place.display());
+    if !path.split('/').all(is_folder_name) {
+        return Err(says("its path is not that of a file in its repository"));
+    }
+    let real = files::canonicalize(&folder).map_err(|e| says(&format!("cannot be read: {e}")))?;
+    // Of a new file, the folders that are there.
+    let there = place.ancestors().find(|part| files::symlink_metadata(part).is_ok());
+    let Some(there) = there.filter(|there| files::canonicalize(there).is_ok()) else {
+        return Err(says("a link that leads nowhere"));
+    };
+    match leads_out(&real, there) {
+        Some(reason) => Err(says(&reason)),
+        None => Ok(place),
+    }
 }
 
 /// Identity on disk of a file or folder, the same for all its names; one of its own for what is not there.

@@ -30,7 +30,7 @@ pub(crate) struct ConvertArgs {
     /// archive, such as a Python source distribution (.tar.gz)
     #[arg(required_unless_present = "repos_dir")]
     file: Option<PathBuf>,
-    /// Target format. Tasks, also of records of DevEval and EvoCodeBench: repoeval, repoformer, crosscodeeval,
+    /// Target format. Tasks, also of records of DevEval, EvoCodeBench and RepoExec: repoeval, repoformer, crosscodeeval,
     /// crosscodelongeval. Predictions: repocoder-predictions, crosscodeeval-predictions. From prompts or tasks: batch-requests.
     /// From prompts: lm-eval (a task of lm-evaluation-harness, in folder -o). From labels: labels. Repositories: repos (folders
     /// in -o), packages, raw
