@@ -127,7 +127,12 @@ proptest! {
 #[test]
 fn every_character_alone_and_among_others() {
     let mut text = String::new();
-    for character in '\0'..=char::MAX {
+    // Nothing is assigned in planes 4 to 13, and 15 and 16 are for private use: some of them do.
+    let is_wanted = |character: &char| {
+        let number = u32::from(*character);
+        number < 0x4_0000 || number >> 16 == 0xE || number % 257 == 0
+    };
+    for character in ('\0'..=char::MAX).filter(is_wanted) {
         text.extend([
             character, 'a', ' ', character, '7', character, '(', character, character, '\n',
             character, '\t',
