@@ -24,8 +24,8 @@ def interleaved(weight, heads):
     return weight.reshape(heads, 2, -1, weight.shape[1]).swapaxes(1, 2).reshape(weight.shape)
 
 
-def write_settings(writer, reader, tokens):
-    """Copies the settings of a file; `tokens` are all tokens of the model."""
+def write_settings(writer, reader, tokens, layers):
+    """Copies the settings of a file; `tokens` and `layers` are those of the model."""
     arrays = {"tokenizer.ggml.tokens": tokens}
     for name, filler in {"tokenizer.ggml.token_type": CONTROL, "tokenizer.ggml.scores": 0.0}.items():
         if field := reader.get_field(name):
@@ -37,6 +37,8 @@ def write_settings(writer, reader, tokens):
         value = arrays.get(name, field.contents())
         if name.endswith(".vocab_size"):
             value = len(tokens)
+        if name.endswith(".block_count"):
+            value = layers
         kind = field.types[0]
         writer.add_key_value(name, value, kind, field.types[-1] if kind == gguf.GGUFValueType.ARRAY else None)
 
@@ -73,7 +75,7 @@ def main(base, folder, output):
             tokens.append(token["content"])
     writer = gguf.GGUFWriter(output, "llama")
     writer.add_file_type(gguf.LlamaFileType.MOSTLY_Q8_0)
-    write_settings(writer, reader, tokens)
+    write_settings(writer, reader, tokens, config["num_hidden_layers"])
     write_tensors(writer, folder, config, tokens)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()

@@ -6,7 +6,7 @@
     scripts/trained.py work --size full      # a hundred times as many sequences to fill in; the first two models and the labels are kept
                                              # in data/trained (--anew makes them again, on a GPU), the ablations need a GPU: without
                                              # one, end with --until tables
-    scripts/trained.py work --size toy       # minutes: all of the steps, with a few instances
+    scripts/trained.py work --size toy       # minutes: all of the steps, with a few instances and two layers of the model
 
 Packages and the pretrained model come from PyPI. Each step leaves a folder in `work`, and a line in `work/steps.json`
 with its commands and seconds. A step is made again when its commands or scripts have changed, or a step that it needs was
@@ -55,11 +55,12 @@ LONGEST = 200_000
 
 # Packages; chunks of each to learn fill-in-the-middle from and to label, of which this share is drawn; how many of the labels the models
 # which decide learn from, and at most as many others choose the policies that ask them; lines and chunks of each test repository; tasks
-# of each kind and repository that are timed. Last, the ablations of the paper's section 6.
+# of each kind and repository that are timed. Last, the ablations of the paper's section 6, and how many layers of the pretrained model
+# there are, where not all.
 SIZES = {
     "toy": {
-        "packages": 10, "tests": ["evaluate", "vizier"], "ratio": 0.1, "middle": 20, "labels": 80, "deciding": 3, "line": 4, "chunk": 2, "timed": 2,
-        "ablations": ["a1"],
+        "packages": 5, "tests": ["evaluate", "vizier"], "ratio": 0.1, "middle": 20, "labels": 120, "deciding": 3, "line": 4, "chunk": 2, "timed": 1,
+        "ablations": ["a1"], "layers": 2,
     },
     "pilot": {
         "packages": 55, "tests": list(TESTS), "ratio": 0.1, "middle": 150, "labels": 120, "deciding": 7, "line": 60, "chunk": 40, "timed": 12,
@@ -219,7 +220,7 @@ def serving(work, file):
 def install(folder):
     subprocess.run([sys.executable, "-m", "venv", folder], check=True)
     for packages in [PACKAGES, ["--no-deps", WEIGHTS]]:
-        subprocess.run([folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check", *packages], check=True)
+        subprocess.run([folder / "bin/pip", "install", "--quiet", "--disable-pip-version-check", "--no-compile", *packages], check=True)
 
 
 def pretrained(work):
@@ -231,8 +232,8 @@ def script(work, name, *arguments):
     subprocess.run([str(part) for part in [work / "venv/bin/python", DOCS / name, *arguments]], check=True)
 
 
-def get_base(work):
-    script(work, "from_gguf.py", pretrained(work), work / "base/model")
+def get_base(work, *layers):
+    script(work, "from_gguf.py", pretrained(work), work / "base/model", *layers)
 
 
 def unpack(archive, folder):
@@ -607,7 +608,7 @@ class Experiment:
     def all(self):
         size, work, step, own = self.size, self.work, self.step, Path(__file__).read_text(encoding="utf-8")
         step("venv", [install, work / "venv"], of=[*PACKAGES, WEIGHTS])
-        step("base", [get_base, work], needs=["venv"], of=[(DOCS / "from_gguf.py").read_text(encoding="utf-8")])
+        step("base", [get_base, work, *([size["layers"]] if "layers" in size else [])], needs=["venv"], of=[(DOCS / "from_gguf.py").read_text(encoding="utf-8")])
         sources = [*stack(), *KIN, *TESTS.values(), LONGEST]
         step("packages", [get_packages, self.packages, json.dumps(size["tests"]), size["packages"]], of=sources)
 
