@@ -111,6 +111,8 @@ class Gguf(unittest.TestCase):
         writer = gguf.GGUFWriter(self.folder / "base.gguf", "llama")
         writer.add_name("base")
         writer.add_vocab_size(len(WORDS))
+        # A trial keeps fewer layers.
+        writer.add_block_count(30)
         writer.add_rope_freq_base(1e5)
         writer.add_token_list(WORDS)
         writer.add_token_types([3] * 4 + [1] * (len(WORDS) - 4))
@@ -124,7 +126,7 @@ class Gguf(unittest.TestCase):
         self.assertEqual(value("tokenizer.ggml.tokens"), [*WORDS, "<cc>", "<eof>"])
         self.assertEqual(value("tokenizer.ggml.token_type")[-3:], [1, 3, 3])
         self.assertEqual((value("llama.vocab_size"), value("general.name")), (EOF + 1, "base"))
-        self.assertEqual(value("llama.rope.freq_base"), 1e5)
+        self.assertEqual((value("llama.rope.freq_base"), value("llama.block_count")), (1e5, 2))
         found = {tensor.name: torch.tensor(gguf.dequantize(tensor.data, tensor.tensor_type)) for tensor in reader.tensors}
         weights = self.model.state_dict()
         self.assertEqual(found["token_embd.weight"].shape, (EOF + 1, 64))
