@@ -56,7 +56,7 @@ LONGEST = 200_000
 # Packages; chunks of each to learn fill-in-the-middle from and to label, of which this share is drawn; how many of the labels the models
 # which decide learn from, and at most as many others choose the policies that ask them; lines and chunks of each test repository; tasks
 # of each kind and repository that are timed. Last, the ablations of the paper's section 6, and how many layers of the pretrained model
-# there are, where not all.
+# are kept, where not all.
 SIZES = {
     "toy": {
         "packages": 5, "tests": ["evaluate", "vizier"], "ratio": 0.1, "middle": 20, "labels": 120, "deciding": 3, "line": 4, "chunk": 2, "timed": 1,

@@ -125,9 +125,9 @@ proptest! {
 }
 
 #[test]
-fn every_character_alone_and_among_others() {
+fn characters_alone_and_among_others() {
     let mut text = String::new();
-    // Nothing is assigned in planes 4 to 13, and 15 and 16 are for private use: some of them do.
+    // Planes 4 to 13 have no characters, 15 and 16 are for private use: one in 257 of these is enough.
     let is_wanted = |character: &char| {
         let number = u32::from(*character);
         number < 0x4_0000 || number >> 16 == 0xE || number % 257 == 0
