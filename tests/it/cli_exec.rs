@@ -26,6 +26,7 @@ case "$text" in
 *MEMORY*) tail /dev/zero; exit 0 ;;
 *DISK*) for i in 1 2 3 4 5 6 7 8; do head -c 6000000 /dev/zero > big$i || exit 1; done; sleep $NAP ;;
 *FORKS*) i=0; while [ $i -lt 200 ]; do sleep $NAP & i=$((i+1)); done; wait; exit 0 ;;
+*CROWD*) i=0; while [ $i -lt 60 ]; do sleep $NAP & i=$((i+1)); done; exit 0 ;;
 *CPU*) while :; do :; done ;;
 *BOMB*) b() { b "$NAP" | b "$NAP" & }; while :; do b; done ;;
 *SIGNAL*) kill -9 $$ ;;
@@ -41,7 +42,7 @@ esac
 "#;
 
 /// The words with the status that each must have.
-const MISBEHAVIOUR: [(&str, &str); 15] = [
+const MISBEHAVIOUR: [(&str, &str); 16] = [
     ("DIRTY", "pass"),
     ("DAEMON", "pass"),
     ("STDIN", "pass"),
@@ -57,6 +58,7 @@ const MISBEHAVIOUR: [(&str, &str); 15] = [
     ("MISSING", "error"),
     ("WRONG", "fail"),
     ("FINE", "pass"),
+    ("CROWD", "error"),
 ];
 
 /// A repository with two tasks, and its script.

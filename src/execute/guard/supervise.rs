@@ -234,10 +234,14 @@ impl Started {
             thread::sleep(pause);
         };
         let seconds = self.begin.elapsed().as_secs_f64();
-        let left_behind = match ended {
+        let mut left_behind = match ended {
             Ended::Exited => self.processes().iter().filter(|process| process.is_alive()).count(),
             _ => 0,
         };
+        if left_behind > order.limits.processes {
+            // It started them all since the last check, and may have ended because the system refused it more.
+            (ended, left_behind) = (Ended::Processes, 0);
+        }
         self.look_at_disk(order);
         self.end_all();
         let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok();
