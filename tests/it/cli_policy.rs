@@ -854,6 +854,12 @@ fn any_tasks_are_judged() {
         scores.is_sorted_by(|a, b| a >= b) && fragments[0]["filename"].is_string(),
         "{fragments}"
     );
+    // A prompt that is missing is not one without fragments.
+    place.write("some.jsonl", crate::support::jsonl(&place.records(&prompts)[..2]));
+    let ran = place.run(&[&judge[..], &["--prompts", "some.jsonl"]].concat());
+    assert_eq!(ran.code, Some(1), "{}", ran.stderr);
+    assert!(ran.stderr.contains("some.jsonl has no prompt of row 2"), "{}", ran.stderr);
+    assert_eq!(place.records("labels.jsonl").len(), 2);
     place.run(&["validate", "labels.jsonl"]);
     let features = place.run(&["policy", "features", "--labels", "labels.jsonl"]).done().stdout;
     assert!(parse_jsonl(&features)[0]["local"]["repeat_tokens"].is_number());

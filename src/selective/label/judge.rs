@@ -292,7 +292,7 @@ impl<'a> JudgeInputs<'a> {
                 };
                 let task = &tasks.tasks()[number];
                 let labelled =
-                    outcome.and_then(|both| self.label(label, both, self.signals[place]));
+                    outcome.and_then(|both| self.label(task.row, label, both, self.signals[place]));
                 judged.take(&tasks, task, labelled, emit)?;
             }
             return Ok(());
@@ -313,7 +313,7 @@ impl<'a> JudgeInputs<'a> {
                 (Some(_), Some(_)) if rates == Some(None) => MissingCompletion::Tests,
                 (Some(without), Some(with)) => {
                     let outcome = Outcome::Completions([without, with], rates.flatten());
-                    let labelled = self.label(label, outcome, self.signals[place]);
+                    let labelled = self.label(row, label, outcome, self.signals[place]);
                     judged.take(&tasks, &tasks.tasks()[number], labelled, emit)?;
                     continue;
                 }
@@ -327,10 +327,20 @@ impl<'a> JudgeInputs<'a> {
     /// Adds the judgement to an instance, and returns the gain with it, or a message.
     fn label(
         &self,
+        row: usize,
         mut label: Label,
         outcome: Outcome,
         signals: Signals,
     ) -> Result<(Label, f64), String> {
+        // Without this it would count as one that shows no fragments.
+        if let (Some(shown), Some(prompts)) = (&self.shown, self.judging.prompts)
+            && !shown.contains_key(&row)
+        {
+            return Err(format!(
+                "{} has no prompt of row {row}: give the prompts that were completed",
+                prompts.display()
+            ));
+        }
         if let (Some(before), Some(now)) = (&label.generation_model, &self.model)
             && before != now
         {
