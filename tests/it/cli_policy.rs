@@ -860,6 +860,9 @@ fn any_tasks_are_judged() {
     assert_eq!(ran.code, Some(1), "{}", ran.stderr);
     assert!(ran.stderr.contains("some.jsonl has no prompt of row 2"), "{}", ran.stderr);
     assert_eq!(place.records("labels.jsonl").len(), 2);
+    place.write("none.jsonl", "");
+    let ran = place.run(&[&judge[..], &["--prompts", "none.jsonl"]].concat());
+    assert!(ran.stderr.contains("no instance could be judged"), "{}", ran.stderr);
     place.run(&["validate", "labels.jsonl"]);
     let features = place.run(&["policy", "features", "--labels", "labels.jsonl"]).done().stdout;
     assert!(parse_jsonl(&features)[0]["local"]["repeat_tokens"].is_number());

@@ -203,6 +203,12 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
     if judged.gains.is_empty() && !is_empty {
         output::problems(&judged.problems);
         let instances = args.instances.display();
+        if judged.lacking.is_empty() && !judged.problems.is_empty() {
+            return fail(
+                format!("{instances}: no instance could be judged"),
+                "the errors above say why",
+            );
+        }
         return match by {
             JudgedBy::Likelihood => fail(
                 format!(
