@@ -15,7 +15,7 @@ COPY . .
 RUN --mount=type=cache,target=/usr/local/cargo/registry \
     --mount=type=cache,target=/source/target \
     target=$(uname -m)-unknown-linux-musl \
- && cargo build --locked --profile dist --target "$target" \
+ && cargo build --locked --profile dist --features serve --target "$target" \
  && install -D -s "target/$target/dist/repoformer" /image/usr/local/bin/repoformer \
  && install -D -m 644 /etc/ssl/certs/ca-certificates.crt /image/etc/ssl/certs/ca-certificates.crt \
  && install -d -m 1777 /image/cache /image/tmp /image/work

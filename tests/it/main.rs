@@ -49,6 +49,8 @@ mod cli_shown;
 mod cli_tables;
 mod cli_uses;
 mod cli_verbalize;
+#[cfg(not(feature = "serve"))]
+mod cli_without_serve;
 mod endpoint;
 mod reference;
 mod report_browser;

@@ -28,10 +28,12 @@ use commands::label::LabelCommand;
 use commands::manual::ManualArgs;
 use commands::merge::MergeArgs;
 use commands::policy::PolicyCommand;
+use commands::replay::ReplayArgs;
 use commands::report::ReportArgs;
 use commands::rg_rg::RgRgArgs;
 use commands::run::RunArgs;
 use commands::sample::SampleArgs;
+use commands::serve_args::{LspArgs, ServeArgs};
 use commands::stages::{PromptArgs, SearchArgs, VectorizeArgs, WindowArgs};
 use commands::stats::StatsArgs;
 use commands::validate::ValidateArgs;
@@ -116,14 +118,11 @@ enum Command {
     /// Write the manual: a page for each command
     Manual(ManualArgs),
     /// Complete for editors: look at the repository as it is edited, retrieve where it helps, and ask a model's server
-    #[cfg(feature = "serve")]
-    Serve(commands::serve::ServeArgs),
+    Serve(ServeArgs),
     /// Complete for editors as a language server, over standard input and output
-    #[cfg(feature = "serve")]
-    Lsp(commands::serve::lsp::LspArgs),
+    Lsp(LspArgs),
     /// Type the lines of tasks into `serve`, and measure its times, tokens and completions
-    #[cfg(feature = "serve")]
-    Replay(commands::replay::ReplayArgs),
+    Replay(ReplayArgs),
     /// Run one test command in isolation (started by `eval --exec`)
     #[cfg(target_os = "linux")]
     #[command(name = repoformer::execute::guard::SUBCOMMAND, hide = true)]
@@ -191,10 +190,11 @@ fn run(command: Command) -> Result<()> {
         Command::Manual(args) => commands::manual::run(&args, Cli::command()),
         #[cfg(feature = "serve")]
         Command::Lsp(args) => commands::serve::lsp::run(&args),
-        #[cfg(feature = "serve")]
         Command::Replay(args) => commands::replay::run(&args),
         #[cfg(feature = "serve")]
         Command::Serve(args) => commands::serve::run(&args),
+        #[cfg(not(feature = "serve"))]
+        Command::Lsp(_) | Command::Serve(_) => commands::serve_args::left_out(),
         #[cfg(target_os = "linux")]
         Command::Guard { stage } => Ok(repoformer::execute::guard::serve(&stage)?),
     }

@@ -32,7 +32,6 @@ mod mixed;
 pub(crate) mod paper;
 mod parts;
 pub(crate) mod policy;
-#[cfg(feature = "serve")]
 pub(crate) mod replay;
 pub(crate) mod report;
 mod reports;
@@ -44,6 +43,7 @@ mod sample_commits;
 mod selective;
 #[cfg(feature = "serve")]
 pub(crate) mod serve;
+pub(crate) mod serve_args;
 mod server;
 mod session;
 mod stage_log;

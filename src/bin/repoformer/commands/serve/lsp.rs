@@ -5,7 +5,6 @@ use std::io::{self, BufRead, Read, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result};
-use clap::Args;
 use repoformer::endpoint::Endpoint;
 use repoformer::pipeline::path_of_url;
 use serde_json::{Value, json};
@@ -13,9 +12,10 @@ use serde_json::{Value, json};
 use super::document::{Encoding, change, offset_of};
 use super::request::Wanted;
 use super::service::Service;
-use super::start::{ServiceFlags, open, runtime};
+use super::start::{open, runtime};
 use super::upstream::Piece;
 use super::withheld::Withheld;
+use crate::commands::serve_args::LspArgs;
 use crate::output::detail;
 
 /// Bytes of a message, at most.
@@ -30,12 +30,6 @@ const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
 const CANCELLED: i64 = -32800;
 const FAILED: i64 = -32803;
-
-#[derive(Debug, Args)]
-pub(crate) struct LspArgs {
-    #[command(flatten)]
-    flags: ServiceFlags,
-}
 
 pub(crate) fn run(args: &LspArgs) -> Result<()> {
     let (mut input, output) = (io::stdin().lock(), Arc::new(Output::default()));

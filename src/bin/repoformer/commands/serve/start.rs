@@ -1,11 +1,10 @@
 //! Start of a server: its settings, the repository, and the model's server.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context as _, Result};
-use clap::Args;
 use repoformer::complete::server::Api;
 use repoformer::endpoint::{ConnectionSettings, Endpoint};
 use repoformer::pipeline::LiveRepository;
@@ -18,31 +17,14 @@ use super::service::{Model, Service};
 use super::session::Session;
 use super::watch::{Watch, Watcher};
 use crate::commands::experiments::single;
+use crate::commands::serve_args::ServiceFlags;
 use crate::commands::server::check_model;
 use crate::commands::session::{begin, repos_dir, repositories_in};
 use crate::output::{self, announce, fail, group, note};
-use crate::settings::{Given, SettingFlags, Settings};
+use crate::settings::{Given, Settings};
 
 /// Tokens of a completion where neither the editor nor the settings say.
 const TOKENS: u64 = 128;
-
-/// Flags of both servers.
-#[derive(Debug, Args)]
-pub(crate) struct ServiceFlags {
-    #[command(flatten)]
-    settings: SettingFlags,
-    /// Keep the beginning of the prompt and its fragments from request to request, so that the model's server need not read them
-    /// again, until others are more similar by this much on average: from 0 (each prompt is that of the stages) to 1
-    #[arg(long, value_name = "GAIN", default_value_t = 0.0)]
-    stability: f64,
-    /// Add a label to FILE for each line that you accept, or type where a completion was shown: whether retrieval helps the model
-    /// to write it. The completion that was not shown is asked for while you pause. `policy train --labels FILE` learns from it
-    #[arg(long, value_name = "FILE")]
-    learn: Option<PathBuf>,
-    /// Do not watch the repository for changes
-    #[arg(long)]
-    no_watch: bool,
-}
 
 impl ServiceFlags {
     /// The settings, with a folder as the repository where none is set.
