@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 use ureq::tls::{RootCerts, TlsConfig};
+use ureq::unversioned::resolver::DefaultResolver;
+use ureq::unversioned::transport::{ConnectionDetails, Connector, DefaultConnector, Transport};
 
 use super::address::{Address, MASK, masked};
 use super::answer::{self, Context, Response};
@@ -25,6 +27,22 @@ const BUFFER: usize = 16 << 10;
 
 /// Time to wait for that answer.
 const LONGEST_GREETING: Duration = Duration::from_secs(20);
+
+/// Connector of a client and of those made from it. It reads this machine's certificates once, for all of them.
+#[derive(Debug, Clone, Default)]
+struct SharedConnector(Arc<DefaultConnector>);
+
+impl Connector for SharedConnector {
+    type Out = Box<dyn Transport>;
+
+    fn connect(
+        &self,
+        details: &ConnectionDetails<'_>,
+        chained: Option<()>,
+    ) -> Result<Option<Self::Out>, ureq::Error> {
+        self.0.connect(details, chained)
+    }
+}
 
 /// Receives a message before each retry.
 type Notice = dyn Fn(&str) + Send + Sync;
@@ -47,8 +65,14 @@ pub struct Endpoint {
     key: Option<Key>,
     /// Configuration of the agent.
     config: ureq::config::Config,
+    connector: SharedConnector,
     agent: ureq::Agent,
     notice: Option<Arc<Notice>>,
+}
+
+/// Connections of their own, made by a connector.
+fn agent(config: &ureq::config::Config, connector: &SharedConnector) -> ureq::Agent {
+    ureq::Agent::with_parts(config.clone(), connector.clone(), DefaultResolver::default())
 }
 
 impl fmt::Debug for Endpoint {
@@ -95,15 +119,15 @@ impl Endpoint {
         if address.local {
             config = config.proxy(None);
         }
-        let config = config.build();
-        let agent = config.new_agent();
-        Ok(Self { address, settings, key, config, agent, notice: None })
+        let (config, connector) = (config.build(), SharedConnector::default());
+        let agent = agent(&config, &connector);
+        Ok(Self { address, settings, key, config, connector, agent, notice: None })
     }
 
     /// Client for the same server with connections of its own.
     #[must_use]
     pub fn with_own_connections(&self) -> Self {
-        Self { agent: self.config.new_agent(), ..self.clone() }
+        Self { agent: agent(&self.config, &self.connector), ..self.clone() }
     }
 
     /// Closes all connections, which ends the requests in flight and refuses further ones: clones of this client share them.
