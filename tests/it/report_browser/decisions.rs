@@ -30,6 +30,8 @@ fn decisions_are_listed_and_no_other_page_reads_them() {
     browser.until("document.querySelectorAll('#rows tr').length === 3");
     let summary = browser.text("#summary");
     assert!(summary.starts_with("3 requests, 3 of them with retrieval."), "{summary}");
+    // Of a request that ended before its prompt.
+    assert_eq!(browser.eval("number(taken({ms: {whole: 1}}), 2)"), "–");
     browser.click("#rows summary");
     let first = browser.text("#rows li");
     assert!(first.starts_with(hostile), "{first}");
