@@ -4,7 +4,8 @@
 #     benches/serve.sh DIR NAME [SETTINGS...]                  decision and retrieval, against a stand-in that answers at once
 #     MODEL=http://127.0.0.1:8080 benches/serve.sh DIR NAME    tokens that the model's server evaluates, by policy and stability
 #
-# DIR holds the repository NAME. PROGRAM is the program [target/release/repoformer], TASKS the number of lines [120 and 4].
+# DIR holds the repository NAME. PROGRAM is the program [target/release/repoformer], compiled with `--features serve`, TASKS the number
+# of lines [120 and 4].
 set -euo pipefail
 program=${PROGRAM:-target/release/repoformer} dir=${1:?DIR} name=${2:?NAME}
 shift 2
@@ -54,7 +55,10 @@ measure() {
   : > "$said"
   "$program" serve --repos-dir "$dir" --repo "$name" --cache-dir "$work/cache" --listen 127.0.0.1:0 --endpoint "$model" "$@" 2>"$said" &
   local server=$!
-  until grep -q '^listening on ' "$said"; do sleep 0.05; done
+  until grep -q '^listening on ' "$said"; do
+    kill -0 "$server" 2>/dev/null || { cat "$said" >&2; exit 1; }
+    sleep 0.05
+  done
   grep 'ready in' "$said"
   "$program" replay --tasks "$work/tasks.jsonl" --repos-dir "$dir" --repo "$name" --server "$(sed -n 's/^listening on //p' "$said")" $replay
   grep -E 'VmRSS|VmHWM' "/proc/$server/status" || true

@@ -791,10 +791,9 @@ pub(crate) fn slow_server(first: &'static str) -> (String, mpsc::Receiver<&'stat
                 let answer = format!(
                     "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n{first}"
                 );
-                if !first.is_empty() {
-                    stream.write_all(answer.as_bytes()).unwrap();
+                if first.is_empty() || stream.write_all(answer.as_bytes()).is_ok() {
+                    sender.send("asked").unwrap();
                 }
-                sender.send("asked").unwrap();
                 let mut rest = [0; 4096];
                 while stream.read(&mut rest).is_ok_and(|read| read > 0) {}
                 let _ = sender.send("gone");
@@ -829,6 +828,66 @@ fn a_cancelled_request_is_cancelled_at_the_models_server() {
         soon("the decision is kept", || serving.ask("/debug/last", "", "").0 == 200);
         assert_eq!(serving.last()["outcome"], "cancelled");
     }
+}
+
+#[test]
+fn a_stream_ends_with_done_or_with_an_error() {
+    let place = Place::new();
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    // The last answer breaks off.
+    let event = "data: {\"choices\": [{\"text\": \"x\"}]}\n\n";
+    std::thread::spawn(move || {
+        for (mut stream, last) in listener.incoming().flatten().zip(["", "data: [DONE]\n\n", ""]) {
+            let _ = stream.read(&mut [0; 4096]);
+            let head =
+                "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
+            let _ = stream.write_all(format!("{head}{event}{last}").as_bytes());
+        }
+    });
+    let serving = Serving::start(
+        &place,
+        &["--repos-dir", "repos", "--repo", "alpha", "--endpoint", &url, "--no-watch"],
+    );
+    let body = json!({"prompt": "def f", "stream": true});
+    let [whole, part] = [(); 2].map(|()| serving.post("/v1/completions", &body));
+    assert_eq!([whole.0, part.0], [200, 200]);
+    assert!(
+        whole.2.contains("data: [DONE]\n\n") && whole.2.ends_with("\r\n0\r\n\r\n"),
+        "{whole:?}"
+    );
+    assert!(part.2.contains("\"text\":\"x\"") && part.2.contains("upstream_error"), "{part:?}");
+    assert!(!part.2.contains("data: [DONE]"), "{part:?}");
+    assert_eq!(serving.last()["outcome"], "failed");
+}
+
+/// Takes ten seconds: the time that a silent client has.
+#[test]
+fn clients_that_send_or_take_nothing_more_are_given_up() {
+    let place = Place::new();
+    // 39 MB: more than waits for a client, and less than an answer of so many tokens may have.
+    let event = json!({"choices": [{"text": "x".repeat(1 << 15)}]});
+    let (url, said) = slow_server(format!("data: {event}\n\n").repeat(1200).leak());
+    let serving = Serving::start(
+        &place,
+        &["--repos-dir", "repos", "--repo", "alpha", "--endpoint", &url, "--no-watch"],
+    );
+    let body = json!({"prompt": "def f", "stream": true, "max_tokens": 4096}).to_string();
+    let mut reader = serving.connect("/v1/completions", "", &body);
+    let mut writer = TcpStream::connect(&serving.address).unwrap();
+    writer.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let head = format!("POST /infill HTTP/1.1\r\nHost: {}\r\n", serving.address);
+    writer.write_all(format!("{head}Content-Length: 100\r\n\r\n{{").as_bytes()).unwrap();
+    let mut answer = [0; 12];
+    writer.read_exact(&mut answer).unwrap();
+    assert_eq!(&answer, b"HTTP/1.1 408");
+    assert_eq!(said.recv_timeout(Duration::from_secs(30)), Ok("gone"));
+    soon("the completion is given up", || serving.ask("/debug/last", "", "").0 == 200);
+    assert_eq!(serving.last()["outcome"], "cancelled");
+    // What was sent has no end, so that it is not taken for the whole.
+    let mut part = Vec::new();
+    let _ = reader.read_to_end(&mut part);
+    assert!(part.starts_with(b"HTTP/1.1 200") && !part.ends_with(b"\r\n0\r\n\r\n"));
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Routes and connections.
+//! Routes, and the flow of a completion from the model to the editor.
 
 use std::pin::Pin;
 use std::sync::Arc;
@@ -21,6 +21,7 @@ use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::answer::{Answer, of_json, refusal, typed};
+use super::connections::{self, Bounds};
 use super::guard::{self, Guard};
 use super::learn::Asked;
 use super::page;
@@ -37,6 +38,8 @@ const LARGEST_BODY: usize = 64 << 20;
 const AT_ONCE: usize = 32;
 /// Time in which a client sends or takes something more.
 const PROGRESS: Duration = Duration::from_secs(10);
+/// Bounds of connections to this server.
+const BOUNDS: Bounds = Bounds { at_once: 256, head: Duration::from_secs(60), answer: PROGRESS };
 /// Name of the header that tells the decision.
 const DECISION: HeaderName = HeaderName::from_static("x-repoformer-decision");
 
@@ -58,7 +61,8 @@ pub(super) fn serve(service: Arc<Service>, guard: Guard) -> Result<()> {
         let mut guard = guard;
         guard.listen = listen;
         announce(&format!("listening on http://{listen}"));
-        axum::serve(listener, router(service, guard)).await.context("the server ended")
+        connections::serve(listener, router(service, guard), BOUNDS).await;
+        Ok(())
     })
 }
 
@@ -116,7 +120,9 @@ async fn whole(body: Body) -> Result<Vec<u8>, (StatusCode, String)> {
         let part = std::future::poll_fn(|context| Pin::new(&mut parts).poll_next(context));
         match tokio::time::timeout(PROGRESS, part).await {
             Ok(None) => return Ok(all),
-            Ok(Some(Ok(part))) if all.len() + part.len() <= LARGEST_BODY => all.extend(part),
+            Ok(Some(Ok(part))) if all.len() + part.len() <= LARGEST_BODY => {
+                all.extend_from_slice(&part)
+            }
             Ok(Some(Ok(_))) => {
                 let reason = format!("the body has more than {} MiB", LARGEST_BODY >> 20);
                 return Err((StatusCode::PAYLOAD_TOO_LARGE, reason));
@@ -360,19 +366,20 @@ impl Flow {
             Ok(first) => first,
             Err(error) => return failed(&error),
         };
-        let (sender, receiver) = mpsc::channel::<String>(64);
+        let (sender, receiver) = mpsc::channel(64);
         tokio::spawn(async move {
             let mut text = first;
             loop {
                 if let Some(text) = text {
                     let part = self.answer.part(self.wanted.protocol, &text);
-                    if sender.send_timeout(event(&part.to_string()), PROGRESS).await.is_err() {
+                    if sender.send(Some(event(&part.to_string()))).await.is_err() {
                         return;
                     }
                 }
                 if let Some(end) = self.end.clone() {
-                    for last in self.answer.last(&self.wanted, &end) {
-                        if sender.send_timeout(event(&last), PROGRESS).await.is_err() {
+                    let last = self.answer.last(&self.wanted, &end);
+                    for part in last.iter().map(|last| Some(event(last))).chain([None]) {
+                        if sender.send(part).await.is_err() {
                             return;
                         }
                     }
@@ -384,7 +391,9 @@ impl Flow {
                         Err(error) => {
                             let (_, message) = status_of(&error);
                             let error = json!({"error": {"message": message, "type": "upstream_error", "param": null, "code": 502}});
-                            let _ = sender.send_timeout(event(&error.to_string()), PROGRESS).await;
+                            for part in [Some(event(&error.to_string())), None] {
+                                let _ = sender.send(part).await;
+                            }
                             return;
                         }
                     },
@@ -424,14 +433,18 @@ impl Drop for Flow {
     }
 }
 
-/// Events of a streamed answer.
-struct Events(mpsc::Receiver<String>);
+/// Events of a streamed answer, and `None` behind the last one. Where that is missing, as after a panic, the connection breaks, so that
+/// the client does not take a part for the whole.
+struct Events(mpsc::Receiver<Option<String>>);
 
 impl futures_core::Stream for Events {
-    type Item = Result<Bytes, std::convert::Infallible>;
+    type Item = Result<Bytes, &'static str>;
 
     fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
-        self.0.poll_recv(context).map(|event| event.map(|event| Ok(Bytes::from(event))))
+        self.0.poll_recv(context).map(|part| match part {
+            Some(event) => event.map(|event| Ok(Bytes::from(event))),
+            None => Some(Err("the completion was not written to its end")),
+        })
     }
 }
 
@@ -456,10 +469,15 @@ fn status_of(error: &Error) -> (StatusCode, String) {
     (status, error.to_string())
 }
 
-async fn models(State(shared): State<Shared>) -> Response {
+async fn models(State(shared): State<Shared>, Extension(room): Extension<Room>) -> Response {
     let asking = Asking(shared.service.endpoint.with_own_connections());
     let endpoint = asking.0.clone();
-    let asked = tokio::task::spawn_blocking(move || endpoint.get_json("/v1/models")).await;
+    let asked = tokio::task::spawn_blocking(move || {
+        let models = endpoint.get_json("/v1/models");
+        drop(room);
+        models
+    });
+    let asked = asked.await;
     drop(asking);
     match asked {
         Ok(Ok(models)) => of_json(&models),
