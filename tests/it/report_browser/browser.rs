@@ -113,6 +113,7 @@ impl Browser {
     }
 
     /// Opens a page of a server.
+    #[cfg(feature = "serve")]
     pub(crate) fn visit(&mut self, url: &str) {
         self.events.clear();
         self.call("Page.navigate", json!({"url": url}));

@@ -2,8 +2,8 @@
 //!
 //! ```sh
 //! apt-get install chromium        # or CHROMIUM=/path/to/chrome
-//! cargo test --test it -- --ignored report_browser
-//! REPORT_SCREENSHOTS=shots cargo test --test it -- --ignored report_browser    # and look at the pictures
+//! cargo test --features serve --test it -- --ignored report_browser
+//! REPORT_SCREENSHOTS=shots cargo test --features serve --test it -- --ignored report_browser    # and look at the pictures
 //! ```
 
 mod browser;

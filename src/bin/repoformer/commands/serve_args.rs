@@ -53,8 +53,8 @@ fn address(text: &str) -> Result<SocketAddr, String> {
 #[cfg(not(feature = "serve"))]
 pub(crate) fn left_out() -> anyhow::Result<()> {
     crate::output::fail(
-        "this program was compiled without `serve` and `lsp`",
-        "`cargo install --locked --path . --features serve` in a clone adds them; wheels, the static program and the container \
-         have them",
+        "this program is compiled without `serve` and `lsp`",
+        "in a clone, `pip install .` or `cargo install --locked --path . --features serve` makes one that has them; wheels, the \
+         static program and the container have them",
     )
 }
