@@ -477,9 +477,7 @@ async fn models(State(shared): State<Shared>, Extension(room): Extension<Room>) 
         drop(room);
         models
     });
-    let asked = asked.await;
-    drop(asking);
-    match asked {
+    match asked.await {
         Ok(Ok(models)) => of_json(&models),
         Ok(Err(error)) => failed(&error),
         Err(_) => refusal(StatusCode::INTERNAL_SERVER_ERROR, "the request ended a thread"),
