@@ -24,8 +24,8 @@ pub struct Lines {
     text: Option<Arc<String>>,
     part: Range<usize>,
     count: u32,
-    /// Byte offset of each line's first character, computed when first needed.
-    starts: OnceLock<Vec<u32>>,
+    /// Byte offset of each line's first character, computed when first needed, for all clones.
+    starts: Arc<OnceLock<Vec<u32>>>,
 }
 
 impl Lines {
@@ -57,7 +57,7 @@ impl Lines {
     }
 
     fn known(text: Arc<String>, part: Range<usize>, count: usize) -> Self {
-        Self { text: Some(text), part, count: count as u32, starts: OnceLock::new() }
+        Self { text: Some(text), part, count: count as u32, starts: Arc::default() }
     }
 
     /// Rebuilds lines from their joined text, a part of another; `None` if it does not have `count` lines (an empty text has none
@@ -74,7 +74,7 @@ impl Lines {
 
     /// Lines of which only the number is known. Reading their text is a bug and panics.
     pub(crate) fn unread(count: usize) -> Self {
-        Self { text: None, part: 0..0, count: count as u32, starts: OnceLock::new() }
+        Self { text: None, part: 0..0, count: count as u32, starts: Arc::default() }
     }
 
     /// Whether their text is available.

@@ -14,6 +14,8 @@ pub(super) struct Block {
     pub(super) order: Vec<u16>,
     /// Position → size of the set.
     pub(super) sizes: Vec<u32>,
+    /// The smallest and the largest set of each chunk.
+    pub(super) bounds: Vec<(u32, u32)>,
     /// For each term below [`TABLE`] 0, or the number of its entry plus one: the rows come first, then the lists.
     pub(super) table: Vec<u16>,
     /// The block's terms from [`TABLE`] on, ascending; they have the last lists.
@@ -22,9 +24,7 @@ pub(super) struct Block {
     pub(super) starts: Vec<u32>,
     /// The positions of each rarer term.
     pub(super) postings: Vec<u16>,
-    /// Lines of a chunk: a row each, and one empty row at the end.
-    pub(super) stride: usize,
-    /// Chunk by chunk, so that a query reads within a few dozen kilobytes at a time.
+    /// Row by row, so that a query reads a few kilobytes in a row: a line a chunk. The last row is empty.
     pub(super) lines: Vec<Line>,
 }
 
@@ -63,36 +63,31 @@ impl Block {
 
     /// The number of the row that no window has.
     pub(super) fn empty_row(&self) -> u32 {
-        self.stride as u32 - 1
+        (self.lines.len() / self.chunks()) as u32 - 1
     }
 
     /// Number of chunks; the last may have lanes without a window.
     pub(super) fn chunks(&self) -> usize {
-        self.order.len().div_ceil(LANES)
+        self.bounds.len()
     }
 
-    /// The lines of a chunk.
-    pub(super) fn chunk(&self, chunk: usize) -> &[Line] {
-        &self.lines[chunk * self.stride..(chunk + 1) * self.stride]
+    /// The lines of a row.
+    #[inline]
+    pub(super) fn row(&self, row: u32) -> &[Line] {
+        let chunks = self.chunks();
+        &self.lines[row as usize * chunks..][..chunks]
     }
 
     /// Calls `visit` with the positions that have a bit in a row.
     pub(super) fn each_position(&self, row: u32, mut visit: impl FnMut(usize)) {
-        for chunk in 0..self.chunks() {
-            for (word, mut bits) in self.chunk(chunk)[row as usize].0.into_iter().enumerate() {
+        for (chunk, line) in self.row(row).iter().enumerate() {
+            for (word, mut bits) in line.0.into_iter().enumerate() {
                 while bits != 0 {
                     visit(chunk * LANES + lane_of_bit(word, bits.trailing_zeros() as usize));
                     bits &= bits - 1;
                 }
             }
         }
-    }
-
-    /// The smallest and the largest set of a chunk.
-    #[inline]
-    pub(super) fn sizes_of(&self, chunk: usize) -> (u32, u32) {
-        let last = self.order.len().min((chunk + 1) * LANES) - 1;
-        (self.sizes[chunk * LANES], self.sizes[last])
     }
 
     /// Size of a window's set; windows are looked through for it.
@@ -120,6 +115,7 @@ impl Block {
     pub(super) fn bytes(&self) -> usize {
         size_of_val(&self.order[..])
             + size_of_val(&self.sizes[..])
+            + size_of_val(&self.bounds[..])
             + size_of_val(&self.table[..])
             + size_of_val(&self.beyond[..])
             + size_of_val(&self.starts[..])

@@ -82,24 +82,28 @@ impl<'a, N: Copy + Into<u32>> Builder<'a, N> {
         for token in &self.tokens[from as usize..to as usize] {
             self.next[(*token).into() as usize] += 1;
         }
-        let chunks = windows.len().div_ceil(LANES);
+        let size = |key: &u64| (key >> 32) as u32;
+        let bounds = self.keys.chunks(LANES).map(|chunk| {
+            let largest = chunk.last().map_or(0, size);
+            (chunk.first().map_or(0, size), largest)
+        });
         let mut block = Block {
             first: windows.start as u32,
             order: self.keys.iter().map(|key| *key as u16).collect(),
-            sizes: self.keys.iter().map(|key| (key >> 32) as u32).collect(),
+            sizes: self.keys.iter().map(size).collect(),
+            bounds: bounds.collect(),
             table: Vec::new(),
             beyond: Vec::new(),
             starts: Vec::new(),
             postings: Vec::new(),
-            stride: 0,
             lines: Vec::new(),
         };
+        let chunks = block.chunks();
         self.describe(&mut block, (chunks * LANES / RARE) as u32);
         self.post(&block);
         let listed = block.starts.last().map_or(0, |end| *end as usize);
         block.postings = self.postings[..listed].to_vec();
-        block.stride = self.rows.len() + 1;
-        block.lines = vec![Line::default(); chunks * block.stride];
+        block.lines = vec![Line::default(); chunks * (self.rows.len() + 1)];
         self.fill_rows(&mut block, listed);
         self.clear();
         block
@@ -161,6 +165,7 @@ impl<'a, N: Copy + Into<u32>> Builder<'a, N> {
 
     fn fill_rows(&self, block: &mut Block, listed: usize) {
         let mut postings = &self.postings[listed..];
+        let chunks = block.chunks();
         for (row, (_, count)) in self.rows.iter().enumerate() {
             let (positions, rest) = postings.split_at(*count as usize);
             postings = rest;
@@ -168,7 +173,7 @@ impl<'a, N: Copy + Into<u32>> Builder<'a, N> {
                 let (chunk, lane) =
                     (usize::from(*position) / LANES, usize::from(*position) % LANES);
                 let (word, bit) = bit_of_lane(lane);
-                block.lines[chunk * block.stride + row].0[word] |= 1 << bit;
+                block.lines[row * chunks + chunk].0[word] |= 1 << bit;
             }
         }
     }

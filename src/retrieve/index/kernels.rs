@@ -1,8 +1,11 @@
 //! Bit-sliced addition: how many of a query's rows have a bit in each of 512 lanes.
 //!
-//! A [`Line`] is one row of one chunk: a bit a lane. Eight lines at a time go through a tree of carry-save adders into
-//! *planes*, where plane p holds bit p of all 512 counts. The rows come rarest first, so that a chunk in which no
-//! lane can reach what is needed any more is given up before its fullest rows are read.
+//! A [`Line`] is one row of one chunk: a bit a lane. Eight rows at a time go through a tree of carry-save adders into
+//! *planes*, where plane p holds bit p of all 512 counts of a chunk, chunk after chunk. The rows come rarest first, so that
+//! a chunk in which no lane can reach what is needed any more is left out before its fullest rows are read.
+//!
+//! The lines of a row lie in a row, for what limits the search for one query among many windows is how fast lines come
+//! from memory: read in order they come several times as fast as from all over the block.
 //!
 //! One text of the kernel is compiled once a level of instructions; the levels differ in the vector type alone.
 
@@ -40,62 +43,91 @@ pub(super) fn planes_of_counts(counts: &[u32; LANES]) -> [Line; 32] {
     planes
 }
 
-/// Input of one chunk's addition.
+/// A chunk that may have a hit.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Column<'a> {
-    /// The chunk's lines, a row each.
-    pub(super) lines: &'a [Line],
-    /// The query's rows in groups of eight, rarest first; a group is filled up with the number of an empty row.
-    pub(super) rows: &'a [[u32; 8]],
-    /// Counts to start from, one a lane.
-    pub(super) counts: Option<&'a [u8; LANES]>,
+pub(super) struct Candidate {
+    pub(super) chunk: u32,
     /// The count that a lane must reach to be of interest; at least 1.
     pub(super) need: u32,
+}
+
+/// A query's rows in a block.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Sweep<'a> {
+    /// The block's lines, row by row.
+    pub(super) lines: &'a [Line],
+    /// Number of lines of a row.
+    pub(super) chunks: usize,
+    /// The query's rows in groups of eight, rarest first; a group is filled up with the number of an empty row.
+    pub(super) rows: &'a [[u32; 8]],
+    /// Counts of each chunk to start from, one a lane; none: they start from 0.
+    pub(super) counts: &'a [[u8; LANES]],
+}
+
+impl<'a> Sweep<'a> {
+    /// The lines of a row.
+    #[inline]
+    fn row(&self, row: u32) -> &'a [Line] {
+        &self.lines[row as usize * self.chunks..][..self.chunks]
+    }
 }
 
 /// The kernel's text, for a vector type `V` of `WORDS` 64-bit words with the operations used below in scope.
 macro_rules! kernel {
     ($(#[$features:meta])?) => {
-        /// Counts a chunk's lanes into `planes`; false, with `planes` as they were, where none reaches the need.
-        /// The counts of lanes that do not reach it may be too small. `P` planes must hold the largest count.
+        /// Counts the lanes of the candidates into `planes`, in their order, and keeps those candidates of which a lane
+        /// reaches the need. The counts of lanes that do not reach it may be too small. `P` planes must hold the largest count.
         $(#[$features])?
-        pub(in super::super) fn count<const P: usize>(column: &Column<'_>, planes: &mut [Line; P]) -> bool {
-            let mut found = false;
-            for part in 0..8 / WORDS {
-                let Some(counted) = count_part::<P>(column, part) else {
-                    continue;
-                };
-                if !found {
-                    *planes = [Line::default(); P];
-                    found = true;
-                }
-                for (plane, counted) in planes.iter_mut().zip(counted) {
-                    store(plane, part, counted);
+        pub(in super::super) fn sweep<const P: usize>(sweep: &Sweep<'_>, candidates: &mut Vec<Candidate>, planes: &mut [[Line; P]]) {
+            for (candidate, planes) in candidates.iter().zip(&mut *planes) {
+                let counts = sweep.counts.get(candidate.chunk as usize);
+                for part in 0..8 / WORDS {
+                    let mut counted = [zero(); P];
+                    if let Some(counts) = counts {
+                        planes_of_bytes(counts, part, &mut counted);
+                    }
+                    store_all(planes, part, counted);
                 }
             }
-            found
+            let mut left = 8 * sweep.rows.len() as u32;
+            for rows in sweep.rows {
+                left -= 8;
+                add_rows(rows.map(|row| sweep.row(row)), left, candidates, planes);
+            }
+        }
+
+        /// Adds eight rows, with so many to come.
+        #[inline]
+        $(#[$features])?
+        fn add_rows<const P: usize>(rows: [&[Line]; 8], left: u32, candidates: &mut Vec<Candidate>, planes: &mut [[Line; P]]) {
+            let mut kept = 0;
+            for at in 0..candidates.len() {
+                let Candidate { chunk, need } = candidates[at];
+                let [a, b, c, d, e, f, g, h] = rows.map(|row| &row[chunk as usize]);
+                let mut may_reach = need <= left;
+                for part in 0..8 / WORDS {
+                    let mut counts = [zero(); P];
+                    for (count, plane) in counts.iter_mut().zip(&planes[at]) {
+                        *count = load(plane, part);
+                    }
+                    add_eight(&mut counts, [load(a, part), load(b, part), load(c, part), load(d, part), load(e, part), load(f, part), load(g, part), load(h, part)]);
+                    may_reach = may_reach || any(at_least(&counts, need - left));
+                    store_all(&mut planes[kept], part, counts);
+                }
+                if may_reach {
+                    candidates[kept] = candidates[at];
+                    kept += 1;
+                }
+            }
+            candidates.truncate(kept);
         }
 
         #[inline]
         $(#[$features])?
-        fn count_part<const P: usize>(column: &Column<'_>, part: usize) -> Option<[V; P]> {
-            let mut planes = [zero(); P];
-            if let Some(counts) = column.counts {
-                planes_of_bytes(counts, part, &mut planes);
+        fn store_all<const P: usize>(planes: &mut [Line; P], part: usize, counts: [V; P]) {
+            for (plane, count) in planes.iter_mut().zip(counts) {
+                store(plane, part, count);
             }
-            let mut left = 8 * column.rows.len() as u32;
-            for rows in column.rows {
-                let [a, b, c, d, e, f, g, h] = rows;
-                let line = |row: &u32| &column.lines[*row as usize];
-                let lines = [load(line(a), part), load(line(b), part), load(line(c), part), load(line(d), part), load(line(e), part), load(line(f), part), load(line(g), part), load(line(h), part)];
-                add_eight(&mut planes, lines);
-                left -= 8;
-                if column.need > left && !any(at_least(&planes, column.need - left)) {
-                    return None;
-                }
-            }
-            // Without rows nothing was compared yet.
-            (!column.rows.is_empty() || any(at_least(&planes, column.need))).then_some(planes)
         }
 
         /// The sum and the carries of three bits a lane.
@@ -166,7 +198,7 @@ macro_rules! kernel {
 
 /// For every target: plain words, which compilers turn into whatever vectors the target has for certain.
 pub(super) mod portable {
-    use super::{Column, LANES, Line};
+    use super::{Candidate, LANES, Line, Sweep};
 
     const WORDS: usize = 2;
     type V = [u64; WORDS];
@@ -236,7 +268,7 @@ pub(super) mod portable {
 #[cfg(target_arch = "x86_64")]
 macro_rules! vectors {
     ($features:literal, $V:ident, $words:literal, $splat:ident, $and:ident, $or:ident, $xor:ident, $double:ident, $half:ident) => {
-        use super::{Column, LANES, Line};
+        use super::{Candidate, LANES, Line, Sweep};
         use std::arch::x86_64::*;
         use zerocopy::transmute;
 

@@ -4,14 +4,13 @@
 //! 2. Within a block the windows are sorted by set size and dealt to chunks of 512 lanes.
 //! 3. A term that is frequent in the block has a row: a bit a lane. A rarer one has a list of positions.
 //! 4. A query's lists increment one byte a window. Its rows are added to these counts, rarest first, eight at a time by
-//!    carry-save adders, 512 windows an instruction (`kernels`).
+//!    carry-save adders, 512 windows an instruction, each through all chunks, since memory is fast in order (`kernels`).
 //! 5. The k-th best hit so far and a chunk's smallest set give the overlap that a window of the chunk needs, exactly,
 //!    by cross-multiplication; a chunk is given up once its fullest lane plus the rows left cannot reach it.
 //! 6. The few lanes that reach it become hits, compared as fractions; only those are asked whether they are allowed.
 //!    While there is no k-th best, a chunk's highest counts go first, so that one soon is.
 //! 7. Blocks go from the last to the first: the later window wins among equals, so ties end early too.
-//! 8. A query alone is searched by several threads, block by block, which ask for a chunk's rows before they need them
-//!    (`together`); many queries pass over a block together.
+//! 8. A query alone is searched by several threads, block by block (`together`); many queries pass over a block together.
 //! 9. Windows without a common token fill up what is missing in the end, the later first.
 
 mod best;
@@ -41,8 +40,9 @@ use query::Request;
 use terms::{Numbered, Terms};
 
 /// Windows in a block, at most. Smaller blocks stay in a nearer cache, larger ones spread the search for a query's rows
-/// and lists over more windows; this many, of some 150 bytes each, was the best of 1,024 to 32,768.
-const BLOCK: usize = 1 << 14;
+/// and lists over more windows, and more of a row lies together: of some 150 bytes a window, twice as many are a little
+/// faster for one query and slower for many, half as many slower for one and no faster for many.
+const BLOCK: usize = 1 << 15;
 
 /// So many queries pass over a block that together they read most of it.
 const MANY: usize = 16;
@@ -125,7 +125,7 @@ impl Index {
         let mut request = Request::new(&self.terms, query, k.min(self.windows), scratch);
         let windows = Later(&allowed);
         for block in self.blocks.iter().rev() {
-            request.search(block, true, self.level, scratch, &windows);
+            request.search(block, self.level, scratch, &windows);
         }
         request.finish(&self.blocks, allowed)
     }
@@ -164,14 +164,14 @@ impl Index {
         let mut requests: Vec<(usize, Request)> = range
             .map(|i| (i, Request::new(&self.terms, queries.get(i), k, &mut scratch)))
             .collect();
-        let requests_are_few = requests.len() < MANY;
+        let requests_are_many = requests.len() >= MANY;
         for block in self.blocks.iter().rev() {
-            if !requests_are_few {
+            if requests_are_many {
                 block.warm();
             }
             for (i, request) in &mut requests {
                 let windows = Later(|window| allowed(*i, window));
-                request.search(block, requests_are_few, self.level, &mut scratch, &windows);
+                request.search(block, self.level, &mut scratch, &windows);
             }
             work.done(1);
         }

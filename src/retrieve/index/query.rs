@@ -4,16 +4,11 @@ use std::ops::Range;
 
 use super::best::{Best, Hit, Later, Windows};
 use super::block::{Block, Entry};
-use super::kernels::{Column, LANES, Line};
+use super::kernels::{Candidate, LANES, Line, Sweep};
 use super::select::Chunk;
 use super::simd::{Level, prefetch};
 use super::terms::Terms;
 use crate::retrieve::vector::TokenSet;
-
-/// Chunks whose first rows are asked for before they are needed, where a block is cold.
-const AHEAD: usize = 2;
-/// Groups of eight rows that are asked for.
-const FIRST: usize = 8;
 
 /// Buffers of one thread, reused from query to query and block to block.
 #[derive(Debug, Default)]
@@ -29,19 +24,18 @@ pub struct Scratch {
     counted: usize,
     /// Counts of everything, where bytes are too narrow.
     wide_counts: Vec<u32>,
+    /// Chunks of a block that may have a hit.
+    candidates: Vec<Candidate>,
+    /// Their counts, some planes each.
+    planes: Vec<Line>,
 }
 
 impl Scratch {
     /// Looks up a query's terms.
-    fn find(&mut self, block: &Block, terms: Range<usize>, is_cold: bool) {
+    fn find(&mut self, block: &Block, terms: Range<usize>) {
         self.rows.clear();
         self.rows.resize(8, block.empty_row());
         self.lists.clear();
-        if is_cold {
-            let entries = self.terms[terms.clone()].iter();
-            let entries = entries.filter_map(|term| block.table.get(*term as usize));
-            entries.for_each(prefetch);
-        }
         for term in &self.terms[terms] {
             match block.find(*term) {
                 Some(Entry::Row(row)) => self.rows.push(row),
@@ -52,7 +46,7 @@ impl Scratch {
     }
 
     /// How many of the query's lists have each position, 512 positions at a time; empty without lists.
-    fn count_lists(&mut self, block: &Block, is_cold: bool) {
+    fn count_lists(&mut self, block: &Block) {
         self.counted = 0;
         if !self.lists.is_empty() {
             self.counted = block.chunks() * LANES;
@@ -62,11 +56,10 @@ impl Scratch {
             let counts = &mut self.counts[..self.counted];
             // One call to clear memory, which to empty and to fill again is not.
             counts.fill(0);
-            if is_cold {
-                self.lists.iter().for_each(|list| prefetch(&block.starts[*list as usize]));
-                let lists = self.lists.iter().flat_map(|list| block.list(*list).iter().step_by(32));
-                lists.for_each(prefetch);
-            }
+            // They lie all over the block.
+            self.lists.iter().for_each(|list| prefetch(&block.starts[*list as usize]));
+            let lists = self.lists.iter().flat_map(|list| block.list(*list).iter().step_by(32));
+            lists.for_each(prefetch);
             for list in &self.lists {
                 for position in block.list(*list) {
                     let count = &mut counts[usize::from(*position)];
@@ -95,16 +88,15 @@ impl Request {
         Self { terms: start..scratch.terms.len(), total: query.len() as u32, best: Best::new(k) }
     }
 
-    /// Takes in a block; all blocks before came from behind it. Where it is cold, more of it is asked for than is needed.
+    /// Takes in a block; all blocks before came from behind it.
     pub(super) fn search(
         &mut self,
         block: &Block,
-        is_cold: bool,
         level: Level,
         scratch: &mut Scratch,
         windows: &impl Windows,
     ) {
-        scratch.find(block, self.terms.clone(), is_cold);
+        scratch.find(block, self.terms.clone());
         let (rows, lists) = (scratch.rows.len() as u32 - 8, scratch.lists.len() as u32);
         let terms = rows + lists;
         if terms == 0 || self.best.k == 0 {
@@ -113,71 +105,52 @@ impl Request {
         if lists > 255 || terms > 65_535 {
             return self.search_wide(block, scratch, windows);
         }
-        // Empty rows fill up the first group.
-        let skip = if rows.is_multiple_of(8) { 8 } else { rows as usize % 8 };
-        scratch.count_lists(block, is_cold);
-        let pass = Pass {
-            block,
-            rows: scratch.rows[skip..].as_chunks().0,
-            counts: scratch.counts[..scratch.counted].as_chunks().0,
-            terms,
-            is_cold,
-        };
+        scratch.count_lists(block);
         if terms <= 255 {
-            self.pass::<8>(&pass, level, windows);
+            self.sweep::<8>(block, level, scratch, windows);
         } else {
-            self.pass::<16>(&pass, level, windows);
+            self.sweep::<16>(block, level, scratch, windows);
         }
     }
 
     /// The chunks of a block, those of the query's own size first: they have the best hits.
-    fn pass<const P: usize>(&mut self, pass: &Pass<'_>, level: Level, windows: &impl Windows) {
-        let block = pass.block;
+    fn sweep<const P: usize>(
+        &mut self,
+        block: &Block,
+        level: Level,
+        scratch: &mut Scratch,
+        windows: &impl Windows,
+    ) {
+        let Scratch { rows, lists, counts, counted, candidates, planes, .. } = scratch;
+        let terms = (rows.len() - 8 + lists.len()) as u32;
         let chunks = block.chunks();
-        let similar = (0..chunks)
-            .position(|chunk| block.sizes_of(chunk).1 >= self.total)
-            .unwrap_or(chunks - 1);
+        let similar = block.bounds.iter().position(|(_, largest)| *largest >= self.total);
+        let similar = similar.unwrap_or(chunks - 1);
         let bound = windows.bound(block.end());
-        let mut planes = [Line::default(); P];
-        let order = (similar..chunks).chain((0..similar).rev());
-        let mut coming = order.clone();
-        if pass.is_cold {
-            coming.by_ref().take(AHEAD).for_each(|chunk| self.prefetch(pass, chunk, bound));
-        }
-        for chunk in order {
-            if pass.is_cold {
-                coming.next().into_iter().for_each(|chunk| self.prefetch(pass, chunk, bound));
-            }
-            let Some(need) = self.need(pass, chunk, bound) else { continue };
-            let column = Column {
-                lines: block.chunk(chunk),
-                rows: pass.rows,
-                counts: pass.counts.get(chunk),
-                need,
-            };
-            if level.count(&column, &mut planes) {
-                let chunk = Chunk::new(block, chunk, self.total);
-                chunk.select(&planes, &mut self.best, windows);
+        candidates.clear();
+        for chunk in (similar..chunks).chain((0..similar).rev()) {
+            let (smallest, largest) = block.bounds[chunk];
+            let need = self.best.need(self.total, smallest, bound);
+            if need <= largest.min(terms) {
+                candidates.push(Candidate { chunk: chunk as u32, need });
             }
         }
-    }
-
-    /// Overlap that a window of a chunk needs; `None` where none can have it.
-    #[inline]
-    fn need(&self, pass: &Pass<'_>, chunk: usize, bound: u64) -> Option<u32> {
-        let (smallest, largest) = pass.block.sizes_of(chunk);
-        let need = self.best.need(self.total, smallest, bound);
-        (need <= largest.min(pass.terms)).then_some(need)
-    }
-
-    /// Asks for the rows of a chunk that are read first, and often are all that is read.
-    #[inline]
-    fn prefetch(&self, pass: &Pass<'_>, chunk: usize, bound: u64) {
-        if self.need(pass, chunk, bound).is_some() {
-            let lines = pass.block.chunk(chunk);
-            for row in pass.rows.iter().take(FIRST).flatten() {
-                prefetch(&lines[*row as usize]);
-            }
+        if planes.len() < candidates.len() * P {
+            planes.resize(candidates.len() * P, Line::default());
+        }
+        let planes = planes.as_chunks_mut::<P>().0;
+        // Empty rows fill up the first group.
+        let skip = if rows.len().is_multiple_of(8) { 8 } else { rows.len() % 8 };
+        let sweep = Sweep {
+            lines: &block.lines,
+            chunks,
+            rows: rows[skip..].as_chunks().0,
+            counts: counts[..*counted].as_chunks().0,
+        };
+        level.sweep(&sweep, candidates, planes);
+        for (candidate, planes) in candidates.iter().zip(planes) {
+            let chunk = Chunk::new(block, candidate.chunk as usize, self.total);
+            chunk.select(planes, &mut self.best, windows);
         }
     }
 
@@ -237,16 +210,4 @@ impl Request {
             }
         }
     }
-}
-
-/// Rows and counts that the chunks of a block share for a query.
-struct Pass<'a> {
-    block: &'a Block,
-    rows: &'a [[u32; 8]],
-    /// Counts of the lists; none without lists.
-    counts: &'a [[u8; LANES]],
-    /// Rows and lists together: the largest overlap there can be.
-    terms: u32,
-    /// Whether the block is hardly in a cache.
-    is_cold: bool,
 }

@@ -7,7 +7,7 @@
 //! under AddressSanitizer.
 #![allow(unsafe_code)]
 
-use super::kernels::{Column, Line, portable};
+use super::kernels::{Candidate, Line, Sweep, portable};
 #[cfg(target_arch = "x86_64")]
 use super::kernels::{avx2, avx512};
 
@@ -70,17 +70,22 @@ impl Level {
         Self::available().last().unwrap_or(Self(Instructions::Portable))
     }
 
-    /// Counts a chunk into planes; see the kernel in [`super::kernels`].
+    /// Counts a query's rows in some chunks; see the kernel in [`super::kernels`].
     #[inline]
-    pub(super) fn count<const P: usize>(self, column: &Column<'_>, planes: &mut [Line; P]) -> bool {
+    pub(super) fn sweep<const P: usize>(
+        self,
+        sweep: &Sweep<'_>,
+        candidates: &mut Vec<Candidate>,
+        planes: &mut [[Line; P]],
+    ) {
         match self.0 {
-            Instructions::Portable => portable::count(column, planes),
+            Instructions::Portable => portable::sweep(sweep, candidates, planes),
             // SAFETY: there is a level with these instructions only where the processor said that it has AVX2.
             #[cfg(target_arch = "x86_64")]
-            Instructions::Avx2 => unsafe { avx2::count(column, planes) },
+            Instructions::Avx2 => unsafe { avx2::sweep(sweep, candidates, planes) },
             // SAFETY: as above, of AVX-512 F, BW and VL.
             #[cfg(target_arch = "x86_64")]
-            Instructions::Avx512 => unsafe { avx512::count(column, planes) },
+            Instructions::Avx512 => unsafe { avx512::sweep(sweep, candidates, planes) },
         }
     }
 }

@@ -51,8 +51,8 @@ impl Search for Earlier {
         self.k
     }
 
-    fn near(&self) -> u32 {
-        97 * self.query as u32
+    fn is_before(&self, window: u32) -> bool {
+        window < 97 * self.query as u32
     }
 }
 

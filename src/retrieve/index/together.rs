@@ -1,6 +1,7 @@
 //! One query that several threads work on: each block is searched by whoever comes first, so that nobody waits for a thread that
 //! has not begun.
 
+use std::cell::RefCell;
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
@@ -8,6 +9,11 @@ use super::Index;
 use super::best::{Hit, Windows};
 use super::query::{Request, Scratch};
 use crate::retrieve::vector::TokenSet;
+
+thread_local! {
+    /// Buffers of a thread that helps.
+    static SCRATCH: RefCell<Scratch> = RefCell::default();
+}
 
 /// Blocks from which on one query is worth the work of several threads.
 const PARTED: usize = 8;
@@ -23,17 +29,18 @@ pub trait Search: Windows + Send + Sync + 'static {
     /// Number of hits that are wanted.
     fn k(&self) -> usize;
 
-    /// Window near which the search begins: the best are found soon if similar windows are near one another.
-    fn near(&self) -> u32;
+    /// Whether a window, as all before it, comes before those near which the search begins: the best are found soon if similar
+    /// windows are near one another.
+    fn is_before(&self, window: u32) -> bool;
 }
 
 /// The windows most similar to a query among those that are allowed and have a token of it, in the order of their keys where they
 /// are equally similar: the `k` best at least, in no order, of which the caller takes these.
 pub fn search_together(wanted: impl Search, scratch: &mut Scratch) -> Vec<Hit> {
     let index = wanted.index();
+    let near = index.blocks.partition_point(|block| wanted.is_before(block.end() - 1)) as u32;
     let mut order: Vec<u32> = (0..index.blocks.len() as u32).collect();
-    let near = wanted.near();
-    order.sort_by_key(|block| index.blocks[*block as usize].first.abs_diff(near));
+    order.sort_by_key(|block| block.abs_diff(near));
     let helpers = if order.len() < PARTED { 0 } else { rayon::current_num_threads() - 1 };
     let together = Together {
         wanted,
@@ -49,7 +56,7 @@ pub fn search_together(wanted: impl Search, scratch: &mut Scratch) -> Vec<Hit> {
     let together = Arc::new(together);
     for _ in 0..helpers {
         let together = Arc::clone(&together);
-        rayon::spawn(move || together.work(&mut Scratch::default()));
+        rayon::spawn(move || SCRATCH.with_borrow_mut(|scratch| together.work(scratch)));
     }
     together.work(scratch);
     let mut state = together.lock();
@@ -93,7 +100,7 @@ impl<S: Search> Together<S> {
         let mut request = Request::new(&index.terms, wanted.query(), k, scratch);
         let mut done = 0;
         loop {
-            request.search(&index.blocks[*at as usize], true, index.level, scratch, wanted);
+            request.search(&index.blocks[*at as usize], index.level, scratch, wanted);
             done += 1;
             let worst = request.best.worst();
             let Some(block) = next() else { break };

@@ -95,18 +95,9 @@ impl Layer {
         texts.find(&self.fragments, text)
     }
 
-    /// The first fragment of a file with this path, or of those behind it.
-    pub(super) fn near(&self, path: &str) -> u32 {
-        let file = self.fragments.files.partition_point(|file| &*file.path < path) as u32;
-        let (mut start, mut end) = (0, self.fragments.len());
-        while start < end {
-            let middle = start + (end - start) / 2;
-            match self.fragments.first_place(middle).file < file {
-                true => start = middle + 1,
-                false => end = middle,
-            }
-        }
-        start as u32
+    /// Number of the files before a path.
+    pub(super) fn place_of(&self, path: &str) -> u32 {
+        self.fragments.files.partition_point(|file| &*file.path < path) as u32
     }
 
     /// Makes the table of its texts, which the layers above it need.

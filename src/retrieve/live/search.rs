@@ -55,8 +55,8 @@ impl Snapshot {
             let vocabulary = &self.settings.vocabulary;
             let sets = view.layer.set_of_query(&query.text, vocabulary, pieces);
             size = only(&sets).len() as u32;
-            let near = view.layer.near(&query.path);
-            let windows = InLayer { seen: Arc::clone(&seen), at, sets, k, near };
+            let file = view.layer.place_of(&query.path);
+            let windows = InLayer { seen: Arc::clone(&seen), at, sets, k, file };
             let hits = index::search_together(windows, scratch);
             ranked.extend(hits.into_iter().map(|overlap| Ranked {
                 key: seen.key(at, overlap.window),
@@ -257,7 +257,8 @@ struct InLayer {
     /// The query's terms, numbered as the layer's.
     sets: TokenSets,
     k: usize,
-    near: u32,
+    /// The file near which the search begins.
+    file: u32,
 }
 
 impl index::Search for InLayer {
@@ -273,8 +274,9 @@ impl index::Search for InLayer {
         self.k
     }
 
-    fn near(&self) -> u32 {
-        self.near
+    fn is_before(&self, window: u32) -> bool {
+        let fragments = &self.seen.snapshot.views[self.at as usize].layer.fragments;
+        fragments.first_place(window as usize).file < self.file
     }
 }
 
