@@ -1,6 +1,7 @@
 //! Finding a repository's files: a walk over the folder, then each file.
 
 use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
 
 use rustc_hash::FxHashMap;
 use walkdir::{DirEntry, WalkDir};
@@ -107,7 +108,8 @@ pub(crate) struct Listing<'a> {
     root: PathBuf,
     language: Language,
     walk: Walk,
-    rules: Option<GitRules>,
+    /// Git's rules, once they were asked.
+    rules: OnceLock<GitRules>,
 }
 
 impl<'a> Listing<'a> {
@@ -128,8 +130,12 @@ impl<'a> Listing<'a> {
         if !metadata.is_dir() {
             return Err(Error::Repository { path: root, reason: "is not a folder".into() });
         }
-        let rules = (walk == Walk::Git).then(|| GitRules::of(&root));
-        Ok(Self { repos_dir, name, root, language, walk, rules })
+        Ok(Self { repos_dir, name, root, language, walk, rules: OnceLock::new() })
+    }
+
+    /// Git's rules, by a walk that asks them.
+    fn rules(&self) -> Option<&GitRules> {
+        (self.walk == Walk::Git).then(|| self.rules.get_or_init(|| GitRules::of(&self.root)))
     }
 
     /// Lists all files in the code-point order of their paths, and the files and folders that cannot be listed.
@@ -145,7 +151,7 @@ impl<'a> Listing<'a> {
             None => self.find()?,
         };
         found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-        skipped.extend(self.rules.iter().flat_map(GitRules::take_problems));
+        skipped.extend(self.rules().into_iter().flat_map(GitRules::take_problems));
         Ok((found, skipped))
     }
 
@@ -219,13 +225,13 @@ impl<'a> Listing<'a> {
 
     /// Whether git ignores a path, by a walk that asks its rules.
     fn is_ignored(&self, below: &str, is_folder: bool) -> bool {
-        self.rules.as_ref().is_some_and(|rules| rules.ignore_within(below.as_ref(), is_folder))
+        self.rules().is_some_and(|rules| rules.ignore_within(below.as_ref(), is_folder))
     }
 
     /// Whether an entry of a folder that is a part of the repository is one too.
     fn is_part(&self, entry: &DirEntry) -> bool {
         is_part(entry, self.follows_links())
-            && self.rules.as_ref().is_none_or(|rules| {
+            && self.rules().is_none_or(|rules| {
                 let leads_to_folder = entry.file_type().is_dir();
                 // To git, a link is a file.
                 let is_folder = leads_to_folder && !entry.path_is_symlink();

@@ -55,7 +55,13 @@ impl Watch {
         let identity = Some(corpus::identity(&folder));
         // Links may lead anywhere; a file that has several names is read again by all of them.
         let config = Config::default().with_follow_symlinks(false);
-        let mut watcher = RecommendedWatcher::new(sender, config).context("cannot watch files")?;
+        // Files that are only read, by this program first of all, wake nobody.
+        let pass = move |event: notify::Result<Event>| {
+            let is_access = event.as_ref().is_ok_and(|event| event.kind.is_access());
+            // Nobody follows any more where it cannot be sent.
+            let _ = (!is_access).then(|| sender.send(event));
+        };
+        let mut watcher = RecommendedWatcher::new(pass, config).context("cannot watch files")?;
         watcher
             .watch(&folder, RecursiveMode::Recursive)
             .with_context(|| format!("{}: cannot be watched for changes", folder.display()))?;
@@ -95,7 +101,6 @@ struct Changes {
 impl Changes {
     fn add(&mut self, event: notify::Result<Event>, folder: &Path) {
         match event {
-            Ok(event) if event.kind.is_access() => {}
             Ok(event) => {
                 let leaves = matches!(
                     event.kind,
