@@ -296,7 +296,45 @@ fn a_decision_says_the_lines_of_its_fragments_and_what_was_dropped() {
         let fragment = &last["fragments"][0];
         let lines = (&fragment["first_line"], &fragment["last_line"]);
         assert_eq!((&fragment["path"], lines), (&json!("b.py"), (&json!(1), &json!(9))), "{last}");
+        serving.post("/v1/completions", &body);
+        let decisions = |query: &str| -> Value {
+            let (status, _, body) = serving.ask(&format!("/debug/decisions{query}"), "", "");
+            assert_eq!(status, if query == "?last" { 400 } else { 200 }, "{body}");
+            serde_json::from_str(&body).unwrap()
+        };
+        let all = decisions("");
+        assert_eq!((&all[0]["number"], &all[1]["number"]), (&json!(2), &json!(1)));
+        assert_eq!(decisions("?after=1"), json!([all[0]]));
+        assert_eq!(decisions("?after=2"), json!([]));
+        assert!(decisions("?last")["error"].to_string().contains("after=NUMBER"));
     }
+}
+
+/// Each request reads its file, and other programs read many.
+#[cfg(target_os = "linux")]
+#[test]
+fn files_that_are_only_read_wake_nobody() {
+    let place = Place::new();
+    let data = ["--repos-dir", "repos", "--repo", "alpha", "--endpoint", "http://127.0.0.1:1"];
+    let serving = Serving::start(&place, &data);
+    let threads = format!("/proc/{}/task", serving.child.id());
+    let name = |task: &std::path::Path| std::fs::read_to_string(task.join("comm")).unwrap();
+    let mut tasks = std::fs::read_dir(threads).unwrap().map(|task| task.unwrap().path());
+    let watch = tasks.find(|task| name(task) == "watch\n").unwrap();
+    let waits = || -> u32 {
+        let status = std::fs::read_to_string(watch.join("status")).unwrap();
+        let waits = status.lines().find_map(|line| line.strip_prefix("voluntary_ctxt_switches:"));
+        waits.unwrap().trim().parse().unwrap()
+    };
+    let (before, begin) = (waits(), Instant::now());
+    let file = std::fs::read_dir(place.path("repos/alpha")).unwrap();
+    let file = file.map(|file| file.unwrap().path()).find(|path| path.is_file()).unwrap();
+    for _ in 0..20 {
+        std::fs::read(&file).unwrap();
+        std::thread::sleep(Duration::from_millis(15));
+    }
+    // It looks around once a second.
+    assert!(waits() - before <= 3 + 2 * begin.elapsed().as_secs() as u32);
 }
 
 #[cfg(unix)]

@@ -275,7 +275,7 @@ impl Measured {
         let mut latest = last;
         // What was cancelled is kept once its connection is gone.
         std::thread::sleep(Duration::from_millis(5));
-        let decisions = endpoint.get_json("/debug/decisions")?;
+        let decisions = endpoint.get_json(&format!("/debug/decisions?after={last}"))?;
         for one in decisions.as_array().into_iter().flatten() {
             let number = one["number"].as_u64().unwrap_or(0);
             if number > last {

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, Request, State};
-use axum::http::{HeaderName, HeaderValue, StatusCode};
+use axum::http::{HeaderName, HeaderValue, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::Response;
 use axum::routing::{get, post};
@@ -506,18 +506,25 @@ async fn metrics(State(shared): State<Shared>) -> Response {
 }
 
 async fn last(State(shared): State<Shared>) -> Response {
-    match decided(shared, 1).await.into_iter().next() {
+    match decided(shared, 0, 1).await.into_iter().next() {
         Some(last) => of_json(&last),
         None => refusal(StatusCode::NOT_FOUND, "no request was answered yet"),
     }
 }
 
-async fn decisions(State(shared): State<Shared>) -> Response {
-    of_json(&Value::Array(decided(shared, usize::MAX).await))
+async fn decisions(State(shared): State<Shared>, uri: Uri) -> Response {
+    let after = match uri.query() {
+        None => Some(0),
+        Some(query) => query.strip_prefix("after=").and_then(|number| number.parse().ok()),
+    };
+    match after {
+        Some(after) => of_json(&Value::Array(decided(shared, after, usize::MAX).await)),
+        None => refusal(StatusCode::BAD_REQUEST, "unknown query; known: after=NUMBER"),
+    }
 }
 
-async fn decided(shared: Shared, most: usize) -> Vec<Value> {
+async fn decided(shared: Shared, after: u64, most: usize) -> Vec<Value> {
     // It reads files.
-    let found = tokio::task::spawn_blocking(move || shared.service.decisions(most)).await;
+    let found = tokio::task::spawn_blocking(move || shared.service.decisions(after, most)).await;
     found.unwrap_or_default()
 }

@@ -356,9 +356,13 @@ impl Service {
         decisions.truncate(KEPT);
     }
 
-    /// The last decisions, so many at most, the latest first. It reads the files whose fragments were shown, for their lines.
-    pub(super) fn decisions(&self, most: usize) -> Vec<Value> {
-        let mut decisions: Vec<Record> = lock(&self.decisions).iter().take(most).cloned().collect();
+    /// The last decisions, of numbers above one and so many at most, the latest first. It reads the files whose fragments were
+    /// shown, for their lines.
+    pub(super) fn decisions(&self, after: u64, most: usize) -> Vec<Value> {
+        let is_wanted = |kept: &&Record| kept.value["number"].as_u64() > Some(after);
+        let kept = lock(&self.decisions);
+        let mut decisions: Vec<Record> = kept.iter().filter(is_wanted).take(most).cloned().collect();
+        drop(kept);
         let mut is_new = false;
         for Record { value, fragments } in &mut decisions {
             let fragments = std::mem::take(fragments);
