@@ -4,7 +4,7 @@ use std::path::Path;
 
 use walkdir::WalkDir;
 
-use super::part::{is_cache, is_part, leads_out};
+use super::part::{is_cache, is_hidden, leads_out};
 use crate::error::{Error, Result};
 use crate::store::files;
 use crate::text::language::Language;
@@ -85,7 +85,8 @@ fn holds_source(folder: &Path) -> bool {
             }
         };
         let is_folder = entry.file_type().is_dir();
-        if !is_part(&entry, true) {
+        let is_own = || is_folder && entry.depth() > 0 && is_cache(entry.path());
+        if is_hidden(&entry) || is_own() {
             if is_folder {
                 entries.skip_current_dir();
             }

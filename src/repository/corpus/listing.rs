@@ -1,5 +1,6 @@
 //! Finding a repository's files: a walk over the folder, then each file.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 use std::sync::OnceLock;
 
@@ -7,7 +8,7 @@ use rustc_hash::FxHashMap;
 use walkdir::{DirEntry, WalkDir};
 
 use super::ignored::GitRules;
-use super::part::{is_cache, is_part, leads_out};
+use super::part::{cache_around, is_cache, is_hidden, leads_out};
 use super::reading::{FileId, decode, digest_of_id, read_bytes, unreadable};
 use super::{Reading, Repository, SourceFile, Walk, check_name, is_folder_name};
 use crate::error::{Error, Result};
@@ -67,10 +68,10 @@ impl Repository {
 
 /// Number of source files of each language in repositories, the most first; languages without any are left out.
 pub fn languages(repos_dir: &Path, names: &[String], walk: Walk) -> Vec<(Language, usize)> {
-    let count = |language| {
-        let of_one = |name: &String| source_files(repos_dir, name, language, walk).ok();
-        names.iter().filter_map(of_one).map(|(files, _)| files.len()).sum()
-    };
+    let listings = names.iter().map(|name| Listing::of(repos_dir, name, &Language::ALL, walk));
+    let listed = listings.filter_map(|listing| Some(listing.ok()?.all().ok()?.0));
+    let files: Vec<Found> = listed.flatten().collect();
+    let count = |language: Language| files.iter().filter(|file| language.holds(&file.path)).count();
     let counts = Language::ALL.into_iter().map(|language| (language, count(language)));
     let mut found: Vec<(Language, usize)> = counts.filter(|(_, files)| *files > 0).collect();
     found.sort_by_key(|(_, files)| std::cmp::Reverse(*files));
@@ -100,20 +101,20 @@ pub(crate) fn source_files(
     Listing::new(repos_dir, name, language, walk)?.all()
 }
 
-/// Files of one language in a repository's folder, as a walk finds them.
+/// Files of some languages in a repository's folder, as a walk finds them.
 #[derive(Debug)]
 pub(crate) struct Listing<'a> {
     repos_dir: &'a Path,
     name: &'a str,
     root: PathBuf,
-    language: Language,
+    languages: Cow<'a, [Language]>,
     walk: Walk,
     /// Git's rules, once they were asked.
     rules: OnceLock<GitRules>,
 }
 
 impl<'a> Listing<'a> {
-    /// Opens the folder `<repos_dir>/<name>`.
+    /// Opens the folder `<repos_dir>/<name>` for files of one language.
     ///
     /// # Errors
     /// As [`Repository::read`].
@@ -123,6 +124,15 @@ impl<'a> Listing<'a> {
         language: Language,
         walk: Walk,
     ) -> Result<Self> {
+        Self::of(repos_dir, name, vec![language], walk)
+    }
+
+    fn of(
+        repos_dir: &'a Path,
+        name: &'a str,
+        languages: impl Into<Cow<'a, [Language]>>,
+        walk: Walk,
+    ) -> Result<Self> {
         check_name(repos_dir, name)?;
         let root = repos_dir.join(name);
         let metadata = files::metadata(&root)
@@ -130,7 +140,7 @@ impl<'a> Listing<'a> {
         if !metadata.is_dir() {
             return Err(Error::Repository { path: root, reason: "is not a folder".into() });
         }
-        Ok(Self { repos_dir, name, root, language, walk, rules: OnceLock::new() })
+        Ok(Self { repos_dir, name, root, languages: languages.into(), walk, rules: OnceLock::new() })
     }
 
     /// Git's rules, by a walk that asks them.
@@ -195,7 +205,7 @@ impl<'a> Listing<'a> {
             return Ok(None);
         };
         if !below.split('/').all(is_folder_name)
-            || !is_source_name(&on_disk, self.language)
+            || !self.is_source_name(&on_disk)
             || self.is_hidden(below)
             || files::metadata(&on_disk).is_err()
         {
@@ -228,15 +238,27 @@ impl<'a> Listing<'a> {
         self.rules().is_some_and(|rules| rules.ignore_within(below.as_ref(), is_folder))
     }
 
-    /// Whether an entry of a folder that is a part of the repository is one too.
-    fn is_part(&self, entry: &DirEntry) -> bool {
-        is_part(entry, self.follows_links())
+    /// Whether a file of this name is one of the languages'.
+    fn is_source_name(&self, path: &Path) -> bool {
+        let mut endings = self.languages.iter().flat_map(|language| language.extensions());
+        path.file_name().is_some_and(|name| {
+            endings.any(|end| name.as_encoded_bytes().ends_with(end.as_bytes()))
+        })
+    }
+
+    /// Whether an entry of a folder that is a part of the repository is one too; a cache that it shows is none.
+    fn is_part(&self, entry: &DirEntry, caches: &mut Vec<PathBuf>) -> bool {
+        if let Some(cache) = cache_around(entry) {
+            caches.push(cache.to_owned());
+            return false;
+        }
+        !(self.follows_links() && is_hidden(entry))
             && self.rules().is_none_or(|rules| {
                 let leads_to_folder = entry.file_type().is_dir();
                 // To git, a link is a file.
                 let is_folder = leads_to_folder && !entry.path_is_symlink();
                 let below = entry.path().strip_prefix(&self.root).unwrap_or(entry.path());
-                let is_listed = leads_to_folder || is_source_name(below, self.language);
+                let is_listed = leads_to_folder || self.is_source_name(below);
                 entry.depth() == 0 || !is_listed || !rules.ignore(below, is_folder)
             })
     }
@@ -250,17 +272,17 @@ impl<'a> Listing<'a> {
     }
 
     fn find(&self) -> Result<(Vec<Found>, Vec<Error>)> {
-        let (root, language, follows) = (&self.root, self.language, self.follows_links());
+        let (root, follows) = (&self.root, self.follows_links());
         let (mut found, mut skipped) = (Vec::new(), Vec::new());
         let real = files::canonicalize(root)
             .map_err(|e| Error::reading(root, "open this repository folder", e))?;
-        let mut led_out = Vec::new();
+        let (mut led_out, mut caches) = (Vec::new(), Vec::new());
         let entries = WalkDir::new(root).follow_links(follows).into_iter();
         let mut is_taken = |entry: &DirEntry| {
-            if !self.is_part(entry) {
+            if !self.is_part(entry, &mut caches) {
                 return false;
             }
-            let is_read = is_source_name(entry.path(), language) || entry.file_type().is_dir();
+            let is_read = self.is_source_name(entry.path()) || entry.file_type().is_dir();
             let is_link = entry.depth() > 0 && entry.path_is_symlink() && is_read;
             match is_link.then(|| leads_out(&real, entry.path())).flatten() {
                 Some(_) if self.walk == Walk::GlobAnywhere => true,
@@ -279,7 +301,7 @@ impl<'a> Listing<'a> {
                 Err(error) => {
                     let path = error.path().unwrap_or(root);
                     // Python's glob never sees a link that leads nowhere unless it looks like a source file.
-                    if path.is_symlink() && !is_source_name(path, language) {
+                    if path.is_symlink() && !self.is_source_name(path) {
                         continue;
                     }
                     skipped.push(not_walked(path, &error));
@@ -287,7 +309,7 @@ impl<'a> Listing<'a> {
                 }
             };
             if entry.depth() == 0
-                || !is_source_name(entry.path(), language)
+                || !self.is_source_name(entry.path())
                 || entry.file_type().is_dir()
                 || (!follows && entry.path().is_dir())
             {
@@ -302,22 +324,29 @@ impl<'a> Listing<'a> {
             }
         }
         skipped.extend(led_out);
+        let is_own = |path: &Path| caches.iter().any(|cache| path.starts_with(cache));
+        found.retain(|file| !is_own(&file.on_disk));
+        skipped.retain(
+            |error| !matches!(error, Error::SourceFile { path, .. } if is_own(path)),
+        );
         Ok((found, skipped))
     }
 
     /// Finds the files of a folder without links, where every name is UTF-8 and every folder can be listed; `None` elsewhere.
     fn find_without_links(&self, folder: &Path) -> Option<Vec<Found>> {
-        let mut found = Vec::new();
-        for entry in WalkDir::new(folder).into_iter().filter_entry(|entry| self.is_part(entry)) {
+        let (mut found, mut caches) = (Vec::new(), Vec::new());
+        let entries = WalkDir::new(folder).into_iter();
+        for entry in entries.filter_entry(|entry| self.is_part(entry, &mut caches)) {
             let entry = entry.ok()?;
             let kind = entry.file_type();
             if kind.is_symlink() && entry.depth() > 0 {
                 return None;
             }
-            if !kind.is_dir() && entry.depth() > 0 && is_source_name(entry.path(), self.language) {
+            if !kind.is_dir() && entry.depth() > 0 && self.is_source_name(entry.path()) {
                 found.push(self.found(entry).ok()?);
             }
         }
+        found.retain(|file| !caches.iter().any(|cache| file.on_disk.starts_with(cache)));
         Some(found)
     }
 }
@@ -327,14 +356,6 @@ fn not_walked(path: &Path, error: &walkdir::Error) -> Error {
         return unreadable(path, io);
     }
     Error::SourceFile { path: path.to_owned(), reason: "a link to a folder that it lies in".into() }
-}
-
-fn is_source_name(path: &Path, language: Language) -> bool {
-    let endings = language.extensions();
-    path.file_name().is_some_and(|name| {
-        let name = name.as_encoded_bytes();
-        endings.iter().any(|end| name.ends_with(end.as_bytes()))
-    })
 }
 
 fn slashed(name: &str, relative: &Path) -> Option<String> {

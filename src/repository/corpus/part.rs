@@ -1,4 +1,5 @@
-//! Parts of a repository: of what lies in its folder, all but caches of this program and what links out of it lead to.
+//! Parts of a repository: of what lies in its folder, all but caches of this program, since these have copies of the repository's
+//! files, and what links out of it lead to.
 
 use std::path::Path;
 
@@ -12,12 +13,23 @@ const STAGES: [&str; 5] = ["window", "vector", "retrieval", "prompts", "predicti
 
 /// Whether a folder is a cache of this program: artifacts lie where its stages put them.
 pub(super) fn is_cache(folder: &Path) -> bool {
-    let holds_artifact = |stage: &str| {
-        let files = WalkDir::new(folder.join(stage)).min_depth(2).max_depth(3).into_iter();
-        let mut files = files.flatten().filter(|entry| entry.file_type().is_file());
-        files.any(|entry| is_artifact(entry.path()).unwrap_or(false))
-    };
-    STAGES.into_iter().any(holds_artifact)
+    STAGES.into_iter().any(|stage| holds_artifact(&folder.join(stage)))
+}
+
+/// Whether the folder of a stage has artifacts where they are put.
+fn holds_artifact(stage: &Path) -> bool {
+    let files = WalkDir::new(stage).min_depth(2).max_depth(3).into_iter();
+    let mut files = files.flatten().filter(|entry| entry.file_type().is_file());
+    files.any(|entry| is_artifact(entry.path()).unwrap_or(false))
+}
+
+/// The cache of this program that a walk has come into, where an entry is the folder of one of its stages. To ask it of these alone
+/// is cheaper than [`is_cache`] of every folder.
+pub(super) fn cache_around(entry: &DirEntry) -> Option<&Path> {
+    let is_stage = entry.depth() > 1
+        && entry.file_type().is_dir()
+        && STAGES.iter().any(|stage| entry.file_name() == *stage);
+    entry.path().parent().filter(|_| is_stage && holds_artifact(entry.path()))
 }
 
 /// Where a path leads if that is out of the folder `real`, a canonical path; in words. A link that leads nowhere does not.
@@ -28,10 +40,7 @@ pub(super) fn leads_out(real: &Path, path: &Path) -> Option<String> {
     })
 }
 
-/// Whether a file or folder belongs to its repository: a cache of this program never does, since it has copies of the
-/// repository's files, and hidden ones do where the walk has them.
-pub(super) fn is_part(entry: &DirEntry, leaves_hidden: bool) -> bool {
-    let is_hidden = || entry.file_name().as_encoded_bytes().starts_with(b".");
-    let is_own = || entry.file_type().is_dir() && is_cache(entry.path());
-    entry.depth() == 0 || !(leaves_hidden && is_hidden() || is_own())
+/// Whether an entry of a walk is hidden; the folder where it begins is not.
+pub(super) fn is_hidden(entry: &DirEntry) -> bool {
+    entry.depth() > 0 && entry.file_name().as_encoded_bytes().starts_with(b".")
 }
