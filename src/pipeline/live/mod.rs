@@ -85,13 +85,29 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Indexes what the cache has of a repository, current or not; its files are not identified yet.
+fn load(experiment: &Experiment, name: &str) -> Result<Layer> {
+    let mut fragments = OpenFragments::open(experiment, name)?;
+    let mut vectors = UnreadVectors::open(experiment, name, &fragments.header.clone())?;
+    let fragments = fragments.read_all()?.clone();
+    let vectors = vectors.read(fragments.len())?;
+    let same = vec![0; fragments.files.len()];
+    let layer = Layer::new(fragments, same, vectors);
+    layer.prepare();
+    Ok(layer)
+}
+
 impl LiveRepository {
     /// Opens the one repository of an experiment: makes its fragments and vectors where the cache has none that are current, and
-    /// indexes them. Reports go to `tell`.
+    /// indexes them. `before` comes before the first of its files is read; its result is returned, too. Reports go to `tell`.
     ///
     /// # Errors
     /// There is not one repository, its search or prompts cannot be kept up to date, or an artifact cannot be read or written.
-    pub fn open(experiment: Experiment, tell: &mut dyn FnMut(StageReport)) -> Result<Self> {
+    pub fn open<T: Send>(
+        experiment: Experiment,
+        before: impl FnOnce(&Experiment) -> T + Send,
+        tell: &mut dyn FnMut(StageReport),
+    ) -> Result<(Self, T)> {
         let [name] = &experiment.repositories[..] else {
             let names = experiment.repositories.join(", ");
             let reason = format!("one repository is served at a time, and here are: {names}");
@@ -105,25 +121,39 @@ impl LiveRepository {
             let reason = "'attach' writes tasks, not prompts that a model could complete".into();
             return Err(Error::Parameter { name: "prompt-style", reason });
         }
-        tell(window_repositories(&experiment)?);
-        tell(vectorize_repositories(&experiment)?);
-        let mut fragments = OpenFragments::open(&experiment, &name)?;
-        let mut vectors = UnreadVectors::open(&experiment, &name, &fragments.header.clone())?;
-        let fragments = fragments.read_all()?.clone();
-        let vectors = vectors.read(fragments.len())?;
-        let identity =
-            |file: &FragmentFile| corpus::identity(&experiment.repos_dir.join(&file.path));
-        let same = parallel::map(&fragments.files, identity);
+        // What the cache has is mostly current: it is indexed beside the check whether it is.
+        let check = || {
+            let done = before(&experiment);
+            let windowed = window_repositories(&experiment);
+            let vectorized = windowed.is_ok().then(|| vectorize_repositories(&experiment));
+            (done, [Some(windowed), vectorized])
+        };
+        let ((done, reports), known) = rayon::join(check, || load(&experiment, &name));
+        let mut is_current = true;
+        for report in reports.into_iter().flatten() {
+            let report = report?;
+            is_current &= report.built == 0;
+            tell(report);
+        }
+        let layer = match known {
+            Ok(layer) if is_current => layer,
+            _ => load(&experiment, &name)?,
+        };
+        let identity = |(file, _): (&FragmentFile, u64)| {
+            corpus::identity(&experiment.repos_dir.join(&file.path))
+        };
+        let same = parallel::map(layer.files(), identity);
         let search = experiment.retrieval.search.clone();
-        let snapshot = Snapshot::new(Layer::new(fragments, same, vectors), search);
-        Ok(Self {
+        let snapshot = Snapshot::new(layer.with_identities(same), search);
+        let live = Self {
             experiment,
             name,
             settled: Mutex::new(Arc::new(snapshot)),
             edited: Mutex::new(None),
             found: Mutex::new(None),
             changing: Mutex::new(()),
-        })
+        };
+        Ok((live, done))
     }
 
     /// Its name, the first part of its files' paths.

@@ -140,7 +140,14 @@ impl<'a> Listing<'a> {
         if !metadata.is_dir() {
             return Err(Error::Repository { path: root, reason: "is not a folder".into() });
         }
-        Ok(Self { repos_dir, name, root, languages: languages.into(), walk, rules: OnceLock::new() })
+        Ok(Self {
+            repos_dir,
+            name,
+            root,
+            languages: languages.into(),
+            walk,
+            rules: OnceLock::new(),
+        })
     }
 
     /// Git's rules, by a walk that asks them.
@@ -326,9 +333,7 @@ impl<'a> Listing<'a> {
         skipped.extend(led_out);
         let is_own = |path: &Path| caches.iter().any(|cache| path.starts_with(cache));
         found.retain(|file| !is_own(&file.on_disk));
-        skipped.retain(
-            |error| !matches!(error, Error::SourceFile { path, .. } if is_own(path)),
-        );
+        skipped.retain(|error| !matches!(error, Error::SourceFile { path, .. } if is_own(path)));
         Ok((found, skipped))
     }
 

@@ -46,6 +46,16 @@ impl Layer {
         Self { fragments, same, index, words, sets: None, texts: OnceLock::new() }
     }
 
+    /// With other identities of its files.
+    ///
+    /// # Panics
+    /// Where there are not as many identities as files.
+    #[must_use]
+    pub fn with_identities(self, same: Vec<u64>) -> Self {
+        assert_eq!(self.fragments.files.len(), same.len(), "an identity for each file");
+        Self { same, ..self }
+    }
+
     /// Layer of files, which are cut as those of another layer.
     pub(super) fn of_files(
         files: Vec<LiveFile>,
@@ -100,9 +110,11 @@ impl Layer {
         self.fragments.files.partition_point(|file| &*file.path < path) as u32
     }
 
-    /// Makes the table of its texts, which the layers above it need.
-    pub(super) fn prepare(&self) {
-        self.texts.get_or_init(|| WindowTexts::of(&self.fragments));
+    /// Makes the table of its texts that the layers above it need, where these share windows.
+    pub(crate) fn prepare(&self) {
+        if self.fragments.cut.is_windows() {
+            self.texts.get_or_init(|| WindowTexts::of(&self.fragments));
+        }
     }
 
     /// The set of a query's terms, numbered as those of the fragments.
@@ -123,7 +135,7 @@ impl Layer {
     }
 
     /// Its files, with their identities on disk.
-    pub(super) fn files(&self) -> impl Iterator<Item = (&FragmentFile, u64)> {
+    pub(crate) fn files(&self) -> impl Iterator<Item = (&FragmentFile, u64)> {
         self.fragments.files.iter().zip(self.same.iter().copied())
     }
 

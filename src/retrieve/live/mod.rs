@@ -86,9 +86,7 @@ impl Snapshot {
 
     /// The fragments of one layer.
     pub fn new(base: Layer, settings: SearchSettings) -> Self {
-        if matches!(base.fragments.cut, Cut::Windows(_)) {
-            base.prepare();
-        }
+        base.prepare();
         let view = View {
             replaced: vec![false; base.fragments.files.len()],
             rank: Vec::new(),

@@ -361,7 +361,8 @@ impl Service {
     pub(super) fn decisions(&self, after: u64, most: usize) -> Vec<Value> {
         let is_wanted = |kept: &&Record| kept.value["number"].as_u64() > Some(after);
         let kept = lock(&self.decisions);
-        let mut decisions: Vec<Record> = kept.iter().filter(is_wanted).take(most).cloned().collect();
+        let mut decisions: Vec<Record> =
+            kept.iter().filter(is_wanted).take(most).cloned().collect();
         drop(kept);
         let mut is_new = false;
         for Record { value, fragments } in &mut decisions {

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use repoformer::complete::server::Api;
 use repoformer::endpoint::{ConnectionSettings, Endpoint};
-use repoformer::pipeline::LiveRepository;
+use repoformer::pipeline::{Experiment, LiveRepository};
+
 use repoformer::repository::corpus::{Checkout, Walk, languages};
 use repoformer::retrieve::{Mode, QueryForm};
 
@@ -87,13 +88,16 @@ pub(super) fn open(flags: &ServiceFlags, settings: Settings) -> Result<(Service,
     decider.check_layout(&experiment.prompts.layout)?;
     let begun = Instant::now();
     // Changes while the repository is opened are read afterwards.
-    let watch = match (&experiment.repositories[..], flags.no_watch) {
-        ([name], false) => Some(Watch::begin(&experiment.repos_dir.join(name), experiment.walk)?),
-        _ => None,
+    let watch = |experiment: &Experiment| match (&experiment.repositories[..], flags.no_watch) {
+        ([name], false) => {
+            Watch::begin(&experiment.repos_dir.join(name), experiment.walk).map(Some)
+        }
+        _ => Ok(None),
     };
     let fragments = experiment.fragments_name();
-    let live = LiveRepository::open(experiment, &mut |report| output::remarks(&report))?;
-    let live = Arc::new(live);
+    let remarks = &mut |report| output::remarks(&report);
+    let (live, watch) = LiveRepository::open(experiment, watch, remarks)?;
+    let (live, watch) = (Arc::new(live), watch?);
     announce(&format!(
         "{}: {} fragments of {} files, ready in {:.2} s",
         live.name(),
