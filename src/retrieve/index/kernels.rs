@@ -7,7 +7,8 @@
 //! The lines of a row lie in a row, for what limits the search for one query among many windows is how fast lines come
 //! from memory: read in order they come several times as fast as from all over the block.
 //!
-//! One text of the kernel is compiled once a level of instructions; the levels differ in the vector type alone.
+//! One text of the kernel is compiled once a level of instructions; the levels differ in the vector type alone. Its loops count,
+//! since iterators are calls where they come from another code unit.
 
 /// One row of one chunk. Lane `64 j + i` of the chunk is bit j of byte i, so that counts which come as bytes turn into
 /// planes with shifts alone.
@@ -76,57 +77,63 @@ impl<'a> Sweep<'a> {
 macro_rules! kernel {
     ($(#[$features:meta])?) => {
         /// Counts the lanes of the candidates into `planes`, in their order, and keeps those candidates of which a lane
-        /// reaches the need. The counts of lanes that do not reach it may be too small. `P` planes must hold the largest count.
+        /// reaches the need; returns how many. The counts of lanes that do not reach it may be too small. `P` planes must hold
+        /// the largest count.
         $(#[$features])?
-        pub(in super::super) fn sweep<const P: usize>(sweep: &Sweep<'_>, candidates: &mut Vec<Candidate>, planes: &mut [[Line; P]]) {
-            for (candidate, planes) in candidates.iter().zip(&mut *planes) {
-                let counts = sweep.counts.get(candidate.chunk as usize);
+        pub(in super::super) fn sweep<const P: usize>(sweep: &Sweep<'_>, candidates: &mut [Candidate], planes: &mut [[Line; P]]) -> usize {
+            for at in 0..candidates.len() {
+                let chunk = candidates[at].chunk as usize;
                 for part in 0..8 / WORDS {
                     let mut counted = [zero(); P];
-                    if let Some(counts) = counts {
-                        planes_of_bytes(counts, part, &mut counted);
+                    if !sweep.counts.is_empty() {
+                        planes_of_bytes(&sweep.counts[chunk], part, &mut counted);
                     }
-                    store_all(planes, part, counted);
+                    store_all(&mut planes[at], part, &counted);
                 }
             }
-            let mut left = 8 * sweep.rows.len() as u32;
+            let (mut count, mut left) = (candidates.len(), 8 * sweep.rows.len() as u32);
             for rows in sweep.rows {
                 left -= 8;
-                add_rows(rows.map(|row| sweep.row(row)), left, candidates, planes);
+                count = add_rows(sweep, rows, left, &mut candidates[..count], planes);
             }
+            count
         }
 
         /// Adds eight rows, with so many to come.
         #[inline]
         $(#[$features])?
-        fn add_rows<const P: usize>(rows: [&[Line]; 8], left: u32, candidates: &mut Vec<Candidate>, planes: &mut [[Line; P]]) {
+        fn add_rows<const P: usize>(sweep: &Sweep<'_>, rows: &[u32; 8], left: u32, candidates: &mut [Candidate], planes: &mut [[Line; P]]) -> usize {
+            let [a, b, c, d, e, f, g, h] = rows;
+            let (a, b, c, d) = (sweep.row(*a), sweep.row(*b), sweep.row(*c), sweep.row(*d));
+            let (e, f, g, h) = (sweep.row(*e), sweep.row(*f), sweep.row(*g), sweep.row(*h));
             let mut kept = 0;
             for at in 0..candidates.len() {
-                let Candidate { chunk, need } = candidates[at];
-                let [a, b, c, d, e, f, g, h] = rows.map(|row| &row[chunk as usize]);
+                let candidate = candidates[at];
+                let (chunk, need) = (candidate.chunk as usize, candidate.need);
                 let mut may_reach = need <= left;
                 for part in 0..8 / WORDS {
                     let mut counts = [zero(); P];
-                    for (count, plane) in counts.iter_mut().zip(&planes[at]) {
-                        *count = load(plane, part);
+                    for p in 0..P {
+                        counts[p] = load(&planes[at][p], part);
                     }
-                    add_eight(&mut counts, [load(a, part), load(b, part), load(c, part), load(d, part), load(e, part), load(f, part), load(g, part), load(h, part)]);
+                    let line = |row: &[Line]| load(&row[chunk], part);
+                    add_eight(&mut counts, [line(a), line(b), line(c), line(d), line(e), line(f), line(g), line(h)]);
                     may_reach = may_reach || any(at_least(&counts, need - left));
-                    store_all(&mut planes[kept], part, counts);
+                    store_all(&mut planes[kept], part, &counts);
                 }
                 if may_reach {
-                    candidates[kept] = candidates[at];
+                    candidates[kept] = candidate;
                     kept += 1;
                 }
             }
-            candidates.truncate(kept);
+            kept
         }
 
         #[inline]
         $(#[$features])?
-        fn store_all<const P: usize>(planes: &mut [Line; P], part: usize, counts: [V; P]) {
-            for (plane, count) in planes.iter_mut().zip(counts) {
-                store(plane, part, count);
+        fn store_all<const P: usize>(planes: &mut [Line; P], part: usize, counts: &[V; P]) {
+            for p in 0..P {
+                store(&mut planes[p], part, counts[p]);
             }
         }
 
@@ -164,9 +171,9 @@ macro_rules! kernel {
                 return zero();
             }
             let mut reached = all();
-            for (p, plane) in planes.iter().enumerate() {
+            for p in 0..P {
                 let clear = splat(u64::from(need >> p & 1).wrapping_sub(1));
-                reached = majority(*plane, reached, clear);
+                reached = majority(planes[p], reached, clear);
             }
             reached
         }
@@ -178,18 +185,19 @@ macro_rules! kernel {
             let (counts, _) = counts.as_chunks::<64>();
             let mut bytes = [zero(); 8];
             let mut either = zero();
-            for (bytes, counts) in bytes.iter_mut().zip(counts) {
-                *bytes = load_bytes(counts, part);
-                either = or(either, *bytes);
+            for i in 0..8 {
+                bytes[i] = load_bytes(&counts[i], part);
+                either = or(either, bytes[i]);
             }
             let low = splat(0x0101_0101_0101_0101);
-            for (p, plane) in planes.iter_mut().take(8).enumerate() {
+            for p in 0..P.min(8) {
                 if !any(and(either, splat(0x0101_0101_0101_0101 * (0xff << p & 0xff)))) {
                     break;
                 }
-                for bytes in bytes.iter_mut().rev() {
-                    *plane = or(double(*plane), and(*bytes, low));
-                    *bytes = half(*bytes);
+                for i in 0..8 {
+                    let byte = bytes[7 - i];
+                    planes[p] = or(double(planes[p]), and(byte, low));
+                    bytes[7 - i] = half(byte);
                 }
             }
         }

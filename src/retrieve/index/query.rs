@@ -10,6 +10,10 @@ use super::simd::{Level, prefetch};
 use super::terms::Terms;
 use crate::retrieve::vector::TokenSet;
 
+/// Chunks that rows are added to together: more of a row is read at once, and what the first have raises what the next need. Their
+/// planes stay in the nearest cache.
+const TILE: usize = 32;
+
 /// Buffers of one thread, reused from query to query and block to block.
 #[derive(Debug, Default)]
 pub struct Scratch {
@@ -24,7 +28,7 @@ pub struct Scratch {
     counted: usize,
     /// Counts of everything, where bytes are too narrow.
     wide_counts: Vec<u32>,
-    /// Chunks of a block that may have a hit.
+    /// Chunks that may have a hit, a tile of them.
     candidates: Vec<Candidate>,
     /// Their counts, some planes each.
     planes: Vec<Line>,
@@ -127,16 +131,8 @@ impl Request {
         let similar = block.bounds.iter().position(|(_, largest)| *largest >= self.total);
         let similar = similar.unwrap_or(chunks - 1);
         let bound = windows.bound(block.end());
-        candidates.clear();
-        for chunk in (similar..chunks).chain((0..similar).rev()) {
-            let (smallest, largest) = block.bounds[chunk];
-            let need = self.best.need(self.total, smallest, bound);
-            if need <= largest.min(terms) {
-                candidates.push(Candidate { chunk: chunk as u32, need });
-            }
-        }
-        if planes.len() < candidates.len() * P {
-            planes.resize(candidates.len() * P, Line::default());
+        if planes.len() < TILE * P {
+            planes.resize(TILE * P, Line::default());
         }
         let planes = planes.as_chunks_mut::<P>().0;
         // Empty rows fill up the first group.
@@ -147,10 +143,23 @@ impl Request {
             rows: rows[skip..].as_chunks().0,
             counts: counts[..*counted].as_chunks().0,
         };
-        level.sweep(&sweep, candidates, planes);
-        for (candidate, planes) in candidates.iter().zip(planes) {
-            let chunk = Chunk::new(block, candidate.chunk as usize, self.total);
-            chunk.select(planes, &mut self.best, windows);
+        let mut next = 0;
+        while next < chunks {
+            candidates.clear();
+            while next < chunks && candidates.len() < TILE {
+                let above = similar + next;
+                let chunk = if above < chunks { above } else { chunks - 1 - next };
+                next += 1;
+                let (smallest, largest) = block.bounds[chunk];
+                let need = self.best.need(self.total, smallest, bound);
+                if need <= largest.min(terms) {
+                    candidates.push(Candidate { chunk: chunk as u32, need });
+                }
+            }
+            for at in 0..level.sweep(&sweep, candidates, planes) {
+                let chunk = Chunk::new(block, candidates[at].chunk as usize, self.total);
+                chunk.select(&planes[at], &mut self.best, windows);
+            }
         }
     }
 

@@ -70,14 +70,14 @@ impl Level {
         Self::available().last().unwrap_or(Self(Instructions::Portable))
     }
 
-    /// Counts a query's rows in some chunks; see the kernel in [`super::kernels`].
+    /// Counts a query's rows in some chunks; returns how many candidates are kept. See the kernel in [`super::kernels`].
     #[inline]
     pub(super) fn sweep<const P: usize>(
         self,
         sweep: &Sweep<'_>,
-        candidates: &mut Vec<Candidate>,
+        candidates: &mut [Candidate],
         planes: &mut [[Line; P]],
-    ) {
+    ) -> usize {
         match self.0 {
             Instructions::Portable => portable::sweep(sweep, candidates, planes),
             // SAFETY: there is a level with these instructions only where the processor said that it has AVX2.
