@@ -310,6 +310,22 @@ fn a_decision_says_the_lines_of_its_fragments_and_what_was_dropped() {
     }
 }
 
+/// The cache is indexed while it is checked whether it is current.
+#[test]
+fn a_start_sees_what_changed_since_the_cache_was_made() {
+    let place = Place::new();
+    let (url, _) = server(|request| ok(&text_answer(request.prompt())));
+    let data = ["--repos-dir", "repos", "--repo", "alpha", "--endpoint", &url, "--no-watch"];
+    let code = "def total_of(orders):\n    total = 0\n    for order in orders:\n        total += order.price\n";
+    let prompt = || prompt_at_end(&Serving::start(&place, &data), code, "new.py");
+    assert!(!prompt().contains("only_here"));
+    place.write("repos/alpha/other.py", format!("{code}    return only_here\n"));
+    assert!(prompt().contains("only_here"), "a stale cache");
+    assert!(prompt().contains("only_here"), "a current one");
+    std::fs::remove_file(place.path("repos/alpha/other.py")).unwrap();
+    assert!(!prompt().contains("only_here"), "a file that is gone");
+}
+
 /// Each request reads its file, and other programs read many.
 #[cfg(target_os = "linux")]
 #[test]

@@ -8,7 +8,6 @@ use anyhow::{Context as _, Result};
 use repoformer::complete::server::Api;
 use repoformer::endpoint::{ConnectionSettings, Endpoint};
 use repoformer::pipeline::{Experiment, LiveRepository};
-
 use repoformer::repository::corpus::{Checkout, Walk, languages};
 use repoformer::retrieve::{Mode, QueryForm};
 
