@@ -1,0 +1,506 @@
+"""Recomputes what the program makes of the sample repositories, and compares value by value.
+
+python .ci/recompute PROGRAM FOLDER
+
+Windows, ranks, prompts, scores, intervals, policies and training sequences are computed as the papers of RepoCoder and
+Repoformer, their released programs and docs/ describe them, and not by the program's code. At last an error is planted in
+each kind of result, one after the other, and each must be noticed.
+"""
+
+import json
+import math
+import pathlib
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+import decisions
+import labels
+import retrieval
+import scores
+from comparison import Between, Near, Part
+from texts import HuggingFace, P50kBase
+
+PROJECT = pathlib.Path(__file__).resolve().parents[2]
+REPOSITORIES = PROJECT / "data/repos"
+TOKENIZERS = PROJECT / "tests/fixtures/tokenizers"
+SIZE, SLICE, TOP_K, BUDGET, BLOCKS = 20, 2, 20, 2000, 10
+
+
+def read(path):
+    return [json.loads(line) for line in open(path)]
+
+
+def write(path, records):
+    path.write_text("".join(json.dumps(record) + "\n" for record in records))
+    return path
+
+
+class Program:
+    """The program, with a cache of its own for each set of settings."""
+
+    def __init__(self, binary, folder):
+        self.binary, self.folder = binary, folder
+
+    def __call__(self, *arguments):
+        done = subprocess.run([self.binary, *map(str, arguments), "--quiet"], cwd=PROJECT, capture_output=True, text=True)
+        if done.returncode:
+            sys.exit(f"repoformer {' '.join(map(str, arguments))}: exit status {done.returncode}\n{done.stderr}")
+        return done.stdout
+
+    def inspect(self, path):
+        done = subprocess.run([self.binary, "inspect", path, "--format", "jsonl", "--context"], capture_output=True, text=True, check=True)
+        return [json.loads(line) for line in done.stdout.splitlines()]
+
+
+def only(folder, pattern):
+    [path] = folder.glob(pattern)
+    return path
+
+
+def sample_tasks(path, kind, counts):
+    """Tasks of the sample, not equally many of each repository; every second prompt shows only the last 20 lines."""
+    tasks = []
+    for task in read(PROJECT / f"data/tasks/{kind}.jsonl"):
+        metadata = task["metadata"]
+        if counts.get(metadata["fpath_tuple"][0], 0):
+            counts[metadata["fpath_tuple"][0]] -= 1
+            if len(tasks) % 2:
+                lines = task["prompt"].splitlines(keepends=True)
+                cut = max(0, metadata["line_no"] - 20 - metadata["context_start_lineno"])
+                task["prompt"] = "".join(lines[cut:])
+                metadata["context_start_lineno"] += cut
+            tasks.append(task)
+    write(path, tasks)
+    return tasks
+
+
+def place_of(place):
+    return (tuple(place["fpath_tuple"]), place["line_no"], place["start_line_no"], place["end_line_no"])
+
+
+def places_of(places):
+    return [(place.path, place.line, place.start, place.end) for place in places]
+
+
+def window_parts(program, repositories, tokens, tasks, path, name, arguments, strict):
+    """Windows, ranks and prompts of the three modes under one profile."""
+    cache = program.folder / name
+    program("run", *arguments, "--repos-dir", REPOSITORIES, "--tasks", path, "--mode", "none,rg1,rg-rg,gt", "--cache-dir", cache)
+    fragments = {repository: retrieval.windows(repositories[repository], SIZE, SLICE) for repository in repositories}
+    indexes = {
+        repository: retrieval.TermSets([frozenset(tokens.encode(text)) for text, _ in fragments[repository]])
+        for repository in fragments
+    }
+    yield Part(
+        f"{name}: windows of repositories",
+        {repository: program.inspect(cache / f"window/repos/{repository}_ws{SIZE}_slice{SLICE}.bin") for repository in repositories},
+        lambda records: {
+            (repository, number): (record["context"], [place_of(place) for place in record["metadata"]])
+            for repository in records for number, record in enumerate(records[repository])
+        },
+        {
+            (repository, number): (text, places_of(places))
+            for repository in fragments for number, (text, places) in enumerate(fragments[repository])
+        },
+        {
+            "a line of a window": lambda records: change_line(records["quillpad"][40]),
+            "a window left out": lambda records: records["tidewatch"].pop(),
+            "a window's place": lambda records: move(records["parcelflow"][3]["metadata"][0]),
+        },
+    )
+    predictions = {
+        record["metadata"]["row"]: record["choices"][0]["text"]
+        for record in read(only(cache, f"predictions/{path.stem}/rg1-*-in-context.jsonl"))
+    }
+    for mode in ("rg1", "gt", "rg-rg"):
+        queries, ranks, prompts = {}, {}, {}
+        for row, task in enumerate(tasks):
+            metadata = task["metadata"]
+            repository = metadata["fpath_tuple"][0]
+            query = retrieval.window_query(repositories[repository], metadata, mode, SIZE, predictions[row])
+            if query is None:
+                continue
+            ranking = retrieval.search_windows(
+                fragments[repository], indexes[repository], frozenset(tokens.encode(query[0])), metadata, TOP_K
+            )
+            prompt = retrieval.window_prompt(
+                repositories[repository], fragments[repository], ranking, metadata, task["prompt"], mode, tokens, SIZE, SLICE,
+                BUDGET, BLOCKS, strict,
+            )
+            queries[row] = query
+            for rank, (number, score) in enumerate(ranking):
+                ranks[row, rank] = (fragments[repository][number][0], score)
+            prompts[row] = (prompt.text, [(fragments[repository][number][0]) for number in prompt.chosen], len(tokens.encode(prompt.text)))
+        yield Part(
+            f"{name}, {mode}: queries",
+            [record for repository in repositories for record in program.inspect(cache / f"window/{path.stem}/{mode}/{repository}_ws{SIZE}_slice{SLICE}.bin")],
+            lambda records: {
+                record["metadata"]["row"]: (record["context"], record["metadata"]["start_line_no"], record["metadata"]["end_line_no"])
+                for record in records
+            },
+            queries,
+            {"a line of a query": lambda records: change_line(records[7])},
+        )
+        yield Part(
+            f"{name}, {mode}: top {TOP_K}",
+            [record for repository in repositories for record in program.inspect(only(cache, f"retrieval/{path.stem}/{mode}/{repository}_ws{SIZE}_slice{SLICE}.*.bin"))],
+            lambda records: {
+                (record["row"], rank): (fragment["context"], fragment["sim_score"])
+                for record in records for rank, fragment in enumerate(record["top_k_context"])
+            },
+            ranks,
+            {
+                "two fragments exchanged": lambda records: exchange(records[3]["top_k_context"]),
+                "the last digit of a score": lambda records: nudge(records[5]["top_k_context"][9], "sim_score"),
+            },
+        )
+        yield Part(
+            f"{name}, {mode}: prompts",
+            read(only(cache, f"prompts/{path.stem}/{mode}-*.jsonl")),
+            lambda records: {
+                record["metadata"]["row"]: (
+                    record["prompt"],
+                    [fragment["context"] for fragment in record["metadata"]["top_k_context"]],
+                    record["metadata"]["prompt_tokens"],
+                )
+                for record in records
+            },
+            prompts,
+            {"a blank in a prompt": lambda records: records[2].update(prompt=records[2]["prompt"].replace("# ", "#", 1))},
+        )
+
+
+def change_line(record):
+    lines = record["context"].split("\n")
+    lines[len(lines) // 2] += " "
+    record["context"] = "\n".join(lines)
+
+
+def move(place):
+    place["end_line_no"] += 1
+
+
+def exchange(fragments):
+    fragments[0], fragments[1] = fragments[1], fragments[0]
+
+
+def nudge(record, key):
+    record[key] += 1e-15 * (1 if record[key] < 1 else -1)
+
+
+METRICS = "repocoder,repoformer,crosscodeeval"
+
+
+def score(task, prediction, found):
+    """A task's scores by each metric, and whether CrossCodeEval's are in doubt: these are then what was found."""
+    target = task["metadata"]["ground_truth"]
+    result = {"repocoder": scores.repocoder(target, prediction), "repoformer": scores.repoformer(target, prediction)}
+    try:
+        return result | {"crosscodeeval": scores.crosscodeeval(target, prediction, task["prompt"])}, False
+    except scores.InDoubt:
+        return result | {"crosscodeeval": found["crosscodeeval"]}, True
+
+
+def mean(numbers):
+    return Near(sum(numbers) / len(numbers))
+
+
+def summary(tasks, results, resamples):
+    """Means, those of each repository, and where the ends of the intervals must lie."""
+    groups, expected = {}, {}
+    for task, result in zip(tasks, results):
+        groups.setdefault(task["metadata"]["fpath_tuple"][0], []).append(result)
+    units = list(groups.values()) if len(groups) > 1 else [[result] for result in results]
+    for metric in results[0]:
+        for value in results[0][metric]:
+            of = lambda members: [result[metric][value] for result in members]
+            expected["all", metric, value] = mean(of(results))
+            for repository, members in groups.items():
+                expected[repository, metric, value] = mean(of(members))
+            low, high = decisions.bounds_of_interval([of(members) for members in units], resamples)
+            expected["low", metric, value], expected["high", metric, value] = Between(*low), Between(*high)
+    expected["unit"] = ("repositories" if len(groups) > 1 else "tasks", len(units))
+    return expected
+
+
+def summary_values(record):
+    """The same of what `eval --format json` printed."""
+    values = {"unit": (record["intervals"]["unit"], record["intervals"]["units"])}
+    for name, means in [("all", record["all"]), *record["repositories"].items()]:
+        for metric, fields in means.items():
+            if isinstance(fields, dict):
+                values |= {(name, metric, value): number for value, number in fields.items()}
+    for metric, fields in record["intervals"].items():
+        if isinstance(fields, dict):
+            for value, (low, high) in fields.items():
+                values["low", metric, value], values["high", metric, value] = low, high
+    return values
+
+
+def score_parts(program, kind):
+    """Scores of each task, their means and intervals."""
+    path = PROJECT / f"data/tasks/{kind}.jsonl"
+    tasks, cache = read(path), program.folder / "default"
+    shared = ["--repos-dir", REPOSITORIES, "--tasks", path, "--cache-dir", cache, "--mode", "rg1"]
+    program("run", *shared)
+    predictions = {record["metadata"]["row"]: record for record in read(only(cache, f"predictions/{kind}/rg1-*-in-context.jsonl"))}
+    program("eval", *shared, "--metrics", METRICS, "--per-task", "--format", "jsonl", "-o", program.folder / f"{kind}-scores.jsonl")
+    found = read(program.folder / f"{kind}-scores.jsonl")
+    results, doubts = zip(*(score(task, predictions[row]["choices"][0]["text"], found[row]) for row, task in enumerate(tasks)))
+    assert sum(doubts) <= len(tasks) / 50, f"{sum(doubts)} cuts of statements are in doubt"
+    yield Part(
+        f"{kind}: scores of tasks" + (f" ({sum(doubts)} cut by tree-sitter alone, not compared)" if any(doubts) else ""),
+        found,
+        lambda records: {
+            (record["row"], metric, value): number for record in records for metric in results[0]
+            for value, number in record[metric].items() if not (metric == "crosscodeeval" and doubts[record["row"]])
+        },
+        {
+            (row, metric, value): number for row, result in enumerate(results) for metric, fields in result.items()
+            for value, number in fields.items() if not (metric == "crosscodeeval" and doubts[row])
+        },
+        {
+            "an edit similarity": lambda records: nudge(records[4]["repocoder"], "es"),
+            "an exact match": lambda records: records[8]["crosscodeeval"].update(em=1 - records[8]["crosscodeeval"]["em"]),
+        },
+    )
+    whole = json.loads(program("eval", *shared, "--metrics", METRICS, "--format", "json"))
+    yield Part(
+        f"{kind}: means and intervals over repositories",
+        whole,
+        summary_values,
+        summary(tasks, results, 10_000),
+        {
+            "a mean": lambda record: nudge_more(record["all"]["repocoder"], "es"),
+            "the mean of a repository": lambda record: nudge_more(record["repositories"]["quillpad"]["repoformer"], "es_fuzz"),
+            "the ends of an interval exchanged": lambda record: record["intervals"]["repocoder"]["es"].reverse(),
+        },
+    )
+
+
+def nudge_more(record, key):
+    record[key] += 1e-9
+
+
+def chunk_parts(program, repositories, tokens, kind, size, budgets):
+    """Repoformer's chunks, ranks and prompts, as in its paper's appendix A."""
+    path = PROJECT / f"data/tasks/{kind}.jsonl"
+    tasks, cache, stride = read(path), program.folder / f"paper-{kind}", size // 2
+    # The three budgets fit side by side.
+    shared = ["--profile", "repoformer-paper", "--max-prompt-tokens", 4096, "--repos-dir", REPOSITORIES, "--tasks", path]
+    shared += ["--mode", "none,rg1", "--cache-dir", cache]
+    for stage in ("window", "vectorize", "search", "prompt"):
+        program(stage, *shared)
+    cut = {name: retrieval.chunks(repository, size, stride) for name, repository in repositories.items()}
+    yield Part(
+        f"paper, {kind}: chunks of repositories",
+        {name: program.inspect(cache / f"window/repos/{name}_chunk{size}_stride{stride}.bin") for name in repositories},
+        lambda records: {
+            (name, tuple(place["fpath_tuple"]), place["chunk"]): record["context"]
+            for name in records for record in records[name] for place in record["metadata"]
+        },
+        {(name, path, number): text for name in cut for path in cut[name] for number, text in enumerate(cut[name][path])},
+        {"a line of a chunk": lambda records: change_line(records["quillpad"][40])},
+    )
+    ranks, prompts = {}, {}
+    for row, task in enumerate(tasks):
+        file = tuple(task["metadata"]["fpath_tuple"])
+        source = repositories[file[0]].texts[file]
+        ranking = retrieval.search_chunks(cut[file[0]], file, retrieval.last_lines(task["prompt"], size), 10)
+        for rank, (other, number, similarity) in enumerate(ranking):
+            ranks[row, rank] = ("/".join(other), number, similarity)
+        left, target = task["prompt"], task["metadata"]["ground_truth"]
+        assert source.startswith(left + target), task["metadata"]["task_id"]
+        right = source[len(left + target) :]
+        for mode, shown in ("none", ""), ("rg1", retrieval.cross_file_text(cut[file[0]], ranking)):
+            prompts[row, mode] = retrieval.starcoder_prompt(left, right, shown, tokens, budgets)
+    yield Part(
+        f"paper, {kind}: top 10",
+        [record for name in repositories for record in program.inspect(only(cache, f"retrieval/{kind}/rg1/{name}_*.bin"))],
+        lambda records: {
+            (record["row"], rank): (
+                "/".join(fragment["metadata"][0]["fpath_tuple"]), fragment["metadata"][0]["chunk"], fragment["sim_score"]
+            )
+            for record in records for rank, fragment in enumerate(record["top_k_context"])
+        },
+        ranks,
+        {"two fragments exchanged": lambda records: exchange(records[3]["top_k_context"])},
+    )
+    yield Part(
+        f"paper, {kind}: prompts",
+        {mode: read(only(cache, f"prompts/{kind}/{mode}-*.jsonl")) for mode in ("none", "rg1")},
+        lambda records: {(record["metadata"]["row"], mode): record["prompt"] for mode in records for record in records[mode]},
+        prompts,
+        {"a blank in a prompt": lambda records: records["rg1"][2].update(prompt=records["rg1"][2]["prompt"].replace("# ", "#", 1))},
+    )
+
+
+RETRIEVAL_MS, GENERATION_MS, DECISION_MS = 700, 500, 40
+# A policy's score, and when it is known: at once, after a decision of the model's, after retrieval, after generation.
+POLICIES = {
+    "never": (lambda label: 0.0, 0),
+    "always": (lambda label: 0.0, 0),
+    "oracle": (lambda label: label["es_rg1"] - label["es_infile"], 0),
+    "self": (lambda label: label["cc_probability"], DECISION_MS),
+    "trial-retrieval": (lambda label: label["crossfile_context"]["list"][0]["score"], RETRIEVAL_MS),
+    "trial-generation": (lambda label: 1 - math.exp(label["min_logprob"]), GENERATION_MS),
+    "entropy": (lambda label: label["entropy"], GENERATION_MS),
+}
+
+
+def point(policy, threshold, chosen):
+    """What a policy comes to at a threshold."""
+    signal, known = POLICIES[policy]
+    signals, helps = [signal(label) for label in chosen], [label["label"] for label in chosen]
+    retrieves = [policy == "always" or policy != "never" and value > threshold for value in signals]
+    abstained = [label for label, retrieved in zip(chosen, retrieves) if not retrieved]
+    side = lambda name: [label[name + ("_rg1" if retrieved else "_infile")] for label, retrieved in zip(chosen, retrieves)]
+    times = [RETRIEVAL_MS + GENERATION_MS if retrieved else max(known, GENERATION_MS) for retrieved in retrieves]
+    latency = sum(times) / len(times)
+    right = [label["em_infile"] == 1 for label in abstained]
+    useless = [label["label"] is False for label in abstained]
+    share = lambda members: Near(sum(members) / len(members)) if members else None
+    return {
+        "n": len(chosen),
+        "rag_rate": share(retrieves),
+        "em": share(side("em")),
+        "es": share(side("es")),
+        "latency_ms": Near(latency),
+        "speedup": Between(*(1 - latency / (RETRIEVAL_MS + GENERATION_MS) + slack for slack in (-1e-9, 1e-9))),
+        "abstention_precision": share([one or other for one, other in zip(right, useless)]),
+        "abstained_right": share(right),
+        "abstained_harmed": share([not (one or other) for one, other in zip(right, useless)]),
+        "auc": Near(decisions.auc(signals, helps)),
+        "calibration_error": Near(decisions.calibration_error(signals, helps)) if policy == "self" else None,
+    }
+
+
+def sweep_parts(program, path):
+    """Policies on the labels, to which a model's probabilities are added."""
+    chance = np.random.default_rng(20261127)
+    chosen = [label for label in read(path) if not label["metadata"]["query_has_target"]]
+    for label in chosen:
+        # Coarse, so that scores tie; a little better than chance.
+        label["cc_probability"] = round(float(chance.beta(2 + label["label"], 3)), 2)
+        label["entropy"] = round(float(chance.gamma(2)), 1)
+        label["metadata"].pop("record_checksum", None)
+    labelled = write(program.folder / "labels-with-signals.jsonl", chosen)
+    thresholds = [0.05, 0.2, 0.35, 0.5, 0.8]
+    points = program(
+        "policy", "sweep", "--labels", labelled, "--policy", ",".join(POLICIES), "--threshold", ",".join(map(str, thresholds)),
+        "--retrieval-ms", RETRIEVAL_MS, "--generation-ms", GENERATION_MS, "--decision-ms", DECISION_MS, "--format", "jsonl",
+    )
+    fields = list(point("never", None, chosen))
+    yield Part(
+        "policies",
+        [json.loads(line) for line in points.splitlines()],
+        lambda records: {
+            (record["policy"], record["threshold"], field): record.get(field) for record in records for field in fields
+        },
+        {
+            (policy, threshold, field): value
+            for policy in POLICIES for threshold in ([None] if policy in ("never", "always") else thresholds)
+            for field, value in point(policy, threshold, chosen).items()
+        },
+        {
+            "an AUC": lambda records: nudge_more(records[-1], "auc"),
+            "a calibration error": lambda records: nudge_more(next(record for record in records if record["policy"] == "self"), "calibration_error"),
+            "a share of retrievals": lambda records: nudge_more(records[5], "rag_rate"),
+        },
+    )
+
+
+def label_parts(program):
+    """Labels of the embedded model's completions, and the sequences that they become."""
+    folder = program.folder / "labels"
+    program("label", "all", "--repos-dir", REPOSITORIES, "--no-filter", "--kind", "chunk", "--tokenizer", TOKENIZERS / "starcoder.json", "-o", folder)
+    chosen = read(folder / "labels.jsonl")
+    predictions = {
+        mode: {record["metadata"]["task_id"]: record["choices"][0]["text"] for record in read(only(folder, f"**/predictions/*/{mode}-*.jsonl"))}
+        for mode in ("none", "given")
+    }
+    expected = {}
+    for label in chosen:
+        name = label["metadata"]["task_id"]
+        without, with_it = (scores.repoformer(label["groundtruth"], predictions[mode][name]) for mode in ("none", "given"))
+        expected[name] = (without["es"], with_it["es"], without["em"], with_it["em"], with_it["es"] - without["es"] > 0)
+    yield Part(
+        "labels",
+        chosen,
+        lambda records: {
+            record["metadata"]["task_id"]: tuple(record[key] for key in ("es_infile", "es_rg1", "em_infile", "em_rg1", "label"))
+            for record in records
+        },
+        expected,
+        {"a label": lambda records: records[6].update(label=not records[6]["label"])},
+    )
+    starcoder, qwen = ("fim_prefix", "fim_suffix", "fim_middle"), ("|fim_prefix|", "|fim_suffix|", "|fim_middle|")
+    for tokenizer, style, markers, most, most_cross_file in (
+        ("starcoder", "starcoder", starcoder, 2048, 512),
+        ("starcoder", "starcoder", starcoder, 400, 100),
+        ("qwen", "qwen2.5-coder", qwen, 600, 128),
+    ):
+        markers = [f"<{name}>" for name in markers]
+        path = TOKENIZERS / f"{tokenizer}.json"
+        sequences = program.folder / f"sequences-{tokenizer}-{most}"
+        program(
+            "label", "verbalize", "--labels", folder / "labels.jsonl", "--tokenizer", path, "--max-sequence-tokens", most,
+            "--max-cc-tokens", most_cross_file, "--lambda", 2, "--prompt-style", style, "-o", sequences,
+        )
+        tokens = HuggingFace(path)
+        # Any ten do; the whole would take a minute longer.
+        some = chosen[:: max(1, len(chosen) // 10)][:10]
+        names = {label["metadata"]["task_id"] for label in some}
+        yield Part(
+            f"sequences, {tokenizer}, {most} tokens",
+            [record for split in ("train", "validation") for record in read(sequences / f"{split}.jsonl")],
+            lambda records: {
+                (record["task_id"], field): record[field] if field != "loss_weights" else [float(np.float32(weight)) for weight in record[field]]
+                for record in records if record["task_id"] in names
+                for field in ("input_ids", "attention_mask", "labels", "eval_mask", "gen_mask", "loss_weights", "positive")
+            },
+            {
+                (label["metadata"]["task_id"], field): value
+                for label in some for field, value in labels.sequence(label, tokens, markers, most, most_cross_file, 2).items()
+            },
+            {
+                "a token": lambda records: next(record for record in records if record["task_id"] in names)["input_ids"].__setitem__(5, 70),
+                "a mask": lambda records: next(record for record in records if record["task_id"] in names)["eval_mask"].__setitem__(-1, 1),
+            },
+        )
+
+
+def main():
+    binary, folder = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
+    folder.mkdir(parents=True)
+    program = Program(binary, folder)
+    tokens = P50kBase(PROJECT / "data/p50k_base.tiktoken")
+    repositories = {path.name: retrieval.Repository.read(path) for path in sorted(REPOSITORIES.iterdir())}
+    started, passed, counted, missed = time.monotonic(), True, 0, []
+    for part in parts(program, repositories, tokens):
+        passed &= part.compare()
+        counted += len(part.expected)
+        missed += part.undetected()
+    print(f"{counted} values in {time.monotonic() - started:.0f} s")
+    for name in missed:
+        print(f"a planted error is not noticed: {name}")
+    sys.exit(not passed or bool(missed))
+
+
+def parts(program, repositories, tokens):
+    path = program.folder / "line.jsonl"
+    tasks = sample_tasks(path, "line", {"parcelflow": 60, "quillpad": 45, "tidewatch": 30})
+    yield from window_parts(program, repositories, tokens, tasks, path, "default", [], strict=True)
+    yield from window_parts(program, repositories, tokens, tasks, path, "repocoder", ["--profile", "repocoder"], strict=False)
+    for kind in ("line", "api", "chunk"):
+        yield from score_parts(program, kind)
+    yield from chunk_parts(program, repositories, tokens, "line", 20, (1024, 512, 512))
+    yield from chunk_parts(program, repositories, tokens, "function", 50, (1024, 512, 512))
+    yield from label_parts(program)
+    yield from sweep_parts(program, program.folder / "labels/labels.jsonl")
+
+
+main()

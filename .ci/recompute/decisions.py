@@ -1,0 +1,46 @@
+"""Policies on labelled instances, and intervals of means."""
+
+import itertools
+
+import numpy as np
+
+
+def auc(scores, labels):
+    """The probability that a positive scores above a negative; equal scores count half."""
+    scores, labels = np.asarray(scores, float), np.asarray(labels, bool)
+    positives, negatives = scores[labels], scores[~labels]
+    if not len(positives) or not len(negatives):
+        return None
+    above = positives[:, None] > negatives[None, :]
+    equal = positives[:, None] == negatives[None, :]
+    return float((above + equal / 2).mean())
+
+
+def calibration_error(probabilities, labels, bins=10):
+    """Expected calibration error: in bins of equal width, the mean distance of the mean probability from the positives' share."""
+    probabilities, labels = np.asarray(probabilities, float), np.asarray(labels, float)
+    numbers = np.minimum((probabilities * bins).astype(int), bins - 1)
+    members = [numbers == number for number in range(bins)]
+    return float(sum(abs(probabilities[inside].sum() - labels[inside].sum()) for inside in members) / len(labels))
+
+
+def resampled_means(groups, choices):
+    """Means over all tasks of the groups that each row of choices names."""
+    sums, sizes = np.array([sum(group) for group in groups]), np.array([len(group) for group in groups])
+    return sums[choices].sum(axis=1) / sizes[choices].sum(axis=1)
+
+
+def bounds_of_interval(groups, resamples, trials=200_000):
+    """Where the ends of a bootstrap interval of a mean can lie, for whole groups drawn with replacement: ((low, low), (high, high)).
+
+    The end of 10,000 resamples is at the 2.5 % quantile of their true distribution, but for chance: the share below it has a
+    standard deviation of 0.16 %, so five of them are allowed. Few groups are enumerated, many drawn."""
+    count = len(groups)
+    if count <= 6:
+        choices = np.array(list(itertools.product(range(count), repeat=count)))
+    else:
+        choices = np.random.default_rng(20261127).integers(0, count, (trials, count))
+    means = np.sort(resampled_means(groups, choices))
+    slack = 5 * np.sqrt(0.025 * 0.975 / resamples) + (0 if count <= 6 else 5 * np.sqrt(0.025 * 0.975 / trials))
+    quantile = lambda share: float(np.quantile(means, share, method="inverted_cdf"))
+    return (quantile(0.025 - slack), quantile(0.025 + slack)), (quantile(0.975 - slack), quantile(0.975 + slack))
