@@ -7,11 +7,13 @@ Repoformer, their released programs and docs/ describe them, and not by the prog
 each kind of result, one after the other, and each must be noticed.
 """
 
+import gzip
 import json
 import math
 import pathlib
 import subprocess
 import sys
+import tarfile
 import time
 
 import numpy as np
@@ -25,8 +27,8 @@ from texts import HuggingFace, P50kBase
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 REPOSITORIES = PROJECT / "data/repos"
-TOKENIZERS = PROJECT / "tests/fixtures/tokenizers"
-SIZE, SLICE, TOP_K, BUDGET, BLOCKS = 20, 2, 20, 2000, 10
+FIXTURES = PROJECT / "tests/fixtures"
+TOKENIZERS = FIXTURES / "tokenizers"
 
 
 def read(path):
@@ -44,15 +46,15 @@ class Program:
     def __init__(self, binary, folder):
         self.binary, self.folder = binary, folder
 
-    def __call__(self, *arguments):
+    def __call__(self, *arguments, skips=False):
         done = subprocess.run([self.binary, *map(str, arguments), "--quiet"], cwd=PROJECT, capture_output=True, text=True)
-        if done.returncode:
+        if done.returncode != int(skips):
             sys.exit(f"repoformer {' '.join(map(str, arguments))}: exit status {done.returncode}\n{done.stderr}")
         return done.stdout
 
     def inspect(self, path):
         done = subprocess.run([self.binary, "inspect", path, "--format", "jsonl", "--context"], capture_output=True, text=True, check=True)
-        return [json.loads(line) for line in done.stdout.splitlines()]
+        return [json.loads(line) for line in done.stdout.split("\n") if line]
 
 
 def only(folder, pattern):
@@ -85,18 +87,20 @@ def places_of(places):
     return [(place.path, place.line, place.start, place.end) for place in places]
 
 
-def window_parts(program, repositories, tokens, tasks, path, name, arguments, strict):
-    """Windows, ranks and prompts of the three modes under one profile."""
+def window_parts(program, corpus, repositories, tokens, tasks, path, name, settings, arguments, skips=False):
+    """Windows, ranks and prompts of the three modes."""
     cache = program.folder / name
-    program("run", *arguments, "--repos-dir", REPOSITORIES, "--tasks", path, "--mode", "none,rg1,rg-rg,gt", "--cache-dir", cache)
-    fragments = {repository: retrieval.windows(repositories[repository], SIZE, SLICE) for repository in repositories}
+    program("run", *arguments, "--repos-dir", corpus, "--tasks", path, "--mode", "none,rg1,rg-rg,gt", "--cache-dir", cache, skips=skips)
+    fragments = {name: retrieval.windows(repository, settings.size, settings.slice_size) for name, repository in repositories.items()}
     indexes = {
-        repository: retrieval.TermSets([frozenset(tokens.encode(text)) for text, _ in fragments[repository]])
-        for repository in fragments
+        name: retrieval.TermSets([frozenset(tokens.encode(text)) for text, _ in windows]) for name, windows in fragments.items()
     }
+    cut = f"ws{settings.size}_slice{settings.slice_size}"
+    of_all = lambda folder: [record for repository in repositories for record in program.inspect(only(cache, f"{folder}/{repository}_{cut}*.bin"))]
+    some = list(repositories)[0]
     yield Part(
         f"{name}: windows of repositories",
-        {repository: program.inspect(cache / f"window/repos/{repository}_ws{SIZE}_slice{SLICE}.bin") for repository in repositories},
+        {repository: program.inspect(cache / f"window/repos/{repository}_{cut}.bin") for repository in repositories},
         lambda records: {
             (repository, number): (record["context"], [place_of(place) for place in record["metadata"]])
             for repository in records for number, record in enumerate(records[repository])
@@ -106,9 +110,9 @@ def window_parts(program, repositories, tokens, tasks, path, name, arguments, st
             for repository in fragments for number, (text, places) in enumerate(fragments[repository])
         },
         {
-            "a line of a window": lambda records: change_line(records["quillpad"][40]),
-            "a window left out": lambda records: records["tidewatch"].pop(),
-            "a window's place": lambda records: move(records["parcelflow"][3]["metadata"][0]),
+            "a line of a window": lambda records: change_line(records[some][40]),
+            "a window left out": lambda records: records[some].pop(),
+            "a window's place": lambda records: move(records[some][3]["metadata"][0]),
         },
     )
     predictions = {
@@ -119,24 +123,21 @@ def window_parts(program, repositories, tokens, tasks, path, name, arguments, st
         queries, ranks, prompts = {}, {}, {}
         for row, task in enumerate(tasks):
             metadata = task["metadata"]
-            repository = metadata["fpath_tuple"][0]
-            query = retrieval.window_query(repositories[repository], metadata, mode, SIZE, predictions[row])
+            repository = repositories[metadata["fpath_tuple"][0]]
+            windows = fragments[repository.name]
+            query = retrieval.window_query(repository, metadata, mode, settings.size, predictions[row])
             if query is None:
                 continue
-            ranking = retrieval.search_windows(
-                fragments[repository], indexes[repository], frozenset(tokens.encode(query[0])), metadata, TOP_K
-            )
-            prompt = retrieval.window_prompt(
-                repositories[repository], fragments[repository], ranking, metadata, task["prompt"], mode, tokens, SIZE, SLICE,
-                BUDGET, BLOCKS, strict,
-            )
+            terms = frozenset(tokens.encode(query[0]))
+            ranking = retrieval.search_windows(repository, windows, indexes[repository.name], terms, metadata, settings)
+            prompt = retrieval.window_prompt(repository, windows, ranking, metadata, task["prompt"], mode, tokens, settings)
             queries[row] = query
-            for rank, (number, score) in enumerate(ranking):
-                ranks[row, rank] = (fragments[repository][number][0], score)
-            prompts[row] = (prompt.text, [(fragments[repository][number][0]) for number in prompt.chosen], len(tokens.encode(prompt.text)))
+            for rank, (number, similarity) in enumerate(ranking):
+                ranks[row, rank] = (windows[number][0], similarity)
+            prompts[row] = (prompt.text, [windows[number][0] for number in prompt.chosen], len(tokens.encode(prompt.text)))
         yield Part(
             f"{name}, {mode}: queries",
-            [record for repository in repositories for record in program.inspect(cache / f"window/{path.stem}/{mode}/{repository}_ws{SIZE}_slice{SLICE}.bin")],
+            of_all(f"window/{path.stem}/{mode}"),
             lambda records: {
                 record["metadata"]["row"]: (record["context"], record["metadata"]["start_line_no"], record["metadata"]["end_line_no"])
                 for record in records
@@ -145,8 +146,8 @@ def window_parts(program, repositories, tokens, tasks, path, name, arguments, st
             {"a line of a query": lambda records: change_line(records[7])},
         )
         yield Part(
-            f"{name}, {mode}: top {TOP_K}",
-            [record for repository in repositories for record in program.inspect(only(cache, f"retrieval/{path.stem}/{mode}/{repository}_ws{SIZE}_slice{SLICE}.*.bin"))],
+            f"{name}, {mode}: top {settings.top_k}",
+            of_all(f"retrieval/{path.stem}/{mode}"),
             lambda records: {
                 (record["row"], rank): (fragment["context"], fragment["sim_score"])
                 for record in records for rank, fragment in enumerate(record["top_k_context"])
@@ -154,7 +155,7 @@ def window_parts(program, repositories, tokens, tasks, path, name, arguments, st
             ranks,
             {
                 "two fragments exchanged": lambda records: exchange(records[3]["top_k_context"]),
-                "the last digit of a score": lambda records: nudge(records[5]["top_k_context"][9], "sim_score"),
+                "the last digit of a score": lambda records: nudge(records[5]["top_k_context"][-1], "sim_score"),
             },
         )
         yield Part(
@@ -171,6 +172,21 @@ def window_parts(program, repositories, tokens, tasks, path, name, arguments, st
             prompts,
             {"a blank in a prompt": lambda records: records[2].update(prompt=records[2]["prompt"].replace("# ", "#", 1))},
         )
+
+
+def odd_file_parts(program, tokens):
+    """A repository of odd files: links, other line breaks, byte-order marks, equal files; and settings that divide unevenly."""
+    corpus = program.folder / "odd"
+    with tarfile.open(FIXTURES / "edge_cases.tar.gz") as archive:
+        archive.extractall(corpus)
+    repositories = {"edge_cases": retrieval.Repository.read(corpus / "edge_cases")}
+    path = program.folder / "edge_cases.jsonl"
+    path.write_bytes(gzip.open(FIXTURES / "repocoder/edge_cases.tasks.jsonl.gz").read())
+    tasks = read(path)
+    yield from window_parts(program, corpus, repositories, tokens, tasks, path, "odd files", retrieval.WindowSettings(), [], skips=True)
+    uneven = retrieval.WindowSettings(size=15, slice_size=4, top_k=7, budget=900, blocks=3)
+    arguments = ["--window-size", 15, "--slice-size", 4, "--top-k", 7, "--max-prompt-tokens", 900, "--max-blocks", 3]
+    yield from window_parts(program, corpus, repositories, tokens, tasks, path, "odd files, uneven", uneven, arguments, skips=True)
 
 
 def change_line(record):
@@ -250,7 +266,7 @@ def score_parts(program, kind):
     program("eval", *shared, "--metrics", METRICS, "--per-task", "--format", "jsonl", "-o", program.folder / f"{kind}-scores.jsonl")
     found = read(program.folder / f"{kind}-scores.jsonl")
     results, doubts = zip(*(score(task, predictions[row]["choices"][0]["text"], found[row]) for row, task in enumerate(tasks)))
-    assert sum(doubts) <= len(tasks) / 50, f"{sum(doubts)} cuts of statements are in doubt"
+    assert sum(doubts) <= len(tasks) / 20, f"{sum(doubts)} cuts of statements are in doubt"
     yield Part(
         f"{kind}: scores of tasks" + (f" ({sum(doubts)} cut by tree-sitter alone, not compared)" if any(doubts) else ""),
         found,
@@ -281,6 +297,40 @@ def score_parts(program, kind):
     )
 
 
+def interval_parts(program):
+    """Intervals of 20 groups of unequal sizes, of one repository's tasks, and of very many tasks, for a few tasks' predictions."""
+    template = read(PROJECT / "data/tasks/line.jsonl")
+    chance = np.random.default_rng(7)
+    sizes = {"groups": [int(size) for size in chance.integers(3, 12, 20)], "tasks": [45], "many tasks": [2100]}
+    for name, counts in sizes.items():
+        records, results = [], []
+        for group, count in enumerate(counts):
+            for number in range(count):
+                task = template[int(chance.integers(len(template)))]
+                target = task["metadata"]["ground_truth"]
+                # Part of the target, the shorter the further behind the group stands.
+                text = target[: int(len(target) * chance.beta(2, 1 + group / 5))] if chance.random() < 0.8 else target
+                metadata = task["metadata"] | {"task_id": f"g{group}/{number}", "fpath_tuple": [f"g{group}", "a.py"]}
+                records.append({"prompt": task["prompt"], "metadata": metadata, "choices": [{"text": text}]})
+                results.append({"repocoder": scores.repocoder(target, text)})
+        path = write(program.folder / f"interval-{name.replace(' ', '-')}.jsonl", records)
+        tasks = write(program.folder / f"interval-{name.replace(' ', '-')}-tasks.jsonl", [{key: record[key] for key in ("prompt", "metadata")} for record in records])
+        found = json.loads(program("eval", "--tasks", tasks, "--predictions", path, "--metrics", "repocoder", "--format", "json"))
+        yield Part(
+            f"intervals, {name}: {len(records)} tasks",
+            found,
+            summary_values,
+            summary(records, results, 10_000),
+            {"an interval of 90 %": lambda record: narrow(record["intervals"]["repocoder"]["es"])},
+        )
+
+
+def narrow(interval):
+    """From 95 % to 90 % of a normal distribution."""
+    middle, half = (interval[0] + interval[1]) / 2, (interval[1] - interval[0]) / 2 * 1.645 / 1.96
+    interval[:] = middle - half, middle + half
+
+
 def nudge_more(record, key):
     record[key] += 1e-9
 
@@ -309,7 +359,7 @@ def chunk_parts(program, repositories, tokens, kind, size, budgets):
     for row, task in enumerate(tasks):
         file = tuple(task["metadata"]["fpath_tuple"])
         source = repositories[file[0]].texts[file]
-        ranking = retrieval.search_chunks(cut[file[0]], file, retrieval.last_lines(task["prompt"], size), 10)
+        ranking = retrieval.search_chunks(repositories[file[0]], cut[file[0]], file, retrieval.last_lines(task["prompt"], size), 10)
         for rank, (other, number, similarity) in enumerate(ranking):
             ranks[row, rank] = ("/".join(other), number, similarity)
         left, target = task["prompt"], task["metadata"]["ground_truth"]
@@ -493,10 +543,13 @@ def main():
 def parts(program, repositories, tokens):
     path = program.folder / "line.jsonl"
     tasks = sample_tasks(path, "line", {"parcelflow": 60, "quillpad": 45, "tidewatch": 30})
-    yield from window_parts(program, repositories, tokens, tasks, path, "default", [], strict=True)
-    yield from window_parts(program, repositories, tokens, tasks, path, "repocoder", ["--profile", "repocoder"], strict=False)
+    default, reference = retrieval.WindowSettings(), retrieval.WindowSettings(strict=False)
+    yield from window_parts(program, REPOSITORIES, repositories, tokens, tasks, path, "default", default, [])
+    yield from window_parts(program, REPOSITORIES, repositories, tokens, tasks, path, "repocoder", reference, ["--profile", "repocoder"])
+    yield from odd_file_parts(program, tokens)
     for kind in ("line", "api", "chunk"):
         yield from score_parts(program, kind)
+    yield from interval_parts(program)
     yield from chunk_parts(program, repositories, tokens, "line", 20, (1024, 512, 512))
     yield from chunk_parts(program, repositories, tokens, "function", 50, (1024, 512, 512))
     yield from label_parts(program)

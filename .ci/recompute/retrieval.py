@@ -22,16 +22,29 @@ class Place:
     end: int
 
 
+@dataclasses.dataclass(frozen=True)
+class WindowSettings:
+    """Settings of RepoCoder's method; strictly, a hole's own lines are never shown."""
+
+    size: int = 20
+    slice_size: int = 2
+    top_k: int = 20
+    budget: int = 2000
+    blocks: int = 10
+    strict: bool = True
+
+
 @dataclasses.dataclass
 class Repository:
     """The Python files of a folder, by the path from the folder's name on, in the order of the joined paths."""
 
     name: str
     texts: dict
+    files: dict  # the file that a path leads to, through links
 
     @classmethod
     def read(cls, folder):
-        texts = {}
+        texts, real = {}, {}
         for root, folders, files in os.walk(folder, followlinks=True):
             folders[:] = [name for name in folders if not name.startswith(".")]
             for name in files:
@@ -39,11 +52,18 @@ class Repository:
                 if name.endswith(".py") and not name.startswith(".") and path.is_file():
                     text = read_source(path)
                     if text is not None:
-                        texts[(folder.name, *path.relative_to(folder).parts)] = text
-        return cls(folder.name, dict(sorted(texts.items(), key=lambda item: "/".join(item[0]))))
+                        parts = (folder.name, *path.relative_to(folder).parts)
+                        texts[parts], real[parts] = text, path.resolve()
+        return cls(folder.name, dict(sorted(texts.items(), key=lambda item: "/".join(item[0]))), real)
 
     def lines(self, path):
         return self.texts[path].splitlines()
+
+    def shows(self, place, task, strict):
+        """Whether a task may see a place: in another file, or before what its prompt shows. Strictly, under any name of the file."""
+        path = tuple(task["fpath_tuple"])
+        same = self.files[place.path] == self.files[path] if strict else place.path == path
+        return not same or place.end <= task["context_start_lineno"]
 
 
 def windows(repository, size, slice_size):
@@ -100,16 +120,15 @@ class TermSets:
         return np.divide(both, either, out=np.zeros(len(both)), where=either > 0)
 
 
-def search_windows(fragments, index, terms, task, top_k):
+def search_windows(repository, fragments, index, terms, task, settings):
     """The most similar windows that the task may see, best first; of equal ones the later. Pairs of a number and a score."""
-    path, first = tuple(task["fpath_tuple"]), task["context_start_lineno"]
     scores = index.similarities(terms)
     allowed = [
         number for number, (_, places) in enumerate(fragments)
-        if not all(place.path == path and place.end > first for place in places)
+        if any(repository.shows(place, task, settings.strict) for place in places)
     ]
     allowed.sort(key=lambda number: (-scores[number], -number))
-    return [(number, scores[number]) for number in allowed[:top_k]]
+    return [(number, scores[number]) for number in allowed[: settings.top_k]]
 
 
 @dataclasses.dataclass
@@ -118,27 +137,28 @@ class Prompt:
     chosen: list  # numbers of the fragments that stand in it, best first
 
 
-def window_prompt(repository, fragments, ranking, task, prompt, mode, tokens, size, slice_size, budget, most, strict):
+def window_prompt(repository, fragments, ranking, task, prompt, mode, tokens, settings):
     """RepoCoder's prompt: blocks of comments, the best next to the code."""
     path, first = tuple(task["fpath_tuple"]), task["context_start_lineno"]
     blocks, chosen, used = [], [], 20
     for number, _ in ranking:
-        if len(chosen) == most:
+        if len(chosen) == settings.blocks:
             break
         text, places = fragments[number]
-        if strict:
-            places = [place for place in places if place.path != path or place.end <= first]
+        if settings.strict:
+            places = [place for place in places if repository.shows(place, task, True)]
         lines = text.splitlines()
         if mode == "rg1":
             place = places[0]
             source = repository.lines(place.path)
-            last = first if strict and place.path == path else len(source)
-            end = min(place.end + size // slice_size, last)
-            lines = source[max(0, end - size) : end]
+            own = repository.files[place.path] == repository.files[path]
+            last = first if settings.strict and own else len(source)
+            end = min(place.end + settings.size // settings.slice_size, last)
+            lines = source[max(0, end - settings.size) : end]
         names = ["# " + "/".join(place.path[1:]) for place in places]
         block = "\n".join([FOUND_IN, *names, RULE, *("# " + line for line in lines), RULE]) + "\n"
         length = len(tokens.encode(block))
-        if used + length < budget:
+        if used + length < settings.budget:
             used += length
             blocks.insert(0, block)
             chosen.append(number)
@@ -163,9 +183,10 @@ def chunks(repository, size, stride):
     return cut
 
 
-def search_chunks(cut, path, query, top_k):
+def search_chunks(repository, cut, path, query, top_k):
     """The most similar chunks of other files, best first; of equal ones that of the nearest file. Triples of path, number, score."""
-    files = sorted((other for other in cut if other != path), key=lambda other: (path_distance(path[1:], other[1:]), "/".join(other[1:])))
+    others = [other for other in cut if repository.files[other] != repository.files[path]]
+    files = sorted(others, key=lambda other: (path_distance(path[1:], other[1:]), "/".join(other[1:])))
     candidates = [(other, number) for other in files for number in range(len(cut[other]))]
     scores = TermSets([words(cut[other][number]) for other, number in candidates]).similarities(words(query))
     order = np.argsort(-scores, kind="stable")[:top_k]

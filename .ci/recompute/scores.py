@@ -81,9 +81,9 @@ def parses(code):
 
 
 def first_statement(prompt, completion):
-    """CrossCodeEval's cut of Python: before the first newline behind what parses."""
+    """CrossCodeEval's cut of Python: before the first newline behind what parses, if more than blanks would be cut off."""
     for place in range(len(completion) - 1):
-        if completion[place + 1] == "\n" and parses(prompt + completion[: place + 1]):
+        if completion[place + 1] == "\n" and completion[place + 1 :].strip() and parses(prompt + completion[: place + 1]):
             return completion[: place + 1].rstrip()
     return completion
 
