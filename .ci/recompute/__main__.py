@@ -23,7 +23,8 @@ import labels
 import retrieval
 import scores
 from comparison import Between, Near, Part
-from texts import HuggingFace, P50kBase
+from rankers import RANKERS
+from texts import HuggingFace, P50kBase, filled
 
 PROJECT = pathlib.Path(__file__).resolve().parents[2]
 REPOSITORIES = PROJECT / "data/repos"
@@ -207,13 +208,18 @@ def nudge(record, key):
     record[key] += 1e-15 * (1 if record[key] < 1 else -1)
 
 
-METRICS = "repocoder,repoformer,crosscodeeval"
+METRICS = "repocoder,repoformer,repoformer-difflib,crosscodeeval,chars"
 
 
 def score(task, prediction, found):
     """A task's scores by each metric, and whether CrossCodeEval's are in doubt: these are then what was found."""
     target = task["metadata"]["ground_truth"]
-    result = {"repocoder": scores.repocoder(target, prediction), "repoformer": scores.repoformer(target, prediction)}
+    result = {
+        "repocoder": scores.repocoder(target, prediction),
+        "repoformer": scores.repoformer(target, prediction),
+        "repoformer-difflib": scores.repoformer(target, prediction, scores.difflib_ratio),
+        "chars": scores.chars(target, prediction),
+    }
     try:
         return result | {"crosscodeeval": scores.crosscodeeval(target, prediction, task["prompt"])}, False
     except scores.InDoubt:
@@ -260,44 +266,90 @@ def summary_values(record):
 
 
 def score_parts(program, kind):
-    """Scores of each task, their means and intervals."""
+    """Scores of each task in two modes, their means and intervals, and the comparison of the modes."""
     path = PROJECT / f"data/tasks/{kind}.jsonl"
-    tasks, cache = read(path), program.folder / "default"
-    shared = ["--repos-dir", REPOSITORIES, "--tasks", path, "--cache-dir", cache, "--mode", "rg1"]
-    program("run", *shared)
-    predictions = {record["metadata"]["row"]: record for record in read(only(cache, f"predictions/{kind}/rg1-*-in-context.jsonl"))}
-    program("eval", *shared, "--metrics", METRICS, "--per-task", "--format", "jsonl", "-o", program.folder / f"{kind}-scores.jsonl")
-    found = read(program.folder / f"{kind}-scores.jsonl")
-    results, doubts = zip(*(score(task, predictions[row]["choices"][0]["text"], found[row]) for row, task in enumerate(tasks)))
-    assert sum(doubts) <= len(tasks) / 20, f"{sum(doubts)} cuts of statements are in doubt"
+    tasks, cache, sides = read(path), program.folder / "default", []
+    shared = ["--repos-dir", REPOSITORIES, "--tasks", path, "--cache-dir", cache]
+    program("run", *shared, "--mode", "none,rg1")
+    for mode in ("none", "rg1"):
+        predictions = {record["metadata"]["row"]: record for record in read(only(cache, f"predictions/{kind}/{mode}-*-in-context.jsonl"))}
+        file = program.folder / f"{kind}-{mode}-scores.jsonl"
+        program("eval", *shared, "--mode", mode, "--metrics", METRICS, "--per-task", "--format", "jsonl", "-o", file)
+        found = read(file)
+        results, doubts = zip(*(score(task, predictions[row]["choices"][0]["text"], found[row]) for row, task in enumerate(tasks)))
+        assert sum(doubts) <= len(tasks) / 10, f"{sum(doubts)} cuts of statements are in doubt"
+        sides.append(results)
+        compared = lambda row, metric, doubts=doubts: not (metric == "crosscodeeval" and doubts[row])
+        yield Part(
+            f"{kind}, {mode}: scores of tasks" + (f" ({sum(doubts)} cut by tree-sitter alone, not compared)" if any(doubts) else ""),
+            found,
+            lambda records, compared=compared: {
+                (record["row"], metric, value): number for record in records for metric in results[0] if compared(record["row"], metric)
+                for value, number in record[metric].items()
+            },
+            {
+                (row, metric, value): number for row, result in enumerate(results) for metric, fields in result.items()
+                if compared(row, metric) for value, number in fields.items()
+            },
+            {
+                "an edit similarity": lambda records: nudge(records[4]["repocoder"], "es"),
+                "an exact match": lambda records: records[8]["crosscodeeval"].update(em=1 - records[8]["crosscodeeval"]["em"]),
+            },
+        )
+        yield Part(
+            f"{kind}, {mode}: means and intervals over repositories",
+            json.loads(program("eval", *shared, "--mode", mode, "--metrics", METRICS, "--format", "json")),
+            summary_values,
+            summary(tasks, results, 10_000),
+            {
+                "a mean": lambda record: nudge_more(record["all"]["repocoder"], "es"),
+                "the mean of a repository": lambda record: nudge_more(record["repositories"]["quillpad"]["repoformer"], "es_fuzz"),
+                "the ends of an interval exchanged": lambda record: record["intervals"]["repocoder"]["es"].reverse(),
+            },
+        )
     yield Part(
-        f"{kind}: scores of tasks" + (f" ({sum(doubts)} cut by tree-sitter alone, not compared)" if any(doubts) else ""),
-        found,
+        f"{kind}: comparison of the modes",
+        json.loads(program("compare", "none", "rg1", *shared, "--metrics", METRICS, "--format", "json"))["measures"],
         lambda records: {
-            (record["row"], metric, value): number for record in records for metric in results[0]
-            for value, number in record[metric].items() if not (metric == "crosscodeeval" and doubts[record["row"]])
+            (record["measure"], *name): value for record in records for name, value in {
+                ("a",): record["a"]["mean"], ("b",): record["b"]["mean"], ("difference",): record["difference"]["mean"],
+                ("low",): record["difference"]["low"], ("high",): record["difference"]["high"],
+                ("p", "tasks"): record["p"]["tasks"]["p"], ("p", "repositories"): record["p"]["repositories"]["p"],
+                ("tasks",): (record["better"], record["same"], record["worse"]),
+            }.items()
         },
+        comparison(tasks, *sides),
         {
-            (row, metric, value): number for row, result in enumerate(results) for metric, fields in result.items()
-            for value, number in fields.items() if not (metric == "crosscodeeval" and doubts[row])
-        },
-        {
-            "an edit similarity": lambda records: nudge(records[4]["repocoder"], "es"),
-            "an exact match": lambda records: records[8]["crosscodeeval"].update(em=1 - records[8]["crosscodeeval"]["em"]),
+            "a difference": lambda records: nudge_more(records[1]["difference"], "mean"),
+            "half of a p": lambda records: halve(records[1]["p"]["tasks"]),
         },
     )
-    whole = json.loads(program("eval", *shared, "--metrics", METRICS, "--format", "json"))
-    yield Part(
-        f"{kind}: means and intervals over repositories",
-        whole,
-        summary_values,
-        summary(tasks, results, 10_000),
-        {
-            "a mean": lambda record: nudge_more(record["all"]["repocoder"], "es"),
-            "the mean of a repository": lambda record: nudge_more(record["repositories"]["quillpad"]["repoformer"], "es_fuzz"),
-            "the ends of an interval exchanged": lambda record: record["intervals"]["repocoder"]["es"].reverse(),
-        },
-    )
+
+
+def comparison(tasks, one, other):
+    expected = {}
+    for metric in one[0]:
+        for value in one[0][metric]:
+            before, after = ([result[metric][value] for result in side] for side in (one, other))
+            differences = [b - a for a, b in zip(before, after)]
+            groups = {}
+            for task, difference in zip(tasks, differences):
+                groups.setdefault(task["metadata"]["fpath_tuple"][0], []).append(difference)
+            low, high = decisions.bounds_of_interval(list(groups.values()), 10_000)
+            name = f"{metric}.{value}"
+            expected |= {
+                (name, "a"): mean(before), (name, "b"): mean(after), (name, "difference"): mean(differences),
+                (name, "low"): Between(*low), (name, "high"): Between(*high),
+                (name, "tasks"): tuple(sum(of(difference) for difference in differences) for of in (lambda d: d > 0, lambda d: d == 0, lambda d: d < 0)),
+            }
+            for unit, numbers in ("tasks", differences), ("repositories", [sum(group) for group in groups.values()]):
+                p = decisions.sign_flips(numbers)
+                expected[name, "p", unit] = Between(*p) if isinstance(p, tuple) else Near(p)
+    return expected
+
+
+def halve(record):
+    record["p"] /= 2
 
 
 def interval_parts(program):
@@ -364,7 +416,7 @@ def chunk_parts(program, repositories, tokens, kind, size, budgets):
         source = repositories[file[0]].texts[file]
         ranking = retrieval.search_chunks(repositories[file[0]], cut[file[0]], file, retrieval.last_lines(task["prompt"], size), 10)
         for rank, (other, number, similarity) in enumerate(ranking):
-            ranks[row, rank] = ("/".join(other), number, similarity)
+            ranks[row, rank, "chunk"], ranks[row, rank, "score"] = (other, number), similarity
         left, target = task["prompt"], task["metadata"]["ground_truth"]
         assert source.startswith(left + target), task["metadata"]["task_id"]
         right = source[len(left + target) :]
@@ -373,12 +425,7 @@ def chunk_parts(program, repositories, tokens, kind, size, budgets):
     yield Part(
         f"paper, {kind}: top 10",
         [record for name in repositories for record in program.inspect(only(cache, f"retrieval/{kind}/rg1/{name}_*.bin"))],
-        lambda records: {
-            (record["row"], rank): (
-                "/".join(fragment["metadata"][0]["fpath_tuple"]), fragment["metadata"][0]["chunk"], fragment["sim_score"]
-            )
-            for record in records for rank, fragment in enumerate(record["top_k_context"])
-        },
+        chunk_ranks,
         ranks,
         {"two fragments exchanged": lambda records: exchange(records[3]["top_k_context"])},
     )
@@ -389,6 +436,82 @@ def chunk_parts(program, repositories, tokens, kind, size, budgets):
         prompts,
         {"a blank in a prompt": lambda records: records["rg1"][2].update(prompt=records["rg1"][2]["prompt"].replace("# ", "#", 1))},
     )
+
+
+def ranker_parts(program, repositories, tokens, tasks, path):
+    """Chunks with the default settings, a small budget and each ranker of words."""
+    cut = {name: retrieval.chunks(repository, 20, 10) for name, repository in repositories.items()}
+    for ranker, score_chunks in RANKERS.items():
+        cache = program.folder / f"ranker-{ranker}"
+        shared = ["--unit", "chunks", "--ranker", ranker, "--max-prompt-tokens", 700, "--max-cross-file-tokens", 300]
+        shared += ["--repos-dir", REPOSITORIES, "--tasks", path, "--mode", "rg1", "--cache-dir", cache]
+        for stage in ("window", "vectorize", "search", "prompt"):
+            program(stage, *shared)
+        ranks, prompts = {}, {}
+        for row, task in enumerate(tasks):
+            file = tuple(task["metadata"]["fpath_tuple"])
+            query = retrieval.last_lines(task["prompt"], 20)
+            ranking = retrieval.search_chunks(repositories[file[0]], cut[file[0]], file, query, 20, score_chunks)
+            for rank, (other, number, similarity) in enumerate(ranking):
+                ranks[row, rank, "chunk"], ranks[row, rank, "score"] = (other, number), Near(float(similarity))
+            shown = retrieval.cross_file_text(cut[file[0]], ranking[:10])
+            prompts[row] = retrieval.plain_prompt(task["prompt"], shown, tokens, 700, 300)
+        yield Part(
+            f"{ranker}: top 20",
+            [record for name in repositories for record in program.inspect(only(cache, f"retrieval/{path.stem}/rg1/{name}_*.bin"))],
+            chunk_ranks,
+            ranks,
+            {"two fragments exchanged": lambda records: exchange(records[3]["top_k_context"])},
+        )
+        yield Part(
+            f"{ranker}: prompts",
+            read(only(cache, f"prompts/{path.stem}/rg1-*.jsonl")),
+            lambda records: {record["metadata"]["row"]: record["prompt"] for record in records},
+            prompts,
+            {"a blank in a prompt": lambda records: records[2].update(prompt=records[2]["prompt"].replace("# ", "#", 1))},
+        )
+
+
+def chunk_ranks(records):
+    ranks = {}
+    for record in records:
+        for rank, fragment in enumerate(record["top_k_context"]):
+            place = fragment["metadata"][0]
+            ranks[record["row"], rank, "chunk"] = (tuple(place["fpath_tuple"]), place["chunk"])
+            ranks[record["row"], rank, "score"] = fragment["sim_score"]
+    return ranks
+
+
+def instance_parts(program, repositories):
+    """Instances of `label sample`: their contexts, and the chunks of the paper's algorithms 1 and 2."""
+    for kind in ("chunk", "function"):
+        path = program.folder / f"instances-{kind}.jsonl"
+        program("label", "sample", "--repos-dir", REPOSITORIES, "--no-filter", "--kind", kind, "-o", path)
+        instances, expected = read(path), {}
+        for number, instance in enumerate(instances):
+            file = tuple(instance["metadata"]["filename"].split("/"))
+            repository = repositories[file[0]]
+            before, target, behind = (filled(instance[key]) for key in ("prompt", "groundtruth", "right_context"))
+            around = 5 * len(target) if kind == "chunk" else 20
+            query = before[-around:] + (target if instance["metadata"]["query_has_target"] else []) + behind[:around]
+            cut = retrieval.chunks(repository, 10 * len(target), 5 * len(target))
+            ranking = retrieval.search_chunks(repository, cut, file, "\n".join(query), 3)
+            expected[number] = (
+                repository.texts[file], [("/".join(other[1:]), cut[other][chunk], score) for other, chunk, score in ranking]
+            )
+        yield Part(
+            f"instances of {kind}s",
+            instances,
+            lambda records: {
+                number: (
+                    record["prompt"] + record["groundtruth"] + record["right_context"],
+                    [(chunk["filename"], chunk["retrieved_chunk"], chunk["score"]) for chunk in record["crossfile_context"]["list"]],
+                )
+                for number, record in enumerate(records)
+            },
+            expected,
+            {"two chunks exchanged": lambda records: exchange(records[1]["crossfile_context"]["list"])},
+        )
 
 
 RETRIEVAL_MS, GENERATION_MS, DECISION_MS = 700, 500, 40
@@ -544,7 +667,7 @@ def main():
 
 
 def parts(program, repositories, tokens):
-    path = program.folder / "line.jsonl"
+    path = program.folder / "holes.jsonl"
     tasks = sample_tasks(path, "line", {"parcelflow": 60, "quillpad": 45, "tidewatch": 30})
     default, reference = retrieval.WindowSettings(), retrieval.WindowSettings(strict=False)
     yield from window_parts(program, REPOSITORIES, repositories, tokens, tasks, path, "default", default, [])
@@ -555,6 +678,9 @@ def parts(program, repositories, tokens):
     yield from interval_parts(program)
     yield from chunk_parts(program, repositories, tokens, "line", 20, (1024, 512, 512))
     yield from chunk_parts(program, repositories, tokens, "function", 50, (1024, 512, 512))
+    some = write(program.folder / "some.jsonl", tasks[::3])
+    yield from ranker_parts(program, repositories, tokens, tasks[::3], some)
+    yield from instance_parts(program, repositories)
     yield from label_parts(program)
     yield from sweep_parts(program, program.folder / "labels/labels.jsonl")
 

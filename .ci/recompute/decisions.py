@@ -53,3 +53,17 @@ def bounds_of_interval(groups, resamples, trials=200_000):
     slack = 5 * np.sqrt(0.025 * 0.975 / resamples) + (0 if count <= 6 else 5 * np.sqrt(0.025 * 0.975 / trials))
     quantile = lambda share: float(np.quantile(means, share, method="inverted_cdf"))
     return (quantile(0.025 - slack), quantile(0.025 + slack)), (quantile(0.975 - slack), quantile(0.975 + slack))
+
+
+def sign_flips(differences, flips=100_000, trials=400_000):
+    """The two-sided p of flipping the signs of differences at random: exact, or where that of random flips can lie."""
+    differences = np.array([difference for difference in differences if difference])
+    sums = abs(differences.sum()) * (1 - 1e-12)
+    if len(differences) <= 16:
+        signs = np.array(list(itertools.product((1, -1), repeat=len(differences))))
+        return float((abs(signs @ differences) >= sums).mean())
+    chance = np.random.default_rng(20261127)
+    parts = [abs((chance.integers(0, 2, (trials // 20, len(differences))) * 2 - 1) @ differences) >= sums for _ in range(20)]
+    share = float(np.concatenate(parts).mean())
+    slack = 5 * np.sqrt(max(share, 1e-4) * (1 / flips + 1 / trials))
+    return share - slack, share + slack

@@ -5,7 +5,8 @@ import os
 import pathlib
 
 import numpy as np
-from texts import read_source, words
+from rankers import jaccard
+from texts import filled, read_source, words
 
 HEAD = "# Here are some relevant code fragments from other files of the repo:"
 FOUND_IN = "# the below code fragment can be found in:"
@@ -177,25 +178,25 @@ def chunks(repository, size, stride):
     """Chunks of lines that are not blank, as {path: [text]}; a chunk without a word takes no number."""
     cut = {}
     for path, text in repository.texts.items():
-        lines = [line for line in text.split("\n") if line.strip()]
+        lines = filled(text)
         texts = ["\n".join(lines[start : start + size]) for start in range(0, len(lines), stride)]
         cut[path] = [text for text in texts if words(text)]
     return cut
 
 
-def search_chunks(repository, cut, path, query, top_k):
+def search_chunks(repository, cut, path, query, top_k, score=jaccard):
     """The most similar chunks of other files, best first; of equal ones that of the nearest file. Triples of path, number, score."""
     others = [other for other in cut if repository.files[other] != repository.files[path]]
     files = sorted(others, key=lambda other: (path_distance(path[1:], other[1:]), "/".join(other[1:])))
     candidates = [(other, number) for other in files for number in range(len(cut[other]))]
-    scores = TermSets([words(cut[other][number]) for other, number in candidates]).similarities(words(query))
+    scores = score(query, [cut[other][number] for other, number in candidates])
     order = np.argsort(-scores, kind="stable")[:top_k]
     return [(*candidates[place], scores[place]) for place in order]
 
 
 def last_lines(text, count):
     """The last lines of a text that are not blank."""
-    return "\n".join([line for line in text.split("\n") if line.strip()][-count:])
+    return "\n".join(filled(text)[-count:])
 
 
 def cross_file_text(cut, ranking):
@@ -219,3 +220,12 @@ def starcoder_prompt(left, right, cross_file, tokens, budgets):
     return f"<fim_prefix>{left}<fim_suffix>{right}{cross_file}<fim_middle>"
 
 
+def plain_prompt(left, cross_file, tokens, budget, cross_file_budget):
+    """The cross-file context and the left context, of which as much is kept as the budget of the whole prompt allows."""
+    before = tokens.decode(tokens.encode(cross_file)[:cross_file_budget]) + "\n" if cross_file else ""
+    ids = tokens.encode(left)
+    for kept in range(len(ids), 0, -1):
+        prompt = before + tokens.decode(ids[-kept:])
+        if len(tokens.encode(prompt)) <= budget:
+            return prompt
+    return before

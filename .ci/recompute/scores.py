@@ -1,10 +1,12 @@
 """Exact matches and edit similarities as RepoCoder's, Repoformer's and CrossCodeEval's programs compute them."""
 
 import ast
+import difflib
 import keyword
 import re
 
 import numpy as np
+from texts import filled
 
 
 def levenshtein(one, other, substitution=1):
@@ -33,10 +35,6 @@ def fuzz_ratio(one, other):
     return round(100 * ratio) / 100
 
 
-def filled(lines):
-    return [line for line in lines if line.strip()]
-
-
 def repocoder(target, prediction):
     wanted = [line.strip() for line in target.splitlines() if line.strip()]
     found = [line.strip() for line in prediction.splitlines() if line.strip()][: len(wanted)]
@@ -50,33 +48,46 @@ def code_tokens(text):
     return text.replace('"', "`").replace("'", "`").split()
 
 
-def repoformer(target, prediction):
-    found = "\n".join(filled(prediction.split("\n"))[: len(filled(target.split("\n")))])
+def repoformer(target, prediction, ratio=fuzz_ratio):
+    found = "\n".join(filled(prediction)[: len(filled(target))])
     one, other = target.strip(), found.strip()
     return {
         "em": float(code_tokens(target) == code_tokens(found)),
         "es": similarity(one, other) if one or other else 0.0,
-        "es_fuzz": fuzz_ratio(one, other),
+        "es_fuzz": ratio(other, one),
     }
 
 
+def difflib_ratio(one, other):
+    """`fuzz.ratio` without python-Levenshtein, which depends on the order of its texts."""
+    return round(100 * difflib.SequenceMatcher(None, one, other).ratio()) / 100
+
+
+def chars(target, prediction):
+    return {"em": float(target == prediction), "es": similarity(target, prediction) if target or prediction else 1.0}
+
+
 class InDoubt(Exception):
-    """Python's own parser refuses an indentation that CrossCodeEval's, tree-sitter, may take."""
+    """Python's own parser refuses an indentation that CrossCodeEval's, tree-sitter, may accept."""
 
 
 def parses(code):
-    """Whether Python's grammar has no error in a text; an unfinished block is none to tree-sitter, so a body is put behind."""
-    last = next((line for line in reversed(code.split("\n")) if line.strip()), "")
-    indent = " " * (len(last) - len(last.lstrip()) + 4)
-    for end in ("", f"\n{indent}pass"):
-        try:
-            ast.parse(code + end)
-            return True
-        except IndentationError as error:
-            if error.msg.startswith("unexpected indent") and not end:
-                raise InDoubt from error
-        except (SyntaxError, ValueError):
-            pass
+    """Whether Python's grammar has no error in a text. Tree-sitter takes an empty block for none; Python needs a statement in it."""
+    filler, lines = " " * 200 + "pass", code.split("\n")
+    for is_last, attempt in (False, [*lines, filler]), (True, lines):
+        for _ in range(len(lines)):
+            try:
+                ast.parse("\n".join(attempt))
+                return True
+            except IndentationError as error:
+                if "expected an indented block" in error.msg:
+                    attempt = [*attempt[: error.lineno - 1], filler, *attempt[error.lineno - 1 :]]
+                elif is_last:
+                    raise InDoubt from error
+                else:
+                    break
+            except (SyntaxError, ValueError):
+                break
     return False
 
 

@@ -154,6 +154,11 @@ def read_source(path):
         return None
 
 
+def filled(text):
+    """Lines that are not blank."""
+    return [line for line in text.split("\n") if line.strip()]
+
+
 CONTRACTIONS = [
     (re.compile(r"(?<=[^' ])(n't|N'T)(?= |[,;:@#$%&?!\[\](){}<>\"*]|--|\.\.|\.[\])}>\"'\s]*$|$)"), r" \1"),
     (re.compile(r"(?i)\b(can)(not)\b|\b(gim)(me)\b|\b(gon)(na)\b|\b(got)(ta)\b|\b(lem)(me)\b|\b(wan)(na)(?= |$)"), None),
@@ -162,8 +167,13 @@ CONTRACTIONS = [
 
 
 @functools.lru_cache(None)
-def words(text):
-    r"""The set of `\w+` runs in the tokens of NLTK's word_tokenize (3.8.1). It cuts inside a run in a few English contractions."""
+def word_list(text):
+    r"""The `\w+` runs in the tokens of NLTK's word_tokenize (3.8.1). It cuts inside a run in a few English contractions."""
     for found, put in CONTRACTIONS:
         text = found.sub(put or (lambda match: " ".join(part for part in match.groups() if part)), text)
-    return frozenset(re.findall(r"\w+", text))
+    return re.findall(r"\w+", text)
+
+
+@functools.lru_cache(None)
+def words(text):
+    return frozenset(word_list(text))
