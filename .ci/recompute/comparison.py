@@ -39,7 +39,9 @@ def shorten(value):
 def differing(expected, found):
     """A long list or text from where it differs on, for a message."""
     if isinstance(expected, (str, list)) and type(expected) is type(found):
-        place = next((place for place, pair in enumerate(zip(expected, found)) if pair[0] != pair[1]), min(len(expected), len(found)))
+        place = next(
+            (place for place, pair in enumerate(zip(expected, found)) if pair[0] != pair[1]), min(len(expected), len(found))
+        )
         if place > 20:
             return f" from place {place}", expected[place - 10 :], found[place - 10 :]
     return "", expected, found

@@ -125,7 +125,8 @@ def search_windows(repository, fragments, index, terms, task, settings):
     """The most similar windows that the task may see, best first; of equal ones the later. Pairs of a number and a score."""
     scores = index.similarities(terms)
     allowed = [
-        number for number, (_, places) in enumerate(fragments)
+        number
+        for number, (_, places) in enumerate(fragments)
         if any(repository.shows(place, task, settings.strict) for place in places)
     ]
     allowed.sort(key=lambda number: (-scores[number], -number))

@@ -72,7 +72,7 @@ class InDoubt(Exception):
 
 
 def parses(code):
-    """Whether Python's grammar has no error in a text. Tree-sitter takes an empty block for none; Python needs a statement in it."""
+    """Whether Python's grammar has no error in a text. An empty block is no error to tree-sitter; Python needs a statement in it."""
     filler, lines = " " * 200 + "pass", code.split("\n")
     for is_last, attempt in (False, [*lines, filler]), (True, lines):
         for _ in range(len(lines)):
@@ -105,7 +105,8 @@ KEYWORDS = set(keyword.kwlist) - {"True", "False"}
 
 def identifiers(text):
     return [
-        word for word in re.findall(r"\w+", STRINGS.sub("", text))
+        word
+        for word in re.findall(r"\w+", STRINGS.sub("", text))
         if re.match(r"[_a-zA-Z][_a-zA-Z0-9]*", word) and word not in KEYWORDS
     ]
 

@@ -124,7 +124,8 @@ class HuggingFace:
         parts = list(piece)
         if self.fallback:
             parts = [
-                part for character in piece
+                part
+                for character in piece
                 for part in ([character] if character in self.vocabulary else [f"<0x{byte:02X}>" for byte in character.encode()])
             ]
         while len(parts) > 1:
