@@ -67,46 +67,42 @@ def sweep_parts(program, path):
         label["entropy"] = round(float(chance.gamma(2)), 1)
         label["metadata"].pop("record_checksum", None)
     labelled = write(program.folder / "labels-with-signals.jsonl", chosen)
-    thresholds = [0.05, 0.2, 0.35, 0.5, 0.8]
-    points = program(
-        "policy",
-        "sweep",
-        "--labels",
-        labelled,
-        "--policy",
-        ",".join(POLICIES),
-        "--threshold",
-        ",".join(map(str, thresholds)),
-        "--retrieval-ms",
-        RETRIEVAL_MS,
-        "--generation-ms",
-        GENERATION_MS,
-        "--decision-ms",
-        DECISION_MS,
-        "--format",
-        "jsonl",
-    )
+    shared = ["policy", "sweep", "--labels", labelled, "--retrieval-ms", RETRIEVAL_MS, "--generation-ms", GENERATION_MS]
+    shared += ["--decision-ms", DECISION_MS, "--format", "jsonl"]
+    thresholds = {policy: [0.05, 0.2, 0.35, 0.5, 0.8] for policy in POLICIES} | {"never": [None], "always": [None]}
+    shares = {policy: share_threshold(policy, 30, chosen) for policy in ("oracle", "self", "trial-retrieval", "entropy")}
     fields = list(point("never", None, chosen))
-    yield Part(
-        "policies",
-        [json.loads(line) for line in points.splitlines()],
-        lambda records: {
-            (record["policy"], record["threshold"], field): record.get(field) for record in records for field in fields
-        },
-        {
-            (policy, threshold, field): value
-            for policy in POLICIES
-            for threshold in ([None] if policy in ("never", "always") else thresholds)
-            for field, value in point(policy, threshold, chosen).items()
-        },
-        {
-            "an AUC": lambda records: nudge_more(records[-1], "auc"),
-            "a calibration error": lambda records: nudge_more(
-                next(record for record in records if record["policy"] == "self"), "calibration_error"
-            ),
-            "a share of retrievals": lambda records: nudge_more(records[5], "rag_rate"),
-        },
-    )
+    for name, given, of in (
+        ("thresholds", "0.05,0.2,0.35,0.5,0.8", thresholds),
+        ("shares of tasks", "30%", {policy: [threshold] for policy, threshold in shares.items()}),
+    ):
+        points = program(*shared, "--policy", ",".join(of), "--threshold", given)
+        yield Part(
+            f"policies, {name}",
+            [json.loads(line) for line in points.splitlines()],
+            lambda records: {
+                (record["policy"], record["threshold"], field): record.get(field) for record in records for field in fields
+            },
+            {
+                (policy, threshold, field): value
+                for policy in of
+                for threshold in of[policy]
+                for field, value in point(policy, threshold, chosen).items()
+            },
+            {
+                "an AUC": lambda records: nudge_more(records[-1], "auc"),
+                "a calibration error": lambda records: nudge_more(
+                    next(record for record in records if record["policy"] == "self"), "calibration_error"
+                ),
+                "a share of retrievals": lambda records: nudge_more(records[-1], "rag_rate"),
+            },
+        )
+
+
+def share_threshold(policy, percent, chosen):
+    """The threshold that retrieves for at most a share of the labels: the highest score that is not above it."""
+    signals = sorted(map(POLICIES[policy][0], chosen), reverse=True)
+    return signals[percent * len(signals) // 100]
 
 
 def label_parts(program):

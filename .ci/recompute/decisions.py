@@ -40,10 +40,10 @@ def limit_of_interval(numbers):
 
 
 def bounds_of_interval(groups, resamples, trials=200_000):
-    """Where the ends of a bootstrap interval of a mean can lie, for whole groups drawn with replacement: ((low, low), (high, high)).
+    """The ranges in which the two ends of a bootstrap interval must be, if whole groups are drawn with replacement.
 
-    The end of 10,000 resamples is at the 2.5 % quantile of their true distribution, but for chance: the share below it has a
-    standard deviation of 0.16 %, so five of them are allowed. Few groups are enumerated, many drawn."""
+    The lower end of 10,000 resamples estimates the 2.5 % quantile of all resamples. The share of resamples below it has a
+    standard deviation of 0.16 %; five of them are allowed. All resamples of up to six groups are enumerated."""
     count = len(groups)
     if count <= 6:
         choices = np.array(list(itertools.product(range(count), repeat=count)))

@@ -64,6 +64,14 @@ def tf_idf(query, documents):
     return vectors[:-1] @ vectors[-1]
 
 
+def fused(query, documents):
+    """The sum of 1 / (60 + rank) over Jaccard similarity and BM25."""
+    scores = np.zeros(len(documents))
+    for ranker in (jaccard, bm25):
+        scores[np.argsort(-ranker(query, documents), kind="stable")] += 1 / (60 + np.arange(1, len(documents) + 1))
+    return scores
+
+
 RANKERS = {
     "jaccard": jaccard,
     "bm25": bm25,
@@ -71,4 +79,5 @@ RANKERS = {
     "bm25-by-line-reciprocal": bm25_by_line(lambda distance: 1 / (distance + 1)),
     "bm25-by-line-exponential": bm25_by_line(lambda distance: math.exp(-distance)),
     "tf-idf": tf_idf,
+    "rrf:jaccard,bm25": fused,
 }

@@ -61,7 +61,7 @@ class Repository:
         return self.texts[path].splitlines()
 
     def shows(self, place, task, strict):
-        """Whether a task may see a place: in another file, or before what its prompt shows. Strictly, under any name of the file."""
+        """Whether a task may see a place: in another file (strictly: under any name), or before what its prompt shows."""
         path = tuple(task["fpath_tuple"])
         same = self.files[place.path] == self.files[path] if strict else place.path == path
         return not same or place.end <= task["context_start_lineno"]
@@ -186,7 +186,7 @@ def chunks(repository, size, stride):
 
 
 def search_chunks(repository, cut, path, query, top_k, score=jaccard):
-    """The most similar chunks of other files, best first; of equal ones that of the nearest file. Triples of path, number, score."""
+    """Path, number and score of the most similar chunks of other files, best first; of equal ones that of the nearest file."""
     others = [other for other in cut if repository.files[other] != repository.files[path]]
     files = sorted(others, key=lambda other: (path_distance(path[1:], other[1:]), "/".join(other[1:])))
     candidates = [(other, number) for other in files for number in range(len(cut[other]))]

@@ -72,7 +72,7 @@ class InDoubt(Exception):
 
 
 def parses(code):
-    """Whether Python's grammar has no error in a text. An empty block is no error to tree-sitter; Python needs a statement in it."""
+    """Whether Python's grammar has no error in a text. Unlike Python, tree-sitter accepts empty blocks, so they are filled."""
     filler, lines = " " * 200 + "pass", code.split("\n")
     for is_last, attempt in (False, [*lines, filler]), (True, lines):
         for _ in range(len(lines)):
