@@ -103,7 +103,7 @@ def score_parts(program, kind):
             },
             {
                 "an edit similarity": lambda records: nudge(records[4]["repocoder"], "es"),
-                "an exact match": lambda records: records[8]["crosscodeeval"].update(em=1 - records[8]["crosscodeeval"]["em"]),
+                "an exact match": lambda records: records[8]["repoformer"].update(em=1 - records[8]["repoformer"]["em"]),
             },
         )
         yield Part(
@@ -137,7 +137,7 @@ def score_parts(program, kind):
         comparison(tasks, *sides),
         {
             "a difference": lambda records: nudge_more(records[1]["difference"], "mean"),
-            "half of a p": lambda records: halve(records[1]["p"]["tasks"]),
+            "half of a p": lambda records: halve(records[1]["p"]["repositories"]),
         },
     )
 
