@@ -26,12 +26,13 @@ def main():
     program = Program(binary, folder)
     tokens = P50kBase(PROJECT / "data/p50k_base.tiktoken")
     repositories = {path.name: retrieval.Repository.read(path) for path in sorted(REPOSITORIES.iterdir())}
-    started, passed, counted, missed = time.monotonic(), True, 0, []
+    started, passed, counted, planted, missed = time.monotonic(), True, 0, 0, []
     for part in parts(program, repositories, tokens):
         passed &= part.compare()
         counted += len(part.expected)
+        planted += len(part.damages)
         missed += part.undetected()
-    print(f"{counted} values in {time.monotonic() - started:.0f} s")
+    print(f"{counted} values in {time.monotonic() - started:.0f} s; of {planted} planted errors {len(missed)} not noticed")
     for name in missed:
         print(f"a planted error is not noticed: {name}")
     sys.exit(not passed or bool(missed))
