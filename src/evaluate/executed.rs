@@ -36,7 +36,7 @@ pub fn read_executed(path: &Path, name: &str) -> Result<BTreeMap<usize, Executed
         }
         Ok(())
     };
-    match serde_json::from_slice::<Value>(&text) {
+    match jsonl::value(path, 1, &text) {
         // A JSON document: an object, or a list of one for each set of predictions.
         Ok(whole) if whole.is_array() || whole.get("tasks").is_some() => {
             let several = whole.as_array().map_or(std::slice::from_ref(&whole), Vec::as_slice);
@@ -101,7 +101,13 @@ fn executed(path: &Path, line: usize, object: &Object) -> Result<(usize, Execute
         ));
     };
     let row = fields.count(&["row"])?;
-    let pass_rate = object.get("exec").and_then(|rates| rates["pass_1"].as_f64());
+    let pass_rate = match object.get("exec").map(|rates| &rates["pass_1"]) {
+        None | Some(Value::Null) => None,
+        Some(rate) => Some(rate.as_f64().ok_or_else(|| {
+            let kind = jsonl::kind(rate);
+            fields.error(format!("field 'exec.pass_1' must be a number, not {kind}"))
+        })?),
+    };
     let (task_id, status) = (fields.string("task_id")?.to_owned(), status.to_owned());
     Ok((row, Executed { task_id, status, pass_rate }))
 }

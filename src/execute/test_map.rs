@@ -28,7 +28,7 @@ impl TestMap {
         let text = jsonl::read(path)?;
         let mut map = Self { path: path.to_owned(), by_row: FxHashMap::default() };
         let mut problems = Vec::new();
-        match serde_json::from_slice::<Value>(&text) {
+        match jsonl::value(path, 1, &text) {
             Ok(Value::Object(object)) if !object.contains_key("tests") => {
                 for (id, tests) in &object {
                     let record = json!({"task_id": id, "tests": tests});

@@ -13,6 +13,7 @@ use crate::endpoint::Endpoint;
 use crate::error::{Error, Result, named};
 use crate::store::artifact::Identity;
 use crate::store::jsonl::{self, Fields, Object};
+use crate::store::literal;
 use crate::text::lines::{Lines, strip};
 
 /// How prompts are completed.
@@ -177,7 +178,7 @@ const RETRIEVED: [&str; 5] =
 /// # Errors
 /// As for [`jsonl::parse`].
 pub(super) fn parse_prompt(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
-    let text = std::str::from_utf8(bytes).ok();
+    let text = std::str::from_utf8(bytes).ok().filter(|text| !literal::may_hold_long_integer(text));
     let mut object = match text.and_then(|text| serde_json::from_str::<Lean<false>>(text).ok()) {
         Some(Lean(object)) => object,
         None => jsonl::parse(path, line, bytes)?,
@@ -251,9 +252,7 @@ pub(super) fn record_line(mut object: Object, choices: Value) -> Vec<u8> {
     // Fields that are not known here go along; answers of another model do not.
     object.remove("choices");
     record.extend(object);
-    let mut line = serde_json::to_vec(&record).unwrap_or_default();
-    line.push(b'\n');
-    line
+    literal::line(&record.into())
 }
 
 #[cfg(test)]

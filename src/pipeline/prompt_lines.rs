@@ -13,6 +13,7 @@ use crate::prompt::{Builder, Scratch};
 use crate::repository::fragment::path_in_repository;
 use crate::retrieve::{Found, FragmentText, Mode, Query};
 use crate::store::jsonl::Object;
+use crate::store::literal;
 use crate::task::cross_file::CrossFile;
 use crate::task::{Task, TaskSet};
 use crate::text::language::Language;
@@ -85,7 +86,7 @@ impl Maker<'_> {
     fn attached(&self, task: &Task, cross_file: CrossFile) -> Result<Line> {
         let has_cross_file = !cross_file.is_empty();
         let task = Task { cross_file: Some(cross_file), ..task.clone() };
-        Ok(Line { json: json_line(&task.to_record()), tokens: 0, has_cross_file })
+        Ok(Line { json: literal::line(&task.to_record()), tokens: 0, has_cross_file })
     }
 
     fn prompt(
@@ -116,7 +117,7 @@ impl Maker<'_> {
             metadata["right_context"] = right.into();
         }
         Ok(Line {
-            json: json_line(&record),
+            json: literal::line(&record),
             tokens: filled.tokens as u64,
             has_cross_file: filled.cross_file_tokens > 0,
         })
@@ -181,10 +182,4 @@ impl Maker<'_> {
         record.insert("metadata".into(), metadata.into());
         Value::Object(record)
     }
-}
-
-fn json_line(record: &Value) -> Vec<u8> {
-    let mut line = serde_json::to_vec(record).unwrap_or_default();
-    line.push(b'\n');
-    line
 }

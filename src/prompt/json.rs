@@ -3,6 +3,9 @@
 //! Such a string holds an escape every thirty bytes. What stands between two of them is found eight bytes at a time.
 
 use serde::Serialize;
+use serde_json::Value;
+
+use crate::store::literal::Verbatim;
 
 /// Bytes looked at together.
 const CHUNK: usize = 16;
@@ -32,6 +35,11 @@ pub(super) fn string(text: &str, out: &mut Vec<u8>) {
         }
     }
     out.push(b'"');
+}
+
+/// Appends a value of a user's record.
+pub(super) fn verbatim(value: &Value, out: &mut Vec<u8>) {
+    self::value(&Verbatim(value), out);
 }
 
 /// Appends any other value, as `serde_json` does.

@@ -236,6 +236,6 @@ fn fields(object: &Object, without: &[&str], out: &mut Vec<u8>) {
         comma(out);
         json::string(name, out);
         out.push(b':');
-        json::value(value, out);
+        json::verbatim(value, out);
     }
 }

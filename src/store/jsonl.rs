@@ -1,11 +1,13 @@
 //! JSON lines from a file, a compressed file or standard input, one record at a time.
 
+use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
 use serde_json::{Map, Value};
 
 use super::expansion::{Expanding, Metered};
+use super::literal::{self, literal};
 use super::manifest::check_beside;
 use super::progress::{Counted, Work};
 use super::readings;
@@ -233,6 +235,40 @@ fn without_lone_surrogates(text: &str) -> Option<String> {
     (from > 0).then(|| plain + &text[from..])
 }
 
+/// Parses the JSON value of a text, which begins on a line of a file. Lone surrogates are replaced, and numbers that a value cannot
+/// hold are [marked](literal).
+///
+/// # Errors
+/// It is not JSON.
+pub fn value(path: &Path, line: usize, bytes: &[u8]) -> serde_json::Result<Value> {
+    // Text that is known to be UTF-8 need not be validated string by string.
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return serde_json::from_slice(bytes);
+    };
+    let plain = (!literal::may_hold_long_integer(text)).then(|| serde_json::from_str(text));
+    let first_error = match plain {
+        Some(Ok(value)) => return Ok(value),
+        Some(Err(error)) => Some(error),
+        None => None,
+    };
+    let text: Cow<'_, str> = without_lone_surrogates(text).map_or(text.into(), Cow::from);
+    let marked = literal::marked(&text);
+    let value = serde_json::from_str(marked.as_deref().unwrap_or(&text));
+    if let (Ok(_), Some(marked)) = (&value, &marked) {
+        literal::remember(path, line, marked);
+    }
+    value.map_err(|error| first_error.unwrap_or(error))
+}
+
+/// Returns the text of an id: a string, or a whole number's digits.
+pub fn id(value: &Value) -> Option<String> {
+    match value {
+        Value::String(id) => Some(id.clone()),
+        Value::Number(id) => Some(id.to_string()),
+        other => literal(other).filter(|id| literal::is_integer(id)).map(str::to_owned),
+    }
+}
+
 /// Parses the JSON object on a line of a file.
 ///
 /// # Errors
@@ -242,17 +278,7 @@ pub fn parse(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
     let bytes =
         if line == 1 { bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes) } else { bytes };
     let bytes = bytes.trim_ascii_end();
-    // Text that is known to be UTF-8 need not be validated string by string.
-    let value = match std::str::from_utf8(bytes) {
-        Ok(text) => {
-            serde_json::from_str(text).or_else(|error| match without_lone_surrogates(text) {
-                Some(text) => serde_json::from_str(&text),
-                None => Err(error),
-            })
-        }
-        Err(_) => serde_json::from_slice(bytes),
-    };
-    match value {
+    match value(path, line, bytes) {
         Ok(Value::Object(object)) => Ok(object),
         Ok(other) => Err(Error::record(
             path,
@@ -280,7 +306,13 @@ pub fn kind(value: &Value) -> &'static str {
         Value::Number(_) => "a number",
         Value::String(_) => "a string",
         Value::Array(_) => "a list",
-        Value::Object(_) => "an object",
+        Value::Object(_) => match literal(value) {
+            None => "an object",
+            Some("NaN") => "NaN",
+            Some("Infinity") => "Infinity",
+            Some("-Infinity") => "-Infinity",
+            Some(_) => "an integer beyond 64 bits",
+        },
     }
 }
 
@@ -315,9 +347,9 @@ impl<'a> Fields<'a> {
     /// # Errors
     /// It is missing or of another type.
     pub fn task_id(&self) -> Result<String> {
-        match self.object.get("task_id") {
-            Some(Value::Number(number)) => Ok(number.to_string()),
-            _ => self.string("task_id").map(str::to_owned),
+        match self.object.get("task_id").and_then(id) {
+            Some(id) => Ok(id),
+            None => self.string("task_id").map(str::to_owned),
         }
     }
 

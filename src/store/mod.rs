@@ -7,6 +7,7 @@ mod expansion;
 pub mod files;
 pub mod frame;
 pub mod jsonl;
+pub mod literal;
 pub mod manifest;
 #[cfg(feature = "parquet")]
 pub mod parquet;

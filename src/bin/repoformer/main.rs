@@ -143,6 +143,7 @@ fn main() -> ExitCode {
     let done = settings::check_environment().and_then(|()| run(cli.command));
     bars::end();
     take_passed_over().iter().for_each(output::warning);
+    output::warn_of_not_json();
     match done {
         Ok(()) if output::all_done() => ExitCode::SUCCESS,
         Ok(()) => ExitCode::from(1),

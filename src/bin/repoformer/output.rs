@@ -14,6 +14,7 @@ use repoformer::formats::merge::{Positions, with_shard};
 use repoformer::pipeline::{Rebuilt, STAGES, StageReport};
 use repoformer::repository::Shard;
 use repoformer::store::artifact::{OutputFile, write_file};
+use repoformer::store::literal;
 use repoformer::store::manifest::{self, Manifest};
 use repoformer::store::seal::seal;
 
@@ -282,6 +283,17 @@ pub(crate) fn detail(text: impl AsRef<str>) {
 pub(crate) fn warning(text: impl AsRef<str>) {
     if !is_quiet() {
         say(format_args!("\x1b[1;33mwarning\x1b[0m: {}", with_flags(text.as_ref())));
+    }
+}
+
+/// Warns of files whose records held numbers that JSON lacks.
+pub(crate) fn warn_of_not_json() {
+    for (path, (first, count)) in literal::take_not_json() {
+        let records = counted(count as u64, "record");
+        warning(format!(
+            "{}:{first}: NaN or Infinity is not JSON, though Python's json writes it; in fields that are not used it is read as null ({records})",
+            path.display()
+        ));
     }
 }
 

@@ -5,6 +5,7 @@ use std::path::Path;
 
 use repoformer::error::Error;
 use repoformer::store::artifact::OutputFile;
+use repoformer::store::literal;
 use repoformer::store::manifest;
 
 use crate::bars;
@@ -22,7 +23,7 @@ impl<'a> RecordsOutput<'a> {
     }
 
     pub(crate) fn line(&mut self, record: &serde_json::Value) -> Result<(), Error> {
-        self.text(&record.to_string())
+        self.bytes(&literal::line(record))
     }
 
     /// Writes a record, given as a line without its end.

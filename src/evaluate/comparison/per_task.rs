@@ -5,7 +5,8 @@ use serde_json::Value;
 
 use crate::evaluate::conditions::Conditions;
 use crate::evaluate::score::samples_of;
-use crate::store::jsonl::Object;
+use crate::store::jsonl::{self, Object};
+use crate::store::literal::literal;
 
 /// Scores of one system by task.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -61,11 +62,12 @@ impl PerTask {
     /// Returns a message if the record has no id, no score, or a row or repository of another type.
     pub fn add(&mut self, record: &Object) -> Result<(), String> {
         let task_id = match record.get("task_id") {
-            Some(Value::String(id)) => id.clone(),
-            Some(Value::Number(id)) => id.to_string(),
-            Some(_) => return Err("field 'task_id' must be a string".into()),
+            Some(value) => jsonl::id(value).ok_or("field 'task_id' must be a string")?,
             None => return Err("field 'task_id' is missing".into()),
         };
+        if let Some(field) = infinite(record) {
+            return Err(field);
+        }
         let row = match record.get("row") {
             None | Some(Value::Null) => None,
             Some(row) => {
@@ -111,6 +113,17 @@ impl PerTask {
         let place = self.places.get(measure)?;
         task.values.get(*place).copied().flatten()
     }
+}
+
+/// Says which score is NaN or infinite, if one is.
+fn infinite(record: &Object) -> Option<String> {
+    let metrics = record.iter().filter(|(name, _)| *name != "metadata");
+    metrics.filter_map(|(metric, values)| Some((metric, values.as_object()?))).find_map(
+        |(metric, values)| {
+            let (name, value) = values.iter().find(|(_, value)| literal(value).is_some())?;
+            Some(format!("field '{metric}.{name}' must be a number, not {}", jsonl::kind(value)))
+        },
+    )
 }
 
 /// Returns every `METRIC.VALUE` of a record that is a number.

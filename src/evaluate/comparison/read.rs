@@ -133,7 +133,7 @@ fn objects(path: &Path, text: &[u8], problems: &mut Vec<Error>) -> Result<Vec<(P
         return Ok(found);
     }
     let document: Value =
-        serde_json::from_slice(text).map_err(|e| wrong(path, format_args!("not JSON: {e}")))?;
+        jsonl::value(path, 1, text).map_err(|e| wrong(path, format_args!("not JSON: {e}")))?;
     let elements = match document {
         Value::Object(object) => return Ok(vec![(Place::Within(String::new()), object)]),
         Value::Array(elements) => elements,

@@ -254,11 +254,7 @@ impl Validator<'_> {
 /// Returns the task id in a record.
 fn task_id(object: &Object) -> Option<String> {
     let within = |name: &str| object.get(name).and_then(|inner| inner.get("task_id"));
-    match object.get("task_id").or(within("metadata")).or(within("doc"))? {
-        Value::String(id) => Some(id.clone()),
-        Value::Number(id) => Some(id.to_string()),
-        _ => None,
-    }
+    jsonl::id(object.get("task_id").or(within("metadata")).or(within("doc"))?)
 }
 
 /// Returns an error's reason, without its place, which a finding contains anyway.

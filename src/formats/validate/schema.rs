@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::store::jsonl::{self, Object};
+use crate::store::literal::{is_integer, literal};
 
 /// Type of a field.
 #[derive(Debug, Clone, Copy)]
@@ -139,10 +140,14 @@ fn fits(wanted: &Type, value: &Value) -> bool {
         Count => value.as_u64().is_some(),
         Number => value.is_number(),
         Flag => value.is_boolean(),
-        Id => value.is_string() || value.as_u64().is_some(),
+        Id => {
+            let is_long = || literal(value).is_some_and(is_integer);
+            value.is_string() || value.as_u64().is_some() || is_long()
+        }
         List(_) => value.is_array(),
         Type::Object(_) | MaybeEmpty(_) | Anything => {
-            value.is_object() || (matches!(wanted, Anything) && value.is_null())
+            let is_object = value.is_object() && literal(value).is_none();
+            is_object || (matches!(wanted, Anything) && value.is_null())
         }
         Either(types, _) => types.iter().any(|one| fits(one, value)),
     }

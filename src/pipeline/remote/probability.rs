@@ -16,6 +16,7 @@ use crate::complete::server::{Answer, Entry, Journal, NextToken, Prober};
 use crate::error::{Error, Result};
 use crate::retrieve::Mode;
 use crate::store::artifact::{Identity, LineTotals, header_path, read_jsonl_header};
+use crate::store::literal;
 
 /// Which token's probability is asked for, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -199,7 +200,5 @@ fn answered(
     object.remove("choices");
     let next = json!({"text": token.text, "id": token.id, "logprob": logprob, "probability": libm::exp(logprob), "is_likeliest": is_likeliest});
     object.insert("next_token".into(), next);
-    let mut line = serde_json::to_vec(&object).unwrap_or_default();
-    line.push(b'\n');
-    line
+    literal::line(&object.into())
 }

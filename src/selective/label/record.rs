@@ -96,7 +96,11 @@ impl Signals {
             let sample = Sample::of(text, choice.get("logprobs"));
             let known = match sample.tokens.is_empty() {
                 // Tokens without texts are taken for the completion's.
-                true => logprobs?.iter().filter_map(Value::as_f64).collect(),
+                // Nothing is known of the least if one is -Infinity.
+                true => {
+                    let known = logprobs?.iter().filter(|logprob| !logprob.is_null());
+                    known.map(Value::as_f64).collect::<Option<_>>()?
+                }
                 false => sample.logprobs(0..text.len()),
             };
             Some(Confidence::of(&known)?.min_logprob)
