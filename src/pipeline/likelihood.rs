@@ -13,6 +13,7 @@ use crate::evaluate::score::target_digest;
 use crate::prompt::style::Style;
 use crate::repository::parallel;
 use crate::store::jsonl::{self, Fields, Object};
+use crate::store::literal;
 use crate::store::progress::Work;
 
 /// Writes the probability of the target behind every prompt. The embedded model needs the style of prompts whose style is not
@@ -114,8 +115,9 @@ impl Likelihood<'_> {
             line.insert("repository".into(), repository.into());
         }
         line.insert("likelihood".into(), json!({"per_character": libm::exp(per_character)}));
-        line.insert("log_probability".into(), self.log_probability.into());
-        line.insert("bits_per_character".into(), (-per_character / LN_2).into());
+        // Adding 0 takes the sign from a zero.
+        line.insert("log_probability".into(), (self.log_probability + 0.0).into());
+        line.insert("bits_per_character".into(), (-per_character / LN_2 + 0.0).into());
         line.insert("characters".into(), characters.into());
         line.insert("tokens".into(), self.tokens.into());
         line.insert("target_digest".into(), format!("{:016x}", target_digest(self.text)).into());
@@ -124,8 +126,6 @@ impl Likelihood<'_> {
         let said: Object = said.map(|(name, value)| (name.to_owned(), value)).collect();
         line.insert("metadata".into(), said.into());
         line.insert("asked".into(), json!({"model": model}));
-        let mut line = serde_json::to_vec(&line).unwrap_or_default();
-        line.push(b'\n');
-        line
+        literal::line(&line.into())
     }
 }

@@ -153,11 +153,14 @@ pub(crate) fn distinct<'n>(names: impl Iterator<Item = &'n str>) -> String {
     names.collect::<std::collections::BTreeSet<_>>().into_iter().collect::<Vec<_>>().join(", ")
 }
 
-/// A measured number with the one to compare it with in brackets: `37.21 (72.30)`; `-` stands for a number that is not known.
+/// A measured number with the one to compare it with in brackets, which keeps its digits: `37.21 (72.30)`; `-` stands for a number
+/// that is not known.
 pub(crate) fn beside(measured: Option<f64>, other: Option<f64>, digits: usize) -> String {
-    let text = |number: f64| format!("{number:.digits$}");
-    let other = other.map(|number| format!(" ({})", text(number)));
-    or_dash(measured.map(text)) + &other.unwrap_or_default()
+    let other = other.map(|number| {
+        let own = number.to_string().split_once('.').map_or(0, |(_, digits)| digits.len());
+        format!(" ({})", fixed(number, digits.max(own)))
+    });
+    or_dash(measured.map(|number| fixed(number, digits))) + &other.unwrap_or_default()
 }
 
 /// A JSON value, indented.
@@ -170,9 +173,24 @@ pub(crate) fn json_lines(records: impl IntoIterator<Item = Value>) -> String {
     records.into_iter().map(|record| format!("{record}\n")).collect()
 }
 
+/// A number with so many digits; one that rounds to 0 has no sign.
+pub(crate) fn fixed(number: f64, digits: usize) -> String {
+    let text = format!("{number:.digits$}");
+    match text.strip_prefix('-') {
+        Some(zero) if zero.bytes().all(|byte| matches!(byte, b'0' | b'.')) => zero.to_owned(),
+        _ => text,
+    }
+}
+
+/// A number with so many digits and its sign; one that rounds to 0 has a plus.
+pub(crate) fn signed(number: f64, digits: usize) -> String {
+    let text = fixed(number, digits);
+    if text.starts_with('-') { text } else { format!("+{text}") }
+}
+
 /// × 100, with two digits.
 pub(crate) fn percent(value: f64) -> String {
-    format!("{:.2}", 100.0 * value)
+    fixed(100.0 * value, 2)
 }
 
 /// `[34.10, 38.00]`

@@ -21,12 +21,14 @@ impl Confidence {
     /// use repoformer::complete::server::Confidence;
     /// let sure = Confidence::of(&[-0.5, -1.5]).unwrap();
     /// assert_eq!((sure.mean_logprob, sure.min_logprob), (-1.0, -1.5));
+    /// assert!(Confidence::of(&[-0.0]).unwrap().min_logprob.is_sign_positive());
     /// assert!(Confidence::of(&[]).is_none());
     /// ```
     pub fn of(logprobs: &[f64]) -> Option<Self> {
+        // Adding 0 takes the sign from a zero, as servers write it for a certain token.
         (!logprobs.is_empty()).then(|| Self {
-            mean_logprob: logprobs.iter().sum::<f64>() / logprobs.len() as f64,
-            min_logprob: logprobs.iter().copied().fold(f64::INFINITY, f64::min),
+            mean_logprob: logprobs.iter().sum::<f64>() / logprobs.len() as f64 + 0.0,
+            min_logprob: logprobs.iter().copied().fold(f64::INFINITY, f64::min) + 0.0,
         })
     }
 }
@@ -38,11 +40,13 @@ impl Confidence {
 /// ```
 /// use repoformer::complete::server::entropy;
 /// assert_eq!(entropy(&[vec![-1.0, -2.0], vec![-0.5]]), Some(1.75));
+/// // Two certain samples: 0 without a sign.
+/// assert!(entropy(&[vec![0.0], vec![0.0]]).is_some_and(f64::is_sign_positive));
 /// assert_eq!(entropy(&[vec![-1.0]]), None);
 /// assert_eq!(entropy(&[vec![-1.0], vec![]]), None);
 /// ```
 pub fn entropy(samples: &[Vec<f64>]) -> Option<f64> {
     let is_known = samples.iter().all(|logprobs| !logprobs.is_empty());
     let sum = samples.iter().flatten().sum::<f64>();
-    (samples.len() > 1 && is_known).then(|| -sum / samples.len() as f64)
+    (samples.len() > 1 && is_known).then(|| -sum / samples.len() as f64 + 0.0)
 }

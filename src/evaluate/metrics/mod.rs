@@ -96,7 +96,8 @@ impl Metric {
             let values = each.iter().map(|values| values[value]);
             match self {
                 Self::RepoCoder => values.fold(0.0, f64::max),
-                _ => values.sum::<f64>() / each.len().max(1) as f64,
+                // The sum of no `f64` is -0.
+                _ => values.fold(0.0, |sum, value| sum + value) / each.len().max(1) as f64,
             }
         };
         (0..self.values().len()).map(of).collect()
@@ -190,7 +191,7 @@ mod tests {
         assert_eq!(of(Metric::Repoformer), [0.5, 0.8, 0.8]);
         for metric in Metric::ALL {
             let none = metric.score::<&str>("x", &[], Language::Python);
-            assert!(none.iter().all(|value| *value == 0.0), "{metric}");
+            assert!(none.iter().all(|value| value.to_bits() == 0), "{metric}");
         }
     }
 

@@ -97,7 +97,8 @@ fn results(lines: &[Line<'_>]) -> String {
     let count = lines.len().max(1) as f64;
     let mean = |name: &str| {
         let values = details.iter().filter_map(|detail| detail[name].as_f64());
-        values.sum::<f64>() / count
+        // The sum of no `f64` is -0.
+        values.fold(0.0, |sum, value| sum + value) / count
     };
     let record = json!({
         "em": rounded(mean("em") * 100.0),

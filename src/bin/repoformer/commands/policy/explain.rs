@@ -10,7 +10,7 @@ use serde_json::{Value, json};
 
 use super::scored::read_model;
 use crate::output::{check_output, group, write_data};
-use crate::table::{NamedColumn, Printable, ScoreFormat, Table, columns, written};
+use crate::table::{NamedColumn, Printable, ScoreFormat, Table, columns, signed, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct PolicyExplainArgs {
@@ -64,7 +64,7 @@ impl Printable for Explanation<'_> {
             table.row(vec![
                 curve.feature.clone(),
                 format!("{:.3}", curve.spread),
-                format!("{:+.2}", curve.direction),
+                signed(curve.direction, 2),
             ]);
         }
         table
