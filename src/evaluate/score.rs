@@ -11,7 +11,7 @@ use crate::error::{Error, Result, named};
 use crate::evaluate::metrics::Metric;
 use crate::evaluate::pairs::Pair;
 use crate::evaluate::postprocess::{Hole, Postprocess, Processed, Recipe, are_function_bodies};
-use crate::evaluate::statistics::{Groups, Interval, Resampling, Unit};
+use crate::evaluate::statistics::{Groups, Interval, IntervalKind, Resampling, Unit};
 use crate::repository::parallel;
 use crate::store::jsonl::Object;
 use crate::store::progress::Work;
@@ -409,12 +409,20 @@ pub struct Intervals {
 }
 
 impl Intervals {
-    /// Returns `{"unit", "units", "level", "resamples", "seed", "repocoder": {"em": [low, high], …}, …}`.
+    /// What the ends of these intervals say, if there are any.
+    pub fn kind(&self) -> Option<IntervalKind> {
+        let has_any = self.of_values.iter().any(Option::is_some);
+        has_any.then(|| self.unit.interval_kind(self.units))
+    }
+
+    /// Returns `{"kind", "unit", "units", "level", "resamples", "seed", "repocoder": {"em": [low, high], …}, …}`; the level of a
+    /// range is null, and so is the kind where nothing has an interval.
     pub fn to_record(&self, metrics: &[Metric], resampling: &Resampling) -> Value {
         let mut record = json!({
+            "kind": self.kind().map(IntervalKind::name),
             "unit": self.unit.name(),
             "units": self.units,
-            "level": resampling.level,
+            "level": self.kind().and_then(|kind| kind.level(resampling.level)),
             "resamples": resampling.resamples,
             "seed": resampling.seed,
         });

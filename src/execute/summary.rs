@@ -11,7 +11,7 @@ use super::pass_at_k::pass_at_k;
 use super::run::{Execution, TaskResult};
 use super::verdict::Status;
 use crate::evaluate::score::Missing;
-use crate::evaluate::statistics::{Groups, Interval, Resampling, Unit};
+use crate::evaluate::statistics::{Groups, Interval, IntervalKind, Resampling, Unit};
 
 /// Pass rates over some tasks.
 #[derive(Debug, Clone, PartialEq)]
@@ -76,17 +76,24 @@ impl Summaries {
         }
     }
 
-    /// Returns `{"unit", "units", "level", "resamples", "seed", "exec": {"pass_1": [low, high], …}}`.
+    /// What the ends of the intervals say, if there are any.
+    pub fn interval_kind(&self) -> Option<IntervalKind> {
+        let (unit, units) = self.drawn;
+        self.intervals.iter().any(Option::is_some).then(|| unit.interval_kind(units))
+    }
+
+    /// Returns `{"kind", "unit", "units", "level", "resamples", "seed", "exec": {"pass_1": [low, high], …}}`.
     pub fn intervals_to_record(&self, resampling: &Resampling) -> Value {
         let named = self.all.rates.iter().zip(&self.intervals);
         let named = named.map(|((k, _), interval)| {
             let ends = interval.map_or(Value::Null, |i| json!([i.low, i.high]));
             (format!("pass_{k}"), ends)
         });
-        let (unit, units) = self.drawn;
+        let ((unit, units), kind) = (self.drawn, self.interval_kind());
         json!({
-            "unit": unit.name(), "units": units, "level": resampling.level, "resamples": resampling.resamples,
-            "seed": resampling.seed, "exec": named.collect::<Map<String, Value>>(),
+            "kind": kind.map(IntervalKind::name), "unit": unit.name(), "units": units,
+            "level": kind.and_then(|kind| kind.level(resampling.level)),
+            "resamples": resampling.resamples, "seed": resampling.seed, "exec": named.collect::<Map<String, Value>>(),
         })
     }
 }

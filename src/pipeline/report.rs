@@ -12,7 +12,7 @@ use crate::evaluate::comparison::{Comparison, ComparisonSettings, PerTask};
 use crate::evaluate::executed::Executed;
 use crate::evaluate::metrics::Metric;
 use crate::evaluate::score::{Scores, TaskScore};
-use crate::evaluate::statistics::{Estimate, Groups, Resampling, SignFlips};
+use crate::evaluate::statistics::{Estimate, Groups, IntervalKind, Resampling, SignFlips};
 use crate::prompt::shown::{Fragment, read_fragments};
 use crate::report::{BaselineComparison, Report, ReportMeasure, ReportTask, System, TaskOutcome};
 use crate::repository::parallel;
@@ -269,7 +269,7 @@ fn system(
 /// Number of repositories, where these are too few for intervals.
 fn few_repositories(tasks: &TaskSet) -> Option<usize> {
     let groups = Groups::of(tasks.tasks().iter().map(|task| Some(&*task.repository)));
-    groups.unit().gives_range(groups.len()).then(|| groups.len())
+    (groups.unit().interval_kind(groups.len()) == IntervalKind::Range).then(|| groups.len())
 }
 
 /// The mean of pass@1 over the tasks that have one, where any has.

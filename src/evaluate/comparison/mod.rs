@@ -39,7 +39,7 @@ pub use read::{ReadScores, read, split};
 use crate::error::{Error, Result};
 use crate::evaluate::conditions;
 use crate::evaluate::metrics::Metric;
-use crate::evaluate::statistics::{Groups, Resampling, SignFlips, Unit};
+use crate::evaluate::statistics::{Groups, IntervalKind, Resampling, SignFlips, Unit};
 use join::TaskPair;
 use measure::Column;
 
@@ -165,6 +165,11 @@ impl Comparison {
 }
 
 impl Comparison {
+    /// What the ends of the intervals of [`all`](Self::all) say.
+    pub fn interval_kind(&self) -> IntervalKind {
+        self.unit.interval_kind(self.units)
+    }
+
     /// Names a measure, with what its metric makes of several samples of a task: `repocoder.es (best of 3)`.
     pub fn title(&self, measure: &str) -> String {
         let metric = measure.split('.').next().and_then(|name| name.parse::<Metric>().ok());

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 
 use super::{Comparison, Difference, PairedTask, Side};
-use crate::evaluate::statistics::{Bucket, Buckets, Estimate, PermutationTest};
+use crate::evaluate::statistics::{Bucket, Buckets, Estimate, PermutationTest, Unit};
 use crate::store::jsonl::Object;
 
 impl Comparison {
@@ -12,15 +12,17 @@ impl Comparison {
         let differences = |differences: &[Difference]| -> Value {
             differences.iter().map(Difference::to_record).collect()
         };
+        let kind = self.interval_kind();
         let mut record = json!({
             "a": self.a.to_record(),
             "b": self.b.to_record(),
             "n": self.tasks.len(),
             "bootstrap": {
+                "kind": kind.name(),
                 "unit": self.unit.name(),
                 "units": self.units,
                 "resamples": self.resampling.resamples,
-                "level": self.resampling.level,
+                "level": kind.level(self.resampling.level),
                 "seed": self.resampling.seed,
             },
             "sign_flips": {"flips": self.flips.flips, "seed": self.flips.seed},
@@ -52,9 +54,16 @@ impl Comparison {
         let within = within.flat_map(|(name, here)| here.iter().map(move |d| (Some(name), d)));
         let all = within.chain(self.all.iter().map(|difference| (None, difference)));
         let record = |(repository, difference): (Option<&String>, &Difference)| {
+            // Within a repository, tasks are resampled.
+            let kind = if repository.is_some() {
+                Unit::Tasks.interval_kind(difference.n)
+            } else {
+                self.interval_kind()
+            };
             let mut record = json!({
                 "names": {"a": self.a.name, "b": self.b.name},
                 "repository": repository,
+                "interval": difference.difference.interval.map(|_| kind.name()),
             });
             if let (Some(record), Value::Object(values)) =
                 (record.as_object_mut(), difference.to_record())

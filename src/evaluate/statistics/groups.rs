@@ -3,6 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
+use super::interval::IntervalKind;
+
 /// Units that are taken as independent of each other.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Unit {
@@ -20,14 +22,12 @@ pub const FEW_REPOSITORIES: usize = 20;
 const LEAST_REPOSITORIES: usize = 6;
 
 impl Unit {
-    /// Whether what resampling so many units gives is a range, and no interval of the mean.
-    pub fn gives_range(self, units: usize) -> bool {
-        self == Self::Repositories && units < LEAST_REPOSITORIES
-    }
-
-    /// Head of what resampling so many units gives: `95 %`, or `range`.
-    pub fn interval_name(self, units: usize) -> &'static str {
-        if self.gives_range(units) { "range" } else { "95 %" }
+    /// Kind of the interval that resampling so many units gives.
+    pub fn interval_kind(self, units: usize) -> IntervalKind {
+        match self {
+            Self::Repositories if units < LEAST_REPOSITORIES => IntervalKind::Range,
+            _ => IntervalKind::Confidence,
+        }
     }
 
     /// Name in JSON and in notes: `repositories` or `tasks`.

@@ -1,5 +1,37 @@
 //! Means and intervals.
 
+use crate::error::named;
+
+/// What the two ends of an interval say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IntervalKind {
+    /// A confidence interval of the mean.
+    Confidence,
+    /// Little more than the range of a few repositories' means.
+    Range,
+}
+
+named! {
+    IntervalKind, "kind of interval":
+    Confidence = "confidence",
+    Range = "range",
+}
+
+impl IntervalKind {
+    /// Head of a column of intervals at this level: `95 %`, or `range`.
+    pub fn head(self, level: f64) -> String {
+        match self {
+            Self::Confidence => format!("{:.0} %", 100.0 * level),
+            Self::Range => "range".into(),
+        }
+    }
+
+    /// The level of a confidence interval; a range has none.
+    pub fn level(self, level: f64) -> Option<f64> {
+        (self == Self::Confidence).then_some(level)
+    }
+}
+
 /// Interval that probably holds the true mean.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Interval {

@@ -33,7 +33,7 @@ mod stream;
 pub use bootstrap::Resampling;
 pub use gain::{Bucket, Buckets, Change, Changes, SAME};
 pub use groups::{FEW_REPOSITORIES, Groups, Unit};
-pub use interval::{Estimate, Interval};
+pub use interval::{Estimate, Interval, IntervalKind};
 pub use permutation::{PermutationTest, SignFlips};
 
 #[cfg(test)]

@@ -4,14 +4,14 @@ use std::fmt::Write;
 
 use repoformer::evaluate::comparison::{Comparison, Difference};
 use repoformer::evaluate::statistics::{
-    Bucket, Buckets, Estimate, FEW_REPOSITORIES, Resampling, SignFlips, Unit,
+    Bucket, Buckets, Estimate, FEW_REPOSITORIES, IntervalKind, Resampling, SignFlips, Unit,
 };
 use repoformer::store::frame::ColumnType::{Flag, Integer, Number, Text};
 use serde_json::Value;
 
 use super::mixed;
 use crate::output::{group, plural};
-use crate::table::{NamedColumn, Printable, Table, columns};
+use crate::table::{self, NamedColumn, Printable, Table, columns, percent};
 
 /// Width of the longest bar.
 const BAR: usize = 40;
@@ -59,7 +59,7 @@ impl Printable for Compared<'_> {
                 .collect();
         }
         let mut all: Vec<NamedColumn> =
-            columns(Text, ["names.a", "names.b", "repository", "measure"]).collect();
+            columns(Text, ["names.a", "names.b", "repository", "interval", "measure"]).collect();
         all.extend(columns(Integer, ["n"]));
         for side in ["a", "b", "difference"] {
             all.extend(columns(Number, ["mean", "low", "high"].map(|end| format!("{side}.{end}"))));
@@ -115,11 +115,8 @@ fn table(comparison: &Comparison) -> Table {
     let p_by_repository = comparison.all.iter().any(|d| d.by_repository.is_some());
     let mut head = vec!["measure"];
     head.extend(by_repository.then_some("repository"));
-    let is_range = comparison.unit.gives_range(comparison.units);
-    let interval = match is_range {
-        true => "B - A [range]".to_owned(),
-        false => format!("B - A [{:.0} %]", 100.0 * comparison.resampling.level),
-    };
+    let interval =
+        format!("B - A [{}]", comparison.interval_kind().head(comparison.resampling.level));
     head.extend(["n", "A", "B", &interval, "p (tasks)"]);
     head.extend(p_by_repository.then_some("p (repositories)"));
     head.extend(["better", "same", "worse"]);
@@ -151,7 +148,7 @@ fn changes(difference: &Difference) -> [String; 3] {
 
 /// The table with tabs: one number per column, the buckets of the gain last.
 fn wide_table(comparison: &Comparison) -> Table {
-    let mut head: Vec<String> = ["measure", "repository", "n"].map(Into::into).into();
+    let mut head: Vec<String> = ["measure", "repository", "n", "interval"].map(Into::into).into();
     for name in ["a", "b", "difference"] {
         head.extend([name.into(), format!("{name}_low"), format!("{name}_high")]);
     }
@@ -160,8 +157,16 @@ fn wide_table(comparison: &Comparison) -> Table {
     head.extend(Bucket::all().map(|bucket| format!("gain {}", label(bucket))));
     head.extend((!comparison.mixed.is_empty()).then(|| "mixed".to_owned()));
     let mut table = Table::new(head);
-    for (repository, d) in rows(comparison) {
+    let of_all = comparison.all.len();
+    let of_repositories = rows(comparison).len() - of_all;
+    for (place, (repository, d)) in rows(comparison).into_iter().enumerate() {
+        // Within a repository, tasks are resampled.
+        let kind = match place < of_repositories {
+            true => Unit::Tasks.interval_kind(d.n),
+            false => comparison.interval_kind(),
+        };
         let mut cells = vec![comparison.title(&d.measure), repository.to_owned(), d.n.to_string()];
+        cells.push(d.difference.interval.map_or("", |_| kind.name()).into());
         for Estimate { mean, interval } in [d.a, d.b, d.difference] {
             let ends = [interval.map(|i| i.low), interval.map(|i| i.high)];
             cells.push(percent(mean));
@@ -237,7 +242,7 @@ fn label(bucket: Bucket) -> String {
 fn notes(comparison: &Comparison) -> Vec<String> {
     let mut notes = vec![resampled(comparison)];
     let (by_repository, units) = (comparison.unit == Unit::Repositories, comparison.units);
-    if comparison.unit.gives_range(units) {
+    if comparison.interval_kind() == IntervalKind::Range {
         notes.push(format!(
             "  {units} repositories are few: these are ranges, and no intervals of the mean"
         ));
@@ -304,18 +309,9 @@ fn tasks(number: usize) -> String {
     format!("{} {}", group(number), plural(number, "task"))
 }
 
-fn percent(value: f64) -> String {
-    format!("{:.2}", hundredths(value))
-}
-
+/// × 100, with two digits and its sign.
 fn signed(value: f64) -> String {
-    format!("{:+.2}", hundredths(value))
-}
-
-/// × 100, without the sign of what rounds to 0.
-fn hundredths(value: f64) -> f64 {
-    let value = 100.0 * value;
-    if value.abs() < 0.005 { 0.0 } else { value }
+    table::signed(100.0 * value, 2)
 }
 
 fn with_interval(mean: &Estimate) -> String {

@@ -1,6 +1,6 @@
 //! Results of unit tests in every format.
 
-use repoformer::evaluate::statistics::Resampling;
+use repoformer::evaluate::statistics::{IntervalKind, Resampling};
 use repoformer::execute::{Status, Summaries, Summary};
 use repoformer::store::frame::ColumnType::{Integer, Number, Text};
 use serde_json::{Map, Value, json};
@@ -55,7 +55,7 @@ impl Printable for Results<'_> {
             .chain(columns(Integer, counts))
             .chain(columns(Number, rates))
             .chain(columns(Integer, Status::ALL.map(|status| format!("statuses.{status}"))))
-            .chain(columns(Text, ["unit"]))
+            .chain(columns(Text, ["interval", "unit"]))
             .chain(columns(Integer, ["units"]))
             .collect()
     }
@@ -78,6 +78,7 @@ impl Printable for Results<'_> {
                 all["exec"][format!("pass_{k}_interval")] = ends(interval);
             }
             let (unit, units) = summaries.drawn;
+            all["interval"] = summaries.interval_kind().map(IntervalKind::name).into();
             all["unit"] = unit.name().into();
             all["units"] = units.into();
             let each = summaries.repositories.iter().map(move |(name, summary)| {
@@ -127,9 +128,8 @@ impl Results<'_> {
                 cells.extend(summary.counts.iter().map(ToString::to_string));
                 table.row(cells);
             }
-            if with_intervals && summaries.intervals.iter().any(Option::is_some) {
-                let (unit, units) = summaries.drawn;
-                let mut cells = vec![String::new(), unit.interval_name(units).into()];
+            if let Some(kind) = summaries.interval_kind().filter(|_| with_intervals) {
+                let mut cells = vec![String::new(), kind.head(self.resampling.level)];
                 cells.extend(vec![String::new(); 4 + ids]);
                 cells.extend(summaries.intervals.iter().map(interval));
                 cells.extend(Status::ALL.map(|_| String::new()));
@@ -140,11 +140,11 @@ impl Results<'_> {
     }
 
     fn footnote(&self) -> String {
-        let with = |summary: &&Summaries| summary.intervals.iter().any(Option::is_some);
-        let Resampling { resamples, seed, .. } = self.resampling;
-        match self.summaries.iter().find(with) {
-            Some(Summaries { drawn: (unit, units), .. }) => {
-                let name = unit.interval_name(*units);
+        let with = |summary: &Summaries| Some((summary.interval_kind()?, summary.drawn));
+        let Resampling { resamples, seed, level } = self.resampling;
+        match self.summaries.iter().find_map(with) {
+            Some((kind, (unit, units))) => {
+                let name = kind.head(*level);
                 format!("\n{name}: {resamples} resamples of the {units} {unit}, seed {seed}\n")
             }
             None => String::new(),
