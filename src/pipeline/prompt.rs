@@ -12,7 +12,7 @@ use super::fragments::OpenFragments;
 use super::plan::planned_digest;
 use super::prompt_batches::batches;
 use super::prompt_lines::{Line, Maker};
-use super::prompt_warnings::{warn_of_contexts, warn_of_others, warn_of_specials};
+use super::prompt_warnings::{warn_of_budgets, warn_of_contexts, warn_of_others, warn_of_specials};
 use super::retrieved::{OnDisk, Retrieved};
 use super::stage::{
     StageReport, Step, Unread, by_repository, check_digest, check_parameters, made_again, missing,
@@ -198,6 +198,7 @@ pub fn prompt(experiment: &Experiment, modes: &[Mode]) -> Result<StageReport> {
     let mut report = StageReport::of(experiment);
     let tasks = experiment.tasks()?;
     warn_of_specials(experiment, &mut report);
+    warn_of_budgets(experiment, &mut report);
     warn_of_contexts(experiment, &mut report)?;
     let mut shared = Shared::new(experiment, tasks);
     for &mode in modes {

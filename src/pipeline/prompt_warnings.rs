@@ -1,8 +1,9 @@
 //! Warnings about prompts that would not hold what a person expects.
 
-use super::experiment::{Experiment, PromptLayout};
+use super::experiment::{Experiment, PromptLayout, PromptSettings};
 use super::stage::StageReport;
 use crate::error::Result;
+use crate::prompt::style::Budget;
 use crate::task::{Task, TaskSet};
 
 /// Warns of a tokenizer that does not know the style's special tokens: it cuts them up, and every budget with them.
@@ -17,6 +18,29 @@ pub(super) fn warn_of_specials(experiment: &Experiment, report: &mut StageReport
                 style.name()
             ));
         }
+    }
+}
+
+/// Warns of budgets that do not fit the whole prompt's: the left context is then shorter with retrieved fragments than without, and
+/// two modes differ by more than what was retrieved.
+pub(super) fn warn_of_budgets(experiment: &Experiment, report: &mut StageReport) {
+    let PromptSettings { layout, budget, tokenizer, .. } = &experiment.prompts;
+    let (
+        Some(style),
+        Budget { total, left: Some(left), right: Some(right), cross_file: Some(cross_file) },
+    ) = (layout.style(), *budget)
+    else {
+        return;
+    };
+    let right = if style.shows_right() { right } else { 0 };
+    let own = style.own_tokens(tokenizer);
+    let sum = left + right + cross_file + own;
+    if style.shows_cross_file() && sum > total {
+        report.warnings.push(format!(
+            "the left ({left} tokens), right ({right}) and cross-file context ({cross_file}) and the style's own text ({own}) may take \
+             {sum} tokens, and the prompt budget is {total}: the left context may be shorter with retrieved fragments than without; \
+             raise the prompt budget to {sum}, or lower another"
+        ));
     }
 }
 

@@ -77,6 +77,24 @@ impl Style {
     }
 }
 
+impl Style {
+    /// Number of tokens of a prompt that shows each context, without the contexts and the names of repository and file.
+    pub(crate) fn own_tokens(&self, tokenizer: &Tokenizer) -> usize {
+        let presence = Presence {
+            right: self.shows_right(),
+            cross_file: self.include.cross_file && self.shows_cross_file(),
+            repository: false,
+            path: false,
+        };
+        let own = self.template.pieces(presence).into_iter().filter_map(|piece| match piece {
+            Piece::Special(text) => Some(Part::Special(text)),
+            Piece::Plain(text) => Some(Part::Plain(text)),
+            Piece::Slot(_) => None,
+        });
+        tokenizer.around() + tokenizer.count_parts(&own.collect::<Vec<_>>())
+    }
+}
+
 /// All of a prompt but its left context.
 struct Frame<'p> {
     pieces: Vec<Piece<'p>>,
