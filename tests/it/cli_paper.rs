@@ -195,3 +195,187 @@ fn each_bin_of_the_calibration_has_its_column() {
     let row = rows.iter().find(|row| row["series"] == "self n").unwrap();
     assert_eq!((&row["values"]["0-10 %"], &row["values"]["10-20 %"]), (&json!(90.0), &json!(90.0)));
 }
+
+/// The sample's tasks of a kind, its repositories, and a run of a table on them.
+fn sampled(kind: &str, count: usize) -> (Place, String) {
+    let place = Place::empty();
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
+    let tasks = std::fs::read_to_string(data.join(format!("tasks/{kind}.jsonl"))).unwrap();
+    place.write(
+        &format!("{kind}.jsonl"),
+        tasks.split_inclusive('\n').take(count).collect::<String>(),
+    );
+    (place, format!("--repos-dir={}", data.join("repos").display()))
+}
+
+/// Table 5 prints the threshold of the threshold policy, before %RAG and ES.
+#[test]
+fn table_5_has_thresholds() {
+    let (place, repos) = sampled("chunk", 12);
+    let records = place.records("chunk.jsonl");
+    let probabilities = records.iter().enumerate().map(|(row, task)| {
+        json!({"metadata": {"task_id": task["metadata"]["task_id"], "row": row}, "next_token": {"probability": 0.3}})
+    });
+    place.write("p.jsonl", jsonl(&probabilities.collect::<Vec<_>>()));
+    let table = |model: &str, policy: &str, format: &str| {
+        let [model, policy, format] =
+            [("paper-model", model), ("policy", policy), ("format", format)]
+                .map(|(name, value)| format!("--{name}={value}"));
+        let run = [
+            "run",
+            "-q",
+            &repos,
+            "--tasks=chunk.jsonl",
+            "--mode=none,rg1",
+            "--profile=repoformer-paper",
+            "--paper=table-5",
+            "--probabilities=p.jsonl",
+            &model,
+            &policy,
+            &format,
+        ];
+        place.run(&run).done().stdout
+    };
+    let of = |rows: &[Value], policy: &str| -> Value {
+        let row = rows.iter().find(|row| row["policy"] == policy && row["task"] == "chunk");
+        row.unwrap_or_else(|| panic!("{policy}: {rows:?}")).clone()
+    };
+    let rows = parse_jsonl(&table("Repoformer-1B", "self", "jsonl"));
+    let own = of(&rows, "self-threshold");
+    assert_eq!(own["threshold"], json!({"measured": 0.2, "paper": 0.2}));
+    assert_eq!(own["retrieved"], json!({"measured": 100.0, "paper": 75.0}));
+    assert_eq!(own["metric"], "repoformer");
+    assert_eq!(of(&rows, "always")["threshold"], json!({"measured": null, "paper": null}));
+    let text = table("Repoformer-1B", "self", "text");
+    let head: Vec<&str> = text
+        .lines()
+        .find(|line| line.starts_with("model"))
+        .unwrap()
+        .split("  ")
+        .filter(|name| !name.is_empty())
+        .map(str::trim)
+        .collect();
+    assert_eq!(
+        head[2..],
+        ["chunk T", "chunk %RAG", "chunk ES", "function T", "function %RAG", "function ES"]
+            .map(|name| format!("CrossCodeLongEval {name}"))
+    );
+    assert!(text.contains("0.20 (0.20)"), "{text}");
+    // A1 decides at 0.99: at another threshold its row is the paper's alone.
+    let rows = parse_jsonl(&table("A1", "self", "jsonl"));
+    assert_eq!(of(&rows, "self-threshold")["es"]["paper"], Value::Null);
+    let paper = of(&rows, "self@0.99");
+    assert_eq!(
+        (&paper["es"], &paper["threshold"]),
+        (&json!({"measured": null, "paper": 70.21}), &json!({"measured": null, "paper": 0.99}))
+    );
+    let rows = parse_jsonl(&table("A1", "self@0.99", "jsonl"));
+    let policies: Vec<&Value> =
+        rows.iter().filter(|row| row["task"] == "chunk").map(|row| &row["policy"]).collect();
+    assert_eq!(policies, ["none", "always", "self@0.99"]);
+    assert_eq!(of(&rows, "self@0.99")["retrieved"], json!({"measured": 0.0, "paper": 100.0}));
+}
+
+/// Every policy that the paper has of the chosen model has a row, and every data set of Table 6.
+#[test]
+fn rows_of_the_paper_that_a_run_lacks_are_shown() {
+    let (place, repos) = sampled("line", 5);
+    let run = |more: &[&str]| {
+        let common = [
+            "run",
+            "-q",
+            &repos,
+            "--tasks=line.jsonl",
+            "--mode=none,rg1",
+            "--profile=repoformer-paper",
+            "--format=jsonl",
+        ];
+        parse_jsonl(&place.run(&[&common[..], more].concat()).done().stdout)
+    };
+    let rows = run(&["--paper=table-2", "--paper-model=Repoformer-3B", "--policy=oracle"]);
+    let of_line: Vec<&Value> = rows.iter().filter(|row| row["task"] == "line").collect();
+    let greedy = of_line.iter().find(|row| row["policy"] == "self-greedy").unwrap();
+    assert_eq!(greedy["em"], json!({"measured": null, "paper": 56.3}));
+    let rows = run(&["--paper=table-6"]);
+    let found: Vec<String> = rows
+        .iter()
+        .map(|row| format!("{} {}", row["dataset"], row["task"]).replace('"', ""))
+        .collect();
+    assert_eq!(
+        found,
+        [
+            "RepoEval line",
+            "RepoEval api",
+            "RepoEval function",
+            "CrossCodeLongEval chunk",
+            "CrossCodeLongEval function"
+        ]
+    );
+    assert_eq!(rows[0]["instances"], json!({"measured": 5.0, "paper": 1600.0}));
+    assert_eq!(rows[4]["y_tokens"], json!({"measured": null, "paper": 111.2}));
+    let table = [
+        "run",
+        "-q",
+        &repos,
+        "--tasks=line.jsonl",
+        "--profile=repoformer-paper",
+        "--paper=table-6",
+    ];
+    let text = place.run(&table).done().stdout;
+    assert!(text.contains("- (1.47)"), "the paper's digits: {text}");
+}
+
+/// Table 8 is Table 3 with dense retrieval.
+#[test]
+fn a_table_of_dense_retrieval_takes_no_other() {
+    let (place, repos) = sampled("line", 5);
+    let table = |number: usize, more: &[&str]| {
+        let paper = format!("--paper=table-{number}");
+        let common = [
+            "run",
+            &repos,
+            "--tasks=line.jsonl",
+            "--mode=none,rg1",
+            "--profile=repoformer-paper",
+            &paper,
+        ];
+        place.run(&[&common[..], more].concat())
+    };
+    for ranker in [&[][..], &["--ranker=bm25"], &["--ranker=rrf:dense,jaccard"]] {
+        table(8, ranker).failed().says(&[
+            "Table 8 is of dense retrieval, and the ranker is",
+            "add --ranker dense with --embedding-model NAME --endpoint URL, or with --vectors FILE; table-3 is the same table of ranker jaccard",
+        ]);
+    }
+    table(8, &["--ranker=dense"]).failed().says(&["vectors"]);
+    // Another ranker than the paper's is named where the numbers stand.
+    let shown = table(3, &["--ranker=bm25", "--policy=oracle"]).done().stdout;
+    assert!(shown.contains("\nnot as in the paper: ranker = bm25 instead of jaccard\n"), "{shown}");
+    let shown =
+        table(7, &["--paper-dataset=CrossCodeEval", "--metrics=repoformer", "--policy=oracle"])
+            .done()
+            .stdout;
+    assert!(
+        shown.contains("\nnot as in the paper: metrics = repoformer instead of crosscodeeval\n"),
+        "{shown}"
+    );
+    let shown =
+        table(7, &["--paper-dataset=CrossCodeEval", "--metrics=crosscodeeval", "--policy=oracle"])
+            .done()
+            .stdout;
+    assert!(!shown.contains("not as in"), "{shown}");
+    // Figure 8 has three curves in the paper.
+    let figure = [
+        "run",
+        &repos,
+        "--tasks=line.jsonl",
+        "--mode=none,rg1",
+        "--profile=repoformer-paper",
+        "--paper=figure-8",
+        "--policy=trial-retrieval@0.3",
+        "--top-k=5",
+    ];
+    let shown = place.run(&figure).done().stdout;
+    assert!(shown.contains("The paper's curve of UniXcoder is missing"), "{shown}");
+    assert!(shown.contains("not as in the paper: top-k = 5 instead of 10"), "{shown}");
+}

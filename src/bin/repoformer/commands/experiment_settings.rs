@@ -120,7 +120,7 @@ fn vocabulary(settings: &Settings) -> Result<Vocabulary> {
 }
 
 /// The ranker; dense where dense vectors are asked for and no ranker is.
-fn ranker(settings: &Settings) -> Result<Ranker> {
+pub(super) fn ranker(settings: &Settings) -> Result<Ranker> {
     let ranker: Ranker = settings.parsed("ranker")?;
     let is_dense = ranker.parts().contains(&Ranker::Dense);
     let is_chosen = settings.is_chosen("vectorizer");

@@ -33,6 +33,15 @@ pub(super) struct JudgedPolicy {
 }
 
 impl JudgedPolicy {
+    /// The threshold, unless the policy needs none or compares with none.
+    pub(super) fn printed_threshold(&self) -> Option<f64> {
+        let has_none = matches!(
+            self.policy,
+            Policy::Never | Policy::Always | Policy::SelfGreedy | Policy::Oracle
+        );
+        Some(self.threshold).filter(|threshold| !has_none && threshold.is_finite())
+    }
+
     /// The score that is compared with the threshold.
     pub(super) fn score(&self, place: usize) -> f64 {
         self.probabilities.as_ref().unwrap_or(&self.ordered)[place]

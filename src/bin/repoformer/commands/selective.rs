@@ -152,7 +152,9 @@ impl Policies {
                     let model = &completion.model;
                     let retrieves = &judged.retrieves;
                     tell_threshold(&experiment.name, mode, &judged);
-                    all.push(select(chosen, &found, retrieves, experiment, mode, model, clock));
+                    let mut one = select(chosen, &found, retrieves, experiment, mode, model, clock);
+                    one.threshold = judged.printed_threshold();
+                    all.push(one);
                     policies.push(judged);
                 }
                 Err(reason) => self.left_out(&format!(
@@ -420,6 +422,8 @@ pub(super) struct Selected {
     pub(super) scores: Value,
     /// Number of tasks that it retrieves for.
     pub(super) retrieved: usize,
+    /// Its threshold, if it has one.
+    pub(super) threshold: Option<f64>,
     /// Mean milliseconds per task in the paper's latency model, where its parts were measured.
     pub(super) latency_ms: Option<f64>,
     /// Whether it lacks the time for the queries' dense vectors.
@@ -465,6 +469,7 @@ fn select(
         without_embedding: found.without_embedding && retrieves_any,
         scores: json!({"all": all, "tasks": tasks}),
         retrieved: retrieved.len(),
+        threshold: None,
         source: Source {
             name: chosen.name.clone(),
             predictions: layout.chosen_predictions(&chosen.name, mode, model),

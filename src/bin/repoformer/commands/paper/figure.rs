@@ -1,11 +1,13 @@
 //! Figures of the paper, drawn from a run's results.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
 use repoformer::evaluate::statistics::{Buckets, Changes};
 use repoformer::report::{Chart, ChartForm, ChartPage, Line, PageTable};
 use repoformer::retrieve::Mode;
+use repoformer::retrieve::rank::Ranker;
 use repoformer::selective::policy::sweep::{SweepCurve, SweepPoint};
 use repoformer::selective::policy::{Example, Measure, Policy, Threshold};
 use repoformer::store::frame::ColumnType::{Number, Text};
@@ -17,9 +19,9 @@ use super::panel::{Panel, heads, measure, series, variation};
 use crate::commands::curve_charts::{ABSTENTIONS, Curves, abstention_parts, bucket_names, gains};
 use crate::commands::session::{modes, write_page};
 use crate::output::fail;
-use crate::settings::Settings;
+use crate::settings::{Departure, Settings};
 use crate::table::{
-    NamedColumn, Printable, ScoreFormat, Table, columns, distinct, or_dash, written,
+    NamedColumn, Printable, ScoreFormat, Table, columns, distinct, fixed, or_dash, written,
 };
 
 /// A figure of the paper.
@@ -96,6 +98,7 @@ impl Figure {
     pub(crate) fn draw(
         &self,
         panels: &[Panel],
+        settings: &Settings,
         folder: &Path,
         format: ScoreFormat,
     ) -> Result<Vec<u8>> {
@@ -118,8 +121,14 @@ impl Figure {
             true => "The paper gives no numbers on this figure.".to_owned(),
             false => format!("The paper says:\n{}", facts.join("\n")),
         };
-        let metrics = distinct(panels.iter().map(|panel| panel.metric.as_str()));
-        let drawn = Drawn { figure: self, drawing: &drawing, metrics, facts: &facts };
+        let drawn = Drawn {
+            figure: self,
+            drawing: &drawing,
+            metrics: panels.iter().map(|panel| (panel.head(), panel.metric.clone())).collect(),
+            departures: settings.departures_of_kinds(),
+            missing: self.missing_curve(panels),
+            facts: &facts,
+        };
         let data = written(&drawn, format)?;
         let page = ChartPage {
             title: format!("{} (Repoformer, Figure {})", self.title, self.number),
@@ -130,6 +139,22 @@ impl Figure {
         };
         write_page(folder, &page)?;
         Ok(data)
+    }
+
+    /// The paper's curve that these panels lack, and how to draw it.
+    fn missing_curve(&self, panels: &[Panel]) -> Option<&'static str> {
+        let has_policy = |policy: Policy| {
+            panels.iter().any(|panel| panel.judged.policies.iter().any(|one| one.policy == policy))
+        };
+        match self.number {
+            8 if !panels.iter().any(|panel| panel.ranker == Ranker::Dense.to_string()) => Some(
+                "The paper's curve of UniXcoder is missing: --ranker dense draws it, with --vectors FILE or an embedding server.",
+            ),
+            9 if !has_policy(Policy::Entropy) => Some(
+                "The paper's curve of the entropy is missing: --samples-from FILE draws it, of a model on a server.",
+            ),
+            _ => None,
+        }
     }
 
     /// Refuses a figure for which no policy has scores.
@@ -466,12 +491,9 @@ impl Drawing {
         table
     }
 
-    fn records(&self, figure: String) -> impl Iterator<Item = Value> {
-        self.rows.iter().map(move |(tasks, series, values)| {
-            let values: Map<String, Value> =
-                self.columns.iter().cloned().zip(values.iter().map(|value| json!(value))).collect();
-            json!({"figure": figure, "tasks": tasks, "series": series, "values": values})
-        })
+    /// The values of a row by column.
+    fn named(&self, values: &[Option<f64>]) -> Map<String, Value> {
+        self.columns.iter().cloned().zip(values.iter().map(|value| json!(value))).collect()
     }
 }
 
@@ -479,8 +501,12 @@ impl Drawing {
 struct Drawn<'a> {
     figure: &'a Figure,
     drawing: &'a Drawing,
-    /// Metrics of edit similarities.
-    metrics: String,
+    /// Metric of the edit similarities of each tasks.
+    metrics: BTreeMap<String, String>,
+    /// Settings that are not the paper's.
+    departures: Vec<Departure>,
+    /// What is said of a curve that is missing.
+    missing: Option<&'static str>,
     /// The paper's numbers in words.
     facts: &'a str,
 }
@@ -491,38 +517,62 @@ impl Printable for Drawn<'_> {
     }
 
     fn text(&self) -> String {
-        let Self { figure: Figure { title, number, .. }, metrics, facts, .. } = self;
-        let text = self.table().text();
+        let Self { figure: Figure { title, number, .. }, facts, departures, missing, .. } = self;
+        let mut text = self.table().text();
+        text += &missing.map_or_else(String::new, |missing| format!("\n{missing}\n"));
+        if !departures.is_empty() {
+            text += &format!("\n{}\n", Departure::line("in the paper", departures));
+        }
+        let metrics = distinct(self.metrics.values().map(String::as_str));
         format!(
             "{title} (Repoformer (Wu et al., ICML 2024), Figure {number}); edit similarity by {metrics}\n\n{text}\n{facts}\n"
         )
     }
 
     fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_> {
-        let records = self.drawing.records(self.figure.name());
+        let records = self.drawing.rows.iter().map(|(tasks, series, values)| {
+            let mut record = self.row(tasks, series);
+            record["values"] = self.drawing.named(values).into();
+            record
+        });
         Box::new(records.chain(self.figure.facts.iter().map(Fact::record)))
     }
 
     fn columns(&self) -> Vec<NamedColumn> {
-        columns(Text, ["figure", "tasks", "series", "column"])
+        columns(Text, ["figure", "tasks", "series", "metric", "column"])
             .chain(columns(Number, ["value"]))
+            .chain(columns(Text, ["departures"]))
             .collect()
     }
 
     /// A row per number, of this run only.
     fn rows(&self) -> Box<dyn Iterator<Item = Value> + '_> {
         let Drawing { columns, rows, .. } = self.drawing;
-        let name = self.figure.name();
         Box::new(rows.iter().flat_map(move |(tasks, series, values)| {
-            let name = name.clone();
             columns.iter().zip(values).map(move |(column, value)| {
-                json!({"figure": name, "tasks": tasks, "series": series, "column": column, "value": value})
+                let mut record = self.row(tasks, series);
+                record["column"] = column.as_str().into();
+                record["value"] = json!(value);
+                record
             })
         }))
     }
 }
 
+impl Drawn<'_> {
+    /// A record of what every value of a row has.
+    fn row(&self, tasks: &str, series: &str) -> Value {
+        let mut record = json!({
+            "figure": self.figure.name(), "tasks": tasks, "series": series, "metric": self.metrics.get(tasks),
+        });
+        if !self.departures.is_empty() {
+            record["departures"] = self.departures.iter().map(Departure::to_record).collect();
+        }
+        record
+    }
+}
+
 /// A number of the table: counts whole, others with two digits.
 fn number(value: f64) -> String {
-    if value.fract() == 0.0 { format!("{value:.0}") } else { format!("{value:.2}") }
+    fixed(value, if value.fract() == 0.0 { 0 } else { 2 })
 }

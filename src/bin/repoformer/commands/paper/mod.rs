@@ -75,6 +75,8 @@ impl Paper {
             }
             return Ok(None);
         }
-        PaperTable::open(name, settings.text("paper-model")).map(|table| Some(Self::Table(table)))
+        let table = PaperTable::open(name, settings.text("paper-model"))?;
+        table.check_retrieval(settings)?;
+        Ok(Some(Self::Table(table)))
     }
 }

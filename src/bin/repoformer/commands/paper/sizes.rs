@@ -76,20 +76,47 @@ struct Sizes<'a> {
     tokenizer: &'a str,
 }
 
+/// Measured values by key.
+type Measured = BTreeMap<&'static str, f64>;
+
 impl Sizes<'_> {
     fn paper(&self, tasks: &Tasks, key: &str) -> Option<f64> {
-        let is_it = |row: &&Row| (&row.dataset, &row.task) == (&tasks.dataset, &tasks.task);
+        let is_it = |row: &&Row| row.tasks() == *tasks;
         self.numbers.rows.iter().find(is_it)?.values.get(key).copied()
+    }
+
+    /// The rows of the paper, with those that are measured, and then the other measured ones.
+    fn lines(&self) -> Vec<(Tasks, Option<&Measured>)> {
+        let of = |tasks: &Tasks| {
+            let own = self.measured.iter().filter(|(measured, _)| measured == tasks);
+            own.map(|(tasks, values)| (tasks.clone(), Some(values))).collect::<Vec<_>>()
+        };
+        let papers: Vec<Tasks> = self.numbers.rows.iter().map(Row::tasks).collect();
+        let mut lines = Vec::new();
+        for tasks in &papers {
+            let own = of(tasks);
+            lines.extend(if own.is_empty() { vec![(tasks.clone(), None)] } else { own });
+        }
+        let others = self.measured.iter().filter(|(tasks, _)| !papers.contains(tasks));
+        lines.extend(others.map(|(tasks, values)| (tasks.clone(), Some(values))));
+        lines
+    }
+}
+
+impl Row {
+    fn tasks(&self) -> Tasks {
+        Tasks { dataset: self.dataset.clone(), task: self.task.clone(), language: None }
     }
 }
 
 impl Printable for Sizes<'_> {
     fn table(&self) -> Table {
         let mut table = Table::new(["tasks"].into_iter().chain(VALUES.map(|(_, name, _)| name)));
-        for (tasks, values) in &self.measured {
+        for (tasks, values) in self.lines() {
             let mut cells = vec![tasks.head()];
             for (key, _, digits) in VALUES {
-                cells.push(beside(values.get(key).copied(), self.paper(tasks, key), digits));
+                let own = values.and_then(|values| values.get(key)).copied();
+                cells.push(beside(own, self.paper(&tasks, key), digits));
             }
             table.row(cells);
         }
@@ -107,13 +134,13 @@ impl Printable for Sizes<'_> {
     }
 
     fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_> {
-        Box::new(self.measured.iter().map(|(tasks, values)| {
+        Box::new(self.lines().into_iter().map(|(tasks, values)| {
             let mut record = json!({
                 "table": self.numbers.paper, "dataset": tasks.dataset, "task": tasks.task, "tokenizer": self.tokenizer,
             });
             for (key, ..) in VALUES {
                 record[key] =
-                    json!({"measured": values.get(key), "paper": self.paper(tasks, key)});
+                    json!({"measured": values.and_then(|values| values.get(key)), "paper": self.paper(&tasks, key)});
             }
             record
         }))

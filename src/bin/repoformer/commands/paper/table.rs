@@ -3,19 +3,23 @@
 use std::collections::BTreeMap;
 
 use anyhow::{Context, Result};
+use repoformer::retrieve::rank::Ranker;
 use repoformer::store::frame::ColumnType::{Number, Text};
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::names::TABLES;
 use super::tasks::Tasks;
+use crate::commands::experiment_settings::ranker;
 use crate::output::fail;
+use crate::settings::{Departure, Settings};
 use crate::table::{
     NamedColumn, Printable, ScoreFormat, Table, beside, columns, distinct, written,
 };
 
-/// Values in the order of a table's columns: key, head and number of digits.
-const VALUES: [(&str, &str, usize); 9] = [
+/// Values of tables: key, head and number of digits.
+const VALUES: [(&str, &str, usize); 10] = [
+    ("threshold", "T", 2),
     ("em", "EM", 2),
     ("es", "ES", 2),
     ("id_f1", "ID F1", 2),
@@ -32,6 +36,11 @@ const VALUES: [(&str, &str, usize); 9] = [
 pub(crate) struct PaperTable {
     title: String,
     paper: String,
+    /// Keys of the values that it prints, in its order.
+    columns: Vec<String>,
+    /// Settings in which it differs from the paper's profile.
+    #[serde(default)]
+    settings: BTreeMap<String, String>,
     #[serde(rename = "row")]
     rows: Vec<PaperRow>,
     /// Model whose numbers stand beside this run's.
@@ -49,6 +58,39 @@ struct PaperRow {
     language: Option<String>,
     #[serde(flatten)]
     values: BTreeMap<String, toml::Value>,
+}
+
+impl PaperRow {
+    /// The threshold that the paper uses where it names none (footnote 6).
+    fn usual_threshold(&self) -> f64 {
+        if self.task == "function" { 0.15 } else { 0.2 }
+    }
+
+    /// The threshold of `self-threshold`.
+    fn threshold(&self) -> f64 {
+        let own = self.values.get("threshold").and_then(toml::Value::as_float);
+        own.unwrap_or_else(|| self.usual_threshold())
+    }
+
+    /// Its policy, named as that of a run: `self@0.99` at another threshold than the usual one.
+    fn policy(&self) -> String {
+        match self.policy.as_str() {
+            "self-threshold" if self.threshold() != self.usual_threshold() => {
+                format!("self@{}", self.threshold())
+            }
+            policy => policy.to_owned(),
+        }
+    }
+
+    /// Whether a run's policy is that of the row, its threshold included.
+    fn is_of(&self, policy: &str) -> bool {
+        let asked =
+            policy.strip_prefix("self@").and_then(|threshold| threshold.parse::<f64>().ok());
+        match asked {
+            Some(asked) => self.policy == "self-threshold" && self.threshold() == asked,
+            None => self.policy() == policy,
+        }
+    }
 }
 
 /// Numbers of a run for one benchmark and one mode or policy.
@@ -116,6 +158,30 @@ impl PaperTable {
         )
     }
 
+    /// Refuses lexical retrieval for a table of dense retrieval.
+    pub(crate) fn check_retrieval(&self, settings: &Settings) -> Result<()> {
+        let wanted = self.settings.get("ranker").map(String::as_str);
+        let ranker = ranker(settings)?;
+        if wanted != Some("dense") || ranker == Ranker::Dense {
+            return Ok(());
+        }
+        fail(
+            format!("{} is of dense retrieval, and the ranker is {ranker}", self.paper),
+            "add --ranker dense with --embedding-model NAME --endpoint URL, or with --vectors FILE; table-3 is the same table of ranker \
+             jaccard",
+        )
+    }
+
+    /// Settings that are not the paper's for this table.
+    pub(crate) fn departures(&self, settings: &Settings) -> Vec<Departure> {
+        let mut all = settings.departures_of_kinds();
+        all.retain(|departure| !self.settings.contains_key(departure.key));
+        let own =
+            self.settings.iter().filter_map(|(key, value)| settings.departure_from(key, value));
+        all.extend(own);
+        all
+    }
+
     /// The tasks that the table has, in its order.
     fn tasks(&self) -> Vec<Tasks> {
         let mut all = Vec::new();
@@ -132,16 +198,21 @@ impl PaperTable {
         all
     }
 
-    /// Keys of the values that the table has for any tasks.
-    fn keys(&self) -> impl Iterator<Item = &'static str> {
-        let has = |key: &str| self.rows.iter().any(|row| row.values.contains_key(key));
-        VALUES.into_iter().map(|(key, ..)| key).filter(move |key| has(key))
+    /// The values that the table prints, in its order.
+    fn printed(&self) -> impl Iterator<Item = (&'static str, &'static str, usize)> {
+        let value = |column: &String| VALUES.into_iter().find(|(key, ..)| key == column);
+        self.columns.iter().filter_map(value)
     }
 
     /// The values that the table has for some tasks.
     fn values(&self, tasks: &Tasks) -> Vec<(&'static str, &'static str, usize)> {
         let has = |key: &str| self.of(tasks).any(|row| row.values.contains_key(key));
-        VALUES.into_iter().filter(|(key, ..)| has(key)).collect()
+        self.printed().filter(|(key, ..)| has(key)).collect()
+    }
+
+    /// The model of the paper's dense vectors.
+    fn retriever(&self) -> Option<&str> {
+        self.rows.iter().find_map(|row| row.values.get("retriever")?.as_str())
     }
 
     fn of<'t>(&'t self, tasks: &'t Tasks) -> impl Iterator<Item = &'t PaperRow> {
@@ -153,17 +224,7 @@ impl PaperTable {
 
     /// The paper's number for the chosen model; none at another threshold than the paper's.
     fn number(&self, tasks: &Tasks, policy: &str, key: &str) -> Option<f64> {
-        let usual = if tasks.task == "function" { 0.15 } else { 0.2 };
-        let (policy, threshold) = match policy.split_once('@') {
-            Some(("self", threshold)) => ("self-threshold", threshold.parse().ok()),
-            _ => (policy, Some(usual)),
-        };
-        let is_it = |row: &&PaperRow| {
-            let of_row = row.values.get("threshold").map_or(Some(usual), toml::Value::as_float);
-            let is_same = policy != "self-threshold" || of_row == threshold;
-            row.model == self.model && row.policy == policy && is_same
-        };
-        let mut rows = self.of(tasks).filter(is_it);
+        let mut rows = self.of(tasks).filter(|row| row.model == self.model && row.is_of(policy));
         let value = rows.find_map(|row| row.values.get(key))?;
         value.as_float().or_else(|| value.as_integer().map(|whole| whole as f64))
     }
@@ -172,7 +233,12 @@ impl PaperTable {
     ///
     /// # Errors
     /// Two results belong into one cell.
-    pub(crate) fn written(&self, measured: &[Measured], format: ScoreFormat) -> Result<Vec<u8>> {
+    pub(crate) fn written(
+        &self,
+        measured: &[Measured],
+        settings: &Settings,
+        format: ScoreFormat,
+    ) -> Result<Vec<u8>> {
         let cell =
             |one: &Measured| (one.model.clone(), policy(&one.mode).to_owned(), one.tasks.head());
         for (place, one) in measured.iter().enumerate() {
@@ -187,21 +253,35 @@ impl PaperTable {
                 );
             }
         }
-        written(&Filled { table: self, measured }, format)
+        let departures = self.departures(settings);
+        let vectors = settings.text("embedding-model").or(settings.text("vectors"));
+        written(&Filled { table: self, measured, departures, vectors }, format)
     }
 
-    /// Model and policy of each row, in order: the paper's policies first.
-    fn lines<'m>(&self, measured: &'m [Measured]) -> Vec<(&'m str, &'m str)> {
-        let mut lines: Vec<(&str, &str)> = Vec::new();
+    /// Model and policy of each row: the paper's policies first, also those that this run lacks.
+    fn lines<'m>(&self, measured: &'m [Measured]) -> Vec<(&'m str, String)> {
+        let mut lines: Vec<(&str, String)> = Vec::new();
         for one in measured {
-            let line = (one.model.as_str(), policy(&one.mode));
+            let line = (one.model.as_str(), policy(&one.mode).to_owned());
             if !lines.contains(&line) {
                 lines.push(line);
             }
         }
+        let model = measured.first().map(|one| one.model.as_str());
+        for row in self.rows.iter().filter(|row| row.model == self.model) {
+            let is_it = |one: &Measured| row.is_of(policy(&one.mode));
+            if let Some(line) = model.map(|model| (model, row.policy()))
+                && !lines.contains(&line)
+                && !measured.iter().any(is_it)
+            {
+                lines.push(line);
+            }
+        }
         let known = ["none", "always", "self-greedy", "self-threshold"];
-        let place =
-            |policy: &str| known.iter().position(|one| *one == policy).unwrap_or(known.len());
+        let place = |policy: &str| match policy.starts_with("self@") {
+            true => known.len() - 1,
+            false => known.iter().position(|one| *one == policy).unwrap_or(known.len()),
+        };
         lines.sort_by_key(|(_, policy)| place(policy));
         lines
     }
@@ -225,6 +305,7 @@ impl PaperTable {
         }
         let mut table = Table::new(head);
         for line in self.lines(measured) {
+            let line = (line.0, line.1.as_str());
             let mut cells = vec![line.0.to_owned(), line.1.to_owned()];
             for tasks in &all {
                 let own = Self::measured(measured, line, tasks);
@@ -238,15 +319,24 @@ impl PaperTable {
         table
     }
 
-    fn records(&self, measured: &[Measured]) -> impl Iterator<Item = Value> {
+    fn records(
+        &self,
+        measured: &[Measured],
+        departures: &[Departure],
+    ) -> impl Iterator<Item = Value> + use<> {
         let mut records = Vec::new();
-        for line in self.lines(measured) {
+        for (model, policy) in &self.lines(measured) {
+            let line = (*model, policy.as_str());
             for tasks in self.tasks() {
                 let own = Self::measured(measured, line, &tasks);
                 let mut record = json!({
                     "table": self.paper, "model": line.0, "policy": line.1, "dataset": tasks.dataset,
                     "task": tasks.task, "language": tasks.language, "paper_model": self.model,
+                    "metric": own.map(|one| &one.metric),
                 });
+                if !departures.is_empty() {
+                    record["departures"] = departures.iter().map(Departure::to_record).collect();
+                }
                 for (key, ..) in self.values(&tasks) {
                     record[key] = json!({
                         "measured": own.and_then(|one| one.values.get(key)),
@@ -264,6 +354,10 @@ impl PaperTable {
 struct Filled<'a> {
     table: &'a PaperTable,
     measured: &'a [Measured],
+    /// Settings that are not the paper's.
+    departures: Vec<Departure>,
+    /// The model, or the file, of dense vectors.
+    vectors: Option<&'a str>,
 }
 
 impl Printable for Filled<'_> {
@@ -272,10 +366,10 @@ impl Printable for Filled<'_> {
     }
 
     fn text(&self) -> String {
-        let Self { table: paper_table, measured } = self;
+        let Self { table: paper_table, measured, departures, vectors } = self;
         let PaperTable { title, paper, model, .. } = paper_table;
         let has = |key: &str| measured.iter().any(|one| one.values.contains_key(key));
-        let wants = |key: &str| paper_table.keys().any(|known| known == key);
+        let wants = |key: &str| paper_table.columns.iter().any(|known| known == key);
         let note = match wants("ut") && !has("ut") {
             true if wants("increased") => {
                 "\nNo unit tests were given (--exec MODE=FILE): the changes are those of edit similarity.\n"
@@ -291,19 +385,32 @@ impl Printable for Filled<'_> {
             false => "",
         };
         let text = self.table().text();
+        let mut rest = match (paper_table.retriever(), vectors) {
+            (Some(retriever), Some(vectors)) => {
+                format!("\nDense vectors of {vectors}; the paper's are of {retriever}.\n")
+            }
+            _ => String::new(),
+        };
+        if !departures.is_empty() {
+            rest += &format!("\n{}\n", Departure::line("in the paper", departures));
+        }
         format!(
-            "{title} ({paper}); scores by {metrics}; in brackets the paper's {model}\n\n{text}{note}{lacks}"
+            "{title} ({paper}); scores by {metrics}; in brackets the paper's {model}\n\n{text}{note}{lacks}{rest}"
         )
     }
 
     fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_> {
-        Box::new(self.table.records(self.measured))
+        Box::new(self.table.records(self.measured, &self.departures))
     }
 
     fn columns(&self) -> Vec<NamedColumn> {
         let of = |key| ["measured", "paper"].map(|of| format!("{key}.{of}"));
-        let names = ["table", "model", "policy", "dataset", "task", "language", "paper_model"];
-        columns(Text, names).chain(columns(Number, self.table.keys().flat_map(of))).collect()
+        let names =
+            ["table", "model", "policy", "dataset", "task", "language", "paper_model", "metric"];
+        columns(Text, names)
+            .chain(columns(Number, self.table.printed().flat_map(|(key, ..)| of(key))))
+            .chain(columns(Text, ["departures"]))
+            .collect()
     }
 }
 
@@ -335,8 +442,10 @@ mod tests {
             lacks: false,
             values: [("es", 12.5)].into(),
         }];
-        let written =
-            |format| String::from_utf8(table.written(&measured, format).unwrap()).unwrap();
+        let written = |format| {
+            String::from_utf8(table.written(&measured, &Settings::default(), format).unwrap())
+                .unwrap()
+        };
         let text = written(ScoreFormat::Text);
         assert!(text.contains("self@0.2") && text.contains("12.50 (79.02)"), "{text}");
         // The paper's number is at another threshold than this.
