@@ -174,7 +174,7 @@ impl Report {
     /// Returns the short name of the main measure for axes and columns: `ES`.
     pub(super) fn main_label(&self) -> String {
         let measure = self.measures.get(self.main);
-        measure.map_or_else(|| "value".into(), |measure| measure.label())
+        measure.map_or_else(|| "value".into(), ReportMeasure::full_label)
     }
 
     /// Returns the name of the main measure in file names.
@@ -191,5 +191,10 @@ impl ReportMeasure {
             ..=3 => self.value.to_uppercase(),
             _ => self.value.replace('_', " "),
         }
+    }
+
+    /// Returns the label with its metric: `ES (repocoder)`.
+    fn full_label(&self) -> String {
+        format!("{} ({})", self.label(), self.metric)
     }
 }

@@ -81,6 +81,7 @@ fn means_and_intervals_are_those_of_json() {
     for name in ["unit", "units"] {
         all[name] = record["intervals"][name].clone();
     }
+    all["interval"] = record["intervals"]["kind"].clone();
     all["missing"] = record["missing"].clone();
     all["samples"] = 1.into();
     wanted.push(all);
@@ -108,8 +109,8 @@ fn a_run_and_what_is_measured_of_it_are_those_of_json() {
     assert_hold(&rows, &records);
     assert_eq!(
         names.join(" "),
-        "benchmark mode n metric em es em_low em_high es_low es_high unit units prompt_tokens with_retrieved \
-            retrieval_ms without_embedding ut generation_ms latency_ms speedup unchanged"
+        "benchmark mode n metric em es em_low em_high es_low es_high interval unit units prompt_tokens \
+            with_retrieved retrieval_ms without_embedding ut generation_ms latency_ms speedup unchanged profile departures"
     );
     // No retrieval took no time: it is not known rather than 0.
     assert_eq!((&rows[0]["mode"], &rows[0]["retrieval_ms"]), (&json!("none"), &Value::Null));

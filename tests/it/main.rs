@@ -35,6 +35,7 @@ mod cli_lsp;
 mod cli_manual;
 #[cfg(unix)]
 mod cli_meanwhile;
+mod cli_metrics;
 mod cli_paper;
 mod cli_policy;
 #[cfg(target_os = "linux")]

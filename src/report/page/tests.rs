@@ -120,14 +120,14 @@ fn the_finding_is_a_sentence() {
     assert_eq!(
         html(&report),
         format!(
-            "{counts}: ES <span class=\"nowrap\">\u{2212}13.33 [\u{2212}50.00, +10.00]</span>, which may be chance."
+            "{counts}: ES (repocoder) <span class=\"nowrap\">\u{2212}13.33 [\u{2212}50.00, +10.00]</span>, which may be chance."
         )
     );
     let few = Report { few: Some(3), ..report.clone() };
     assert_eq!(
         html(&few),
         format!(
-            "{counts}: ES <span class=\"nowrap\">\u{2212}13.33, range [\u{2212}50.00, +10.00]</span> over 3 repositories, too few to \
+            "{counts}: ES (repocoder) <span class=\"nowrap\">\u{2212}13.33, range [\u{2212}50.00, +10.00]</span> over 3 repositories, too few to \
              tell it from chance."
         )
     );
@@ -137,7 +137,7 @@ fn the_finding_is_a_sentence() {
         "{table}"
     );
     assert!(table.contains("p (tasks) = 0.400<br>p (repositories) = 1.000"), "{table}");
-    assert_eq!(html(&alone()), "<b>rg1</b> on 3 of 4 tasks: ES 60.00 [50.00, 70.00].");
+    assert_eq!(html(&alone()), "<b>rg1</b> on 3 of 4 tasks: ES (repocoder) 60.00 [50.00, 70.00].");
     assert_eq!(html(&Report::default()), "No system was measured.");
 }
 

@@ -44,8 +44,9 @@ fn tables_figures_and_counts_are_the_reports() {
     assert_eq!(browser.text("h1"), report.title);
     let Changes { better, worse, .. } = report.changes(2);
     let finding = browser.text(".finding");
-    let wanted =
-        format!("gt is better than none on {better} of 540 tasks and worse on {worse}: ES +");
+    let wanted = format!(
+        "gt is better than none on {better} of 540 tasks and worse on {worse}: ES (repocoder) +"
+    );
     assert!(finding.starts_with(&wanted), "{finding}");
     assert_eq!(browser.number("document.querySelectorAll('.systems tbody tr').length"), 4.0);
     // Three histograms of which one shows, and four further figures.
@@ -297,7 +298,7 @@ fn a_report_may_be_empty_or_of_one_system() {
     report.systems[0].outcomes[3] = None;
     sample::summarize(&mut report);
     browser.open(&report.page(), "");
-    assert!(browser.text(".finding").starts_with("none on 39 of 40 tasks: ES "));
+    assert!(browser.text(".finding").starts_with("none on 39 of 40 tasks: ES (repocoder) "));
     assert_eq!(browser.number("document.querySelectorAll('#outcomes .better').length"), 0.0);
     assert_eq!(browser.text("#outcomes .missing b"), "1");
     browser.click("#outcomes .missing");

@@ -171,7 +171,10 @@ impl Scorer {
             }
             None => given.into(),
         };
-        let scoring = scoring(&self.settings, experiment, &[Metric::RepoCoder])?;
+        if let Some(line) = of_kind(&self.settings, experiment.tasks.as_deref()).departure_line() {
+            output::warning_once(&line);
+        }
+        let scoring = scoring(&self.settings, experiment, &[Metric::RepoCoder]);
         let evaluation = evaluate(experiment, &path, &scoring, Missing::Skip)?;
         output::problems(&evaluation.problems);
         warn_of_ends(&path, &scoring)?;

@@ -16,7 +16,7 @@ use repoformer::store::artifact::header_path;
 use repoformer::store::manifest::Manifest;
 use repoformer::task::TaskSet;
 use repoformer::text::language::Language;
-use serde_json::json;
+use serde_json::{Value, json};
 
 use super::eval_output::{Named, Results, write_results};
 use super::eval_score::{Judging, score};
@@ -25,7 +25,7 @@ use super::session::{completed_modes, completion, open, resampling};
 use super::{eval_definitions, eval_retrieval, mixed, parts};
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{self, check_output, fail, hinted};
-use crate::settings::Settings;
+use crate::settings::{Departure, Settings};
 use crate::table::{ScoreFormat, percent};
 
 pub(crate) fn run(args: &EvalArgs) -> Result<()> {
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     let all = experiment.all_tasks().unwrap_or(tasks);
     let settings = of_kind(&settings, Some(all));
     let judging = Judging {
-        scoring: scoring(&settings, &experiment, &[Metric::RepoCoder])?,
+        scoring: scoring(&settings, &experiment, &[Metric::RepoCoder]),
         missing: args.missing.parse()?,
     };
     let mut manifest = judging.manifest();
@@ -74,6 +74,7 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     if !mixed.is_empty() {
         manifest.setting("mixed", mixed.clone());
     }
+    set_profile(&mut manifest, &settings);
     manifest.count("tasks", tasks.tasks().len());
     let part = shard.map(|shard| {
         let rows = |(_, scores): &Named| scores.tasks.iter().map(|task| task.row).collect();
@@ -115,22 +116,29 @@ fn write(
 ) -> Result<()> {
     let (per_task, resampling) = (args.per_task, resampling(settings)?);
     let manifest = parts::of_part(manifest.to_record(), part);
-    Results { named, per_task, resampling, mixed, manifest }.write(args)
+    let departures = settings.departure_line();
+    Results { named, per_task, resampling, mixed, departures, manifest }.write(args)
 }
 
-/// The scoring of a command that also shows the metrics of `default` where nobody chose any.
-pub(super) fn scoring(
-    settings: &Settings,
-    experiment: &Experiment,
-    default: &[Metric],
-) -> Result<Scoring> {
+/// Records the paper's profile, and the settings that contradict it.
+pub(super) fn set_profile(manifest: &mut Manifest, settings: &Settings) {
+    let departures: Vec<Value> = settings.departures().iter().map(Departure::to_record).collect();
+    if let Some(profile) = settings.paper_profile() {
+        manifest.setting("profile", profile);
+    }
+    if !departures.is_empty() {
+        manifest.setting("departures", departures);
+    }
+}
+
+/// The scoring of a command that shows `further` metrics after the default one, unless the settings choose some.
+pub(super) fn scoring(settings: &Settings, experiment: &Experiment, further: &[Metric]) -> Scoring {
     let mut scoring = experiment.scoring.clone();
     if settings.list("metrics").is_empty() {
-        let mut metrics = default.to_vec();
-        metrics.extend(scoring.metrics.iter().filter(|metric| !default.contains(metric)));
-        scoring.metrics = metrics;
+        let known = scoring.metrics.clone();
+        scoring.metrics.extend(further.iter().filter(|metric| !known.contains(metric)));
     }
-    Ok(scoring)
+    scoring
 }
 
 fn of_pairs(args: &EvalArgs, path: &Path, settings: &Settings) -> Result<()> {
@@ -153,6 +161,7 @@ fn of_pairs(args: &EvalArgs, path: &Path, settings: &Settings) -> Result<()> {
     manifest.count("unusable", reading.problems.len());
     let language = language.unwrap_or_default();
     let scores = score_pairs(&reading.pairs, &scoring.metrics, &scoring.postprocess, language);
+    set_profile(&mut manifest, settings);
     let named = [("pairs".into(), scores)];
     write(args, settings, &named, Vec::new(), &manifest, None)?;
     // The program ends: freeing hundreds of thousands of small texts would take a tenth of its time.

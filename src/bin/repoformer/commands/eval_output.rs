@@ -6,7 +6,7 @@ use anyhow::Result;
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::postprocess::Postprocess;
 use repoformer::evaluate::score::{Intervals, MetricMeans, MetricScore, Missing, Scores};
-use repoformer::evaluate::statistics::{Interval, Resampling};
+use repoformer::evaluate::statistics::{Interval, IntervalKind, Resampling};
 use repoformer::formats::exchange::crosscodeeval;
 use repoformer::pipeline::Evaluation;
 use repoformer::store::artifact::{digest, write_file};
@@ -46,6 +46,8 @@ pub(super) struct Results<'a> {
     pub(super) resampling: Resampling,
     /// Conditions in which the predictions differ.
     pub(super) mixed: Vec<String>,
+    /// The settings that contradict the paper's profile in force, in a line.
+    pub(super) departures: Option<String>,
     pub(super) manifest: Value,
 }
 
@@ -62,10 +64,10 @@ impl Printable for Results<'_> {
             text += &self.scores(&intervals, &[metric], false).text();
             text.push('\n');
         }
-        let Intervals { units, unit, of_values } = &intervals[0];
-        if of_values.iter().any(Option::is_some) {
-            let Resampling { resamples, seed, .. } = self.resampling;
-            let name = unit.interval_name(*units);
+        let Intervals { units, unit, .. } = &intervals[0];
+        if let Some(kind) = intervals[0].kind() {
+            let Resampling { resamples, seed, level } = self.resampling;
+            let name = kind.head(level);
             text += &format!("{name}: {resamples} resamples of the {units} {unit}, seed {seed}\n");
         }
         for (metric, recipe) in self.named[0].1.cuts_by_metric() {
@@ -74,7 +76,7 @@ impl Printable for Results<'_> {
         if !self.mixed.is_empty() {
             text += &(mixed::told(&self.mixed) + "\n");
         }
-        text
+        text + &self.departures.as_ref().map_or_else(String::new, |line| format!("{line}\n"))
     }
 
     fn json(&self) -> Value {
@@ -107,7 +109,7 @@ impl Printable for Results<'_> {
         columns(Text, ["predictions", "repository"])
             .chain(columns(Integer, ["n"]))
             .chain(columns(Number, names))
-            .chain(columns(Text, ["unit"]))
+            .chain(columns(Text, ["interval", "unit"]))
             .chain(columns(Integer, ["units", "missing", "samples"]))
             .chain(columns(Text, ["mixed"]))
             .collect()
@@ -127,6 +129,7 @@ impl Printable for Results<'_> {
             for ((metric, value), interval) in values.zip(&intervals.of_values) {
                 all[metric][value] = ends(interval);
             }
+            all["interval"] = intervals.kind().map(IntervalKind::name).into();
             all["unit"] = intervals.unit.name().into();
             all["units"] = intervals.units.into();
             all["missing"] = scores.missing.into();
@@ -186,7 +189,8 @@ impl Results<'_> {
         head.extend(
             ends.clone().flat_map(|name| ["low", "high"].map(|end| format!("{name} {end}"))),
         );
-        let without_ends = vec![String::new(); 2 * ends.count()];
+        let without_ends = vec![String::new(); 2 * ends.count() + usize::from(with_tabs)];
+        head.extend(with_tabs.then(|| "interval".to_owned()));
         // Text says it below the tables.
         let mixed = (with_tabs && !self.mixed.is_empty()).then(|| self.mixed.join("; "));
         head.extend(mixed.iter().map(|_| "mixed".to_owned()));
@@ -213,8 +217,8 @@ impl Results<'_> {
                 row(start, Default::default(), values);
             }
             let mut of_all: Vec<&Option<Interval>> = Vec::new();
-            let Intervals { units, unit, of_values } = &intervals[place];
-            let mut of_values = of_values.iter();
+            let kind = intervals[place].kind();
+            let mut of_values = intervals[place].of_values.iter();
             for metric in scores.metrics() {
                 let of_metric: Vec<_> = of_values.by_ref().take(metric.values().len()).collect();
                 of_all.extend(of_metric.into_iter().filter(|_| metrics.contains(&metric)));
@@ -225,10 +229,13 @@ impl Results<'_> {
             });
             let start = [name, "all", &scores.all.n.to_string()];
             let values = percents(&scores.all.means).into_iter().chain(ends);
+            let name = kind.map_or("", IntervalKind::name).to_owned();
+            let values = values.chain(with_tabs.then_some(name));
             row(start, Default::default(), values.collect());
-            if !with_tabs && of_all.iter().any(|interval| interval.is_some()) {
+            if let Some(kind) = kind.filter(|_| !with_tabs) {
                 let cells = of_all.into_iter().map(interval);
-                row(["", unit.interval_name(*units), ""], Default::default(), cells.collect());
+                let head = kind.head(self.resampling.level);
+                row(["", &head, ""], Default::default(), cells.collect());
             }
         }
         table

@@ -55,6 +55,10 @@ fn open_experiments(settings: &Settings) -> Result<Vec<(Experiment, Settings)>> 
         if let Some(tasks) = tasks.as_ref().filter(|_| settings.scores()) {
             warn_of_cuts(settings, tasks);
         }
+        // Commands that score name them in their results.
+        if let Some(line) = settings.departure_line().filter(|_| !settings.scores()) {
+            output::warning_once(&line);
+        }
         let mut variations = variations(settings).into_iter().peekable();
         while let Some((settings, varied)) = variations.next() {
             let cuts = cuts(&settings)?;

@@ -94,7 +94,7 @@ pub(super) fn planned(
     let modes = completed_modes(settings, experiment, &completion)?.0;
     let mut names: Vec<&str> = modes.iter().map(|mode| mode.name()).collect();
     names.extend(policies.iter().map(String::as_str));
-    let metrics = scoring(settings, experiment, &METRICS)?.metrics;
+    let metrics = scoring(settings, experiment, &METRICS).metrics;
     let retrieves = modes.iter().any(|mode| *mode != Mode::Without);
     let place = Place::of(output);
     let mut files = vec![Planned::file(place.page.clone(), "report", Verdict::EachTime)];
@@ -110,7 +110,7 @@ pub(super) fn planned(
     Ok(files)
 }
 
-/// Metrics of a report, unless others are named.
+/// Metrics of a report, the default one first, unless the settings choose others.
 pub(super) const METRICS: [Metric; 2] = [Metric::RepoCoder, Metric::Repoformer];
 
 /// Results of unit tests by row.
@@ -138,13 +138,16 @@ pub(super) struct Making {
     pub(super) resampling: Resampling,
     /// Whether systems may have answered under different conditions.
     pub(super) allow_mixed: bool,
+    /// The settings that contradict the paper's profile in force, in a line.
+    pub(super) departures: Option<String>,
 }
 
 impl Making {
     /// A report of what scores and intervals say alone, whatever the systems are.
-    pub(super) fn of(scoring: Scoring, resampling: Resampling) -> Self {
+    pub(super) fn of(scoring: Scoring, resampling: Resampling, settings: &Settings) -> Self {
         let (exec, title, baseline) = (Vec::new(), None, None);
-        Self { exec, scoring, title, baseline, resampling, allow_mixed: true }
+        let departures = settings.departure_line();
+        Self { exec, scoring, title, baseline, resampling, allow_mixed: true, departures }
     }
 }
 
@@ -158,11 +161,12 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     };
     let making = Making {
         exec: args.exec.clone(),
-        scoring: scoring(&settings, &experiment, &METRICS)?,
+        scoring: scoring(&settings, &experiment, &METRICS),
         title: args.title.clone(),
         baseline: args.baseline.clone(),
         resampling: resampling(&settings)?,
         allow_mixed: args.allow_mixed,
+        departures: of_kind(&settings, experiment.tasks.as_deref()).departure_line(),
     };
     let written = make(&experiment, sources, &making, &args.output)?;
     output::note(format!("report: {}", written.page.display()));
@@ -264,6 +268,10 @@ pub(super) fn make(
     if !differences.is_empty() {
         notes.push(mixed::told(&differences));
         manifest.setting("mixed", differences);
+    }
+    if let Some(line) = &making.departures {
+        notes.push(line.clone());
+        manifest.setting("departures", line.as_str());
     }
     manifest.count("tasks", contenders[0].evaluation.tasks.tasks().len());
     manifest.count("systems", contenders.len());

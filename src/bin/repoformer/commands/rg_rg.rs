@@ -72,6 +72,8 @@ pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
                 rows.push(row(&experiment, first, &completion)?);
             }
             iterate(&mut experiment, joined, iterations, &completion, &mut rows)?;
+            let own = of_kind(&settings, experiment.tasks.as_deref());
+            let rows: Vec<Row> = rows.into_iter().map(|row| row.with_profile(&own)).collect();
             write_data(Path::new("-"), written(&Rows(&rows), format)?)?;
             rows::warn_of_gaps(&rows);
         }

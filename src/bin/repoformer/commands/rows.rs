@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use anyhow::Result;
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::score::samples_of;
-use repoformer::evaluate::statistics::{Groups, Interval, Resampling, Unit};
+use repoformer::evaluate::statistics::{Groups, Interval, IntervalKind, Resampling, Unit};
 use repoformer::pipeline::{
     self, Completion, Experiment, Latency, PromptTotals, SearchTime, prompt_totals,
 };
@@ -16,8 +16,9 @@ use serde_json::{Value, json};
 use super::paper::{Measured, Tasks};
 use super::selective::Selected;
 use crate::output;
+use crate::settings::{Departure, Settings};
 use crate::table::{
-    NamedColumn, Printable, Table, columns, ends, interval, or_dash, percent, with_embedding,
+    NamedColumn, Printable, Table, columns, ends, fixed, interval, or_dash, percent, with_embedding,
 };
 
 /// One row of the table.
@@ -49,6 +50,8 @@ pub(super) struct Row {
     latency_ms: Option<f64>,
     /// Number of completions whose time is not known, and of all; `None` where nobody asked for times.
     untimed: Option<(usize, usize)>,
+    /// Threshold of a policy that has one.
+    threshold: Option<f64>,
     /// Share of the latency of always retrieving that is saved.
     speedup: Option<f64>,
     /// Whether it is a mode whose prompts show what was retrieved before completing.
@@ -59,6 +62,8 @@ pub(super) struct Row {
     without_embedding: bool,
     /// Share of the tasks whose predictions equal those of the previous iteration.
     pub(super) unchanged: Option<f64>,
+    /// The paper's profile that it ran with, and the settings that contradict it.
+    profile: Option<(&'static str, Vec<Departure>)>,
 }
 
 impl Row {
@@ -81,10 +86,12 @@ impl Row {
             latency_ms: None,
             untimed: None,
             without_embedding: false,
+            threshold: None,
             speedup: None,
             is_always: false,
             at_once: 0,
             unchanged: None,
+            profile: None,
         }
     }
 
@@ -132,10 +139,24 @@ impl Row {
         let name = selected.source.name.clone();
         Self {
             rag_rate: Some(selected.retrieved as f64 / count.max(1.0)),
+            threshold: selected.threshold,
             latency_ms: selected.latency_ms,
             without_embedding: selected.without_embedding,
             ..Self::new(experiment, name, selected.scores.clone(), resampling)
         }
+    }
+
+    /// Adds the paper's profile of its settings, and those of them that contradict it.
+    pub(super) fn with_profile(self, settings: &Settings) -> Row {
+        let profile = settings.paper_profile().map(|name| (name, settings.departures()));
+        Self { profile, ..self }
+    }
+
+    /// Names the settings that contradict its profile.
+    fn departures(&self) -> Option<String> {
+        let (profile, departures) = self.profile.as_ref()?;
+        let profile = format!("in profile {profile}");
+        (!departures.is_empty()).then(|| Departure::line(&profile, departures))
     }
 
     /// Adds the unit-test results of its predictions, which for a policy are those of the mode that it chose.
@@ -224,6 +245,7 @@ pub(super) fn measured(rows: &[Row], benchmark: &str, model: &str, tasks: &Tasks
         let score = row.scores["all"][row.metric.name()]["id_f1"].as_f64();
         // A latency without the queries' vectors saves nothing that is known.
         let speedup = row.speedup.filter(|_| !row.without_embedding && !always_lacks);
+        values.extend(row.threshold.map(|threshold| ("threshold", threshold)));
         let rest = [("id_f1", score), ("ut", row.pass_rate()), ("speedup", speedup)];
         values.extend(rest.into_iter().filter_map(|(key, value)| Some((key, 100.0 * value?))));
         if row.is_always
@@ -305,7 +327,11 @@ impl Printable for Rows<'_> {
     }
 
     fn text(&self) -> String {
-        table(self.0, true).text()
+        let mut text = table(self.0, true).text();
+        for (benchmarks, line) in departures(self.0) {
+            text += &format!("\n{}: {line}\n", benchmarks.join(", "));
+        }
+        text
     }
 
     fn lines(&self) -> Box<dyn Iterator<Item = Value> + '_> {
@@ -319,11 +345,12 @@ impl Printable for Rows<'_> {
             .chain(columns(Integer, ["n"]))
             .chain(columns(Text, ["metric"]))
             .chain(columns(Number, scores))
-            .chain(columns(Text, ["unit"]))
+            .chain(columns(Text, ["interval", "unit"]))
             .chain(columns(Integer, ["units"]))
             .chain(columns(Number, ["prompt_tokens", "with_retrieved", "retrieval_ms"]))
             .chain(columns(Flag, ["without_embedding"]))
             .chain(columns(Number, times))
+            .chain(columns(Text, ["profile", "departures"]))
             .collect()
     }
 
@@ -334,6 +361,20 @@ impl Printable for Rows<'_> {
             record
         }))
     }
+}
+
+/// The settings of the rows that contradict their profiles, each with the benchmarks that it is of.
+pub(super) fn departures(rows: &[Row]) -> Vec<(Vec<&str>, String)> {
+    let mut all: Vec<(Vec<&str>, String)> = Vec::new();
+    for row in rows {
+        let Some(line) = row.departures() else { continue };
+        match all.iter_mut().find(|(_, known)| *known == line) {
+            Some((benchmarks, _)) if benchmarks.contains(&row.benchmark.as_str()) => {}
+            Some((benchmarks, _)) => benchmarks.push(&row.benchmark),
+            None => all.push((vec![&row.benchmark], line)),
+        }
+    }
+    all
 }
 
 fn groups(tasks: &[Value]) -> Groups {
@@ -381,6 +422,12 @@ impl Row {
         counts
     }
 
+    /// What the ends of its intervals say, if it has any.
+    fn interval_kind(&self) -> Option<IntervalKind> {
+        let (unit, units) = self.units;
+        self.intervals.iter().any(Option::is_some).then(|| unit.interval_kind(units))
+    }
+
     /// Number of tasks scored.
     fn count(&self) -> u64 {
         self.scores["all"]["n"].as_u64().unwrap_or(0)
@@ -422,6 +469,7 @@ impl Row {
             "es": self.value("es"),
             "em_interval": ends(&self.intervals[0]),
             "es_interval": ends(&self.intervals[1]),
+            "interval": self.interval_kind().map(IntervalKind::name),
             "unit": self.units.0.name(),
             "units": self.units.1,
             "prompt_tokens": self.tokens_per_prompt(),
@@ -430,6 +478,12 @@ impl Row {
         });
         if self.lacks_embedding() {
             record["without_embedding"] = true.into();
+        }
+        if let Some((profile, departures)) = &self.profile {
+            record["profile"] = (*profile).into();
+            if !departures.is_empty() {
+                record["departures"] = departures.iter().map(Departure::to_record).collect();
+            }
         }
         for (name, value) in [
             ("ut", self.pass_rate()),
@@ -479,14 +533,22 @@ fn table(rows: &[Row], intervals_inside: bool) -> Table {
     optional("latency ms", &|row| {
         row.latency_ms.map(|time| with_embedding(milliseconds(time), row.without_embedding))
     });
-    optional("SU %", &|row| row.speedup.map(|saved| format!("{:.1}", 100.0 * saved + 0.0)));
+    optional("SU %", &|row| row.speedup.map(|saved| fixed(100.0 * saved, 1)));
     optional("unchanged %", &|row| row.unchanged.map(|share| format!("{:.1}", 100.0 * share)));
-    let is_range = |row: &Row| row.units.0.gives_range(row.units.1);
+    let is_range = |row: &Row| row.interval_kind() == Some(IntervalKind::Range);
     let head = if rows.iter().all(is_range) { "range" } else { "95 %" };
     let shown = |row: &Row, place: usize| match interval(&row.intervals[place]) {
         ends if is_range(row) && head != "range" && !ends.is_empty() => format!("range {ends}"),
         ends => ends,
     };
+    if !intervals_inside {
+        // Text says it below the table.
+        if rows.iter().any(|row| row.departures().is_some()) {
+            all.push(column("departures", &|row| row.departures().unwrap_or_default()));
+        }
+        let kind = |row: &Row| row.interval_kind().map_or("", IntervalKind::name).to_owned();
+        all.push(column("interval", &kind));
+    }
     for (place, name) in ["EM", "ES"].into_iter().enumerate() {
         if intervals_inside {
             all.insert(5 + 2 * place, column(head, &|row| shown(row, place)));

@@ -182,7 +182,8 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
             let predictions = experiment.layout.predictions(mode, &completion.model);
             warn_of_ends(&predictions, &experiment.scoring)?;
             let row = Row::of(&experiment, mode, &completion, scores, &resampling)?;
-            let row = row.tested(tests.of_mode(&experiment, mode, &completion)?);
+            let row =
+                row.with_profile(&settings).tested(tests.of_mode(&experiment, mode, &completion)?);
             // What policies trade is seen beside what each mode takes.
             let row = match policies.is_empty() && paper.is_none() {
                 true => row,
@@ -208,7 +209,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
             false => log.timed("policies", || Ok((choose()?, false)))?,
         };
         for selected in &selected {
-            let row = Row::selective(&experiment, selected, &resampling);
+            let row = Row::selective(&experiment, selected, &resampling).with_profile(&settings);
             let row = row.tested(tests.of_policy(&experiment, selected)?);
             rows.extend(row.by_metric(&experiment, &resampling));
         }
@@ -264,13 +265,13 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
             for (benchmark, tasks) in &measured {
                 numbers.extend(rows::measured(&rows, benchmark, &completion.model, tasks));
             }
-            table.written(&numbers, format)?
+            table.written(&numbers, &settings, format)?
         }
         Some(Paper::Figure(_)) if walked.is_some() => walked.unwrap_or_default(),
         Some(Paper::Figure(figure)) => {
             let folder = figure_folder(args, &settings, figure)?;
             places.push(format!("figure: {}", page_in(&folder).display()));
-            figure.draw(&panels, &folder, format)?
+            figure.draw(&panels, &settings, &folder, format)?
         }
         None => written(&Rows(&rows), format)?,
     };
@@ -300,8 +301,11 @@ fn leave_report(
     selected: Vec<Selected>,
     resampling: Resampling,
 ) -> Result<Written> {
-    let making =
-        Making::of(super::eval::scoring(settings, experiment, &report::METRICS)?, resampling);
+    let making = Making::of(
+        super::eval::scoring(settings, experiment, &report::METRICS),
+        resampling,
+        settings,
+    );
     let mut sources = report::of_cache(experiment, settings)?;
     sources.extend(selected.into_iter().map(|one| one.source));
     report::make(experiment, sources, &making, folder)

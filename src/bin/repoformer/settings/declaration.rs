@@ -134,6 +134,25 @@ impl Setting {
         }
     }
 
+    /// Whether the setting decides what an experiment measures. Of those that usually follow from the data, the model or the machine
+    /// it does if the profile sets it.
+    pub(super) fn shapes_results(&self, is_profiles: bool) -> bool {
+        match self.group {
+            Group::Fragments | Group::Search | Group::Prompts => {
+                is_profiles || !matches!(self.key, "language" | "walk" | "tokenizer")
+            }
+            Group::Model | Group::Server => {
+                is_profiles
+                    || matches!(
+                        self.key,
+                        "max-tokens" | "samples" | "temperature" | "top-p" | "stop"
+                    )
+            }
+            Group::Scores => matches!(self.key, "metrics" | "postprocess"),
+            Group::DataSet | Group::Embeddings | Group::Policies | Group::Statistics => false,
+        }
+    }
+
     pub(super) fn is_list(&self) -> bool {
         self.arity != Arity::One
     }

@@ -235,9 +235,11 @@ pub(super) static SETTINGS: &[Setting] = settings! {
              has another",
             commands: &["run"], arity: Texts;
         "metrics" "NAME" OneOf(|| names(Metric::ALL).into_iter().chain(["all".into()]).collect()) =>
-            "Metric; policies and gains go by the first",
+            "Metric; policies and gains use the first",
             arity: Names, commands: SCORING,
-            default_text: Some("repocoder, and for function bodies repoformer; of a report both");
+            default_text: Some(
+                "repocoder; for chunks and function bodies repoformer, after which eval and compare show repocoder; a report shows both"
+            );
         "postprocess" "STEPS" OneOfOr(
             || names(["own", "none", "chat"].into_iter().chain(Step::ALL.map(Step::name))),
             |text| text.parse::<Recipe>().is_ok(),

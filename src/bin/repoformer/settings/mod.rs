@@ -10,4 +10,4 @@ pub(crate) use declaration::{Completable, Given, Listed};
 pub(crate) use declared::{KEY_VARIABLES, POLICY_KEY_VARIABLE, completable, variable_of};
 pub(crate) use flags::{SHOW, SettingFlags};
 pub(crate) use page::settings_page;
-pub(crate) use resolved::{COMPLETION, Settings, check_environment};
+pub(crate) use resolved::{COMPLETION, Departure, Settings, check_environment};

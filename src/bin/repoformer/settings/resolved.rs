@@ -1,6 +1,7 @@
 //! The settings in force: defaults, then a profile, a file, the environment and flags, each beating the ones before.
 
 use std::collections::BTreeMap;
+use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
@@ -8,6 +9,7 @@ use anyhow::{Result, anyhow, bail};
 
 use repoformer::error::{self, Access, Error, did_you_mean, nearest};
 use repoformer::store::files;
+use serde_json::{Value, json};
 
 use super::declaration::{Given, Group, PREFIX, Setting, Values, variable};
 use super::declared::{BUNDLED, KEY_VARIABLES, SETTINGS, declared, profiles};
@@ -46,6 +48,41 @@ struct Sourced {
     source: Source,
 }
 
+/// A setting that contradicts the profile in force.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Departure {
+    pub(crate) key: &'static str,
+    pub(crate) value: String,
+    /// Value in the profile, or in the paper.
+    pub(crate) usual: String,
+}
+
+impl Departure {
+    /// Names departures in a line: `not as in profile crosscodeeval: metrics = repocoder instead of crosscodeeval`.
+    pub(crate) fn line(what: &str, departures: &[Self]) -> String {
+        let each: Vec<String> = departures.iter().map(Self::to_string).collect();
+        format!("not as {what}: {}", each.join(", "))
+    }
+
+    /// Returns `{"setting", "value", "usual"}`.
+    pub(crate) fn to_record(&self) -> Value {
+        json!({"setting": self.key, "value": self.value, "usual": self.usual})
+    }
+}
+
+impl fmt::Display for Departure {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} = {} instead of {}", self.key, self.value, self.usual)
+    }
+}
+
+/// A paper's profile by itself: the settings of a run that chooses nothing else.
+#[derive(Debug, Clone)]
+struct PaperProfile {
+    name: &'static str,
+    settings: Box<Settings>,
+}
+
 /// The settings in force.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Settings {
@@ -54,6 +91,8 @@ pub(crate) struct Settings {
     of_functions: BTreeMap<&'static str, Sourced>,
     /// Whether the subcommand scores predictions.
     scores: bool,
+    /// The bundled profile of a paper that is in force.
+    paper_profile: Option<PaperProfile>,
 }
 
 /// Contents of a file of settings.
@@ -157,6 +196,7 @@ impl Settings {
         settings.set_all(&flags.given, &Source::Flag);
         settings.follow_unit();
         settings.check()?;
+        settings.paper_profile = profile.map(|name| paper_profile(name)).transpose()?.flatten();
         Ok(settings)
     }
 
@@ -178,7 +218,73 @@ impl Settings {
     pub(crate) fn of_functions(&self) -> Self {
         let mut settings = self.clone();
         settings.values.extend(self.of_functions.clone());
+        if let Some(PaperProfile { settings, .. }) = &mut settings.paper_profile {
+            **settings = settings.of_functions();
+        }
         settings
+    }
+
+    /// Name of the paper's profile in force.
+    pub(crate) fn paper_profile(&self) -> Option<&'static str> {
+        self.paper_profile.as_ref().map(|profile| profile.name)
+    }
+
+    /// Chosen settings that contradict the paper's profile in force. Settings whose several values are compared with each other,
+    /// such as rankers, are no contradiction.
+    pub(crate) fn departures(&self) -> Vec<Departure> {
+        let Some(PaperProfile { settings: profile, .. }) = &self.paper_profile else {
+            return Vec::new();
+        };
+        let departure = |setting: &'static Setting| {
+            let key = setting.key;
+            let value = self.list(key);
+            let is_varied = value.len() > 1 && setting.group != Group::Scores;
+            // A layout is the model's, unless it is the paper itself.
+            let is_models = key == "prompt-style" && profile.text(key) != Some("repocoder");
+            let is_alike = value == profile.list(key) || is_varied;
+            // What a subcommand demands is its own.
+            let is_chosen =
+                !self.is_default(key) && !matches!(self.origin(key), Some(Source::Subcommand(_)));
+            if !setting.shapes_results(profile.is_profiles(key))
+                || !is_chosen
+                || is_alike
+                || is_models
+            {
+                return None;
+            }
+            let usual = match profile.list(key) {
+                [] => setting.default_text.unwrap_or("not set").to_owned(),
+                values => values.join(","),
+            };
+            Some(Departure { key, value: value.join(","), usual })
+        };
+        SETTINGS.iter().filter_map(departure).collect()
+    }
+
+    /// Departures for tasks of any kind.
+    pub(crate) fn departures_of_kinds(&self) -> Vec<Departure> {
+        let mut all = self.departures();
+        let of_functions = self.of_functions().departures();
+        all.extend(of_functions.into_iter().filter(|one| !self.departures().contains(one)));
+        all
+    }
+
+    /// The departure from a value that a key usually has.
+    pub(crate) fn departure_from(&self, key: &str, usual: &str) -> Option<Departure> {
+        let (key, value) = (declared(key)?.key, self.list(key).join(","));
+        (value != usual).then(|| Departure { key, value, usual: usual.to_owned() })
+    }
+
+    /// The line that names the departures from the paper's profile in force, if there are any.
+    pub(crate) fn departure_line(&self) -> Option<String> {
+        let departures = self.departures();
+        let profile = self.paper_profile().filter(|_| !departures.is_empty())?;
+        Some(Departure::line(&format!("in profile {profile}"), &departures))
+    }
+
+    /// Whether a profile sets the value.
+    fn is_profiles(&self, key: &str) -> bool {
+        matches!(self.origin(key), Some(Source::Profile(_)))
     }
 
     /// Whether the subcommand scores predictions.
@@ -475,6 +581,19 @@ fn meant<'n>(
     format!(
         "the nearest {noun} is '{prefix}{nearest}'; `repoformer run --show-settings` lists all settings"
     )
+}
+
+/// The settings of a bundled profile by itself, if it is a paper's.
+fn paper_profile(name: &str) -> Result<Option<PaperProfile>> {
+    let mut papers = BUNDLED.iter().filter(|(name, _)| *name != "demo");
+    let Some((name, text)) = papers.find(|(bundled, _)| *bundled == name) else {
+        return Ok(None);
+    };
+    let mut settings = Settings::defaults();
+    settings.set_file(&parse(text, name)?, &Source::Profile((*name).into()));
+    settings.follow_unit();
+    settings.set("postprocess", vec!["own".into()], Source::Default);
+    Ok(Some(PaperProfile { name, settings: Box::new(settings) }))
 }
 
 fn read_profile(name: &str) -> Result<FileSettings> {

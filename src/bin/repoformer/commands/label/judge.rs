@@ -27,7 +27,7 @@ use crate::output::{
 };
 use crate::records_output::RecordsOutput;
 use crate::settings::{Listed, Settings};
-use crate::table::{NamedColumn, Printable, ScoreFormat, Table, columns, written};
+use crate::table::{NamedColumn, Printable, ScoreFormat, Table, columns, signed, written};
 
 #[derive(Debug, Args)]
 pub(crate) struct LabelJudgeArgs {
@@ -50,7 +50,7 @@ pub(crate) struct LabelJudgeArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) samples_from: Option<PathBuf>,
     /// Metric that decides whether retrieval helps: one of `eval`, by its edit similarity; pass, the unit-test pass rate; or
-    /// likelihood, the probability of the target, which --base and --rag then hold (`complete --likelihood`) [default: repocoder for lines and calls, repoformer for chunks and functions]
+    /// likelihood, the probability of the target, which --base and --rag then hold (`complete --likelihood`) [default: that of the settings or the profile; otherwise repocoder for lines and calls, repoformer for chunks and functions]
     #[arg(long, value_name = "NAME", value_parser = Listed::of(Metric::ALL).and(PASS).and(LIKELIHOOD))]
     pub(crate) metric: Option<String>,
     /// How predictions are cut before they are scored, as in `eval` [default: own]
@@ -116,7 +116,7 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
         }
     }
     check_threshold(args.threshold)?;
-    let metric = match (args.metric.as_deref(), settings.own("metrics")) {
+    let metric = match (args.metric.as_deref(), settings.list("metrics")) {
         (Some(metric), _) => Some(metric),
         (None, []) => None,
         (None, [one]) if one != "all" => Some(one.as_str()),
@@ -145,7 +145,7 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
         (Some(name), _) => JudgedBy::Similarity(name.parse()?),
         (None, _) => JudgedBy::Usual,
     };
-    let own_steps = settings.own("postprocess").first();
+    let own_steps = settings.list("postprocess").first();
     let recipe =
         args.postprocess.as_ref().or(own_steps).map(String::as_str).filter(|steps| *steps != "own");
     let recipe: Option<Recipe> = recipe.map(str::parse).transpose()?;
@@ -324,7 +324,7 @@ impl Printable for Summary<'_> {
                 counts.count.to_string(),
                 format!("{:.1}", 100.0 * count / self.judged.gains.len() as f64),
                 format!("{:.1}", 100.0 * counts.positive as f64 / count),
-                format!("{:+.2}", 100.0 * counts.gain / count),
+                signed(100.0 * counts.gain / count, 2),
             ]);
         }
         table

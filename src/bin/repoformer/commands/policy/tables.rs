@@ -8,7 +8,7 @@ use repoformer::store::frame::ColumnType::{Integer, Number, Text};
 use serde_json::{Value, json};
 
 use crate::output::group;
-use crate::table::{EMBEDDING, NamedColumn, Printable, Table, columns, or_dash, percent};
+use crate::table::{EMBEDDING, NamedColumn, Printable, Table, columns, fixed, or_dash, percent};
 
 /// Results of a sweep over one set of labels.
 pub(super) struct Swept {
@@ -56,7 +56,7 @@ impl Printable for AllSwept<'_> {
             "latency_ms", "speedup", "abstention_precision", "abstained_right", "abstained_harmed",
             "auc", "calibration_error",
         ];
-        columns(Text, ["policy", "labels"])
+        columns(Text, ["policy", "labels", "metric"])
             .chain(columns(Number, ["threshold"]))
             .chain(columns(Integer, ["n"]))
             .chain(columns(Number, ["rag_rate", "em", "es", PASS, LIKELIHOOD]))
@@ -140,6 +140,7 @@ impl AllSwept<'_> {
             let harmed = point.abstention_precision.map(|precision| 1.0 - precision);
             let mut record = json!({
                 "policy": curve.policy.name(),
+                "metric": set.metric,
                 "threshold": threshold(point.threshold),
                 "n": curve.count,
                 "rag_rate": point.rag_rate,
@@ -173,7 +174,9 @@ impl AllSwept<'_> {
     fn points(&self) -> Table {
         let mut head: Vec<String> = vec!["policy".into()];
         head.extend(self.is_named().then(|| "labels".to_owned()));
-        head.extend(["threshold", "rag_rate", "em", key(self.measure())].map(String::from));
+        head.extend(
+            ["metric", "threshold", "rag_rate", "em", key(self.measure())].map(String::from),
+        );
         for name in self.retrievers {
             head.extend([format!("latency_ms:{name}"), format!("speedup:{name}")]);
         }
@@ -184,7 +187,8 @@ impl AllSwept<'_> {
             let mut row = vec![curve.policy.to_string()];
             row.extend(self.is_named().then(|| set.name.clone().unwrap_or_default()));
             row.extend([
-                or_dash(threshold(point.threshold).map(|t| format!("{t:.6}"))),
+                or_dash(set.metric.clone()),
+                or_dash(threshold(point.threshold).map(|t| fixed(t, 6))),
                 share(point.rag_rate),
                 or_dash(point.em.map(share)),
                 share(point.score),
@@ -231,7 +235,7 @@ impl AllSwept<'_> {
 
 /// × 100, with four digits, for programs.
 fn share(value: f64) -> String {
-    format!("{:.4}", 100.0 * value)
+    fixed(100.0 * value, 4)
 }
 
 /// Every point of a curve.
@@ -296,14 +300,14 @@ fn row(curve: &SweepCurve, clocks: usize) -> Vec<String> {
         row.extend(values.iter().map(|value| or_dash(point.and_then(value))));
         row.extend((0..clocks).map(|clock| {
             let latency = point.and_then(|point| point.latencies.get(clock).copied().flatten());
-            or_dash(latency.map(|latency| format!("{:.1}", 100.0 * latency.speedup)))
+            or_dash(latency.map(|latency| fixed(100.0 * latency.speedup, 1)))
         }));
     };
     let es = |point: &SweepPoint| Some(percent(point.score));
     let em = |point: &SweepPoint| point.em.map(percent);
     let abstains = |point: &SweepPoint| point.abstention_precision.map(percent);
     let right = |point: &SweepPoint| point.abstained_right.map(percent);
-    let value = |point: &SweepPoint| threshold(point.threshold).map(|t| format!("{t:.3}"));
+    let value = |point: &SweepPoint| threshold(point.threshold).map(|t| fixed(t, 3));
     point(curve.elsewhere.as_ref(), &[&es, &em, &share, &abstains, &right]);
     point(curve.best(), &[&es, &em, &share, &value]);
     point(curve.reaches_always.as_ref(), &[&share]);
