@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Format, Reading, Task, TaskSet, object_of};
 use crate::error::{Error, Result};
-use crate::repository::corpus::is_folder_name;
+use crate::repository::corpus::{PathError, path_names};
 use crate::store::jsonl::{self, At, Fields, Object};
 use crate::store::manifest::is_part;
 use crate::task::cross_file::{self, CrossFile, Fragment};
@@ -150,7 +150,14 @@ impl Record<'_> {
         let metadata = self.take_metadata()?;
         let fields = self.fields("metadata.", &metadata);
         let names = fields.strings("fpath_tuple")?;
-        let (repository, path) = source_file(&fields, "fpath_tuple", &names)?;
+        let below = names.get(1..).unwrap_or_default().join("/");
+        let names = match names[..] {
+            [repository, _, ..] => {
+                path_names(&below).map(|names| [vec![repository], names].concat())
+            }
+            _ => Ok(names),
+        };
+        let (repository, path) = source_file(&fields, "fpath_tuple", names)?;
         let context_start = fields.count(&["context_start_lineno"])?;
         let line_no = fields.count(&["line_no", "lineno"])?;
         check_order(&fields, context_start, line_no)?;
@@ -202,7 +209,7 @@ impl Record<'_> {
         let fields = self.fields("metadata.", &metadata);
         let id = fields.task_id()?;
         let file = fields.string(path_field)?;
-        let (repository, path) = source_file(&fields, path_field, &split(file))?;
+        let (repository, path) = source_file(&fields, path_field, path_names(file))?;
         // Kept by a conversion; of use only where nothing else says how much the prompt leaves out.
         let kept = fields.count(&["context_start_lineno"]).unwrap_or(0);
         let format = Format::Repoformer;
@@ -223,8 +230,10 @@ impl Record<'_> {
         let metadata = self.take_metadata()?;
         let fields = self.fields("metadata.", &metadata);
         let id = fields.task_id()?;
-        let names = [vec![fields.string("repository")?], split(fields.string("file")?)].concat();
-        let (repository, path) = source_file(&fields, "file", &names)?;
+        let repository = fields.string("repository")?;
+        let names = path_names(fields.string("file")?);
+        let names = names.map(|names| [vec![repository], names].concat());
+        let (repository, path) = source_file(&fields, "file", names)?;
         let context_start = fields.count(&["context_start_lineno"])?;
         let line_no = fields.count(&["groundtruth_start_lineno"])?;
         check_order(&fields, context_start, line_no)?;
@@ -254,8 +263,8 @@ impl Record<'_> {
         let name = self.take_text("repo_name")?;
         let file = self.take_text("file_path")?;
         let folder = name.replace('/', "_");
-        let names = [vec![folder.as_str()], split(&file)].concat();
-        let (repository, path) = source_file(&self.top(), "file_path", &names)?;
+        let names = path_names(&file).map(|names| [vec![folder.as_str()], names].concat());
+        let (repository, path) = source_file(&self.top(), "file_path", names)?;
         let fragments = snippets(&self.top())?;
         let cropped = self.take_text("cropped_code")?;
         let imports = self.take_text("import_statement")?;
@@ -282,7 +291,7 @@ impl Record<'_> {
     fn recc_eval(mut self) -> Result<Task> {
         let package = self.take_text("pkg")?;
         let file = self.take_text("fpath")?;
-        let (repository, path) = source_file(&self.top(), "fpath", &split(&file))?;
+        let (repository, path) = source_file(&self.top(), "fpath", path_names(&file))?;
         let prompt = self.take_text("input")?;
         let mut task = Task {
             format: Format::ReccEval,
@@ -319,19 +328,19 @@ fn check_order(fields: &Fields<'_>, context_start: usize, line_no: usize) -> Res
     )))
 }
 
-/// The names of a path's folders and its file.
-fn split(path: &str) -> Vec<&str> {
-    path.split('/').collect()
-}
-
-/// The repository and the `/`-joined path of a task's file, once it is known to lead nowhere else.
-fn source_file(fields: &Fields<'_>, name: &str, names: &[&str]) -> Result<(String, String)> {
-    if let Some(bad) = names.iter().find(|name| !is_folder_name(name)) {
-        let reason =
-            format!("field '{}{name}' leads out of the repository: {bad:?}", fields.prefix());
-        return Err(fields.error(reason));
-    }
-    match names {
+/// The repository, which is the first name, and the `/`-joined path of a task's file.
+fn source_file(
+    fields: &Fields<'_>,
+    name: &str,
+    names: Result<Vec<&str>, PathError>,
+) -> Result<(String, String)> {
+    let names = names.and_then(|names| {
+        PathError::check(names.first().copied().unwrap_or_default())?;
+        Ok(names)
+    });
+    let names =
+        names.map_err(|e| fields.error(format!("field '{}{name}' {e}", fields.prefix())))?;
+    match &names[..] {
         [repository, _, ..] => Ok(((*repository).to_owned(), names.join("/"))),
         _ => Err(fields.error(if name == "fpath_tuple" {
             "field 'metadata.fpath_tuple' must be [repository, folder, …, file]".to_owned()

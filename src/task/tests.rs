@@ -170,6 +170,27 @@ fn empty_cross_file_contexts_stay_as_they_were_written() {
     assert_eq!(attached.to_record()["crossfile_context"], json!({"text": "", "list": []}));
 }
 
+/// As Python's `os.path.join` and the system read them.
+#[test]
+fn paths_are_normalised_and_records_keep_theirs() {
+    let mut with_path = repoformer();
+    with_path["metadata"]["filepath"] = json!("r/./a//b.py");
+    let mut with_file = cross_code_eval();
+    with_file["metadata"]["file"] = json!("./src//A.java");
+    let mut with_names: Value = serde_json::from_str(GOOD).unwrap();
+    with_names["metadata"]["fpath_tuple"] = json!(["r", "", "./a", "b/c.py"]);
+    let repository = with_file["metadata"]["repository"].as_str().unwrap().to_owned();
+    for (record, path) in [
+        (with_path, "r/a/b.py"),
+        (with_file, &*format!("{repository}/src/A.java")),
+        (with_names, "r/a/b/c.py"),
+    ] {
+        let read = task(record.clone()).unwrap();
+        assert_eq!(read.path, path);
+        assert_eq!(read.to_record(), record);
+    }
+}
+
 #[test]
 fn what_is_wrong_is_named_by_its_field() {
     let with = |mut record: Value, field: &str, value: Value| {
@@ -183,6 +204,11 @@ fn what_is_wrong_is_named_by_its_field() {
         ("groundtruth", json!(1), "' must be a string, not a number"),
         ("full_left_context", json!([]), "' must be a string, not a list"),
         ("metadata.filepath", json!("r/../x"), "' leads out of the repository: \"..\""),
+        (
+            "metadata.filepath",
+            json!("r\\x.py"),
+            "' contains a backslash: \"r\\\\x.py\"; separate its folders with '/'",
+        ),
         ("metadata.filepath", json!("a.py"), "' must be repository/folder/…/file"),
         ("crossfile_context", json!(1), "' must be a string or an object, not a number"),
         ("crossfile_context", json!({"text": 1}), ".text' must be a string, not a number"),

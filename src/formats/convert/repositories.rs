@@ -18,8 +18,8 @@ use crate::store::progress::Work;
 use crate::task::kind::RecordKind;
 use crate::text::language::Language;
 
-/// Writes the files of a packages file, a raw file or a tar archive, a folder per repository, below `dir`; see [`Folders`]. The first file of a
-/// record that cannot be written is the record's problem; the others are still written.
+/// Writes the files of a packages file, a raw file or a tar archive, a folder per repository, below `dir`; see [`Folders`]. Each file
+/// that cannot be written is a problem; the others are still written.
 ///
 /// # Errors
 /// The file cannot be read, or a folder cannot be written; then there are no new folders.
@@ -35,21 +35,17 @@ pub fn to_folders(path: &Path, dir: &Path) -> Result<Conversion> {
     while let Some((At { line, .. }, bytes)) = reader.next_record()? {
         let files = jsonl::parse(path, line, bytes)
             .and_then(|object| files(path, line, object, &mut owners));
-        let mut problem = None;
         match files {
             Ok((folder, contents)) => {
                 for content in contents {
                     match folders.write(&folder, &content.path, content.text.as_bytes())? {
                         Ok(()) => conversion.records += 1,
-                        Err(reason) => {
-                            problem.get_or_insert_with(|| Error::record(path, line, reason));
-                        }
+                        Err(reason) => conversion.problems.push(Error::record(path, line, reason)),
                     }
                 }
             }
-            Err(error) => problem = Some(error),
+            Err(error) => conversion.problems.push(error),
         }
-        conversion.problems.extend(problem);
     }
     finish(folders, dir, &mut conversion)?;
     Ok(conversion)

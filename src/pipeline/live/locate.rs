@@ -9,7 +9,7 @@ use rustc_hash::FxHashMap;
 
 use super::LiveRepository;
 use crate::prompt::shown::Fragment;
-use crate::repository::corpus::is_folder_name;
+use crate::repository::corpus::path_names;
 use crate::repository::parallel;
 use crate::text::lines::universal_newlines;
 
@@ -160,9 +160,8 @@ impl LiveRepository {
         let below = within(&real).or_else(|| within(&folder));
         let below = below.or_else(|| (!Path::new(name).is_absolute()).then_some(name))?;
         let below = below.replace('\\', "/");
-        let below = below.strip_prefix("./").unwrap_or(&below);
-        let is_below = below.split('/').all(is_folder_name);
-        is_below.then(|| format!("{}/{below}", self.name()))
+        let names = path_names(&below).ok()?;
+        Some(format!("{}/{}", self.name(), names.join("/")))
     }
 
     /// The path of the file that has most of a request's lines, half of them at least.

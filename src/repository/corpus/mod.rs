@@ -16,6 +16,7 @@ mod checkout;
 mod folders;
 mod ignored;
 mod listing;
+mod names;
 mod part;
 mod reading;
 
@@ -25,10 +26,12 @@ pub use folders::{RepositoryFolders, folder_names};
 pub use ignored::{GIT_EXCLUDE, GIT_IGNORE, lists_outside};
 pub use listing::languages;
 pub(crate) use listing::{Listing, source_files};
+pub use names::is_folder_name;
+pub(crate) use names::{PathError, abbreviated, path_names};
 pub use reading::identity;
 pub(crate) use reading::{decode, place_in, read_bytes, read_named};
 
-use std::path::{Component, Path};
+use std::path::Path;
 
 use crate::error::{Error, Result, named};
 use crate::text::lines::Lines;
@@ -104,13 +107,6 @@ impl Repository {
     }
 }
 
-/// Whether `name` can be a repository's folder: one path component that leads nowhere else.
-pub fn is_folder_name(name: &str) -> bool {
-    let mut components = Path::new(name).components();
-    matches!((components.next(), components.next()), (Some(Component::Normal(only)), None) if only == name)
-        && !name.contains(['\\', '\0'])
-}
-
 /// Whether a file looks like test code, by the names that runners look for. A hole in it says little: a test without
 /// assertions passes.
 ///
@@ -171,8 +167,7 @@ mod tests {
 
     #[test]
     fn each_language_has_its_own_files() {
-        let names =
-            "a.py b.java c.cs d.ts e.tsx f.d.ts g.TS h.js i.pyi j.jsx ts .k.cs l.tsx/m.java";
+        let names = "a.py b.java c.cs d.ts e.tsx f.d.ts g.TS h.js i.pyi j.jsx ts .k.cs l.tsx/m.java n.mts o.d.cts";
         let files = names.split(' ').map(|name| (name, "\u{feff}x".as_bytes()));
         let dir = repository(&files.collect::<Vec<_>>());
         let found = |language| {
@@ -185,7 +180,7 @@ mod tests {
         assert_eq!(found(Language::Python), "r/a.py");
         assert_eq!(found(Language::Java), "r/b.java r/l.tsx/m.java");
         assert_eq!(found(Language::CSharp), "r/c.cs");
-        assert_eq!(found(Language::TypeScript), "r/d.ts r/e.tsx r/f.d.ts");
+        assert_eq!(found(Language::TypeScript), "r/d.ts r/e.tsx r/f.d.ts r/n.mts r/o.d.cts");
     }
 
     #[test]

@@ -3,7 +3,7 @@
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use super::is_folder_name;
+use super::names::path_names;
 use super::part::leads_out;
 use crate::error::{Error, Result};
 use crate::store::files;
@@ -37,9 +37,7 @@ pub(crate) fn read_named(repos_dir: &Path, path: &str) -> std::result::Result<St
     let on_disk = repos_dir.join(path);
     let says = |reason: &str| format!("{}: {reason}", on_disk.display());
     let repository = path.split('/').next().unwrap_or_default();
-    if !path.split('/').all(is_folder_name) {
-        return Err(says("its path leads out of its repository"));
-    }
+    path_names(path).map_err(|error| says(&format!("its path {error}")))?;
     let real = files::canonicalize(repos_dir.join(repository));
     let real = real.and_then(|real| files::metadata(&on_disk).map(|_| real));
     let real = real.map_err(|error| says(&format!("cannot be read: {error}")))?;
@@ -62,9 +60,7 @@ pub(crate) fn place_in(
     let folder = repos_dir.join(repository);
     let place = folder.join(path);
     let says = |reason: &str| format!("{}: {reason}", place.display());
-    if !path.split('/').all(is_folder_name) {
-        return Err(says("its path is not that of a file in its repository"));
-    }
+    path_names(path).map_err(|error| says(&format!("its path {error}")))?;
     let real = files::canonicalize(&folder).map_err(|e| says(&format!("cannot be read: {e}")))?;
     // Of a new file, the folders that are there.
     let there = place.ancestors().find(|part| files::symlink_metadata(part).is_ok());

@@ -11,8 +11,7 @@ pub use lines::LineHistory;
 
 use std::path::Path;
 
-use super::corpus::{Repository, SourceFile, is_folder_name};
-use super::record::path_names;
+use super::corpus::{Repository, SourceFile, is_folder_name, path_names};
 use crate::error::{Error, Result};
 use crate::text::language::Language;
 use crate::text::lines::universal_newlines;

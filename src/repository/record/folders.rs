@@ -7,8 +7,8 @@ use std::path::{Path, PathBuf};
 use rustc_hash::FxHashMap;
 use walkdir::WalkDir;
 
-use super::path_names;
 use crate::error::{Error, Result};
+use crate::repository::corpus::{abbreviated, path_names};
 use crate::store::artifact::{TemporaryFolder, folder_of};
 use crate::store::files;
 
@@ -49,11 +49,11 @@ impl Folders {
         Ok(Self { dir, temporary, is_beside, there, files: FxHashMap::default() })
     }
 
-    /// Writes a file of a repository. All of the path must be names of folders and of a file: nothing is written that
-    /// leads elsewhere, to a file that is there already, or to a place where another file or folder is.
+    /// Writes a file of a repository. Nothing is written that leads out of the repository, to a file that exists already,
+    /// or to the place of another file or folder.
     ///
     /// # Errors
-    /// The path cannot be used, in words (`Ok(Err)`); or writing failed.
+    /// The path cannot be used, or the file system refuses a name in it: the reason (`Ok(Err)`). Or writing failed.
     pub fn write(
         &mut self,
         repository: &str,
@@ -109,7 +109,7 @@ impl Folders {
 
     /// Checks that a repository can have this name; in words why not.
     fn check(&mut self, repository: &str) -> Result<(), String> {
-        path_names(repository)?;
+        path_names(repository).map_err(|error| error.to_string())?;
         if repository.contains('/') || repository.starts_with('.') {
             return Err(format!("'{repository}' cannot name a repository's folder"));
         }
@@ -130,26 +130,53 @@ impl Folders {
     }
 
     fn write_below(&self, folder: &str, path: &str, content: &[u8]) -> Result<Result<(), String>> {
-        if let Err(reason) = path_names(path) {
-            return Ok(Err(reason));
-        }
+        let names = match path_names(path) {
+            Ok(names) => names,
+            Err(error) => return Ok(Err(error.to_string())),
+        };
         // Nothing but what was written here is below the temporary folder: no link leads anywhere.
-        let place = self.temporary.path().join(folder).join(path);
+        let place = self.temporary.path().join(folder).join(names.join("/"));
         let parent = place.parent().unwrap_or(self.temporary.path());
-        if files::create_dir_all(parent).is_err_and(|e| is_taken(&e)) {
-            return Ok(Err(format!("'{path}' lies below a file")));
+        let shown = abbreviated(path);
+        let of = if folder == UNPACKED { "" } else { &format!(" in {}", abbreviated(folder)) };
+        let refused = |error: std::io::Error| {
+            self.remove_empty(parent);
+            Ok(Err(format!(
+                "'{shown}'{of} is left out, as the file system refuses its name: {error}"
+            )))
+        };
+        match files::create_dir_all(parent) {
+            Err(error) if is_taken(&error) => {
+                return Ok(Err(format!("'{shown}' lies below a file")));
+            }
+            Err(error) if is_refused_name(&error) => return refused(error),
+            _ => {}
         }
         let file =
             files::File::open_with(std::fs::File::options().write(true).create_new(true), &place);
         let mut file = match file {
             Err(error) if is_taken(&error) => {
-                let of = if folder == UNPACKED { "" } else { &format!(" in {folder}") };
-                return Ok(Err(format!("'{path}' is there twice{of}")));
+                return Ok(Err(format!("'{shown}' is there twice{of}")));
             }
+            Err(error) if is_refused_name(&error) => return refused(error),
             other => other.map_err(|e| Error::writing(&place, "write this file", e))?,
         };
         file.write_all(content).map_err(|e| Error::writing(&place, "write this file", e))?;
         Ok(Ok(()))
+    }
+
+    /// Removes a folder and those above it, as far as they are empty.
+    fn remove_empty(&self, folder: &Path) {
+        let folders = folder.ancestors().take_while(|above| *above != self.temporary.path());
+        for folder in folders {
+            // Nothing was created below the name that was refused.
+            let is_absent = |error: &std::io::Error| {
+                is_refused_name(error) || error.kind() == std::io::ErrorKind::NotFound
+            };
+            if files::remove_dir(folder).is_err_and(|error| !is_absent(&error)) {
+                break;
+            }
+        }
     }
 
     /// Puts all folders in their places.
@@ -242,11 +269,49 @@ fn is_taken(error: &std::io::Error) -> bool {
     matches!(error.kind(), Kind::AlreadyExists | Kind::NotADirectory | Kind::IsADirectory)
 }
 
+/// Whether the file system has no such names: they are too long, or hold characters that it does not know.
+fn is_refused_name(error: &std::io::Error) -> bool {
+    use std::io::ErrorKind as Kind;
+    /// Linux: a name that is not in the file system's encoding.
+    const EILSEQ: i32 = 84;
+    matches!(error.kind(), Kind::InvalidFilename | Kind::InvalidInput)
+        || (cfg!(target_os = "linux") && error.raw_os_error() == Some(EILSEQ))
+}
+
 #[cfg(test)]
 mod tests {
     use std::fs;
 
     use super::*;
+
+    /// Linux has names of 255 bytes at most, and paths of 4,095.
+    #[cfg(target_os = "linux")]
+    #[test]
+    fn names_that_the_file_system_refuses_are_left_out_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let repos = dir.path().join("repos");
+        let mut folders = Folders::create(&repos).unwrap();
+        folders.write("r", "a.py", b"x").unwrap().unwrap();
+        let [fits, long] =
+            [255, 256].map(|length| "é".repeat(length / 2) + &"n".repeat(length % 2));
+        let deep = format!("{}/a.py", ["d"; 2100].join("/"));
+        folders.write("r", &format!("only/{fits}"), b"x").unwrap().unwrap();
+        for path in [&long, &format!("in/{long}"), &format!("{long}/a.py"), &deep] {
+            let reason = folders.write("r", path, b"x").unwrap().unwrap_err();
+            assert!(reason.contains("' in r is left out, as the file system refuses"), "{reason}");
+            assert!(reason.contains("File name too long") && reason.len() < 300, "{reason}");
+        }
+        let reason = folders.write(&long, "a.py", b"x").unwrap().unwrap_err();
+        assert!(reason.contains("File name too long"), "{reason}");
+        assert_eq!(folders.finish().unwrap().files, 2);
+        let mut names: Vec<_> = fs::read_dir(repos.join("r"))
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name())
+            .collect();
+        names.sort_unstable();
+        assert_eq!(names, ["a.py", "only"], "no folder is left empty");
+        assert_eq!(fs::read_dir(&repos).unwrap().count(), 1);
+    }
 
     #[test]
     fn folders_are_whole_or_not_there_and_nothing_escapes() {
@@ -259,7 +324,8 @@ mod tests {
         for (repository, path, wanted) in [
             ("r", "../x.py", "leads out"),
             ("r", "/etc/x.py", "leads out"),
-            ("r", "a//x.py", "leads out"),
+            ("r", "a\\x.py", "contains a backslash"),
+            ("r", "a//b.py", "is there twice"),
             ("..", "x.py", "leads out"),
             ("a/b", "x.py", "cannot name"),
             (".git", "x.py", "cannot name"),

@@ -18,7 +18,7 @@ pub use raw::{RawFile, RawRepository};
 use std::path::Path;
 
 use crate::error::{Error, Result};
-use crate::repository::corpus::{Walk, decode, is_folder_name, read_bytes, source_files};
+use crate::repository::corpus::{Walk, decode, read_bytes, source_files};
 use crate::repository::fragment::path_in_repository;
 use crate::text::language::Language;
 
@@ -53,13 +53,4 @@ pub fn read_folder(
         }
     }
     Ok((contents, skipped))
-}
-
-/// The names on a path that leads into its repository and nowhere else; in words what is wrong with it.
-pub(crate) fn path_names(path: &str) -> Result<Vec<&str>, String> {
-    let names: Vec<&str> = path.split('/').collect();
-    match names.iter().find(|name| !is_folder_name(name)) {
-        Some(bad) => Err(format!("leads out of the repository: {bad:?}")),
-        None => Ok(names),
-    }
 }

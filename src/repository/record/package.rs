@@ -4,8 +4,9 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{Content, path_names};
+use super::Content;
 use crate::error::Result;
+use crate::repository::corpus::path_names;
 use crate::store::jsonl::{Fields, Object};
 use crate::text::language::Language;
 
@@ -43,7 +44,7 @@ impl Package {
         let text = fields.below("content[0].", first).string("content")?;
         Ok(Self {
             repository: repository.to_owned(),
-            filepath: filepath.to_owned(),
+            filepath: names.join("/"),
             text: text.to_owned(),
             record,
         })

@@ -5,9 +5,9 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::python::{Modules, PythonFile};
-use super::{Content, blob_sha1, path_names};
+use super::{Content, blob_sha1};
 use crate::error::Result;
-use crate::repository::corpus::{Repository, SourceFile};
+use crate::repository::corpus::{Repository, SourceFile, path_names};
 use crate::store::jsonl::{self, Fields, Object};
 use crate::text::language::{Language, Resolution};
 use crate::text::lines::{Lines, strip, universal_newlines};
@@ -141,14 +141,14 @@ impl RawRepository {
 
 fn read_file(fields: &Fields<'_>, file: &Object) -> Result<RawFile> {
     let path = fields.string("filepath")?;
-    path_names(path)
+    let names = path_names(path)
         .map_err(|e| fields.error(format!("field '{}filepath' {e}", fields.prefix())))?;
     let metadata = match file.get("metadata") {
         None | Some(Value::Null) => Object::new(),
         Some(_) => fields.object("metadata")?.clone(),
     };
     Ok(RawFile {
-        content: Content { path: path.to_owned(), text: fields.string("content")?.to_owned() },
+        content: Content { path: names.join("/"), text: fields.string("content")?.to_owned() },
         metadata,
     })
 }

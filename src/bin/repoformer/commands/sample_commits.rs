@@ -6,6 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use repoformer::error::Error;
 use repoformer::evaluate::quality::RetrievalTarget;
+use repoformer::repository::corpus::SourceFile;
 use repoformer::repository::history::History;
 use repoformer::repository::record::Folders;
 use repoformer::task::Task;
@@ -96,7 +97,11 @@ pub(super) fn run(
         let begin = tasks.len();
         let mut dates = Vec::new();
         let found = |found: CommitTask| {
-            write(&found, &mut folders)?;
+            let skipped = write(&found, &mut folders)?;
+            output::problems(&skipped.files);
+            if skipped.has_target {
+                return Ok(());
+            }
             let here = sampling.exclusions.matched(&found.repository);
             Exclusions::also_matched(&mut matched, &here);
             let similar = similar(&found, sampling.language);
@@ -120,18 +125,19 @@ pub(super) fn run(
                     other => other.into(),
                 }
             })?;
-        if drawn.tasks < sampling.per_repository {
+        let written = tasks.len() - begin;
+        if written < sampling.per_repository {
             output::note(format!(
                 "{}: only {} of {} {} tasks: of its {} since {} no other gives one",
                 history.name(),
-                drawn.tasks,
+                written,
                 sampling.per_repository,
                 sampling.kind,
                 counted(drawn.commits as u64, "commit"),
                 commits.since,
             ));
         }
-        if drawn.tasks > 0 {
+        if written > 0 {
             let lines = history.lines(sampling.language)?;
             for (task, (text, date, is_there)) in tasks[begin..].iter_mut().zip(&dates) {
                 let is_old = *is_there || lines.hold(text, date);
@@ -172,15 +178,32 @@ pub(super) fn run(
     Ok(())
 }
 
-fn write(found: &CommitTask, folders: &mut Folders) -> Result<(), Error> {
+/// Files of a task's repository that could not be written.
+#[derive(Default)]
+struct Skipped {
+    files: Vec<Error>,
+    /// Whether the task's own file is one of them. Then no other file was written.
+    has_target: bool,
+}
+
+/// Writes the repository of a task, the task's own file first.
+fn write(found: &CommitTask, folders: &mut Folders) -> Result<Skipped, Error> {
+    let mut skipped = Skipped::default();
     let name = &found.repository.name;
-    for file in &found.repository.files {
+    let is_own = |file: &&SourceFile| file.path == found.task.path;
+    let files = &found.repository.files;
+    let (own, others) = (files.iter().filter(is_own), files.iter().filter(|file| !is_own(file)));
+    for file in own.chain(others) {
         let path = file.path.strip_prefix(&format!("{name}/")).unwrap_or(&file.path);
         if let Err(reason) = folders.write(name, path, file.text.as_bytes())? {
-            return Err(Error::Repository { path: PathBuf::from(&file.path), reason });
+            skipped.files.push(Error::Repository { path: PathBuf::from(name), reason });
+            if is_own(&file) {
+                skipped.has_target = true;
+                break;
+            }
         }
     }
-    Ok(())
+    Ok(skipped)
 }
 
 /// Edit similarity of the hole's lines to the most similar ones of the parent's tree.

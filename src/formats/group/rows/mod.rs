@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::error::{Error, Result};
 use crate::formats::convert::recognise_archive;
-use crate::repository::record::path_names;
+use crate::repository::corpus::path_names;
 use crate::store::files::File;
 use crate::store::jsonl::{PARQUET, open};
 use crate::text::language::Language;
@@ -237,10 +237,14 @@ impl<'a> Rows<'a> {
             return Ok(());
         };
         let wrong = |reason: String| format!("{}: {}: {reason}", shown(repository), shown(path));
-        if let Err(reason) = path_names(repository).and_then(|_| path_names(path)) {
-            self.problem(Some(place), wrong(reason.chars().take(SHOWN).collect()));
-            return Ok(());
-        }
+        let path = match path_names(repository).and_then(|_| path_names(path)) {
+            Ok(names) => names.join("/"),
+            Err(reason) => {
+                self.problem(Some(place), wrong(reason.to_string().chars().take(SHOWN).collect()));
+                return Ok(());
+            }
+        };
+        let path = &*path;
         let is_taken = match self.settings.language {
             Some(language) => language.holds(path),
             None => Language::of_path(path).is_some(),

@@ -1,0 +1,110 @@
+//! Names of folders and files, and the paths that records make of them.
+
+use std::borrow::Cow;
+use std::path::{Component, Path};
+
+/// Reason why a path is not that of a file in a repository. Completes a sentence that names the path's field.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub(crate) enum PathError {
+    /// It is absolute, or one of its names is `..`.
+    #[error("leads out of the repository: {0:?}")]
+    LeadsOut(String),
+    /// It separates folders as Windows does. On other systems the character can be a part of a name.
+    #[error("contains a backslash: {0:?}; separate its folders with '/'")]
+    Backslash(String),
+    /// No file system has such a name.
+    #[error("contains a NUL character: {0:?}")]
+    Nul(String),
+    /// It is empty, or `.`.
+    #[error("is not the name of a file or folder: {0:?}")]
+    NoName(String),
+}
+
+impl PathError {
+    /// Checks one name of a path.
+    pub(crate) fn check(name: &str) -> Result<(), Self> {
+        let error = |variant: fn(String) -> Self| Err(variant(name.to_owned()));
+        match name {
+            "" | "." => error(Self::NoName),
+            _ if name.contains('\0') => error(Self::Nul),
+            _ if name.contains('\\') => error(Self::Backslash),
+            _ if is_component(name) => Ok(()),
+            _ => error(Self::LeadsOut),
+        }
+    }
+}
+
+/// Whether the system reads a name as one component of a path that leads nowhere else.
+fn is_component(name: &str) -> bool {
+    let mut components = Path::new(name).components();
+    matches!((components.next(), components.next()), (Some(Component::Normal(only)), None) if only == name)
+}
+
+/// Whether `name` can be a repository's folder: one path component that leads nowhere else.
+pub fn is_folder_name(name: &str) -> bool {
+    PathError::check(name).is_ok()
+}
+
+/// The names on a path that leads into its repository and nowhere else. `.` and empty names are left out: `./a//b.py` is
+/// `a/b.py`.
+pub(crate) fn path_names(path: &str) -> Result<Vec<&str>, PathError> {
+    if path.starts_with('/') {
+        return Err(PathError::LeadsOut(path.to_owned()));
+    }
+    let names: Vec<&str> = path.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
+    if names.is_empty() {
+        return Err(PathError::NoName(path.to_owned()));
+    }
+    names.iter().try_for_each(|name| PathError::check(name))?;
+    Ok(names)
+}
+
+/// A name as messages show it: the middle of a long one is left out.
+pub(crate) fn abbreviated(name: &str) -> Cow<'_, str> {
+    const SHOWN: usize = 40;
+    let ends = name.char_indices().nth(SHOWN).zip(name.char_indices().rev().nth(SHOWN - 1));
+    match ends {
+        Some(((head, _), (tail, _))) if head < tail => {
+            format!("{}…{}", &name[..head], &name[tail..]).into()
+        }
+        _ => name.into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_are_shown_by_their_ends() {
+        let [short, long] = [80, 81].map(|length| "é".repeat(length));
+        assert_eq!(abbreviated(&short), short);
+        assert_eq!(abbreviated(&long), format!("{}…{}", "é".repeat(40), "é".repeat(40)));
+    }
+
+    #[test]
+    fn paths_are_normalised_or_say_why_not() {
+        for (path, names) in [
+            ("a.py", "a.py"),
+            ("./dot.py", "dot.py"),
+            ("a//b.py", "a/b.py"),
+            ("a/./b.py/", "a/b.py"),
+            (".hidden/..a/x y.py.", ".hidden/..a/x y.py."),
+        ] {
+            assert_eq!(path_names(path).unwrap().join("/"), names, "{path}");
+        }
+        for (path, reason) in [
+            ("../x.py", "leads out of the repository: \"..\""),
+            ("/etc/x.py", "leads out of the repository: \"/etc/x.py\""),
+            (
+                "pkg\\win.py",
+                "contains a backslash: \"pkg\\\\win.py\"; separate its folders with '/'",
+            ),
+            ("a\0.py", "contains a NUL character: \"a\\0.py\""),
+            ("./", "is not the name of a file or folder: \"./\""),
+            ("", "is not the name of a file or folder: \"\""),
+        ] {
+            assert_eq!(path_names(path).unwrap_err().to_string(), reason, "{path}");
+        }
+    }
+}
