@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Map, Value};
 
 use super::expansion::{Expanding, Metered};
+use super::gunzip::Gunzip;
 use super::literal::{self, literal};
 use super::manifest::check_beside;
 use super::progress::{Counted, Work};
@@ -41,7 +42,7 @@ pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>> {
     let mut buffered = BufReader::with_capacity(1 << 16, raw);
     let start = buffered.fill_buf().map_err(|e| Error::reading(path, "read this file", e))?;
     if start.starts_with(&[0x1f, 0x8b]) {
-        let decoder = flate2::bufread::MultiGzDecoder::new(buffered);
+        let decoder = Gunzip::new(buffered);
         return Ok(Box::new(BufReader::new(Expanding::new(decoder, compressed))));
     }
     if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {

@@ -6,6 +6,7 @@ pub mod artifact;
 mod expansion;
 pub mod files;
 pub mod frame;
+mod gunzip;
 pub mod jsonl;
 pub mod literal;
 pub mod manifest;
