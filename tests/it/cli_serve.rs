@@ -102,6 +102,34 @@ fn infill(place: &Place, task: &Value) -> Value {
     json!({"input_prefix": prompt, "input_suffix": suffix, "prompt": "", "filename": file, "n_predict": 5})
 }
 
+/// A file that gets requests is in the index, whatever its ending (TypeScript 4.7).
+#[test]
+fn every_module_of_typescript_is_in_the_index() {
+    let place = Place::empty();
+    let code: String =
+        (0..30).map(|n| format!("const total{n} = computeTotal({n}, prices);\n")).collect();
+    place.write("repos/r/src/lib.mts", &code);
+    place.write("repos/r/src/old.d.cts", "export declare const old: number;\n");
+    place.write("repos/r/src/main.mts", "import { a } from './lib.mjs';\n");
+    let (url, seen) = server(|_| ok(&text_answer("x")));
+    let serving = Serving::start(
+        &place,
+        &[
+            "--repos-dir", "repos", "--repo", "r", "--language", "typescript", "--endpoint", &url,
+            "--no-watch", "--cache-dir", "cache",
+        ],
+    );
+    let prefix = format!("import {{ a }} from './lib.mjs';\n{}", &code[..code.len() / 2]);
+    let request = json!({
+        "input_prefix": prefix, "input_suffix": "", "prompt": "", "filename": "./src//main.mts", "n_predict": 5,
+    });
+    let (status, _, body) = serving.post("/infill", &request);
+    assert_eq!(status, 200, "{body}");
+    let prompts: Vec<String> =
+        seen.lock().unwrap().iter().map(|request| request.body.to_string()).collect();
+    assert!(prompts.iter().any(|prompt| prompt.contains("lib.mts")), "{prompts:?}");
+}
+
 #[test]
 fn prompts_are_those_of_the_stages() {
     let place = Place::empty();

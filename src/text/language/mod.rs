@@ -69,7 +69,7 @@ languages! {
     Java = java::JAVA,
     /// `.cs`
     CSharp = csharp::CSHARP,
-    /// `.ts` (`.d.ts` too) and `.tsx`
+    /// `.ts`, `.tsx`, `.mts` and `.cts`, declarations (`.d.ts`) too
     TypeScript = typescript::TYPESCRIPT,
     /// `.go`
     Go = go::GO,

@@ -15,11 +15,8 @@ pub(crate) static TYPESCRIPT: LanguageSpec = ECMASCRIPT;
 pub(super) const ECMASCRIPT: LanguageSpec = LanguageSpec {
     name: "typescript",
     title: "TypeScript",
-    extensions: &[".ts", ".tsx"],
-    grammars: &[
-        || tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into(),
-        || tree_sitter_typescript::LANGUAGE_TSX.into(),
-    ],
+    extensions: &[".ts", ".tsx", ".mts", ".cts"],
+    grammars: &[grammar, || tree_sitter_typescript::LANGUAGE_TSX.into(), grammar, grammar],
     comment: "//",
     comment_begins: &["/*"],
     comment_ends: &["*/"],
@@ -127,6 +124,11 @@ pub(super) const ECMASCRIPT: LanguageSpec = LanguageSpec {
     is_constructor_call: |_, text| text.starts_with("super("),
     has_pytest: false,
 };
+
+/// The grammar without JSX.
+fn grammar() -> tree_sitter::Language {
+    tree_sitter_typescript::LANGUAGE_TYPESCRIPT.into()
+}
 
 const NAME: &[Steps] = &[Steps::One(Step::Field("name"))];
 const VALUE: &[Steps] = &[Steps::One(Step::Field("value"))];

@@ -11,6 +11,10 @@ use crate::text::language::{TypeRules, Visibility, WHOLE};
 /// How many files a name is followed through: modules export each other's names in circles.
 const MOST_FILES: usize = 64;
 
+/// Endings of imports that name a module's kind, and of the files that TypeScript reads for them.
+const MODULE_SOURCES: [(&str, [&str; 2]); 2] =
+    [(".mjs", [".mts", ".d.mts"]), (".cjs", [".cts", ".d.cts"])];
+
 /// The modules of a repository by their paths.
 pub(super) struct Modules<'a> {
     files: &'a Paths<'a>,
@@ -90,6 +94,12 @@ impl<'a> Modules<'a> {
         // `./a.js` is how ECMAScript's modules write `./a`, which `a.ts` becomes.
         let endings = [".js", ".jsx", ".mjs", ".cjs", ".ts", ".tsx"];
         let found = is_folder.then(in_folder).flatten().or_else(|| self.by_name.get(path.as_str()));
+        // TypeScript reads `./a.mts` for `./a.mjs`, and nothing else reads it.
+        let source = |(end, sources): &(&str, [&str; 2])| {
+            let module = path.strip_suffix(end)?;
+            sources.iter().find_map(|end| self.by_name.get(format!("{module}{end}").as_str()))
+        };
+        let found = found.or_else(|| MODULE_SOURCES.iter().find_map(source));
         let found = found.or_else(|| find(&path));
         found.or_else(|| endings.iter().find_map(|end| find(path.strip_suffix(end)?))).copied()
     }

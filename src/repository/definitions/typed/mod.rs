@@ -7,9 +7,10 @@
 //!   or in the same file, a single import, the same package, an import on demand, a full name. C#: a type around, the
 //!   namespaces around from the inside out, an alias, the `using`s of the file and the global ones, a full name.
 //!   TypeScript: the file's own, then an import, followed through `export … from` to the file that declares it; `./x`
-//!   means `x.ts`, `x.tsx`, `x.d.ts`, `x/index.ts` or `x/index.tsx`, with `.js` and the like dropped; another path counts
-//!   from the repository's folder or its `src`, and packages do not count. JavaScript: the same with its own endings, and
-//!   `require` and `module.exports` beside `import` and `export`; only paths that begin with a dot count.
+//!   means `x.ts`, `x.tsx`, `x.d.ts`, `x/index.ts` or `x/index.tsx`, with `.js` and the like dropped; `./x.mjs`
+//!   means `x.mts` or `x.d.mts` first, and `./x.cjs` the same with `c`; another path starts at the repository's folder or its
+//!   `src`, and packages do not count. JavaScript: the same with its own endings, and `require` and `module.exports` as well as
+//!   `import` and `export`; only paths that begin with a dot count.
 //! - **`m()`**: a method of a type around that it inherits, or that another part of a partial class has; one that
 //!   `import static`, `using static` or a TypeScript import brings in.
 //! - **`x.m()`**: the declared type of the variable, parameter or field `x` says whose `m` it is; fields of fields are
