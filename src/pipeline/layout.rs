@@ -1,10 +1,12 @@
 //! Where artifacts lie below the cache folder, so that a person finds them by eye.
 
+use std::borrow::Cow;
 use std::path::{Path, PathBuf};
 
 use crate::repository::Shard;
 use crate::repository::fragment::Cut;
 use crate::retrieve::{Mode, QueryForm};
+use crate::store::artifact::digest;
 use crate::text::language::Language;
 
 /// Name of the folders that hold copies of repositories; of a shard, the start of the name.
@@ -54,7 +56,7 @@ impl Layout {
     }
 
     fn below(&self, parts: &[&str]) -> PathBuf {
-        parts.iter().fold(self.cache.clone(), |path, part| path.join(part))
+        parts.iter().fold(self.cache.clone(), |path, part| path.join(&*bounded(part)))
     }
 
     /// The language behind a sign; empty for the default, which names do not mention.
@@ -268,9 +270,47 @@ impl Layout {
     }
 }
 
-/// A name without what is special in paths: `org/model:tag` → `org-model-tag`.
+/// A name without what is special in paths: `org/model:tag` → `org-model-tag`. A long one is shortened.
 pub fn file_name(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
-    let kept = name.chars().map(|c| if plain(c) { c } else { '-' });
-    kept.collect()
+    let plain: String = name.chars().map(|c| if plain(c) { c } else { '-' }).collect();
+    bounded(&plain).into_owned()
+}
+
+/// Greatest number of bytes of a name. File systems have 255; headers and times put some before it and behind it.
+const LONGEST_NAME: usize = 200;
+/// Bytes of the beginning and of the end of a longer name that stay.
+const KEPT: [usize; 2] = [100, 70];
+
+/// A name that every file system has. The middle of a long one is replaced by its digest, so that names stay distinct; the
+/// end says what the file is.
+fn bounded(name: &str) -> Cow<'_, str> {
+    if name.len() <= LONGEST_NAME {
+        return name.into();
+    }
+    let [head, tail] = KEPT;
+    let (head, tail) = (name.floor_char_boundary(head), name.ceil_char_boundary(name.len() - tail));
+    let digest = &digest(name.as_bytes())[..16];
+    format!("{}~{digest}~{}", &name[..head], &name[tail..]).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_are_bounded_distinct_and_keep_their_ends() {
+        let of = |letter: &str, middle: &str| {
+            let letters = letter.repeat(240 / letter.len());
+            format!("{letters}{middle}{letters}_ws20_slice2.one-gram.top20.bin")
+        };
+        for letter in ["r", "é", "語"] {
+            let [one, other] = ["1", "2"].map(|middle| bounded(&of(letter, middle)).into_owned());
+            assert_ne!(one, other);
+            assert!(one.len() <= LONGEST_NAME, "{one}");
+            assert!(one.starts_with(letter) && one.ends_with("_ws20_slice2.one-gram.top20.bin"));
+        }
+        assert_eq!(file_name("org/model:tag"), "org-model-tag");
+        assert!(file_name(&"m".repeat(5000)).len() <= LONGEST_NAME);
+    }
 }
