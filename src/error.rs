@@ -100,6 +100,14 @@ pub enum Error {
         /// HTTP status of the response; `None` if there was no response.
         status: Option<u16>,
     },
+    /// A token whose number in the vocabulary the model's server does not tell.
+    #[error("{url}: {reason}")]
+    UnknownToken {
+        /// The request's URL; keys in it are masked.
+        url: String,
+        /// The token, and the server's message.
+        reason: String,
+    },
     /// Vectors computed by the user that cannot be used.
     #[error("{}{place}: {reason}", path.display())]
     Vectors {
@@ -255,6 +263,9 @@ impl Error {
             | Self::Comparison { hint, .. } => Some(hint.clone()),
             Self::Style { hint, .. } => hint.clone(),
             Self::Unknown { given, known, .. } => did_you_mean(given, known.split(", ")),
+            Self::UnknownToken { .. } => {
+                Some("give its token number, which is in the model's tokenizer.json".into())
+            }
             Self::Tokenizer { .. } => Some(
                 "a tokenizer is p50k_base, words, or the path of a tokenizer.json as models on the Hugging Face hub carry it"
                     .into(),

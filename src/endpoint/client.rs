@@ -233,6 +233,11 @@ impl Endpoint {
         self.failed(path, Failure { status, ..Failure::new(Again::Never, reason, hint) })
     }
 
+    /// Error for a token that the server does not tell the number of.
+    pub(crate) fn unknown_token(&self, path: &str, reason: impl Into<String>) -> Error {
+        Error::UnknownToken { url: self.url(path), reason: self.message(reason.into()) }
+    }
+
     fn failed(&self, path: &str, failure: Failure) -> Error {
         Error::Endpoint {
             url: self.url(path),

@@ -2,6 +2,7 @@
 
 use std::io::Read;
 use std::net::TcpListener;
+use std::path::Path;
 use std::sync::{Arc, Mutex};
 
 use crate::support::server::{Answer, Request, completion, ok, refusal, server, server_listing};
@@ -1051,6 +1052,62 @@ fn a_mode_without_any_answer_leaves_the_others_their_rows() {
     let rows: Vec<&str> = ran.stdout.lines().collect();
     assert_eq!(rows.len(), 2, "{}", ran.stdout);
     assert!(rows[1].contains("none"), "{}", ran.stdout);
+}
+
+/// A server without `/tokenize`: the cause is the reason, and the model's tokenizer tells the number all the same.
+#[test]
+fn a_token_that_the_server_does_not_know_is_found_in_the_tokenizer() {
+    let place = Place::new();
+    let (url, seen) = server(|request| match &*request.path {
+        "/tokenize" => refusal("404 Not Found", "no such page"),
+        _ if request.body.get("logit_bias").is_some() => next_token(7, -0.8),
+        _ => completion("\nx"),
+    });
+    let run = [
+        "run",
+        "--unit",
+        "chunks",
+        "--prompt-style",
+        "starcoder",
+        "--mode",
+        "none,rg1",
+        "--endpoint",
+        &url,
+        "--model",
+        "tiny",
+        "--max-tokens",
+        "8",
+        "--policy",
+        "self@greedy,always,self@0.3",
+        "--format",
+        "jsonl",
+    ];
+    let ran = place.stage(&run).partly();
+    let ran = ran.silent_on("it asks a model on a server").says(&[
+        "tasks self@greedy, self@0.3: left out: ",
+        "/tokenize: the server does not say which token \"<cc>\" is",
+        "name the model's tokenizer.json with --tokenizer FILE",
+    ]);
+    assert_eq!(ran.stderr.matches("does not say which token").count(), 1, "{}", ran.stderr);
+    let fixture =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizers/starcoder.json");
+    let mut tokenizer: Value = serde_json::from_slice(&std::fs::read(fixture).unwrap()).unwrap();
+    let added = tokenizer["added_tokens"].as_array().unwrap();
+    let mut own = added.last().unwrap().clone();
+    own["content"] = "<cc>".into();
+    let ids = added.iter().map(|token| token["id"].as_u64().unwrap());
+    let vocabulary = tokenizer["model"]["vocab"].as_object().unwrap();
+    let ids = ids.chain(vocabulary.values().map(|id| id.as_u64().unwrap()));
+    let id = ids.max().unwrap() + 1;
+    own["id"] = id.into();
+    tokenizer["added_tokens"].as_array_mut().unwrap().push(own);
+    place.write("tokenizer.json", tokenizer.to_string());
+    seen.lock().unwrap().clear();
+    place.stage(&[&run[..], &["--tokenizer", "tokenizer.json"]].concat());
+    let seen = seen.lock().unwrap();
+    let asked = seen.iter().filter_map(|request| request.body.get("logit_bias"));
+    let asked: Vec<&Value> = asked.collect();
+    assert!(!asked.is_empty() && asked.iter().all(|bias| bias.get(id.to_string()).is_some()));
 }
 
 /// Policy self goes by what the model says of `<cc>`: `run` asks the server, and a file of the answers serves labels.

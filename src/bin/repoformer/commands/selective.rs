@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use anyhow::{Result, bail};
+use repoformer::error::Error;
 use repoformer::pipeline::{
     self, Completion, Experiment, Latency, Planned, PromptLayout, Selective, SignalSources,
     TokenQuestion, Verdict, cached_probabilities, decision_latencies, forget_outdated, selective,
@@ -121,14 +122,15 @@ impl Policies {
             return Ok((Vec::new(), None));
         };
         let log = &mut StageLog::default();
-        let (probabilities, decisions) = self.decisions(experiment, completion, settings, log);
+        let decisions = self.decisions(experiment, completion, settings, log);
+        let (probabilities, latencies) = decisions.known();
         let style = || settings.parsed::<Style>("policy-prompt-style");
         let deciding = self.asks().then(style).transpose()?;
         let sources = SignalSources {
-            probabilities: &probabilities,
+            probabilities,
             deciding: deciding.as_ref(),
             samples: self.samples.as_deref(),
-            decisions: &decisions,
+            decisions: latencies,
         };
         let found = selective(experiment, mode, &completion.model, &sources)?;
         output::problems(&found.problems);
@@ -138,7 +140,7 @@ impl Policies {
         self.trained.warn(&found.examples, generator, metric, fragments.as_deref());
         self.warn_of_targets(experiment, &found.examples);
         let (mut all, mut policies) = (Vec::new(), Vec::new());
-        let mut possible = self.possible(experiment, !probabilities.is_empty());
+        let mut possible = self.possible(experiment, &decisions);
         if found.scores.is_empty() {
             let names: Vec<&str> = possible.drain(..).map(|chosen| &*chosen.name).collect();
             let (benchmark, names) = (&experiment.name, names.join(", "));
@@ -184,8 +186,8 @@ impl Policies {
         log: &mut StageLog,
     ) -> Option<Vec<String>> {
         let mode = self.retrieving(experiment, modes)?;
-        let (probabilities, _) = self.decisions(experiment, completion, settings, log);
-        let possible = self.possible(experiment, !probabilities.is_empty());
+        let decisions = self.decisions(experiment, completion, settings, log);
+        let possible = self.possible(experiment, &decisions);
         let of_each = possible.iter().map(|chosen| {
             let layout = &experiment.layout;
             let path = layout.chosen_predictions(&chosen.name, mode, &completion.model);
@@ -206,59 +208,53 @@ impl Policies {
         mode
     }
 
-    /// Files of the probabilities for policy self, which a server is asked for unless they were given; and what each took.
+    /// The model's decisions for policies that ask it: those that were given, or else a server's.
     fn decisions(
         &self,
         experiment: &Experiment,
         completion: &Completion,
         settings: &Settings,
         log: &mut StageLog,
-    ) -> (Vec<PathBuf>, Vec<Latency>) {
+    ) -> Decisions {
         if !self.probabilities.is_empty() || !self.asks() {
-            return (self.probabilities.clone(), Vec::new());
+            return Decisions::Known { files: self.probabilities.clone(), latencies: Vec::new() };
         }
-        match ask(experiment, completion, settings, log) {
-            Ok(None) => (Vec::new(), Vec::new()),
-            Ok(Some((path, latencies))) => (vec![path], latencies),
-            Err(reason) => {
-                self.left_out(&format!("{}: policy self: {reason:#}", experiment.name));
-                (Vec::new(), Vec::new())
-            }
-        }
+        ask(experiment, completion, settings, log).unwrap_or_else(Decisions::Failed)
     }
 
     /// The policies that can choose, as far as is known before any task is scored. Reports the others.
-    fn possible(&self, experiment: &Experiment, has_probabilities: bool) -> Vec<&Chosen> {
+    fn possible(&self, experiment: &Experiment, decisions: &Decisions) -> Vec<&Chosen> {
         let tasks = experiment.tasks.iter().flat_map(|set| set.tasks());
         let takes_part = |task: &&Task| experiment.repositories.contains(&task.repository);
         let tasks: Vec<&Task> = tasks.filter(takes_part).collect();
-        let refusal = |chosen: &Chosen| {
-            match chosen.policy {
-            policy if policy.asks_model() && !has_probabilities => Some(
-                "it asks a model on a server, which was trained to decide: --endpoint URL --model NAME with its \
-                 --prompt-style, or --policy-endpoint URL --policy-model-name NAME"
-                    .to_owned(),
-            ),
+        let refusal = |policy: Policy| match policy {
+            policy if policy.asks_model() && decisions.refusal().is_some() => decisions.refusal(),
             Policy::Entropy if self.samples.is_none() => {
                 let count = tasks.len();
-                Some(format!("{count} of {count} tasks lack {}", lacking(chosen.policy)))
+                Some(format!("{count} of {count} tasks lack {}", lacking(policy)))
             }
             policy => {
                 let repositories = tasks.iter().map(|task| task.repository.as_str());
                 let can_learn = self.trained.check_others(policy, repositories);
                 can_learn.err().map(|reason| format!("{reason:#}"))
             }
-        }
         };
-        let can_choose = |chosen: &&Chosen| match refusal(chosen) {
-            None => true,
-            Some(reason) => {
-                let (benchmark, name) = (&experiment.name, &chosen.name);
-                self.left_out(&format!("{benchmark} {name}: left out: {reason}"));
-                false
+        let (mut possible, mut refused) = (Vec::new(), Vec::<(String, Vec<&str>)>::new());
+        for chosen in &self.chosen {
+            let Some(reason) = refusal(chosen.policy) else {
+                possible.push(chosen);
+                continue;
+            };
+            match refused.iter_mut().find(|(known, _)| *known == reason) {
+                Some((_, names)) => names.push(&chosen.name),
+                None => refused.push((reason, vec![&*chosen.name])),
             }
-        };
-        self.chosen.iter().filter(can_choose).collect()
+        }
+        for (reason, names) in refused {
+            let (benchmark, names) = (&experiment.name, names.join(", "));
+            self.left_out(&format!("{benchmark} {names}: left out: {reason}"));
+        }
+        possible
     }
 
     /// Warns of tasks whose fragments give the target away to policies that look at them.
@@ -366,8 +362,51 @@ fn policy_model(settings: &Settings) -> Result<Completion> {
     server::model_with_key(settings, POLICY_KEY_VARIABLE)
 }
 
-/// File of the probabilities of the token that asks for retrieval, and what each took.
-type Asked = (PathBuf, Vec<Latency>);
+/// Decisions of the model that policies ask: the probability of the token that asks for retrieval, behind each prompt.
+enum Decisions {
+    /// Files of the probabilities, and what each took.
+    Known { files: Vec<PathBuf>, latencies: Vec<Latency> },
+    /// No server has the model.
+    NoServer,
+    /// The prompts have no style that could name the token.
+    NoStyle,
+    /// The model was asked, and could not answer.
+    Failed(anyhow::Error),
+}
+
+impl Decisions {
+    fn known(&self) -> (&[PathBuf], &[Latency]) {
+        match self {
+            Self::Known { files, latencies } => (files, latencies),
+            Self::NoServer | Self::NoStyle | Self::Failed(_) => (&[], &[]),
+        }
+    }
+
+    /// The reason why the policies cannot choose.
+    fn refusal(&self) -> Option<String> {
+        match self {
+            Self::Known { .. } => None,
+            Self::NoServer => Some(
+                "it asks a model on a server, which was trained to decide: --endpoint URL --model NAME with its \
+                 --prompt-style, or --policy-endpoint URL --policy-model-name NAME"
+                    .to_owned(),
+            ),
+            Self::NoStyle => Some(
+                "RepoCoder's prompts have no token that asks for retrieval: name the model's --prompt-style"
+                    .to_owned(),
+            ),
+            Self::Failed(error) => Some(match error.downcast_ref::<Error>() {
+                Some(unknown @ Error::UnknownToken { .. }) => {
+                    format!("{unknown}; name the model's tokenizer.json with --tokenizer FILE")
+                }
+                _ => match output::error_and_hint(error) {
+                    (reason, Some(hint)) => format!("{reason}; {hint}"),
+                    (reason, None) => reason,
+                },
+            }),
+        }
+    }
+}
 
 /// Asks a model for the probability of the token that asks for retrieval: the policy's own, or the one that completes if it is on
 /// a server and its prompt style names the token.
@@ -376,7 +415,7 @@ fn ask(
     completion: &Completion,
     settings: &Settings,
     log: &mut StageLog,
-) -> Result<Option<Asked>> {
+) -> Result<Decisions> {
     let Some(own) = policy_settings(settings)? else {
         return ask_model(experiment, completion, log);
     };
@@ -394,22 +433,33 @@ fn ask_model(
     experiment: &Experiment,
     completion: &Completion,
     log: &mut StageLog,
-) -> Result<Option<Asked>> {
-    let layout = &experiment.prompts.layout;
-    let (PromptLayout::Style(style), true) = (layout, completion.server.is_some()) else {
-        return Ok(None);
+) -> Result<Decisions> {
+    if completion.server.is_none() {
+        return Ok(Decisions::NoServer);
+    }
+    let PromptLayout::Style(style) = &experiment.prompts.layout else {
+        return Ok(Decisions::NoStyle);
     };
     let frame = DecisionFrame::of(style, None, None)?;
-    let question = TokenQuestion {
-        text: frame.cc().to_owned(),
-        id: None,
-        after: Some(frame.eof().to_owned()),
+    let question =
+        |id| TokenQuestion { text: frame.cc().to_owned(), id, after: Some(frame.eof().to_owned()) };
+    let probabilities =
+        |id| cached_probabilities(experiment, Mode::Without, completion, &question(id));
+    let ask = || match probabilities(None) {
+        Err(Error::UnknownToken { url, reason }) => {
+            let tokenizer = Some(&experiment.prompts.tokenizer).filter(|one| one.is_model());
+            let known = tokenizer.and_then(|tokenizer| tokenizer.special(frame.cc()));
+            match known {
+                Some(id) => probabilities(Some(id.into())),
+                None => Err(Error::UnknownToken { url, reason }),
+            }
+        }
+        result => result,
     };
-    let ask = || cached_probabilities(experiment, Mode::Without, completion, &question);
     let (path, report) = if log.is_dry() { ask()? } else { resumable(completion, ask)? };
     log.tell("probabilities", experiment, report);
     let latencies = decision_latencies(experiment, &completion.model)?;
-    Ok(Some((path, latencies)))
+    Ok(Decisions::Known { files: vec![path], latencies })
 }
 
 /// The choices of a policy.

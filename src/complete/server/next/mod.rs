@@ -62,8 +62,7 @@ impl NextToken {
             Err(error) if is_refused(&error) => {
                 let message = reason(&error);
                 let why = format!("the server does not say which token {text:?} is ({message})");
-                let hint = "give its token number, which is in the model's tokenizer.json";
-                return Err(endpoint.error(path, why, hint));
+                return Err(endpoint.unknown_token(path, why));
             }
             Err(error) => return Err(error),
         };
@@ -81,7 +80,7 @@ impl NextToken {
             }
             None => {
                 let why = format!("the answer contains no tokens: {answer}");
-                Err(endpoint.error(path, why, "give its token number"))
+                Err(endpoint.unknown_token(path, why))
             }
         }
     }
