@@ -63,7 +63,7 @@ pub static SAMPLE: LazyLock<Repository> = LazyLock::new(|| {
 fn draw(kind: Kind) -> Vec<Task> {
     let p50k = P50k;
     let sampling = Sampling { per_repository: QUERIES, ..Sampling::new(kind) };
-    let mut tasks = sample(&SAMPLE, &sampling, &|text| p50k.count(text));
+    let mut tasks = sample(&SAMPLE, &sampling, &|text| p50k.count(text)).tasks;
     tasks.iter_mut().enumerate().for_each(|(row, task)| task.row = row);
     tasks
 }

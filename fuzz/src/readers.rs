@@ -608,7 +608,7 @@ fn sources(bytes: &[u8]) {
         .into_iter()
         .flat_map(|kind| {
             let sampling = Sampling { language, per_repository: 2, ..Sampling::new(kind) };
-            sample(&repository, &sampling, &|text| P50k.count(text))
+            sample(&repository, &sampling, &|text| P50k.count(text)).tasks
         })
         .collect();
     for kind in [InstanceKind::Chunk, InstanceKind::Function] {

@@ -82,7 +82,7 @@ fn real_repository(name: &str, language: Language) {
             context_tokens: 500,
             ..Sampling::new(kind)
         };
-        let tasks = sample(&repository, &sampling, &|text| text.split_whitespace().count());
+        let tasks = sample(&repository, &sampling, &|text| text.split_whitespace().count()).tasks;
         eprintln!("  {kind}: {} tasks: {:.2?}", tasks.len(), begin.elapsed());
         assert!(tasks.len() > 100, "{kind}: {}", tasks.len());
         tasks.iter().for_each(|task| assert_cut_from_its_file(&repository, task));

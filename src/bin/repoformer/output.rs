@@ -309,6 +309,16 @@ fn shown(few: usize) -> usize {
     if is_verbose() { usize::MAX } else { few }
 }
 
+/// Names in a sentence, a few of them without `-v`.
+pub(crate) fn few_of(names: &[String]) -> String {
+    let shown = names.len().min(shown(5));
+    let rest = match names.len() - shown {
+        0 => String::new(),
+        more => format!(" and {more} more (-v lists them)"),
+    };
+    names[..shown].join(", ") + &rest
+}
+
 /// Says how many items are not shown.
 fn note_hidden(indent: &str, hidden: usize) {
     if hidden > 0 {

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
 
-use super::draw::{Drawing, Instance, draw};
+use super::draw::{Draw, Drawing, Instance, draw};
 use super::filter::{Facts, Filter, Rejection};
 use super::journal::{self, Journal, RepositoryDraw};
 use super::written::RecordFormat;
@@ -19,7 +19,7 @@ use crate::store::files;
 use crate::store::jsonl::Reader;
 use crate::store::progress::Work;
 use crate::store::readings;
-use crate::task::sample::Exclusions;
+use crate::task::sample::{Exclusions, UnparsedFile};
 use crate::text::language::Language;
 
 /// Source of repositories.
@@ -57,6 +57,8 @@ pub struct CollectSummary {
     pub rejected: BTreeMap<Rejection, Vec<String>>,
     /// Whether each pattern of excluded paths matches a file of a repository.
     pub matched: Vec<bool>,
+    /// Files of the repositories used that could not be parsed, or not whole.
+    pub unparsed: Vec<UnparsedFile>,
     /// Number of instances.
     pub instances: usize,
     /// Number of lines of their targets.
@@ -362,7 +364,8 @@ impl CollectSettings<'_> {
             return drawn;
         }
         match self.instances(repository, said) {
-            Ok(instances) => {
+            Ok(Draw { instances, unparsed }) => {
+                drawn.unparsed = unparsed;
                 let record =
                     |instance: Instance| instance.to_record(self.format, self.drawing.kind);
                 drawn.lines = instances.iter().map(|instance| instance.lines.len()).sum();
@@ -373,17 +376,13 @@ impl CollectSettings<'_> {
         drawn
     }
 
-    fn instances(
-        &self,
-        repository: Repository,
-        said: Option<Facts>,
-    ) -> Result<Vec<Instance>, Rejection> {
+    fn instances(&self, repository: Repository, said: Option<Facts>) -> Result<Draw, Rejection> {
         match said {
             Some(facts) => facts.pass(self.filter)?,
             None => self.filter.check(&repository, self.drawing.language)?,
         }
         match draw(repository, self.drawing) {
-            drawn if drawn.is_empty() => Err(Rejection::NoInstance),
+            drawn if drawn.instances.is_empty() => Err(Rejection::NoInstance),
             drawn => Ok(drawn),
         }
     }
@@ -401,6 +400,7 @@ impl CollectSummary {
             return Ok(());
         }
         self.repositories += 1;
+        self.unparsed.extend_from_slice(&outcome.unparsed);
         self.instances += outcome.records.len();
         self.lines += outcome.lines;
         outcome.records.iter().try_for_each(|record| emit(record.get()))

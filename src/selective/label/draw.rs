@@ -11,7 +11,9 @@ use crate::repository::fragment::ChunkShape;
 use crate::retrieve::rank::Words;
 use crate::selective::cluster::{Vectors, k_means};
 use crate::task::cross_file::{CrossFile, Fragment};
-use crate::task::sample::{BODY_LINES, Exclusions, POISSON_MEAN, Stream, function_bodies, tables};
+use crate::task::sample::{
+    BODY_LINES, Exclusions, POISSON_MEAN, Stream, UnparsedFile, function_bodies, tables,
+};
 use crate::text::language::Language;
 
 /// Kind of code that is cut out.
@@ -101,19 +103,28 @@ pub struct Instance {
     pub query_has_target: bool,
 }
 
+/// What is drawn from a repository.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Draw {
+    /// The instances, in the order of the files.
+    pub instances: Vec<Instance>,
+    /// Files whose functions could not be parsed, or not all; chunks need no grammar.
+    pub unparsed: Vec<UnparsedFile>,
+}
+
 /// Lines of the chunks that are clustered, and so the most lines that a chunk's hole can have.
 pub const CHUNK_LINES: usize = 10;
 /// Least number of chunks that a compared term is in.
 const MIN_DF: u32 = 5;
 
 /// Draws the instances of a repository, in the order of its files. They depend on its name, its files and the settings alone.
-pub fn draw(repository: Repository, drawing: &Drawing) -> Vec<Instance> {
+pub fn draw(repository: Repository, drawing: &Drawing) -> Draw {
     let mut stream = Stream::for_labels(drawing.seed, drawing.kind.name(), &repository.name);
-    let bodies = match drawing.kind {
+    let (bodies, unparsed) = match drawing.kind {
         InstanceKind::Function => {
             function_bodies(&repository, drawing.language, &drawing.function_lines)
         }
-        InstanceKind::Chunk => Vec::new(),
+        InstanceKind::Chunk => Default::default(),
     };
     let tables =
         if drawing.exclusions.tables { tables(&repository, drawing.language) } else { Vec::new() };
@@ -149,7 +160,9 @@ pub fn draw(repository: Repository, drawing: &Drawing) -> Vec<Instance> {
     } else {
         vec![Vec::new(); holes.len()]
     };
-    holes.into_iter().zip(found).map(|(hole, hits)| instance(&code, hole, &hits, drawing)).collect()
+    let instances = holes.into_iter().zip(found);
+    let instances = instances.map(|(hole, hits)| instance(&code, hole, &hits, drawing)).collect();
+    Draw { instances, unparsed }
 }
 
 /// A run of non-blank lines of a file.

@@ -12,6 +12,7 @@ use super::written::RecordFormat;
 use crate::error::{Error, Result};
 use crate::repository::corpus::Repository;
 use crate::store::append_log::{AppendLog, LogKind, Place};
+use crate::task::sample::UnparsedFile;
 
 const LOG: LogKind = LogKind {
     begin: "{\"key\":",
@@ -34,6 +35,9 @@ pub(super) struct RepositoryDraw {
     /// Number of lines of the targets of all its instances.
     #[serde(default)]
     pub(super) lines: usize,
+    /// Its files that could not be parsed, or not whole.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub(super) unparsed: Vec<UnparsedFile>,
     /// Records of its instances.
     #[serde(default)]
     pub(super) records: Vec<Box<RawValue>>,

@@ -29,7 +29,7 @@ pub use collect::{
     CollectSettings, CollectSummary, RAW_FOLDER, Repositories, collect, fingerprint,
     grouped_language,
 };
-pub use draw::{CHUNK_LINES, Drawing, Instance, InstanceKind, draw};
+pub use draw::{CHUNK_LINES, Draw, Drawing, Instance, InstanceKind, draw};
 pub use filter::{Facts, Filter, Rejection};
 pub use judge::{JudgeSettings, JudgedBy, PASS, judge, judge_one};
 pub use likelihoods::LIKELIHOOD;

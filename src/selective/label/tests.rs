@@ -110,7 +110,7 @@ fn instances_are_cut_out_of_their_files() {
     for (kind, least) in [(InstanceKind::Chunk, 30), (InstanceKind::Function, 10)] {
         let drawing = Drawing::paper(kind);
         let repository = sample_repository("parcelflow");
-        let instances = draw(repository.clone(), &drawing);
+        let instances = draw(repository.clone(), &drawing).instances;
         assert!(instances.len() >= least, "{}", instances.len());
         for instance in &instances {
             let whole = [&*instance.left, &instance.target, &instance.right].concat();
@@ -128,7 +128,7 @@ fn instances_are_cut_out_of_their_files() {
         let with_target = instances.iter().filter(|instance| instance.query_has_target).count();
         assert!((1..instances.len()).contains(&with_target));
         let half = Drawing { ratio: drawing.ratio / 2.0, ..drawing };
-        let ratio = draw(repository, &half).len() as f64 / instances.len() as f64;
+        let ratio = draw(repository, &half).instances.len() as f64 / instances.len() as f64;
         assert!((0.4..0.6).contains(&ratio), "{ratio}");
     }
 }
@@ -143,7 +143,7 @@ fn fragments_have_ten_lines_for_each_of_the_target() {
         {
             let drawing = Drawing { ratio: 1.0, ..drawing };
             let mut longest = [0; 2];
-            for instance in draw(sample_repository("parcelflow"), &drawing) {
+            for instance in draw(sample_repository("parcelflow"), &drawing).instances {
                 let factor = if instance.query_has_target { of_a_line } else { 10 };
                 let most = factor * instance.lines.len();
                 for fragment in &instance.cross_file.fragments {
@@ -160,7 +160,7 @@ fn fragments_have_ten_lines_for_each_of_the_target() {
 
 #[test]
 fn limits_are_kept() {
-    let drawn = |drawing: &Drawing| draw(sample_repository("parcelflow"), drawing);
+    let drawn = |drawing: &Drawing| draw(sample_repository("parcelflow"), drawing).instances;
     let chunks = Drawing { ratio: 1.0, ..Drawing::paper(InstanceKind::Chunk) };
     let few = Drawing { max_candidates: Some(20), ..chunks.clone() };
     assert!(drawn(&chunks).len() > 20 && drawn(&few).len() <= 20);
@@ -179,7 +179,7 @@ fn limits_are_kept() {
 #[test]
 fn the_released_program_shows_no_blank_lines() {
     let repository = sample_repository("quillpad");
-    for instance in draw(repository, &Drawing::release(InstanceKind::Chunk)) {
+    for instance in draw(repository, &Drawing::release(InstanceKind::Chunk)).instances {
         let whole = [&*instance.left, &instance.target, &instance.right].concat();
         assert!(whole.lines().all(|line| !line.trim().is_empty()));
         assert!(instance.right.is_empty() || instance.right.starts_with('\n'));
@@ -191,7 +191,7 @@ fn odd_repositories_give_what_they_have() {
     let line = |n: usize| format!("value_{n} = compute({n}, other_{})\n", n % 7);
     let long: String = (0..100).map(line).collect();
     let drawing = Drawing::paper(InstanceKind::Chunk);
-    let drawn = |files: &[(&str, String)]| draw(repository(files), &drawing);
+    let drawn = |files: &[(&str, String)]| draw(repository(files), &drawing).instances;
     // Nothing, blank lines alone, one file, one line.
     assert!(drawn(&[]).is_empty());
     assert!(drawn(&[("a.py", "\n  \n".into())]).is_empty());
@@ -212,16 +212,17 @@ fn odd_repositories_give_what_they_have() {
     let is_short = |instance: &Instance| instance.cross_file.text.len() < 10_000;
     assert!(found.iter().all(is_short));
     let functions = Drawing::paper(InstanceKind::Function);
-    assert!(draw(repository(&[("a.py", long), broken, minified]), &functions).is_empty());
+    assert!(draw(repository(&[("a.py", long), broken, minified]), &functions).instances.is_empty());
     let function =
         "def f(a):\n    \"\"\"What it does.\"\"\"\n    b = a\n\n    c = b\n    return c\n"
             .to_owned();
     let found =
-        draw(repository(&[("a.py", function.clone()), ("b.py", "b = 1\n".into())]), &functions);
+        draw(repository(&[("a.py", function.clone()), ("b.py", "b = 1\n".into())]), &functions)
+            .instances;
     assert_eq!(found[0].target, "    b = a\n\n    c = b\n    return c");
     // Rows are not lines where other characters end lines as well.
     let odd = function.replace("What", "What\u{c}");
-    assert!(draw(repository(&[("a.py", odd)]), &functions).is_empty());
+    assert!(draw(repository(&[("a.py", odd)]), &functions).instances.is_empty());
 }
 
 #[test]

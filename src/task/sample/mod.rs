@@ -49,6 +49,7 @@ use kind::Hole;
 pub use kind::{Cursor, Kind, Sampling};
 pub use names::{NameSource, SourcesOfNames};
 use source::Source;
+pub use source::{UnparsedFile, UnparsedLines};
 
 /// Draws tasks from one repository; fewer than asked for where it has no more holes of that kind.
 ///
@@ -65,7 +66,7 @@ use source::Source;
 /// let repository = Repository { name: "shapes".into(), files: vec![file] };
 /// let sampling = Sampling { context_tokens: 7, ..Sampling::new(Kind::Line) };
 /// let words = |text: &str| text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).count();
-/// let tasks = sample(&repository, &Sampling { min_tokens: 4, ..sampling }, &words);
+/// let tasks = sample(&repository, &Sampling { min_tokens: 4, ..sampling }, &words).tasks;
 /// assert_eq!(tasks.len(), 1);
 /// assert_eq!(tasks[0].id, "shapes/0");
 /// assert_eq!(tasks[0].ground_truth, "    return math.pi * square");
@@ -76,7 +77,7 @@ pub fn sample(
     repository: &Repository,
     sampling: &Sampling,
     count_tokens: &(dyn Fn(&str) -> usize + Sync),
-) -> Vec<Task> {
+) -> Sample {
     let Candidates { sources, holes, defined } =
         candidates(repository, sampling.kind, sampling.language);
     let drawn = draw::draw(repository, &sources, sampling, count_tokens, holes);
@@ -98,7 +99,17 @@ pub fn sample(
         sampling.move_cursor(&mut task);
         Some(task)
     };
-    parallel::map(drawn.into_iter().enumerate(), task).into_iter().flatten().collect()
+    let tasks = parallel::map(drawn.into_iter().enumerate(), task).into_iter().flatten().collect();
+    Sample { tasks, unparsed: source::unparsed(repository, &sources) }
+}
+
+/// Tasks drawn from a repository.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Sample {
+    /// The tasks, in the order in which they were drawn.
+    pub tasks: Vec<Task>,
+    /// Files of the repository that could not be parsed, or not whole.
+    pub unparsed: Vec<UnparsedFile>,
 }
 
 /// Notes the definitions of what a task's target calls.
@@ -122,20 +133,22 @@ fn set_definitions(
 }
 
 /// The rows of every function's body of so many lines that can be cut out, by file: none of generated files, nor of those with other line ends than
-/// `\n`, whose rows are not lines.
+/// `\n`, whose rows are not lines. And the files that could not be parsed, or not whole.
 pub(crate) fn function_bodies(
     repository: &Repository,
     language: Language,
     lines: &RangeInclusive<usize>,
-) -> Vec<Vec<Range<usize>>> {
+) -> (Vec<Vec<Range<usize>>>, Vec<UnparsedFile>) {
     let (sources, bodies) = functions::read_all(repository, language, lines);
+    let unparsed = source::unparsed(repository, &sources);
     let files = repository.files.iter().zip(sources).zip(bodies);
-    files
+    let bodies = files
         .map(|((file, source), bodies)| match source {
             Some(source) if !source.is_generated && source.is_plain(file) => bodies,
             _ => Vec::new(),
         })
-        .collect()
+        .collect();
+    (bodies, unparsed)
 }
 
 /// For each row of every file, whether it is one of a data table; `None` for rows without words. No rows of files with other

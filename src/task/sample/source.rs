@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use serde::{Deserialize, Serialize};
 use tree_sitter::{Node, Tree};
 
 use super::table::{LONGEST_CALL, table_rows};
@@ -30,6 +31,26 @@ pub(super) enum LineClass {
     Code,
 }
 
+/// A file of which no task is drawn from some lines, or from any, since they cannot be parsed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnparsedFile {
+    /// `repository/folder/…/file`.
+    pub path: String,
+    /// The lines; `None` if the file is so large, or has so long a line, that it is not parsed.
+    pub lines: Option<UnparsedLines>,
+}
+
+/// Lines of a file with syntax errors, or with syntax that its grammar does not know.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+pub struct UnparsedLines {
+    /// 0-based number of the first line.
+    pub first: usize,
+    /// Number of lines.
+    pub count: usize,
+    /// Number of functions that the errors are in, or that are in an error.
+    pub functions: usize,
+}
+
 /// The lines of a file and what they are.
 #[derive(Debug)]
 pub(super) struct Source {
@@ -40,6 +61,8 @@ pub(super) struct Source {
     pub(super) is_table: Vec<bool>,
     /// Whether a program wrote it, by its own word: nobody completes such code.
     pub(super) is_generated: bool,
+    /// What could not be parsed.
+    unparsed: Option<UnparsedLines>,
 }
 
 /// Reads every file in parallel and takes from each what `extract` finds in its syntax, which does not outlive the call;
@@ -70,6 +93,20 @@ pub(super) fn read_all<T: Send + Default>(
     read.into_iter().unzip()
 }
 
+/// The files that could not be parsed, or not whole, of those that [`read_all`] read.
+pub(super) fn unparsed(repository: &Repository, sources: &[Option<Source>]) -> Vec<UnparsedFile> {
+    let files = repository.files.iter().zip(sources).enumerate();
+    let own = files.filter(|(index, (file, _))| canonical(*index, file) == *index);
+    let unparsed = own.filter_map(|(_, (file, source))| {
+        let lines = match source {
+            Some(source) => Some(source.unparsed?),
+            None => None,
+        };
+        Some(UnparsedFile { path: file.path.clone(), lines })
+    });
+    unparsed.collect()
+}
+
 /// Index of the first file that is the same file on disk.
 pub(super) fn canonical(index: usize, file: &SourceFile) -> usize {
     index.min(file.same_as as usize)
@@ -80,9 +117,10 @@ fn read(file: &SourceFile, grammar: impl Into<Grammar>) -> Option<(Source, Tree)
     let syntax = Syntax::of_lines(&lines, grammar)?;
     let classes = classify(&lines, &syntax);
     let is_table = table_rows(lines.count(), &syntax);
+    let unparsed = unparsed_lines(&syntax, &classes);
     let tree = syntax.into_tree();
     let is_generated = is_generated(&lines, &classes);
-    Some((Source { lines, classes, is_table, is_generated }, tree))
+    Some((Source { lines, classes, is_table, is_generated, unparsed }, tree))
 }
 
 impl Source {
@@ -117,6 +155,19 @@ impl Source {
     pub(super) fn can_cut_call(&self, lines: &Range<usize>) -> bool {
         lines.len() <= LONGEST_CALL && self.classes[lines.start] == LineClass::Code
     }
+}
+
+fn unparsed_lines(syntax: &Syntax<'_>, classes: &[LineClass]) -> Option<UnparsedLines> {
+    if !syntax.has_error() {
+        return None;
+    }
+    let is_broken = |class: &LineClass| *class == LineClass::Broken;
+    let count = classes.iter().filter(|class| is_broken(class)).count();
+    let functions = syntax.functions().iter().filter(|function| function.is_broken).count();
+    // An error may be that the file ends too early.
+    let last = classes.len().saturating_sub(1);
+    let first = classes.iter().position(is_broken).unwrap_or(last);
+    Some(UnparsedLines { first, count, functions })
 }
 
 fn is_generated(lines: &Lines, classes: &[LineClass]) -> bool {
@@ -209,6 +260,38 @@ mod tests {
         assert_eq!(classes("f(\n    '''a\n    b''',\n    'c')\n"), "c\"cc");
         assert_eq!(classes("x = ('a'\n     'b')\n"), "cc");
         assert_eq!(classes("'a' \\\n'b'\nx\n"), "\"\"c");
+    }
+
+    /// By the languages' specifications, which the grammars do not know whole: PEP 696, JEP 440 and 441.
+    #[test]
+    fn what_cannot_be_parsed_is_counted_and_named() {
+        let file = |path: &str, text: &str, same_as| SourceFile {
+            path: format!("r/{path}"),
+            text: text.into(),
+            same_as,
+        };
+        let java = "class A {\n  int f(Object o) {\n    return switch (o) {\n      case final String s -> 1;\n      default -> 0;\n    };\n  }\n\n  int g(int x) {\n    return x;\n  }\n}\n";
+        let python = "def f[T = int](x):\n    y = x\n    return y\n\n\ndef g(x):\n    return x\n";
+        let whole = "def f(x):\n    return x\n";
+        let large = format!("x = '{}'\n", "y".repeat(1 << 21));
+        let of = |language, files: Vec<SourceFile>| {
+            let repository = Repository { name: "r".into(), files };
+            let (sources, _) = read_all(&repository, language, |_, _, _| ());
+            unparsed(&repository, &sources)
+        };
+        let found = of(Language::Java, vec![file("A.java", java, 0)]);
+        let [UnparsedFile { path, lines: Some(lines) }] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((&**path, lines.first, lines.functions), ("r/A.java", 3, 1));
+        let files = vec![
+            file("a.py", python, 0),
+            file("b.py", whole, 1),
+            file("c.py", python, 0),
+            file("d.py", &large, 3),
+        ];
+        let found = of(Language::Python, files);
+        let [a, d] = &found[..] else { panic!("{found:?}") };
+        assert_eq!((&*a.path, a.lines.map(|lines| lines.first)), ("r/a.py", Some(0)));
+        assert_eq!((&*d.path, d.lines), ("r/d.py", None));
     }
 
     /// Expectations by hand.

@@ -46,7 +46,7 @@ fn holes(kind: Kind, files: &[(&str, &str)]) -> Vec<String> {
 }
 
 fn ground_truths(repository: &Repository, sampling: &Sampling) -> Vec<String> {
-    let tasks = sample(repository, sampling, &count).into_iter();
+    let tasks = sample(repository, sampling, &count).tasks.into_iter();
     let mut texts: Vec<_> = tasks.map(|task| task.ground_truth).collect();
     texts.sort();
     texts
@@ -115,7 +115,8 @@ class C:
         return inner
 ";
     assert_eq!(holes(Kind::Function, &[("a.py", text)]), ["a.py:7-11", "a.py:31-38", "a.py:33-37"]);
-    let tasks = sample(&repository(&[("a.py", text)]), &Sampling::new(Kind::Function), &count);
+    let tasks =
+        sample(&repository(&[("a.py", text)]), &Sampling::new(Kind::Function), &count).tasks;
     // `inner` lies within `outer`: one of them.
     assert_eq!(tasks.len(), 2);
     let one = tasks.iter().find(|task| task.line_no == 7).unwrap();
@@ -231,8 +232,8 @@ fn odd_files_give_nothing_and_break_nothing() {
         ("one.py", "x = f(1, 2)"),
     ];
     for kind in Kind::ALL {
-        assert_eq!(sample(&repository(&[]), &Sampling::new(kind), &count), []);
-        for task in sample(&repository(&files), &Sampling::new(kind), &count) {
+        assert_eq!(sample(&repository(&[]), &Sampling::new(kind), &count).tasks, []);
+        for task in sample(&repository(&files), &Sampling::new(kind), &count).tasks {
             assert!(
                 ["r/broken.py", "r/deep.py", "r/nested.py"].contains(&task.path.as_str()),
                 "{task:?}"
@@ -252,7 +253,7 @@ fn a_file_with_two_names_is_read_once() {
 fn the_stream_is_pinned() {
     // Recorded: a change here changes everyone's benchmarks, and asks for another stream name.
     let text: String = (0..1000).map(|n| format!("value_{n} = f({n}, 2)\n")).collect();
-    let tasks = sample(&repository(&[("a.py", &text)]), &Sampling::new(Kind::Line), &count);
+    let tasks = sample(&repository(&[("a.py", &text)]), &Sampling::new(Kind::Line), &count).tasks;
     let lines: Vec<_> = tasks.iter().take(5).map(|task| task.line_no).collect();
     assert_eq!(lines, [451, 831, 181, 499, 813]);
 }
@@ -288,9 +289,9 @@ proptest! {
         let repository = repository(&[("a.py", &a), ("b.py", &b)]);
         for kind in Kind::ALL {
             let sampling = Sampling { seed, context_tokens, per_repository: 20, ..Sampling::new(kind) };
-            let tasks = sample(&repository, &sampling, &count);
-            prop_assert_eq!(&tasks, &sample(&repository, &sampling, &count));
-            let fewer = sample(&repository, &Sampling { per_repository: 5, ..sampling.clone() }, &count);
+            let tasks = sample(&repository, &sampling, &count).tasks;
+            prop_assert_eq!(&tasks, &sample(&repository, &sampling, &count).tasks);
+            let fewer = sample(&repository, &Sampling { per_repository: 5, ..sampling.clone() }, &count).tasks;
             prop_assert_eq!(&tasks[..fewer.len()], &fewer[..]);
             let mut taken = rustc_hash::FxHashSet::default();
             let mut texts = rustc_hash::FxHashSet::default();

@@ -10,13 +10,14 @@ use repoformer::repository::{Shard, parallel};
 use repoformer::store::artifact::digest;
 use repoformer::store::manifest::Manifest;
 use repoformer::store::progress::Work;
-use repoformer::task::sample::{Cursor, Exclusions, Kind, Sampling, sample};
+use repoformer::task::sample::{Cursor, Exclusions, Kind, Sample, Sampling, sample};
 use repoformer::text::language::Language;
 use repoformer::text::tokenize::P50k;
 
 use super::exclusions::{ExclusionFlags, warn_of_unmatched};
 use super::sample_commits::{self, CommitFlags};
 use super::session::{open, other_languages, repos_dir, repositories_in, seed};
+use super::unparsed::{DrawnCode, tell_unparsed};
 use crate::output::{self, fail, group, plural, write_data, write_shard_beside};
 use crate::settings::{Listed, SettingFlags};
 use crate::table::json_lines;
@@ -81,18 +82,20 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
     let work = Work::of("sample", "repositories", names.len());
     let draw = |name: &String| {
         let reading = Repository::read_with(&dir, name, language, walk)?;
-        let tasks = sample(&reading.repository, &sampling, &|text| p50k.count(text));
+        let drawn = sample(&reading.repository, &sampling, &|text| p50k.count(text));
         let matched = sampling.exclusions.matched(&reading.repository);
         work.done(1);
-        Ok((tasks, matched, reading.skipped))
+        Ok((drawn, matched, reading.skipped))
     };
     let drawn: Vec<_> = parallel::map(&names, draw);
     drop(work);
     let (mut text, mut total, mut matched) = (String::new(), 0, Vec::new());
+    let mut all_unparsed = Vec::new();
     let mut positions = Positions::default();
     for ((name, place), outcome) in names.iter().zip(places).zip(drawn) {
         match outcome {
-            Ok((tasks, found, skipped)) => {
+            Ok((Sample { tasks, unparsed }, found, skipped)) => {
+                all_unparsed.extend(unparsed);
                 Exclusions::also_matched(&mut matched, &found);
                 output::problems(&skipped);
                 output::detail(format!("  {name}: {} tasks", tasks.len()));
@@ -119,6 +122,11 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
         }
     }
     warn_of_unmatched(&sampling.exclusions, &matched);
+    let drawn = match kind {
+        Kind::Function => DrawnCode::Functions,
+        Kind::Line | Kind::Api | Kind::Chunk => DrawnCode::Lines,
+    };
+    tell_unparsed("sample", language, drawn, &all_unparsed);
     // A part of the repositories may have none.
     if total == 0 && shard.is_none() {
         let (count, title) = (names.len(), language.title());

@@ -19,6 +19,7 @@ use repoformer::text::language::Language;
 
 use crate::commands::exclusions::{ExclusionFlags, warn_of_unmatched};
 use crate::commands::session::{open, other_languages, repos_dir, repositories_in, seed};
+use crate::commands::unparsed::{DrawnCode, tell_unparsed};
 use crate::output::{self, check_output, fail, group, plural, write_shard_beside};
 use crate::records_output::RecordsOutput;
 use crate::settings::{Listed, SettingFlags, Settings};
@@ -304,10 +305,12 @@ pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Res
             "label sample: {} left out: {reason}{}: {}",
             repositories(names.len()),
             limit(*reason),
-            few_of(names)
+            output::few_of(names)
         ));
     }
     warn_of_unmatched(&wanted.drawing.exclusions, &collected.matched);
+    let language = wanted.drawing.language;
+    tell_unparsed("label sample", language, DrawnCode::Functions, &collected.unparsed);
     if collected.instances == 0 {
         forget_journal(&args.output);
     }
@@ -375,15 +378,6 @@ fn limit(reason: Rejection) -> &'static str {
 }
 
 /// The first names, and how many more there are; all of them where the user wants to see all.
-fn few_of(names: &[String]) -> String {
-    let shown = if output::is_verbose() { names.len() } else { names.len().min(5) };
-    let rest = match names.len() - shown {
-        0 => String::new(),
-        more => format!(" and {more} more (-v lists them)"),
-    };
-    names[..shown].join(", ") + &rest
-}
-
 /// Parses `3-30`, from 3 to 30 lines.
 fn lines(text: &str) -> Result<RangeInclusive<usize>> {
     let ends = text.split_once('-');
