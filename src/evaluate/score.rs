@@ -10,7 +10,9 @@ use serde_json::{Map, Value, json};
 use crate::error::{Error, Result, named};
 use crate::evaluate::metrics::Metric;
 use crate::evaluate::pairs::Pair;
-use crate::evaluate::postprocess::{Hole, Postprocess, Processed, Recipe, are_function_bodies};
+use crate::evaluate::postprocess::{
+    Hole, Postprocess, Processed, Recipe, Uncut, are_function_bodies,
+};
 use crate::evaluate::statistics::{Groups, Interval, IntervalKind, Resampling, Unit};
 use crate::repository::parallel;
 use crate::store::jsonl::Object;
@@ -130,6 +132,39 @@ pub struct TaskScore {
     pub raw: Vec<String>,
     /// Samples as they were compared, in the order of [`Cuts::recipes`].
     pub cut: Vec<Vec<String>>,
+    /// Samples that a recipe could not cut, in the order of [`Cuts::recipes`].
+    pub uncut: Vec<UncutCounts>,
+}
+
+/// Number of samples that could not be cut, by reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct UncutCounts([usize; Uncut::ALL.len()]);
+
+impl UncutCounts {
+    /// Returns the number of a reason.
+    pub fn get(self, reason: Uncut) -> usize {
+        self.0[reason as usize]
+    }
+
+    fn add(&mut self, other: Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(count, more)| *count += more);
+    }
+
+    /// Returns `{"file": …}`; `None` if all were cut.
+    fn to_record(self) -> Option<Value> {
+        let counts = Uncut::ALL.into_iter().zip(self.0).filter(|(_, count)| *count > 0);
+        let counts: Map<String, Value> =
+            counts.map(|(reason, count)| (reason.name().to_owned(), count.into())).collect();
+        (!counts.is_empty()).then_some(Value::Object(counts))
+    }
+}
+
+impl FromIterator<Uncut> for UncutCounts {
+    fn from_iter<I: IntoIterator<Item = Uncut>>(reasons: I) -> Self {
+        let mut counts = Self::default();
+        reasons.into_iter().for_each(|reason| counts.0[reason as usize] += 1);
+        counts
+    }
 }
 
 /// First 8 bytes of a target's BLAKE3.
@@ -149,7 +184,7 @@ pub fn samples_of(record: &Object) -> usize {
 
 impl TaskScore {
     /// Returns `{"task_id": …, "row": …, "repository": …, "repocoder": {"em": …, "es": …}, …, "target_digest": …}`, every value
-    /// between 0 and 1.
+    /// between 0 and 1; `uncut` follows if a sample could not be cut.
     ///
     /// The texts follow if they are kept: `pred_raw` as predicted, `pred` as the first metric compared it, and under
     /// `pred_by` the texts that other metrics compared; a list if a task has several samples.
@@ -160,6 +195,7 @@ impl TaskScore {
         }
         add_metrics(&mut record, &self.scores);
         record["target_digest"] = format!("{:016x}", self.target).into();
+        cuts.add_uncut(&mut record, self.scores.iter().map(|score| score.metric), &self.uncut);
         if cuts.are_shown {
             let text = |samples: &[String]| match samples {
                 [one] => Value::from(one.as_str()),
@@ -213,13 +249,30 @@ impl Cuts {
         Self { recipes, of_metric, are_shown }
     }
 
+    /// Adds `"uncut": {"repoformer": {"file": 1}, …}` for the metrics whose recipe could not cut every sample.
+    fn add_uncut(
+        &self,
+        record: &mut Value,
+        metrics: impl IntoIterator<Item = Metric>,
+        uncut: &[UncutCounts],
+    ) {
+        let of_metric = metrics.into_iter().zip(&self.of_metric);
+        let counts = of_metric.filter_map(|(metric, &recipe)| {
+            Some((metric.name().to_owned(), uncut.get(recipe)?.to_record()?))
+        });
+        let counts: Map<String, Value> = counts.collect();
+        if !counts.is_empty() {
+            record["uncut"] = counts.into();
+        }
+    }
+
     /// Scores the samples of one target. Returns the scores, and the samples after each recipe.
     fn score(
         &self,
         metrics: &[Metric],
         hole: Hole<'_>,
         samples: &[String],
-    ) -> (Vec<MetricScore>, Vec<Vec<String>>) {
+    ) -> (Vec<MetricScore>, Vec<Vec<String>>, Vec<UncutCounts>) {
         let cut = |recipe: &Recipe| -> Vec<_> {
             if recipe.is_empty() && !self.are_shown {
                 return Vec::new();
@@ -243,12 +296,14 @@ impl Cuts {
             MetricScore { metric, values }
         };
         let scores = metrics.iter().zip(&self.of_metric).map(score).collect();
+        let uncut = cut.iter().map(|cut| cut.iter().filter_map(|one| one.uncut).collect());
+        let uncut = uncut.collect();
         let texts = |cut: Vec<Processed<'_>>| {
             let texts = cut.into_iter().map(|one| one.prediction.into_owned());
             texts.collect()
         };
         let shown = cut.into_iter().filter(|_| self.are_shown);
-        (scores, shown.map(texts).collect())
+        (scores, shown.map(texts).collect(), uncut)
     }
 
     /// Returns the recipe of each metric: `{"repocoder": "stripped-lines", …}`.
@@ -334,10 +389,47 @@ impl Scores {
             "missing": self.missing,
             "postprocess": self.cuts.to_record(&self.metrics()),
         });
+        self.cuts.add_uncut(&mut record, self.metrics(), &self.uncut());
         if per_task {
             record["tasks"] = self.tasks.iter().map(|task| task.to_record(&self.cuts)).collect();
         }
         record
+    }
+
+    /// Returns the samples that a recipe could not cut, in the order of [`Cuts::recipes`].
+    pub fn uncut(&self) -> Vec<UncutCounts> {
+        let mut all = vec![UncutCounts::default(); self.cuts.recipes.len()];
+        for task in &self.tasks {
+            all.iter_mut().zip(&task.uncut).for_each(|(sum, counts)| sum.add(*counts));
+        }
+        all
+    }
+
+    /// Says by metric how many samples could not be cut for this reason, with some of their tasks.
+    pub fn tell_uncut(&self, reason: Uncut) -> Vec<String> {
+        const SHOWN: usize = 5;
+        let why = match reason {
+            Uncut::File => "as the grammar cannot parse the file up to the end of the hole",
+            Uncut::Prediction => "as no beginning of the prediction parses",
+        };
+        let all: usize = self.tasks.iter().map(|task| task.samples).sum();
+        let uncut = self.uncut();
+        let metrics = self.metrics().into_iter().zip(&self.cuts.of_metric);
+        let told = metrics.filter(|&(_, &recipe)| uncut[recipe].get(reason) > 0);
+        let tell = |(metric, &recipe): (Metric, &usize)| {
+            let is_uncut = |task: &&TaskScore| {
+                task.uncut.get(recipe).is_some_and(|counts| counts.get(reason) > 0)
+            };
+            let ids: Vec<&str> =
+                self.tasks.iter().filter(is_uncut).map(|task| &*task.task_id).collect();
+            let rest = match ids.len().saturating_sub(SHOWN) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let (count, ids) = (uncut[recipe].get(reason), ids[..ids.len().min(SHOWN)].join(", "));
+            format!("{metric}: {count} of {all} predictions are compared whole, {why}: {ids}{rest}")
+        };
+        told.map(tell).collect()
     }
 
     /// Returns the greatest number of samples of a task.
@@ -483,7 +575,7 @@ pub fn score_tasks(
     let work = Work::of("score", "tasks", pairs.len());
     let scored = parallel::map(wanted, |(task, samples)| {
         work.done(1);
-        let (scores, cut) = cuts.score(metrics, Hole::of(task), samples);
+        let (scores, cut, uncut) = cuts.score(metrics, Hole::of(task), samples);
         TaskScore {
             row: task.row,
             task_id: task.id.clone(),
@@ -493,6 +585,7 @@ pub fn score_tasks(
             samples: samples.len(),
             raw: (*samples).clone(),
             cut,
+            uncut,
         }
     });
     Ok(Scores::of(metrics, scored, count, cuts))
@@ -516,7 +609,7 @@ pub fn score_pairs(
             target: &pair.target,
             language: pair.language.unwrap_or(language),
         };
-        let (scores, cut) = cuts.score(metrics, hole, &pair.samples);
+        let (scores, cut, uncut) = cuts.score(metrics, hole, &pair.samples);
         TaskScore {
             row: pair.row,
             task_id: pair.task_id.clone(),
@@ -526,6 +619,7 @@ pub fn score_pairs(
             samples: pair.samples.len(),
             raw: pair.samples.iter().filter(|_| cuts.are_shown).cloned().collect(),
             cut,
+            uncut,
         }
     });
     Scores::of(metrics, scored, 0, cuts)

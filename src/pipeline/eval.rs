@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
-use crate::evaluate::postprocess;
+use crate::evaluate::postprocess::{self, Uncut};
 use crate::evaluate::predictions::{self, JoinedPredictions};
 use crate::evaluate::score::{Missing, Scores, Scoring, score_tasks};
 use crate::retrieve::Mode;
@@ -95,14 +95,19 @@ pub fn scores(
     let path = experiment.layout.scores(mode, model);
     let mut report = StageReport::of(experiment);
     report.ensure_jsonl(path.clone(), &identity, |report, sink| {
-        let mut record = match known {
-            Some(scores) => scores.to_record(mode.name(), true),
+        let evaluated;
+        let scores = match known {
+            Some(scores) => scores,
             None => {
                 let evaluation = evaluate(experiment, &predictions, scoring, Missing::Skip)?;
                 report.problems.extend(evaluation.problems);
-                evaluation.scores?.to_record(mode.name(), true)
+                evaluated = evaluation.scores?;
+                &evaluated
             }
         };
+        let uncut = scores.tell_uncut(Uncut::File).into_iter();
+        report.warnings.extend(uncut.map(|told| format!("{}: {told}", predictions.display())));
+        let mut record = scores.to_record(mode.name(), true);
         check_read(&predictions, &header)?;
         record["made_with"] = json!(header.identity.parameters);
         let mut text = serde_json::to_vec_pretty(&record).unwrap_or_default();

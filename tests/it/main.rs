@@ -20,6 +20,7 @@ mod cli_dry_run;
 #[cfg(target_os = "linux")]
 mod cli_exec;
 mod cli_exec_attempts;
+mod cli_files;
 mod cli_flips;
 mod cli_formats;
 mod cli_functions;

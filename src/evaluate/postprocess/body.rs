@@ -2,6 +2,7 @@
 
 use super::Hole;
 use super::prefix::Prefixes;
+use super::uncut::{Cut, Uncut};
 use crate::text::language::syntax::{Syntax, is_bare_string, is_comment, preorder};
 use crate::text::language::{Language, Layout};
 use crate::text::lines::{is_space, strip, unfinished_line};
@@ -18,14 +19,15 @@ const MOST_CHARACTERS: usize = 4_000;
 /// could be cut is. A left context that ends with a line gets the target's indentation first, which the program's own data
 /// has there. In other languages, which the program does not know, the prediction ends before the brace that closes the body.
 /// The left context is all of the file before the hole, where that is known.
-pub(super) fn function_body(hole: &Hole<'_>, prediction: &str) -> (Option<String>, String) {
+pub(super) fn function_body(hole: &Hole<'_>, prediction: &str) -> Cut {
     if hole.language.spec().layout == Layout::Braces {
-        return (None, to_closing_brace(hole, prediction).to_owned());
+        return Cut::of_prediction(to_closing_brace(hole, prediction));
     }
     let left = Left::of(hole);
     let (target, prediction) = (left.continued(hole.target), left.continued(prediction));
     let Some(parsed) = longest_prefix(&left.context, prediction) else {
-        return (None, prediction.to_owned());
+        let uncut = Some(Uncut::of(&left.context, target));
+        return Cut { uncut, ..Cut::of_prediction(prediction) };
     };
     let body = |text: &str| {
         let number = bodies(&format!("{}pass", left.context))?.len();
@@ -35,8 +37,8 @@ pub(super) fn function_body(hole: &Hole<'_>, prediction: &str) -> (Option<String
         bodies.into_iter().nth(place)
     };
     match body(parsed) {
-        Some(cut) => (body(target), cut),
-        None => (None, parsed.to_owned()),
+        Some(cut) => Cut::of_both(body(target), cut),
+        None => Cut::of_prediction(parsed),
     }
 }
 

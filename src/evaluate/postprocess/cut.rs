@@ -1,6 +1,8 @@
 //! Cuts by lines, brackets and statements.
 
+use super::Hole;
 use super::prefix::Prefixes;
+use super::uncut::{Cut, Uncut};
 use crate::text::language::Language;
 use crate::text::lines::{is_space, strip};
 
@@ -56,13 +58,18 @@ pub(super) fn bracket(prediction: &str) -> &str {
 ///
 /// `get_python_one_statement` of CrossCodeEval's `eval_utils.py`, which tries every character but can only stop before a
 /// line's end. Its parse of more than five seconds, or of a tree too deep for Python, counts as an error there, not here.
-pub(super) fn first_statement<'a>(left_context: &str, prediction: &'a str) -> &'a str {
+pub(super) fn first_statement(hole: &Hole<'_>, prediction: &str) -> Cut {
+    let left_context = hole.left_context;
     let mut prefixes = Prefixes::new(left_context, prediction);
     let ends = memchr::memchr_iter(b'\n', prediction.as_bytes());
+    let mut is_uncut = false;
     for end in ends.filter(|&end| end > 0).take(STATEMENT_LINES) {
         if prefixes.parses(end) {
-            return prediction[..end].trim_end_matches(is_space);
+            return Cut::of_prediction(prediction[..end].trim_end_matches(is_space));
         }
+        is_uncut |= !strip(&prediction[end..]).is_empty();
     }
-    prediction
+    // One line alone is the statement, whether it parses or not.
+    let uncut = is_uncut.then(|| Uncut::of(left_context, hole.target));
+    Cut { uncut, ..Cut::of_prediction(prediction) }
 }

@@ -17,6 +17,7 @@ mod chat;
 mod cut;
 mod hole;
 mod prefix;
+mod uncut;
 
 use std::borrow::Cow;
 use std::fmt;
@@ -31,6 +32,8 @@ use crate::text::language::{Layout, without_comment_signs, without_comments};
 
 pub use body::is_function_body;
 pub use hole::Hole;
+use uncut::Cut;
+pub use uncut::Uncut;
 
 /// Target and prediction after post-processing.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -39,6 +42,8 @@ pub struct Processed<'a> {
     pub target: Cow<'a, str>,
     /// The prediction.
     pub prediction: Cow<'a, str>,
+    /// Why a step that parses left the prediction whole, if one did.
+    pub uncut: Option<Uncut>,
 }
 
 /// A step of post-processing.
@@ -103,35 +108,35 @@ impl Step {
         }
     }
 
-    /// Applies the step. Returns the target, if it changed, and the prediction.
-    fn apply(self, hole: &Hole<'_>, prediction: &str) -> (Option<String>, String) {
+    /// Applies the step.
+    fn apply(self, hole: &Hole<'_>, prediction: &str) -> Cut {
         let language = hole.language;
         let kept = match self {
             Self::Fences => chat::inside_fence(prediction),
             Self::Chatter => chat::without_chatter(prediction),
             Self::Echo => chat::without_echo(hole.left_context, prediction),
             Self::FirstLine => cut::first_line(prediction, language),
-            Self::Lines => return (None, cut::lines(hole.target, prediction)),
+            Self::Lines => return Cut::of_prediction(cut::lines(hole.target, prediction)),
             Self::StrippedLines => {
                 let (_, count) = stripped_lines(hole.target, usize::MAX);
-                return (None, stripped_lines(prediction, count).0);
+                return Cut::of_prediction(stripped_lines(prediction, count).0);
             }
             Self::Statement => match language.spec().layout {
-                Layout::Indentation => cut::first_statement(hole.left_context, prediction),
+                Layout::Indentation => return cut::first_statement(hole, prediction),
                 Layout::Braces => cut::bracket(prediction),
             },
             Self::Bracket => cut::bracket(prediction),
             Self::FunctionBody => return body::function_body(hole, prediction),
             Self::Comments => {
                 let target = without_comments(hole.target, language).into_owned();
-                return (Some(target), without_comments(prediction, language).into_owned());
+                return Cut::of_both(Some(target), without_comments(prediction, language));
             }
             Self::CommentSigns => {
                 let target = without_comment_signs(hole.target).into_owned();
-                return (Some(target), without_comment_signs(prediction).into_owned());
+                return Cut::of_both(Some(target), without_comment_signs(prediction));
             }
         };
-        (None, kept.to_owned())
+        Cut::of_prediction(kept)
     }
 }
 
@@ -154,14 +159,16 @@ pub struct Recipe(Vec<Step>);
 impl Recipe {
     /// Applies the steps.
     pub fn apply<'a>(&self, hole: Hole<'a>, prediction: &'a str) -> Processed<'a> {
-        let mut now = Processed { target: hole.target.into(), prediction: prediction.into() };
+        let (target, prediction) = (hole.target.into(), prediction.into());
+        let mut now = Processed { target, prediction, uncut: None };
         for step in &self.0 {
             let hole = Hole { target: &now.target, ..hole };
-            let (target, prediction) = step.apply(&hole, &now.prediction);
-            if let Some(target) = target {
+            let cut = step.apply(&hole, &now.prediction);
+            if let Some(target) = cut.target {
                 now.target = target.into();
             }
-            now.prediction = prediction.into();
+            now.prediction = cut.prediction.into();
+            now.uncut = now.uncut.or(cut.uncut);
         }
         now
     }

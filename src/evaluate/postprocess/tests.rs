@@ -83,9 +83,10 @@ fn cuts_of_real_code_equal_the_reference_programs_way() {
         let right = format!("{}\n\n\nclass Next:\n    pass\n", other.ground_truth);
         let shortened = &task.ground_truth[..task.ground_truth.len() * 2 / 3];
         for prediction in [right.as_str(), shortened, "):\n  x = (1\n", "\"\"\"open\nx\n"] {
-            let statement = cut::first_statement(&task.prompt, prediction);
+            let statement = cut::first_statement(&Hole::of(task), prediction).prediction;
             let longest = body::longest_prefix(&task.prompt, prediction);
-            assert_eq!((statement, longest), slow_cuts(&task.prompt, prediction), "{}", task.id);
+            let slow = slow_cuts(&task.prompt, prediction);
+            assert_eq!((&*statement, longest), slow, "{}", task.id);
             cut += usize::from(longest.is_some_and(|kept| kept.len() < prediction.len()));
         }
     }
@@ -132,7 +133,32 @@ fn function_bodies() {
     );
     // A left context that never parses leaves the prediction whole.
     let broken = hole("def f(:\n    )\n", target, Language::Python);
-    assert_eq!(recipe.apply(broken, "return 1\n").prediction, "return 1\n");
+    let whole = recipe.apply(broken, "return 1\n");
+    assert_eq!((&*whole.prediction, whole.uncut), ("return 1\n", Some(Uncut::File)));
+}
+
+/// Type parameters have defaults since Python 3.13 (PEP 696), which the grammar does not know.
+#[test]
+fn what_is_not_cut_has_a_reason() {
+    let [known, unknown] = ["T", "T = int"].map(|parameter| {
+        format!("def first[{parameter}](xs: list[T]) -> T:\n    y = xs\n    return y[0]\n\n\ndef f(x):\n")
+    });
+    let (target, answer) = ("    y = x\n    return y\n", "    y = x\n    return y\n\n\nf(1)\n");
+    for (left, step, answer, uncut) in [
+        (&known, "function-body", answer, None),
+        (&unknown, "function-body", answer, Some(Uncut::File)),
+        (&known, "statement", answer, None),
+        (&unknown, "statement", answer, Some(Uncut::File)),
+        (&known, "statement", "    y = (\n    1]\n", Some(Uncut::Prediction)),
+        // A line alone is a statement.
+        (&unknown, "statement", "    y = x\n", None),
+        (&unknown, "lines", answer, None),
+    ] {
+        let recipe: Recipe = step.parse().unwrap();
+        let cut = recipe.apply(hole(left, target, Language::Python), answer);
+        assert_eq!(cut.uncut, uncut, "{step} {answer:?} behind {left}");
+        assert!(uncut.is_none() || cut.prediction == answer, "{step}: compared whole");
+    }
 }
 
 #[test]

@@ -18,6 +18,7 @@ use serde_json::Value;
 
 use super::comparison_text::{Compared, listed};
 use super::eval::{scoring, warn_of_ends};
+use super::eval_score::tell_uncut;
 use super::experiments::{of_kind, without_repositories};
 use super::mixed;
 use super::session::{completion, open, resampling, seed};
@@ -179,6 +180,7 @@ impl Scorer {
         output::problems(&evaluation.problems);
         warn_of_ends(&path, &scoring)?;
         let scores = evaluation.scores?;
+        tell_uncut(&path, &scores);
         let mut side = PerTask::new(given);
         side.conditions = Conditions::of_predictions(&made_with(&path)?);
         for (metric, recipe) in scoring.recipes() {

@@ -19,7 +19,7 @@ use repoformer::text::language::Language;
 use serde_json::{Value, json};
 
 use super::eval_output::{Named, Results, write_results};
-use super::eval_score::{Judging, score};
+use super::eval_score::{Judging, score, tell_uncut};
 use super::experiments::{asked_scoring, check_not_tasks, of_kind, without_repositories};
 use super::session::{completed_modes, completion, open, resampling};
 use super::{eval_definitions, eval_retrieval, mixed, parts};
@@ -162,6 +162,7 @@ fn of_pairs(args: &EvalArgs, path: &Path, settings: &Settings) -> Result<()> {
     let language = language.unwrap_or_default();
     let scores = score_pairs(&reading.pairs, &scoring.metrics, &scoring.postprocess, language);
     set_profile(&mut manifest, settings);
+    tell_uncut(path, &scores);
     let named = [("pairs".into(), scores)];
     write(args, settings, &named, Vec::new(), &manifest, None)?;
     // The program ends: freeing hundreds of thousands of small texts would take a tenth of its time.

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use anyhow::Result;
+use repoformer::evaluate::postprocess::Uncut;
 use repoformer::evaluate::score::{Missing, Scores, Scoring};
 use repoformer::pipeline::{Evaluation, Experiment, evaluate};
 use repoformer::store::manifest::Manifest;
@@ -66,6 +67,17 @@ fn warn_of_doubled(evaluation: &Evaluation, path: &Path) {
     }
 }
 
+/// Says which predictions could not be cut: a warning if no prediction of their tasks could be.
+pub(super) fn tell_uncut(path: &Path, scores: &Scores) {
+    let file = path.display();
+    for told in scores.tell_uncut(Uncut::File) {
+        output::warning(format!("{file}: {told}"));
+    }
+    for told in scores.tell_uncut(Uncut::Prediction) {
+        output::note(format!("{file}: {told}"));
+    }
+}
+
 /// Scores the predictions of a file, and reports what is odd about them.
 pub(super) fn score(experiment: &Experiment, path: &Path, judging: &Judging) -> Result<Evaluation> {
     let Judging { scoring, missing } = judging;
@@ -75,6 +87,9 @@ pub(super) fn score(experiment: &Experiment, path: &Path, judging: &Judging) -> 
     let without = evaluation.scores.as_ref().map_or(0, |scores: &Scores| scores.missing);
     if *missing == Missing::Zero && without > 0 {
         output::warning(format!("{file}: {without} tasks have no prediction; they score 0"));
+    }
+    if let Ok(scores) = &evaluation.scores {
+        tell_uncut(path, scores);
     }
     warn_of_uneven(&evaluation, path);
     warn_of_doubled(&evaluation, path);

@@ -8,6 +8,7 @@ use clap::Args;
 use repoformer::evaluate::conditions::{Conditions, differences, made_with};
 use repoformer::evaluate::executed::{Executed, is_of, read_executed};
 use repoformer::evaluate::metrics::Metric;
+use repoformer::evaluate::postprocess::Uncut;
 use repoformer::evaluate::score::{Missing, Scores, Scoring};
 use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::report::{About, Contender, foresee_figures, gather};
@@ -241,6 +242,10 @@ pub(super) fn make(
                 scores.missing,
                 evaluation.tasks.tasks().len()
             ));
+        }
+        if let Ok(scores) = &evaluation.scores {
+            let told = scores.tell_uncut(Uncut::File).into_iter();
+            notes.extend(told.map(|told| format!("{}: {told}.", source.name)));
         }
         let made_as = source.made_as.as_ref().unwrap_or(&source.predictions);
         warn_of_ends(made_as, &making.scoring)?;

@@ -1,0 +1,47 @@
+//! What a step makes of a prediction, and why it may leave it whole.
+
+use super::prefix::Prefixes;
+use crate::error::named;
+
+/// Reason why a step that parses leaves a prediction whole, as the programs do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Uncut {
+    /// The grammar cannot parse the file up to the end of the hole, not even with the target in it.
+    File,
+    /// No beginning of the prediction parses.
+    Prediction,
+}
+
+named! {
+    Uncut, "reason":
+    File = "file",
+    Prediction = "prediction",
+}
+
+impl Uncut {
+    /// The reason for a prediction of which no beginning parses behind a left context.
+    pub(super) fn of(left_context: &str, target: &str) -> Self {
+        let mut prefixes = Prefixes::new(left_context, target);
+        if prefixes.parses(target.len()) { Self::Prediction } else { Self::File }
+    }
+}
+
+/// What a step makes of a target and a prediction.
+pub(super) struct Cut {
+    /// The target, if it changed.
+    pub(super) target: Option<String>,
+    /// The prediction.
+    pub(super) prediction: String,
+    /// Why the prediction is still whole, if it could not be cut.
+    pub(super) uncut: Option<Uncut>,
+}
+
+impl Cut {
+    pub(super) fn of_prediction(prediction: impl Into<String>) -> Self {
+        Self { target: None, prediction: prediction.into(), uncut: None }
+    }
+
+    pub(super) fn of_both(target: Option<String>, prediction: impl Into<String>) -> Self {
+        Self { target, ..Self::of_prediction(prediction) }
+    }
+}
