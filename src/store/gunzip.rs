@@ -74,22 +74,22 @@ mod tests {
     #[test]
     fn zeros_behind_members_are_padding_and_other_bytes_are_named() {
         let (one, two) = (member("one\n"), member("two\n"));
-        let zeros = vec![0; 1000];
+        let (one, two, zeros) = (&one[..], &two[..], &[0; 1000][..]);
         for buffered in [1, 7, 64, 1 << 16] {
             for (parts, text) in [
-                (vec![&one], "one\n"),
-                (vec![&one, &zeros], "one\n"),
-                (vec![&one, &two], "one\ntwo\n"),
-                (vec![&one, &zeros, &two, &zeros], "one\ntwo\n"),
+                (vec![one], "one\n"),
+                (vec![one, zeros], "one\n"),
+                (vec![one, two], "one\ntwo\n"),
+                (vec![one, zeros, two, zeros], "one\ntwo\n"),
             ] {
                 assert_eq!(read(&parts.concat(), buffered).unwrap(), text);
             }
             for behind in [&b"junk"[..], b"\0\0junk", b"\n"] {
-                let error = read(&[&one, behind].concat(), buffered).unwrap_err();
+                let error = read(&[one, behind].concat(), buffered).unwrap_err();
                 assert!(error.to_string().contains("not gzip"), "{error}");
             }
             for end in [1, 12, one.len() - 1] {
-                assert!(read(&[&one, &two[..end]].concat(), buffered).is_err(), "{end}");
+                assert!(read(&[one, &two[..end]].concat(), buffered).is_err(), "{end}");
             }
         }
     }

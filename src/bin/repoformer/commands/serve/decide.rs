@@ -7,7 +7,7 @@ use anyhow::Result;
 use repoformer::complete::server::{NextToken, Prober};
 use repoformer::endpoint::Endpoint;
 use repoformer::error::Error;
-use repoformer::pipeline::{Experiment, LivePrompt, PromptLayout, TokenQuestion};
+use repoformer::pipeline::{Experiment, LivePrompt, PromptLayout, PromptSettings, TokenQuestion};
 use repoformer::prompt::shown::Fragment;
 use repoformer::prompt::style::DecisionFrame;
 use repoformer::selective::label::Signals;
@@ -123,10 +123,11 @@ impl Decider {
     }
 
     /// Checks that a layout of prompts has a place where the model decides, where the policy asks it.
-    pub(super) fn check_layout(&self, layout: &PromptLayout) -> Result<()> {
+    pub(super) fn check_layout(&self, prompts: &PromptSettings) -> Result<()> {
         if !self.policy.asks_model() {
             return Ok(());
         }
+        let PromptSettings { layout, tokenizer, .. } = prompts;
         let PromptLayout::Style(style) = layout else {
             return fail(
                 format!(
@@ -140,7 +141,9 @@ impl Decider {
         let frame = DecisionFrame::of(style, None, None)?;
         let text = frame.cc().to_owned();
         let after = Some(frame.eof().to_owned());
-        self.question.get_or_init(|| TokenQuestion { text, id: None, after });
+        let own = Some(tokenizer).filter(|tokenizer| tokenizer.is_model());
+        let id = own.and_then(|tokenizer| tokenizer.special(&text)).map(u64::from);
+        self.question.get_or_init(|| TokenQuestion { text, id, after });
         Ok(())
     }
 
@@ -166,7 +169,18 @@ impl Decider {
         let token = match self.token.get() {
             Some(token) => token,
             None => {
-                let found = NextToken::find(endpoint, model, &question.text)?;
+                let text = &question.text;
+                let found = match (NextToken::find(endpoint, model, text), question.id) {
+                    // The number that the model's tokenizer.json has.
+                    (Err(Error::UnknownToken { .. }), Some(id)) => {
+                        NextToken { text: text.clone(), id }
+                    }
+                    (Err(Error::UnknownToken { url, reason }), None) => {
+                        let hint = "name the model's tokenizer.json with --tokenizer".into();
+                        return Err(Error::Endpoint { url, reason, hint, status: None });
+                    }
+                    (found, _) => found?,
+                };
                 self.token.get_or_init(|| found)
             }
         };

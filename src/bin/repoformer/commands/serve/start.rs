@@ -84,7 +84,7 @@ pub(super) fn open(flags: &ServiceFlags, settings: Settings) -> Result<(Service,
         );
     }
     decider.check_fragments(&experiment)?;
-    decider.check_layout(&experiment.prompts.layout)?;
+    decider.check_layout(&experiment.prompts)?;
     let begun = Instant::now();
     // Changes while the repository is opened are read afterwards.
     let watch = |experiment: &Experiment| match (&experiment.repositories[..], flags.no_watch) {
