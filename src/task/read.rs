@@ -150,7 +150,11 @@ impl Record<'_> {
         let metadata = self.take_metadata()?;
         let fields = self.fields("metadata.", &metadata);
         let names = fields.strings("fpath_tuple")?;
-        let below = names.get(1..).unwrap_or_default().join("/");
+        // As Python's `os.path.join` reads them.
+        let rest = names.get(1..).unwrap_or_default();
+        let named: Vec<&str> = rest.iter().copied().filter(|name| !name.is_empty()).collect();
+        let absolute = named.iter().find(|name| name.starts_with('/'));
+        let below = absolute.map_or_else(|| named.join("/"), |name| (*name).to_owned());
         let names = match names[..] {
             [repository, _, ..] => {
                 path_names(&below).map(|names| [vec![repository], names].concat())

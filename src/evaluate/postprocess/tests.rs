@@ -157,7 +157,8 @@ fn what_is_not_cut_has_a_reason() {
         let recipe: Recipe = step.parse().unwrap();
         let cut = recipe.apply(hole(left, target, Language::Python), answer);
         assert_eq!(cut.uncut, uncut, "{step} {answer:?} behind {left}");
-        assert!(uncut.is_none() || cut.prediction == answer, "{step}: compared whole");
+        let is_whole = cut.prediction.trim_start() == answer.trim_start();
+        assert!(uncut.is_none() || is_whole, "{step}: compared whole");
     }
 }
 
