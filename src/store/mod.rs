@@ -3,6 +3,7 @@
 
 pub mod append_log;
 pub mod artifact;
+pub mod content;
 mod expansion;
 pub mod files;
 pub mod frame;

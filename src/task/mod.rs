@@ -16,6 +16,7 @@ mod defined;
 mod files;
 mod fill;
 mod format;
+mod identity;
 pub mod kind;
 mod read;
 pub mod sample;
@@ -27,6 +28,7 @@ pub use defined::TargetDefinition;
 pub(crate) use files::TaskFiles;
 pub use fill::Hole;
 pub use format::Format;
+pub use identity::HoleDigest;
 pub(crate) use read::{read_cross_file, write_cross_file};
 pub use write::Written;
 

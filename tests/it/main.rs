@@ -22,6 +22,7 @@ mod cli_exec;
 mod cli_exec_attempts;
 mod cli_files;
 mod cli_flips;
+mod cli_folder_names;
 mod cli_formats;
 mod cli_functions;
 mod cli_group;

@@ -1,5 +1,6 @@
 //! Groups of tasks that are drawn, or flipped, together.
 
+use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
 
@@ -108,7 +109,8 @@ impl Groups {
         self.number == 0
     }
 
-    /// Sums and counts the values of each group; tasks without a value are skipped.
+    /// Sums and counts the values of each group; tasks without a value are skipped. The groups stand in the order of their counts
+    /// and sums, so that what is drawn from them does not depend on their names or on the order of the tasks.
     pub(super) fn totals(&self, values: impl Iterator<Item = Option<f64>>) -> Totals {
         let mut totals = Totals { sums: vec![0.0; self.number], counts: vec![0.0; self.number] };
         for (&group, value) in self.of.iter().zip(values) {
@@ -117,7 +119,7 @@ impl Groups {
                 totals.counts[group] += 1.0;
             }
         }
-        totals
+        totals.ordered()
     }
 }
 
@@ -126,4 +128,27 @@ pub(super) struct Totals {
     pub(super) sums: Vec<f64>,
     /// Whole numbers, as `f64` for the arithmetic.
     pub(super) counts: Vec<f64>,
+}
+
+impl Totals {
+    /// Orders the groups by their values. Of the two directions it takes the one that negated values have as well, so that the
+    /// interval of B − A is the negated one of A − B.
+    fn ordered(self) -> Self {
+        let sorted = |sign: f64| {
+            let groups = self.counts.iter().zip(&self.sums);
+            let mut groups: Vec<[f64; 2]> = groups.map(|(n, sum)| [*n, sum * sign]).collect();
+            groups.sort_unstable_by(compare);
+            groups
+        };
+        let [up, down] = [1.0, -1.0].map(sorted);
+        let is_down = up.iter().zip(&down).map(|(up, down)| compare(up, down)).find(|o| o.is_ne())
+            == Some(Ordering::Less);
+        let (groups, sign) = if is_down { (down, -1.0) } else { (up, 1.0) };
+        let (counts, sums) = groups.into_iter().map(|[count, sum]| (count, sum * sign)).unzip();
+        Self { sums, counts }
+    }
+}
+
+fn compare(one: &[f64; 2], other: &[f64; 2]) -> Ordering {
+    one[0].total_cmp(&other[0]).then(one[1].total_cmp(&other[1]))
 }

@@ -34,6 +34,7 @@ pub(crate) use reading::{decode, place_in, read_bytes, read_named};
 use std::path::Path;
 
 use crate::error::{Error, Result, named};
+use crate::store::content::ContentDigest;
 use crate::text::lines::Lines;
 
 /// One source file of a repository.
@@ -98,6 +99,15 @@ named! {
 }
 
 impl Repository {
+    /// Returns the digest of its files: their paths below its folder, and their texts.
+    pub fn content_digest(&self) -> ContentDigest {
+        let files = self.files.iter();
+        ContentDigest::from_texts(files.flat_map(|file| {
+            let below = file.path.find('/').map_or(0, |at| at + 1);
+            [&file.path[below..], &file.text]
+        }))
+    }
+
     /// The file with this `repository/…` path, by binary search.
     pub fn file(&self, path: &str) -> Option<&SourceFile> {
         self.files

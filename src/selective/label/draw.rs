@@ -117,9 +117,10 @@ pub const CHUNK_LINES: usize = 10;
 /// Least number of chunks that a compared term is in.
 const MIN_DF: u32 = 5;
 
-/// Draws the instances of a repository, in the order of its files. They depend on its name, its files and the settings alone.
+/// Draws the instances of a repository, in the order of its files. They depend on its files and the settings alone.
 pub fn draw(repository: Repository, drawing: &Drawing) -> Draw {
-    let mut stream = Stream::for_labels(drawing.seed, drawing.kind.name(), &repository.name);
+    let mut stream =
+        Stream::for_labels(drawing.seed, drawing.kind.name(), repository.content_digest());
     let (bodies, unparsed) = match drawing.kind {
         InstanceKind::Function => {
             function_bodies(&repository, drawing.language, &drawing.function_lines)

@@ -22,7 +22,7 @@ const LOG: LogKind = LogKind {
 };
 
 /// Revision, raised whenever the same repositories give other instances.
-const REVISION: u32 = 2;
+const REVISION: u32 = 3;
 
 /// Result of drawing from a repository.
 #[derive(Debug, Default, Serialize, Deserialize)]

@@ -9,6 +9,7 @@ use super::features::{Context, Hashed, Local, Request, Retrieved};
 use crate::error::{Error, Result};
 use crate::repository::parallel;
 use crate::selective::label::{LIKELIHOOD, Label, PASS, Signals};
+use crate::store::content::ContentDigest;
 use crate::store::jsonl::{self, At, Object};
 use crate::task::cross_file::Fragment;
 use crate::text::language::Language;
@@ -24,6 +25,8 @@ pub struct Example {
     pub repeat: usize,
     /// First part of the file's path.
     pub repository: String,
+    /// Digest of its contexts, and of its id and its file's path below the repository.
+    pub content: ContentDigest,
     /// Index of the file it was read from.
     pub file: usize,
     /// Score without retrieval, 0 to 1.
@@ -98,6 +101,10 @@ impl Example {
     ) -> Self {
         let context = Context::of(request);
         let repository = request.path.split('/').next().unwrap_or("");
+        let below = |path: &'_ str| {
+            let below = path.strip_prefix(repository).and_then(|path| path.strip_prefix('/'));
+            below.unwrap_or(path).to_owned()
+        };
         let [score_base, score_rag] = outcome.score;
         let score = |fragment: &Fragment| fragment.score.filter(|score| !score.is_nan());
         let is_known = !(request.fragments.is_empty() && retrieved_something);
@@ -107,6 +114,12 @@ impl Example {
             row: None,
             repeat: 0,
             repository: repository.to_owned(),
+            content: ContentDigest::from_texts([
+                &*below(id),
+                &*below(request.path),
+                request.left,
+                request.right,
+            ]),
             file: 0,
             score_base,
             score_rag,

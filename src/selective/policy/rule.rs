@@ -172,16 +172,13 @@ pub enum DecisionCost {
     Generation,
 }
 
-/// Number between 0 and 1, determined by an instance and a seed: instances of one id have each their own.
+/// Number between 0 and 1, determined by an instance's content and a seed: instances of one id have each their own.
 fn chance(example: &Example, seed: u64) -> f64 {
     let mut hasher = blake3::Hasher::new();
-    hasher.update(b"repoformer random policy 1\0");
+    hasher.update(b"repoformer random policy 2\0");
     hasher.update(&seed.to_le_bytes());
-    hasher.update(example.repository.as_bytes());
-    hasher.update(b"\0");
-    hasher.update(example.id.as_bytes());
+    hasher.update(example.content.as_bytes());
     if example.repeat > 0 {
-        hasher.update(b"\0");
         hasher.update(&(example.repeat as u64).to_le_bytes());
     }
     let mut bytes = [0; 8];

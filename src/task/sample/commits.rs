@@ -76,7 +76,7 @@ pub fn sample_commits(
     mut found: impl FnMut(CommitTask) -> Result<()>,
 ) -> Result<Drawn> {
     let mut commits = history.commits(since)?;
-    let stream = Stream::for_commits(sampling.seed, sampling.kind, history.name());
+    let stream = Stream::for_commits(sampling.seed, sampling.kind, &commits);
     let draw = Draw::new(sampling, count_tokens);
     let work = Work::of(format!("commits of {}", history.name()), "tasks", sampling.per_repository);
     let known = KnownNames::default();
@@ -189,7 +189,7 @@ impl Drawing<'_> {
             if is_shown && self.draw.accepts(source, Hole { file: number, start: hole.start, end })
             {
                 let mut task = Task::new(
-                    format!("{}/0", after.name),
+                    String::new(),
                     path,
                     context_start,
                     hole.start,
@@ -224,6 +224,7 @@ impl Drawing<'_> {
         text.extend(rest);
         let lines = task.ground_truth.clone();
         self.sampling.move_cursor(&mut task);
+        task.name_by_hole(self.sampling.kind);
         let repository = with_file(parent, &task.path, text);
         let names =
             SourcesOfNames::of(&repository, &task, rows, self.sampling.language, &self.known);

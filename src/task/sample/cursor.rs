@@ -17,7 +17,8 @@ impl Sampling {
         if starts.is_empty() {
             return;
         }
-        let place = Stream::for_cursor(self.seed, self.kind, &task.id).below(starts.len());
+        let place = Stream::for_cursor(self.seed, self.kind, task.hole_digest().content())
+            .below(starts.len());
         // The indent belongs to the first token.
         if place > 0 {
             let target = task.ground_truth.split_off(starts[place]);

@@ -10,6 +10,8 @@ use super::context;
 use super::kind::{Hole, Kind, Sampling};
 use super::source::{LineClass, Source};
 use crate::repository::corpus::{Repository, SourceFile};
+use crate::repository::history::Commit;
+use crate::store::content::ContentDigest;
 
 /// The mean number of lines of a chunk (algorithm 1).
 pub(crate) const POISSON_MEAN: f64 = 3.0;
@@ -17,38 +19,39 @@ pub(crate) const POISSON_MEAN: f64 = 3.0;
 /// The longest run, as long as the chunks that algorithm 1 cuts from.
 const LONGEST: usize = 10;
 
-/// The random numbers of one repository: what is drawn from them is written out here, so that no
+/// The random numbers of one repository, which its content seeds and not its name: what is drawn from them is written out here, so that no
 /// dependency's change can alter a benchmark.
 pub(crate) struct Stream(ChaCha8Rng);
 
 impl Stream {
-    /// A stream of its own for each seed, kind and repository name.
-    pub(super) fn new(seed: u64, kind: Kind, repository: &str) -> Self {
-        Self::of(b"repoformer sample 1\0", seed, kind.name(), repository)
+    /// A stream of its own for each seed, kind and content of a repository.
+    pub(super) fn new(seed: u64, kind: Kind, repository: ContentDigest) -> Self {
+        Self::of(b"repoformer sample 2\0", seed, kind.name(), repository)
     }
 
-    /// A stream for tasks from commits.
-    pub(super) fn for_commits(seed: u64, kind: Kind, repository: &str) -> Self {
-        Self::of(b"repoformer commits 1\0", seed, kind.name(), repository)
+    /// A stream for tasks from these commits.
+    pub(super) fn for_commits(seed: u64, kind: Kind, commits: &[Commit]) -> Self {
+        let ids = ContentDigest::from_texts(commits.iter().map(|commit| &*commit.id));
+        Self::of(b"repoformer commits 2\0", seed, kind.name(), ids)
     }
 
-    /// A stream for one task's cursor.
-    pub(super) fn for_cursor(seed: u64, kind: Kind, task: &str) -> Self {
-        Self::of(b"repoformer cursor 1\0", seed, kind.name(), task)
+    /// A stream for the cursor in a hole.
+    pub(super) fn for_cursor(seed: u64, kind: Kind, hole: ContentDigest) -> Self {
+        Self::of(b"repoformer cursor 2\0", seed, kind.name(), hole)
     }
 
     /// A stream for labelled data.
-    pub(crate) fn for_labels(seed: u64, kind: &str, repository: &str) -> Self {
-        Self::of(b"repoformer label 1\0", seed, kind, repository)
+    pub(crate) fn for_labels(seed: u64, kind: &str, repository: ContentDigest) -> Self {
+        Self::of(b"repoformer label 2\0", seed, kind, repository)
     }
 
-    fn of(what: &[u8], seed: u64, kind: &str, repository: &str) -> Self {
+    fn of(what: &[u8], seed: u64, kind: &str, content: ContentDigest) -> Self {
         let mut hasher = blake3::Hasher::new();
         hasher.update(what);
         hasher.update(&seed.to_le_bytes());
         hasher.update(kind.as_bytes());
         hasher.update(b"\0");
-        hasher.update(repository.as_bytes());
+        hasher.update(content.as_bytes());
         Self(ChaCha8Rng::from_seed(*hasher.finalize().as_bytes()))
     }
 
@@ -105,7 +108,7 @@ pub(super) fn draw(
     mut candidates: Vec<Hole>,
 ) -> Vec<Hole> {
     let mut draw = Draw::new(sampling, count_tokens);
-    let mut stream = Stream::new(sampling.seed, sampling.kind, &repository.name);
+    let mut stream = Stream::new(sampling.seed, sampling.kind, repository.content_digest());
     let is_excluded = |file: &SourceFile| sampling.exclusions.hold(&file.path);
     let is_excluded: Vec<bool> = repository.files.iter().map(is_excluded).collect();
     let mut holes = Vec::new();
@@ -195,10 +198,14 @@ pub(super) fn end_of_chunk(source: &Source, start: usize, length: usize) -> usiz
 mod tests {
     use super::*;
 
+    fn content(text: &str) -> ContentDigest {
+        ContentDigest::from_texts([text])
+    }
+
     #[test]
     fn every_stream_is_its_own() {
-        let numbers = |seed, kind, name: &str| {
-            let mut stream = Stream::new(seed, kind, name);
+        let numbers = |seed, kind, text: &str| {
+            let mut stream = Stream::new(seed, kind, content(text));
             [0; 4].map(|_| stream.below(1000))
         };
         let first = numbers(0, Kind::Line, "r");
@@ -214,7 +221,7 @@ mod tests {
         // A length of 0 counts as 1, so e⁻ᵐ is added to the mean m; 10 at most takes less than 0.001 away. Of mean 10, half
         // of the lengths are cut to 10: 10 + e⁻¹⁰ - 10¹¹e⁻¹⁰/10! = 8.749.
         for (mean, wanted) in [(0.5, 1.1065), (1.0, 1.3679), (3.0, 3.0494), (10.0, 8.749)] {
-            let mut stream = Stream::new(0, Kind::Chunk, "r");
+            let mut stream = Stream::new(0, Kind::Chunk, content("r"));
             let total: usize = (0..100_000).map(|_| stream.length(mean)).sum();
             let drawn = total as f64 / 100_000.0;
             assert!((drawn - wanted).abs() < 0.02, "{mean}: {drawn}");
@@ -223,7 +230,7 @@ mod tests {
 
     #[test]
     fn numbers_are_even_and_lengths_are_poisson() {
-        let mut stream = Stream::new(0, Kind::Chunk, "r");
+        let mut stream = Stream::new(0, Kind::Chunk, content("r"));
         let mut counts = [0u32; 7];
         (0..70_000).for_each(|_| counts[stream.below(7)] += 1);
         // 10 000 of each, with a standard deviation of 93.

@@ -15,8 +15,8 @@
 //!
 //! Nothing is drawn where [`Exclusions`] say so. They are asked as holes are drawn, and the others keep their order.
 //!
-//! A repository's tasks depend on its name, its files and the [`Sampling`] alone: neither on the
-//! other repositories nor on the number of threads. Tasks come in the order they were drawn, so the
+//! A repository's tasks depend on its files and the [`Sampling`] alone: neither on its folder's name, nor on the
+//! other repositories, nor on the number of threads. Tasks come in the order they were drawn, so the
 //! first n of them are a random sample too, and are what a smaller `per_repository` gives.
 
 mod calls;
@@ -68,7 +68,7 @@ pub use source::{UnparsedFile, UnparsedLines};
 /// let words = |text: &str| text.split(|c: char| !c.is_alphanumeric()).filter(|w| !w.is_empty()).count();
 /// let tasks = sample(&repository, &Sampling { min_tokens: 4, ..sampling }, &words).tasks;
 /// assert_eq!(tasks.len(), 1);
-/// assert_eq!(tasks[0].id, "shapes/0");
+/// assert!(tasks[0].id.starts_with("shapes/line-"));
 /// assert_eq!(tasks[0].ground_truth, "    return math.pi * square");
 /// assert_eq!((tasks[0].context_start, tasks[0].line_no), (1, 4));
 /// assert_eq!(tasks[0].prompt, "\ndef area(radius):\n    square = radius * radius\n");
@@ -81,12 +81,12 @@ pub fn sample(
     let Candidates { sources, holes, defined } =
         candidates(repository, sampling.kind, sampling.language);
     let drawn = draw::draw(repository, &sources, sampling, count_tokens, holes);
-    let task = |(number, hole): (usize, Hole)| {
+    let task = |hole: Hole| {
         let lines = &sources[hole.file].as_ref()?.lines;
         let context_start =
             context::start(lines, hole.start, sampling.context_tokens, count_tokens);
         let mut task = Task::new(
-            format!("{}/{number}", repository.name),
+            String::new(),
             &repository.files[hole.file].path,
             context_start,
             hole.start,
@@ -97,9 +97,10 @@ pub fn sample(
             set_definitions(&mut task, called, repository, &sources);
         }
         sampling.move_cursor(&mut task);
+        task.name_by_hole(sampling.kind);
         Some(task)
     };
-    let tasks = parallel::map(drawn.into_iter().enumerate(), task).into_iter().flatten().collect();
+    let tasks = parallel::map(drawn, task).into_iter().flatten().collect();
     Sample { tasks, unparsed: source::unparsed(repository, &sources) }
 }
 

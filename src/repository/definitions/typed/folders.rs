@@ -2,10 +2,22 @@
 
 use std::sync::Arc;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::unit::Unit;
 use crate::repository::definitions::rows::{Paths, folder};
+
+/// The package that an import's path names: `b` of `host/a/b` and of `host/a/b/v2`.
+fn package_of(path: &str) -> Option<&str> {
+    let is_version = |part: &str| {
+        let number = part.strip_prefix('v');
+        number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
+    };
+    let mut parts = path.split('/');
+    // The first name of a module's path is its host, which has a dot.
+    parts.next().filter(|host| host.contains('.'))?;
+    parts.rfind(|part| !is_version(part))
+}
 
 /// The folders of a repository, and where the paths of its imports begin.
 pub(super) struct Folders<'a> {
@@ -19,11 +31,12 @@ impl<'a> Folders<'a> {
     /// The files do not say under which path a repository is imported: the path under which most imports lead to one of
     /// its folders; of equals the first in the order of the alphabet.
     pub(super) fn new(paths: &Paths<'a>, units: &'a [Arc<Unit>]) -> Self {
-        let repository = paths.repository;
         let mut files: FxHashMap<String, Vec<usize>> = FxHashMap::default();
         for (number, file) in paths.files.iter().enumerate() {
             files.entry(folder(file.path)).or_default().push(number);
         }
+        let of_root = files.get(".").into_iter().flatten().map(|&file| &*units[file].package);
+        let of_root: FxHashSet<&str> = of_root.collect();
         let mut votes: FxHashMap<&str, usize> = FxHashMap::default();
         for import in units.iter().flat_map(|unit| &unit.imports) {
             let path = import.from.as_str();
@@ -37,7 +50,7 @@ impl<'a> Folders<'a> {
             for at in module {
                 *votes.entry(&path[..at]).or_default() += 1;
             }
-            if path.rsplit('/').next() == Some(repository) {
+            if package_of(path).is_some_and(|name| of_root.contains(name)) {
                 *votes.entry(path).or_default() += 1;
             }
         }

@@ -29,6 +29,9 @@ impl Unit {
         };
         if let Visibility::Folders = rules.visibility {
             reader.open_namespace(folder(path), 0);
+            let clause = child(syntax.tree().root_node(), "package_clause");
+            let name = clause.and_then(|clause| clause.named_child(0));
+            reader.unit.package = name.map_or(String::new(), |name| reader.text(name));
         }
         preorder(syntax.tree(), |node, depth| {
             // Of a file that could not be made sense of as a whole, the parts that could be are read.

@@ -10,6 +10,8 @@ pub(super) use crate::text::language::syntax::{Callee, Declared, Receiver};
 pub(crate) struct Unit {
     /// Java's package, C#'s namespaces: where its types are, and what its code sees without an import.
     pub(super) namespaces: Vec<String>,
+    /// Name of Go's package, which its importers call it by.
+    pub(super) package: String,
     pub(super) types: Vec<Type>,
     /// Functions outside types, C#'s local ones included.
     pub(super) functions: Named,

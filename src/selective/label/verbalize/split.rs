@@ -86,10 +86,20 @@ pub(super) fn repository_of(label: &Label) -> Option<&str> {
     said.filter(is_name).or(first.filter(is_name))
 }
 
-/// Result of the first reading of the labels: names of repositories, and 20 bytes per instance.
+/// A repository among the labels.
+#[derive(Debug)]
+struct Occurrence {
+    number: u32,
+    /// Least digest of its instances, which more instances seldom change.
+    least: [u8; 16],
+    /// Sum of the digests, which tells apart repositories that share the least one.
+    sum: u128,
+}
+
+/// Result of the first reading of the labels: repositories, and 20 bytes per instance.
 #[derive(Debug, Default)]
 pub(super) struct Occurrences {
-    repositories: FxHashMap<String, u32>,
+    repositories: FxHashMap<String, Occurrence>,
     /// Digest of each instance, and the number of its repository.
     instances: Vec<([u8; 16], u32)>,
 }
@@ -102,12 +112,20 @@ impl Occurrences {
 
     /// Adds an instance of a repository.
     pub(super) fn note(&mut self, instance: [u8; 16], repository: &str) {
-        let next = self.repositories.len() as u32;
-        let known = self.repositories.get(repository).copied();
-        let number = known.unwrap_or_else(|| {
-            self.repositories.insert(repository.to_owned(), next);
-            next
-        });
+        let digest = u128::from_le_bytes(instance);
+        let number = match self.repositories.get_mut(repository) {
+            Some(known) => {
+                known.least = known.least.min(instance);
+                known.sum = known.sum.wrapping_add(digest);
+                known.number
+            }
+            None => {
+                let number = self.repositories.len() as u32;
+                let first = Occurrence { number, least: instance, sum: digest };
+                self.repositories.insert(repository.to_owned(), first);
+                number
+            }
+        };
         self.instances.push((instance, number));
     }
 }
@@ -123,22 +141,22 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// Assigns repositories: ordered by a digest of seed and name, the first are for tests, the next for validation, the rest for
-    /// training. An additional repository moves at most those at the two borders.
+    /// Assigns repositories: ordered by a digest of the seed and their instances, the first are for tests, the next for validation,
+    /// the rest for training. An additional repository moves at most those at the two borders.
     ///
     /// # Errors
     /// There are too few repositories for the requested splits.
     pub(super) fn of(found: Occurrences, shares: Proportions, seed: u64) -> Result<Self> {
-        let mut names: Vec<(String, u32)> = found.repositories.into_iter().collect();
-        names.sort_by_cached_key(|(name, _)| {
-            let seeded = [&seed.to_le_bytes()[..], name.as_bytes()].concat();
-            (*blake3::hash(&seeded).as_bytes(), name.clone())
+        let mut names: Vec<(String, Occurrence)> = found.repositories.into_iter().collect();
+        names.sort_by_cached_key(|(name, Occurrence { least, sum, .. })| {
+            let seeded = [&seed.to_le_bytes()[..], least].concat();
+            (*blake3::hash(&seeded).as_bytes(), *sum, name.clone())
         });
         let [test, validation] = shares.of(names.len())?;
         let mut splits = vec![Split::Train; names.len()];
-        for (at, (_, number)) in names[..test + validation].iter().enumerate() {
+        for (at, (_, repository)) in names[..test + validation].iter().enumerate() {
             let split = if at < test { Split::Test } else { Split::Validation };
-            splits[*number as usize] = split;
+            splits[repository.number as usize] = split;
         }
         let mut instances = found.instances;
         instances.sort_unstable();
@@ -152,7 +170,8 @@ impl Plan {
         }
         let all = instances.len();
         instances.dedup();
-        let repositories = names.into_iter().map(|(name, number)| (name, splits[number as usize]));
+        let split = |(name, of): (String, Occurrence)| (name, splits[of.number as usize]);
+        let repositories = names.into_iter().map(split);
         let repeated = all - instances.len();
         Ok(Self { repositories: repositories.collect(), shared, repeated })
     }

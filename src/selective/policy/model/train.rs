@@ -11,6 +11,7 @@ use crate::error::{Error, Result};
 use crate::repository::parallel;
 use crate::selective::policy::measure::{area, expected_error};
 use crate::selective::policy::{Example, Examples};
+use crate::store::content::ContentDigest;
 use crate::store::progress::Work;
 
 /// Greatest number of folds.
@@ -18,20 +19,22 @@ const FOLDS: usize = 10;
 
 /// Returns the fold of each example. All examples of a repository are in one fold; a single repository is split into runs.
 fn folds(examples: &[&Example]) -> Vec<usize> {
-    let mut sizes: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut sizes: BTreeMap<&str, (usize, ContentDigest)> = BTreeMap::new();
     for example in examples {
-        *sizes.entry(&example.repository).or_default() += 1;
+        let (size, first) = sizes.entry(&example.repository).or_insert((0, example.content));
+        *size += 1;
+        *first = example.content.min(*first);
     }
     if sizes.len() < 2 {
         let run = examples.len().div_ceil(FOLDS / 2).max(1);
         return (0..examples.len()).map(|place| place / run).collect();
     }
-    // The largest repositories first, each into the smallest fold.
-    let mut order: Vec<(&str, usize)> = sizes.into_iter().collect();
-    order.sort_by_key(|(name, size)| (std::cmp::Reverse(*size), *name));
+    // The largest repositories first, each into the smallest fold; of equally large ones, their content decides.
+    let mut order: Vec<(&str, (usize, ContentDigest))> = sizes.into_iter().collect();
+    order.sort_by_key(|(name, (size, first))| (std::cmp::Reverse(*size), *first, *name));
     let mut parts = vec![0; FOLDS.min(order.len())];
     let mut part_of = BTreeMap::new();
-    for (name, size) in order {
+    for (name, (size, _)) in order {
         let least = (0..parts.len()).min_by_key(|&part| parts[part]).unwrap_or_default();
         parts[least] += size;
         part_of.insert(name, least);
