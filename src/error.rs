@@ -66,6 +66,22 @@ pub enum Error {
         /// The field, and what is wrong with it.
         reason: String,
     },
+    /// A file of other tasks than those that it is joined with.
+    #[error("{}:{line}: made for another task than {task_id:?} of {}: {difference}{}", path.display(), tasks.display(), others(*count))]
+    OtherTasks {
+        /// The file.
+        path: PathBuf,
+        /// 1-based line of its first record of another task.
+        line: usize,
+        /// The task that the record names.
+        task_id: String,
+        /// The task file.
+        tasks: PathBuf,
+        /// The difference between the record and the task.
+        difference: &'static str,
+        /// Number of such records.
+        count: usize,
+    },
     /// A task that cannot be carried out.
     #[error("{}:{line}: task {task_id}: {reason}", path.display())]
     Task {
@@ -182,6 +198,15 @@ pub enum Error {
     },
 }
 
+/// How many records there are besides the first.
+fn others(count: usize) -> String {
+    match count {
+        0 | 1 => String::new(),
+        2 => " (and 1 more record)".into(),
+        n => format!(" (and {} more records)", n - 1),
+    }
+}
+
 /// Result of the core's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -262,6 +287,9 @@ impl Error {
             | Self::Vectors { hint, .. }
             | Self::Comparison { hint, .. } => Some(hint.clone()),
             Self::Style { hint, .. } => hint.clone(),
+            Self::OtherTasks { .. } => {
+                Some("give the tasks file that it was made for; none of its records is used".into())
+            }
             Self::Unknown { given, known, .. } => did_you_mean(given, known.split(", ")),
             Self::UnknownToken { .. } => {
                 Some("give its token number, which is in the model's tokenizer.json".into())

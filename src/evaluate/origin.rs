@@ -11,6 +11,7 @@ use serde_json::Value;
 use super::lm_eval;
 use crate::error::{Error, Result};
 use crate::prompt::style::{DecisionFrame, Style};
+use crate::repository::fragment::Cut;
 use crate::retrieve::Mode;
 use crate::store::artifact;
 use crate::store::jsonl::{self, Object};
@@ -27,9 +28,15 @@ const MODE: &str = "mode";
 const STYLE: &str = "prompt style";
 const STYLE_DIGEST: &str = "prompt style's digest";
 const TOKEN: &str = "token";
+// As `Cut::fields` names them.
+const WINDOW_SIZE: &str = "window_size";
+const SLICE_SIZE: &str = "slice_size";
+const CHUNK_SIZE: &str = "chunk_size";
+const CHUNK_STRIDE: &str = "chunk_stride";
 
 /// Settings that are checked apart from the model's settings.
-const APART: [&str; 5] = [MODEL, MODE, STYLE, STYLE_DIGEST, TOKEN];
+const APART: [&str; 9] =
+    [MODEL, MODE, STYLE, STYLE_DIGEST, TOKEN, WINDOW_SIZE, SLICE_SIZE, CHUNK_SIZE, CHUNK_STRIDE];
 
 /// Settings that a header says and a record need not.
 const OF_HEADER: [&str; 5] = ["max-tokens", "max-lines", "model-revision", "until", MODEL];
@@ -75,6 +82,10 @@ struct Metadata {
     mode: Option<String>,
     prompt_style: Option<String>,
     prompt_style_digest: Option<String>,
+    window_size: Option<u64>,
+    slice_size: Option<u64>,
+    chunk_size: Option<u64>,
+    chunk_stride: Option<u64>,
 }
 
 #[derive(Default, Deserialize)]
@@ -113,6 +124,14 @@ impl Origin {
             let repocoder = metadata.mode.is_some().then(|| "repocoder".to_owned());
             origin.add(STYLE, metadata.prompt_style.or(repocoder));
             origin.add(MODE, metadata.mode);
+            for (name, number) in [
+                (WINDOW_SIZE, metadata.window_size),
+                (SLICE_SIZE, metadata.slice_size),
+                (CHUNK_SIZE, metadata.chunk_size),
+                (CHUNK_STRIDE, metadata.chunk_stride),
+            ] {
+                origin.add(name, number.map(|number| number.to_string()));
+            }
             origin.add(STYLE_DIGEST, metadata.prompt_style_digest);
             origin.add(TOKEN, next_token.text);
             let Some(asked) = asked else { continue };
@@ -192,6 +211,40 @@ impl Origin {
             true => Err(self.wrong(
                 format!("is of mode {}, and a mode that retrieves belongs here", Mode::Without),
                 "give what was made with retrieval",
+            )),
+        }
+    }
+
+    /// Checks that its prompts show fragments of this cut, as far as they say.
+    pub(crate) fn check_cut(&self, cut: Cut) -> Result<()> {
+        let hint = "search again with the settings that it was made with";
+        let own = cut.fields();
+        for (name, value) in own {
+            if let Some(other) = self.of(name).find(|said| *said != value.to_string()) {
+                let reason =
+                    format!("was made with {name} {other}, and this search has {name} {value}");
+                return Err(self.wrong(reason, hint));
+            }
+        }
+        let others = [WINDOW_SIZE, CHUNK_SIZE].into_iter().filter(|name| *name != own[0].0);
+        let mut others = others.flat_map(|name| self.of(name).map(move |said| (name, said)));
+        match (others.next(), own[0]) {
+            (Some((name, said)), (own, value)) => {
+                let reason =
+                    format!("was made with {name} {said}, and this search has {own} {value}");
+                Err(self.wrong(reason, hint))
+            }
+            (None, _) => Ok(()),
+        }
+    }
+
+    /// Checks that no prompt of it was searched for with its target.
+    pub(crate) fn check_no_target(&self) -> Result<()> {
+        match self.of(MODE).find(|mode| *mode == Mode::GroundTruth.name()) {
+            None => Ok(()),
+            Some(mode) => Err(self.wrong(
+                format!("is of mode {mode}, whose prompts show what the target found"),
+                "give predictions of another mode",
             )),
         }
     }

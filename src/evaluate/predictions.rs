@@ -3,8 +3,8 @@
 //! The formats are RepoCoder's (`{"prompt", "metadata": {the task's}, "choices": [{"text"}, …]}`), CrossCodeEval's
 //! (`{"task_id", "pred"}`) and the samples of lm-evaluation-harness, as its log has them.
 
+use std::cell::Cell;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustc_hash::FxHashMap;
 use serde_json::Value;
@@ -12,7 +12,7 @@ use serde_json::Value;
 use super::lm_eval;
 use crate::error::{Error, Result, did_you_mean};
 use crate::store::jsonl::{self, Fields, Object};
-use crate::task::{Task, TaskSet};
+use crate::task::{OtherHole, Task, TaskSet, is_numbered};
 
 /// Predictions joined with their tasks.
 #[derive(Debug)]
@@ -27,6 +27,8 @@ pub struct JoinedPredictions {
     pub empty: usize,
     /// Number of records that answer a prompt that lm-evaluation-harness changed.
     pub changed: usize,
+    /// Number of records that nothing but a number in an id assigns to their task: other task files may have the same ids.
+    pub by_number: usize,
     /// The cache's file that they were taken from; none where somebody named a file.
     pub cached: Option<PathBuf>,
 }
@@ -35,7 +37,8 @@ impl JoinedPredictions {
     /// Predictions of an artifact that is not made yet.
     pub fn unread(path: PathBuf) -> Self {
         let (predictions, problems, missing) = Default::default();
-        Self { predictions, problems, missing, empty: 0, changed: 0, cached: Some(path) }
+        let (empty, changed, by_number) = (0, 0, 0);
+        Self { predictions, problems, missing, empty, changed, by_number, cached: Some(path) }
     }
 
     /// Keeps the samples of some of the tasks, in their order.
@@ -77,22 +80,19 @@ impl JoinedPredictions {
 /// they take their records in the order of the files, if there are as many records as tasks.
 ///
 /// # Errors
-/// The file cannot be read.
+/// The file cannot be read, or its records show that they are of other tasks.
 pub fn read(path: &Path, tasks: &TaskSet) -> Result<JoinedPredictions> {
     let index = TaskIndex::new(tasks);
     let (mut records, mut changed) = (Vec::new(), 0);
     let mut problems = jsonl::for_each(path, |at, object| {
-        let is_sample = lm_eval::is_sample(&object);
         let object = lm_eval::as_prediction(path, at.line, object)?;
         let target = index.find(path, at.line, &object)?;
-        if let (true, TaskMatch::Task(place)) = (is_sample, &target) {
-            check_target(path, at.line, &object, tasks, *place)?;
-        }
         changed += usize::from(lm_eval::is_changed(&object));
         // Samples are checked later: a record without them still takes its turn among those of equal tasks.
         records.push((at.line, target, samples(path, at.line, &object)));
         Ok(())
     })?;
+    let by_number = index.finish(path)?;
 
     let mut turns = vec![Vec::new(); index.groups.len()];
     for (number, (_, target, _)) in records.iter().enumerate() {
@@ -131,32 +131,24 @@ pub fn read(path: &Path, tasks: &TaskSet) -> Result<JoinedPredictions> {
         _ => 0,
     });
     let (missing, empty) = (Vec::new(), 0);
+    let cached = None;
     let mut joined =
-        JoinedPredictions { predictions, problems, missing, empty, changed, cached: None };
+        JoinedPredictions { predictions, problems, missing, empty, changed, by_number, cached };
     joined.count();
     Ok(joined)
 }
 
-/// Checks that a sample of lm-evaluation-harness was scored against its task's target.
-fn check_target(
-    path: &Path,
-    line: usize,
-    object: &Object,
-    tasks: &TaskSet,
-    place: usize,
-) -> Result<()> {
-    let task = &tasks.tasks()[place];
-    let target = object.get("metadata").and_then(|metadata| metadata.get("ground_truth"));
-    // Labels are judged with tasks whose texts are not kept.
-    if task.ground_truth.is_empty() || target.is_none_or(|target| *target == task.ground_truth) {
-        return Ok(());
-    }
-    let file = tasks.path.display();
-    let reason = format!(
-        "its target is not that of task {:?} in {file}; it was made of other tasks",
-        task.id
-    );
-    Err(Error::record(path, line, reason))
+/// Returns a warning about predictions that nothing but numbers in ids assigns to their tasks; `None` if there are none.
+pub fn numbered(path: &Path, tasks: &TaskSet, count: usize) -> Option<String> {
+    let task = tasks.tasks().iter().find(|task| is_numbered(&task.id))?;
+    (count > 0).then(|| {
+        format!(
+            "{}: {count} predictions have nothing but ids such as {:?}, which tasks of other files may have too; records with the \
+             task's `prompt` or target are checked",
+            path.display(),
+            task.id,
+        )
+    })
 }
 
 /// Returns the samples of one record: `choices[].text`, or `pred` as a text or a list of texts.
@@ -193,6 +185,13 @@ pub(crate) fn samples(path: &Path, line: usize, object: &Object) -> Result<Vec<S
     Ok(samples)
 }
 
+/// Target in a record: RepoEval's, the other benchmarks', or that of a pair.
+fn target_of(record: &Object) -> Option<&str> {
+    let of_metadata = record.get("metadata").and_then(|metadata| metadata.get("ground_truth"));
+    let fields = ["groundtruth", "ground_truth", "target"].map(|name| record.get(name));
+    of_metadata.into_iter().chain(fields.into_iter().flatten()).find_map(Value::as_str)
+}
+
 /// Task that a record belongs to, by its index in the set.
 pub(crate) enum TaskMatch {
     Task(usize),
@@ -210,7 +209,11 @@ pub(crate) struct TaskIndex<'a> {
     /// Indices in the task set of the tasks of each group.
     pub(crate) groups: Vec<Vec<usize>>,
     /// Whether an unknown id was already compared with the known ones, which takes a while for many.
-    is_hinted: AtomicBool,
+    is_hinted: Cell<bool>,
+    /// First record of another task than the one that it names: its line, the index of that task, and the difference.
+    other: Cell<Option<(usize, usize, OtherHole)>>,
+    others: Cell<usize>,
+    by_number: Cell<usize>,
 }
 
 impl<'a> TaskIndex<'a> {
@@ -221,7 +224,10 @@ impl<'a> TaskIndex<'a> {
             by_id: FxHashMap::default(),
             by_place: FxHashMap::default(),
             groups: Vec::new(),
-            is_hinted: AtomicBool::new(false),
+            is_hinted: Cell::default(),
+            other: Cell::default(),
+            others: Cell::default(),
+            by_number: Cell::default(),
         };
         for (place, task) in tasks.tasks().iter().enumerate() {
             index.by_row.insert(task.row, place);
@@ -236,14 +242,79 @@ impl<'a> TaskIndex<'a> {
         index
     }
 
+    /// Finds the task that a record names, and checks that its target or its prompt, if it has one, is of that task.
+    ///
+    /// # Errors
+    /// It names no task of the set, several, or another one than its texts are of.
     pub(crate) fn find(&self, path: &Path, line: usize, object: &Object) -> Result<TaskMatch> {
         let name = TaskReference::read(path, line, object)?;
+        let found = self.named(&name, path, line, object)?;
+        let places = match &found {
+            TaskMatch::Task(place) => std::slice::from_ref(place),
+            TaskMatch::Alike(group) => &self.groups[*group],
+        };
+        let prompt =
+            ["prompt", "prompt_used"].into_iter().find_map(|name| object.get(name)?.as_str());
+        let prompt = prompt.filter(|prompt| !prompt.is_empty());
+        let target = target_of(object);
+        let marks = places.iter().map(|place| self.tasks.marks()[*place].check(target, prompt));
+        let checked: Result<Vec<bool>, OtherHole> = marks.collect();
+        match checked {
+            Ok(compared) => {
+                let is_known = compared.contains(&true) || name.has_place();
+                let is_number = name.id.as_deref().is_none_or(is_numbered);
+                self.by_number.update(|n| n + usize::from(!is_known && is_number));
+                Ok(found)
+            }
+            Err(difference) => {
+                let place = places[0];
+                self.other.set(self.other.get().or(Some((line, place, difference))));
+                self.others.update(|n| n + 1);
+                Err(self.other_task(path, (line, place, difference), 1))
+            }
+        }
+    }
+
+    /// Returns the number of records that nothing but a number assigned to their task.
+    ///
+    /// # Errors
+    /// A record was of another task than the one that it names.
+    pub(crate) fn finish(&self, path: &Path) -> Result<usize> {
+        match self.other.get() {
+            Some(first) => Err(self.other_task(path, first, self.others.get())),
+            None => Ok(self.by_number.get()),
+        }
+    }
+
+    fn other_task(
+        &self,
+        path: &Path,
+        (line, place, difference): (usize, usize, OtherHole),
+        count: usize,
+    ) -> Error {
+        Error::OtherTasks {
+            path: path.to_owned(),
+            line,
+            task_id: self.tasks.tasks()[place].id.clone(),
+            tasks: self.tasks.path.clone(),
+            difference: difference.as_str(),
+            count,
+        }
+    }
+
+    fn named(
+        &self,
+        name: &TaskReference,
+        path: &Path,
+        line: usize,
+        object: &Object,
+    ) -> Result<TaskMatch> {
         let record = Fields::new(path, line, "", object);
         let unknown =
             |what: String| record.error(format!("{what} is not in {}", self.tasks.path.display()));
         let Some(id) = name.id.as_deref() else {
             return match name.row {
-                Some(row) => self.at_row(row, &name, &record),
+                Some(row) => self.at_row(row, name, &record),
                 None => Err(record.error("field 'task_id' or 'metadata.task_id' is missing")),
             };
         };
@@ -260,7 +331,7 @@ impl<'a> TaskIndex<'a> {
         match (fitting.as_slice(), name.row) {
             ([], _) => Err(unknown(format!("task {id:?} at {}", name.place()))),
             ([place], _) => Ok(TaskMatch::Task(*place)),
-            (_, Some(row)) => self.at_row(row, &name, &record),
+            (_, Some(row)) => self.at_row(row, name, &record),
             (several, None) => match (&name.path, name.line_no) {
                 (Some(path), Some(line_no)) => {
                     Ok(TaskMatch::Alike(self.by_place[&(id, path.clone(), line_no)]))
@@ -275,7 +346,7 @@ impl<'a> TaskIndex<'a> {
 
     /// The id that the first unknown one was probably meant to be, in words.
     fn meant(&self, id: &str) -> String {
-        if self.is_hinted.swap(true, Ordering::Relaxed) {
+        if self.is_hinted.replace(true) {
             return String::new();
         }
         let known = self.tasks.tasks().iter().map(|task| task.id.as_str());
@@ -342,6 +413,11 @@ impl TaskReference {
     fn fits(&self, path: &str, line_no: usize) -> bool {
         self.path.as_ref().is_none_or(|own| *own == as_folder(path))
             && self.line_no.is_none_or(|own| own == line_no)
+    }
+
+    /// Whether it says where the hole is.
+    fn has_place(&self) -> bool {
+        self.path.is_some() && self.line_no.is_some()
     }
 
     fn place(&self) -> String {

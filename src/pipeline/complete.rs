@@ -18,6 +18,7 @@ use super::stage::{
 };
 use crate::complete::in_context::{self, Finish, Generation, Limits};
 use crate::error::{Error, Result};
+use crate::evaluate::origin::Origin;
 use crate::prompt::style::Style;
 use crate::repository::{Shard, parallel};
 use crate::retrieve::Mode;
@@ -324,6 +325,17 @@ pub fn check_completed_alike(
     let step = Step::InMode("complete", mode);
     let header = require_jsonl(experiment, path, "predictions", &step)?;
     check_parameters(path, &header, &completion.identity(), &step)
+}
+
+/// Checks that predictions which somebody brought can be searched with, as far as their records say: their prompts show fragments of
+/// the same cut, and none that were found with the target.
+///
+/// # Errors
+/// They cannot, or the file cannot be read.
+pub fn check_searchable(experiment: &Experiment, path: &Path) -> Result<()> {
+    let origin = Origin::read(path)?;
+    origin.check_cut(experiment.layout.cut)?;
+    origin.check_no_target()
 }
 
 /// Checks that the cached predictions which the prompts of rg-rg were searched with are unchanged, and where these prompts

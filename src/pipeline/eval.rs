@@ -29,6 +29,8 @@ pub struct Evaluation {
     pub empty: usize,
     /// Records that answer a prompt that lm-evaluation-harness changed.
     pub changed: usize,
+    /// Records that nothing but numbers in ids assigns to their tasks.
+    pub by_number: usize,
     /// The tasks that take part.
     pub tasks: Arc<TaskSet>,
     /// The samples of each of these tasks.
@@ -48,7 +50,8 @@ pub fn evaluate(
     // Of all shards: rows tell repeated ids apart, and a shard's records may lie in one file with others.
     let tasks = experiment.all_tasks().map_or_else(|| experiment.tasks(), Ok)?;
     let joined = predictions::read(path, tasks)?;
-    let JoinedPredictions { predictions, empty, changed, problems: unusable, .. } = joined;
+    let JoinedPredictions { predictions, empty, changed, by_number, problems: unusable, .. } =
+        joined;
     let (mut tasks, samples) = part(experiment, tasks, predictions);
     take_left_contexts(experiment, scoring, &mut tasks);
     let lost = tasks.tasks().iter().zip(&samples).filter(|(_, samples)| samples.is_empty());
@@ -59,7 +62,7 @@ pub fn evaluate(
     }
     let scores = score_tasks(&tasks, &samples, &scoring.metrics, &scoring.postprocess, missing);
     problems.extend(unusable);
-    Ok(Evaluation { scores, problems, empty, changed, tasks, samples })
+    Ok(Evaluation { scores, problems, empty, changed, by_number, tasks, samples })
 }
 
 /// The scores of a mode's cached predictions as one object, read from their artifact or made; tasks without

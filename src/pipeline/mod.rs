@@ -35,8 +35,8 @@ mod window;
 
 pub use cache::{CacheFile, CacheSources, Condition, STAGES, cache_files, remove_abandoned};
 pub use complete::{
-    artifact_text, cached_predictions, check_completed_alike, complete, complete_file,
-    has_predictions,
+    artifact_text, cached_predictions, check_completed_alike, check_searchable, complete,
+    complete_file, has_predictions,
 };
 pub use completion::{Asked, Completion, EmitLine, Predictions, Server, Until};
 pub use contexts::RightContexts;

@@ -57,9 +57,18 @@ pub fn read_fragments(path: &Path) -> Result<FxHashMap<usize, Vec<Fragment>>> {
 /// # Errors
 /// The file cannot be read.
 pub fn read_shown(path: &Path) -> Result<FxHashMap<usize, ShownContexts>> {
+    read_checked(path, |_, _| {})
+}
+
+/// Reads the contexts that each row's prompt shows; `check` sees each record and its line.
+pub(crate) fn read_checked(
+    path: &Path,
+    mut check: impl FnMut(usize, &Object),
+) -> Result<FxHashMap<usize, ShownContexts>> {
     let mut texts: FxHashSet<Arc<str>> = FxHashSet::default();
     let mut found = FxHashMap::default();
-    jsonl::for_each(path, |_, object| {
+    jsonl::for_each(path, |at, object| {
+        check(at.line, &object);
         if let Some((row, shown)) = shown_in(&object, &mut texts) {
             // Of several samples' prompts the first is shown.
             found.entry(row).or_insert(shown);

@@ -5,7 +5,7 @@ use std::fmt;
 use super::Task;
 use super::sample::Kind;
 use crate::store::content::ContentDigest;
-use crate::text::lines::{is_separator, is_space};
+use crate::text::lines::{is_separator, is_space, strip};
 
 /// Digest of a hole: the last line before it that is not blank, and its target.
 ///
@@ -30,7 +30,7 @@ impl HoleDigest {
     /// Computes the digest of the hole between a left context and a target.
     pub fn new(left: &str, target: &str) -> Self {
         let line = last_line(left).unwrap_or_default();
-        Self(ContentDigest::from_texts([&*without_space(line), &without_space(target)]))
+        Self(ContentDigest::from_texts([line, target].map(without_space).iter().map(|t| &**t)))
     }
 
     /// Returns the digest of its content.
@@ -39,9 +39,67 @@ impl HoleDigest {
     }
 }
 
+/// What is kept of a task's hole, so that a record which names the task can be told to be of another one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct HoleMark {
+    target: ContentDigest,
+    /// End of the last line before the hole that is not blank; empty if there is none.
+    before: Box<str>,
+}
+
+/// Greatest number of characters of the line before a hole that are kept: a prompt with less of its left context says nothing.
+const KEPT: usize = 32;
+
+/// Text of another task in a record.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum OtherHole {
+    /// The record's target is not the task's.
+    Target,
+    /// The record's prompt lacks the line before the hole.
+    LeftContext,
+}
+
+impl OtherHole {
+    /// Says what differs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Target => "its target differs",
+            Self::LeftContext => "its prompt does not hold the line before the hole",
+        }
+    }
+}
+
+impl HoleMark {
+    fn new(left: &str, target: &str) -> Self {
+        let line = strip(last_line(left).unwrap_or_default());
+        let kept = line.char_indices().rev().nth(KEPT - 1).map_or(0, |(at, _)| at);
+        Self { target: digest_without_space(target), before: line[kept..].into() }
+    }
+
+    /// Compares the hole with a record's target, or else with its prompt. Prompts of every style hold the end of the left context,
+    /// however much of it they leave out. Returns whether anything could be compared.
+    ///
+    /// # Errors
+    /// The record is of another hole.
+    pub fn check(&self, target: Option<&str>, prompt: Option<&str>) -> Result<bool, OtherHole> {
+        match (target, prompt) {
+            (Some(target), _) if digest_without_space(target) == self.target => Ok(true),
+            (Some(_), _) => Err(OtherHole::Target),
+            (None, Some(_)) if self.before.is_empty() => Ok(false),
+            (None, Some(prompt)) if prompt.contains(&*self.before) => Ok(true),
+            (None, Some(_)) => Err(OtherHole::LeftContext),
+            (None, None) => Ok(false),
+        }
+    }
+}
+
 /// The last line of a text that is not blank.
 pub(crate) fn last_line(text: &str) -> Option<&str> {
     text.rsplit(is_separator).find(|line| !line.chars().all(is_space))
+}
+
+fn digest_without_space(text: &str) -> ContentDigest {
+    ContentDigest::from_texts([&*without_space(text)])
 }
 
 fn without_space(text: &str) -> String {
@@ -55,7 +113,25 @@ impl fmt::Display for HoleDigest {
     }
 }
 
+/// Whether an id alone tells a task from those of other files: ids that number the tasks of a repository (`repository/0`), or all
+/// of them alike (`repository/idx`, RepoEval's), do not.
+///
+/// ```
+/// use repoformer::task::is_numbered;
+/// assert!(is_numbered("r/0") && is_numbered("r/idx") && is_numbered("17"));
+/// assert!(!is_numbered("r/line-1f3a9c20b4d7") && !is_numbered("r/a.py/4_5"));
+/// ```
+pub fn is_numbered(id: &str) -> bool {
+    let last = id.rsplit('/').next().unwrap_or(id);
+    last == "idx" || last.bytes().all(|byte| byte.is_ascii_digit())
+}
+
 impl Task {
+    /// Returns what is kept of its hole.
+    pub(crate) fn hole_mark(&self) -> HoleMark {
+        HoleMark::new(&self.prompt, &self.ground_truth)
+    }
+
     /// Computes the digest of its hole.
     pub fn hole_digest(&self) -> HoleDigest {
         HoleDigest::new(&self.prompt, &self.ground_truth)

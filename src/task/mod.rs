@@ -28,7 +28,7 @@ pub use defined::TargetDefinition;
 pub(crate) use files::TaskFiles;
 pub use fill::Hole;
 pub use format::Format;
-pub use identity::HoleDigest;
+pub use identity::{HoleDigest, HoleMark, OtherHole, is_numbered};
 pub(crate) use read::{read_cross_file, write_cross_file};
 pub use write::Written;
 
@@ -92,6 +92,8 @@ pub struct TaskSet {
     tasks: Vec<Task>,
     /// Numbers of each repository's tasks, found when they are first asked for.
     of_repositories: OnceLock<FxHashMap<String, Vec<u32>>>,
+    /// What tells the hole of each from others, found when it is first asked for.
+    marks: OnceLock<Vec<HoleMark>>,
 }
 
 /// Tasks of a file, and the records that cannot be used.
@@ -110,7 +112,17 @@ pub struct Reading {
 impl TaskSet {
     /// Tasks in the order of their file.
     pub fn new(path: PathBuf, tasks: Vec<Task>) -> Self {
-        Self { path, tasks, of_repositories: OnceLock::new() }
+        Self { path, tasks, of_repositories: OnceLock::new(), marks: OnceLock::new() }
+    }
+
+    /// Tasks whose texts were dropped, with the marks of their holes.
+    pub(crate) fn with_marks(path: PathBuf, tasks: Vec<Task>, marks: Vec<HoleMark>) -> Self {
+        Self { marks: marks.into(), ..Self::new(path, tasks) }
+    }
+
+    /// What tells the hole of each task from others.
+    pub(crate) fn marks(&self) -> &[HoleMark] {
+        self.marks.get_or_init(|| self.tasks.iter().map(Task::hole_mark).collect())
     }
 
     /// The tasks, in the order of the file.
@@ -126,6 +138,7 @@ impl TaskSet {
     /// The tasks, to be changed.
     pub fn tasks_mut(&mut self) -> &mut Vec<Task> {
         self.of_repositories.take();
+        self.marks.take();
         &mut self.tasks
     }
 

@@ -38,6 +38,7 @@ mod cli_manual;
 #[cfg(unix)]
 mod cli_meanwhile;
 mod cli_metrics;
+mod cli_other_tasks;
 mod cli_paper;
 mod cli_policy;
 #[cfg(target_os = "linux")]

@@ -4,12 +4,13 @@ use std::collections::BTreeSet;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::path::Path;
-use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
 use std::sync::{Mutex, OnceLock, PoisonError};
 
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
 use repoformer::error::{Access, Error, did_you_mean};
+use repoformer::evaluate::predictions;
 use repoformer::formats::merge::{Positions, with_shard};
 use repoformer::pipeline::{Rebuilt, STAGES, StageReport};
 use repoformer::repository::Shard;
@@ -17,6 +18,7 @@ use repoformer::store::artifact::{OutputFile, write_file};
 use repoformer::store::literal;
 use repoformer::store::manifest::{self, Manifest};
 use repoformer::store::seal::seal;
+use repoformer::task::TaskSet;
 
 use crate::bars;
 use crate::near_files::near_file;
@@ -300,6 +302,18 @@ pub(crate) fn warn_of_not_json() {
 /// Warns, however often it is asked to, once.
 pub(crate) fn warning_once(text: &str) {
     if is_new(text) {
+        warning(text);
+    }
+}
+
+/// Whether predictions that may be of other tasks were warned of.
+static NUMBERED: AtomicBool = AtomicBool::new(false);
+
+/// Warns of predictions that nothing but numbers assigns to their tasks: of the first such file.
+pub(crate) fn warn_of_numbers(path: &Path, tasks: &TaskSet, count: usize) {
+    if let Some(text) = predictions::numbered(path, tasks, count)
+        && !NUMBERED.swap(true, Relaxed)
+    {
         warning(text);
     }
 }

@@ -9,7 +9,7 @@ use super::deveval::placed;
 use super::stream::{Conversion, Emit, TargetFormat, each, other_kind};
 use crate::error::{Error, Result};
 use crate::evaluate::lm_eval;
-use crate::evaluate::predictions::{TaskIndex, TaskMatch, samples};
+use crate::evaluate::predictions::{TaskIndex, TaskMatch, numbered, samples};
 use crate::store::jsonl::{Fields, Object};
 use crate::task::kind::RecordKind;
 use crate::task::{Task, TaskSet};
@@ -76,6 +76,10 @@ pub fn predictions(
         };
         Ok(Some(record))
     })?;
+    if let (Some(tasks), Some(index)) = (tasks, &index) {
+        let by_number = index.finish(path)?;
+        conversion.warnings.extend(numbered(path, tasks, by_number));
+    }
     if let Some(answers) = answers {
         answers.emit(to, &mut conversion, emit)?;
     }

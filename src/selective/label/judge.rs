@@ -16,9 +16,9 @@ use crate::evaluate::origin::Origin;
 use crate::evaluate::postprocess::{
     Postprocess, Recipe, TASKS_CHECKED_FOR_BODIES, are_function_bodies,
 };
-use crate::evaluate::predictions;
+use crate::evaluate::predictions::{self, TaskIndex};
 use crate::evaluate::score::{Missing, Scoring, score_tasks, target_digest};
-use crate::prompt::shown::{Fragment, ShownContexts, read_shown};
+use crate::prompt::shown::{Fragment, ShownContexts, read_checked};
 use crate::repository::{Shard, parallel};
 use crate::store::jsonl::{self, At, Object, Reader};
 use crate::store::progress::Work;
@@ -83,7 +83,7 @@ pub fn judge(judging: &JudgeSettings<'_>, emit: &mut EmitLabel<'_>) -> Result<Ju
         return Err(Error::parameter("augmented", reason));
     }
     let mut judged = JudgeSummary::default();
-    let known = JudgeInputs::read(judging, &mut judged.problems)?;
+    let known = JudgeInputs::read(judging, &mut judged)?;
     judged.metric = known.metric_name().to_owned();
     let work = Work::of("label judge", "instances", known.tasks.tasks().len());
     let mut reader = Reader::open(judging.instances)?;
@@ -134,20 +134,22 @@ struct JudgeInputs<'a> {
 }
 
 impl<'a> JudgeInputs<'a> {
-    fn read(judging: &'a JudgeSettings<'a>, problems: &mut Vec<Error>) -> Result<Self> {
+    fn read(judging: &'a JudgeSettings<'a>, judged: &mut JudgeSummary) -> Result<Self> {
+        let JudgeSummary { problems, warnings, .. } = judged;
         let path = judging.instances;
-        let (mut tasks, mut whole) = (Vec::new(), Vec::new());
+        let (mut tasks, mut whole, mut marks) = (Vec::new(), Vec::new(), Vec::new());
         problems.extend(jsonl::for_each(path, |at, object| {
             let (mut task, _) = instance(path, at, object)?;
             if whole.len() < TASKS_CHECKED_FOR_BODIES {
                 whole.push(task.clone());
             }
+            marks.push(task.hole_mark());
             task.forget_texts();
             tasks.push(task);
             Ok(())
         })?);
         let path = path.to_owned();
-        let tasks = TaskSet::new(path, tasks);
+        let tasks = TaskSet::with_marks(path, tasks, marks);
         let (model, asks_anew) = check_origins(judging)?;
         let is_likelihood = judging.by == JudgedBy::Likelihood;
         let likely = match is_likelihood {
@@ -163,6 +165,7 @@ impl<'a> JudgeInputs<'a> {
             }
             let joined = predictions::read(path, &tasks)?;
             problems.extend(joined.problems);
+            warnings.extend(predictions::numbered(path, &tasks, joined.by_number));
             Ok(joined.predictions)
         };
         let predictions = [of_file(judging.base)?, of_file(judging.augmented)?];
@@ -206,7 +209,7 @@ impl<'a> JudgeInputs<'a> {
             model,
             predictions,
             signals,
-            shown: judging.prompts.map(read_shown).transpose()?,
+            shown: judging.prompts.map(|path| shown(path, &tasks)).transpose()?,
             asks_anew,
             tasks,
         })
@@ -488,6 +491,15 @@ fn passed(judging: &JudgeSettings<'_>) -> Result<Option<[BTreeMap<usize, Execute
         all.push(found);
     }
     Ok(<[_; 2]>::try_from(all).ok())
+}
+
+/// Reads the contexts that the prompts of these instances show.
+fn shown(path: &Path, tasks: &TaskSet) -> Result<FxHashMap<usize, ShownContexts>> {
+    let index = TaskIndex::new(tasks);
+    // A prompt of none of the instances is not asked for.
+    let shown = read_checked(path, |line, object| drop(index.find(path, line, object)))?;
+    index.finish(path)?;
+    Ok(shown)
 }
 
 /// Reads a record as a task and as a label without judgement.

@@ -83,6 +83,7 @@ pub(super) fn score(experiment: &Experiment, path: &Path, judging: &Judging) -> 
     let Judging { scoring, missing } = judging;
     let evaluation = evaluate(experiment, path, scoring, *missing)?;
     output::problems(&evaluation.problems);
+    output::warn_of_numbers(path, &evaluation.tasks, evaluation.by_number);
     let (file, empty) = (path.display(), evaluation.empty);
     let without = evaluation.scores.as_ref().map_or(0, |scores: &Scores| scores.missing);
     if *missing == Missing::Zero && without > 0 {

@@ -147,6 +147,10 @@ pub(super) fn read_predictions(
         return Ok(JoinedPredictions::unread(path));
     }
     let mut joined = predictions::read(&path, all)?;
+    output::warn_of_numbers(&path, all, joined.by_number);
+    if named.is_some_and(Path::is_file) {
+        pipeline::check_searchable(experiment, &path)?;
+    }
     if let Some(shard) = shard {
         joined = joined.of_tasks(all, |task| shard.holds(&task.repository));
     }

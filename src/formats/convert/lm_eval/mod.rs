@@ -83,6 +83,7 @@ pub fn lm_eval(path: &Path, settings: &LmEvalSettings<'_>) -> Result<LmEvalTask>
             Err(problem) => conversion.problems.push(problem),
         }
     }
+    documents.index.finish(path)?;
     let found: Vec<&Value> =
         documents.of_task.iter().flatten().map(|(_, document)| document).collect();
     conversion.records = found.len();

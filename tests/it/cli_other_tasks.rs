@@ -1,0 +1,269 @@
+//! Only predictions of these tasks are scored: what shows that a record is of another task ends the command, and what cannot be
+//! known is said once.
+
+use serde_json::{Value, json};
+
+use crate::support::{Place, Ran, jsonl, judge};
+
+const KINDS: [&str; 2] = ["line", "api"];
+
+/// Line and API tasks of one repository, numbered alike as RepoCoder numbers them, and a prediction of each: its target.
+fn place() -> Place {
+    let place = Place::empty();
+    place.add_samples();
+    for kind in KINDS {
+        let text = std::fs::read_to_string(format!(
+            "{}/data/tasks/{kind}.jsonl",
+            env!("CARGO_MANIFEST_DIR")
+        ));
+        let mut tasks: Vec<Value> = text
+            .unwrap()
+            .lines()
+            .take(20)
+            .map(|line| serde_json::from_str(line).unwrap())
+            .collect();
+        for (number, task) in tasks.iter_mut().enumerate() {
+            task["metadata"]["task_id"] = json!(format!("parcelflow/{number}"));
+        }
+        place.write(&format!("{kind}.jsonl"), jsonl(&tasks));
+    }
+    place
+}
+
+/// Predictions of a kind's tasks, each made from its task.
+fn predictions(place: &Place, kind: &str, of: impl Fn(&Value, &str, &str) -> Value) -> String {
+    let record = |task: &Value| {
+        let id = task["metadata"]["task_id"].as_str().unwrap();
+        of(task, id, task["metadata"]["ground_truth"].as_str().unwrap())
+    };
+    let records: Vec<Value> = place.records(&format!("{kind}.jsonl")).iter().map(record).collect();
+    let name = format!("{kind}-predictions.jsonl");
+    place.write(&name, jsonl(&records));
+    name
+}
+
+/// RepoCoder's form, with the prompt alone to tell.
+fn with_prompt(task: &Value, id: &str, target: &str) -> Value {
+    let shown = format!("# retrieved\n# code\n{}", task["prompt"].as_str().unwrap());
+    json!({"prompt": shown, "metadata": {"task_id": id}, "choices": [{"text": target}]})
+}
+
+fn bare(_: &Value, id: &str, target: &str) -> Value {
+    json!({"task_id": id, "pred": target})
+}
+
+fn eval(place: &Place, kind: &str, predictions: &str) -> Ran {
+    let tasks = format!("{kind}.jsonl");
+    place.run(&["eval", "--tasks", &tasks, "--predictions", predictions, "--format", "json"])
+}
+
+fn exact_match(ran: &Ran) -> f64 {
+    let scores: Value = serde_json::from_str(&ran.stdout).unwrap();
+    scores["all"]["repocoder"]["em"].as_f64().unwrap()
+}
+
+const ALONE: &str = "have nothing but ids such as \"parcelflow/0\"";
+
+/// `line` predictions on `api` tasks were scored with exit status 0. By their files, the first targets are `def supports(…)` and another
+/// line, and all 20 prompts end in other lines.
+#[test]
+fn predictions_of_other_tasks_end_the_command() {
+    let place = place();
+    let target = |_: &Value, id: &str, target: &str| json!({"task_id": id, "groundtruth": target, "pred": target});
+    let in_metadata = |_: &Value, id: &str, target: &str| json!({"metadata": {"task_id": id, "ground_truth": target}, "choices": [{"text": target}]});
+    let used = |task: &Value, id: &str, target: &str| json!({"task_id": id, "pred": target, "prompt_used": task["prompt"]});
+    let forms: [(&dyn Fn(&Value, &str, &str) -> Value, &str); 4] = [
+        (&with_prompt, "its prompt does not hold the line before the hole"),
+        (&target, "its target differs"),
+        (&in_metadata, "its target differs"),
+        (&used, "its prompt does not hold the line before the hole"),
+    ];
+    for (form, difference) in forms {
+        let file = predictions(&place, "line", form);
+        eval(&place, "api", &file).failed().says(&[
+            "line-predictions.jsonl:1: made for another task than \"parcelflow/0\" of api.jsonl",
+            difference,
+            "more records)",
+            "hint: give the tasks file that it was made for",
+        ]);
+        let own = eval(&place, "line", &file).done().silent_on(ALONE);
+        assert_eq!(exact_match(&own), 1.0);
+    }
+}
+
+/// One record of another task among right ones is enough.
+#[test]
+fn a_single_record_of_another_task_is_named() {
+    let place = place();
+    let file = predictions(&place, "api", with_prompt);
+    let mut records = place.records(&file);
+    records[7] = with_prompt(&place.records("line.jsonl")[7], "parcelflow/7", "x");
+    place.write("one.jsonl", jsonl(&records));
+    eval(&place, "api", "one.jsonl")
+        .failed()
+        .says(&["one.jsonl:8: made for another task than \"parcelflow/7\" of api.jsonl"])
+        .silent_on("more record");
+}
+
+#[test]
+fn what_cannot_be_known_is_said_once() {
+    let place = place();
+    let file = predictions(&place, "line", bare);
+    let ran = eval(&place, "api", &file).done();
+    let warned = ran.stderr.matches(ALONE).count();
+    assert_eq!(warned, 1, "{}", ran.stderr);
+    ran.says(&["20 predictions have nothing but ids", "`prompt` or target are checked"]);
+    // File and line tell, as far as they are there.
+    let placed = |task: &Value, id: &str, target: &str| {
+        let of = |name: &str| task["metadata"][name].clone();
+        let place =
+            json!({"task_id": id, "fpath_tuple": of("fpath_tuple"), "line_no": of("line_no")});
+        json!({"metadata": place, "choices": [{"text": target}]})
+    };
+    let file = predictions(&place, "line", placed);
+    eval(&place, "line", &file).done().silent_on(ALONE);
+    eval(&place, "api", &file)
+        .failed()
+        .says(&["line-predictions.jsonl:1: task \"parcelflow/0\" at"]);
+}
+
+/// Ids of `sample` name their hole: the bundled files have none in common, and need no warning.
+#[test]
+fn drawn_ids_tell_kinds_apart() {
+    let place = place();
+    let mut ids = std::collections::BTreeSet::new();
+    for kind in ["line", "api", "chunk", "function"] {
+        let text = std::fs::read_to_string(format!(
+            "{}/data/tasks/{kind}.jsonl",
+            env!("CARGO_MANIFEST_DIR")
+        ));
+        for line in text.unwrap().lines() {
+            let task: Value = serde_json::from_str(line).unwrap();
+            assert!(ids.insert(task["metadata"]["task_id"].to_string()));
+        }
+    }
+    let sample = |kind: &str, seed: &str| {
+        let output = format!("{kind}.jsonl");
+        let sample = [
+            "sample", "--kind", kind, "--repos-dir", "repos", "--per-repo", "9", "--seed", seed,
+            "-o", &output,
+        ];
+        place.run(&sample).done();
+        place.records(&output)
+    };
+    let ids = |records: &[Value]| -> std::collections::BTreeMap<String, String> {
+        let id = |r: &Value| r["metadata"]["task_id"].as_str().unwrap().to_owned();
+        records.iter().map(|r| (id(r), r["metadata"]["ground_truth"].to_string())).collect()
+    };
+    let (first, second) = (ids(&sample("line", "1")), ids(&sample("line", "2")));
+    assert_eq!((first.len(), second.len()), (27, 27));
+    let common: Vec<_> = first.iter().filter(|(id, _)| second.contains_key(*id)).collect();
+    assert!(common.iter().all(|(id, target)| second[*id] == **target), "the same hole alone");
+    // Predictions of the second seed, on tasks of API calls.
+    let file = predictions(&place, "line", bare);
+    eval(&place, "line", &file).done().silent_on("nothing but ids");
+    sample("api", "1");
+    eval(&place, "api", &file).failed().says(&["is not in api.jsonl"]);
+}
+
+/// The same tasks in other formats have the same holes: white space goes from the target to the left context, and contexts are cut.
+#[test]
+fn the_same_tasks_in_other_formats_are_the_same() {
+    let place = place();
+    let file = predictions(&place, "line", with_prompt);
+    let target = |_: &Value, id: &str, target: &str| json!({"task_id": id, "target": target, "pred": target});
+    for format in ["repoformer", "crosscodeeval", "crosscodelongeval"] {
+        let convert =
+            ["convert", "line.jsonl", "--to", format, "--repos-dir", "repos", "-o", "other.jsonl"];
+        place.run(&convert).done();
+        eval(&place, "other", &file).done();
+        eval(&place, "other", &predictions(&place, "line", target)).done();
+    }
+    // Prompts that fill in the middle, with little of the left context and none of their metadata.
+    let prompt = [
+        "prompt", "--tasks", "line.jsonl", "--repos-dir", "repos", "--mode", "none", "--unit",
+        "chunks", "--prompt-style", "starcoder", "--max-left-tokens", "24", "-o", "prompts.jsonl",
+    ];
+    place.run(&prompt).done();
+    let records = place.records("prompts.jsonl").into_iter().map(|record| {
+        let id = &record["metadata"]["task_id"];
+        json!({"prompt": record["prompt"], "metadata": {"task_id": id}, "choices": [{"text": "x"}]})
+    });
+    place.write("fim.jsonl", jsonl(&records.collect::<Vec<_>>()));
+    eval(&place, "line", "fim.jsonl").done().silent_on(ALONE);
+    eval(&place, "api", "fim.jsonl").failed();
+}
+
+/// Every command that joins predictions with tasks refuses them.
+#[test]
+fn every_command_refuses_them() {
+    let place = place();
+    let file = predictions(&place, "line", with_prompt);
+    let refused = |args: &[&str]| {
+        place.run(args).failed().says(&["line-predictions.jsonl:1: made for another task than"]);
+    };
+    let of_api = ["--tasks", "api.jsonl", "--repos-dir", "repos", "--predictions", &file];
+    refused(&[&["rg-rg"], &of_api[..]].concat());
+    refused(&[&["window", "--mode", "rg-rg"], &of_api[..]].concat());
+    refused(&[&["eval", "--retrieval", "--mode", "rg-rg"], &of_api[..]].concat());
+    refused(&[&["eval", "--definitions"], &of_api[..]].concat());
+    refused(&[&["report", "-o", "report"], &of_api[..]].concat());
+    let own = predictions(&place, "api", with_prompt);
+    refused(&judge("api.jsonl", &own, &file));
+    refused(&["compare", "--tasks", "api.jsonl", &own, &file]);
+    let bare = predictions(
+        &place,
+        "line",
+        |task, id, target| json!({"task_id": id, "pred": target, "prompt": task["prompt"]}),
+    );
+    let convert = ["convert", &bare, "--to", "repocoder-predictions", "--tasks", "api.jsonl"];
+    refused(&convert);
+    if cfg!(target_os = "linux") {
+        refused(&[&["eval", "--exec", "--test-cmd", "true"], &of_api[..]].concat());
+    }
+}
+
+/// Records of prompts say how files were cut; a search with another window size is another system.
+#[test]
+fn searches_refuse_predictions_of_other_cuts() {
+    let place = place();
+    let made = |size: &str| {
+        let run = [
+            "run", "--tasks", "line.jsonl", "--repos-dir", "repos", "--cache-dir", "cache",
+            "--mode", "rg1", "--window-size", size,
+        ];
+        place.run(&run).done();
+        let name = format!("{size}.jsonl");
+        let records = place
+            .records(&place.named("cache/predictions/line", &format!("rg1-one-gram-ws-{size}")));
+        place.write(&name, jsonl(&records));
+        name
+    };
+    let rg_rg = |predictions: &str, more: &[&str]| {
+        let rg_rg = [
+            "rg-rg", "--tasks", "line.jsonl", "--repos-dir", "repos", "--cache-dir", "cache",
+            "--predictions", predictions,
+        ];
+        place.run(&[&rg_rg[..], more].concat())
+    };
+    let small = made("10");
+    rg_rg(&small, &[]).failed().says(&[
+        "10.jsonl: was made with window_size 10, and this search has window_size 20",
+        "hint: search again with the settings that it was made with",
+    ]);
+    rg_rg(&small, &["--window-size", "10", "--slice-size", "5"])
+        .failed()
+        .says(&["was made with slice_size 2, and this search has slice_size 5"]);
+    rg_rg(&small, &["--unit", "chunks"])
+        .failed()
+        .says(&["was made with window_size 10, and this search has chunk_size"]);
+    rg_rg(&small, &["--window-size", "10"]).done();
+    let oracle = place.records(&small).into_iter().map(|mut record| {
+        record["metadata"]["mode"] = json!("gt");
+        record
+    });
+    place.write("oracle.jsonl", jsonl(&oracle.collect::<Vec<_>>()));
+    rg_rg("oracle.jsonl", &["--window-size", "10"])
+        .failed()
+        .says(&["oracle.jsonl: is of mode gt, whose prompts show what the target found"]);
+}
