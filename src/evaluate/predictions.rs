@@ -140,15 +140,18 @@ pub fn read(path: &Path, tasks: &TaskSet) -> Result<JoinedPredictions> {
 
 /// Returns a warning about predictions that nothing but numbers in ids assigns to their tasks; `None` if there are none.
 pub fn numbered(path: &Path, tasks: &TaskSet, count: usize) -> Option<String> {
+    let predictions = match count {
+        0 => return None,
+        1 => "1 prediction has".to_owned(),
+        n => format!("{n} predictions have"),
+    };
     let task = tasks.tasks().iter().find(|task| is_numbered(&task.id))?;
-    (count > 0).then(|| {
-        format!(
-            "{}: {count} predictions have nothing but ids such as {:?}, which tasks of other files may have too; records with the \
-             task's `prompt` or target are checked",
-            path.display(),
-            task.id,
-        )
-    })
+    Some(format!(
+        "{}: {predictions} nothing but ids such as {:?}, which tasks of other files may have too; records with the task's `prompt` or \
+         target are checked",
+        path.display(),
+        task.id,
+    ))
 }
 
 /// Returns the samples of one record: `choices[].text`, or `pred` as a text or a list of texts.

@@ -84,7 +84,7 @@ fn predictions_of_other_tasks_end_the_command() {
             "line-predictions.jsonl:1: made for another task than \"parcelflow/0\" of api.jsonl",
             difference,
             "more records)",
-            "hint: give the tasks file that it was made for",
+            "hint: give the tasks file (--tasks) that it was made for",
         ]);
         let own = eval(&place, "line", &file).done().silent_on(ALONE);
         assert_eq!(exact_match(&own), 1.0);
@@ -180,6 +180,10 @@ fn the_same_tasks_in_other_formats_are_the_same() {
         eval(&place, "other", &predictions(&place, "line", target)).done();
     }
     // Prompts that fill in the middle, with little of the left context and none of their metadata.
+    let cut =
+        ["--tasks", "line.jsonl", "--repos-dir", "repos", "--unit", "chunks", "--mode", "none"];
+    let style = ["--prompt-style", "starcoder"];
+    place.run(&[&["window"], &cut[..], &style].concat()).done();
     let prompt = [
         "prompt", "--tasks", "line.jsonl", "--repos-dir", "repos", "--mode", "none", "--unit",
         "chunks", "--prompt-style", "starcoder", "--max-left-tokens", "24", "-o", "prompts.jsonl",
@@ -205,7 +209,6 @@ fn every_command_refuses_them() {
     let of_api = ["--tasks", "api.jsonl", "--repos-dir", "repos", "--predictions", &file];
     refused(&[&["rg-rg"], &of_api[..]].concat());
     refused(&[&["window", "--mode", "rg-rg"], &of_api[..]].concat());
-    refused(&[&["eval", "--retrieval", "--mode", "rg-rg"], &of_api[..]].concat());
     refused(&[&["eval", "--definitions"], &of_api[..]].concat());
     refused(&[&["report", "-o", "report"], &of_api[..]].concat());
     let own = predictions(&place, "api", with_prompt);
@@ -216,8 +219,11 @@ fn every_command_refuses_them() {
         "line",
         |task, id, target| json!({"task_id": id, "pred": target, "prompt": task["prompt"]}),
     );
-    let convert = ["convert", &bare, "--to", "repocoder-predictions", "--tasks", "api.jsonl"];
-    refused(&convert);
+    refused(&[
+        "convert", &bare, "--to", "repocoder-predictions", "--tasks", "api.jsonl", "-o",
+        "converted.jsonl",
+    ]);
+    assert!(!place.path("converted.jsonl").exists());
     if cfg!(target_os = "linux") {
         refused(&[&["eval", "--exec", "--test-cmd", "true"], &of_api[..]].concat());
     }

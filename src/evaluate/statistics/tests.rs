@@ -122,7 +122,10 @@ mod bootstrap {
             seed in 0..100u64,
         ) {
             let resampling = Resampling { resamples: 199, level: 0.9, seed };
-            let means = plain(&groups, &resampling);
+            let sum = |group: &[f64]| group.iter().sum::<f64>();
+            let mut ordered = groups.clone();
+            ordered.sort_by(|a, b| a.len().cmp(&b.len()).then(sum(a).total_cmp(&sum(b))));
+            let means = plain(&ordered, &resampling);
             let name = |(n, group): (usize, &Vec<f64>)| vec![format!("{n:03}"); group.len()];
             let names: Vec<String> = groups.iter().enumerate().flat_map(name).collect();
             let interval = resampling.interval(&named(&names), &groups.concat()).unwrap();
@@ -234,6 +237,17 @@ mod permutation {
         extreme as f64 / all as f64
     }
 
+    /// By value; of the two directions the one that negated values have as well.
+    fn ordered(differences: &[f64]) -> Vec<f64> {
+        let sorted = |sign: f64| {
+            let mut all: Vec<f64> = differences.iter().map(|d| d * sign).collect();
+            all.sort_by(f64::total_cmp);
+            all
+        };
+        let (up, down) = (sorted(1.0), sorted(-1.0));
+        if up < down { down.iter().map(|d| -d).collect() } else { up }
+    }
+
     /// Random flips one sign at a time, from the same bytes.
     fn plain_random(differences: &[f64], flips: &SignFlips) -> f64 {
         let streams = Streams::new(SIGN_FLIPS, flips.seed);
@@ -284,17 +298,39 @@ mod permutation {
             let flips = SignFlips { flips, seed };
             let found = flips.test(&Groups::tasks(differences.len()), &differences);
             prop_assume!(!found.exact);
-            prop_assert_eq!(found.p, plain_random(&differences, &flips));
+            prop_assert_eq!(found.p, plain_random(&ordered(&differences), &flips));
         }
     }
 }
 
+/// Other names, and another order of the tasks, change neither an interval nor a test; negated values have the negated interval.
 #[test]
-fn groups_are_numbered_by_name() {
+fn results_depend_on_values_alone() {
+    let values: Vec<f64> = (0..40).map(|n| f64::from(n * n % 17) / 17.0 - 0.3).collect();
+    let names = |of: &dyn Fn(usize) -> usize| -> Vec<String> {
+        (0..40).map(|task| format!("r{:02}", of(task / 3))).collect()
+    };
+    let (resampling, flips) = (Resampling::default(), SignFlips::default());
+    let (one, other) = (named(&names(&|n| n)), named(&names(&|n| n * 5 % 14)));
+    let interval = resampling.interval(&one, &values).unwrap();
+    assert_eq!(resampling.interval(&other, &values), Some(interval));
+    let turned: Vec<f64> = values.iter().map(|value| -value).collect();
+    let negated = Interval { low: -interval.high, high: -interval.low };
+    assert_eq!(resampling.interval(&one, &turned), Some(negated));
+    let reversed: Vec<f64> = values.iter().rev().copied().collect();
+    let tasks = Groups::tasks(40);
+    assert_eq!(resampling.interval(&tasks, &values), resampling.interval(&tasks, &reversed));
+    let test = flips.test(&tasks, &values);
+    assert!(!test.exact && test.p > 0.0);
+    assert_eq!([flips.test(&tasks, &reversed), flips.test(&tasks, &turned)], [test; 2]);
+}
+
+#[test]
+fn groups_are_ordered_by_value() {
     let one = Groups::of([Some("b"), Some("a"), Some("b")]);
     let other = Groups::of([Some("a"), Some("b"), Some("b")]);
     assert_ne!(one, other);
     let totals = one.totals([Some(1.0), Some(2.0), None].into_iter());
-    assert_eq!((totals.sums, totals.counts), (vec![2.0, 1.0], vec![1.0, 1.0]));
+    assert_eq!((totals.sums, totals.counts), (vec![1.0, 2.0], vec![1.0, 1.0]));
     assert!(Groups::of([]).is_empty());
 }
