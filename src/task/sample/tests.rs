@@ -295,8 +295,9 @@ proptest! {
             prop_assert_eq!(&tasks[..fewer.len()], &fewer[..]);
             let mut taken = rustc_hash::FxHashSet::default();
             let mut texts = rustc_hash::FxHashSet::default();
-            for (number, task) in tasks.iter().enumerate() {
-                prop_assert_eq!(&task.id, &format!("r/{number}"));
+            let mut ids = rustc_hash::FxHashSet::default();
+            for task in &tasks {
+                prop_assert!(task.id.starts_with(&format!("r/{kind}-")) && ids.insert(&task.id));
                 let lines = repository.file(&task.path).unwrap().lines();
                 let length = task.ground_truth.split('\n').count();
                 prop_assert_eq!(&task.ground_truth, lines.range(task.line_no, task.line_no + length));
