@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use super::origin::Origin;
+use crate::complete::server::Api;
 use crate::error::Result;
 use crate::store::artifact::parameters;
 
@@ -30,6 +31,24 @@ pub fn made_with(path: &Path) -> Result<BTreeMap<String, String>> {
     let mut said = Origin::read(path)?.settings();
     said.retain(|name, _| REPEATED.contains(&name.as_str()));
     Ok(said)
+}
+
+/// True if predictions are answers of the chat API, as their header or one of their records says. A file that cannot be read twice
+/// says nothing.
+///
+/// # Errors
+/// They or their header cannot be read.
+pub fn are_chat_answers(path: &Path) -> Result<bool> {
+    const API: &str = "api";
+    let chat = Api::Chat.name();
+    let recorded = parameters(path)?;
+    match recorded.get(API) {
+        Some(api) => Ok(api == chat),
+        None if recorded.is_empty() && path.is_file() => {
+            Ok(Origin::read(path)?.of(API).any(|api| api == chat))
+        }
+        None => Ok(false),
+    }
 }
 
 /// Reads what predictions have in common with those of other shards: [`made_with`], the model, and mode and style of their prompts.

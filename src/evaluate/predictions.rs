@@ -10,6 +10,7 @@ use rustc_hash::FxHashMap;
 use serde_json::Value;
 
 use super::lm_eval;
+use super::postprocess::{Hole, Recipe};
 use crate::error::{Error, Result, did_you_mean};
 use crate::store::jsonl::{self, Fields, Object};
 use crate::task::{OtherHole, Task, TaskSet, is_numbered};
@@ -31,6 +32,8 @@ pub struct JoinedPredictions {
     pub by_number: usize,
     /// The cache's file that they were taken from; none where somebody named a file.
     pub cached: Option<PathBuf>,
+    /// Steps that cut each sample.
+    pub cut: Recipe,
 }
 
 impl JoinedPredictions {
@@ -38,7 +41,8 @@ impl JoinedPredictions {
     pub fn unread(path: PathBuf) -> Self {
         let (predictions, problems, missing) = Default::default();
         let (empty, changed, by_number) = (0, 0, 0);
-        Self { predictions, problems, missing, empty, changed, by_number, cached: Some(path) }
+        let (cached, cut) = (Some(path), Recipe::default());
+        Self { predictions, problems, missing, empty, changed, by_number, cached, cut }
     }
 
     /// Keeps the samples of some of the tasks, in their order.
@@ -46,6 +50,19 @@ impl JoinedPredictions {
     pub fn of_tasks(mut self, tasks: &TaskSet, is_kept: impl Fn(&Task) -> bool) -> Self {
         let mut kept = tasks.tasks().iter().map(is_kept);
         self.predictions.retain(|_| kept.next() == Some(true));
+        self.count();
+        self
+    }
+
+    /// Cuts each sample by a recipe.
+    #[must_use]
+    pub fn cut_by(mut self, tasks: &TaskSet, recipe: Recipe) -> Self {
+        for (task, samples) in tasks.tasks().iter().zip(&mut self.predictions) {
+            for sample in samples {
+                *sample = recipe.apply(Hole::of(task), sample).prediction.into_owned();
+            }
+        }
+        self.cut = recipe;
         self.count();
         self
     }
@@ -131,9 +148,17 @@ pub fn read(path: &Path, tasks: &TaskSet) -> Result<JoinedPredictions> {
         _ => 0,
     });
     let (missing, empty) = (Vec::new(), 0);
-    let cached = None;
-    let mut joined =
-        JoinedPredictions { predictions, problems, missing, empty, changed, by_number, cached };
+    let (cached, cut) = (None, Recipe::default());
+    let mut joined = JoinedPredictions {
+        predictions,
+        problems,
+        missing,
+        empty,
+        changed,
+        by_number,
+        cached,
+        cut,
+    };
     joined.count();
     Ok(joined)
 }

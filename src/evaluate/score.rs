@@ -42,7 +42,7 @@ impl Scoring {
         let usual = if of_paper { Metric::Repoformer } else { Metric::RepoCoder };
         Self {
             metrics: if metrics.is_empty() { vec![usual] } else { metrics.to_vec() },
-            postprocess: Postprocess::Own { function_bodies },
+            postprocess: Postprocess::own(function_bodies),
         }
     }
 
@@ -60,7 +60,7 @@ impl Scoring {
     /// of a task: `repoformer (function-body, mean of 3)`.
     pub fn name(&self, metric: Metric, samples: usize) -> String {
         let recipe = self.postprocess.recipe(metric);
-        let usual = Postprocess::Own { function_bodies: false };
+        let usual = Postprocess::own(false);
         let cut = (recipe != usual.recipe(metric)).then(|| recipe.to_string());
         let details: Vec<String> = cut.into_iter().chain(metric.of_several([samples])).collect();
         match details.is_empty() {

@@ -90,6 +90,9 @@ pub fn scores(
         .input("predictions", &*header.checksum)
         // Equal predictions may have been made otherwise.
         .input("conditions", digest_parts(made_with(&header.identity.parameters)));
+    if let Some(revision) = scoring.recipes().find_map(|(_, recipe)| recipe.revision()) {
+        identity = identity.parameter("rule of answers", revision);
+    }
     let mut tasks = Arc::clone(experiment.tasks()?);
     if take_left_contexts(experiment, scoring, &mut tasks) {
         let left = tasks.tasks().iter().filter_map(|task| task.full_left_context.as_deref());

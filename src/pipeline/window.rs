@@ -157,6 +157,11 @@ impl Sources<'_> {
         let samples = match (mode, self.predictions) {
             (Mode::Prediction, Some(joined)) => {
                 identity = of_artifact(experiment, joined, identity)?;
+                if let Some(revision) = joined.cut.revision() {
+                    identity = identity
+                        .parameter("cut", &joined.cut)
+                        .parameter("rule of answers", revision);
+                }
                 let planned = joined.cached.as_deref().and_then(|path| experiment.planned(path));
                 let digest = planned.map(|header| header.checksum);
                 let digest = digest.unwrap_or_else(|| joined.digest(tasks, repository));

@@ -11,6 +11,7 @@ mod cli_alike;
 mod cli_bad_cache;
 mod cli_bad_input;
 mod cli_cache;
+mod cli_chat;
 mod cli_chunks;
 mod cli_commits;
 mod cli_complete;

@@ -49,9 +49,11 @@ pub struct Processed<'a> {
 /// A step of post-processing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Step {
-    /// Keep the content of a chat model's code fence.
+    /// Remove a chat model's thoughts and the tokens of its chat template.
+    Thoughts,
+    /// Keep what a chat model marks as code: the content of a fence or a code span.
     Fences,
-    /// Remove a chat model's sentences before and after the code, and the special tokens that end its turn.
+    /// Remove a chat model's sentences before and behind the code.
     Chatter,
     /// Remove lines of the left context that the answer starts with.
     Echo,
@@ -77,7 +79,8 @@ pub enum Step {
 
 impl Step {
     /// All steps, in an order in which they can be chained.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
+        Self::Thoughts,
         Self::Fences,
         Self::Chatter,
         Self::Echo,
@@ -91,9 +94,13 @@ impl Step {
         Self::CommentSigns,
     ];
 
+    /// The steps that leave only the code of a chat model's answer, in their order.
+    pub const CHAT: [Self; 4] = [Self::Thoughts, Self::Fences, Self::Chatter, Self::Echo];
+
     /// Name of the step, as users write it and outputs have it.
     pub fn name(self) -> &'static str {
         match self {
+            Self::Thoughts => "thoughts",
             Self::Fences => "fences",
             Self::Chatter => "chatter",
             Self::Echo => "echo",
@@ -112,9 +119,12 @@ impl Step {
     fn apply(self, hole: &Hole<'_>, prediction: &str) -> Cut {
         let language = hole.language;
         let kept = match self {
-            Self::Fences => chat::inside_fence(prediction),
-            Self::Chatter => chat::without_chatter(prediction),
-            Self::Echo => chat::without_echo(hole.left_context, prediction),
+            Self::Thoughts => chat::without_thoughts(hole, prediction),
+            Self::Fences => return (None, chat::marked_code(hole, prediction).into_owned()),
+            Self::Chatter => chat::without_sentences(hole, prediction),
+            Self::Echo => {
+                return (None, chat::without_echo(hole.left_context, prediction).into_owned());
+            }
             Self::FirstLine => cut::first_line(prediction, language),
             Self::Lines => return Cut::of_prediction(cut::lines(hole.target, prediction)),
             Self::StrippedLines => {
@@ -146,7 +156,7 @@ impl Step {
 /// use repoformer::text::language::Language;
 /// use repoformer::evaluate::postprocess::{Hole, Recipe};
 /// let recipe: Recipe = "chat,lines".parse()?;
-/// assert_eq!(recipe.to_string(), "fences,chatter,echo,lines");
+/// assert_eq!(recipe.to_string(), "thoughts,fences,chatter,echo,lines");
 /// let left_context = "def f(x):\n";
 /// let hole = Hole { left_context, whole_left_context: None, target: "    return x\n", language: Language::Python };
 /// let answer = "Sure, here is the code:\n```python\ndef f(x):\n    return x\n\nprint(f(1))\n```\n";
@@ -175,15 +185,27 @@ impl Recipe {
 
     /// The steps that leave only the code of a chat model's answer.
     pub(crate) fn chat() -> Self {
-        Self(vec![Step::Fences, Step::Chatter, Step::Echo])
+        Self(Step::CHAT.to_vec())
+    }
+
+    /// The first steps, as long as they are those of [`chat`](Self::chat).
+    pub fn answers(&self) -> Self {
+        let steps = self.0.iter().take_while(|step| Step::CHAT.contains(step));
+        Self(steps.copied().collect())
+    }
+
+    /// Name and version of the rule for chat answers if the recipe has one of its steps: part of the identity of what is
+    /// computed with the recipe.
+    pub(crate) fn revision(&self) -> Option<String> {
+        let has_step = Step::CHAT.iter().any(|step| self.has(*step));
+        has_step.then(|| format!("chat {}", chat::REVISION))
     }
 
     /// Whether it keeps as many lines as the target has, so that what follows them does not count.
     pub fn is_of_lines(&self) -> bool {
-        let chat = [Step::Fences, Step::Chatter, Step::Echo];
         self.0.split_last().is_some_and(|(last, first)| {
             matches!(last, Step::Lines | Step::StrippedLines)
-                && first.iter().all(|step| chat.contains(step))
+                && first.iter().all(|step| Step::CHAT.contains(step))
         })
     }
 
@@ -211,13 +233,13 @@ impl fmt::Display for Recipe {
 impl FromStr for Recipe {
     type Err = Error;
 
-    /// Parses names separated by commas; `chat` is `fences,chatter,echo`, `none` is the empty recipe.
+    /// Parses names separated by commas; `chat` is `thoughts,fences,chatter,echo`, `none` is the empty recipe.
     fn from_str(names: &str) -> Result<Self> {
         let mut steps = Vec::new();
         for name in names.split(',') {
             match name {
                 "none" if names == "none" => {}
-                "chat" => steps.extend([Step::Fences, Step::Chatter, Step::Echo]),
+                "chat" => steps.extend(Step::CHAT),
                 name => {
                     let step = Step::ALL.into_iter().find(|step| step.name() == name);
                     steps.push(step.ok_or_else(|| unknown(name))?);
@@ -234,12 +256,24 @@ fn unknown(name: &str) -> Error {
 }
 
 /// Choice of recipes for metrics.
+///
+/// ```
+/// use repoformer::evaluate::metrics::Metric;
+/// use repoformer::evaluate::postprocess::Postprocess;
+/// let own: Postprocess = "chat,own".parse()?;
+/// assert_eq!(own.recipe(Metric::RepoBench).to_string(), "thoughts,fences,chatter,echo,first-line");
+/// let same: Postprocess = "fences,lines".parse()?;
+/// assert_eq!(same.recipe(Metric::RepoBench).to_string(), "fences,lines");
+/// # Ok::<(), repoformer::error::Error>(())
+/// ```
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Postprocess {
     /// The recipe of each metric's own program.
     Own {
         /// Whether the targets are function bodies; Repoformer's program cuts these differently.
         function_bodies: bool,
+        /// Steps before those of the program, which it does not have.
+        before: Recipe,
     },
     /// One recipe for every metric.
     Same(Recipe),
@@ -249,19 +283,81 @@ impl Postprocess {
     /// No post-processing.
     pub const NONE: Self = Self::Same(Recipe(Vec::new()));
 
+    /// The recipe of each metric's own program.
+    pub fn own(function_bodies: bool) -> Self {
+        Self::Own { function_bodies, before: Recipe::default() }
+    }
+
+    /// The recipe of each metric's own program, after the steps that leave only the code of a chat model's answer.
+    pub fn chat(function_bodies: bool) -> Self {
+        Self::Own { function_bodies, before: Recipe::chat() }
+    }
+
+    /// Also removes what chat models write around code, if each metric has its own recipe.
+    pub fn cut_answers(&mut self) {
+        if let Self::Own { before, .. } = self {
+            *before = Recipe::chat();
+        }
+    }
+
+    /// The same for tasks of which it is known whether their targets are function bodies.
+    #[must_use]
+    pub fn with_bodies(self, function_bodies: bool) -> Self {
+        match self {
+            Self::Own { before, .. } => Self::Own { function_bodies, before },
+            Self::Same(recipe) => Self::Same(recipe),
+        }
+    }
+
+    /// The steps that leave only the code of a chat model's answer. They come before every metric's own.
+    pub fn answers(&self) -> Recipe {
+        match self {
+            Self::Own { before: recipe, .. } | Self::Same(recipe) => recipe.answers(),
+        }
+    }
+
     /// Returns the recipe of a metric.
     pub fn recipe(&self, metric: Metric) -> Recipe {
-        let steps: &[Step] = match (self, metric) {
-            (Self::Same(recipe), _) => return recipe.clone(),
-            (Self::Own { .. }, Metric::RepoCoder) => &[Step::StrippedLines],
-            (Self::Own { .. }, Metric::Chars) => &[],
-            (Self::Own { function_bodies }, Metric::Repoformer | Metric::RepoformerDifflib) => {
-                &[if *function_bodies { Step::FunctionBody } else { Step::Lines }]
-            }
-            (Self::Own { .. }, Metric::CrossCodeEval) => &[Step::Statement],
-            (Self::Own { .. }, Metric::RepoBench) => &[Step::FirstLine],
+        let (function_bodies, before) = match self {
+            Self::Same(recipe) => return recipe.clone(),
+            Self::Own { function_bodies, before } => (*function_bodies, before),
         };
-        Recipe(steps.to_vec())
+        let step = match metric {
+            Metric::RepoCoder => Some(Step::StrippedLines),
+            Metric::Chars => None,
+            Metric::Repoformer | Metric::RepoformerDifflib if function_bodies => {
+                Some(Step::FunctionBody)
+            }
+            Metric::Repoformer | Metric::RepoformerDifflib => Some(Step::Lines),
+            Metric::CrossCodeEval => Some(Step::Statement),
+            Metric::RepoBench => Some(Step::FirstLine),
+        };
+        Recipe(before.0.iter().copied().chain(step).collect())
+    }
+}
+
+impl fmt::Display for Postprocess {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Own { before, .. } if before.is_empty() => f.write_str("own"),
+            Self::Own { before, .. } => write!(f, "{before},own"),
+            Self::Same(recipe) => recipe.fmt(f),
+        }
+    }
+}
+
+impl FromStr for Postprocess {
+    type Err = Error;
+
+    /// Parses the names of a [`Recipe`], of which the last may be `own`: each metric's own program.
+    fn from_str(names: &str) -> Result<Self> {
+        if names == "own" {
+            return Ok(Self::own(false));
+        }
+        match names.strip_suffix(",own") {
+            Some(before) => Ok(Self::Own { function_bodies: false, before: before.parse()? }),
+            None => Ok(Self::Same(names.parse()?)),
+        }
     }
 }
 

@@ -1,4 +1,7 @@
+use std::path::Path;
+
 use super::*;
+use crate::evaluate::pairs::{self, ReadPairs};
 use crate::text::language::Language;
 use crate::text::language::syntax::Syntax;
 use crate::text::lines::is_space;
@@ -185,24 +188,52 @@ fn comments() {
     assert_eq!(recipe.apply(hole, "x = '#'  # two").prediction, "x = '");
 }
 
+/// Shapes of chat answers, each with the code that the rule finds and the reason.
+#[test]
+fn chat_answers() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/chat/answers.jsonl");
+    let ReadPairs { pairs, problems } = pairs::read(&path).unwrap();
+    assert!(problems.is_empty(), "{problems:?}");
+    assert!(pairs.len() >= 100, "{} answers", pairs.len());
+    let mut others = Vec::new();
+    for pair in &pairs {
+        let hole = hole(pair.prompt.as_deref().unwrap(), "", pair.language.unwrap());
+        let code = apply("chat", hole, &pair.samples[0]);
+        if code != pair.target {
+            others.push((&pair.task_id, code, &pair.target));
+        }
+    }
+    assert!(others.is_empty(), "{others:#?}");
+}
+
+/// The rule leaves code as it is: the functions of the sample tasks, as they are written and between fences.
+#[test]
+fn code_is_its_own_answer() {
+    for file in ["data/tasks/function.jsonl", "data/tasks/line.jsonl", "data/tasks/api.jsonl"] {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join(file);
+        for task in crate::task::TaskSet::read(&path).unwrap().set.tasks() {
+            let (hole, code) = (Hole::of(task), task.ground_truth.as_str());
+            assert_eq!(apply("chat", hole, code), code, "{}", task.id);
+            let fenced = format!("Sure, this is the code:\n```python\n{code}\n```\nIt works.");
+            assert_eq!(apply("chat", hole, &fenced), code, "{}", task.id);
+        }
+    }
+}
+
 #[test]
 fn fences() {
     let of = |text| python("fences", "", text);
-    assert_eq!(of("Here:\n```python\nx = 1\n```\nIt works.\n```\nout\n```\n"), "x = 1\n");
-    assert_eq!(of("```\nx = 1"), "x = 1");
-    assert_eq!(of("    return x\n```\nThis returns x."), "    return x\n");
-    assert_eq!(of("text\n~~~py\nx\n~~~"), "x\n");
-    assert_eq!(of("`x = 1`"), "x = 1");
-    assert_eq!(of("a = `b`"), "a = `b`");
+    assert_eq!(of("Here:\n```python\nx = 1\n```\nIt works.\n```\nout\n```\n"), "x = 1");
     assert_eq!(of("x = '```'"), "x = '```'");
+    // Of equally good blocks the longest, of equally long ones the last.
+    assert_eq!(of("```\na\nb\n```\n```\nc\nd\n```\n```\ne\n```"), "c\nd");
 }
 
 #[test]
 fn chatter() {
     let of = |text| python("chatter", "", text);
-    assert_eq!(of("Sure! Here is the function:\n\n    return x<|im_end|>\nmore"), "    return x");
+    assert_eq!(of("Sure! Here is the function:\n\n    return x"), "    return x");
     assert_eq!(of("return x\n\nThis returns the value of x."), "return x");
-    assert_eq!(of("<think>what now</think>return x"), "return x");
     // Code that begins with such a word stays.
     assert_eq!(of("this = here\n\nthis.x = 1\n"), "this = here\n\nthis.x = 1\n");
     assert_eq!(of("ok, err = f()\n"), "ok, err = f()\n");
@@ -217,6 +248,11 @@ fn echoes() {
     assert_eq!(of("y = 0\nx = f(", "x = f(1)"), "1)");
     assert_eq!(of("y = 0\nx = f(", "y = 0\nx = f(1)"), "1)");
     assert_eq!(of("}\n", "}\n"), "}\n");
+    // White space before the hole is part of the repeated line.
+    assert_eq!(of("x = ", "x = 1"), "1");
+    assert_eq!(of("for", "for x in y"), " x in y");
+    // A single line with other indentation may be another block's.
+    assert_eq!(of("if a:\n        x()\n", "    x()\n"), "    x()\n");
     assert_eq!(of("", "x"), "x");
 }
 

@@ -29,7 +29,7 @@ struct Line<'a> {
 /// use repoformer::task::{Task, TaskSet};
 /// let task = Task::new("a/0".into(), "a/x.py", 0, 1, "x = f(y)", "");
 /// let tasks = TaskSet::new("t.jsonl".into(), vec![task]);
-/// let own = Postprocess::Own { function_bodies: false };
+/// let own = Postprocess::own(false);
 /// let files = files(&tasks, &[vec!["x = f(y)\nz = 1\n".into()]], &own, false);
 /// assert_eq!(files[3], ("exact_match_idx.jsonl", "a/0\n".into()));
 /// assert!(files[0].1.contains("\"em\": 100.0"));
@@ -138,7 +138,7 @@ mod tests {
             vec!["x = g(y)".into(), "x = g(z)".into()],
             vec![],
         ];
-        let own = Postprocess::Own { function_bodies: false };
+        let own = Postprocess::own(false);
         let of = |count_missing| files(&tasks, &samples, &own, count_missing);
         let [(_, results), (_, details), (_, cut), (_, matches)] = &of(false)[..] else { panic!() };
         let results: Value = serde_json::from_str(results).unwrap();

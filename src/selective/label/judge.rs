@@ -14,7 +14,7 @@ use crate::evaluate::executed::{self, Executed};
 use crate::evaluate::metrics::Metric;
 use crate::evaluate::origin::Origin;
 use crate::evaluate::postprocess::{
-    Postprocess, Recipe, TASKS_CHECKED_FOR_BODIES, are_function_bodies,
+    Postprocess, TASKS_CHECKED_FOR_BODIES, are_function_bodies,
 };
 use crate::evaluate::predictions::{self, TaskIndex};
 use crate::evaluate::score::{Missing, Scoring, score_tasks, target_digest};
@@ -59,8 +59,8 @@ pub struct JudgeSettings<'a> {
     pub model: Option<&'a str>,
     /// Decides whether retrieval helps.
     pub by: JudgedBy<'a>,
-    /// Cut of the predictions before the metric, if not that of its own program.
-    pub recipe: Option<&'a Recipe>,
+    /// Cut of the predictions before the metric.
+    pub postprocess: &'a Postprocess,
     /// Threshold that the gain must exceed.
     pub threshold: f64,
     /// Part of the instances, by their repositories; [`Shard::WHOLE`] for all.
@@ -302,8 +302,9 @@ impl<'a> JudgeInputs<'a> {
         }
         let [without, with] = [0, 1].map(|of| {
             let samples = batch.places.iter().map(|&place| self.predictions[of][place].as_slice());
-            let recipe = self.judging.recipe;
-            score(&tasks, &samples.collect::<Vec<_>>(), self.metric, self.are_bodies, recipe)
+            let postprocess = self.judging.postprocess;
+            let samples: Vec<_> = samples.collect();
+            score(&tasks, &samples, self.metric, self.are_bodies, postprocess)
         });
         let (without, with) = (without?, with?);
         for ((number, label), place) in batch.labels.into_iter().enumerate().zip(batch.places) {
@@ -427,7 +428,7 @@ fn score(
     samples: &[&[String]],
     metric: Metric,
     are_bodies: bool,
-    recipe: Option<&Recipe>,
+    postprocess: &Postprocess,
 ) -> Result<Vec<Option<CompletionScore>>> {
     let kind = |task: &Task| Some(task.kind()? == "function");
     let mut found = vec![None; tasks.tasks().len()];
@@ -442,8 +443,7 @@ fn score(
                 samples.cloned().collect()
             })
             .collect();
-        let own = Postprocess::Own { function_bodies };
-        let postprocess = recipe.map_or(own, |one| Postprocess::Same(one.clone()));
+        let postprocess = postprocess.clone().with_bodies(function_bodies);
         let scores = score_tasks(tasks, &of_kind, &[metric], &postprocess, Missing::Skip)?;
         let by_row: BTreeMap<usize, CompletionScore> = scores
             .tasks

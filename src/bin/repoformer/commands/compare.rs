@@ -19,7 +19,7 @@ use serde_json::Value;
 use super::comparison_text::{Compared, listed};
 use super::eval::{scoring, warn_of_ends};
 use super::eval_score::tell_uncut;
-use super::experiments::{of_kind, without_repositories};
+use super::experiments::{cut_answers, of_kind, without_repositories};
 use super::mixed;
 use super::session::{completion, open, resampling, seed};
 use crate::output::{self, check_output, fail, hinted, plural, write_data};
@@ -86,7 +86,8 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
             "name a file for one of them",
         );
     }
-    let mut scorer = Scorer { settings: open(&args.settings)?, experiment: None };
+    let settings = open(&args.settings)?;
+    let mut scorer = Scorer { settings, files: [a_path, b_path], experiment: None };
     let (a, b) = (scorer.load(&args.a)?, scorer.load(&args.b)?);
     let comparison =
         Comparison::of(&a, &b, &comparing(args, &scorer.settings)?).map_err(with_flags)?;
@@ -133,13 +134,15 @@ fn check(comparison: &Comparison, tolerance: f64) {
 }
 
 /// Finds the scores that A or B names on the command line.
-struct Scorer {
+struct Scorer<'a> {
     settings: Settings,
+    /// Both, if they are files.
+    files: [&'a Path; 2],
     /// Read when the first predictions are scored.
     experiment: Option<Experiment>,
 }
 
-impl Scorer {
+impl Scorer<'_> {
     /// Scores of each task, from a file of scores; with tasks also from predictions, or from a mode in the cache.
     fn load(&mut self, given: &str) -> Result<PerTask> {
         if self.settings.list("tasks").is_empty() {
@@ -160,7 +163,12 @@ impl Scorer {
             return Ok(reported(reading));
         }
         if self.experiment.is_none() {
-            self.experiment = Some(without_repositories(&self.settings)?);
+            let mut experiment = without_repositories(&self.settings)?;
+            // Both are compared by one cut.
+            for path in self.files {
+                cut_answers(&mut experiment, &self.settings, path)?;
+            }
+            self.experiment = Some(experiment);
         }
         let Some(experiment) = self.experiment.as_ref().filter(|one| one.tasks.is_some()) else {
             bail!("--tasks is not set, so predictions cannot be scored")

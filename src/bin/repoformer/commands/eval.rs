@@ -20,7 +20,9 @@ use serde_json::{Value, json};
 
 use super::eval_output::{Named, Results, write_results};
 use super::eval_score::{Judging, score, tell_uncut};
-use super::experiments::{asked_scoring, check_not_tasks, of_kind, without_repositories};
+use super::experiments::{
+    asked_scoring, check_not_tasks, cut_answers, of_kind, without_repositories,
+};
 use super::session::{completed_modes, completion, open, resampling};
 use super::{eval_definitions, eval_retrieval, mixed, parts};
 use crate::commands::eval_args::EvalArgs;
@@ -52,7 +54,10 @@ pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     if let Some(path) = &args.pairs {
         return of_pairs(args, path, &settings);
     }
-    let experiment = without_repositories(&settings)?;
+    let mut experiment = without_repositories(&settings)?;
+    if let Some(path) = &args.predictions {
+        cut_answers(&mut experiment, &settings, path)?;
+    }
     let Some(tasks) = &experiment.tasks else {
         bail!("--tasks is not set, so there is nothing to score against")
     };

@@ -6,7 +6,7 @@ use repoformer::evaluate::score::Scoring;
 use repoformer::pipeline::{cached_predictions, definition_uses};
 
 use super::eval_score::{Judging, score};
-use super::experiments::{asked_scoring, of_kind, single};
+use super::experiments::{cut_answers, of_kind, single};
 use super::session::{completed_modes, completion};
 use super::stages::check_one_mode;
 use crate::commands::eval_args::EvalArgs;
@@ -16,13 +16,16 @@ use crate::settings::Settings;
 use crate::table::percent;
 
 pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
-    let experiment = single(settings)?;
+    let mut experiment = single(settings)?;
+    if let Some(path) = &args.predictions {
+        cut_answers(&mut experiment, settings, path)?;
+    }
     let Some(tasks) = &experiment.tasks else {
         bail!("--tasks is not set, so no definitions are named")
     };
     let settings = of_kind(settings, Some(experiment.all_tasks().unwrap_or(tasks)));
     // Whole lines or bodies, with their indentation.
-    let Scoring { postprocess, .. } = asked_scoring(&settings, tasks.tasks())?;
+    let postprocess = experiment.scoring.postprocess.clone();
     let recipe = postprocess.recipe(Metric::Repoformer);
     let scoring = Scoring { metrics: vec![Metric::Repoformer], postprocess };
     let judging = Judging { scoring, missing: args.missing.parse()? };

@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use repoformer::complete::server::Api;
+use repoformer::evaluate::conditions::are_chat_answers;
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::postprocess::{FunctionBodies, Postprocess};
 use repoformer::evaluate::score::Scoring;
@@ -14,11 +15,12 @@ use repoformer::repository::corpus::is_folder_name;
 use repoformer::repository::fragment::Cut;
 use repoformer::retrieve::rank::Ranker;
 use repoformer::retrieve::{Align, Mode};
+use repoformer::store::artifact::header_path;
 use repoformer::task::{Task, TaskSet};
 use repoformer::text::language::Language;
 
 use super::experiment_settings::{cuts, prompts, retrieval};
-use super::session::{check_named, repos_dir, repos_dir_of_modes, repositories_in};
+use super::session::{check_named, completion, repos_dir, repos_dir_of_modes, repositories_in};
 use crate::output::{self, check_output, fail};
 use crate::settings::Settings;
 
@@ -175,7 +177,8 @@ fn bodies(settings: &Settings, tasks: &[Task]) -> FunctionBodies {
 /// Warns where too little of the tasks' files is known to cut predictions rightly.
 fn warn_of_cuts(settings: &Settings, set: &TaskSet) {
     let (file, bodies) = (set.path.display(), bodies(settings, set.tasks()));
-    let asked = settings.text("postprocess").filter(|steps| *steps != "own");
+    let is_own = |steps: &&str| *steps == "own" || steps.ends_with(",own");
+    let asked = settings.text("postprocess").filter(|steps| !is_own(steps));
     let as_bodies = asked.map_or(bodies.are_all(), |steps| steps.contains("function-body"));
     let FunctionBodies { looked_at, found, unknown } = bodies;
     let is_known = settings.text("repos-dir").is_some();
@@ -199,7 +202,10 @@ fn warn_of_cuts(settings: &Settings, set: &TaskSet) {
 /// The experiment of another model with the same tasks and fragments.
 pub(super) fn experiment_like(other: &Experiment, settings: &Settings) -> Result<Experiment> {
     let file = other.tasks.as_ref().map(|set| set.path.as_path());
-    let like = experiment(settings, file, other.tasks.as_deref().cloned(), other.layout.cut)?;
+    let mut like = experiment(settings, file, other.tasks.as_deref().cloned(), other.layout.cut)?;
+    if settings.text("postprocess").is_none() && has_chat_answers(settings, &like.layout)? {
+        like.scoring.postprocess.cut_answers();
+    }
     Ok(Experiment { plan: other.plan.clone(), ..like })
 }
 
@@ -223,7 +229,7 @@ fn experiment(
             "choose --ranker definitions, or fuse it: rrf:definitions,bm25",
         );
     }
-    let scoring = asked_scoring(settings, tasks.as_ref().map_or(&[], |set| set.tasks()))?;
+    let mut scoring = asked_scoring(settings, tasks.as_ref().map_or(&[], |set| set.tasks()))?;
     let layout = Layout {
         cache: settings.parsed("cache-dir")?,
         benchmark: benchmark(settings, file)?,
@@ -239,6 +245,9 @@ fn experiment(
         iteration: 1,
         shard: None,
     };
+    if settings.text("postprocess").is_none() && is_chat(settings, &layout)? {
+        scoring.postprocess.cut_answers();
+    }
     let mut experiment = Experiment {
         name: layout.benchmark.clone(),
         repos_dir,
@@ -273,11 +282,49 @@ pub(super) fn asked_scoring(settings: &Settings, tasks: &[Task]) -> Result<Scori
         let named = if name == "all" { Metric::ALL.to_vec() } else { vec![name.parse()?] };
         metrics.extend(named.into_iter().filter(|one| !metrics.contains(one)).collect::<Vec<_>>());
     }
-    let mut scoring = Scoring::with_bodies(tasks, &metrics, bodies(settings, tasks).are_all());
-    if let Some(steps) = settings.text("postprocess").filter(|steps| *steps != "own") {
-        scoring.postprocess = Postprocess::Same(steps.parse()?);
+    let function_bodies = bodies(settings, tasks).are_all();
+    let mut scoring = Scoring::with_bodies(tasks, &metrics, function_bodies);
+    if let Some(steps) = settings.text("postprocess") {
+        let postprocess: Postprocess = steps.parse()?;
+        scoring.postprocess = postprocess.with_bodies(function_bodies);
     }
     Ok(scoring)
+}
+
+/// Cuts predictions as answers of chat models if they are some, and nobody chose how to cut them.
+pub(super) fn cut_answers(
+    experiment: &mut Experiment,
+    settings: &Settings,
+    predictions: &Path,
+) -> Result<()> {
+    if settings.text("postprocess").is_none() && are_chat_answers(predictions)? {
+        experiment.scoring.postprocess.cut_answers();
+    }
+    Ok(())
+}
+
+/// True if completions of the model are answers of the chat API: by the setting of a command that completes, or as the cache
+/// says.
+fn is_chat(settings: &Settings, layout: &Layout) -> Result<bool> {
+    if settings.completes() {
+        return Ok(settings.text("api") == Some(Api::Chat.name()));
+    }
+    has_chat_answers(settings, layout)
+}
+
+/// True if the cache has answers of the chat API.
+fn has_chat_answers(settings: &Settings, layout: &Layout) -> Result<bool> {
+    let completion = completion(settings)?;
+    if completion.is_embedded() {
+        return Ok(false);
+    }
+    for mode in Mode::ALL {
+        let path = layout.predictions(mode, &completion.model);
+        if header_path(&path).exists() && are_chat_answers(&path)? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// Name of the style in paths, which says so where prompts hold no right context.

@@ -21,7 +21,7 @@ use repoformer::store::manifest::Manifest;
 use serde_json::Value;
 
 use super::eval::{scoring, warn_of_ends};
-use super::experiments::{of_kind, without_repositories};
+use super::experiments::{cut_answers, of_kind, without_repositories};
 use super::mixed;
 use super::session::{completed_modes, completion, open, page_in, resampling};
 use crate::output::{self, fail, unknown, write_json};
@@ -154,12 +154,16 @@ impl Making {
 
 pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     let settings = open(&args.settings)?;
-    let experiment = without_repositories(&settings)?;
+    let mut experiment = without_repositories(&settings)?;
     let sources = if args.predictions.is_empty() {
         of_cache(&experiment, &settings)?
     } else {
         args.predictions.iter().map(|given| of_file(given)).collect()
     };
+    // Systems are compared by one cut.
+    for source in &sources {
+        cut_answers(&mut experiment, &settings, &source.predictions)?;
+    }
     let making = Making {
         exec: args.exec.clone(),
         scoring: scoring(&settings, &experiment, &METRICS),

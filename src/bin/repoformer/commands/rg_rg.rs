@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use repoformer::evaluate::predictions::{self, JoinedPredictions};
+use repoformer::evaluate::predictions::JoinedPredictions;
 use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::{
     self, Completion, Experiment, StageReport, cached_predictions, check_completed_alike,
@@ -18,7 +18,7 @@ use super::rows::{self, Row, Rows};
 use super::server;
 use super::session::{label, open};
 use super::stage_log::StageLog;
-use super::stages::{copy_prompts, read_predictions};
+use super::stages::{code_of, copy_prompts, read_predictions};
 use crate::output::{self, check_output, fail, write_data};
 use crate::settings::{SettingFlags, Settings};
 use crate::table::{ScoreFormat, written};
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
                 check_completed_alike(&experiment, &path, &completion, first)?;
                 rows.push(row(&experiment, first, &completion)?);
             }
-            iterate(&mut experiment, joined, iterations, &completion, &mut rows)?;
+            iterate((&mut experiment, &settings), joined, iterations, &completion, &mut rows)?;
             let own = of_kind(&settings, experiment.tasks.as_deref());
             let rows: Vec<Row> = rows.into_iter().map(|row| row.with_profile(&own)).collect();
             write_data(Path::new("-"), written(&Rows(&rows), format)?)?;
@@ -115,7 +115,7 @@ fn model(settings: &Settings) -> Result<Completion> {
 
 /// Retrieves, completes, and retrieves again with that, from one iteration to another.
 fn iterate(
-    experiment: &mut Experiment,
+    (experiment, settings): (&mut Experiment, &Settings),
     mut before: JoinedPredictions,
     last: u32,
     completion: &Completion,
@@ -130,7 +130,7 @@ fn iterate(
         let path = cached_predictions(experiment, Mode::Prediction, completion)?;
         let now = JoinedPredictions {
             cached: Some(path.clone()),
-            ..predictions::read(&path, experiment.tasks()?)?
+            ..code_of(experiment, settings, &path, experiment.tasks()?)?
         };
         output::problems(&now.problems);
         let mut row = row(experiment, Mode::Prediction, completion)?;

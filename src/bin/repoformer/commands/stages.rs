@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Result, bail};
 use clap::{Args, ValueEnum};
+use repoformer::evaluate::conditions::are_chat_answers;
 use repoformer::evaluate::predictions::{self, JoinedPredictions};
 use repoformer::formats::exchange::trec;
 use repoformer::pipeline::{
@@ -14,6 +15,7 @@ use repoformer::retrieve::Mode;
 use repoformer::retrieve::dense::write_texts;
 use repoformer::store::artifact::digest;
 use repoformer::store::manifest::Manifest;
+use repoformer::task::TaskSet;
 
 use super::experiments::{check_not_tasks, check_single, experiments, experiments_of, of_kind};
 use super::parts;
@@ -144,9 +146,10 @@ pub(super) fn read_predictions(
         }
     };
     if experiment.is_planned(&path) {
-        return Ok(JoinedPredictions::unread(path));
+        let answers = experiment.scoring.postprocess.answers();
+        return Ok(JoinedPredictions::unread(path).cut_by(all, answers));
     }
-    let mut joined = predictions::read(&path, all)?;
+    let mut joined = code_of(experiment, settings, &path, all)?;
     output::warn_of_numbers(&path, all, joined.by_number);
     if named.is_some_and(Path::is_file) {
         pipeline::check_searchable(experiment, &path)?;
@@ -163,6 +166,21 @@ pub(super) fn read_predictions(
         format!("{}: holds no prediction for any of the tasks{first}", path.display()),
         "a record is {\"metadata\": {the task's}, \"choices\": [{\"text\"}]} or {\"task_id\", \"pred\"}",
     )
+}
+
+/// Predictions as queries have them: the code of chat answers, which is scored too.
+pub(super) fn code_of(
+    experiment: &Experiment,
+    settings: &Settings,
+    path: &Path,
+    tasks: &TaskSet,
+) -> Result<JoinedPredictions> {
+    let mut postprocess = experiment.scoring.postprocess.clone();
+    if settings.text("postprocess").is_none() && are_chat_answers(path)? {
+        postprocess.cut_answers();
+    }
+    let joined = predictions::read(path, tasks)?;
+    Ok(joined.cut_by(tasks, postprocess.answers()))
 }
 
 pub(crate) fn vectorize(args: &VectorizeArgs) -> Result<()> {

@@ -6,7 +6,7 @@ use std::path::Path;
 use repoformer::complete::server::{Api, Ending};
 use repoformer::endpoint::DEFAULT_KEY_VARIABLE;
 use repoformer::evaluate::metrics::Metric;
-use repoformer::evaluate::postprocess::{Recipe, Step};
+use repoformer::evaluate::postprocess::{Postprocess, Step};
 use repoformer::pipeline::Until;
 use repoformer::prompt::style::Style;
 use repoformer::repository::corpus::Walk;
@@ -40,6 +40,8 @@ const DRAWING: &[&str] =
     &["complete", "rg-rg", "eval", "compare", "report", "run", "sample", "all"];
 /// The subcommands that score predictions.
 const SCORING: &[&str] = &["eval", "compare", "report", "run"];
+/// The subcommands that cut predictions: to score them, or to search with them.
+const CUTTING: &[&str] = &["eval", "compare", "report", "run", "rg-rg", "window"];
 /// Larger than any file, and small enough to be added to.
 const MOST: u64 = u32::MAX as u64 / 4;
 const COUNT: Values = Whole(1..=MOST);
@@ -190,7 +192,8 @@ pub(super) static SETTINGS: &[Setting] = settings! {
     }
     Server {
         "api" "NAME" OneOf(|| names([Api::Completions, Api::Chat])) =>
-            "API of the server: /v1/completions or /v1/chat/completions",
+            "API of the server: /v1/completions or /v1/chat/completions, whose answers are cut by --postprocess chat,own unless it \
+             says otherwise",
             default: Some("completions"), commands: COMPLETING;
         "until" "NAME" OneOf(|| names(Until::ALL)) =>
             "Where a completion ends: after as many non-blank lines as the target has, read as the server writes them (lines), or at \
@@ -242,12 +245,13 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             );
         "postprocess" "STEPS" OneOfOr(
             || names(["own", "none", "chat"].into_iter().chain(Step::ALL.map(Step::name))),
-            |text| text.parse::<Recipe>().is_ok(),
-            "several steps separated by commas",
+            |text| text.parse::<Postprocess>().is_ok(),
+            "several steps separated by commas, of which the last may be own",
         ) =>
-            "How predictions are cut before they are scored: each metric as its own program does (own), not at all (none), or by these \
-             steps (chat: fences, chatter, echo); known: {names}",
-            commands: SCORING, default_text: Some("own; none for --pairs");
+            "How predictions are cut before they are scored: as each metric's own program does (own), not at all (none), or by these \
+             steps; chat (thoughts, fences, chatter, echo) leaves only the code of chat answers, in queries of mode rg-rg too; \
+             known: {names}",
+            commands: CUTTING, default_text: Some("own; for answers of the chat API chat,own; none for --pairs");
     }
     Policies {
         "policy" "NAME[@T]" OneOfOr(

@@ -17,6 +17,8 @@ pub(crate) struct SettingFlags {
     pub(crate) show_settings: bool,
     /// Whether the subcommand scores predictions.
     pub(super) scores: bool,
+    /// Whether the subcommand completes prompts.
+    pub(super) completes: bool,
     /// Whether the subcommand can work on a part of the repositories.
     pub(crate) has_shards: bool,
 }
@@ -56,7 +58,8 @@ impl FromArgMatches for SettingFlags {
         for setting in SETTINGS {
             let key = setting.key;
             let known = matches.try_contains_id(key);
-            flags.scores |= key == "postprocess" && known.is_ok();
+            flags.scores |= key == "metrics" && known.is_ok();
+            flags.completes |= key == "api" && known.is_ok();
             flags.has_shards |= key == "shard" && known.is_ok();
             let is_known = known.unwrap_or_default();
             if !is_known || matches.value_source(key) != Some(ValueSource::CommandLine) {

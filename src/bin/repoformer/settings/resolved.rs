@@ -93,6 +93,8 @@ pub(crate) struct Settings {
     scores: bool,
     /// The bundled profile of a paper that is in force.
     paper_profile: Option<PaperProfile>,
+    /// Whether the subcommand completes prompts.
+    completes: bool,
 }
 
 /// Contents of a file of settings.
@@ -182,7 +184,8 @@ impl Settings {
             named?.first()
         });
 
-        let mut settings = Self { scores: flags.scores, ..Self::defaults() };
+        let SettingFlags { scores, completes, .. } = *flags;
+        let mut settings = Self { scores, completes, ..Self::defaults() };
         settings.set_all(&presets, &Source::Subcommand(subcommand));
         if let Some(name) = profile {
             settings.set_file(&read_profile(name)?, &Source::Profile(name.clone()));
@@ -285,6 +288,11 @@ impl Settings {
     /// Whether a profile sets the value.
     fn is_profiles(&self, key: &str) -> bool {
         matches!(self.origin(key), Some(Source::Profile(_)))
+    }
+
+    /// Whether the subcommand completes prompts.
+    pub(crate) fn completes(&self) -> bool {
+        self.completes
     }
 
     /// Whether the subcommand scores predictions.

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use anyhow::Result;
-use repoformer::evaluate::conditions::{Conditions, differences, made_with};
-use repoformer::evaluate::postprocess::{Hole, Recipe, Step};
+use repoformer::evaluate::conditions::{Conditions, are_chat_answers, differences, made_with};
+use repoformer::evaluate::postprocess::{Hole, Postprocess, Recipe, Step};
 use repoformer::evaluate::predictions;
 use repoformer::pipeline::{Experiment, cached_predictions};
 use repoformer::store::manifest::Manifest;
@@ -18,14 +18,13 @@ use crate::commands::session::{completed_modes, completion};
 use crate::output::{self, fail};
 use crate::settings::Settings;
 
-/// Post-processing of predictions before they are put into their files; none unless requested.
-fn recipe(settings: &Settings) -> Result<Recipe> {
-    let names = settings.text("postprocess").unwrap_or("none");
-    if names != "own" {
-        let recipe: Recipe = names.parse()?;
-        if !recipe.has(Step::FunctionBody) {
-            return Ok(recipe);
-        }
+/// Post-processing of predictions before they are put into their files; the usual one unless another was chosen.
+fn recipe(settings: &Settings, usual: Recipe) -> Result<Recipe> {
+    let Some(names) = settings.text("postprocess") else { return Ok(usual) };
+    if let Postprocess::Same(recipe) = names.parse()?
+        && !recipe.has(Step::FunctionBody)
+    {
+        return Ok(recipe);
     }
     fail(
         format!("--postprocess {names} makes texts for comparison, not for execution"),
@@ -45,7 +44,13 @@ pub(super) fn samples(
         let truth = tasks.tasks().iter().map(|task| vec![task.ground_truth.clone()]);
         return Ok(vec![("references".into(), truth.collect())]);
     }
-    let recipe = recipe(settings)?;
+    let mut usual = experiment.scoring.postprocess.answers();
+    if let Some(path) = &args.predictions
+        && are_chat_answers(path)?
+    {
+        usual = Postprocess::chat(false).answers();
+    }
+    let recipe = recipe(settings, usual)?;
     manifest.setting("postprocess", recipe.to_string());
     let mut read = |name: &str, path: &Path| -> Result<Vec<Vec<String>>> {
         parts::input_predictions(manifest, name, path, experiment, args)?;

@@ -5,9 +5,9 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use clap::Args;
 use repoformer::error::Error;
-use repoformer::evaluate::conditions::common;
+use repoformer::evaluate::conditions::{are_chat_answers, common};
 use repoformer::evaluate::metrics::Metric;
-use repoformer::evaluate::postprocess::{Postprocess, Recipe};
+use repoformer::evaluate::postprocess::Postprocess;
 use repoformer::evaluate::score::Scoring;
 use repoformer::formats::merge::{LACKING, Part, Positions};
 use repoformer::repository::Shard;
@@ -53,7 +53,7 @@ pub(crate) struct LabelJudgeArgs {
     /// likelihood, the probability of the target, which --base and --rag then hold (`complete --likelihood`) [default: that of the settings or the profile; otherwise repocoder for lines and calls, repoformer for chunks and functions]
     #[arg(long, value_name = "NAME", value_parser = Listed::of(Metric::ALL).and(PASS).and(LIKELIHOOD))]
     pub(crate) metric: Option<String>,
-    /// How predictions are cut before they are scored, as in `eval` [default: own]
+    /// How predictions are cut before they are scored, as in `eval` [default: own; for answers of the chat API chat,own]
     #[arg(long, value_name = "STEPS")]
     pub(crate) postprocess: Option<String>,
     /// Unit-test results of --base, from `eval --exec --per-task --format jsonl`, for --metric pass; NAME is that of its
@@ -146,9 +146,13 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
         (None, _) => JudgedBy::Usual,
     };
     let own_steps = settings.list("postprocess").first();
-    let recipe =
-        args.postprocess.as_ref().or(own_steps).map(String::as_str).filter(|steps| *steps != "own");
-    let recipe: Option<Recipe> = recipe.map(str::parse).transpose()?;
+    let postprocess: Postprocess = match args.postprocess.as_ref().or(own_steps) {
+        Some(steps) => steps.parse()?,
+        None if are_chat_answers(&args.base)? || are_chat_answers(&args.rag)? => {
+            Postprocess::chat(false)
+        }
+        None => Postprocess::own(false),
+    };
     if by == JudgedBy::Likelihood && args.postprocess.is_some() {
         return fail(
             "--postprocess cuts predictions, and --metric likelihood has none",
@@ -156,9 +160,7 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
         );
     }
     if let JudgedBy::Similarity(metric) = by {
-        let own = Postprocess::Own { function_bodies: false };
-        let postprocess = recipe.clone().map_or(own, Postprocess::Same);
-        let scoring = Scoring { metrics: vec![metric], postprocess };
+        let scoring = Scoring { metrics: vec![metric], postprocess: postprocess.clone() };
         [&args.base, &args.rag].into_iter().try_for_each(|path| warn_of_ends(path, &scoring))?;
     }
     // Labels of a shard's instances are a shard's, too.
@@ -184,7 +186,7 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
         samples: args.samples_from.as_deref(),
         model: args.model.as_deref(),
         by,
-        recipe: recipe.as_ref(),
+        postprocess: &postprocess,
         threshold: args.threshold,
         // A part holds its own instances alone.
         shard: asked.filter(|_| part.is_none()).unwrap_or(Shard::WHOLE),
@@ -230,12 +232,14 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
     if !judged.gains.is_empty() {
         manifest.setting("metric", judged.metric.to_string());
     }
+    if by != JudgedBy::Likelihood {
+        manifest.setting("postprocess", postprocess.to_string());
+    }
     manifest.setting("threshold", args.threshold);
     manifest.count("instances", judged.gains.len());
     match shard {
         // Other inputs may differ from those of other shards.
         Some(shard) => {
-            manifest.setting("postprocess", recipe.map_or("own".into(), |one| one.to_string()));
             manifest.setting("model", args.model.clone());
             let predictions = [("base", Some(&args.base)), ("rag", Some(&args.rag))];
             let others = [

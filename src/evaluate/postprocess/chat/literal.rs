@@ -1,0 +1,149 @@
+//! What is in quotation marks or in a comment, as far as a line or a pair of triple quotes tells.
+
+use std::ops::Range;
+
+use crate::text::language::Language;
+
+/// Marks that begin and end strings of several lines.
+fn triple_quotes(language: Language) -> &'static [&'static str] {
+    match language {
+        Language::Python => &["\"\"\"", "'''"],
+        Language::Java | Language::CSharp => &["\"\"\""],
+        _ => &[],
+    }
+}
+
+/// Strings, Markdown code spans and the comment of one line. A quotation mark that nothing closes begins none.
+pub(super) struct Literals {
+    ranges: Vec<Range<usize>>,
+    /// True if the line ends in a comment, or behind a quotation mark that it does not close.
+    pub(super) is_open: bool,
+}
+
+impl Literals {
+    pub(super) fn of(line: &str, language: Language) -> Self {
+        let comment = language.comment();
+        let last = ['"', '\'', '`'].map(|quote| (quote, line.rfind(quote)));
+        let mut literals = Self { ranges: Vec::new(), is_open: false };
+        let (mut open, mut escaped, mut is_behind_space) = (None, false, true);
+        for (at, c) in line.char_indices() {
+            match open {
+                _ if escaped => escaped = false,
+                Some(_) if c == '\\' => escaped = true,
+                Some((quote, start)) if c == quote => {
+                    literals.ranges.push(start..at + 1);
+                    open = None;
+                }
+                Some(_) => {}
+                None if last.iter().any(|(quote, _)| *quote == c)
+                    && !(c == '\'' && is_apostrophe(&line[..at])) =>
+                {
+                    match last.contains(&(c, Some(at))) {
+                        true => literals.is_open = true,
+                        false => open = Some((c, at)),
+                    }
+                }
+                None if is_behind_space && line[at..].starts_with(comment) => {
+                    literals.ranges.push(at..line.len());
+                    literals.is_open = true;
+                    return literals;
+                }
+                None => {}
+            }
+            is_behind_space = c.is_whitespace();
+        }
+        literals.is_open |= open.is_some();
+        literals
+    }
+
+    /// True if a place of the line is in one.
+    pub(super) fn hold(&self, place: usize) -> bool {
+        let behind = self.ranges.partition_point(|range| range.end <= place);
+        self.ranges.get(behind).is_some_and(|range| range.contains(&place))
+    }
+}
+
+/// True if a single quote behind this text is an apostrophe: it follows a word that is no prefix of a string.
+fn is_apostrophe(before: &str) -> bool {
+    let word: String = before.chars().rev().take_while(|c| c.is_alphanumeric()).take(3).collect();
+    !word.is_empty()
+        && !matches!(&*word.to_lowercase(), "f" | "r" | "b" | "u" | "rb" | "br" | "fr" | "rf")
+}
+
+/// Strings of several lines, read forwards through a text.
+pub(super) struct Strings<'a> {
+    text: &'a str,
+    /// Each mark, and where it is last in the text.
+    marks: Vec<(&'static str, usize)>,
+    language: Language,
+    read: usize,
+    open: Option<&'static str>,
+}
+
+impl<'a> Strings<'a> {
+    pub(super) fn of(text: &'a str, language: Language) -> Self {
+        let marks = triple_quotes(language).iter();
+        let marks = marks.filter_map(|mark| Some((*mark, text.rfind(mark)?))).collect();
+        Self { text, marks, language, read: 0, open: None }
+    }
+
+    /// Goes on from a place, which is in the string that a mark began.
+    pub(super) fn restart(&mut self, place: usize, open: Option<&'static str>) {
+        (self.read, self.open) = (place, open);
+    }
+
+    /// True if a place, none before the one that was asked for last, is in a string that is closed behind it.
+    pub(super) fn hold(&mut self, place: usize) -> bool {
+        self.read_to(place);
+        let last = |mark| self.marks.iter().find(|(one, _)| *one == mark).map(|(_, last)| *last);
+        self.open.and_then(last).is_some_and(|last| last >= place)
+    }
+
+    fn read_to(&mut self, place: usize) {
+        while self.read < place && !self.marks.is_empty() {
+            let rest = &self.text[self.read..place];
+            let find = |mark: &'static str| Some((rest.find(mark)?, mark));
+            let found = match self.open {
+                Some(mark) => find(mark),
+                None => self.marks.iter().filter_map(|(mark, _)| find(mark)).min(),
+            };
+            let Some((at, mark)) = found else {
+                self.read = place;
+                break;
+            };
+            let at = self.read + at;
+            self.read = at + mark.len();
+            match self.open {
+                Some(_) => self.open = None,
+                None if is_quoted(self.text, at, mark, self.language) => {}
+                None => self.open = Some(mark),
+            }
+        }
+    }
+}
+
+/// True if a mark is text of another string, or of a comment.
+fn is_quoted(text: &str, at: usize, mark: &str, language: Language) -> bool {
+    let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
+    let line = &text[start..at];
+    let is_comment = line.trim_start().starts_with(language.comment());
+    let other = if mark.starts_with('"') { '\'' } else { '"' };
+    is_comment || line.ends_with(other) && text[at + mark.len()..].starts_with(other)
+}
+
+/// The mark of the string of several lines that a left context ends in.
+pub(super) fn string_at_end(left: &str, language: Language) -> Option<&'static str> {
+    let mut strings = Strings::of(left, language);
+    strings.read_to(left.len());
+    let open = strings.open?;
+    // A left context that begins within a string is read the wrong way round. Code behind the mark tells.
+    let inside = left.rfind(open).map_or("", |at| &left[at..]);
+    let is_code = |line: &str| {
+        let first = line.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        line.contains(" = ")
+            || line.starts_with('@')
+            || language.is_keyword(first) && (line.ends_with(':') || line.contains('('))
+    };
+    let is_text = !inside.lines().skip(1).map(str::trim).any(is_code);
+    is_text.then_some(open)
+}

@@ -1,0 +1,51 @@
+//! The code in a chat model's answer.
+//!
+//! One rule in four steps, each a [`Step`](super::Step) that can also be used alone:
+//!
+//! 1. [`without_thoughts`]: what the model thinks before it answers, and the tokens of a chat template, are no part of the answer.
+//! 2. [`marked_code`]: if the answer marks code as Markdown does, the code is what is marked.
+//! 3. [`without_sentences`]: sentences before and behind code are no part of it.
+//! 4. [`without_echo`]: lines of the left context that the answer begins with are no part of it.
+//!
+//! Whatever is in quotation marks or in a comment is code: a token or a tag there is never looked at. If the hole is in a string or
+//! a comment, sentences are its code. White space at the beginning of a line is kept.
+
+mod echo;
+mod fences;
+mod literal;
+mod prose;
+mod tags;
+
+pub(super) use echo::without_echo;
+pub(super) use fences::marked_code;
+pub(super) use prose::without_sentences;
+pub(super) use tags::without_thoughts;
+
+use std::ops::Range;
+
+use super::Hole;
+use crate::text::language::Layout;
+use crate::text::lines::unfinished_line;
+
+/// Version of the rule, which is part of the identity of what is computed by it.
+pub(crate) const REVISION: u32 = 2;
+
+/// Ranges of the lines of a text, with their newlines.
+fn line_ranges(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut start = 0;
+    text.split_inclusive('\n').map(move |line| {
+        let range = start..start + line.len();
+        start = range.end;
+        range
+    })
+}
+
+/// True if the hole is within a string of several lines or a comment, so that sentences may be what it holds.
+fn is_text_hole(hole: &Hole<'_>) -> bool {
+    let left = hole.known_left();
+    if hole.language.spec().layout == Layout::Braces && left.rfind("/*") > left.rfind("*/") {
+        return true;
+    }
+    literal::string_at_end(left, hole.language).is_some()
+        || literal::Literals::of(unfinished_line(left), hole.language).is_open
+}

@@ -1,0 +1,223 @@
+//! Sentences before and behind code.
+
+use super::{is_text_hole, line_ranges};
+use crate::evaluate::postprocess::Hole;
+use crate::text::language::{Language, Layout};
+use crate::text::lines::strip;
+
+/// Words of sentences that are no keywords, and hardly names.
+const WORDS: [&str; 40] = [
+    "the", "this", "that", "these", "those", "here", "here's", "there", "to", "of", "an", "be", "are", "was", "were", "will",
+    "would", "should", "can", "could", "you", "your", "we", "our", "it", "its", "it's", "i'll", "i've", "i'm", "let's", "which",
+    "below", "above", "following", "please", "sure", "have", "has", "by",
+];
+
+/// Words that stand alone before code or its explanation.
+const LABELS: [&str; 17] = [
+    "sure", "certainly", "absolutely", "okay", "ok", "yes", "great", "explanation", "note", "notes", "answer", "solution", "code",
+    "completion", "output", "example", "usage",
+];
+
+/// Words of Python that join an expression, so that one that begins with a capital reads like a sentence.
+const JOINS: [&str; 8] = ["and", "or", "not", "in", "is", "if", "else", "for"];
+
+/// Ends of sentences.
+const ENDS: [char; 6] = ['.', '!', '?', '。', '！', '？'];
+
+/// Characters of code that sentences do without.
+const SIGNS: [char; 9] = ['=', ';', '{', '}', '[', ']', '<', '>', '|'];
+
+/// True if a line is a sentence, a heading, or an item of a list of sentences: not indented, in words, without signs of code but in
+/// code spans.
+pub(super) fn is_sentence(line: &str, language: Language) -> bool {
+    let line = line.trim_end();
+    let (text, mark) = without_mark(line, language);
+    if line.starts_with([' ', '\t']) && mark != Mark::Item || line.starts_with(language.comment()) && mark != Mark::Heading {
+        return false;
+    }
+    let text = without_spans(text);
+    let text = text.trim_matches(['*', '_', ' ']);
+    if text.is_empty() || text.contains(SIGNS) || text.starts_with(['@', '"', '\'', '(']) {
+        return false;
+    }
+    let Some(first) = text.chars().next() else { return false };
+    let words: Vec<String> = text
+        .split_whitespace()
+        .map(|word| word.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase())
+        .collect();
+    let is_sentence_end = text.ends_with(ENDS) || text.ends_with(".)");
+    let is_colon = text.ends_with([':', '：']);
+    let is_label = LABELS.contains(&&*words[0]) || WORDS.contains(&&*words[0]);
+    if !text.is_ascii() && text.chars().filter(|c| is_ideograph(*c)).count() > 1 {
+        return mark != Mark::None || is_sentence_end || is_colon;
+    }
+    let is_call = text.find('(').is_some_and(|at| !text[..at].ends_with(' '));
+    let is_lower = first.is_lowercase();
+    if !first.is_alphanumeric() || is_call && is_lower {
+        return false;
+    }
+    // Numbers, names with signs and calls are words of code.
+    let plain = text.split_whitespace().filter(|word| {
+        word.trim_matches(['(', ')', ',', '.', ':', '!', '?', '"', '*', '—', '–', '：'])
+            .chars()
+            .all(|c| c.is_alphabetic() || matches!(c, '\'' | '’' | '-' | '/'))
+    });
+    if plain.count() * 5 < words.len() * 3 {
+        return false;
+    }
+    let common = words.iter().filter(|word| WORDS.contains(&&***word)).count();
+    let is_joined = words.iter().any(|word| JOINS.contains(&&**word));
+    let begins_statement = is_lower && language.is_keyword(&words[0]) && !WORDS.contains(&&*words[0]);
+    match (mark, words.len()) {
+        (Mark::Heading | Mark::Bold, _) => true,
+        (Mark::Item, count) => count > 1,
+        (Mark::None, 1) => is_label && !is_lower && (is_colon || text.ends_with(['!', '.', ','])),
+        (Mark::None, count) => {
+            let is_statement_end = is_sentence_end && (count > 2 || !is_lower);
+            !begins_statement && is_statement_end && !(is_lower && common == 0 && count < 4)
+                || is_colon && !begins_statement && (common > 0 || is_label || !is_lower && !is_joined)
+                || !is_lower && count > 2 && common > 1
+        }
+    }
+}
+
+/// What Markdown puts before a line.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Mark {
+    None,
+    Heading,
+    Item,
+    Bold,
+}
+
+/// A line without the mark of a heading, an item, a quotation or bold words.
+fn without_mark(line: &str, language: Language) -> (&str, Mark) {
+    let hashes = line.len() - line.trim_start_matches('#').len();
+    // One `#` may be a comment.
+    let least = if language.comment() == "#" { 2 } else { 1 };
+    if (least..=6).contains(&hashes) && line[hashes..].starts_with(' ') {
+        return (line[hashes..].trim_start(), Mark::Heading);
+    }
+    let text = line.trim_start();
+    let indentation = line.len() - text.len();
+    let item = ["- ", "* ", "+ ", "• ", "> "].iter().find_map(|mark| text.strip_prefix(mark));
+    let item = item.or_else(|| {
+        let rest = text.trim_start_matches(|c: char| c.is_ascii_digit());
+        let rest = rest.strip_prefix(". ").or_else(|| rest.strip_prefix(") "))?;
+        text.starts_with(|c: char| c.is_ascii_digit()).then_some(rest)
+    });
+    // ` * ` goes on with a comment of several lines.
+    let is_comment = text.starts_with("* ") && indentation > 0 && language.spec().layout == Layout::Braces;
+    if let Some(item) = item.filter(|_| indentation < 4 && !is_comment) {
+        return (item.trim_start(), Mark::Item);
+    }
+    match line.strip_prefix("**") {
+        Some(bold) if bold.contains("**") => (line, Mark::Bold),
+        _ => (line, Mark::None),
+    }
+}
+
+/// A line with a word in place of each code span.
+fn without_spans(line: &str) -> String {
+    let mut parts = line.split('`');
+    let mut text = parts.next().unwrap_or_default().to_owned();
+    let mut is_inside = true;
+    for part in parts {
+        if !is_inside {
+            text += "code";
+            text += part;
+        }
+        is_inside = !is_inside;
+    }
+    text
+}
+
+/// True for Chinese, Japanese and Korean characters, between which sentences have no spaces.
+fn is_ideograph(c: char) -> bool {
+    matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}')
+}
+
+/// Removes sentences that introduce code, and those behind it that explain it, where no code follows them. A text of nothing but
+/// sentences has no code.
+pub(in super::super) fn without_sentences<'a>(hole: &Hole<'_>, text: &'a str) -> &'a str {
+    if is_text_hole(hole) {
+        return text;
+    }
+    let language = hole.language;
+    let text = behind_introduction(text, language);
+    let end = explanation_start(text, language);
+    if end == text.len() { text } else { text[..end].trim_end_matches(['\n', '\r']) }
+}
+
+fn behind_introduction(text: &str, language: Language) -> &str {
+    let (mut start, mut speaks) = (0, false);
+    for line in line_ranges(text) {
+        let content = text[line.clone()].trim_end();
+        // Blank lines are removed behind a sentence alone: code may begin with one.
+        let is_introduction = match content.is_empty() {
+            true => speaks,
+            false => is_sentence(content, language),
+        };
+        if is_introduction {
+            (start, speaks) = (line.end, true);
+            continue;
+        }
+        if !speaks && content.is_empty() {
+            continue;
+        }
+        return behind_label(&text[start..], language);
+    }
+    &text[start..]
+}
+
+/// The code behind a sentence and a colon in one line: `The line is: return a`.
+fn behind_label(text: &str, language: Language) -> &str {
+    let line = text.split('\n').next().unwrap_or_default();
+    let Some((label, code)) = line.split_once(": ") else { return text };
+    let words = label.split_whitespace().count();
+    let is_known = |word: &str| matches!(word, "Answer" | "Code" | "Completion" | "Output" | "Solution");
+    let is_label = match words {
+        1 => is_known(label),
+        _ => label.starts_with(char::is_uppercase) && is_sentence(&format!("{label}:"), language),
+    };
+    if !is_label || strip(code).is_empty() { text } else { &text[label.len() + 2..] }
+}
+
+/// Where the sentences begin behind which no code follows.
+fn explanation_start(text: &str, language: Language) -> usize {
+    let lines: Vec<_> = line_ranges(text).collect();
+    let content = |number: usize| text[lines[number].clone()].trim_end();
+    let is_blank = |number: usize| content(number).is_empty();
+    let mut start = lines.len();
+    let mut number = lines.len();
+    while number > 0 {
+        number -= 1;
+        if is_blank(number) {
+            continue;
+        }
+        // A paragraph is one of sentences if its first line is one.
+        let last = number;
+        while number > 0 && !is_blank(number - 1) {
+            number -= 1;
+        }
+        let (_, mark) = without_mark(content(number), language);
+        let is_heading = mark == Mark::Heading;
+        // Code may follow what looks like a heading; behind a comment at the end of all, nothing does.
+        let is_explained = !is_heading
+            || language.comment() != "#"
+            || last == number && start < lines.len()
+            || number < last && is_sentence(content(number + 1), language);
+        if is_sentence(content(number), language) && is_explained {
+            start = number;
+            continue;
+        }
+        // Sentences right below the code.
+        let is_whole = |line: &usize| {
+            is_sentence(content(*line), language) && content(*line).ends_with(|c| ENDS.contains(&c) || c == ':')
+        };
+        let below = (number + 1..=last).rev().take_while(is_whole).last();
+        start = below.unwrap_or(start);
+        break;
+    }
+    lines.get(start).map_or(text.len(), |line| line.start)
+}

@@ -1,0 +1,326 @@
+//! Thoughts, envelopes around answers, and the tokens of chat templates.
+
+use super::line_ranges;
+use super::literal::{Literals, Strings};
+use super::prose::is_sentence;
+use crate::evaluate::postprocess::Hole;
+use crate::text::language::Language;
+use crate::text::lines::{strip, unfinished_line};
+
+/// Names of what models think, in tags of any form: `<think>`, `[THINK]`, `<|begin_of_thought|>`, `◁think▷`, `<seed:think>`.
+const THOUGHTS: [&str; 13] = [
+    "think", "thinking", "thought", "thoughts", "reason", "reasoning", "reflection", "analysis", "rationale",
+    "scratchpad", "antthinking", "inner_monologue", "chain_of_thought",
+];
+
+/// Names of tags around answers.
+const ENVELOPES: [&str; 8] =
+    ["answer", "final_answer", "solution", "completion", "code", "output", "response", "result"];
+
+/// Names of those that are elements of HTML, which are code in JavaScript's files.
+const ELEMENTS: [&str; 2] = ["code", "output"];
+
+/// Marks of thoughts that are no tags.
+const PAIRS: [(&str, &str); 3] = [
+    ("<|inner_prefix|>", "<|inner_suffix|>"),
+    ("<|channel>thought", "<channel|>"),
+    ("Here is my thought process:", "Here is my response:"),
+];
+
+/// Tokens that end a turn and have no bars.
+const ENDS: [&str; 13] = [
+    "</s>", "<eos>", "<EOS>", "<end_of_turn>", "<eot>", "<EOT>", "<EOD>", "<eom>", "<pad>", "[/INST]", "[EOS]",
+    "<fim_pad>", "<file_sep>",
+];
+
+/// Tokens that begin a turn and have no bars.
+const BEGINS: [&str; 6] = ["<s>", "<bos>", "<start_of_turn>", "[INST]", "[/INST]", "<fim_middle>"];
+
+/// Roles that templates name behind a token that begins a turn.
+const ROLES: [&str; 3] = ["assistant", "model", "ai"];
+
+/// Greatest number of tags around an answer, one in the other.
+const DEEPEST: usize = 3;
+
+/// Greatest length of a tag or a token.
+const LONGEST: usize = 64;
+
+/// A tag.
+struct Tag {
+    name: String,
+    closes: bool,
+    length: usize,
+}
+
+impl Tag {
+    /// The tag that a text begins with.
+    fn at(text: &str) -> Option<Self> {
+        let (opening, closing) = match text.chars().next()? {
+            '<' => ('<', '>'),
+            '[' => ('[', ']'),
+            '◁' => ('◁', '▷'),
+            _ => return None,
+        };
+        let inner = &text[opening.len_utf8()..];
+        let end = inner.find([closing, '\n', opening])?;
+        if end > LONGEST || !inner[end..].starts_with(closing) {
+            return None;
+        }
+        let written = inner[..end].trim_matches(['|', '｜']);
+        let (closes, name) = match written.strip_prefix('/') {
+            Some(name) => (true, name),
+            None => (false, written),
+        };
+        let name = name.split([' ', '\t']).next().unwrap_or_default();
+        let name = name.rsplit(':').next().unwrap_or_default().replace('▁', "_");
+        // `[think]` may be a list.
+        if opening == '[' && name.chars().any(char::is_lowercase) {
+            return None;
+        }
+        let mut name = name.to_lowercase();
+        let mut closes = closes;
+        for (prefix, is_end) in
+            [("begin_of_", false), ("start_of_", false), ("start_", false), ("end_of_", true), ("end_", true)]
+        {
+            if let Some(rest) = name.strip_prefix(prefix) {
+                (name, closes) = (rest.to_owned(), closes || is_end);
+                break;
+            }
+        }
+        let length = opening.len_utf8() + end + closing.len_utf8();
+        Some(Self { name, closes, length })
+    }
+
+    /// The tag around thoughts that a text begins with. A capital begins the name of a component in JavaScript's files.
+    fn of_thoughts(text: &str, language: Language) -> Option<Self> {
+        let tag = Self::at(text)?;
+        let is_component = has_elements(language)
+            && text[1..].trim_start_matches('/').starts_with(|c: char| c.is_uppercase());
+        (THOUGHTS.contains(&&*tag.name) && !is_component).then_some(tag)
+    }
+}
+
+/// True if code may hold elements of HTML.
+fn has_elements(language: Language) -> bool {
+    matches!(language, Language::TypeScript | Language::JavaScript)
+}
+
+/// Removes what a model thought, tags around its answer, and the tokens of its chat template. Thoughts that do not end leave
+/// nothing.
+pub(in super::super) fn without_thoughts<'a>(hole: &Hole<'_>, text: &'a str) -> &'a str {
+    let language = hole.language;
+    // Behind an open quotation mark, a token may be what the string holds.
+    let is_in_string = Literals::of(unfinished_line(hole.known_left()), language).is_open;
+    let mut text = text;
+    if !is_in_string {
+        loop {
+            let before = text.len();
+            text = behind_channels(text, language);
+            text = behind_tokens(text);
+            text = behind_thoughts(text, language);
+            if text.len() == before {
+                break;
+            }
+        }
+    }
+    let first = if is_in_string { text.find('\n').unwrap_or(text.len()) } else { 0 };
+    text = before_end(text, first, language);
+    for _ in 0..DEEPEST {
+        let Some(inner) = in_envelope(text, language) else { break };
+        text = inner;
+    }
+    text
+}
+
+/// The text behind blank lines, with the white space of its first line.
+fn behind_blank_lines(text: &str) -> &str {
+    let mut start = 0;
+    for line in line_ranges(text) {
+        if !strip(&text[line.clone()]).is_empty() {
+            break;
+        }
+        start = line.end;
+    }
+    &text[start..]
+}
+
+/// Places of a text at which `is_sought` finds something outside of strings and comments.
+fn places<'t>(
+    text: &'t str,
+    language: Language,
+    is_sought: impl Fn(&'t str) -> bool + 't,
+) -> impl Iterator<Item = usize> + 't {
+    line_ranges(text).flat_map(move |line| {
+        let content = &text[line.clone()];
+        let mut found: Vec<usize> = content
+            .char_indices()
+            .filter(|(at, c)| matches!(c, '<' | '[' | '◁') && is_sought(&text[line.start + at..]))
+            .map(|(at, _)| at)
+            .collect();
+        if !found.is_empty() {
+            let literals = Literals::of(content.trim_end(), language);
+            found.retain(|at| !literals.hold(*at));
+        }
+        found.into_iter().map(move |at| line.start + at)
+    })
+}
+
+/// The final channel of an answer in gpt-oss's format, with its tokens or without.
+fn behind_channels<'a>(text: &'a str, language: Language) -> &'a str {
+    const CHANNEL: &str = "<|channel|>";
+    const MESSAGE: &str = "<|message|>";
+    let begin = text.trim_start();
+    if let Some((_, answer)) =
+        begin.strip_prefix("analysis").and_then(|rest| rest.split_once("assistantfinal"))
+    {
+        return answer;
+    }
+    let is_channel =
+        ["<|start|>", CHANNEL].iter().any(|token| begin.starts_with(token)) && begin.contains(CHANNEL);
+    if !is_channel {
+        return text;
+    }
+    let is_final = |rest: &str| rest.strip_prefix(CHANNEL).is_some_and(|name| name.starts_with("final"));
+    match places(text, language, is_final).last() {
+        Some(at) => text[at..].split_once(MESSAGE).map_or("", |(_, answer)| answer),
+        None => "",
+    }
+}
+
+/// The text behind the tokens that begin it.
+fn behind_tokens(text: &str) -> &str {
+    let mut text = text;
+    loop {
+        let begin = text.trim_start();
+        let bare = BEGINS.iter().find(|token| begin.starts_with(**token)).map(|token| token.len());
+        let is_tag = Tag::at(begin).is_some_and(|tag| THOUGHTS.contains(&&*tag.name));
+        let Some(length) = bare.or_else(|| barred_token(begin)).filter(|_| !is_tag) else {
+            return text;
+        };
+        let rest = &begin[length..];
+        let role = ROLES.iter().find_map(|role| {
+            let rest = rest.strip_prefix(role)?;
+            rest.starts_with(['\n', '<', '\r']).then_some(rest)
+        });
+        text = behind_blank_lines(role.unwrap_or(rest));
+    }
+}
+
+/// Length of the token with bars that a text begins with: `<|im_end|>`, `<｜end▁of▁sentence｜>`.
+fn barred_token(text: &str) -> Option<usize> {
+    let inner = text.strip_prefix('<')?;
+    let bar = inner.chars().next().filter(|c| matches!(c, '|' | '｜'))?;
+    let name = &inner[bar.len_utf8()..];
+    let end = name.find([bar, '<', '>', '"', '\'', '`', ' ', '\n'])?;
+    let behind = name[end..].strip_prefix(bar)?;
+    let is_token = end > 0 && end <= LONGEST && behind.starts_with('>');
+    is_token.then(|| 1 + 2 * bar.len_utf8() + end + 1)
+}
+
+/// Length of the token that a text begins with and that ends a turn.
+fn end_token(text: &str) -> Option<usize> {
+    let bare = ENDS.iter().find(|token| text.starts_with(**token)).map(|token| token.len());
+    bare.or_else(|| barred_token(text))
+}
+
+/// The text behind thoughts that it begins with, or that nothing but sentences precedes; nothing if they do not end.
+fn behind_thoughts<'a>(text: &'a str, language: Language) -> &'a str {
+    let begin = text.trim_start();
+    if let Some((_, end)) = PAIRS.iter().find(|(mark, _)| begin.starts_with(mark)) {
+        return begin.split_once(end).map_or("", |(_, rest)| behind_blank_lines(rest));
+    }
+    let is_tag = |rest: &str| Tag::of_thoughts(rest, language).is_some();
+    let tags = || {
+        let at = |place: usize| Some((place, Tag::of_thoughts(&text[place..], language)?));
+        places(text, language, is_tag).filter_map(at)
+    };
+    let Some((first, tag)) = tags().next() else { return text };
+    let behind = |place: usize, tag: &Tag| behind_blank_lines(&text[place + tag.length..]);
+    if tag.closes {
+        // The prompt opened them, unless the end is in a string of several lines.
+        let is_code = Strings::of(text, language).hold(first);
+        return if is_code { text } else { behind(first, &tag) };
+    }
+    let is_first = line_ranges(&text[..first])
+        .map(|line| strip(&text[line]))
+        .all(|line| line.is_empty() || is_sentence(line, language));
+    if !is_first {
+        return text;
+    }
+    let ends = || tags().filter(|(_, end)| end.closes);
+    let end = ends().find(|(_, end)| end.name == tag.name).or_else(|| ends().next());
+    match end {
+        Some((place, end)) => behind(place, &end),
+        None => {
+            let inner = &text[first + tag.length..];
+            let is_answer = |rest: &str| Tag::at(rest).is_some_and(|tag| !tag.closes && tag.name == "answer");
+            places(inner, language, is_answer).next().map_or("", |at| &inner[at..])
+        }
+    }
+}
+
+/// The text before the tokens that end it, and before the first one from a place on that ends a line or begins it: from there on
+/// a model speaks in turns that nobody asked for.
+fn before_end(text: &str, first: usize, language: Language) -> &str {
+    let mut end = text.len();
+    let element = text.find("<s>").filter(|_| has_elements(language));
+    // `</s>` is the end of an element of HTML as well.
+    let is_element =
+        |at: usize| text[at..].starts_with("</s>") && element.is_some_and(|start| start < at);
+    loop {
+        let bare = text[..end].trim_end();
+        // A token is no longer than this, and begins with the last `<` or `[`.
+        let Some(start) = bare.rfind(['<', '[']) else { break };
+        let is_last = end_token(&bare[start..]) == Some(bare.len() - start);
+        let is_index = bare[start..].starts_with('[')
+            && bare[..start].ends_with(|c: char| c.is_alphanumeric() || c == '_');
+        if !is_last || is_index || is_element(start) {
+            break;
+        }
+        end = start;
+    }
+    let kept = if end < text.len() { text[..end].trim_end() } else { text };
+    let mut strings = Strings::of(kept, language);
+    let is_end = |rest: &str| end_token(rest).is_some() && !rest.starts_with('[');
+    let mut ends = places(kept, language, is_end);
+    let end = ends.find(|&at| {
+        let rest = &kept[at..];
+        let behind = &rest[end_token(rest).unwrap_or_default()..];
+        let line = behind.split('\n').next().unwrap_or_default();
+        let next = line.trim_start();
+        let is_begin = BEGINS.iter().any(|token| next.starts_with(token));
+        let ends_line = next.is_empty() || is_begin || end_token(next).is_some();
+        let begins_line = kept[..at].ends_with('\n') || at == 0;
+        at >= first
+            && (ends_line || begins_line)
+            && !strings.hold(at)
+            && !is_element(at)
+    });
+    end.map_or(kept, |end| kept[..end].trim_end())
+}
+
+/// The content of tags around the answer, if nothing but sentences precedes them.
+fn in_envelope(text: &str, language: Language) -> Option<&str> {
+    let is_around = |tag: &Tag| {
+        ENVELOPES.contains(&&*tag.name)
+            && !(has_elements(language) && ELEMENTS.contains(&&*tag.name))
+    };
+    let mut open = None;
+    for line in line_ranges(text) {
+        let content = text[line.clone()].trim_start();
+        if let Some(tag) = Tag::at(content).filter(is_around) {
+            let start = line.end - content.len() + tag.length;
+            open = (!tag.closes && content.starts_with('<')).then_some((start, tag));
+            break;
+        }
+        let content = strip(content);
+        if !content.is_empty() && !is_sentence(content, language) {
+            break;
+        }
+    }
+    let (start, tag) = open?;
+    let inner = &text[start..];
+    let is_end = |rest: &str| Tag::at(rest).is_some_and(|end| end.closes && end.name == tag.name);
+    let end = places(inner, language, is_end).last().unwrap_or(inner.len());
+    Some(behind_blank_lines(inner[..end].trim_end()))
+}
