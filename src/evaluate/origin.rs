@@ -162,7 +162,7 @@ impl Origin {
         }
     }
 
-    fn of(&self, setting: &str) -> impl Iterator<Item = &str> {
+    pub(super) fn of(&self, setting: &str) -> impl Iterator<Item = &str> {
         self.said.get(setting).into_iter().flatten().map(String::as_str)
     }
 

@@ -9,7 +9,9 @@ const ANSWERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/chat/
 
 /// What a chat model writes around a line.
 fn answer(code: &str) -> String {
-    format!("<think>\nIt may be\n```python\nx = 1\n```\n</think>\nSure! Here is the line:\n```python\n{code}\n```\n")
+    format!(
+        "<think>\nIt may be\n```python\nx = 1\n```\n</think>\nSure! Here is the line:\n```python\n{code}\n```\n"
+    )
 }
 
 /// Predictions of the targets, as answers of an API.
@@ -17,7 +19,8 @@ fn predictions(place: &Place, file: &str, api: Option<&str>, text: impl Fn(&str)
     let record = |(id, target): &(&str, &str)| {
         let mut record = json!({"task_id": id, "choices": [{"text": text(target)}]});
         if let Some(api) = api {
-            record["asked"] = json!({"model": "m", "api": api, "max_tokens": 48, "temperature": 0.0});
+            record["asked"] =
+                json!({"model": "m", "api": api, "max_tokens": 48, "temperature": 0.0});
         }
         record
     };
@@ -59,12 +62,14 @@ fn answers_of_the_chat_api_are_cut_unless_another_cut_is_chosen() {
     assert_eq!(matches(&place, "unknown.jsonl", &["--postprocess", "chat,own"]), 1.0);
     // Both sides of a comparison have one cut.
     predictions(&place, "plain.jsonl", Some("completions"), str::to_owned);
-    let compare = ["compare", "plain.jsonl", "chat.jsonl", "--tasks", "tasks.jsonl", "--within", "0"];
+    let compare =
+        ["compare", "plain.jsonl", "chat.jsonl", "--tasks", "tasks.jsonl", "--within", "0"];
     place.run(&compare).done();
-    let report = ["report", "--tasks", "tasks.jsonl", "--predictions", "chat.jsonl", "-o", "report"];
+    let report =
+        ["report", "--tasks", "tasks.jsonl", "--predictions", "chat.jsonl", "-o", "report"];
     place.run(&report).done();
     let page = place.read("report/index.html");
-    assert!(page.contains("thoughts,fences,chatter,echo"), "the report names the cut");
+    assert!(page.contains("chat,stripped-lines"), "the report names the cut");
 }
 
 #[test]
@@ -104,9 +109,10 @@ fn a_run_with_the_chat_api_searches_with_and_scores_the_code() {
         ok(&json!({"choices": [{"index": 0, "message": message, "finish_reason": "stop"}]}))
     });
     let model = ["--endpoint", &url, "--model", "tiny"];
-    let run = [&["run", "--mode", "rg1,rg-rg", "--api", "chat", "--format", "json"][..], &model].concat();
+    let run =
+        [&["run", "--mode", "rg1,rg-rg", "--api", "chat", "--format", "json"][..], &model].concat();
     let ran = place.stage(&run).done();
-    assert!(ran.stdout.contains("thoughts,fences,chatter,echo"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("chat,stripped-lines"), "{}", ran.stdout);
     let rows: Value = serde_json::from_str(&ran.stdout).unwrap();
     let rows = rows["rows"].as_array().or_else(|| rows.as_array()).unwrap();
     assert!(rows.iter().all(|row| row["em"] == json!(1.0)), "{rows:?}");
@@ -137,8 +143,8 @@ fn labels_of_chat_answers_are_those_of_their_code() {
         predictions(&place, "rag.jsonl", api, text);
         in_mode("base.jsonl", "none");
         in_mode("rag.jsonl", "rg1");
-        place.run(&judge("tasks.jsonl", "base.jsonl", "rag.jsonl")).done();
-        let labels = place.records("labels.jsonl");
+        let ran = place.run(&judge("tasks.jsonl", "base.jsonl", "rag.jsonl")).done();
+        let labels = parse_jsonl(&ran.stdout);
         let pick = |record: &Value| json!([record["label"], record["es_infile"], record["es_rg1"]]);
         labels.iter().map(pick).collect::<Vec<_>>()
     };

@@ -120,7 +120,7 @@ impl Step {
         let language = hole.language;
         let kept = match self {
             Self::Thoughts => chat::without_thoughts(hole, prediction),
-            Self::Fences => return (None, chat::marked_code(hole, prediction).into_owned()),
+            Self::Fences => return (None, chat::marked_code(hole, prediction).0.into_owned()),
             Self::Chatter => chat::without_sentences(hole, prediction),
             Self::Echo => {
                 return (None, chat::without_echo(hole.left_context, prediction).into_owned());
@@ -156,7 +156,7 @@ impl Step {
 /// use repoformer::text::language::Language;
 /// use repoformer::evaluate::postprocess::{Hole, Recipe};
 /// let recipe: Recipe = "chat,lines".parse()?;
-/// assert_eq!(recipe.to_string(), "thoughts,fences,chatter,echo,lines");
+/// assert_eq!(recipe.to_string(), "chat,lines");
 /// let left_context = "def f(x):\n";
 /// let hole = Hole { left_context, whole_left_context: None, target: "    return x\n", language: Language::Python };
 /// let answer = "Sure, here is the code:\n```python\ndef f(x):\n    return x\n\nprint(f(1))\n```\n";
@@ -171,8 +171,16 @@ impl Recipe {
     pub fn apply<'a>(&self, hole: Hole<'a>, prediction: &'a str) -> Processed<'a> {
         let (target, prediction) = (hole.target.into(), prediction.into());
         let mut now = Processed { target, prediction, uncut: None };
+        let mut is_marked = false;
         for step in &self.0 {
             let hole = Hole { target: &now.target, ..hole };
+            if *step == Step::Fences {
+                is_marked = chat::marked_code(&hole, &now.prediction).1;
+            }
+            // What is marked as code has no sentences around it.
+            if *step == Step::Chatter && is_marked {
+                continue;
+            }
             let cut = step.apply(&hole, &now.prediction);
             if let Some(target) = cut.target {
                 now.target = target.into();
@@ -225,7 +233,9 @@ impl fmt::Display for Recipe {
         if self.0.is_empty() {
             return f.write_str("none");
         }
-        let names: Vec<&str> = self.0.iter().map(|step| step.name()).collect();
+        let chat = self.0.strip_prefix(&Step::CHAT);
+        let steps = chat.unwrap_or(&self.0).iter().map(|step| step.name());
+        let names: Vec<&str> = chat.map(|_| "chat").into_iter().chain(steps).collect();
         f.write_str(&names.join(","))
     }
 }
@@ -261,7 +271,7 @@ fn unknown(name: &str) -> Error {
 /// use repoformer::evaluate::metrics::Metric;
 /// use repoformer::evaluate::postprocess::Postprocess;
 /// let own: Postprocess = "chat,own".parse()?;
-/// assert_eq!(own.recipe(Metric::RepoBench).to_string(), "thoughts,fences,chatter,echo,first-line");
+/// assert_eq!(own.recipe(Metric::RepoBench).to_string(), "chat,first-line");
 /// let same: Postprocess = "fences,lines".parse()?;
 /// assert_eq!(same.recipe(Metric::RepoBench).to_string(), "fences,lines");
 /// # Ok::<(), repoformer::error::Error>(())

@@ -13,9 +13,7 @@ use crate::error::{Error, Result};
 use crate::evaluate::executed::{self, Executed};
 use crate::evaluate::metrics::Metric;
 use crate::evaluate::origin::Origin;
-use crate::evaluate::postprocess::{
-    Postprocess, TASKS_CHECKED_FOR_BODIES, are_function_bodies,
-};
+use crate::evaluate::postprocess::{Postprocess, TASKS_CHECKED_FOR_BODIES, are_function_bodies};
 use crate::evaluate::predictions::{self, TaskIndex};
 use crate::evaluate::score::{Missing, Scoring, score_tasks, target_digest};
 use crate::prompt::shown::{Fragment, ShownContexts, read_checked};
@@ -386,8 +384,9 @@ pub fn judge_one(
     let (mut label, path) = (Label::of_task(&task), task.path.clone().into());
     let tasks = TaskSet::new(path, vec![task]);
     let metric = Scoring::of(tasks.tasks(), &[]).first();
+    let own = Postprocess::own(false);
     let score = |completion: String| {
-        let scores = score(&tasks, &[&[completion]], metric, false, None)?;
+        let scores = score(&tasks, &[&[completion]], metric, false, &own)?;
         scores[0].ok_or_else(|| tasks.error(&tasks.tasks()[0], "its completion has no score"))
     };
     let [without, with] = completions;

@@ -67,7 +67,8 @@ fn shift<'a>(lines: &[&'a str], begins: &[(&str, usize)]) -> Option<&'a str> {
 }
 
 fn behind_blank_lines(text: &str, most: usize) -> &str {
-    let blank = line_ranges(text).take(most).take_while(|line| strip(&text[line.clone()]).is_empty());
+    let blank =
+        line_ranges(text).take(most).take_while(|line| strip(&text[line.clone()]).is_empty());
     &text[blank.last().map_or(0, |line| line.end)..]
 }
 

@@ -23,9 +23,9 @@ const ALIASES: [(Language, &[&str]); 6] = [
 
 /// Names of what is no code of a source file: commands, their output, data, text.
 const NO_SOURCES: [&str; 31] = [
-    "bash", "sh", "shell", "zsh", "fish", "console", "shell-session", "terminal", "powershell", "cmd", "bat", "pycon", "text",
-    "txt", "plain", "plaintext", "output", "log", "diff", "patch", "json", "yaml", "yml", "toml", "ini", "xml", "csv", "markdown",
-    "md", "mermaid", "dockerfile",
+    "bash", "sh", "shell", "zsh", "fish", "console", "shell-session", "terminal", "powershell",
+    "cmd", "bat", "pycon", "text", "txt", "plain", "plaintext", "output", "log", "diff", "patch",
+    "json", "yaml", "yml", "toml", "ini", "xml", "csv", "markdown", "md", "mermaid", "dockerfile",
 ];
 
 /// Names of documents that may hold fences themselves.
@@ -33,19 +33,21 @@ const DOCUMENTS: [&str; 3] = ["markdown", "md", "mdx"];
 
 /// Names of other languages.
 const OTHERS: [&str; 27] = [
-    "c", "cpp", "c++", "h", "hpp", "rust", "rs", "ruby", "rb", "php", "kotlin", "kt", "swift", "scala", "html", "css", "sql",
-    "lua", "perl", "r", "dart", "haskell", "elixir", "vue", "svelte", "cython", "pseudocode",
+    "c", "cpp", "c++", "h", "hpp", "rust", "rs", "ruby", "rb", "php", "kotlin", "kt", "swift",
+    "scala", "html", "css", "sql", "lua", "perl", "r", "dart", "haskell", "elixir", "vue",
+    "svelte", "cython", "pseudocode",
 ];
 
 /// Programs that commands begin with.
 const PROGRAMS: [&str; 15] = [
-    "$", "pip", "pip3", "conda", "uv", "npm", "npx", "yarn", "pnpm", "apt", "apt-get", "brew", "cargo", "dotnet", "mvn",
+    "$", "pip", "pip3", "conda", "uv", "npm", "npx", "yarn", "pnpm", "apt", "apt-get", "brew",
+    "cargo", "dotnet", "mvn",
 ];
 
 /// Words of a line above a fence that say that it shows something else than the answer.
 const ASIDES: [&str; 18] = [
-    "usage", "example", "examples", "output", "outputs", "prints", "install", "test", "tests", "run", "instead", "original",
-    "existing", "current", "incorrect", "wrong", "import", "imports",
+    "usage", "example", "examples", "output", "outputs", "prints", "install", "test", "tests",
+    "run", "instead", "original", "existing", "current", "incorrect", "wrong", "import", "imports",
 ];
 
 /// Phrases that say so.
@@ -53,9 +55,12 @@ const ASIDE_PHRASES: [&str; 4] = ["use it", "call it", "used like", "used as"];
 
 /// Words of a line above a fence that say that it shows the answer.
 const ANSWERS: [&str; 14] = [
-    "complete", "completed", "completion", "missing", "answer", "implementation", "solution", "updated", "fixed", "correct",
-    "corrected", "final", "filled", "next",
+    "complete", "completed", "completion", "missing", "answer", "implementation", "solution",
+    "updated", "fixed", "correct", "corrected", "final", "filled", "next",
 ];
+
+/// Greatest length of a fence of tildes that says nothing.
+const LONGEST_FENCE: usize = 6;
 
 /// Greatest length of an answer in which code spans are looked for.
 const LONGEST_PROSE: usize = 20_000;
@@ -68,6 +73,8 @@ struct Block {
     content: String,
     /// Whether the line above says that it is something else than the answer.
     is_aside: bool,
+    /// Whether a fence of its own closes it, so that all of it is code.
+    is_closed: bool,
 }
 
 /// What a fence says of its block.
@@ -84,7 +91,8 @@ impl Block {
         let name = self.name.as_str();
         let mut lines = self.content.lines().map(str::trim).filter(|line| !line.is_empty());
         let is_session = lines.clone().next().is_some_and(|line| line.starts_with(">>> "));
-        let is_command = |line: &str| PROGRAMS.contains(&line.split(' ').next().unwrap_or_default());
+        let is_command =
+            |line: &str| PROGRAMS.contains(&line.split(' ').next().unwrap_or_default());
         if is_session {
             Kind::NoSource
         } else if names(language, name) {
@@ -122,7 +130,9 @@ fn is_known(name: &str) -> bool {
 /// Blocks that the line above calls something else than the answer come last; then blocks of the task's language are first, those
 /// without a name next, then other languages, then commands, output and data. Of equal ones, the one with most lines that
 /// are not the left context's is kept, of equal ones the last.
-pub(in super::super) fn marked_code<'a>(hole: &Hole<'_>, text: &'a str) -> Cow<'a, str> {
+///
+/// Also returns whether the mark ends where the code does, so that no sentences follow it.
+pub(in super::super) fn marked_code<'a>(hole: &Hole<'_>, text: &'a str) -> (Cow<'a, str>, bool) {
     let blocks = blocks(hole, text);
     let best = blocks.into_iter().enumerate().min_by_key(|(number, block)| {
         let lines = own_lines(hole.left_context, &block.content);
@@ -131,10 +141,14 @@ pub(in super::super) fn marked_code<'a>(hole: &Hole<'_>, text: &'a str) -> Cow<'
     });
     match best {
         Some((_, block)) if DOCUMENTS.contains(&&*block.name) => {
-            marked_code(hole, &block.content).into_owned().into()
+            let (code, is_closed) = marked_code(hole, &block.content);
+            (code.into_owned().into(), is_closed)
         }
-        Some((_, block)) => block.content.into(),
-        None => code_span(hole, text).into(),
+        Some((_, block)) => (block.content.into(), block.is_closed),
+        None => match code_span(hole, text) {
+            Some(code) => (code.into(), true),
+            None => (text.into(), false),
+        },
     }
 }
 
@@ -178,9 +192,12 @@ impl<'a> Fence<'a> {
         (is_closed && !strip(inner).is_empty()).then_some(inner)
     }
 
-    /// True if it can open a block: behind backticks, no backtick follows.
+    /// True if it can open a block: behind backticks, no backtick follows, and tildes do not underline a title.
     fn opens(&self) -> bool {
-        self.sign == '~' || !self.info.contains('`')
+        match self.sign {
+            '~' => !self.info.is_empty() || self.length <= LONGEST_FENCE,
+            _ => !self.info.contains('`'),
+        }
     }
 
     /// True if it closes the block that another one opened.
@@ -196,7 +213,8 @@ impl<'a> Fence<'a> {
         let is_name = self.info.starts_with('{')
             || is_known(&name) && !behind.starts_with(['=', '(', '[', '.', '+', '*', '/', ';']);
         let is_path = || Language::of_path(first).is_some();
-        let is_word = || self.info.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '+' | '#'));
+        let is_word =
+            || self.info.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '+' | '#'));
         match is_name || is_path() || is_word() {
             true => (name, None),
             false => (String::new(), Some(self.info)),
@@ -236,7 +254,8 @@ impl<'a> Open<'a> {
         self.content += &line[blank.min(self.fence.indentation)..];
     }
 
-    fn close(self) -> Block {
+    /// The block; `is_closed` if a fence closes it.
+    fn close(self, is_closed: bool) -> Block {
         let Self { mut name, mut content, is_aside, fence, .. } = self;
         if strip(&content).is_empty() {
             // A word that names no language is code if nothing else is.
@@ -249,7 +268,7 @@ impl<'a> Open<'a> {
         // The newline before a fence is the fence's.
         let end = content.strip_suffix('\n').map_or(content.len(), str::len);
         content.truncate(content[..end].trim_end_matches('\r').len());
-        Block { name, content, is_aside }
+        Block { name, content, is_aside, is_closed }
     }
 }
 
@@ -273,19 +292,27 @@ fn blocks(hole: &Hole<'_>, text: &str) -> Vec<Block> {
         let bare = content.trim_end_matches(['\n', '\r']);
         let fence = Fence::of(bare);
         let Some(mut current) = open.take() else {
-            let fence = fence
-                .or_else(|| Fence::of_item(bare))
-                .or_else(|| behind_sentence(bare, language));
+            let fence =
+                fence.or_else(|| Fence::of_item(bare)).or_else(|| behind_sentence(bare, language));
             let fence = fence.filter(|_| !strings.hold(line.start));
             let Some(fence) = fence else {
                 above = if strip(bare).is_empty() { above } else { bare };
                 continue;
             };
             if let Some(code) = fence.span() {
-                blocks.push(Block { name: String::new(), content: span_content(code, language), is_aside: is_aside(above) });
-            } else if std::mem::take(&mut is_first) && closes_prompt(text, &line, &fence, language) {
+                let content = span_content(code, language);
+                blocks.push(Block {
+                    name: String::new(),
+                    content,
+                    is_aside: is_aside(above),
+                    is_closed: true,
+                });
+            } else if std::mem::take(&mut is_first) && closes_prompt(text, &line, &fence, language)
+            {
                 // The prompt opened the block.
-                blocks.push(Block { name: String::new(), content: text[..line.start].trim_end_matches(['\n', '\r']).to_owned(), is_aside: false });
+                let content = text[..line.start].trim_end_matches(['\n', '\r']).to_owned();
+                let (name, is_aside) = (String::new(), false);
+                blocks.push(Block { name, content, is_aside, is_closed: true });
             } else if fence.opens() {
                 open = Some(Open::new(fence, is_aside(above)));
             } else {
@@ -301,12 +328,14 @@ fn blocks(hole: &Hole<'_>, text: &str) -> Vec<Block> {
         let is_document = DOCUMENTS.contains(&&*current.name);
         match fence {
             Some(fence) if fence.closes(&current.fence) && current.inner == 0 => {
-                blocks.push(current.close());
+                blocks.push(current.close(true));
                 strings.restart(line.end, None);
                 continue;
             }
             Some(fence) if fence.closes(&current.fence) => current.inner -= 1,
-            Some(fence) if is_document && fence.opens() && !fence.info.is_empty() => current.inner += 1,
+            Some(fence) if is_document && fence.opens() && !fence.info.is_empty() => {
+                current.inner += 1
+            }
             // A fence that names a language cannot close, so that the one before was left open.
             Some(fence)
                 if !is_document
@@ -315,7 +344,7 @@ fn blocks(hole: &Hole<'_>, text: &str) -> Vec<Block> {
                     && fence.opens()
                     && is_known(&fence.name().0) =>
             {
-                blocks.push(current.close());
+                blocks.push(current.close(false));
                 open = Some(Open::new(fence, false));
                 strings.restart(line.end, None);
                 continue;
@@ -326,14 +355,14 @@ fn blocks(hole: &Hole<'_>, text: &str) -> Vec<Block> {
         if let Some(code) = closing.filter(|_| !is_in_string) {
             current.add(code);
             current.content.push('\n');
-            blocks.push(current.close());
+            blocks.push(current.close(true));
             strings.restart(line.end, None);
             continue;
         }
         current.add(content);
         open = Some(current);
     }
-    blocks.extend(open.map(Open::close));
+    blocks.extend(open.map(|open| open.close(false)));
     blocks
 }
 
@@ -355,7 +384,8 @@ fn before_closing<'a>(line: &'a str, open: &Fence<'_>, language: Language) -> Op
     let code = bare.trim_end_matches(open.sign);
     let is_closing = bare.len() - code.len() == open.length && !strip(code).is_empty();
     let is_only = is_closing && open.sign == '`' && !code.contains('`');
-    let is_comment = [language.comment(), "*"].iter().any(|sign| code.trim_start().starts_with(sign));
+    let is_comment =
+        [language.comment(), "*"].iter().any(|sign| code.trim_start().starts_with(sign));
     (is_only && !is_comment).then_some(code)
 }
 
@@ -399,24 +429,27 @@ fn span_content(span: &str, language: Language) -> String {
 }
 
 /// The code span that is all of a text, or the longest one of sentences, of equal ones the last.
-fn code_span<'a>(hole: &Hole<'_>, text: &'a str) -> Cow<'a, str> {
+fn code_span(hole: &Hole<'_>, text: &str) -> Option<String> {
     let language = hole.language;
     let bare = strip(text);
     let spans = if bare.len() > LONGEST_PROSE { Vec::new() } else { spans(bare) };
     if let [(span, range)] = &spans[..]
         && *range == (0..bare.len())
+        && text.trim_start_matches(['\n', '\r']).starts_with('`')
     {
-        return span_content(span, language).into();
+        return Some(span_content(span, language));
     }
     let is_prose = || {
-        let mut lines = bare.lines().filter(|line| !strip(line).is_empty());
-        lines.all(|line| is_sentence(line, language) || is_sentence(&outside(line), language) || is_span(line))
+        let mut lines = text.lines().filter(|line| !strip(line).is_empty());
+        lines.all(|line| {
+            is_sentence(line, language) || is_sentence(&outside(line), language) || is_span(line)
+        })
     };
     if spans.is_empty() || is_text_hole(hole) || !is_prose() {
-        return text.into();
+        return None;
     }
     let longest = spans.into_iter().map(|(span, _)| span).max_by_key(|span| span.len());
-    longest.map_or(text.into(), |span| span_content(span, language).into())
+    longest.map(|span| span_content(span, language))
 }
 
 /// A line without its code spans.
@@ -431,7 +464,9 @@ fn outside(line: &str) -> String {
 
 /// True if a line has a code span and no other words.
 fn is_span(line: &str) -> bool {
-    line.contains('`') && !outside(line).contains(char::is_alphanumeric)
+    line.contains('`')
+        && !line.starts_with("    ")
+        && !outside(line).contains(char::is_alphanumeric)
 }
 
 /// Code spans of a text: between equally many backticks in one line.
@@ -443,9 +478,10 @@ fn spans(text: &str) -> Vec<(&str, std::ops::Range<usize>)> {
         let length = text.len() - begin - rest.len();
         let line = rest.split('\n').next().unwrap_or_default();
         let marks = "`".repeat(length);
-        let end = line.match_indices(&*marks).map(|(at, _)| at).find(|at| {
-            !line[at + length..].starts_with('`') && !line[..*at].ends_with('`')
-        });
+        let end = line
+            .match_indices(&*marks)
+            .map(|(at, _)| at)
+            .find(|at| !line[at + length..].starts_with('`') && !line[..*at].ends_with('`'));
         match end {
             Some(end) if end > 0 => {
                 let stop = begin + 2 * length + end;

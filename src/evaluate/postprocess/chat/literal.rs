@@ -82,7 +82,11 @@ pub(super) struct Strings<'a> {
 
 impl<'a> Strings<'a> {
     pub(super) fn of(text: &'a str, language: Language) -> Self {
-        let marks = triple_quotes(language).iter();
+        Self::with_marks(text, language, triple_quotes(language))
+    }
+
+    fn with_marks(text: &'a str, language: Language, marks: &'static [&'static str]) -> Self {
+        let marks = marks.iter();
         let marks = marks.filter_map(|mark| Some((*mark, text.rfind(mark)?))).collect();
         Self { text, marks, language, read: 0, open: None }
     }
@@ -133,7 +137,12 @@ fn is_quoted(text: &str, at: usize, mark: &str, language: Language) -> bool {
 
 /// The mark of the string of several lines that a left context ends in.
 pub(super) fn string_at_end(left: &str, language: Language) -> Option<&'static str> {
-    let mut strings = Strings::of(left, language);
+    // A backtick is none in an answer, which marks code by it.
+    let marks = match triple_quotes(language) {
+        [] => &["`"],
+        marks => marks,
+    };
+    let mut strings = Strings::with_marks(left, language, marks);
     strings.read_to(left.len());
     let open = strings.open?;
     // A left context that begins within a string is read the wrong way round. Code behind the mark tells.

@@ -4,7 +4,7 @@
 //!
 //! 1. [`without_thoughts`]: what the model thinks before it answers, and the tokens of a chat template, are no part of the answer.
 //! 2. [`marked_code`]: if the answer marks code as Markdown does, the code is what is marked.
-//! 3. [`without_sentences`]: sentences before and behind code are no part of it.
+//! 3. [`without_sentences`]: if nothing is marked, sentences before and behind code are no part of it.
 //! 4. [`without_echo`]: lines of the left context that the answer begins with are no part of it.
 //!
 //! Whatever is in quotation marks or in a comment is code: a token or a tag there is never looked at. If the hole is in a string or
@@ -24,7 +24,7 @@ pub(super) use tags::without_thoughts;
 use std::ops::Range;
 
 use super::Hole;
-use crate::text::language::Layout;
+use crate::text::language::{Language, Layout};
 use crate::text::lines::unfinished_line;
 
 /// Version of the rule, which is part of the identity of what is computed by it.
@@ -40,12 +40,16 @@ fn line_ranges(text: &str) -> impl Iterator<Item = Range<usize>> {
     })
 }
 
-/// True if the hole is within a string of several lines or a comment, so that sentences may be what it holds.
+/// True if the hole is within a string or a comment, so that sentences may be what it holds.
 fn is_text_hole(hole: &Hole<'_>) -> bool {
     let left = hole.known_left();
-    if hole.language.spec().layout == Layout::Braces && left.rfind("/*") > left.rfind("*/") {
-        return true;
-    }
-    literal::string_at_end(left, hole.language).is_some()
+    is_text(left, hole.language)
         || literal::Literals::of(unfinished_line(left), hole.language).is_open
+}
+
+/// True if code ends in a string or a comment of several lines.
+fn is_text(code: &str, language: Language) -> bool {
+    let is_comment = language.spec().layout == Layout::Braces
+        && code.rfind("/*").is_some_and(|start| !code[start..].contains("*/"));
+    is_comment || literal::string_at_end(code, language).is_some()
 }

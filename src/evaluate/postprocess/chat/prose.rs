@@ -1,21 +1,22 @@
 //! Sentences before and behind code.
 
-use super::{is_text_hole, line_ranges};
+use super::{is_text, is_text_hole, line_ranges};
 use crate::evaluate::postprocess::Hole;
 use crate::text::language::{Language, Layout};
 use crate::text::lines::strip;
 
 /// Words of sentences that are no keywords, and hardly names.
 const WORDS: [&str; 40] = [
-    "the", "this", "that", "these", "those", "here", "here's", "there", "to", "of", "an", "be", "are", "was", "were", "will",
-    "would", "should", "can", "could", "you", "your", "we", "our", "it", "its", "it's", "i'll", "i've", "i'm", "let's", "which",
-    "below", "above", "following", "please", "sure", "have", "has", "by",
+    "the", "this", "that", "these", "those", "here", "here's", "there", "to", "of", "an", "be",
+    "are", "was", "were", "will", "would", "should", "can", "could", "you", "your", "we", "our",
+    "it", "its", "it's", "i'll", "i've", "i'm", "let's", "which", "below", "above", "following",
+    "please", "sure", "have", "has", "by",
 ];
 
 /// Words that stand alone before code or its explanation.
 const LABELS: [&str; 17] = [
-    "sure", "certainly", "absolutely", "okay", "ok", "yes", "great", "explanation", "note", "notes", "answer", "solution", "code",
-    "completion", "output", "example", "usage",
+    "sure", "certainly", "absolutely", "okay", "ok", "yes", "great", "explanation", "note",
+    "notes", "answer", "solution", "code", "completion", "output", "example", "usage",
 ];
 
 /// Words of Python that join an expression, so that one that begins with a capital reads like a sentence.
@@ -32,7 +33,9 @@ const SIGNS: [char; 9] = ['=', ';', '{', '}', '[', ']', '<', '>', '|'];
 pub(super) fn is_sentence(line: &str, language: Language) -> bool {
     let line = line.trim_end();
     let (text, mark) = without_mark(line, language);
-    if line.starts_with([' ', '\t']) && mark != Mark::Item || line.starts_with(language.comment()) && mark != Mark::Heading {
+    if line.starts_with([' ', '\t']) && mark != Mark::Item
+        || line.starts_with(language.comment()) && mark != Mark::Heading
+    {
         return false;
     }
     let text = without_spans(text);
@@ -67,7 +70,8 @@ pub(super) fn is_sentence(line: &str, language: Language) -> bool {
     }
     let common = words.iter().filter(|word| WORDS.contains(&&***word)).count();
     let is_joined = words.iter().any(|word| JOINS.contains(&&**word));
-    let begins_statement = is_lower && language.is_keyword(&words[0]) && !WORDS.contains(&&*words[0]);
+    let begins_statement =
+        is_lower && language.is_keyword(&words[0]) && !WORDS.contains(&&*words[0]);
     match (mark, words.len()) {
         (Mark::Heading | Mark::Bold, _) => true,
         (Mark::Item, count) => count > 1,
@@ -75,7 +79,9 @@ pub(super) fn is_sentence(line: &str, language: Language) -> bool {
         (Mark::None, count) => {
             let is_statement_end = is_sentence_end && (count > 2 || !is_lower);
             !begins_statement && is_statement_end && !(is_lower && common == 0 && count < 4)
-                || is_colon && !begins_statement && (common > 0 || is_label || !is_lower && !is_joined)
+                || is_colon
+                    && !begins_statement
+                    && (common > 0 || is_label || !is_lower && !is_joined)
                 || !is_lower && count > 2 && common > 1
         }
     }
@@ -107,7 +113,8 @@ fn without_mark(line: &str, language: Language) -> (&str, Mark) {
         text.starts_with(|c: char| c.is_ascii_digit()).then_some(rest)
     });
     // ` * ` goes on with a comment of several lines.
-    let is_comment = text.starts_with("* ") && indentation > 0 && language.spec().layout == Layout::Braces;
+    let is_comment =
+        text.starts_with("* ") && indentation > 0 && language.spec().layout == Layout::Braces;
     if let Some(item) = item.filter(|_| indentation < 4 && !is_comment) {
         return (item.trim_start(), Mark::Item);
     }
@@ -156,7 +163,9 @@ fn behind_introduction(text: &str, language: Language) -> &str {
         // Blank lines are removed behind a sentence alone: code may begin with one.
         let is_introduction = match content.is_empty() {
             true => speaks,
-            false => is_sentence(content, language),
+            false => {
+                is_sentence(content, language) && !is_comment(content, &text[line.end..], language)
+            }
         };
         if is_introduction {
             (start, speaks) = (line.end, true);
@@ -170,12 +179,24 @@ fn behind_introduction(text: &str, language: Language) -> &str {
     &text[start..]
 }
 
+/// True if a heading may be a comment: it is no label, and no sentence follows.
+fn is_comment(line: &str, behind: &str, language: Language) -> bool {
+    let (title, mark) = without_mark(line, language);
+    let word = title.trim_matches(|c: char| !c.is_alphanumeric()).to_lowercase();
+    let next = behind.lines().find(|line| !strip(line).is_empty());
+    language.comment() == "#"
+        && mark == Mark::Heading
+        && !LABELS.contains(&&*word)
+        && !next.is_some_and(|next| !next.starts_with('#') && is_sentence(next, language))
+}
+
 /// The code behind a sentence and a colon in one line: `The line is: return a`.
 fn behind_label(text: &str, language: Language) -> &str {
     let line = text.split('\n').next().unwrap_or_default();
     let Some((label, code)) = line.split_once(": ") else { return text };
     let words = label.split_whitespace().count();
-    let is_known = |word: &str| matches!(word, "Answer" | "Code" | "Completion" | "Output" | "Solution");
+    let is_known =
+        |word: &str| matches!(word, "Answer" | "Code" | "Completion" | "Output" | "Solution");
     let is_label = match words {
         1 => is_known(label),
         _ => label.starts_with(char::is_uppercase) && is_sentence(&format!("{label}:"), language),
@@ -200,24 +221,22 @@ fn explanation_start(text: &str, language: Language) -> usize {
         while number > 0 && !is_blank(number - 1) {
             number -= 1;
         }
-        let (_, mark) = without_mark(content(number), language);
-        let is_heading = mark == Mark::Heading;
-        // Code may follow what looks like a heading; behind a comment at the end of all, nothing does.
-        let is_explained = !is_heading
-            || language.comment() != "#"
-            || last == number && start < lines.len()
-            || number < last && is_sentence(content(number + 1), language);
-        if is_sentence(content(number), language) && is_explained {
+        let is_explanation = is_sentence(content(number), language)
+            && !is_comment(content(number), &text[lines[number].end..], language);
+        if is_explanation {
             start = number;
             continue;
         }
         // Sentences right below the code.
         let is_whole = |line: &usize| {
-            is_sentence(content(*line), language) && content(*line).ends_with(|c| ENDS.contains(&c) || c == ':')
+            is_sentence(content(*line), language)
+                && content(*line).ends_with(|c| ENDS.contains(&c) || c == ':')
         };
         let below = (number + 1..=last).rev().take_while(is_whole).last();
         start = below.unwrap_or(start);
         break;
     }
-    lines.get(start).map_or(text.len(), |line| line.start)
+    let start = lines.get(start).map_or(text.len(), |line| line.start);
+    // An answer may end within a string or a comment.
+    if is_text(&text[..start], language) { text.len() } else { start }
 }

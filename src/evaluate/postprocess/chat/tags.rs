@@ -9,8 +9,8 @@ use crate::text::lines::{strip, unfinished_line};
 
 /// Names of what models think, in tags of any form: `<think>`, `[THINK]`, `<|begin_of_thought|>`, `◁think▷`, `<seed:think>`.
 const THOUGHTS: [&str; 13] = [
-    "think", "thinking", "thought", "thoughts", "reason", "reasoning", "reflection", "analysis", "rationale",
-    "scratchpad", "antthinking", "inner_monologue", "chain_of_thought",
+    "think", "thinking", "thought", "thoughts", "reason", "reasoning", "reflection", "analysis",
+    "rationale", "scratchpad", "antthinking", "inner_monologue", "chain_of_thought",
 ];
 
 /// Names of tags around answers.
@@ -29,8 +29,8 @@ const PAIRS: [(&str, &str); 3] = [
 
 /// Tokens that end a turn and have no bars.
 const ENDS: [&str; 13] = [
-    "</s>", "<eos>", "<EOS>", "<end_of_turn>", "<eot>", "<EOT>", "<EOD>", "<eom>", "<pad>", "[/INST]", "[EOS]",
-    "<fim_pad>", "<file_sep>",
+    "</s>", "<eos>", "<EOS>", "<end_of_turn>", "<eot>", "<EOT>", "<EOD>", "<eom>", "<pad>",
+    "[/INST]", "[EOS]", "<fim_pad>", "<file_sep>",
 ];
 
 /// Tokens that begin a turn and have no bars.
@@ -79,9 +79,13 @@ impl Tag {
         }
         let mut name = name.to_lowercase();
         let mut closes = closes;
-        for (prefix, is_end) in
-            [("begin_of_", false), ("start_of_", false), ("start_", false), ("end_of_", true), ("end_", true)]
-        {
+        for (prefix, is_end) in [
+            ("begin_of_", false),
+            ("start_of_", false),
+            ("start_", false),
+            ("end_of_", true),
+            ("end_", true),
+        ] {
             if let Some(rest) = name.strip_prefix(prefix) {
                 (name, closes) = (rest.to_owned(), closes || is_end);
                 break;
@@ -175,12 +179,13 @@ fn behind_channels<'a>(text: &'a str, language: Language) -> &'a str {
     {
         return answer;
     }
-    let is_channel =
-        ["<|start|>", CHANNEL].iter().any(|token| begin.starts_with(token)) && begin.contains(CHANNEL);
+    let is_channel = ["<|start|>", CHANNEL].iter().any(|token| begin.starts_with(token))
+        && begin.contains(CHANNEL);
     if !is_channel {
         return text;
     }
-    let is_final = |rest: &str| rest.strip_prefix(CHANNEL).is_some_and(|name| name.starts_with("final"));
+    let is_final =
+        |rest: &str| rest.strip_prefix(CHANNEL).is_some_and(|name| name.starts_with("final"));
     match places(text, language, is_final).last() {
         Some(at) => text[at..].split_once(MESSAGE).map_or("", |(_, answer)| answer),
         None => "",
@@ -253,7 +258,8 @@ fn behind_thoughts<'a>(text: &'a str, language: Language) -> &'a str {
         Some((place, end)) => behind(place, &end),
         None => {
             let inner = &text[first + tag.length..];
-            let is_answer = |rest: &str| Tag::at(rest).is_some_and(|tag| !tag.closes && tag.name == "answer");
+            let is_answer =
+                |rest: &str| Tag::at(rest).is_some_and(|tag| !tag.closes && tag.name == "answer");
             places(inner, language, is_answer).next().map_or("", |at| &inner[at..])
         }
     }
@@ -291,10 +297,7 @@ fn before_end(text: &str, first: usize, language: Language) -> &str {
         let is_begin = BEGINS.iter().any(|token| next.starts_with(token));
         let ends_line = next.is_empty() || is_begin || end_token(next).is_some();
         let begins_line = kept[..at].ends_with('\n') || at == 0;
-        at >= first
-            && (ends_line || begins_line)
-            && !strings.hold(at)
-            && !is_element(at)
+        at >= first && (ends_line || begins_line) && !strings.hold(at) && !is_element(at)
     });
     end.map_or(kept, |end| kept[..end].trim_end())
 }
