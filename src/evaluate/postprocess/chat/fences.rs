@@ -59,6 +59,9 @@ const ANSWERS: [&str; 14] = [
     "updated", "fixed", "correct", "corrected", "final", "filled", "next",
 ];
 
+/// Greatest number of blocks around an answer, one in the other.
+const DEEPEST: usize = 3;
+
 /// Greatest length of a fence of tildes that says nothing.
 const LONGEST_FENCE: usize = 6;
 
@@ -133,23 +136,37 @@ fn is_known(name: &str) -> bool {
 ///
 /// Also returns whether the mark ends where the code does, so that no sentences follow it.
 pub(in super::super) fn marked_code<'a>(hole: &Hole<'_>, text: &'a str) -> (Cow<'a, str>, bool) {
-    let blocks = blocks(hole, text);
-    let best = blocks.into_iter().enumerate().min_by_key(|(number, block)| {
-        let lines = own_lines(hole.left_context, &block.content);
-        let kind = block.kind(hole.language);
-        (lines == 0, block.is_aside || kind == Kind::NoSource, kind, Reverse((lines, *number)))
-    });
-    match best {
-        Some((_, block)) if DOCUMENTS.contains(&&*block.name) => {
-            let (code, is_closed) = marked_code(hole, &block.content);
-            (code.into_owned().into(), is_closed)
+    let mut marked: Option<Block> = None;
+    for _ in 0..DEEPEST {
+        let text = marked.as_ref().map_or(text, |block| &block.content);
+        let Some(inner) = best_block(hole, text) else { break };
+        // Code begins with no fence: a block that does, or that is a document, holds the answer's.
+        let first = inner.content.lines().find(|line| !strip(line).is_empty());
+        let is_outer = DOCUMENTS.contains(&&*inner.name)
+            || first.and_then(Fence::of).is_some_and(|fence| fence.opens());
+        marked = Some(inner);
+        if !is_outer {
+            break;
         }
-        Some((_, block)) => (block.content.into(), block.is_closed),
+    }
+    match marked {
+        Some(block) => (block.content.into(), block.is_closed),
         None => match code_span(hole, text) {
             Some(code) => (code.into(), true),
             None => (text.into(), false),
         },
     }
+}
+
+/// The block of a text that is most likely the answer.
+fn best_block(hole: &Hole<'_>, text: &str) -> Option<Block> {
+    let blocks = blocks(hole, text).into_iter().enumerate();
+    let best = blocks.min_by_key(|(number, block)| {
+        let lines = own_lines(hole.left_context, &block.content);
+        let kind = block.kind(hole.language);
+        (lines == 0, block.is_aside || kind == Kind::NoSource, kind, Reverse((lines, *number)))
+    });
+    best.map(|(_, block)| block)
 }
 
 /// A line that is, or holds, a fence.
@@ -213,8 +230,11 @@ impl<'a> Fence<'a> {
         let is_name = self.info.starts_with('{')
             || is_known(&name) && !behind.starts_with(['=', '(', '[', '.', '+', '*', '/', ';']);
         let is_path = || Language::of_path(first).is_some();
-        let is_word =
-            || self.info.chars().all(|c| c.is_alphanumeric() || matches!(c, '-' | '_' | '+' | '#'));
+        let is_word = || {
+            self.info.chars().all(|c| {
+                c.is_alphanumeric() || matches!(c, '-' | '_' | '+' | '#' | '.' | '/' | ':')
+            })
+        };
         match is_name || is_path() || is_word() {
             true => (name, None),
             false => (String::new(), Some(self.info)),

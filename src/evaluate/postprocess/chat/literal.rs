@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use crate::text::language::Language;
+use super::line_ranges;
+use crate::text::language::{Language, Layout};
 
 /// Marks that begin and end strings of several lines.
 fn triple_quotes(language: Language) -> &'static [&'static str] {
@@ -23,6 +24,11 @@ pub(super) struct Literals {
 impl Literals {
     pub(super) fn of(line: &str, language: Language) -> Self {
         let comment = language.comment();
+        let is_braces = language.spec().layout == Layout::Braces;
+        // A line of a comment of several lines.
+        if is_braces && line.trim_start().starts_with(['*', '/']) && line.contains('*') {
+            return Self { ranges: vec![0..line.len()], is_open: !line.contains("*/") };
+        }
         let last = ['"', '\'', '`'].map(|quote| (quote, line.rfind(quote)));
         let mut literals = Self { ranges: Vec::new(), is_open: false };
         let (mut open, mut escaped, mut is_behind_space) = (None, false, true);
@@ -123,6 +129,34 @@ impl<'a> Strings<'a> {
                 None => self.open = Some(mark),
             }
         }
+    }
+}
+
+/// Strings between backticks of several lines, as JavaScript and Go have them.
+pub(super) struct Templates(Vec<Range<usize>>);
+
+impl Templates {
+    pub(super) fn of(text: &str, language: Language) -> Self {
+        let (mut ranges, mut open) = (Vec::new(), None);
+        let has_templates = triple_quotes(language).is_empty();
+        for line in line_ranges(text).filter(|_| has_templates) {
+            let content = &text[line.clone()];
+            // Those of a line come in pairs, unless it begins or ends a string.
+            if content.contains("```") || content.matches('`').count() % 2 == 0 {
+                continue;
+            }
+            match open.take() {
+                Some(start) => ranges.push(start..line.start + content.find('`').unwrap_or(0)),
+                None => open = content.rfind('`').map(|at| line.start + at),
+            }
+        }
+        Self(ranges)
+    }
+
+    /// True if a place is in one.
+    pub(super) fn hold(&self, place: usize) -> bool {
+        let behind = self.0.partition_point(|range| range.end <= place);
+        self.0.get(behind).is_some_and(|range| range.contains(&place))
     }
 }
 

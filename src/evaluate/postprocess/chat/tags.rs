@@ -1,7 +1,7 @@
 //! Thoughts, envelopes around answers, and the tokens of chat templates.
 
 use super::line_ranges;
-use super::literal::{Literals, Strings};
+use super::literal::{Literals, Strings, Templates};
 use super::prose::is_sentence;
 use crate::evaluate::postprocess::Hole;
 use crate::text::language::Language;
@@ -194,20 +194,20 @@ fn behind_channels<'a>(text: &'a str, language: Language) -> &'a str {
 
 /// The text behind the tokens that begin it.
 fn behind_tokens(text: &str) -> &str {
-    let mut text = text;
+    let mut rest = text;
     loop {
-        let begin = text.trim_start();
+        let begin = rest.trim_start();
         let bare = BEGINS.iter().find(|token| begin.starts_with(**token)).map(|token| token.len());
         let is_tag = Tag::at(begin).is_some_and(|tag| THOUGHTS.contains(&&*tag.name));
         let Some(length) = bare.or_else(|| barred_token(begin)).filter(|_| !is_tag) else {
-            return text;
+            return if rest.len() < text.len() { behind_blank_lines(rest) } else { text };
         };
-        let rest = &begin[length..];
+        rest = &begin[length..];
         let role = ROLES.iter().find_map(|role| {
             let rest = rest.strip_prefix(role)?;
             rest.starts_with(['\n', '<', '\r']).then_some(rest)
         });
-        text = behind_blank_lines(role.unwrap_or(rest));
+        rest = role.unwrap_or(rest);
     }
 }
 
@@ -265,8 +265,8 @@ fn behind_thoughts<'a>(text: &'a str, language: Language) -> &'a str {
     }
 }
 
-/// The text before the tokens that end it, and before the first one from a place on that ends a line or begins it: from there on
-/// a model speaks in turns that nobody asked for.
+/// The text before the tokens that end it, and before the first one from a place on that has bars, ends a line or begins it: from
+/// there on a model speaks in turns that nobody asked for.
 fn before_end(text: &str, first: usize, language: Language) -> &str {
     let mut end = text.len();
     let element = text.find("<s>").filter(|_| has_elements(language));
@@ -287,6 +287,7 @@ fn before_end(text: &str, first: usize, language: Language) -> &str {
     }
     let kept = if end < text.len() { text[..end].trim_end() } else { text };
     let mut strings = Strings::of(kept, language);
+    let templates = Templates::of(kept, language);
     let is_end = |rest: &str| end_token(rest).is_some() && !rest.starts_with('[');
     let mut ends = places(kept, language, is_end);
     let end = ends.find(|&at| {
@@ -297,7 +298,13 @@ fn before_end(text: &str, first: usize, language: Language) -> &str {
         let is_begin = BEGINS.iter().any(|token| next.starts_with(token));
         let ends_line = next.is_empty() || is_begin || end_token(next).is_some();
         let begins_line = kept[..at].ends_with('\n') || at == 0;
-        at >= first && (ends_line || begins_line) && !strings.hold(at) && !is_element(at)
+        // A token with bars is never code.
+        let is_bare = !rest.starts_with("<|") && !rest.starts_with("<｜");
+        at >= first
+            && (!is_bare || ends_line || begins_line)
+            && !strings.hold(at)
+            && !templates.hold(at)
+            && !is_element(at)
     });
     end.map_or(kept, |end| kept[..end].trim_end())
 }
