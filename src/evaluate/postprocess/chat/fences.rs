@@ -5,7 +5,7 @@ use std::cmp::Reverse;
 
 use super::echo::own_lines;
 use super::literal::{Strings, string_at_end};
-use super::prose::is_sentence;
+use super::prose::{is_sentence, without_sentences};
 use super::{is_text_hole, line_ranges};
 use crate::evaluate::postprocess::Hole;
 use crate::text::language::Language;
@@ -93,7 +93,7 @@ impl Block {
     fn kind(&self, language: Language) -> Kind {
         let name = self.name.as_str();
         let mut lines = self.content.lines().map(str::trim).filter(|line| !line.is_empty());
-        let is_session = lines.clone().next().is_some_and(|line| line.starts_with(">>> "));
+        let is_session = lines.clone().next().is_some_and(|line| line.starts_with(['>', '$']));
         let is_command =
             |line: &str| PROGRAMS.contains(&line.split(' ').next().unwrap_or_default());
         if is_session {
@@ -160,13 +160,23 @@ pub(in super::super) fn marked_code<'a>(hole: &Hole<'_>, text: &'a str) -> (Cow<
 
 /// The block of a text that is most likely the answer.
 fn best_block(hole: &Hole<'_>, text: &str) -> Option<Block> {
-    let blocks = blocks(hole, text).into_iter().enumerate();
-    let best = blocks.min_by_key(|(number, block)| {
+    let (before, blocks) = blocks(hole, text);
+    let best = blocks.into_iter().enumerate().min_by_key(|(number, block)| {
         let lines = own_lines(hole.left_context, &block.content);
         let kind = block.kind(hole.language);
         (lines == 0, block.is_aside || kind == Kind::NoSource, kind, Reverse((lines, *number)))
     });
-    best.map(|(_, block)| block)
+    let (_, block) = best?;
+    let is_other = block.is_aside || block.kind(hole.language) == Kind::NoSource;
+    if is_other && !is_text_hole(hole) {
+        // What is marked shows something else than code that stands before it.
+        let code = without_sentences(hole, before).trim_end();
+        if !strip(code).is_empty() {
+            let (name, content) = (String::new(), code.to_owned());
+            return Some(Block { name, content, is_aside: false, is_closed: true });
+        }
+    }
+    Some(block)
 }
 
 /// A line that is, or holds, a fence.
@@ -292,11 +302,11 @@ impl<'a> Open<'a> {
     }
 }
 
-/// The blocks between fences. A fence within a string of the code around it is none.
-fn blocks(hole: &Hole<'_>, text: &str) -> Vec<Block> {
+/// The text before the first block between fences, and the blocks. A fence within a string of the code around it is none.
+fn blocks<'a>(hole: &Hole<'_>, text: &'a str) -> (&'a str, Vec<Block>) {
     let language = hole.language;
     if !text.contains("```") && !text.contains("~~~") {
-        return Vec::new();
+        return (text, Vec::new());
     }
     let held = string_at_end(hole.known_left(), language);
     let mut strings = Strings::of(text, language);
@@ -306,7 +316,7 @@ fn blocks(hole: &Hole<'_>, text: &str) -> Vec<Block> {
         strings.restart(0, held);
     }
     let (mut blocks, mut open): (Vec<Block>, Option<Open<'_>>) = (Vec::new(), None);
-    let (mut above, mut is_first) = ("", true);
+    let (mut above, mut is_first, mut before) = ("", true, text);
     for line in line_ranges(text) {
         let content = &text[line.clone()];
         let bare = content.trim_end_matches(['\n', '\r']);
@@ -319,6 +329,9 @@ fn blocks(hole: &Hole<'_>, text: &str) -> Vec<Block> {
                 above = if strip(bare).is_empty() { above } else { bare };
                 continue;
             };
+            if blocks.is_empty() {
+                before = &text[..line.start];
+            }
             if let Some(code) = fence.span() {
                 let content = span_content(code, language);
                 blocks.push(Block {
@@ -383,7 +396,7 @@ fn blocks(hole: &Hole<'_>, text: &str) -> Vec<Block> {
         open = Some(current);
     }
     blocks.extend(open.map(|open| open.close(false)));
-    blocks
+    (before, blocks)
 }
 
 /// True if the code of a block defines something before its first string of several lines, so that it is not in the one that

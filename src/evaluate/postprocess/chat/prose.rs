@@ -28,11 +28,18 @@ const ENDS: [char; 6] = ['.', '!', '?', '。', '！', '？'];
 /// Characters of code that sentences do without.
 const SIGNS: [char; 9] = ['=', ';', '{', '}', '[', ']', '<', '>', '|'];
 
-/// True if a line is a sentence, a heading, or an item of a list of sentences: not indented, in words, without signs of code but in
+/// True if a line is a sentence, a heading, a rule, a row of a table, or an item of a list of sentences: not indented, in words, without signs of code but in
 /// code spans.
 pub(super) fn is_sentence(line: &str, language: Language) -> bool {
     let line = line.trim_end();
+    let is_rule = |sign: char| line.len() > 2 && line.chars().all(|c| c == sign);
+    if ['-', '*', '_'].into_iter().any(is_rule)
+        || line.len() > 2 && line.starts_with('|') && line.ends_with('|')
+    {
+        return true;
+    }
     let (text, mark) = without_mark(line, language);
+    let is_span = text.starts_with('`');
     if line.starts_with([' ', '\t']) && mark != Mark::Item
         || line.starts_with(language.comment()) && mark != Mark::Heading
     {
@@ -40,7 +47,7 @@ pub(super) fn is_sentence(line: &str, language: Language) -> bool {
     }
     let text = without_spans(text);
     let text = text.trim_matches(['*', '_', ' ']);
-    if text.is_empty() || text.contains(SIGNS) || text.starts_with(['@', '"', '\'', '(']) {
+    if text.is_empty() || text.starts_with(['@', '"', '\'', '(']) {
         return false;
     }
     let Some(first) = text.chars().next() else { return false };
@@ -51,11 +58,20 @@ pub(super) fn is_sentence(line: &str, language: Language) -> bool {
     let is_sentence_end = text.ends_with(ENDS) || text.ends_with(".)");
     let is_colon = text.ends_with([':', '：']);
     let is_label = LABELS.contains(&&*words[0]) || WORDS.contains(&&*words[0]);
-    if !text.is_ascii() && text.chars().filter(|c| is_ideograph(*c)).count() > 1 {
+    if !text.contains(SIGNS)
+        && !text.is_ascii()
+        && text.chars().filter(|c| is_ideograph(*c)).count() > 1
+    {
         return mark != Mark::None || is_sentence_end || is_colon;
     }
     let is_call = text.find('(').is_some_and(|at| !text[..at].ends_with(' '));
-    let is_lower = first.is_lowercase();
+    let is_lower = first.is_lowercase() && !is_span;
+    let common = words.iter().filter(|word| WORDS.contains(&&***word)).count();
+    // Long sentences quote code without marking it.
+    let is_long = !is_lower && words.len() > 5 && common > 1 && is_sentence_end;
+    if text.contains(SIGNS) && !is_long {
+        return false;
+    }
     if !first.is_alphanumeric() || is_call && is_lower {
         return false;
     }
@@ -68,7 +84,6 @@ pub(super) fn is_sentence(line: &str, language: Language) -> bool {
     if plain.count() * 5 < words.len() * 3 {
         return false;
     }
-    let common = words.iter().filter(|word| WORDS.contains(&&***word)).count();
     let is_joined = words.iter().any(|word| JOINS.contains(&&**word));
     let begins_statement =
         is_lower && language.is_keyword(&words[0]) && !WORDS.contains(&&*words[0]);
@@ -195,8 +210,9 @@ fn behind_label(text: &str, language: Language) -> &str {
     let line = text.split('\n').next().unwrap_or_default();
     let Some((label, code)) = line.split_once(": ") else { return text };
     let words = label.split_whitespace().count();
-    let is_known =
-        |word: &str| matches!(word, "Answer" | "Code" | "Completion" | "Output" | "Solution");
+    let is_known = |word: &str| {
+        matches!(word, "Answer" | "Assistant" | "Code" | "Completion" | "Output" | "Solution")
+    };
     let is_label = match words {
         1 => is_known(label),
         _ => label.starts_with(char::is_uppercase) && is_sentence(&format!("{label}:"), language),

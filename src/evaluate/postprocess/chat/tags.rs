@@ -14,8 +14,10 @@ const THOUGHTS: [&str; 13] = [
 ];
 
 /// Names of tags around answers.
-const ENVELOPES: [&str; 8] =
-    ["answer", "final_answer", "solution", "completion", "code", "output", "response", "result"];
+const ENVELOPES: [&str; 9] = [
+    "answer", "final_answer", "solution", "completion", "code", "output", "response", "result",
+    "python",
+];
 
 /// Names of those that are elements of HTML, which are code in JavaScript's files.
 const ELEMENTS: [&str; 2] = ["code", "output"];
@@ -194,7 +196,9 @@ fn behind_channels<'a>(text: &'a str, language: Language) -> &'a str {
 
 /// The text behind the tokens that begin it.
 fn behind_tokens(text: &str) -> &str {
-    let mut rest = text;
+    // Servers that drop special tokens leave the role.
+    let role = text.trim_start().strip_prefix("assistant\n");
+    let mut rest = role.unwrap_or(text);
     loop {
         let begin = rest.trim_start();
         let bare = BEGINS.iter().find(|token| begin.starts_with(**token)).map(|token| token.len());
@@ -320,7 +324,7 @@ fn in_envelope(text: &str, language: Language) -> Option<&str> {
         let content = text[line.clone()].trim_start();
         if let Some(tag) = Tag::at(content).filter(is_around) {
             let start = line.end - content.len() + tag.length;
-            open = (!tag.closes && content.starts_with('<')).then_some((start, tag));
+            open = (!tag.closes).then_some((start, tag));
             break;
         }
         let content = strip(content);
@@ -328,7 +332,14 @@ fn in_envelope(text: &str, language: Language) -> Option<&str> {
             break;
         }
     }
-    let (start, tag) = open?;
+    let Some((start, tag)) = open else {
+        // The prompt may have opened them.
+        let bare = text.trim_end();
+        let end = bare.rfind(['<', '['])?;
+        let tag = Tag::at(&bare[end..]).filter(is_around)?;
+        let is_last = tag.closes && end + tag.length == bare.len();
+        return is_last.then(|| bare[..end].trim_end());
+    };
     let inner = &text[start..];
     let is_end = |rest: &str| Tag::at(rest).is_some_and(|end| end.closes && end.name == tag.name);
     let end = places(inner, language, is_end).last().unwrap_or(inner.len());
