@@ -83,6 +83,8 @@ pub(super) struct Strings<'a> {
     marks: Vec<(&'static str, usize)>,
     language: Language,
     read: usize,
+    /// Start of the line that was read last.
+    line: usize,
     open: Option<&'static str>,
 }
 
@@ -94,12 +96,12 @@ impl<'a> Strings<'a> {
     fn with_marks(text: &'a str, language: Language, marks: &'static [&'static str]) -> Self {
         let marks = marks.iter();
         let marks = marks.filter_map(|mark| Some((*mark, text.rfind(mark)?))).collect();
-        Self { text, marks, language, read: 0, open: None }
+        Self { text, marks, language, read: 0, line: 0, open: None }
     }
 
     /// Goes on from a place, which is in the string that a mark began.
     pub(super) fn restart(&mut self, place: usize, open: Option<&'static str>) {
-        (self.read, self.open) = (place, open);
+        (self.read, self.line, self.open) = (place, place, open);
     }
 
     /// True if a place, none before the one that was asked for last, is in a string that is closed behind it.
@@ -121,11 +123,14 @@ impl<'a> Strings<'a> {
                 self.read = place;
                 break;
             };
+            if let Some(newline) = rest[..at].rfind('\n') {
+                self.line = self.read + newline + 1;
+            }
             let at = self.read + at;
             self.read = at + mark.len();
             match self.open {
                 Some(_) => self.open = None,
-                None if is_quoted(self.text, at, mark, self.language) => {}
+                None if is_quoted(self.text, self.line..at, mark, self.language) => {}
                 None => self.open = Some(mark),
             }
         }
@@ -160,13 +165,12 @@ impl Templates {
     }
 }
 
-/// True if a mark is text of another string, or of a comment.
-fn is_quoted(text: &str, at: usize, mark: &str, language: Language) -> bool {
-    let start = text[..at].rfind('\n').map_or(0, |newline| newline + 1);
-    let line = &text[start..at];
+/// True if a mark behind a part of its line is text of another string, or of a comment.
+fn is_quoted(text: &str, before: Range<usize>, mark: &str, language: Language) -> bool {
+    let line = &text[before.clone()];
     let is_comment = line.trim_start().starts_with(language.comment());
     let other = if mark.starts_with('"') { '\'' } else { '"' };
-    is_comment || line.ends_with(other) && text[at + mark.len()..].starts_with(other)
+    is_comment || line.ends_with(other) && text[before.end + mark.len()..].starts_with(other)
 }
 
 /// The mark of the string of several lines that a left context ends in.
