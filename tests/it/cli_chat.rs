@@ -115,6 +115,7 @@ fn a_run_with_the_chat_api_searches_with_and_scores_the_code() {
     assert!(ran.stdout.contains("chat,stripped-lines"), "{}", ran.stdout);
     let rows: Value = serde_json::from_str(&ran.stdout).unwrap();
     let rows = rows["rows"].as_array().or_else(|| rows.as_array()).unwrap();
+    assert_eq!(rows.len(), 2, "{rows:?}");
     assert!(rows.iter().all(|row| row["em"] == json!(1.0)), "{rows:?}");
     let prompts = place.read(&place.named("cache/prompts/tasks", "rg-rg"));
     assert!(!prompts.contains("Sure!"), "{prompts}");

@@ -152,7 +152,7 @@ const SETTINGS: &[Change] = &[
     ("seed", Server, &["--seed=7"], "predictions"),
     ("metrics", Windows, &["--metrics=repoformer"], "scores"),
     ("postprocess", Windows, &["--postprocess=none"], "scores"),
-    ("postprocess", Windows, &["--postprocess=chat,own"], "queries"),
+    ("postprocess", Windows, &["--postprocess=chat,own"], "scores"),
     // What does not change a byte makes nothing stale.
     ("threads", Windows, &["--threads=1"], ""),
     ("threads", Chunks, &["--threads=3"], ""),

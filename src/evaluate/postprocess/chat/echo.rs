@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use super::line_ranges;
+use super::literal::line_ranges;
 use crate::text::lines::{strip, unfinished_line};
 
 /// Number of lines of a left context that an answer may repeat.

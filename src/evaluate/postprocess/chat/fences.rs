@@ -4,10 +4,9 @@ use std::borrow::Cow;
 use std::cmp::Reverse;
 
 use super::echo::own_lines;
-use super::literal::{Strings, string_at_end};
+use super::literal::{Strings, is_text_hole, line_ranges, string_at_end};
 use super::prose::{is_sentence, without_sentences};
-use super::{is_text_hole, line_ranges};
-use crate::evaluate::postprocess::Hole;
+use crate::evaluate::postprocess::hole::Hole;
 use crate::text::language::Language;
 use crate::text::lines::strip;
 

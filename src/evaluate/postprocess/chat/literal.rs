@@ -2,8 +2,19 @@
 
 use std::ops::Range;
 
-use super::line_ranges;
+use crate::evaluate::postprocess::hole::Hole;
 use crate::text::language::{Language, Layout};
+use crate::text::lines::unfinished_line;
+
+/// Ranges of the lines of a text, with their newlines.
+pub(super) fn line_ranges(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut start = 0;
+    text.split_inclusive('\n').map(move |line| {
+        let range = start..start + line.len();
+        start = range.end;
+        range
+    })
+}
 
 /// Marks that begin and end strings of several lines.
 fn triple_quotes(language: Language) -> &'static [&'static str] {
@@ -193,4 +204,17 @@ pub(super) fn string_at_end(left: &str, language: Language) -> Option<&'static s
     };
     let is_text = !inside.lines().skip(1).map(str::trim).any(is_code);
     is_text.then_some(open)
+}
+
+/// True if the hole is within a string or a comment, so that sentences may be what it holds.
+pub(super) fn is_text_hole(hole: &Hole<'_>) -> bool {
+    let left = hole.known_left();
+    is_text(left, hole.language) || Literals::of(unfinished_line(left), hole.language).is_open
+}
+
+/// True if code ends in a string or a comment of several lines.
+pub(super) fn is_text(code: &str, language: Language) -> bool {
+    let is_comment = language.spec().layout == Layout::Braces
+        && code.rfind("/*").is_some_and(|start| !code[start..].contains("*/"));
+    is_comment || string_at_end(code, language).is_some()
 }

@@ -21,35 +21,5 @@ pub(super) use fences::marked_code;
 pub(super) use prose::without_sentences;
 pub(super) use tags::without_thoughts;
 
-use std::ops::Range;
-
-use super::Hole;
-use crate::text::language::{Language, Layout};
-use crate::text::lines::unfinished_line;
-
 /// Version of the rule, which is part of the identity of what is computed by it.
 pub(crate) const REVISION: u32 = 2;
-
-/// Ranges of the lines of a text, with their newlines.
-fn line_ranges(text: &str) -> impl Iterator<Item = Range<usize>> {
-    let mut start = 0;
-    text.split_inclusive('\n').map(move |line| {
-        let range = start..start + line.len();
-        start = range.end;
-        range
-    })
-}
-
-/// True if the hole is within a string or a comment, so that sentences may be what it holds.
-fn is_text_hole(hole: &Hole<'_>) -> bool {
-    let left = hole.known_left();
-    is_text(left, hole.language)
-        || literal::Literals::of(unfinished_line(left), hole.language).is_open
-}
-
-/// True if code ends in a string or a comment of several lines.
-fn is_text(code: &str, language: Language) -> bool {
-    let is_comment = language.spec().layout == Layout::Braces
-        && code.rfind("/*").is_some_and(|start| !code[start..].contains("*/"));
-    is_comment || literal::string_at_end(code, language).is_some()
-}

@@ -1,7 +1,7 @@
 //! Sentences before and behind code.
 
-use super::{is_text, is_text_hole, line_ranges};
-use crate::evaluate::postprocess::Hole;
+use super::literal::{is_text, is_text_hole, line_ranges};
+use crate::evaluate::postprocess::hole::Hole;
 use crate::text::language::{Language, Layout};
 use crate::text::lines::strip;
 

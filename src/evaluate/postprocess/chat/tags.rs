@@ -1,9 +1,8 @@
 //! Thoughts, envelopes around answers, and the tokens of chat templates.
 
-use super::line_ranges;
-use super::literal::{Literals, Strings, Templates};
+use super::literal::{Literals, Strings, Templates, line_ranges};
 use super::prose::is_sentence;
-use crate::evaluate::postprocess::Hole;
+use crate::evaluate::postprocess::hole::Hole;
 use crate::text::language::Language;
 use crate::text::lines::{strip, unfinished_line};
 
