@@ -404,9 +404,13 @@ fn io_hint(kind: std::io::ErrorKind, writing: bool) -> Option<&'static str> {
     })
 }
 
-/// Names the values of an enumeration: `ALL`, `name()`, `Display` and `FromStr`, whose error lists the known names.
+/// Names the values of an enumeration: `ALL`, `name()`, `Display` and `FromStr`, whose error lists the known names. Other names that
+/// are read stand behind `also`.
 macro_rules! named {
-    ($type:ident, $what:literal: $($value:ident = $name:literal),+ $(,)?) => {
+    (
+        $type:ident, $what:literal: $($value:ident = $name:literal),+ $(,)?
+        $(; also $($alias:literal => $of:ident),+ $(,)?)?
+    ) => {
         impl $type {
             /// Every value.
             pub const ALL: [Self; [$($name),+].len()] = [$(Self::$value),+];
@@ -425,19 +429,22 @@ macro_rules! named {
             }
         }
 
-        $crate::error::parse_by_name!($type, $what);
+        $crate::error::parse_by_name!($type, $what $($(, $alias => $of)+)?);
     };
 }
 
 pub(crate) use named;
 
-/// Implements `FromStr` for a type with `ALL` and `name()`; its error lists the known names.
+/// Implements `FromStr` for a type with `ALL` and `name()`, and other names for some values; its error lists the known names.
 macro_rules! parse_by_name {
-    ($type:ty, $what:literal) => {
+    ($type:ty, $what:literal $(, $alias:literal => $value:ident)* $(,)?) => {
         impl std::str::FromStr for $type {
             type Err = $crate::error::Error;
 
             fn from_str(name: &str) -> $crate::error::Result<Self> {
+                $(if name == $alias {
+                    return Ok(Self::$value);
+                })*
                 let found = Self::ALL.into_iter().find(|value| value.name() == name);
                 let unknown =
                     || $crate::error::Error::unknown($what, name, Self::ALL.map(Self::name));

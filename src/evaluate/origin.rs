@@ -123,7 +123,7 @@ impl Origin {
             // RepoCoder's prompts say their mode, and no style.
             let repocoder = metadata.mode.is_some().then(|| "repocoder".to_owned());
             origin.add(STYLE, metadata.prompt_style.or(repocoder));
-            origin.add(MODE, metadata.mode);
+            origin.add(MODE, metadata.mode.map(|mode| Mode::canonical(&mode).to_owned()));
             for (name, number) in [
                 (WINDOW_SIZE, metadata.window_size),
                 (SLICE_SIZE, metadata.slice_size),

@@ -394,3 +394,145 @@ fn labels_of_two_metrics_or_twice_are_told() {
         .done()
         .says(&["4 instances are there again, with the same target and contexts; each counts"]);
 }
+
+/// Repoformer's training data join 240,000 chunks and 120,000 functions (section 4.1): one command draws, labels and joins both
+/// kinds, and repositories are held out for both alike.
+#[test]
+fn chunks_and_functions_make_one_set() {
+    let place = place();
+    place.add_samples();
+    let all = [
+        "label", "all", "--repos-dir", "repos", "--no-filter", "--kind", "chunk,function",
+        "--ratio", "0.1", "--tokenizer", "tokenizer.json", "-o", "out",
+    ];
+    let ran = place.run(&all);
+    ran.says(&[
+        " chunk instances of ",
+        " function instances of ",
+        "train: ",
+        " of chunks, ",
+        " of functions, ",
+    ]);
+    let names = ["instances-chunk", "instances-function", "labels-chunk", "labels-function"];
+    let [chunks, functions, ..] = names.map(|name| place.records(&format!("out/{name}.jsonl")));
+    assert!(
+        !place.path("out/instances.jsonl").exists() && !place.path("out/labels.jsonl").exists()
+    );
+    let kinds = |records: &[Value]| -> BTreeSet<String> {
+        records.iter().map(|record| record["metadata"]["kind"].as_str().unwrap().into()).collect()
+    };
+    assert_eq!(
+        (kinds(&chunks), kinds(&functions)),
+        (["chunk".into()].into(), ["function".into()].into())
+    );
+    // Every instance is in the split of its repository.
+    let mut count = 0;
+    let mut repositories: Vec<BTreeSet<String>> = Vec::new();
+    for split in ["train", "validation"] {
+        let rows = place.records(&format!("out/{split}.jsonl"));
+        count += rows.len();
+        repositories
+            .push(rows.iter().map(|row| row["repository"].as_str().unwrap().to_owned()).collect());
+    }
+    assert_eq!(count, chunks.len() + functions.len());
+    assert!(repositories[0].is_disjoint(&repositories[1]));
+    // The same from the two files of labels; the other order has the same splits.
+    let first = place.files("out");
+    let verbalize = |one: &str, other: &str, to: &str| {
+        let flags = [
+            "label", "verbalize", "--tokenizer", "tokenizer.json", "--max-sequence-tokens", "2048",
+        ];
+        let labels = ["--labels", one, "--labels", other, "-o", to];
+        place.run(&[&flags[..], &labels].concat()).done()
+    };
+    verbalize("out/labels-chunk.jsonl", "out/labels-function.jsonl", "joined");
+    for name in ["train.jsonl", "train.parquet", "validation.jsonl", "tokenizer.json"] {
+        assert!(first[name] == place.files("joined")[name], "{name}");
+    }
+    verbalize("out/labels-function.jsonl", "out/labels-chunk.jsonl", "turned");
+    let sorted = |folder: &str| {
+        let mut lines: Vec<String> = place
+            .records(&format!("{folder}/validation.jsonl"))
+            .iter()
+            .map(Value::to_string)
+            .collect();
+        lines.sort_unstable();
+        lines
+    };
+    assert_eq!(sorted("joined"), sorted("turned"));
+    // Finished work is kept.
+    place
+        .run(&all)
+        .says(&["instances-chunk.jsonl is current", "instances-function.jsonl is current"]);
+    crate::support::assert_same(&first, &place.files("out"));
+    // Shards of both files merge into the same.
+    for shard in ["1/2", "2/2"] {
+        let to = format!("part-{}", &shard[..1]);
+        let flags = [
+            "label",
+            "verbalize",
+            "--tokenizer",
+            "tokenizer.json",
+            "--labels",
+            "out/labels-chunk.jsonl",
+            "--labels",
+            "out/labels-function.jsonl",
+            "--shard",
+            shard,
+            "-o",
+            &to,
+        ];
+        place.run(&flags).done();
+    }
+    place.run(&["merge", "part-1", "part-2", "-o", "merged"]).done();
+    for name in ["train.jsonl", "train.parquet", "validation.jsonl"] {
+        assert!(first[name] == place.files("merged")[name], "{name}");
+    }
+    // What belongs to no kind, or a kind twice, is refused.
+    let kinds = |kinds: &[&str]| {
+        let flags =
+            ["label", "all", "--repos-dir", "repos", "--tokenizer", "tokenizer.json", "-o", "none"];
+        place.run(&[&flags[..], kinds].concat()).failed()
+    };
+    kinds(&["--kind", "function", "--poisson-mean", "2"])
+        .says(&["--poisson-mean belongs to instances of kind chunk"]);
+    kinds(&["--kind", "chunk", "--kind", "chunk"]).says(&["--kind names chunk twice"]);
+    kinds(&["--kind", "chunk,line"]).says(&["unknown kind of instance 'line'"]);
+}
+
+/// An instance counts once: in two files it is refused, unless it is a chunk in one and a function in the other.
+#[test]
+fn an_instance_in_two_files_is_refused() {
+    let place = place();
+    let mut all = labels();
+    place.write("labels.jsonl", jsonl(&all));
+    place.write("others.jsonl", jsonl(&all[7..9]));
+    let two = [&VERBALIZE[..], &["--labels", "others.jsonl"]].concat();
+    let ran = place.run(&two).failed();
+    ran.says(&["others.jsonl: line 1 has the instance of labels.jsonl:8; 2 of its instances are in other files too"]);
+    assert!(!place.path("out/train.jsonl").exists());
+    place
+        .run(&[&VERBALIZE[..], &["--labels", "labels.jsonl"]].concat())
+        .failed()
+        .says(&["line 1 has the instance of labels.jsonl:1"]);
+    for (number, label) in all.iter_mut().enumerate() {
+        label["metadata"]["kind"] =
+            json!(if (7..9).contains(&number) { "function" } else { "chunk" });
+    }
+    place.write("others.jsonl", jsonl(&all[7..9]));
+    for label in &mut all {
+        label["metadata"]["kind"] = json!("chunk");
+    }
+    place.write("labels.jsonl", jsonl(&all));
+    let ran = place.run(&two).done();
+    ran.says(&["30 of chunks, ", "2 of functions, ", "are there again"]);
+    // Labels of two models stay apart, in two files as in one.
+    let mut other = labels();
+    other.truncate(1);
+    other[0]["generation_model"] = json!("n");
+    other[0]["prompt"] = json!("z = 1\n");
+    place.write("others.jsonl", jsonl(&other));
+    place.run(&two).failed().says(&[
+        "line 1 was judged by model n with threshold 0, and those of labels.jsonl by model m",
+    ]);
+}

@@ -1,4 +1,4 @@
-//! A repository as instances are drawn from it: each file's lines that are not blank, and their words.
+//! A repository as instances are drawn from it: each file's lines, mostly without the blank ones, and their words.
 
 use std::ops::Range;
 
@@ -7,13 +7,25 @@ use rustc_hash::FxHashMap;
 use crate::repository::corpus::{Repository, SourceFile};
 use crate::repository::parallel;
 use crate::text::lines::strip;
-use crate::text::tokenize::{Dictionary, each_word};
+use crate::text::tokenize::words::cut;
+use crate::text::tokenize::{Dictionary, Nltk, each_word};
 
 /// Files beyond these sizes, in bytes, have no lines here.
 const LARGEST_FILE: usize = 8 << 20;
 const LONGEST_LINE: usize = 1 << 16;
 
-/// A file, and where its lines begin that are not blank.
+/// Lines and words that a repository is read as.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Reading {
+    /// Lines that are not blank, each cut into words by itself.
+    Lines,
+    /// Lines that are not blank, with the words of NLTK 3.8.
+    Lines38,
+    /// All lines, what follows the last line break included, with the words of NLTK 3.8.
+    AllLines38,
+}
+
+/// A file, and where its lines begin.
 #[derive(Debug)]
 pub(super) struct CodeFile {
     /// `repository/folder/…/file`.
@@ -21,23 +33,23 @@ pub(super) struct CodeFile {
     /// Index of the first file that is the same on disk.
     pub(super) same_as: u32,
     text: String,
-    /// Where in the text each line that is not blank stands, without its end.
+    /// Where in the text each line stands, without its end.
     lines: Vec<Range<u32>>,
-    /// The number of its first such line among those of all files.
+    /// Number of its first line among those of all files.
     pub(super) first: usize,
     /// Index of its folder.
     pub(super) folder: usize,
 }
 
 impl CodeFile {
-    fn of(file: SourceFile) -> Self {
+    fn of(file: SourceFile, reading: Reading) -> Self {
         // Nobody completes data or what a program wrote on one line, nor is it shown to anybody.
         let longest = file.text.split('\n').map(str::len).max().unwrap_or(0);
         let is_data = file.text.len() > LARGEST_FILE || longest > LONGEST_LINE;
         let text = if is_data { String::new() } else { file.text };
         let (mut lines, mut at) = (Vec::new(), 0);
         for line in text.split('\n') {
-            if !strip(line).is_empty() {
+            if reading == Reading::AllLines38 || !strip(line).is_empty() {
                 lines.push(at as u32..(at + line.len()) as u32);
             }
             at += line.len() + 1;
@@ -45,7 +57,7 @@ impl CodeFile {
         Self { path: file.path, same_as: file.same_as, text, lines, first: 0, folder: 0 }
     }
 
-    /// Number of lines that are not blank.
+    /// Number of lines.
     pub(super) fn count(&self) -> usize {
         self.lines.len()
     }
@@ -76,7 +88,7 @@ impl CodeFile {
         std::iter::once(0).chain(ends.map(|end| end + 1)).collect()
     }
 
-    /// What is known of each row, for those that are not blank.
+    /// Returns what is known of each row, for the lines.
     pub(super) fn of_lines<T: Copy + Default>(&self, rows: &[T]) -> Vec<T> {
         let starts = self.row_starts();
         let row = |line: &Range<u32>| starts.partition_point(|start| *start <= line.start as usize);
@@ -84,7 +96,7 @@ impl CodeFile {
         lines.map(|row| rows.get(row.saturating_sub(1)).copied().unwrap_or_default()).collect()
     }
 
-    /// Those of these rows that are not blank.
+    /// Returns the lines among these rows.
     pub(super) fn of_rows(&self, starts: &[usize], rows: Range<usize>) -> Range<usize> {
         let number = |row: usize| {
             let begin = starts.get(row).copied().unwrap_or(self.text.len() + 1);
@@ -108,8 +120,8 @@ pub(super) struct Code {
 }
 
 impl Code {
-    pub(super) fn of(repository: Repository) -> Self {
-        let mut files = parallel::map(repository.files, CodeFile::of);
+    pub(super) fn of(repository: Repository, reading: Reading) -> Self {
+        let mut files = parallel::map(repository.files, |file| CodeFile::of(file, reading));
         let (mut dictionary, mut first, mut words) = (Dictionary::default(), vec![0], Vec::new());
         let (mut numbers, mut folders) = (FxHashMap::default(), Vec::new());
         for file in &mut files {
@@ -119,15 +131,32 @@ impl Code {
                 folders.len() - 1
             });
             file.first = first.len() - 1;
-            for number in 0..file.count() {
-                each_word(file.line(number), |word| words.push(dictionary.intern(word)));
-                first.push(words.len() as u32);
+            match reading {
+                Reading::Lines => {
+                    for number in 0..file.count() {
+                        each_word(file.line(number), |word| words.push(dictionary.intern(word)));
+                        first.push(words.len() as u32);
+                    }
+                }
+                // Whether `n't` is cut off depends on what follows the line.
+                Reading::Lines38 | Reading::AllLines38 => {
+                    let text = file.joined(0..file.count());
+                    let mut ends = memchr::memchr_iter(b'\n', text.as_bytes()).peekable();
+                    cut(&text, Nltk::Until38, |word| {
+                        let at = word.as_ptr() as usize - text.as_ptr() as usize;
+                        while ends.next_if(|end| *end < at).is_some() {
+                            first.push(words.len() as u32);
+                        }
+                        words.push(dictionary.intern(word));
+                    });
+                    first.resize(file.first + file.count() + 1, words.len() as u32);
+                }
             }
         }
         Self { vocabulary: dictionary.len(), folders, files, first, words }
     }
 
-    /// The words of these lines of a file, repeats included.
+    /// Returns the words of these lines of a file, repeats included.
     pub(super) fn words(&self, file: &CodeFile, lines: Range<usize>) -> &[u32] {
         let first = self.first[file.first + lines.start] as usize;
         &self.words[first..self.first[file.first + lines.end] as usize]

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::ops::{Range, RangeInclusive};
 
-use super::code::{Code, CodeFile};
-use super::nearest::{Hit, Question, nearest};
+use super::code::{Code, CodeFile, Reading};
+use super::nearest::{EqualChunks, Hit, Question, nearest};
 use crate::error::named;
 use crate::repository::corpus::Repository;
 use crate::repository::fragment::ChunkShape;
@@ -12,17 +12,20 @@ use crate::retrieve::rank::Words;
 use crate::selective::cluster::{Vectors, k_means};
 use crate::task::cross_file::{CrossFile, Fragment};
 use crate::task::sample::{
-    BODY_LINES, Exclusions, POISSON_MEAN, Stream, UnparsedFile, function_bodies, tables,
+    BodyCut, CountedLines, Exclusions, FUNCTION_LINES, FunctionHoles, POISSON_MEAN, Stream,
+    UnparsedFile,
+    function_holes, tables,
 };
 use crate::text::language::Language;
+use crate::text::lines::is_space;
 
 /// Kind of code that is cut out.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub enum InstanceKind {
     /// A run of non-blank lines, with a length of about Poisson(3), or another mean.
     #[default]
     Chunk,
-    /// A function's body of 3 to 30 lines, or other limits.
+    /// The body of a function of 3 to 30 lines, or other limits.
     Function,
 }
 
@@ -47,12 +50,16 @@ pub struct Drawing {
     pub max_candidates: Option<usize>,
     /// Mean of the Poisson distribution of a chunk's lines, more than 0 and at most [`CHUNK_LINES`]; a length of 0 counts as 1.
     pub poisson_mean: f64,
-    /// Lines of a function's body, blank ones between its first and its last included.
+    /// Least and greatest number of a function's counted lines.
     pub function_lines: RangeInclusive<usize>,
+    /// Lines of a function that are counted.
+    pub counted: CountedLines,
     /// Number of fragments in an instance's cross-file context, at least 1.
     pub fragments: usize,
-    /// Whether the released program is followed. It leaves out blank lines of contexts, its query of a function of k lines has 3k
-    /// lines before and k after it, and a chunk's fragments have 11k lines where the query has the target.
+    /// Whether the released program is followed (`1_create_chunk.py`, `1_create_function.py`). It leaves out a chunk's blank
+    /// lines, also in its contexts, and a hole that would reach past its file or has ten lines; a chunk's fragments have 11k lines
+    /// where the query has the target. A function's hole is all behind the function's first line. Its query has k lines before and
+    /// behind a hole of k lines and the hole, or 3k lines before and behind it, and its fragments have 10k lines up to k = 9, else 50.
     pub is_release: bool,
     /// Whether to retrieve fragments.
     pub retrieves: bool,
@@ -70,7 +77,8 @@ impl Drawing {
             ratio: 0.2,
             max_candidates: None,
             poisson_mean: POISSON_MEAN,
-            function_lines: BODY_LINES,
+            function_lines: FUNCTION_LINES,
+            counted: CountedLines::Function,
             fragments: 3,
             is_release: false,
             retrieves: true,
@@ -80,7 +88,34 @@ impl Drawing {
 
     /// Settings of the released program.
     pub fn release(kind: InstanceKind) -> Self {
-        Self { ratio: 0.1, max_candidates: Some(1000), is_release: true, ..Self::paper(kind) }
+        Self {
+            ratio: 0.1,
+            max_candidates: Some(1000),
+            counted: CountedLines::Body,
+            is_release: true,
+            ..Self::paper(kind)
+        }
+    }
+
+    /// Whether the released program cuts out functions, with blank lines and all.
+    fn is_released_function(&self) -> bool {
+        self.is_release && self.kind == InstanceKind::Function
+    }
+
+    fn reading(&self) -> Reading {
+        match (self.is_release, self.kind) {
+            (false, _) => Reading::Lines,
+            (true, InstanceKind::Chunk) => Reading::Lines38,
+            (true, InstanceKind::Function) => Reading::AllLines38,
+        }
+    }
+
+    fn function_holes(&self) -> FunctionHoles {
+        FunctionHoles {
+            lines: self.function_lines.clone(),
+            counted: self.counted,
+            cut: if self.is_release { BodyCut::BehindFirstRow } else { BodyCut::Statements },
+        }
     }
 }
 
@@ -89,7 +124,7 @@ impl Drawing {
 pub struct Instance {
     /// `repository/folder/…/file`.
     pub path: String,
-    /// Non-blank lines of the hole.
+    /// Lines of the hole among the file's lines that are not blank, or among all for a function of the released program.
     pub lines: Range<usize>,
     /// Text of the file before the hole.
     pub left: String,
@@ -121,18 +156,18 @@ const MIN_DF: u32 = 5;
 pub fn draw(repository: Repository, drawing: &Drawing) -> Draw {
     let mut stream =
         Stream::for_labels(drawing.seed, drawing.kind.name(), repository.content_digest());
-    let (bodies, unparsed) = match drawing.kind {
+    let (rows, unparsed) = match drawing.kind {
         InstanceKind::Function => {
-            function_bodies(&repository, drawing.language, &drawing.function_lines)
+            function_holes(&repository, drawing.language, &drawing.function_holes())
         }
         InstanceKind::Chunk => Default::default(),
     };
     let tables =
         if drawing.exclusions.tables { tables(&repository, drawing.language) } else { Vec::new() };
-    let code = Code::of(repository);
+    let code = Code::of(repository, drawing.reading());
     let mut candidates = match drawing.kind {
         InstanceKind::Chunk => chunks(&code),
-        InstanceKind::Function => functions(&code, &bodies),
+        InstanceKind::Function => functions(&code, &rows),
     };
     let tables: Vec<Vec<Option<bool>>> =
         code.files.iter().zip(tables).map(|(file, rows)| file.of_lines(&rows)).collect();
@@ -146,11 +181,11 @@ pub fn draw(repository: Repository, drawing: &Drawing) -> Draw {
         code.files.iter().map(|file| drawing.exclusions.hold(&file.path)).collect();
     candidates.retain(|place| !excluded[place.file] && !are_tables(place));
     let candidates = sample(candidates, drawing.max_candidates, &mut stream);
-    let mut holes: Vec<Hole> = clusters(&code, &candidates, drawing.ratio, &mut stream)
+    let mut holes: Vec<Hole> = clusters(&code, &candidates, drawing, &mut stream)
         .into_iter()
-        .map(|members| {
+        .filter_map(|members| {
             let place = &candidates[members[stream.below(members.len())]];
-            hole(place, drawing, &mut stream)
+            hole(&code, place, drawing, &mut stream)
         })
         .collect();
     // Of a chunk that is data in part, that part.
@@ -166,7 +201,7 @@ pub fn draw(repository: Repository, drawing: &Drawing) -> Draw {
     Draw { instances, unparsed }
 }
 
-/// A run of non-blank lines of a file.
+/// A run of a file's lines.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Place {
     file: usize,
@@ -207,10 +242,10 @@ fn sample(mut places: Vec<Place>, most: Option<usize>, stream: &mut Stream) -> V
     places
 }
 
-fn functions(code: &Code, bodies: &[Vec<Range<usize>>]) -> Vec<Place> {
+fn functions(code: &Code, rows: &[Vec<Range<usize>>]) -> Vec<Place> {
     let mut places = Vec::new();
     for (number, file) in own_files(code) {
-        let rows = bodies.get(number).map_or(&[][..], Vec::as_slice);
+        let rows = rows.get(number).map_or(&[][..], Vec::as_slice);
         let starts = file.row_starts();
         let lines = rows.iter().map(|rows| file.of_rows(&starts, rows.clone()));
         let lines = lines.filter(|lines| !lines.is_empty());
@@ -226,14 +261,20 @@ fn own_files(code: &Code) -> impl Iterator<Item = (usize, &CodeFile)> {
 }
 
 /// Returns the members of each cluster.
-fn clusters(code: &Code, places: &[Place], ratio: f64, stream: &mut Stream) -> Vec<Vec<usize>> {
-    if places.is_empty() {
+fn clusters(
+    code: &Code,
+    places: &[Place],
+    drawing: &Drawing,
+    stream: &mut Stream,
+) -> Vec<Vec<usize>> {
+    let count = (drawing.ratio * places.len() as f64) as usize;
+    // The released program cannot cluster so few functions, and draws none.
+    if places.is_empty() || count == 0 && drawing.is_released_function() {
         return Vec::new();
     }
     let text = |place: &Place| code.files[place.file].joined(place.lines.clone());
     let texts: Vec<String> = places.iter().map(text).collect();
     let vectors = Vectors::of(&Words::of(&texts), MIN_DF);
-    let count = (ratio * places.len() as f64) as usize;
     let of_each = k_means(&vectors, count.max(1), &mut |n| stream.below(n as usize) as u64);
     let mut clusters = vec![Vec::new(); of_each.iter().max().map_or(0, |most| most + 1)];
     for (place, cluster) in of_each.into_iter().enumerate() {
@@ -242,33 +283,42 @@ fn clusters(code: &Code, places: &[Place], ratio: f64, stream: &mut Stream) -> V
     clusters
 }
 
-/// Draws the hole of a place: all of a body, a run of lines of a chunk.
-fn hole(place: &Place, drawing: &Drawing, stream: &mut Stream) -> Hole {
+/// Draws the hole of a place: all of a body, a run of lines of a chunk; `None` if the released program drops it.
+fn hole(code: &Code, place: &Place, drawing: &Drawing, stream: &mut Stream) -> Option<Hole> {
     let lines = match drawing.kind {
         InstanceKind::Function => place.lines.clone(),
         InstanceKind::Chunk => {
-            let length = stream.length(drawing.poisson_mean).min(place.lines.len());
-            let start = place.lines.start + stream.below(place.lines.len() - length + 1);
+            // There a file's last chunk has ten lines, too.
+            let most = if drawing.is_release { CHUNK_LINES } else { place.lines.len() };
+            let length = stream.length(drawing.poisson_mean).min(most);
+            let start = place.lines.start + stream.below(most - length + 1);
             start..start + length
         }
     };
-    Hole { file: place.file, lines, query_has_target: stream.below(2) == 1 }
+    let hole = Hole { file: place.file, lines, query_has_target: stream.below(2) == 1 };
+    (!is_dropped(code, &hole, drawing)).then_some(hole)
+}
+
+/// Whether the released program drops a hole: lines of a chunk behind the file's last, or all ten lines of one.
+fn is_dropped(code: &Code, hole: &Hole, drawing: &Drawing) -> bool {
+    drawing.is_release
+        && drawing.kind == InstanceKind::Chunk
+        && (hole.lines.end > code.files[hole.file].count() || hole.lines.len() >= CHUNK_LINES)
 }
 
 /// Returns the fragments of each hole.
 fn retrieve(code: &Code, holes: &[Hole], drawing: &Drawing) -> Vec<Vec<Hit>> {
     let mut by_size: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for (number, hole) in holes.iter().enumerate() {
-        let is_longer = drawing.is_release && drawing.kind == InstanceKind::Chunk;
-        let factor = if is_longer && hole.query_has_target { 11 } else { 10 };
-        by_size.entry(factor * hole.lines.len()).or_default().push(number);
+        by_size.entry(fragment_lines(hole, drawing)).or_default().push(number);
     }
+    let equal = if drawing.is_release { EqualChunks::InOrder } else { EqualChunks::NearestFirst };
     let mut found = vec![Vec::new(); holes.len()];
     for (size, numbers) in by_size {
         let shape = ChunkShape { size, stride: (size / 2).max(1) };
         let question = |number: &usize| question(code, &holes[*number], drawing);
         let questions: Vec<Question> = numbers.iter().map(question).collect();
-        let hits = nearest(code, shape, &questions, drawing.fragments);
+        let hits = nearest(code, shape, &questions, (drawing.fragments, equal));
         for (number, hits) in numbers.into_iter().zip(hits) {
             found[number] = hits;
         }
@@ -276,15 +326,26 @@ fn retrieve(code: &Code, holes: &[Hole], drawing: &Drawing) -> Vec<Vec<Hit>> {
     found
 }
 
+/// Returns the number of lines of a hole's fragments.
+fn fragment_lines(hole: &Hole, drawing: &Drawing) -> usize {
+    let length = hole.lines.len();
+    match (drawing.is_release, drawing.kind) {
+        (true, InstanceKind::Chunk) if hole.query_has_target => 11 * length,
+        (true, InstanceKind::Function) if length >= CHUNK_LINES => 50,
+        _ => 10 * length,
+    }
+}
+
 fn question(code: &Code, hole: &Hole, drawing: &Drawing) -> Question {
     let (file, length) = (&code.files[hole.file], hole.lines.len());
-    let (before, behind) = match (drawing.kind, drawing.is_release) {
-        (InstanceKind::Chunk, _) => (5 * length, 5 * length),
-        (InstanceKind::Function, false) => (20, 20),
-        (InstanceKind::Function, true) => (3 * length, length),
+    let around = match (drawing.kind, drawing.is_release) {
+        (InstanceKind::Chunk, _) => 5 * length,
+        (InstanceKind::Function, false) => 20,
+        (InstanceKind::Function, true) if hole.query_has_target => length,
+        (InstanceKind::Function, true) => 3 * length,
     };
-    let left = hole.lines.start.saturating_sub(before)..hole.lines.start;
-    let right = hole.lines.end..file.count().min(hole.lines.end + behind);
+    let left = hole.lines.start.saturating_sub(around)..hole.lines.start;
+    let right = hole.lines.end..file.count().min(hole.lines.end + around);
     let own = if hole.query_has_target { hole.lines.clone() } else { 0..0 };
     let parts = [left, own, right].map(|lines| code.words(file, lines));
     Question { file: hole.file, words: code.set(parts.into_iter()) }
@@ -294,22 +355,18 @@ fn instance(code: &Code, hole: Hole, hits: &[Hit], drawing: &Drawing) -> Instanc
     let file = &code.files[hole.file];
     let fragment = |hit: &Hit| {
         let from = &code.files[hit.file];
+        let path = match drawing.is_release {
+            true => &from.path,
+            false => crate::repository::fragment::path_in_repository(&from.path),
+        };
         Fragment {
-            path: crate::repository::fragment::path_in_repository(&from.path).to_owned(),
+            path: path.to_owned(),
             text: from.joined(hit.start..hit.end),
             score: Some(hit.score),
         }
     };
     let [left, target, right] = if drawing.is_release {
-        let mut left = file.joined(0..hole.lines.start);
-        let mut right = file.joined(hole.lines.end..file.count());
-        if !left.is_empty() {
-            left.push('\n');
-        }
-        if !right.is_empty() {
-            right.insert(0, '\n');
-        }
-        [left, file.joined(hole.lines.clone()), right]
+        released_texts(file, &hole.lines, drawing.kind)
     } else {
         file.around(hole.lines.clone()).map(str::to_owned)
     };
@@ -321,5 +378,99 @@ fn instance(code: &Code, hole: Hole, hits: &[Hit], drawing: &Drawing) -> Instanc
         right,
         cross_file: CrossFile::of(hits.iter().map(fragment).collect(), drawing.language),
         query_has_target: hole.query_has_target,
+    }
+}
+
+/// Returns the left context, target and right context of the released program: a chunk's right context begins with a line break, a
+/// function's target ends with one, and its indentation belongs to the left context.
+fn released_texts(file: &CodeFile, lines: &Range<usize>, kind: InstanceKind) -> [String; 3] {
+    let mut left = file.joined(0..lines.start);
+    let mut target = file.joined(lines.clone());
+    let mut right = file.joined(lines.end..file.count());
+    if lines.start > 0 {
+        left.push('\n');
+    }
+    match kind {
+        InstanceKind::Chunk if lines.end < file.count() => right.insert(0, '\n'),
+        InstanceKind::Chunk => {}
+        InstanceKind::Function => {
+            target.push('\n');
+            let begin = target.len() - target.trim_start_matches(is_space).len();
+            left.extend(target.drain(..begin));
+        }
+    }
+    [left, target, right]
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use sha2::{Digest, Sha256};
+
+    use super::*;
+
+    const RELEASED: &str = include_str!("../../../tests/fixtures/label/released.txt");
+
+    /// Holes, contexts and fragments of the released programs (`1_create_chunk.py` and `1_create_function.py` at commit 5b05713),
+    /// as `tests/fixtures/label/record.py` recorded them.
+    #[test]
+    fn the_release_profile_shows_what_the_released_programs_show() {
+        let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("data/repos");
+        let mut compared = 0;
+        for name in ["parcelflow", "quillpad", "tidewatch"] {
+            for kind in InstanceKind::ALL {
+                let reading = Repository::read(&dir, name, Language::Python).unwrap();
+                let drawing = Drawing::release(kind);
+                let rows = function_holes(
+                    &reading.repository,
+                    Language::Python,
+                    &drawing.function_holes(),
+                );
+                let code = Code::of(reading.repository, drawing.reading());
+                let recorded: Vec<Vec<&str>> = RELEASED
+                    .lines()
+                    .map(|line| line.split(' ').collect::<Vec<_>>())
+                    .filter(|row| row[0] == kind.name() && row[1].starts_with(&format!("{name}/")))
+                    .collect();
+                let hole = |row: &Vec<&str>| Hole {
+                    file: code.files.iter().position(|file| file.path == row[1]).unwrap(),
+                    lines: row[2].parse().unwrap()..row[3].parse().unwrap(),
+                    query_has_target: row[4] == "1",
+                };
+                if kind == InstanceKind::Function {
+                    let mut wanted: Vec<Place> = recorded
+                        .iter()
+                        .filter(|row| row[4] == "0")
+                        .map(|row| hole(row))
+                        .map(|hole| Place { file: hole.file, lines: hole.lines })
+                        .collect();
+                    let mut found = functions(&code, &rows);
+                    for places in [&mut wanted, &mut found] {
+                        places
+                            .sort_by_key(|place| (place.file, place.lines.start, place.lines.end));
+                    }
+                    assert_eq!(found, wanted, "{name}");
+                }
+                let (kept, dropped): (Vec<_>, Vec<_>) =
+                    recorded.iter().partition(|row| row[5] != "-");
+                for row in dropped {
+                    assert!(is_dropped(&code, &hole(row), &drawing), "{row:?}");
+                }
+                let holes: Vec<Hole> = kept.iter().map(|row| hole(row)).collect();
+                let found = retrieve(&code, &holes, &drawing);
+                for ((hole, hits), row) in holes.into_iter().zip(found).zip(kept) {
+                    assert!(!is_dropped(&code, &hole, &drawing), "{row:?}");
+                    let Instance { left, target, right, cross_file, .. } =
+                        instance(&code, hole, &hits, &drawing);
+                    let texts = [left, target, right, cross_file.text].join("\0");
+                    let digest = Sha256::digest(texts.as_bytes());
+                    let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();
+                    assert_eq!(digest[..12], *row[5], "{row:?}");
+                    compared += 1;
+                }
+            }
+        }
+        assert!(compared > 850, "{compared}");
     }
 }

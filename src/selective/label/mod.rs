@@ -25,6 +25,7 @@ pub mod verbalize;
 mod written;
 
 pub use crate::repository::Shard;
+pub use crate::task::sample::CountedLines;
 pub use collect::{
     CollectSettings, CollectSummary, RAW_FOLDER, Repositories, collect, fingerprint,
     grouped_language,

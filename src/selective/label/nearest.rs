@@ -19,7 +19,7 @@ pub(super) struct Question {
     pub(super) words: Vec<u32>,
 }
 
-/// A chunk that was found: non-blank lines `start..end` of a file.
+/// A chunk that was found: lines `start..end` of a file.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Hit {
     pub(super) file: usize,
@@ -32,16 +32,24 @@ pub(super) struct Hit {
 /// Greatest number of queries of one pass: one bit each.
 const AT_ONCE: usize = 64;
 
-/// Returns the `top` chunks of each query, best first; of equal ones, those of the nearest file, then earlier ones come first.
-/// Chunks without a word are skipped.
+/// Order of chunks with equal scores.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum EqualChunks {
+    /// Those of the nearest file first, then earlier ones.
+    NearestFirst,
+    /// In the order of the files and their lines.
+    InOrder,
+}
+
+/// Returns the `top` chunks of each query, best first. Chunks without a word are skipped.
 pub(super) fn nearest(
     code: &Code,
     shape: ChunkShape,
     questions: &[Question],
-    top: usize,
+    (top, equal): (usize, EqualChunks),
 ) -> Vec<Vec<Hit>> {
     let groups = questions.chunks(AT_ONCE);
-    groups.flat_map(|group| walk(code, shape, group, top)).collect()
+    groups.flat_map(|group| walk(code, shape, group, (top, equal))).collect()
 }
 
 /// Best chunks of a query so far.
@@ -51,10 +59,16 @@ struct Best<'a> {
     distances: Rc<Vec<u32>>,
     files: &'a [CodeFile],
     own: u32,
+    equal: EqualChunks,
 }
 
 impl<'a> Best<'a> {
-    fn of(code: &'a Code, question: &Question, known: &mut FxHashMap<usize, Rc<Vec<u32>>>) -> Self {
+    fn of(
+        code: &'a Code,
+        question: &Question,
+        equal: EqualChunks,
+        known: &mut FxHashMap<usize, Rc<Vec<u32>>>,
+    ) -> Self {
         let own = &code.files[question.file];
         let distances = known.entry(own.folder).or_insert_with(|| {
             let folders = code.folders.iter();
@@ -65,12 +79,16 @@ impl<'a> Best<'a> {
             distances: Rc::clone(distances),
             files: &code.files,
             own: own.same_as,
+            equal,
         }
     }
 
     /// Order of two chunks in the result.
     fn order(&self, one: &Hit, other: &Hit) -> Ordering {
-        let far = |hit: &Hit| self.distances[self.files[hit.file].folder];
+        let far = |hit: &Hit| match self.equal {
+            EqualChunks::NearestFirst => self.distances[self.files[hit.file].folder],
+            EqualChunks::InOrder => 0,
+        };
         let place = |hit: &Hit| (far(hit), hit.file, hit.start);
         other.score.total_cmp(&one.score).then_with(|| place(one).cmp(&place(other)))
     }
@@ -86,7 +104,12 @@ impl<'a> Best<'a> {
     }
 }
 
-fn walk(code: &Code, shape: ChunkShape, questions: &[Question], top: usize) -> Vec<Vec<Hit>> {
+fn walk(
+    code: &Code,
+    shape: ChunkShape,
+    questions: &[Question],
+    (top, equal): (usize, EqualChunks),
+) -> Vec<Vec<Hit>> {
     // Queries that have each word.
     let mut asked = vec![0_u64; code.vocabulary];
     for (bit, question) in questions.iter().enumerate() {
@@ -96,7 +119,7 @@ fn walk(code: &Code, shape: ChunkShape, questions: &[Question], top: usize) -> V
     }
     let mut known = FxHashMap::default();
     let mut best: Vec<Best<'_>> =
-        questions.iter().map(|question| Best::of(code, question, &mut known)).collect();
+        questions.iter().map(|question| Best::of(code, question, equal, &mut known)).collect();
     // Chunk in which each word was last seen.
     let (mut seen, mut chunk) = (vec![0_u32; code.vocabulary], 0_u32);
     let mut shared = [0_u32; AT_ONCE];

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::draw::InstanceKind;
 use crate::complete::server::{Confidence, Sample};
 use crate::error::Result;
 use crate::store::jsonl::{self, Fields, Object};
@@ -24,8 +25,7 @@ pub struct Label {
     pub id: String,
     /// `repository/folder/…/file.py`.
     pub filename: String,
-    /// First line of the hole among the non-blank ones if this toolkit drew it; the released program counts all lines for a
-    /// function.
+    /// First line of the hole among the non-blank ones; for a function of the released program, among all lines.
     pub start: usize,
     /// Line after the last of the hole.
     pub end: usize,
@@ -179,6 +179,11 @@ impl Label {
     /// higher. `None` if not judged.
     pub fn helped(&self) -> Option<bool> {
         self.label.or_else(|| Some(self.es_rg1? > self.es_infile?))
+    }
+
+    /// Returns the kind of hole that the record names.
+    pub(super) fn kind(&self) -> Option<InstanceKind> {
+        self.record.get("metadata")?.get("kind")?.as_str()?.parse().ok()
     }
 
     /// Replaces the cross-file context, and the right context where it is another.

@@ -3,8 +3,8 @@
 use std::collections::BTreeSet;
 use std::path::Path;
 
-use super::code::Code;
-use super::nearest::{Question, nearest};
+use super::code::{Code, Reading};
+use super::nearest::{EqualChunks, Question, nearest};
 use super::*;
 use crate::repository::corpus::{Repository, SourceFile};
 use crate::repository::fragment::{ChunkShape, Cut, RepoFragments};
@@ -80,7 +80,7 @@ fn by_index(
 #[test]
 fn one_walk_finds_what_the_index_finds() {
     for name in ["parcelflow", "quillpad", "tidewatch"] {
-        let code = Code::of(sample_repository(name));
+        let code = Code::of(sample_repository(name), Reading::Lines);
         // More than one walk's worth, from every file.
         let (mut questions, mut texts) = (Vec::new(), Vec::new());
         for (number, file) in code.files.iter().enumerate() {
@@ -97,7 +97,7 @@ fn one_walk_finds_what_the_index_finds() {
             let hit = |hit: &super::nearest::Hit| {
                 (code.files[hit.file].path.clone(), hit.start as u32, hit.score)
             };
-            let found = nearest(&code, shape, &questions, 3);
+            let found = nearest(&code, shape, &questions, (3, EqualChunks::NearestFirst));
             let found: Vec<Vec<_>> =
                 found.iter().map(|hits| hits.iter().map(hit).collect()).collect();
             assert!(found == by_index(sample_repository(name), shape, &texts), "{name} {shape:?}");
@@ -354,4 +354,37 @@ fn a_drawing_goes_on_where_it_was_broken_off() {
     std::fs::write(&journal, "mine\n").unwrap();
     assert!(run(&collecting, usize::MAX).0.is_err());
     assert_eq!(std::fs::read(&journal).unwrap(), b"mine\n");
+}
+
+/// Algorithm 2 of Repoformer's appendix D gathers "all the functions between 3 and 30 lines": a function's lines begin with its
+/// signature and include its docstring. By another choice the lines of the body count, which is what is cut out.
+#[test]
+fn the_lines_of_a_function_are_counted_from_its_signature() {
+    let body = |lines: usize| "    x = 1\n".repeat(lines);
+    let docstring =
+        |lines: usize| format!("    \"\"\"Doc.\n{}    \"\"\"\n", "\n".repeat(lines - 2));
+    for (text, as_function, as_body) in [
+        (format!("def f():\n{}", body(1)), false, false),
+        (format!("def f():\n{}", body(2)), true, false),
+        (format!("def f():\n{}", body(29)), true, true),
+        (format!("def f():\n{}", body(30)), false, true),
+        (format!("def f(a,\n      b):\n{}", body(29)), false, true),
+        // One line of the signature, 27 of the docstring, 2 or 3 of the body.
+        (format!("def f():\n{}{}", docstring(27), body(2)), true, false),
+        (format!("def f():\n{}{}", docstring(27), body(3)), false, true),
+        (format!("@property\ndef f():\n{}", body(29)), true, true),
+        // Nothing to write is a body all the same.
+        ("def f():\n    # later\n    pass\n".to_owned(), true, false),
+    ] {
+        let files = [("a.py", text.clone()), ("b.py", "b = 1\n".into())];
+        for (counted, wanted) in
+            [(CountedLines::Function, as_function), (CountedLines::Body, as_body)]
+        {
+            let drawing = Drawing { counted, ..Drawing::paper(InstanceKind::Function) };
+            let drawn = draw(repository(&files), &drawing);
+            assert_eq!(drawn.len(), usize::from(wanted), "{counted}: {text}");
+            // The docstring stays in the prompt.
+            assert!(drawn.iter().all(|instance| !instance.target.contains("Doc.")), "{text}");
+        }
+    }
 }

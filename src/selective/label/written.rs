@@ -53,6 +53,7 @@ impl Instance {
         let (repository, file) = self.path.split_once('/').unwrap_or(("", &self.path));
         let line = |text: &str| text.matches('\n').count();
         let start = line(&self.left);
+        let unfinished = usize::from(!self.target.ends_with('\n'));
         json!({
             "prompt": self.left,
             "groundtruth": self.target,
@@ -63,7 +64,7 @@ impl Instance {
                 "file": file,
                 "context_start_lineno": 0,
                 "groundtruth_start_lineno": start,
-                "right_context_start_lineno": start + line(&self.target) + 1,
+                "right_context_start_lineno": start + line(&self.target) + unfinished,
             },
             "crossfile_context": {"text": "", "list": []},
         })

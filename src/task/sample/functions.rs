@@ -1,38 +1,104 @@
-//! Function holes: bodies of 3 to 30 lines (RepoCoder, section 3.3 "Function Body Completion";
-//! Repoformer, appendix D, algorithm 2).
+//! Function holes: bodies of 3 to 30 lines (RepoCoder, section 3.3 "Function Body Completion"), or those of functions of 3 to 30
+//! lines (Repoformer, appendix D, algorithm 2).
 
 use std::ops::{Range, RangeInclusive};
 
 use super::source::{self, LineClass, Source};
+use crate::error::named;
 use crate::repository::corpus::Repository;
-use crate::text::language::syntax::Body;
+use crate::text::language::syntax::{Body, Function};
 use crate::text::language::{Language, Layout};
 
-/// Lines of a body, blank ones between its first and its last included.
-pub(crate) const BODY_LINES: RangeInclusive<usize> = 3..=30;
+/// Least and greatest number of lines of a body or function, blank ones included.
+pub(crate) const FUNCTION_LINES: RangeInclusive<usize> = 3..=30;
 
-/// Reads a repository's files and their functions' bodies of so many lines, in the order of the signatures; a nested function's
-/// body lies within another.
+/// Lines that limits of a function's length count, blank ones between the first and the last included.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum CountedLines {
+    /// The function's, from its signature to its end, its docstring included and its decorators not.
+    #[default]
+    Function,
+    /// Those that are cut out.
+    Body,
+}
+
+named! {
+    CountedLines, "choice of counted lines":
+    Function = "function",
+    Body = "body",
+}
+
+/// Part of a function that is cut out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum BodyCut {
+    /// The statements behind the docstring, which tells what to write and stays in the prompt; no body that leaves nothing to
+    /// write, such as `pass`, and none of generated files.
+    Written,
+    /// The statements behind the docstring, whatever they are.
+    Statements,
+    /// All rows behind the function's first one: the rest of a long signature and the docstring too, as Repoformer's released
+    /// program has it.
+    BehindFirstRow,
+}
+
+/// Functions whose bodies are cut out, and how.
+#[derive(Debug, Clone, PartialEq)]
+pub(crate) struct FunctionHoles {
+    /// Least and greatest number of lines.
+    pub(crate) lines: RangeInclusive<usize>,
+    /// The lines that are counted.
+    pub(crate) counted: CountedLines,
+    /// The part that is cut out.
+    pub(crate) cut: BodyCut,
+}
+
+impl FunctionHoles {
+    /// Holes of RepoCoder's function tasks.
+    pub(super) fn repocoder() -> Self {
+        Self { lines: FUNCTION_LINES, counted: CountedLines::Body, cut: BodyCut::Written }
+    }
+
+    /// Whether holes may be in a file.
+    pub(super) fn may_be_in(&self, source: &Source) -> bool {
+        self.cut != BodyCut::Written || !source.is_generated
+    }
+
+    /// Returns the rows of a function that are cut out; `None` if nothing can be, or if its length is not wanted.
+    fn of(&self, source: &Source, layout: Layout, function: Function<'_>) -> Option<Range<usize>> {
+        let hole = match self.cut {
+            BodyCut::Written | BodyCut::Statements if function.is_broken => return None,
+            BodyCut::Written if function.body.as_ref()?.is_stub => return None,
+            BodyCut::Written | BodyCut::Statements => statements(source, layout, function.body?)?,
+            BodyCut::BehindFirstRow => function.lines.start + 1..function.lines.end,
+        };
+        let counted = match self.counted {
+            CountedLines::Function => &function.lines,
+            CountedLines::Body => &hole,
+        };
+        let has_text =
+            |row: usize| source.classes.get(row).is_some_and(|class| *class != LineClass::Blank);
+        (self.lines.contains(&counted.len()) && hole.clone().any(has_text)).then_some(hole)
+    }
+}
+
+/// Reads a repository's files and the rows that are cut out of their functions, in the order of the signatures; a nested function
+/// lies within another.
 pub(super) fn read_all(
     repository: &Repository,
     language: Language,
-    wanted: &RangeInclusive<usize>,
+    wanted: &FunctionHoles,
 ) -> (Vec<Option<Source>>, Vec<Vec<Range<usize>>>) {
     source::read_all(repository, language, |_, source, syntax| {
+        let layout = syntax.spec().layout;
         let functions = syntax.functions().into_iter();
-        let bodies =
-            functions.filter(|function| !function.is_broken).filter_map(|function| function.body);
-        bodies
-            .filter_map(|body| lines(source, syntax.spec().layout, body))
-            .filter(|hole| wanted.contains(&hole.len()))
-            .collect()
+        functions.filter_map(|function| wanted.of(source, layout, function)).collect()
     })
 }
 
-/// The lines of a body that has something to complete. Its docstring tells what to write and stays in the prompt.
-fn lines(source: &Source, layout: Layout, body: Body) -> Option<Range<usize>> {
+/// Returns the rows of a body's statements.
+fn statements(source: &Source, layout: Layout, body: Body) -> Option<Range<usize>> {
     // A statement on the line of the signature, of the docstring or of a brace cannot be cut out in whole lines.
-    if body.is_stub || !body.is_whole_lines {
+    if !body.is_whole_lines {
         return None;
     }
     let mut lines = body.span.lines;

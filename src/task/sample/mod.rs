@@ -31,7 +31,7 @@ mod names;
 mod source;
 mod table;
 
-use std::ops::{Range, RangeInclusive};
+use std::ops::Range;
 
 use crate::repository::corpus::{Repository, SourceFile};
 use crate::repository::definitions::Definition;
@@ -44,7 +44,8 @@ use calls::Defined;
 pub use commits::{CommitTask, Drawn, sample_commits};
 pub(crate) use draw::{POISSON_MEAN, Stream};
 pub use exclude::{Exclusions, PathPattern};
-pub(crate) use functions::BODY_LINES;
+pub use functions::CountedLines;
+pub(crate) use functions::{BodyCut, FUNCTION_LINES, FunctionHoles};
 use kind::Hole;
 pub use kind::{Cursor, Kind, Sampling};
 pub use names::{NameSource, SourcesOfNames};
@@ -133,23 +134,23 @@ fn set_definitions(
     }));
 }
 
-/// The rows of every function's body of so many lines that can be cut out, by file: none of generated files, nor of those with other line ends than
-/// `\n`, whose rows are not lines. And the files that could not be parsed, or not whole.
-pub(crate) fn function_bodies(
+/// Returns the rows that are cut out of each function, by file: none of files with other line ends than `\n`, whose rows are not
+/// lines. And the files that could not be parsed, or not whole.
+pub(crate) fn function_holes(
     repository: &Repository,
     language: Language,
-    lines: &RangeInclusive<usize>,
+    wanted: &FunctionHoles,
 ) -> (Vec<Vec<Range<usize>>>, Vec<UnparsedFile>) {
-    let (sources, bodies) = functions::read_all(repository, language, lines);
+    let (sources, holes) = functions::read_all(repository, language, wanted);
     let unparsed = source::unparsed(repository, &sources);
-    let files = repository.files.iter().zip(sources).zip(bodies);
-    let bodies = files
-        .map(|((file, source), bodies)| match source {
-            Some(source) if !source.is_generated && source.is_plain(file) => bodies,
+    let files = repository.files.iter().zip(sources).zip(holes);
+    let holes = files
+        .map(|((file, source), holes)| match source {
+            Some(source) if wanted.may_be_in(&source) && source.is_plain(file) => holes,
             _ => Vec::new(),
         })
         .collect();
-    (bodies, unparsed)
+    (holes, unparsed)
 }
 
 /// For each row of every file, whether it is one of a data table; `None` for rows without words. No rows of files with other
@@ -181,7 +182,9 @@ fn candidates(repository: &Repository, kind: Kind, language: Language) -> Candid
         Kind::Line | Kind::Chunk => {
             alone(source::read_all(repository, language, |_, source, _| source.lines_of_code()))
         }
-        Kind::Function => alone(functions::read_all(repository, language, &BODY_LINES)),
+        Kind::Function => {
+            alone(functions::read_all(repository, language, &FunctionHoles::repocoder()))
+        }
         Kind::Api => calls::read_all(repository, language),
     };
     let holes = holes.into_iter().enumerate().flat_map(|(file, spans)| {

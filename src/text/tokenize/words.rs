@@ -8,7 +8,8 @@
 //! `_`. White space is Python's too: Unicode's White_Space and U+001C to U+001F.
 //!
 //! NLTK's rules changed ([`Nltk`]): until 3.8.1 `n't` is cut off before a space alone, from 3.9 on before any white space, and so
-//! at the end of a line. Here 3.9 stands for 3.9.2; since 3.9.4 a dash is a blank too.
+//! at the end of a line. Two later changes are not followed: since 3.9.3 `n't` is also cut off before U+2012 to U+2015, and since
+//! 3.10.1 an opening quote is parted from the word behind it first, so that `'tis` and `'twas` stay whole.
 //!
 //! Only the preceding split into sentences (Punkt, a trained model) is left out: the period that ends a sentence
 //! within the text is an ordinary one here. That matters only for `n't` directly before such a period.
@@ -23,7 +24,7 @@ use crate::text::lines::is_space;
 pub enum Nltk {
     /// Until 3.8.1, as the papers' programs ran: only a space is a blank for `n't`, other clitics and `'tis`.
     Until38,
-    /// From 3.9 on: all white space is one.
+    /// 3.9 to 3.9.2: all white space is one.
     #[default]
     From39,
 }
@@ -35,7 +36,7 @@ impl Nltk {
     }
 }
 
-/// Calls `visit` with every word token of `text`, in order, repeats included; NLTK is 3.9.
+/// Calls `visit` with every word token of `text`, in order, repeats included, as NLTK 3.9.2 cuts them.
 ///
 /// ```
 /// use repoformer::text::tokenize::each_word;

@@ -1,6 +1,7 @@
 //! `cache`: what lies in the cache folder, and its removal by name.
 
 use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -9,6 +10,7 @@ use clap::{Args, Subcommand};
 use indicatif::{HumanBytes, HumanDuration};
 use repoformer::error::{Access, Error};
 use repoformer::pipeline::{CacheFile, CacheSources, Condition, STAGES, cache_files};
+use repoformer::retrieve::Mode;
 use repoformer::store::files;
 use repoformer::store::frame::ColumnType::{Integer, Text};
 use serde_json::{Value, json};
@@ -82,7 +84,7 @@ struct Selection {
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     benchmark: Vec<String>,
     /// Only what belongs to this mode (repeatable, or separated by commas)
-    #[arg(long, value_name = "MODE", value_delimiter = ',')]
+    #[arg(long, value_name = "MODE", value_delimiter = ',', value_parser = mode_name)]
     mode: Vec<String>,
     /// Only what is stale or damaged
     #[arg(long)]
@@ -152,6 +154,11 @@ impl CachePlace {
         }
         files(&Settings::resolve(&SettingFlags::of(given))?)
     }
+}
+
+/// Returns the name of a mode as files have it.
+fn mode_name(name: &str) -> Result<String, Infallible> {
+    Ok(Mode::canonical(name).to_owned())
 }
 
 impl Selection {

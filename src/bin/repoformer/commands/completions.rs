@@ -147,12 +147,23 @@ impl ValueCompleter for Known {
         let start = text.rfind(|sign| self.separators.contains(sign)).map_or(0, |at| at + 1);
         let (before, last) = text.split_at(start);
         let is_new = |name: &str| !before.split(',').any(|part| part == name);
-        let named = self.known.iter().filter(|value| !value.is_hide_set());
-        let named =
-            named.filter(|value| value.get_name().starts_with(last) && is_new(value.get_name()));
-        let mut found: Vec<CompletionCandidate> = named
-            .map(|value| CompletionCandidate::new(value.get_name()).help(value.get_help().cloned()))
-            .collect();
+        let known = || {
+            let known = self.known.iter().filter(|value| !value.is_hide_set());
+            known.filter(|value| !value.get_name_and_aliases().any(|name| !is_new(name)))
+        };
+        let candidate = |name: &str, value: &PossibleValue| {
+            CompletionCandidate::new(name).help(value.get_help().cloned())
+        };
+        let named = known().filter(|value| value.get_name().starts_with(last));
+        let mut found: Vec<CompletionCandidate> =
+            named.map(|value| candidate(value.get_name(), value)).collect();
+        if found.is_empty() {
+            // Other names of values, where no value begins so.
+            found.extend(known().flat_map(|value| {
+                let names = value.get_name_and_aliases().filter(|name| name.starts_with(last));
+                names.map(|name| candidate(name, value))
+            }));
+        }
         if self.is_repository {
             let names =
                 repositories().into_iter().filter(|name| name.starts_with(last) && is_new(name));

@@ -83,6 +83,9 @@ pub(super) enum Arity {
     Texts,
 }
 
+/// Other names of some values, and the function that returns the name that stands for any of them.
+pub(super) type OtherNames = (&'static [&'static str], fn(&str) -> &str);
+
 /// A setting.
 #[derive(Debug, Clone)]
 pub(super) struct Setting {
@@ -96,6 +99,8 @@ pub(super) struct Setting {
     pub(super) only_for: Option<&'static str>,
     /// Another name of its flag.
     pub(super) alias: Option<&'static str>,
+    /// Other names of its values.
+    pub(super) other_names: OtherNames,
     /// Default in words, where it is not a value.
     pub(super) default_text: Option<&'static str>,
     /// Subcommands that have the flag; none means all. The environment and files serve every subcommand.
@@ -125,6 +130,7 @@ impl Setting {
             in_files: true,
             only_for: None,
             alias: None,
+            other_names: (&[], |name| name),
             group,
             value_name,
             help,
@@ -169,6 +175,12 @@ impl Setting {
         } else {
             vec![text.to_owned()]
         }
+    }
+
+    /// Returns the name that stands for a value.
+    pub(super) fn canonical(&self, value: &str) -> String {
+        let (_, canonical) = self.other_names;
+        canonical(value).to_owned()
     }
 
     /// The names that are known, where values are names.
@@ -288,7 +300,7 @@ impl Setting {
             return Some(flag.action(ArgAction::SetTrue));
         }
         if let Values::OneOf(names) = self.values {
-            flag = flag.value_parser(Listed(names()));
+            flag = flag.value_parser(Listed::with_other_names(self.other_names, names()));
         }
         if let (Some(default), None) = (self.default, self.default_text) {
             flag = flag.default_value(default);
@@ -318,16 +330,26 @@ pub(super) fn expected_whole(bounds: &RangeInclusive<u64>) -> String {
 /// Lists values in help and completion scripts. Any text passes: the check belongs to whoever parses the value, so that a
 /// flag's error reads like a file's.
 #[derive(Debug, Clone)]
-pub(crate) struct Listed(Vec<String>);
+pub(crate) struct Listed(Vec<PossibleValue>);
 
 impl Listed {
     pub(crate) fn of<T: Display>(values: impl IntoIterator<Item = T>) -> Self {
-        Self(values.into_iter().map(|value| value.to_string()).collect())
+        Self(values.into_iter().map(|value| PossibleValue::new(value.to_string())).collect())
     }
 
     pub(crate) fn and(mut self, value: &str) -> Self {
-        self.0.push(value.to_owned());
+        self.0.push(PossibleValue::new(value.to_owned()));
         self
+    }
+
+    /// Lists values that have other names, which help does not show.
+    fn with_other_names((names, canonical): OtherNames, values: Vec<String>) -> Self {
+        let value = |value: String| {
+            let others = names.iter().filter(|name| canonical(name) == value);
+            let others: Vec<&str> = others.copied().collect();
+            PossibleValue::new(value).aliases(others)
+        };
+        Self(values.into_iter().map(value).collect())
     }
 }
 
@@ -344,6 +366,6 @@ impl TypedValueParser for Listed {
     }
 
     fn possible_values(&self) -> Option<Box<dyn Iterator<Item = PossibleValue> + '_>> {
-        Some(Box::new(self.0.iter().map(PossibleValue::new)))
+        Some(Box::new(self.0.iter().cloned()))
     }
 }

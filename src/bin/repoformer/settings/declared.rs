@@ -79,8 +79,8 @@ pub(super) static SETTINGS: &[Setting] = settings! {
         "cache-dir" "DIR" Text => "Folder of the cached artifacts", default: Some("data/cache");
         "mode" "MODE" OneOf(|| names(Mode::ALL)) =>
             "Source of the queries: none (no retrieval), rg1 (the left context), gt (the ground truth), rg-rg (a prediction), \
-             given (no query: the tasks' own cross-file context)",
-            arity: Names, default_text: Some("the modes that the stage can serve"), not_for: EDITING;
+             given (no query: the tasks' own cross-file context); r-g and r-g-r-g are other names of rg1 and rg-rg",
+            other_names: (&Mode::ALIASES, Mode::canonical), arity: Names, default_text: Some("the modes that the stage can serve"), not_for: EDITING;
         "profile" "NAME" OneOfOr(
             || names(BUNDLED.map(|(name, _)| name)),
             |_| true,
@@ -122,7 +122,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
              always counts tokens of p50k_base",
             default: Some("p50k_base");
         "vectorizer" "NAME" OneOf(|| names(["one-gram", "words", "words-nltk-3.8", "dense"])) =>
-            "Terms that lexical rankers compare: tokens of --tokenizer (one-gram), or words as NLTK cuts them (words: 3.9 and later; \
+            "Terms that lexical rankers compare: tokens of --tokenizer (one-gram), or words as NLTK cuts them (words: 3.9 to 3.9.2; \
              words-nltk-3.8: until 3.8.1); dense makes dense vectors instead",
             default_text: Some("one-gram; with chunks, words unless --tokenizer is given");
         "ranker" "NAME" OneOfOr(|| names(Ranker::NAMES), |name| name.parse::<Ranker>().is_ok(), "several fused, as in rrf:jaccard,bm25, or one with a prior of files, as in graph:bm25") =>

@@ -48,6 +48,17 @@ struct Sourced {
     source: Source,
 }
 
+impl Sourced {
+    /// The values of a key by the names that stand for them.
+    fn of(key: &str, values: &[String], source: Source) -> Self {
+        let named = |value: &String| match declared(key) {
+            Some(setting) => setting.canonical(value),
+            None => value.clone(),
+        };
+        Self { values: values.iter().map(named).collect(), source }
+    }
+}
+
 /// A setting that contradicts the profile in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Departure {
@@ -212,8 +223,7 @@ impl Settings {
     fn set_file(&mut self, file: &FileSettings, source: &Source) {
         self.set_all(&file.all, source);
         for (key, values) in &file.of_functions {
-            let sourced = Sourced { values: values.clone(), source: source.clone() };
-            self.of_functions.insert(key, sourced);
+            self.of_functions.insert(key, Sourced::of(key, values, source.clone()));
         }
     }
 
@@ -308,7 +318,7 @@ impl Settings {
     /// Sets a value for all tasks, those of functions included.
     fn set(&mut self, key: &'static str, values: Vec<String>, source: Source) {
         self.of_functions.remove(key);
-        self.values.insert(key, Sourced { values, source });
+        self.values.insert(key, Sourced::of(key, &values, source));
     }
 
     /// Checks every value in force, wherever it came from.

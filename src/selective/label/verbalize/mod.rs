@@ -3,7 +3,7 @@
 //!
 //! - [`Sequence`]: tokens of one instance within the budgets, and which of them are supervised.
 //! - [`Split`]: repositories for training, validation and test.
-//! - [`verbalize`]: a file of labels → JSON lines and Parquet.
+//! - [`verbalize`]: files of labels → JSON lines and Parquet.
 
 #[cfg(feature = "parquet")]
 mod parquet;
@@ -22,9 +22,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use self::row::Row;
-use self::split::{Occurrences, Plan, digest, repository_of};
+use self::split::{Occurrence, Occurrences, Plan, digest, repository_of};
 use self::summary::nothing;
-use super::Label;
+use super::{InstanceKind, Label};
 use crate::error::{Error, Result};
 use crate::repository::{Shard, parallel};
 use crate::store::artifact::write_file;
@@ -33,23 +33,23 @@ use crate::text::tokenize::model::Encoder;
 
 pub use self::sequence::{LeftOut, Sequence, VerbalizeSettings};
 pub use self::split::{Proportions, Split};
-pub use self::summary::{SplitSummary, VerbalizeSummary};
+pub use self::summary::{KindCounts, SplitSummary, VerbalizeSummary};
 pub use self::write::{SequenceFiles, lines_of};
 
 /// Size in bytes of the records processed at once.
 const BATCH: usize = 8 << 20;
 
-/// Verbalizes a file of labels into a folder: `train.jsonl` and `train.parquet`, such files for each requested split, the
-/// `tokenizer.json` with the added tokens, and the `prompt-style.toml` of the trained model. The labels are read twice and in parts;
-/// memory grows by 28 bytes per instance and the names of the repositories. Files of splits that are not requested are removed,
-/// as their repositories are now trained on. The output does not depend on the number of threads. A shard has no Parquet, and
-/// may have no sequence.
+/// Verbalizes files of labels, one after another, into a folder: `train.jsonl` and `train.parquet`, such files for each requested
+/// split, the `tokenizer.json` with the added tokens, and the `prompt-style.toml` of the trained model. The labels are read twice and
+/// in parts; memory grows by 32 bytes per instance and the names of the repositories. Files of splits that are not requested are
+/// removed, as their repositories are now trained on. The output does not depend on the number of threads. A shard has no Parquet,
+/// and may have no sequence.
 ///
 /// # Errors
-/// This build lacks the feature `parquet`, a file cannot be read or written, the labels are of several models or metrics, no
-/// instance can be a sequence, or there are too few repositories for the splits.
+/// This build lacks the feature `parquet`, a file cannot be read or written, the labels are of several models or metrics, two
+/// files hold the same instance, no instance can be a sequence, or there are too few repositories for the splits.
 pub fn verbalize(
-    labels: &Path,
+    labels: &[&Path],
     encoder: &Encoder,
     settings: &VerbalizeSettings,
     folder: &Path,
@@ -62,24 +62,26 @@ pub fn verbalize(
         let repositories = plan.repositories(split, settings.shard);
         verbalized.splits.insert(split, SplitSummary { repositories, ..SplitSummary::default() });
     }
-    for_each_part(labels, |part| {
-        let made = parallel::map(part, |record| make(labels, record, &plan, encoder, settings));
-        for (made, record) in made.into_iter().zip(part) {
-            match made {
-                Ok(None) => {}
-                Ok(Some(Ok(made))) => {
-                    verbalized.inexact += usize::from(!made.is_exact);
-                    let summary = verbalized.splits.entry(made.split).or_default();
-                    summary.add(&made.sequence);
-                    summary.lines.push(record.line as u64);
-                    files.push(made.split, made.row, made.line.as_bytes())?;
+    for (file, path) in (0..).zip(labels) {
+        for_each_part(path, |part| {
+            let made = parallel::map(part, |record| make(path, record, &plan, encoder, settings));
+            for (made, record) in made.into_iter().zip(part) {
+                match made {
+                    Ok(None) => {}
+                    Ok(Some(Ok(made))) => {
+                        verbalized.inexact += usize::from(!made.is_exact);
+                        let summary = verbalized.splits.entry(made.split).or_default();
+                        summary.add(&made.sequence, made.kind);
+                        summary.lines.push((file << 32) | record.line as u64);
+                        files.push(made.split, made.row, made.line.as_bytes())?;
+                    }
+                    Ok(Some(Err(reason))) => *verbalized.left_out.entry(reason).or_default() += 1,
+                    Err(error) => verbalized.problems.push(error),
                 }
-                Ok(Some(Err(reason))) => *verbalized.left_out.entry(reason).or_default() += 1,
-                Err(error) => verbalized.problems.push(error),
             }
-        }
-        Ok(())
-    })?;
+            Ok(())
+        })?;
+    }
     let is_empty = verbalized.splits.values().all(|split| split.sequences == 0);
     if is_empty && (settings.shard.is_none() || plan.is_empty()) {
         return Err(nothing(labels, &verbalized));
@@ -100,6 +102,7 @@ struct Record {
 /// A sequence with its split and line.
 struct Made {
     split: Split,
+    kind: Option<InstanceKind>,
     sequence: Sequence,
     row: Row,
     line: String,
@@ -127,40 +130,64 @@ fn read(path: &Path, record: &Record) -> Result<Label> {
     Label::read(path, record.line, object)
 }
 
-/// First reading: finds the repositories, and checks that all instances were judged by one model, metric and threshold.
-fn plan(path: &Path, settings: &VerbalizeSettings) -> Result<Plan> {
+/// First reading: finds the repositories, and checks that all instances were judged by one model, metric and threshold, and that no
+/// two files hold the same one.
+fn plan(labels: &[&Path], settings: &VerbalizeSettings) -> Result<Plan> {
     let mut found = Occurrences::default();
     let (mut judgements, mut unread) = (BTreeMap::new(), Vec::<Error>::new());
-    for_each_part(path, |part| {
-        let read = parallel::map(part, |record| {
-            let label = read(path, record)?;
-            let usable = sequence::label_of(&label).is_ok();
-            let Some(repository) = repository_of(&label).filter(|_| usable) else {
-                return Ok(None);
-            };
-            let seen = (digest(&label), repository.to_owned());
-            Ok(Some((seen, judgement(&label), record.line)))
-        });
-        for read in read {
-            match read {
-                Ok(None) => {}
-                Ok(Some(((instance, repository), judgement, line))) => {
-                    found.note(instance, &repository);
-                    judgements.entry(judgement).or_insert(line);
+    for (file, path) in (0..).zip(labels) {
+        for_each_part(path, |part| {
+            let read = parallel::map(part, |record| {
+                let label = read(path, record)?;
+                let usable = sequence::label_of(&label).is_ok();
+                let Some(repository) = repository_of(&label).filter(|_| usable) else {
+                    return Ok(None);
+                };
+                let line = record.line as u32;
+                let occurrence = Occurrence {
+                    instance: digest(&label),
+                    kind: label.kind(),
+                    file,
+                    line,
+                    repository: 0,
+                };
+                Ok(Some((occurrence, repository.to_owned(), judgement(&label))))
+            });
+            for read in read {
+                match read {
+                    Ok(None) => {}
+                    Ok(Some((occurrence, repository, judgement))) => {
+                        judgements.entry(judgement).or_insert((file, occurrence.line));
+                        found.note(occurrence, &repository);
+                    }
+                    // Reported at the second reading, if there is one.
+                    Err(problem) => unread.push(problem),
                 }
-                // Reported at the second reading, if there is one.
-                Err(problem) => unread.push(problem),
             }
-        }
-        Ok(())
-    })?;
-    let mut by_line: Vec<(usize, &str)> =
-        judgements.iter().map(|(j, line)| (*line, &**j)).collect();
-    by_line.sort_unstable();
-    if let [(_, first), (line, other), ..] = by_line[..] {
-        let reason = format!("line {line} was judged {other}, and lines before it {first}");
+            Ok(())
+        })?;
+    }
+    let mut by_place: Vec<((u16, u32), &str)> =
+        judgements.iter().map(|(judgement, place)| (*place, &**judgement)).collect();
+    by_place.sort_unstable();
+    let name = |file: u16| labels[usize::from(file)];
+    if let [((before, _), first), ((file, line), other), ..] = by_place[..] {
+        let others = match before == file {
+            true => "lines before it".to_owned(),
+            false => format!("those of {}", name(before).display()),
+        };
+        let reason = format!("line {line} was judged {other}, and {others} {first}");
         let hint = "what helps one model, or by one metric, need not help another: verbalize the labels of each separately";
-        return Err(Error::artifact(path, reason, hint));
+        return Err(Error::artifact(name(file), reason, hint));
+    }
+    if let Some((one, other, count)) = found.of_two_files() {
+        let reason = format!(
+            "line {} has the instance of {}:{}; {count} of its instances are in other files too",
+            other.line,
+            name(one.file).display(),
+            one.line
+        );
+        return Err(Error::artifact(name(other.file), reason, "give each instance once"));
     }
     if found.is_empty() {
         // The second reading reports the problem of each.
@@ -199,17 +226,19 @@ fn judgement(label: &Label) -> String {
 /// Checks that there are enough repositories for the splits.
 ///
 /// # Errors
-/// There are not, or the file cannot be read.
-pub fn check_splits(instances: &Path, held_out: Proportions) -> Result<()> {
+/// There are not, or a file cannot be read.
+pub fn check_splits(instances: &[&Path], held_out: Proportions) -> Result<()> {
     let mut repositories = BTreeSet::new();
-    for_each_part(instances, |part| {
-        let of_each = parallel::map(part, |record| {
-            let label = read(instances, record).ok()?;
-            repository_of(&label).map(str::to_owned)
-        });
-        repositories.extend(of_each.into_iter().flatten());
-        Ok(())
-    })?;
+    for path in instances {
+        for_each_part(path, |part| {
+            let of_each = parallel::map(part, |record| {
+                let label = read(path, record).ok()?;
+                repository_of(&label).map(str::to_owned)
+            });
+            repositories.extend(of_each.into_iter().flatten());
+            Ok(())
+        })?;
+    }
     held_out.of(repositories.len()).map(|_| ())
 }
 
@@ -251,6 +280,7 @@ fn make(
     let row = Row::of(&sequence, settings.lambda);
     Ok(Some(Ok(Made {
         split,
+        kind: label.kind(),
         line: row.to_line(),
         row,
         is_exact: encoder.decode(&sequence.ids)? == sequence.text,

@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::{Error, Result};
 use crate::repository::Shard;
-use crate::selective::label::Label;
+use crate::selective::label::{InstanceKind, Label};
 
 /// Split of the training data.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -86,9 +86,23 @@ pub(super) fn repository_of(label: &Label) -> Option<&str> {
     said.filter(is_name).or(first.filter(is_name))
 }
 
+/// An instance in a file of labels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Occurrence {
+    /// Digest of the instance.
+    pub(super) instance: [u8; 16],
+    pub(super) kind: Option<InstanceKind>,
+    /// Number of its file.
+    pub(super) file: u16,
+    /// Number of its line, from 1.
+    pub(super) line: u32,
+    /// Number of its repository.
+    pub(super) repository: u32,
+}
+
 /// A repository among the labels.
 #[derive(Debug)]
-struct Occurrence {
+struct LabelledRepository {
     number: u32,
     /// Least digest of its instances, which more instances seldom change.
     least: [u8; 16],
@@ -96,12 +110,11 @@ struct Occurrence {
     sum: u128,
 }
 
-/// Result of the first reading of the labels: repositories, and 20 bytes per instance.
+/// Result of the first reading of the labels: repositories, and 32 bytes per instance.
 #[derive(Debug, Default)]
 pub(super) struct Occurrences {
-    repositories: FxHashMap<String, Occurrence>,
-    /// Digest of each instance, and the number of its repository.
-    instances: Vec<([u8; 16], u32)>,
+    repositories: FxHashMap<String, LabelledRepository>,
+    instances: Vec<Occurrence>,
 }
 
 impl Occurrences {
@@ -111,7 +124,8 @@ impl Occurrences {
     }
 
     /// Adds an instance of a repository.
-    pub(super) fn note(&mut self, instance: [u8; 16], repository: &str) {
+    pub(super) fn note(&mut self, occurrence: Occurrence, repository: &str) {
+        let instance = occurrence.instance;
         let digest = u128::from_le_bytes(instance);
         let number = match self.repositories.get_mut(repository) {
             Some(known) => {
@@ -121,12 +135,31 @@ impl Occurrences {
             }
             None => {
                 let number = self.repositories.len() as u32;
-                let first = Occurrence { number, least: instance, sum: digest };
+                let first = LabelledRepository { number, least: instance, sum: digest };
                 self.repositories.insert(repository.to_owned(), first);
                 number
             }
         };
-        self.instances.push((instance, number));
+        self.instances.push(Occurrence { repository: number, ..occurrence });
+    }
+
+    /// Returns an instance that is in two files, at both places, and the number of such instances in the second file; `None` if no
+    /// instance is.
+    pub(super) fn of_two_files(&mut self) -> Option<(Occurrence, Occurrence, usize)> {
+        self.instances.sort_unstable();
+        let same = |one: &Occurrence, other: &Occurrence| {
+            (one.instance, one.kind) == (other.instance, other.kind)
+        };
+        let mut pairs = Vec::new();
+        for alike in self.instances.chunk_by(same) {
+            // Ordered by file.
+            if let Some(other) = alike.iter().find(|other| other.file != alike[0].file) {
+                pairs.push((alike[0], *other));
+            }
+        }
+        let (one, other) = *pairs.iter().min_by_key(|(_, other)| (other.file, other.line))?;
+        let count = pairs.iter().filter(|(_, second)| second.file == other.file).count();
+        Some((one, other, count))
     }
 }
 
@@ -147,7 +180,7 @@ impl Plan {
     /// # Errors
     /// There are too few repositories for the requested splits.
     pub(super) fn of(found: Occurrences, shares: Proportions, seed: u64) -> Result<Self> {
-        let mut names: Vec<(String, Occurrence)> = found.repositories.into_iter().collect();
+        let mut names: Vec<(String, LabelledRepository)> = found.repositories.into_iter().collect();
         names.sort_by_cached_key(|(name, Occurrence { least, sum, .. })| {
             let seeded = [&seed.to_le_bytes()[..], least].concat();
             (*blake3::hash(&seeded).as_bytes(), *sum, name.clone())
@@ -158,7 +191,8 @@ impl Plan {
             let split = if at < test { Split::Test } else { Split::Validation };
             splits[repository.number as usize] = split;
         }
-        let mut instances = found.instances;
+        let mut instances: Vec<([u8; 16], u32)> =
+            found.instances.iter().map(|one| (one.instance, one.repository)).collect();
         instances.sort_unstable();
         let mut shared = FxHashMap::default();
         for same in instances.chunk_by(|(one, _), (other, _)| one == other) {

@@ -6,6 +6,16 @@ use std::path::Path;
 use super::sequence::{LeftOut, Sequence};
 use super::split::Split;
 use crate::error::Error;
+use crate::selective::label::InstanceKind;
+
+/// Counts of a kind's sequences.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct KindCounts {
+    /// Number of sequences.
+    pub sequences: usize,
+    /// Number of sequences in which retrieval helps.
+    pub positive: usize,
+}
 
 /// Counts of one split.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -22,7 +32,9 @@ pub struct SplitSummary {
     pub longest: usize,
     /// Number of sequences with a cut left, right and cross-file context.
     pub cut: [usize; 3],
-    /// 1-based line of the labels that each sequence is made of.
+    /// Counts by the kind that the labels name.
+    pub kinds: BTreeMap<Option<InstanceKind>, KindCounts>,
+    /// Place of the label that each sequence is made of: the number of its file, from 0, in the upper 32 bits, and its line, from 1.
     pub lines: Vec<u64>,
 }
 
@@ -42,7 +54,10 @@ pub struct VerbalizeSummary {
 }
 
 impl SplitSummary {
-    pub(super) fn add(&mut self, sequence: &Sequence) {
+    pub(super) fn add(&mut self, sequence: &Sequence, kind: Option<InstanceKind>) {
+        let of_kind = self.kinds.entry(kind).or_default();
+        of_kind.sequences += 1;
+        of_kind.positive += usize::from(sequence.positive);
         self.sequences += 1;
         self.positive += usize::from(sequence.positive);
         self.tokens += sequence.ids.len();
@@ -54,7 +69,7 @@ impl SplitSummary {
 }
 
 /// Error if no label became a sequence.
-pub(super) fn nothing(path: &Path, verbalized: &VerbalizeSummary) -> Error {
+pub(super) fn nothing(labels: &[&Path], verbalized: &VerbalizeSummary) -> Error {
     let reasons = verbalized.left_out.iter();
     let mut reasons: Vec<String> = reasons.map(|(why, count)| format!("{count} × {why}")).collect();
     let problems = verbalized.problems.iter().take(3);
@@ -62,6 +77,11 @@ pub(super) fn nothing(path: &Path, verbalized: &VerbalizeSummary) -> Error {
     if reasons.is_empty() {
         reasons.push("the file is empty".into());
     }
-    let reason = format!("no instance can be a sequence: {}", reasons.join("; "));
+    let others = match labels.len() {
+        0 | 1 => String::new(),
+        files => format!(" of these {files} files"),
+    };
+    let reason = format!("no instance{others} can be a sequence: {}", reasons.join("; "));
+    let path = labels.first().copied().unwrap_or(Path::new(""));
     Error::artifact(path, reason, "give judged labels")
 }

@@ -278,8 +278,16 @@ fn no_repository_and_no_instance_is_for_two() {
     let places = |repositories: u8| {
         let mut found = Occurrences::default();
         for name in 0..repositories {
-            found.note([name; 16], &format!("r{name}"));
-            found.note([255; 16], &format!("r{name}"));
+            for instance in [name, 255] {
+                let occurrence = Occurrence {
+                    instance: [instance; 16],
+                    kind: None,
+                    file: 0,
+                    line: 1,
+                    repository: 0,
+                };
+                found.note(occurrence, &format!("r{name}"));
+            }
         }
         let plan = Plan::of(found, shares, 7).unwrap();
         let places = |name| [name, 255].map(|of| plan.place([of; 16], &format!("r{name}")));

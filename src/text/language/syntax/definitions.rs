@@ -1,5 +1,7 @@
 //! Functions, and the scopes that lines stand in.
 
+use std::ops::Range;
+
 use tree_sitter::Node;
 
 use super::body::{self, Body};
@@ -15,6 +17,8 @@ pub struct Function<'a> {
     pub name: &'a str,
     /// All of it: decorators, annotations and modifiers too, comments before it not.
     pub span: Span,
+    /// Its rows without decorators: from its signature to its last statement or brace.
+    pub lines: Range<usize>,
     /// Its statements; `None` where it has none.
     pub body: Option<Body>,
     /// Whether a syntax error lies in it or around it.
@@ -49,8 +53,10 @@ impl<'a> Syntax<'a> {
                     let end = definition.span.bytes.end;
                     body.span.bytes.end = body.span.bytes.end.min(end);
                 }
+                let first = rows(definition.node).start;
                 found.push(Function {
                     name: definition.name,
+                    lines: first.max(definition.span.lines.start)..definition.span.lines.end,
                     span: definition.span,
                     body,
                     is_broken: definition.is_broken,

@@ -4,8 +4,9 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 use clap::Args;
-use repoformer::pipeline::{self, cached_predictions};
+use repoformer::pipeline::{self, Completion, cached_predictions};
 use repoformer::retrieve::Mode;
+use repoformer::selective::label::InstanceKind;
 use repoformer::selective::label::verbalize::check_splits;
 use repoformer::store::files;
 use repoformer::store::manifest::{Manifest, beside, check_beside, read_beside, with_output};
@@ -21,7 +22,7 @@ use crate::commands::experiments::{check_completable, completion_of, without_rep
 use crate::commands::server;
 use crate::commands::session::{begin, label, seed};
 use crate::output::{self, check_folder, fail, write_manifest_beside};
-use crate::settings::{Given, SettingFlags, Settings};
+use crate::settings::{Given, Listed, SettingFlags, Settings};
 
 #[derive(Debug, Args)]
 pub(crate) struct LabelAllArgs {
@@ -33,9 +34,15 @@ pub(crate) struct LabelAllArgs {
     /// Maximum tokens of a training sequence
     #[arg(long, value_name = "N", default_value_t = 2048)]
     max_sequence_tokens: usize,
-    /// Folder for instances.jsonl, labels.jsonl, the output of `label verbalize`, and the cache
+    /// Folder for instances.jsonl, labels.jsonl, the output of `label verbalize`, and the cache; of several kinds, files such as
+    /// instances-chunk.jsonl
     #[arg(short, long, value_name = "DIR")]
     output: PathBuf,
+    /// Kinds of the holes: chunk (about three lines), function (the body of a function of 3 to 30 lines); repeatable, or separated
+    /// by commas
+    #[arg(long, value_name = "KIND", default_value = "chunk", help_heading = "Sampling", value_delimiter = ',',
+        value_parser = Listed::of(InstanceKind::ALL))]
+    kind: Vec<String>,
     #[command(flatten)]
     drawing: DrawingFlags,
     #[command(flatten)]
@@ -47,12 +54,49 @@ const NAME: &str = "label all";
 /// Completions without retrieved fragments, and with them.
 const MODES: [Mode; 2] = [Mode::Without, Mode::Given];
 
+/// Files of the instances of one kind.
+struct KindFiles {
+    kind: InstanceKind,
+    instances: PathBuf,
+    labels: PathBuf,
+}
+
+impl KindFiles {
+    /// Returns the files of each kind in a folder.
+    fn of_all(folder: &Path, names: &[String]) -> Result<Vec<Self>> {
+        let mut kinds: Vec<InstanceKind> = Vec::new();
+        for name in names {
+            let kind = name.parse()?;
+            if kinds.contains(&kind) {
+                return fail(format!("--kind names {kind} twice"), "name each kind once");
+            }
+            kinds.push(kind);
+        }
+        let is_one = kinds.len() == 1;
+        let path = |name: &str, kind: InstanceKind| match is_one {
+            true => folder.join(format!("{name}.jsonl")),
+            false => folder.join(format!("{name}-{kind}.jsonl")),
+        };
+        let files =
+            |kind| Self { kind, instances: path("instances", kind), labels: path("labels", kind) };
+        Ok(kinds.into_iter().map(files).collect())
+    }
+
+    /// Returns the settings for these instances.
+    fn settings(&self, settings: &Settings) -> Result<Settings> {
+        let mut settings = settings.clone();
+        settings.fix("tasks", vec![text(&self.instances)?], NAME);
+        Ok(settings)
+    }
+}
+
 pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
     let folder = &args.output;
     check_folder(folder, "label all")?;
     check_threshold(args.threshold)?;
-    let instances = folder.join("instances.jsonl");
-    let settings = settings(args, &instances)?;
+    let kinds = KindFiles::of_all(folder, &args.kind)?;
+    args.drawing.check_kinds(&kinds.iter().map(|files| files.kind).collect::<Vec<_>>())?;
+    let settings = settings(args, &kinds)?;
     // Mistakes are reported before the hours of completing.
     let making = Making {
         tokenizer: Path::new(settings.text("tokenizer").unwrap_or_default()),
@@ -65,22 +109,37 @@ pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
     let (sequences, encoder) = making.settings()?;
     let completion = server::model(&settings, None, false)?;
     // Before the hours of drawing.
-    if !instances.exists() {
+    if kinds.iter().any(|files| !files.instances.exists()) {
         server::greet(&completion)?;
     }
-    draw(args, &settings, &instances)?;
+    for files in &kinds {
+        draw(args, &settings, files)?;
+    }
+    let instances: Vec<&Path> = kinds.iter().map(|files| &*files.instances).collect();
     check_splits(&instances, sequences.held_out).map_err(with_flags)?;
+    for files in &kinds {
+        label_kind(args, &files.settings(&settings)?, files, completion.clone())?;
+    }
+    let labels: Vec<&Path> = kinds.iter().map(|files| &*files.labels).collect();
+    verbalize_labels(&labels, &sequences, &encoder, folder)
+}
 
-    let experiment = without_repositories(&settings)?;
+/// Completes the instances of a kind without and with their fragments, and labels them.
+fn label_kind(
+    args: &LabelAllArgs,
+    settings: &Settings,
+    files: &KindFiles,
+    completion: Completion,
+) -> Result<()> {
+    let experiment = without_repositories(settings)?;
     check_completable(&experiment)?;
-    let completion = completion_of(completion, &settings, &experiment)?;
+    let completion = completion_of(completion, settings, &experiment)?;
     let report = pipeline::prompt(&experiment, &MODES)?;
     output::report(&label("prompt", &experiment), &report);
     complete_modes(&experiment, &MODES, &completion)?;
     let [base, rag] = MODES.map(|mode| cached_predictions(&experiment, mode, &completion));
-    let labels = folder.join("labels.jsonl");
     let judging = LabelJudgeArgs {
-        instances,
+        instances: files.instances.clone(),
         base: base?,
         rag: rag?,
         prompts: None,
@@ -93,20 +152,20 @@ pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
         model: None,
         shard: None,
         threshold: args.threshold,
-        output: labels.clone(),
+        output: files.labels.clone(),
         summary: None,
         format: None,
     };
-    judge::run_with(&judging, &settings)?;
-    verbalize_labels(&labels, &sequences, &encoder, folder)
+    judge::run_with(&judging, settings)
+}
+
+fn text(path: &Path) -> Result<String> {
+    let text = path.to_str().map(str::to_owned);
+    text.with_context(|| format!("{}: not UTF-8", path.display()))
 }
 
 /// The settings: the data lies in the folder, and the paper's profile is the default.
-fn settings(args: &LabelAllArgs, instances: &Path) -> Result<Settings> {
-    let text = |path: &Path| {
-        let text = path.to_str().map(str::to_owned);
-        text.with_context(|| format!("{}: not UTF-8", path.display()))
-    };
+fn settings(args: &LabelAllArgs, kinds: &[KindFiles]) -> Result<Settings> {
     let flags = &args.settings;
     if let Some(key) = ["tasks", "mode"].into_iter().find(|key| flags.has(key)) {
         return fail(
@@ -124,16 +183,19 @@ fn settings(args: &LabelAllArgs, instances: &Path) -> Result<Settings> {
     let mut settings = Settings::with_presets(flags, NAME, presets)?;
     // It draws from the repositories, whatever tasks an earlier run left.
     checkout::settle(&mut settings);
-    settings.fix("tasks", vec![text(instances)?], NAME);
+    let tasks: Result<Vec<String>> = kinds.iter().map(|files| text(&files.instances)).collect();
+    settings.fix("tasks", tasks?, NAME);
     settings.fix("mode", MODES.map(|mode| mode.to_string()).to_vec(), NAME);
     begin(settings, flags)
 }
 
 /// Draws the instances, unless the file holds them already.
-fn draw(args: &LabelAllArgs, settings: &Settings, instances: &Path) -> Result<()> {
+fn draw(args: &LabelAllArgs, settings: &Settings, files: &KindFiles) -> Result<()> {
+    let instances = &*files.instances;
     let drawing = LabelSampleArgs {
         settings: args.settings.clone(),
         raw: None,
+        kind: files.kind.name().to_owned(),
         drawing: args.drawing.clone(),
         as_benchmark: false,
         output: instances.to_owned(),
@@ -142,7 +204,7 @@ fn draw(args: &LabelAllArgs, settings: &Settings, instances: &Path) -> Result<()
     let seed = seed(settings)?.to_string();
     let manifest = |drawn_from: String| {
         let mut manifest = Manifest::new("instances");
-        manifest.setting("kind", args.drawing.kind.clone());
+        manifest.setting("kind", files.kind.name());
         manifest.setting("seed", seed.clone());
         manifest.setting("drawn-from", drawn_from);
         manifest.to_record()

@@ -9,8 +9,8 @@ use repoformer::error::Error;
 use repoformer::formats::merge::Positions;
 use repoformer::repository::Shard;
 use repoformer::selective::label::{
-    CHUNK_LINES, CollectSettings, Drawing, Filter, InstanceKind, RAW_FOLDER, RecordFormat,
-    Rejection, Repositories, collect, fingerprint, grouped_language,
+    CHUNK_LINES, CollectSettings, CountedLines, Drawing, Filter, InstanceKind, RAW_FOLDER,
+    RecordFormat, Rejection, Repositories, collect, fingerprint, grouped_language,
 };
 use repoformer::store::artifact::digest;
 use repoformer::store::files;
@@ -38,6 +38,10 @@ pub(crate) struct LabelSampleArgs {
     /// FILE.drawn holds them: the same command resumes there
     #[arg(short, long, value_name = "FILE", default_value = "-")]
     pub(crate) output: PathBuf,
+    /// Kind of the holes: chunk (about three lines), function (the body of a function of 3 to 30 lines)
+    #[arg(long, value_name = "KIND", default_value = "chunk", help_heading = "Sampling",
+        value_parser = Listed::of(InstanceKind::ALL))]
+    pub(crate) kind: String,
     #[command(flatten)]
     pub(crate) drawing: DrawingFlags,
 }
@@ -46,10 +50,6 @@ pub(crate) struct LabelSampleArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Sampling")]
 pub(crate) struct DrawingFlags {
-    /// Kind of the holes: chunk (about three lines), function (a body of 3 to 30 lines)
-    #[arg(long, value_name = "KIND", default_value = "chunk",
-        value_parser = Listed::of([InstanceKind::Chunk, InstanceKind::Function].map(InstanceKind::name)))]
-    pub(crate) kind: String,
     /// Number of instances per chunk or function of a repository, one from each cluster of similar code [default: 0.2; 0.1
     /// with --profile repoformer-release]
     #[arg(long, value_name = "R")]
@@ -61,9 +61,13 @@ pub(crate) struct DrawingFlags {
     /// Mean of the Poisson distribution of a chunk's lines, before it is clipped to 1 to 10 [default: 3]
     #[arg(long, value_name = "X", allow_negative_numbers = true)]
     poisson_mean: Option<f64>,
-    /// Minimum and maximum lines of a function's body [default: 3-30]
+    /// Minimum and maximum lines of a function [default: 3-30]
     #[arg(long, value_name = "N-N")]
     function_lines: Option<String>,
+    /// Lines that --function-lines counts: function (from the signature to the end, docstring included), body (those that are cut
+    /// out) [default: function; body with --profile repoformer-release]
+    #[arg(long, value_name = "LINES", value_parser = Listed::of(CountedLines::ALL))]
+    counted_lines: Option<String>,
     /// Number of fragments in the cross-file context of an instance [default: 3]
     #[arg(long, value_name = "N")]
     fragments: Option<usize>,
@@ -88,24 +92,26 @@ pub(crate) struct DrawingFlags {
 }
 
 impl DrawingFlags {
-    /// The settings of the paper or the released program, and in their place what flags say.
-    fn drawing(&self, is_release: bool) -> Result<Drawing> {
-        let kind: InstanceKind = self.kind.parse()?;
-        let (flag, is_given, other) = match kind {
-            InstanceKind::Chunk => {
-                ("function-lines", self.function_lines.is_some(), InstanceKind::Function)
+    /// Checks that each flag belongs to one of these kinds.
+    pub(super) fn check_kinds(&self, kinds: &[InstanceKind]) -> Result<()> {
+        let of_functions = InstanceKind::Function;
+        for (flag, is_given, kind) in [
+            ("function-lines", self.function_lines.is_some(), of_functions),
+            ("counted-lines", self.counted_lines.is_some(), of_functions),
+            ("poisson-mean", self.poisson_mean.is_some(), InstanceKind::Chunk),
+        ] {
+            if is_given && !kinds.contains(&kind) {
+                return fail(
+                    format!("--{flag} belongs to instances of kind {kind}"),
+                    format!("leave it out, or draw these (--kind {kind})"),
+                );
             }
-            InstanceKind::Function => {
-                ("poisson-mean", self.poisson_mean.is_some(), InstanceKind::Chunk)
-            }
-        };
-        if is_given {
-            let other = other.name();
-            return fail(
-                format!("--{flag} belongs to instances of kind {other}"),
-                format!("leave it out, or draw these (--kind {other})"),
-            );
         }
+        Ok(())
+    }
+
+    /// Returns the settings of the paper or the released program, with those of the flags.
+    fn drawing(&self, kind: InstanceKind, is_release: bool) -> Result<Drawing> {
         let usual = if is_release { Drawing::release(kind) } else { Drawing::paper(kind) };
         let drawing = Drawing {
             ratio: self.ratio.unwrap_or(usual.ratio),
@@ -114,6 +120,10 @@ impl DrawingFlags {
             function_lines: match &self.function_lines {
                 Some(text) => lines(text)?,
                 None => usual.function_lines,
+            },
+            counted: match &self.counted_lines {
+                Some(name) => name.parse()?,
+                None => usual.counted,
             },
             fragments: self.fragments.unwrap_or(usual.fragments),
             exclusions: self.exclusions.exclusions(usual.exclusions.clone())?,
@@ -182,6 +192,7 @@ pub(super) fn run(args: &LabelSampleArgs) -> Result<()> {
             "leave it out; it is a setting of the later stages",
         );
     }
+    args.drawing.check_kinds(&[args.kind.parse()?])?;
     draw_instances(args, &settings).map(drop)
 }
 
@@ -202,7 +213,7 @@ struct Wanted {
 impl Wanted {
     fn of(args: &LabelSampleArgs, settings: &Settings) -> Result<Self> {
         let is_release = settings.text("profile") == Some("repoformer-release");
-        let drawing = args.drawing.drawing(is_release)?;
+        let drawing = args.drawing.drawing(args.kind.parse()?, is_release)?;
         let asked: Option<Language> = settings.parsed_option("language")?;
         let grouped = args.raw.as_deref().map(grouped_language).transpose()?.flatten();
         if let (Some(raw), Some(asked), Some(grouped)) = (&args.raw, asked, grouped)
