@@ -46,7 +46,10 @@ impl Mode {
 
     /// Returns the name of the mode with this name or alias; another text as it is.
     pub fn canonical(name: &str) -> &str {
-        name.parse().map_or(name, Self::name)
+        match name.parse::<Self>() {
+            Ok(mode) => mode.name(),
+            Err(_) => name,
+        }
     }
 
     /// Whether it searches at all.
