@@ -189,7 +189,7 @@ impl Scorer<'_> {
         warn_of_ends(&path, &scoring)?;
         let scores = evaluation.scores?;
         tell_uncut(&path, &scores);
-        let mut side = PerTask::new(given);
+        let mut side = PerTask::new(mode.map_or(given, |mode| mode.name()));
         side.conditions = Conditions::of_predictions(&made_with(&path)?);
         for (metric, recipe) in scoring.recipes() {
             side.conditions.set_cut(metric.name(), recipe);

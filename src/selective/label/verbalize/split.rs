@@ -204,7 +204,7 @@ impl Plan {
         }
         let all = instances.len();
         instances.dedup();
-        let split = |(name, of): (String, Occurrence)| (name, splits[of.number as usize]);
+        let split = |(name, of): (String, LabelledRepository)| (name, splits[of.number as usize]);
         let repositories = names.into_iter().map(split);
         let repeated = all - instances.len();
         Ok(Self { repositories: repositories.collect(), shared, repeated })
