@@ -212,6 +212,7 @@ fn labels(bytes: &[u8]) {
     let _ = LatencyModel::read(&path, Some(&path), None);
     let _ = convert::labels(&path, &mut |_| Ok(()));
     let [base, augmented] = &*PREDICTED;
+    let postprocess = Postprocess::own(false);
     let judging = JudgeSettings {
         instances: &path,
         base,
@@ -221,13 +222,13 @@ fn labels(bytes: &[u8]) {
         samples: None,
         model: Some("m"),
         by: JudgedBy::Usual,
-        recipe: None,
+        postprocess: &postprocess,
         threshold: 0.0,
         shard: Shard::WHOLE,
     };
     let _ = label::judge(&judging, &mut |_, _| Ok(()));
     let (settings, encoder) = &*VERBALIZING;
-    let _ = verbalize(&path, encoder, settings, &FOLDER.join("sequences"));
+    let _ = verbalize(&[&path], encoder, settings, &FOLDER.join("sequences"));
     let journal = file("journal.jsonl", bytes);
     let _ = label::collect(&drawn_from(&RAW, Some(&journal)), &mut |_, _| Ok(()));
 }

@@ -120,10 +120,10 @@ impl Step {
         let language = hole.language;
         let kept = match self {
             Self::Thoughts => chat::without_thoughts(hole, prediction),
-            Self::Fences => return (None, chat::marked_code(hole, prediction).0.into_owned()),
+            Self::Fences => return Cut::of_prediction(chat::marked_code(hole, prediction).0),
             Self::Chatter => chat::without_sentences(hole, prediction),
             Self::Echo => {
-                return (None, chat::without_echo(hole.left_context, prediction).into_owned());
+                return Cut::of_prediction(chat::without_echo(hole.left_context, prediction));
             }
             Self::FirstLine => cut::first_line(prediction, language),
             Self::Lines => return Cut::of_prediction(cut::lines(hole.target, prediction)),

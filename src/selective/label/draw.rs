@@ -422,7 +422,7 @@ mod tests {
             for kind in InstanceKind::ALL {
                 let reading = Repository::read(&dir, name, Language::Python).unwrap();
                 let drawing = Drawing::release(kind);
-                let rows = function_holes(
+                let (rows, _) = function_holes(
                     &reading.repository,
                     Language::Python,
                     &drawing.function_holes(),

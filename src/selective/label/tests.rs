@@ -381,7 +381,7 @@ fn the_lines_of_a_function_are_counted_from_its_signature() {
             [(CountedLines::Function, as_function), (CountedLines::Body, as_body)]
         {
             let drawing = Drawing { counted, ..Drawing::paper(InstanceKind::Function) };
-            let drawn = draw(repository(&files), &drawing);
+            let drawn = draw(repository(&files), &drawing).instances;
             assert_eq!(drawn.len(), usize::from(wanted), "{counted}: {text}");
             // The docstring stays in the prompt.
             assert!(drawn.iter().all(|instance| !instance.target.contains("Doc.")), "{text}");

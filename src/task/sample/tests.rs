@@ -297,7 +297,8 @@ proptest! {
             let mut texts = rustc_hash::FxHashSet::default();
             let mut ids = rustc_hash::FxHashSet::default();
             for task in &tasks {
-                prop_assert!(task.id.starts_with(&format!("r/{kind}-")) && ids.insert(&task.id));
+                let names_its_hole = task.id.starts_with(&format!("r/{kind}-"));
+                prop_assert!(names_its_hole && ids.insert(&task.id));
                 let lines = repository.file(&task.path).unwrap().lines();
                 let length = task.ground_truth.split('\n').count();
                 prop_assert_eq!(&task.ground_truth, lines.range(task.line_no, task.line_no + length));
