@@ -124,6 +124,16 @@ pub enum Error {
         /// The token, and the server's message.
         reason: String,
     },
+    /// A server's answer that holds no completion, because the server or the model failed.
+    #[error("{url}: {reason}")]
+    FailedAnswer {
+        /// The request's URL; keys in it are masked.
+        url: String,
+        /// The problem, in the server's words if it says it.
+        reason: String,
+        /// How to resolve it.
+        hint: String,
+    },
     /// Vectors computed by the user that cannot be used.
     #[error("{}{place}: {reason}", path.display())]
     Vectors {
@@ -283,6 +293,7 @@ impl Error {
             Self::Artifact { hint, .. }
             | Self::Form { hint, .. }
             | Self::Endpoint { hint, .. }
+            | Self::FailedAnswer { hint, .. }
             | Self::Execution { hint, .. }
             | Self::Vectors { hint, .. }
             | Self::Comparison { hint, .. } => Some(hint.clone()),

@@ -6,8 +6,10 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
+use super::server::samples_of_any;
+use crate::endpoint::message_in;
 use crate::error::Result;
-use crate::store::jsonl::{self, Fields, Object};
+use crate::store::jsonl::{Fields, Object};
 
 /// Settings of all requests in a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -78,30 +80,18 @@ impl Response {
     /// Reads the record at a line of a file.
     ///
     /// # Errors
-    /// A field is missing or of another type, or the endpoint answered with an error, which is quoted.
+    /// A field is missing or of another type, or the endpoint answered with an error, which is quoted, or with a completion that
+    /// failed.
     pub fn read(path: &Path, line: usize, record: &Object) -> Result<Self> {
         let fields = Fields::new(path, line, "", record);
         let (custom_id, answer) = answer(path, line, record)?;
         let body = answer.map_err(|message| {
             fields.error(format!("the endpoint answered {custom_id:?} with an error: {message}"))
         })?;
-        let custom_id = custom_id.to_owned();
-        let body = fields.below("response.body.", body);
-        let mut choices: Vec<(u64, String)> = Vec::new();
-        for (number, choice) in body.list("choices")?.iter().enumerate() {
-            let Some((index, text)) = choice_text(choice, number) else {
-                return Err(fields.error(format!(
-                    "field 'response.body.choices[{number}]' must have a 'text' or a 'message.content'"
-                )));
-            };
-            choices.push((index, text));
-        }
-        if choices.is_empty() {
-            return Err(fields.error("field 'response.body.choices' is empty: no sample"));
-        }
-        choices.sort_by_key(|(index, _)| *index);
-        let texts = choices.into_iter().map(|(_, text)| text).collect();
-        Ok(Self { custom_id, texts })
+        let samples = samples_of_any(&Value::Object(body.clone()))
+            .map_err(|error| fields.error(format!("the answer to {custom_id:?}: {error}")))?;
+        let texts = samples.into_iter().map(|sample| sample.text).collect();
+        Ok(Self { custom_id: custom_id.to_owned(), texts })
     }
 }
 
@@ -117,33 +107,16 @@ pub(crate) fn answer<'r>(
     let fields = Fields::new(path, line, "", record);
     let custom_id = fields.string("custom_id")?;
     if let Some(error) = record.get("error").filter(|error| !error.is_null()) {
-        return Ok((custom_id, Err(message(error))));
+        return Ok((custom_id, Err(message_in(error))));
     }
     let response = fields.object("response")?;
     let status = response.get("status_code").and_then(Value::as_u64);
     if let Some(status) = status.filter(|status| !(200..300).contains(status)) {
-        let message = response.get("body").map(message).unwrap_or_default();
+        let message = response.get("body").map(message_in).unwrap_or_default();
         return Ok((custom_id, Err(format!("status {status}, {message}"))));
     }
     let response = fields.below("response.", response);
     Ok((custom_id, Ok(response.object("body")?)))
-}
-
-fn choice_text(choice: &Value, number: usize) -> Option<(u64, String)> {
-    let index = choice.get("index").and_then(Value::as_u64);
-    let text = choice.get("text").or_else(|| choice.get("message")?.get("content"))?;
-    Some((index.unwrap_or(number as u64), text.as_str()?.to_owned()))
-}
-
-/// Returns the message in an error object, in any of its usual places.
-fn message(error: &Value) -> String {
-    let nested = error.get("error").unwrap_or(error);
-    let text = nested.get("message").unwrap_or(nested);
-    match text {
-        Value::String(text) => text.clone(),
-        Value::Object(_) | Value::Array(_) => text.to_string(),
-        other => format!("{} ({other})", jsonl::kind(other)),
-    }
 }
 
 #[cfg(test)]
@@ -177,10 +150,23 @@ mod tests {
         for (bad, wanted) in [
             (failed, "the endpoint answered \"x\" with an error: status 429, slow down"),
             (expired, "the endpoint answered \"x\" with an error: too late"),
-            (answer(json!({"choices": []})), "field 'response.body.choices' is empty: no sample"),
+            (
+                answer(json!({"choices": []})),
+                "the answer to \"row-1\": the answer's 'choices' are empty",
+            ),
             (
                 answer(json!({"choices": [{}]})),
-                "field 'response.body.choices[0]' must have a 'text' or a 'message.content'",
+                "the answer to \"row-1\": the answer's choices[0] has no 'text' or 'message.content'",
+            ),
+            (
+                answer(
+                    json!({"choices": [{"text": "a"}, {"text": "b", "finish_reason": "abort"}]}),
+                ),
+                "the answer to \"row-1\": the answer's choices[1] ended with finish_reason \"abort\", which is not the end of a completion",
+            ),
+            (
+                answer(json!({"error": {"message": "full"}})),
+                "the answer to \"row-1\": the answer is an error: full",
             ),
             (json!({"custom_id": 1}), "field 'custom_id' must be a string, not a number"),
             (json!({"custom_id": "x"}), "field 'response' is missing"),

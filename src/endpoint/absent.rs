@@ -89,6 +89,10 @@ impl Endpoint {
         match self.0 {}
     }
 
+    pub(crate) fn failed_answer(&self, _path: &str, _reason: &str, _hint: &str) -> Error {
+        match self.0 {}
+    }
+
     /// Unreachable.
     pub fn error(
         &self,

@@ -8,12 +8,16 @@ use ureq::http::response::Parts;
 use ureq::http::{HeaderMap, StatusCode};
 
 use super::address::masked;
-use super::excerpt::{SHOWN, excerpt};
+use super::excerpt::{SHOWN, error_in, excerpt, message_in};
 use super::key::Key;
 use super::retry::{Again, Failure, asked_wait, passes};
+use crate::store::json;
 
 /// A server's response, whose body is still to be read.
 pub(super) type Response = ureq::http::Response<ureq::Body>;
+
+/// Bytes that some programs write before a text.
+pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// Number of retries after an internal error of the server (500).
 const FAULTS: u32 = 5;
@@ -134,22 +138,32 @@ pub(super) fn broken_off(bytes: &[u8], why: &str) -> Failure {
 
 /// Parses the JSON of a complete response.
 pub(super) fn parse(bytes: &[u8], context: Context<'_>) -> Result<Value, Failure> {
-    let value = match serde_json::from_slice::<Value>(bytes) {
+    // As the standard of `fetch` decodes a body: without a byte-order mark, and with U+FFFD for what is not UTF-8.
+    let text = String::from_utf8_lossy(bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes));
+    let value = match json::parse(text.as_bytes()) {
         Ok(value) => value,
         Err(error) if error.is_eof() => return Err(broken_off(bytes, "")),
-        Err(error) => return Err(not_json(bytes, &error)),
+        Err(error) => return Err(not_json(text.as_bytes(), &error)),
     };
-    // Some servers report errors with a success status, and all that stream do once they have begun.
-    let is_error =
-        value["object"] == "error" || value.get("error").is_some_and(|one| !one.is_null());
-    match (is_error, status_within(&value)) {
-        (false, _) => Ok(value),
-        (true, Some(status)) => Err(refused(status, &HeaderMap::new(), bytes, context)),
-        (true, None) => Err(Failure::new(
+    // Some servers report errors with a success status, and all that stream do once they have begun. An error with choices
+    // is that of a completion, whose reader names it.
+    let has_choices = value["choices"].as_array().is_some_and(|choices| !choices.is_empty());
+    let is_error = value["object"] == "error" || error_in(&value).is_some();
+    match is_error && !has_choices {
+        true => Err(reported(&value, bytes, context)),
+        false => Ok(value),
+    }
+}
+
+/// Failure that a server reports within a response of success.
+pub(super) fn reported(error: &Value, bytes: &[u8], context: Context<'_>) -> Failure {
+    match status_within(error) {
+        Some(status) => refused(status, &HeaderMap::new(), bytes, context),
+        None => Failure::new(
             Again::Never,
             format!("the server says: {}", message_of(bytes)),
             "check the URL and the name of the model",
-        )),
+        ),
     }
 }
 
@@ -225,10 +239,10 @@ _ if too_long => {
 
 /// The error message in a response, wherever servers put it, or else the beginning of the response.
 fn message_of(bytes: &[u8]) -> String {
-    let value: Value = serde_json::from_slice(bytes).unwrap_or_default();
-    let places = ["/error/message", "/error", "/message", "/detail", "/detail/0/msg"];
-    let message = places.iter().find_map(|place| value.pointer(place)?.as_str());
-    excerpt(message.map_or(bytes, str::as_bytes))
+    match json::parse(bytes) {
+        Ok(value @ Value::Object(_)) => message_in(&value),
+        _ => excerpt(bytes),
+    }
 }
 
 #[cfg(test)]

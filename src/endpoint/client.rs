@@ -169,7 +169,7 @@ impl Endpoint {
 
     /// Sends JSON and hands on the events of the answer one by one, until `take` returns that it needs no more; then the connection
     /// is closed, which tells the server to stop. Returns the time from the last request to there. A server that does not stream
-    /// gives one event, its whole answer.
+    /// gives one event, its whole answer. A stream that ends without `[DONE]` was broken off, unless `take` needs no more at its end.
     ///
     /// # Errors
     /// As for [`post_json`](Self::post_json).
@@ -236,6 +236,12 @@ impl Endpoint {
     /// Error for a token that the server does not tell the number of.
     pub(crate) fn unknown_token(&self, path: &str, reason: impl Into<String>) -> Error {
         Error::UnknownToken { url: self.url(path), reason: self.message(reason.into()) }
+    }
+
+    /// Error for an answer that says that it failed.
+    pub(crate) fn failed_answer(&self, path: &str, reason: &str, hint: &str) -> Error {
+        let (reason, hint) = (self.message(reason.to_owned()), hint.to_owned());
+        Error::FailedAnswer { url: self.url(path), reason, hint }
     }
 
     fn failed(&self, path: &str, failure: Failure) -> Error {

@@ -1,10 +1,17 @@
 //! Reading a response that comes in events (`text/event-stream`), as servers write completions token by token.
+//!
+//! Streams are parsed as the HTML standard says (server-sent events, 9.2.6). Two things are added: `[DONE]` needs no blank
+//! line behind it, and an event of type `error`, or a field of that name as in older servers of llama.cpp, is a failure.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
+
+use serde_json::Value;
+use ureq::http::HeaderMap;
 
 use super::Event;
-use super::answer::{self, Context, Response};
+use super::answer::{self, BYTE_ORDER_MARK, Context, Response};
 use super::retry::Failure;
+use crate::store::json;
 
 /// Hands on the events of a response, until `take` needs no more.
 pub(super) fn read(
@@ -14,9 +21,7 @@ pub(super) fn read(
 ) -> Result<(), Failure> {
     let (parts, body) = response.into_parts();
     take(Event::Begin);
-    let kind = parts.headers.get("content-type").and_then(|kind| kind.to_str().ok());
-    let is_stream = kind.is_some_and(|kind| kind.starts_with("text/event-stream"));
-    if !is_stream || !parts.status.is_success() {
+    if !is_event_stream(&parts.headers) || !parts.status.is_success() {
         take(Event::Whole(answer::read_body(&parts, body, context)?));
         return Ok(());
     }
@@ -24,53 +29,166 @@ pub(super) fn read(
         .map_err(|failure| failure.or_status(parts.status))
 }
 
-/// Reads events up to the one that says `[DONE]`. Fields other than `data`, and comments, are not used.
+/// Whether a response has the media type of events, in any case and with any parameters.
+fn is_event_stream(headers: &HeaderMap) -> bool {
+    let kind = headers.get("content-type").and_then(|kind| kind.to_str().ok());
+    let essence = kind.and_then(|kind| kind.split(';').next());
+    essence.is_some_and(|essence| essence.trim().eq_ignore_ascii_case("text/event-stream"))
+}
+
+/// Line of a stream.
+enum Line {
+    /// A line without its end.
+    Complete(Vec<u8>),
+    /// The end of the stream, and what stands behind the last line.
+    End(Vec<u8>),
+}
+
+/// Lines of a stream, each of which ends with CR LF, LF or CR.
+struct Lines<R> {
+    reader: R,
+    /// Number of bytes that may still come.
+    left: u64,
+    /// Whether the last line ended with CR, to which an LF that follows belongs.
+    is_behind_cr: bool,
+}
+
+impl<R: BufRead> Lines<R> {
+    /// Reads a line. It ends with its CR: whether an LF follows is not waited for.
+    fn next(&mut self) -> std::io::Result<Line> {
+        let mut line = Vec::new();
+        loop {
+            let bytes = match self.reader.fill_buf() {
+                Ok([]) => return Ok(Line::End(line)),
+                Ok(bytes) => bytes,
+                Err(error) if error.kind() == std::io::ErrorKind::Interrupted => continue,
+                Err(error) => return Err(error),
+            };
+            let skipped = usize::from(self.is_behind_cr && bytes[0] == b'\n');
+            self.is_behind_cr = false;
+            let rest = &bytes[skipped..];
+            let end = memchr::memchr2(b'\r', b'\n', rest);
+            line.extend_from_slice(&rest[..end.unwrap_or(rest.len())]);
+            self.is_behind_cr = end.is_some_and(|end| rest[end] == b'\r');
+            let read = skipped + end.map_or(rest.len(), |end| end + 1);
+            self.reader.consume(read);
+            self.left = self.left.saturating_sub(read as u64);
+            if end.is_some() || self.left == 0 {
+                return Ok(Line::Complete(line));
+            }
+        }
+    }
+}
+
+/// An event as far as its lines have come.
+#[derive(Default)]
+struct Fields {
+    /// Lines of `data`, joined by newlines.
+    data: Vec<u8>,
+    has_data: bool,
+    is_error: bool,
+}
+
+impl Fields {
+    /// Takes a line that is not blank. Comments and other fields are ignored.
+    fn take(&mut self, line: &[u8]) {
+        let colon = memchr::memchr(b':', line);
+        let (name, value) = match colon {
+            Some(at) => (&line[..at], &line[at + 1..]),
+            None => (line, &[][..]),
+        };
+        let value = value.strip_prefix(b" ").unwrap_or(value);
+        match name {
+            b"data" | b"error" => {
+                if self.has_data {
+                    self.data.push(b'\n');
+                }
+                self.has_data = true;
+                self.is_error |= name == b"error";
+                self.data.extend_from_slice(value);
+            }
+            b"event" => self.is_error = value == b"error",
+            _ => {}
+        }
+    }
+
+    /// Whether this is the event that ends a stream.
+    fn is_done(&self) -> bool {
+        self.data.trim_ascii() == b"[DONE]"
+    }
+
+    /// The event's JSON; `None` if it has no data.
+    fn into_value(self, context: Context<'_>) -> Result<Option<Value>, Failure> {
+        let data = self.data.trim_ascii();
+        if data.is_empty() {
+            return Ok(None);
+        }
+        let read = |data: &[u8]| {
+            let value = answer::parse(data, context);
+            match self.is_error {
+                true => {
+                    let error = json::parse(data).unwrap_or_default();
+                    Err(value.err().unwrap_or_else(|| answer::reported(&error, data, context)))
+                }
+                false => value,
+            }
+        };
+        // Servers repeat a wrong key, and an excerpt may end within it.
+        match read(data) {
+            Ok(value) => Ok(Some(context.without_key(value))),
+            Err(_) => Err(match read(&context.masked(data)) {
+                Ok(_) => answer::broken_off(&[], ""),
+                Err(failure) => failure,
+            }),
+        }
+    }
+}
+
+/// Reads events up to the one that says `[DONE]`.
 fn follow(
-    mut reader: impl BufRead,
+    reader: impl BufRead,
     context: Context<'_>,
     take: &mut dyn FnMut(Event) -> bool,
 ) -> Result<(), Failure> {
-    let masked = |bytes: &[u8]| context.masked(bytes);
-    let (mut data, mut seen) = (Vec::new(), 0);
+    let left = context.longest.saturating_add(1);
+    let mut lines = Lines { reader, left, is_behind_cr: false };
+    let (mut fields, mut is_first) = (Fields::default(), true);
     loop {
-        let mut line = Vec::new();
-        let read = reader
-            .by_ref()
-            .take((context.longest - seen).saturating_add(1))
-            .read_until(b'\n', &mut line);
-        seen += line.len() as u64;
-        if seen > context.longest {
+        let line = lines.next();
+        if lines.left == 0 {
             return Err(answer::too_long(context));
         }
-        if let Err(error) = read {
-            return Err(answer::unread(error, &masked(&data), context));
-        }
-        let is_end = line.is_empty();
-        let text = line.trim_ascii_end();
-        if let Some(more) = text.strip_prefix(b"data:") {
-            if !data.is_empty() {
-                data.push(b'\n');
+        match line {
+            Err(error) => {
+                return Err(answer::unread(error, &context.masked(&fields.data), context));
             }
-            data.extend_from_slice(more.strip_prefix(b" ").unwrap_or(more));
-        }
-        // A blank line ends an event.
-        if (text.is_empty() || is_end) && !data.is_empty() {
-            if data == b"[DONE]" {
-                return Ok(());
-            }
-            let value = answer::parse(&data, context).map_err(|_| {
-                match answer::parse(&masked(&data), context) {
-                    Ok(_) => answer::broken_off(&[], ""),
-                    Err(failure) => failure,
+            Ok(Line::End(rest)) => {
+                fields.take(&rest);
+                // What no blank line ends is no event.
+                if fields.is_done() || take(Event::End) {
+                    return Ok(());
                 }
-            })?;
-            if take(Event::Data(context.without_key(value))) {
-                return Ok(());
+                let pending = context.masked(&fields.data);
+                return Err(answer::broken_off(&pending, " before the event [DONE]"));
             }
-            data.clear();
-        }
-        if is_end {
-            return Err(answer::broken_off(&[], " before the event [DONE]"));
+            Ok(Line::Complete(line)) => {
+                let mark = if is_first { BYTE_ORDER_MARK } else { &[] };
+                let line = line.strip_prefix(mark).unwrap_or(&line);
+                is_first = false;
+                if !line.is_empty() {
+                    fields.take(line);
+                    continue;
+                }
+                let event = std::mem::take(&mut fields);
+                if event.is_done() {
+                    return Ok(());
+                }
+                if let Some(value) = event.into_value(context)?
+                    && take(Event::Data(value))
+                {
+                    return Ok(());
+                }
+            }
         }
     }
 }
@@ -81,9 +199,17 @@ mod tests {
     use super::super::retry::Again;
     use super::*;
     use serde_json::json;
+    use std::io::Read;
     use std::time::Duration;
 
-    fn events(text: &str, most: usize) -> (Vec<Event>, Result<(), Failure>) {
+    /// Events of a stream that comes in parts of so many bytes, until there are `most`; a stream that ends early is whole if
+    /// `is_whole`.
+    fn events_in(
+        bytes: &[u8],
+        size: usize,
+        most: usize,
+        is_whole: bool,
+    ) -> (Vec<Event>, Result<(), Failure>) {
         let key = Key::new("secret").unwrap();
         let context = Context {
             timeout: Duration::from_secs(1),
@@ -92,22 +218,109 @@ mod tests {
             longest: 1 << 16,
         };
         let mut found = Vec::new();
-        let outcome = follow(text.as_bytes(), context, &mut |event| {
-            found.push(event);
-            found.len() == most
+        let reader = BufReader::with_capacity(size, bytes);
+        let outcome = follow(reader, context, &mut |event| match event {
+            Event::End => is_whole,
+            event => {
+                found.push(event);
+                found.len() == most
+            }
         });
         (found, outcome)
+    }
+
+    fn events(text: &str, most: usize) -> (Vec<Event>, Result<(), Failure>) {
+        events_in(text.as_bytes(), 1 << 10, most, false)
+    }
+
+    fn data(numbers: &[u32]) -> Vec<Event> {
+        numbers.iter().map(|number| Event::Data(json!({"a": number}))).collect()
     }
 
     #[test]
     fn events_come_one_by_one_until_no_more_are_needed() {
         let text = ": a comment\n\nevent: x\ndata: {\"a\": 1}\r\n\r\ndata: {\"a\":\ndata:2}\n\ndata: {\"a\": 3}\n\ndata: [DONE]\n\nmore";
-        let data = |numbers: &[u32]| -> Vec<Event> {
-            numbers.iter().map(|number| Event::Data(json!({"a": number}))).collect()
-        };
         assert_eq!(events(text, 9), (data(&[1, 2, 3]), Ok(())));
         assert_eq!(events(text, 2), (data(&[1, 2]), Ok(())));
         assert_eq!(events("data: [DONE]", 9), (vec![], Ok(())));
+    }
+
+    /// The HTML standard, 9.2.6: a byte-order mark is dropped, and lines end with CR LF, LF or CR.
+    #[test]
+    fn streams_are_parsed_as_the_standard_says() {
+        for end in ["\n", "\r\n", "\r"] {
+            let lines = [
+                "\u{feff}data: {\"a\": 1}",
+                "",
+                ": OPENROUTER PROCESSING",
+                "",
+                "data",
+                "",
+                "id: 7",
+                "retry: 10",
+                "data:{\"a\":",
+                "data: 2}",
+                "",
+                "",
+                "data:  {\"a\": 3}",
+                "",
+                " data: {\"a\": 9}",
+                "datum: {\"a\": 9}",
+                "",
+                "data: [DONE]",
+                "",
+                "",
+            ];
+            let text = lines.join(end);
+            for size in [1, 2, 3, 7, 1000] {
+                let found = events_in(text.as_bytes(), size, 9, false);
+                assert_eq!(found, (data(&[1, 2, 3]), Ok(())), "{end:?} {size}");
+            }
+        }
+        let mixed =
+            "data: {\"a\": 1}\r\n\rdata: {\"a\": 2}\n\r\ndata: {\"a\": 3}\r\rdata: [DONE]\n\r";
+        assert_eq!(events(mixed, 9), (data(&[1, 2, 3]), Ok(())));
+        // Bytes that are not UTF-8 are U+FFFD, as are halves of surrogate pairs.
+        let bytes = b"data: {\"a\": \"\xff\\ud83d\"}\n\ndata: [DONE]\n\n";
+        let (found, outcome) = events_in(bytes, 9, 9, false);
+        assert_eq!((found, outcome), (vec![Event::Data(json!({"a": "\u{fffd}\u{fffd}"}))], Ok(())));
+        // A mark that stands elsewhere is part of a name.
+        assert_eq!(events("\n\u{feff}data: {\"a\": 1}\n\ndata: [DONE]\n\n", 9), (vec![], Ok(())));
+    }
+
+    #[test]
+    fn an_event_is_handed_on_before_its_line_end_is_complete() {
+        struct Stopped<'a>(&'a [u8]);
+        impl Read for Stopped<'_> {
+            fn read(&mut self, buffer: &mut [u8]) -> std::io::Result<usize> {
+                assert!(!self.0.is_empty(), "it waits for more");
+                self.0.read(buffer)
+            }
+        }
+        let context =
+            Context { timeout: Duration::ZERO, key_variable: "KEY", key: None, longest: 1 << 16 };
+        let reader = BufReader::new(Stopped(b"data: {\"a\": 1}\r\r"));
+        assert_eq!(follow(reader, context, &mut |_| true), Ok(()));
+    }
+
+    #[test]
+    fn media_types_are_compared_without_case_and_parameters() {
+        let is = |kind: &str| {
+            let name = ureq::http::header::CONTENT_TYPE;
+            is_event_stream(&[(name, kind.parse().unwrap())].into_iter().collect())
+        };
+        for kind in [
+            "text/event-stream",
+            "Text/Event-Stream",
+            "text/event-stream;charset=utf-8",
+            " TEXT/EVENT-STREAM ; x=y",
+        ] {
+            assert!(is(kind), "{kind}");
+        }
+        for kind in ["text/event-stream-2", "application/json", "text/plain; a=text/event-stream"] {
+            assert!(!is(kind), "{kind}");
+        }
+        assert!(!is_event_stream(&HeaderMap::new()));
     }
 
     #[test]
@@ -116,10 +329,25 @@ mod tests {
         let cut = fails("data: {\"a\": 1}\n\n");
         assert_eq!(cut.again, Again::Later);
         assert!(cut.reason.contains("before the event [DONE]"), "{cut:?}");
+        // Unless no more is needed.
+        let whole = events_in(b"data: {\"a\": 1}\n\ndata: {\"a\": 2}", 9, 9, true);
+        assert_eq!(whole, (data(&[1]), Ok(())));
         assert_eq!(fails("data: {\"a\": \n\n").again, Again::Later);
-        let error = fails("data: {\"error\": {\"message\": \"secret is full\"}}\n\n");
-        assert_eq!(error.again, Again::Never);
-        assert!(error.reason.contains("is full") && !error.reason.contains("secret"), "{error:?}");
+        for error in [
+            "data: {\"error\": {\"message\": \"secret is full\"}}\n\n",
+            "event: error\ndata: {\"message\": \"secret is full\"}\n\n",
+            "event: error\ndata: secret is full\n\n",
+            "error: {\"message\": \"secret is full\"}\n\n",
+        ] {
+            let error = fails(error);
+            assert_eq!(error.again, Again::Never);
+            assert!(
+                error.reason.contains("is full") && !error.reason.contains("secret"),
+                "{error:?}"
+            );
+        }
+        let busy = fails("event: error\ndata: {\"code\": 503, \"message\": \"busy\"}\n\n");
+        assert_eq!((busy.again, busy.status), (Again::Later, Some(503)));
         assert!(fails("data: nonsense\n\n").reason.contains("not JSON"));
     }
 }

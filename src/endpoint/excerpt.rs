@@ -1,4 +1,4 @@
-//! Parts of a server's response: its events, and an excerpt for messages.
+//! Parts of a server's response: its events, its error, and an excerpt for messages.
 
 use serde_json::Value;
 
@@ -14,6 +14,26 @@ pub enum Event {
     Data(Value),
     /// JSON of the whole response, of a server that does not stream.
     Whole(Value),
+    /// The stream ends without the event `[DONE]`. If no more is needed, the response is complete all the same.
+    End,
+}
+
+/// Returns the error that a server put into its JSON, in words.
+pub(crate) fn error_in(answer: &Value) -> Option<String> {
+    let error = answer.get("error")?;
+    let is_none = matches!(error, Value::Null | Value::Bool(false)) || *error == "" || *error == 0;
+    (!is_none).then(|| message_in(error))
+}
+
+/// Returns the message of a server's error, with its code if that is all it has.
+pub(crate) fn message_in(error: &Value) -> String {
+    let places = ["/error/message", "/error", "/message", "/detail", "/detail/0/msg"];
+    let found = places.iter().find_map(|place| error.pointer(place)?.as_str());
+    let message = found.or(error.as_str()).filter(|message| !message.trim().is_empty());
+    match message {
+        Some(message) => excerpt(message.as_bytes()),
+        None => excerpt(error.to_string().as_bytes()),
+    }
 }
 
 /// The beginning of some bytes, on one line.

@@ -33,7 +33,7 @@ pub use absent::Endpoint;
 #[cfg(feature = "http")]
 pub use client::Endpoint;
 pub use excerpt::Event;
-pub(crate) use excerpt::excerpt;
+pub(crate) use excerpt::{error_in, excerpt, message_in};
 
 /// Environment variable of the server's key, unless another one is named.
 pub const DEFAULT_KEY_VARIABLE: &str = "REPOFORMER_API_KEY";

@@ -7,6 +7,7 @@ use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::store::files;
+use crate::store::json;
 use crate::store::jsonl::{self, At, Fields, Object};
 use crate::store::manifest;
 
@@ -68,7 +69,7 @@ pub fn is_of(results: &Path, predictions: &Path) -> Result<Option<bool>> {
         Ok(text) => text,
         Err(_) => read(results)?,
     };
-    let Ok(whole) = serde_json::from_slice::<Value>(&text) else {
+    let Ok(whole) = json::parse(&text) else {
         return Ok(None);
     };
     let first = whole.get(0).unwrap_or(&whole);

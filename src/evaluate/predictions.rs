@@ -11,6 +11,7 @@ use serde_json::Value;
 
 use super::lm_eval;
 use super::postprocess::{Hole, Recipe};
+use crate::complete::server::check_choice;
 use crate::error::{Error, Result, did_you_mean};
 use crate::store::jsonl::{self, Fields, Object};
 use crate::task::{OtherHole, Task, TaskSet, is_numbered};
@@ -179,7 +180,7 @@ pub fn numbered(path: &Path, tasks: &TaskSet, count: usize) -> Option<String> {
     ))
 }
 
-/// Returns the samples of one record: `choices[].text`, or `pred` as a text or a list of texts.
+/// Returns the samples of one record: `choices[].text`, or `pred` as a text or a list of texts. A record with a choice that failed has none.
 pub(crate) fn samples(path: &Path, line: usize, object: &Object) -> Result<Vec<String>> {
     let fields = Fields::new(path, line, "", object);
     let (name, samples) = match (object.get("choices"), object.get("pred")) {
@@ -187,6 +188,7 @@ pub(crate) fn samples(path: &Path, line: usize, object: &Object) -> Result<Vec<S
             let mut texts = Vec::new();
             for (number, choice) in fields.list("choices")?.iter().enumerate() {
                 let prefix = format!("choices[{number}].");
+                check_choice(choice, number).map_err(|failed| fields.error(failed.to_string()))?;
                 let Value::Object(choice) = choice else {
                     let found = jsonl::kind(choice);
                     return Err(fields.error(format!(

@@ -89,8 +89,12 @@ pub fn complete(
                 }
             };
             report.problems.extend(predictions.problems);
+            report.warnings.extend(predictions.warnings);
             latencies = predictions.latencies;
-            Ok(LineTotals { records: predictions.records, ..LineTotals::default() })
+            let records = predictions.records;
+            let is_asked = completion.server.is_some();
+            let totals = is_asked.then(|| (remote::CHECKED.to_owned(), records as u64));
+            Ok(LineTotals { records, totals: totals.into_iter().collect() })
         })?;
         if report.is_dry() {
             report.foresee_times(times, TIMES, true);

@@ -165,6 +165,8 @@ pub struct Predictions {
     pub records: usize,
     /// The records that could not be used.
     pub problems: Vec<Error>,
+    /// Warnings about them all.
+    pub warnings: Vec<String>,
     /// Time that each took.
     pub latencies: Vec<Latency>,
 }

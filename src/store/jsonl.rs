@@ -8,6 +8,7 @@ use serde_json::{Map, Value};
 
 use super::expansion::{Expanding, Metered};
 use super::gunzip::Gunzip;
+use super::json;
 use super::literal::{self, literal};
 use super::manifest::check_beside;
 use super::progress::{Counted, Work};
@@ -206,36 +207,6 @@ pub fn records(text: &[u8]) -> impl Iterator<Item = (At, &[u8])> {
     records.zip(0..).map(|((bytes, line), row)| (At { line, row }, bytes))
 }
 
-/// Replaces each escaped lone surrogate by U+FFFD: Python writes them for bytes that are not text, and no Unicode string can
-/// contain them. `None` if there is none.
-fn without_lone_surrogates(text: &str) -> Option<String> {
-    let code = |at: usize| {
-        let digits = text.get(at..at + 6)?.strip_prefix("\\u")?;
-        u32::from_str_radix(digits, 16).ok()
-    };
-    let (mut plain, mut from, mut at) = (String::new(), 0, 0);
-    while let Some(found) = memchr::memchr(b'\\', &text.as_bytes()[at..]) {
-        let escape = at + found;
-        at = match code(escape) {
-            Some(0xd800..=0xdbff) if matches!(code(escape + 6), Some(0xdc00..=0xdfff)) => {
-                escape + 12
-            }
-            Some(0xd800..=0xdfff) => {
-                plain += &text[from..escape];
-                plain += "\\ufffd";
-                from = escape + 6;
-                from
-            }
-            _ => (escape + 2).min(text.len()),
-        };
-        // The character after a backslash may have several bytes.
-        while !text.is_char_boundary(at) {
-            at += 1;
-        }
-    }
-    (from > 0).then(|| plain + &text[from..])
-}
-
 /// Parses the JSON value of a text, which begins on a line of a file. Lone surrogates are replaced, and numbers that a value cannot
 /// hold are [marked](literal).
 ///
@@ -252,7 +223,7 @@ pub fn value(path: &Path, line: usize, bytes: &[u8]) -> serde_json::Result<Value
         Some(Err(error)) => Some(error),
         None => None,
     };
-    let text: Cow<'_, str> = without_lone_surrogates(text).map_or(text.into(), Cow::from);
+    let text: Cow<'_, str> = json::without_lone_surrogates(text).map_or(text.into(), Cow::from);
     let marked = literal::marked(&text);
     let value = serde_json::from_str(marked.as_deref().unwrap_or(&text));
     if let (Ok(_), Some(marked)) = (&value, &marked) {
@@ -438,26 +409,6 @@ impl<'a> Fields<'a> {
 mod tests {
     use super::*;
     use std::io::Write;
-
-    /// Python's json.dumps writes them for bytes that are no UTF-8.
-    #[test]
-    fn half_pairs_are_replaced() {
-        let of = |text: &str| {
-            let object = parse(Path::new("x"), 1, text.as_bytes());
-            object.map(|object| object["a"].as_str().unwrap().to_owned())
-        };
-        for (text, wanted) in [
-            (r#"{"a": "\ud800"}"#, "\u{fffd}"),
-            (r#"{"a": "é\\\udfff é\ud83d\ude00\ud83dx"}"#, "é\\\u{fffd} é😀\u{fffd}x"),
-            (r#"{"a": "\ud83d\ud83d\ude00"}"#, "\u{fffd}😀"),
-            (r#"{"a": "\\ud800"}"#, "\\ud800"),
-        ] {
-            assert_eq!(of(text).unwrap(), wanted, "{text}");
-        }
-        assert!(of(r#"{"a": "\ud80"}"#).is_err());
-        assert!(of(r#"{"a": "\"#).is_err());
-        assert!(of(r#"{"a": "\é"}"#).is_err());
-    }
 
     #[test]
     fn one_bad_line_loses_no_other_and_is_named() {

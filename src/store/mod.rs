@@ -8,6 +8,7 @@ mod expansion;
 pub mod files;
 pub mod frame;
 mod gunzip;
+pub mod json;
 pub mod jsonl;
 pub mod literal;
 pub mod manifest;

@@ -12,7 +12,7 @@ use crate::support::Place;
 use crate::support::server::{ok, refusal, server};
 
 /// A language server that runs until it is dropped.
-struct Session {
+pub(crate) struct Session {
     child: Child,
     input: ChildStdin,
     answers: Receiver<Value>,
@@ -26,7 +26,7 @@ impl Drop for Session {
 }
 
 impl Session {
-    fn start(place: &Place, args: &[&str]) -> Self {
+    pub(crate) fn start(place: &Place, args: &[&str]) -> Self {
         let mut command = place.command(&[&["lsp", "--no-watch"], args].concat());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
@@ -51,7 +51,10 @@ impl Session {
 
     fn send(&mut self, mut message: Value) {
         message["jsonrpc"] = "2.0".into();
-        let text = message.to_string();
+        self.send_text(&message.to_string());
+    }
+
+    pub(crate) fn send_text(&mut self, text: &str) {
         write!(self.input, "Content-Length: {}\r\n\r\n{text}", text.len()).unwrap();
         self.input.flush().unwrap();
     }
@@ -69,6 +72,23 @@ impl Session {
 
     fn tell(&mut self, method: &str, params: Value) {
         self.send(json!({"method": method, "params": params}));
+    }
+
+    /// Begins in a folder, and opens a document of it; returns its URI.
+    pub(crate) fn open(&mut self, place: &Place, folder: &str, file: &str, text: &str) -> String {
+        let root = format!("file://{}", place.path(folder).canonicalize().unwrap().display());
+        self.ask(1, "initialize", json!({"capabilities": {}, "rootUri": root}));
+        let uri = format!("{root}/{file}");
+        let document = json!({"uri": uri, "languageId": "python", "version": 1, "text": text});
+        self.tell("textDocument/didOpen", json!({"textDocument": document}));
+        uri
+    }
+
+    /// The answer to a request for a completion.
+    pub(crate) fn complete(&mut self, uri: &str, line: u32, character: u32) -> Value {
+        let position = json!({"line": line, "character": character});
+        let params = json!({"textDocument": {"uri": uri}, "position": position});
+        self.ask(2, "textDocument/inlineCompletion", params)
     }
 }
 

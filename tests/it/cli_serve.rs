@@ -63,7 +63,7 @@ impl Serving {
         stream
     }
 
-    fn ask(&self, path: &str, headers: &str, body: &str) -> Reply {
+    pub(crate) fn ask(&self, path: &str, headers: &str, body: &str) -> Reply {
         let mut text = String::new();
         self.connect(path, headers, body).read_to_string(&mut text).unwrap();
         let (head, body) = text.split_once("\r\n\r\n").unwrap();
@@ -75,7 +75,7 @@ impl Serving {
         self.ask(path, "", &body.to_string())
     }
 
-    fn last(&self) -> Value {
+    pub(crate) fn last(&self) -> Value {
         let (status, _, body) = self.ask("/debug/last", "", "");
         assert_eq!(status, 200, "{body}");
         serde_json::from_str(&body).unwrap()
@@ -991,10 +991,13 @@ fn a_server_that_fails_is_an_error_that_the_editor_shows() {
     let (url, _) = server(|_| ("200 OK".into(), "<html>".into()));
     let (status, message) = ask(&url, &[]);
     assert!(status == 502 && message.contains("instead of JSON"), "{status} {message}");
-    for answer in ["{}", "{\"choices\": [{\"message\": {\"content\": \"x\"}}]}"] {
+    for (answer, says) in [
+        ("{}", "the answer has no 'choices'"),
+        ("{\"choices\": [{\"message\": {\"content\": \"x\"}}]}", "choices[0] has no 'text'"),
+    ] {
         let (url, _) = server(|_| ("200 OK".into(), answer.into()));
         let (status, message) = ask(&url, &[]);
-        assert!(status == 502 && message.contains("no choices with text"), "{status} {message}");
+        assert!(status == 502 && message.contains(says), "{status} {message}");
     }
     let (url, _) = slow_server("");
     let begin = Instant::now();

@@ -8,6 +8,8 @@ mod architecture;
 mod benchmarks;
 mod book;
 mod cli_alike;
+#[cfg(feature = "serve")]
+mod cli_answers;
 mod cli_bad_cache;
 mod cli_bad_input;
 mod cli_cache;

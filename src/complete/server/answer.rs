@@ -7,6 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Api;
+use crate::endpoint::error_in;
 
 /// Result of a request.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -22,7 +23,7 @@ pub struct Answer {
 pub struct Sample {
     /// The text.
     pub text: String,
-    /// Why it ended: `stop`, `length`.
+    /// Why it ended: `stop`, `length`; `None` if that is not known, or if enough of it had come.
     pub finish_reason: Option<String>,
     /// Its tokens, if the server returns them.
     pub tokens: Vec<TokenProbability>,
@@ -109,6 +110,162 @@ impl TokenProbability {
     }
 }
 
+/// Why an answer holds no completion.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    /// It is not an answer of the API.
+    #[error("{0}")]
+    Form(&'static str),
+    /// It has no choice at all.
+    #[error("the answer's 'choices' are empty")]
+    NoChoice,
+    /// A choice has no text.
+    #[error("the answer's choices[{choice}] has no '{field}'{}", finish.as_ref().map_or_else(String::new, |finish| format!(" (finish_reason {finish:?})")))]
+    NoText {
+        /// Its place.
+        choice: u64,
+        /// Field that has the text in this API.
+        field: &'static str,
+        /// Why the model stopped.
+        finish: Option<String>,
+    },
+    /// The server says that it failed.
+    #[error("the answer is an error: {0}")]
+    Reported(String),
+    /// The server says that a choice failed.
+    #[error("the answer's choices[{choice}] is an error: {message}")]
+    FailedChoice {
+        /// Its place.
+        choice: u64,
+        /// The server's message.
+        message: String,
+    },
+    /// The model stopped for a reason that makes its text no completion.
+    #[error(
+        "the answer's choices[{choice}] ended with finish_reason {finish:?}, which is not the end of a completion"
+    )]
+    Unfinished {
+        /// Its place.
+        choice: u64,
+        /// The reason.
+        finish: String,
+    },
+}
+
+impl AnswerError {
+    /// How to resolve it.
+    pub(crate) fn hint(&self) -> &'static str {
+        match self {
+            Self::Form(_) => "is this an OpenAI-compatible server? The chat API needs messages",
+            Self::NoChoice | Self::Reported(_) | Self::FailedChoice { .. } => {
+                "see the server's log, or its provider's status"
+            }
+            Self::NoText { field: TEXT, .. } => {
+                "the server must have OpenAI's /v1/completions, which chat models lack"
+            }
+            Self::NoText { .. } => "a model that thinks may have used up its tokens: allow it more",
+            Self::Unfinished { .. } => "see the server's log, and its documentation of this reason",
+        }
+    }
+}
+
+/// Finish reasons of a text that is a completion: the model ended it, or a stop text or a greatest length did.
+///
+/// OpenAI, llama.cpp, Ollama: `stop`, `length`; vLLM also `repetition`, a limit as `length` is; TGI: `eos_token`,
+/// `stop_sequence`; Mistral: `model_length`; Together: `eos`; Anthropic, Gemini, Cohere, watsonx and LM Studio, whose names
+/// gateways hand on: the others. All else is a failure, such as `error`, `abort`, `content_filter`, `tool_calls` (the text is
+/// in the call), `load` (Ollama loaded the model), `insufficient_system_resource`, `cancelled`, `safety`, `refusal`.
+const COMPLETE: [&str; 15] = [
+    "stop", "length", "repetition", "eos", "eos_token", "stop_sequence", "stop_token",
+    "model_length", "max_length", "max_tokens", "token_limit", "end_turn", "complete", "eosfound",
+    "stopstringfound",
+];
+
+/// Whether a text that ended for this reason is a completion. Case does not count; an empty reason is none.
+pub(crate) fn is_complete(finish_reason: &str) -> bool {
+    let reason = finish_reason.to_ascii_lowercase();
+    reason.is_empty() || COMPLETE.contains(&reason.as_str())
+}
+
+/// Field of a completion's text.
+const TEXT: &str = "text";
+
+/// Place of a choice's text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum TextPlace {
+    /// In an answer of this API.
+    Answer(Api),
+    /// In an answer of any API.
+    AnyAnswer,
+    /// In an event of this API.
+    Event(Api),
+}
+
+impl TextPlace {
+    fn of(self, choice: &Value) -> Option<&str> {
+        let content = |pointer| choice.pointer(pointer);
+        let text = match self {
+            Self::Answer(Api::Completions) | Self::Event(Api::Completions) => choice.get(TEXT),
+            Self::Answer(Api::Chat) => content("/message/content"),
+            Self::Event(Api::Chat) => content("/delta/content"),
+            Self::AnyAnswer => choice.get(TEXT).or_else(|| content("/message/content")),
+        };
+        text.and_then(Value::as_str)
+    }
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Answer(Api::Completions) | Self::Event(Api::Completions) => TEXT,
+            Self::Answer(Api::Chat) | Self::Event(Api::Chat) => "message.content",
+            Self::AnyAnswer => "text' or 'message.content",
+        }
+    }
+}
+
+/// One choice of an answer, or what an event adds to it.
+struct Choice<'a> {
+    index: u64,
+    text: Option<&'a str>,
+    finish: Option<&'a str>,
+    logprobs: Option<&'a Value>,
+}
+
+/// Reads the choices of an answer or of an event.
+///
+/// # Errors
+/// It has none, or says that one of them failed, or it failed as a whole.
+fn choices(answer: &Value, place: TextPlace) -> Result<Vec<Choice<'_>>, AnswerError> {
+    if let Some(message) = error_in(answer) {
+        return Err(AnswerError::Reported(message));
+    }
+    let choices = match answer.get("choices") {
+        Some(Value::Array(choices)) => choices,
+        Some(_) => return Err(AnswerError::Form("the answer's 'choices' are not a list")),
+        None => return Err(AnswerError::Form("the answer has no 'choices'")),
+    };
+    choices.iter().zip(0..).map(|(choice, number)| self::choice(choice, number, place)).collect()
+}
+
+fn choice(choice: &Value, number: u64, place: TextPlace) -> Result<Choice<'_>, AnswerError> {
+    let index = choice.get("index").and_then(Value::as_u64).unwrap_or(number);
+    if let Some(message) = error_in(choice) {
+        return Err(AnswerError::FailedChoice { choice: index, message });
+    }
+    // SGLang's own form is an object.
+    let finish = choice.get("finish_reason").filter(|finish| !finish.is_null());
+    let name = finish.and_then(|finish| finish.as_str().or_else(|| finish.get("type")?.as_str()));
+    if let Some(finish) = finish.filter(|_| !name.is_some_and(is_complete)) {
+        let finish = name.map_or_else(|| finish.to_string(), str::to_owned);
+        return Err(AnswerError::Unfinished { choice: index, finish });
+    }
+    Ok(Choice {
+        index,
+        text: place.of(choice),
+        finish: name.filter(|name| !name.is_empty()),
+        logprobs: choice.get("logprobs"),
+    })
+}
+
 /// Returns the completions of an answer, in the order of their indices.
 ///
 /// ```
@@ -117,74 +274,132 @@ impl TokenProbability {
 ///     "logprobs": {"tokens": ["x"], "token_logprobs": [-0.5]}}]});
 /// let found = samples(&answer, Api::Completions).unwrap();
 /// assert_eq!((found[0].text.as_str(), found[0].tokens[0].logprob), ("x", -0.5));
+/// let failed = serde_json::json!({"choices": [{"text": "", "finish_reason": "abort"}]});
+/// assert!(samples(&failed, Api::Completions).is_err());
 /// ```
 ///
 /// # Errors
-/// The answer contains no completion, or one without text; the message says which.
-pub fn samples(answer: &Value, api: Api) -> Result<Vec<Sample>, String> {
-    let choices = match answer.get("choices") {
-        Some(Value::Array(choices)) if !choices.is_empty() => choices,
-        Some(Value::Array(_)) => return Err("the answer's 'choices' are empty".into()),
-        Some(_) => return Err("the answer's 'choices' are not a list".into()),
-        None => return Err("the answer has no 'choices'".into()),
-    };
-    let mut found = Vec::with_capacity(choices.len());
-    for (place, choice) in choices.iter().enumerate() {
-        let (text, field) = match api {
-            Api::Completions => (choice.get("text"), "text"),
-            Api::Chat => (choice.pointer("/message/content"), "message.content"),
-        };
-        let Some(text) = text.and_then(Value::as_str) else {
-            return Err(format!("the answer's choices[{place}] has no '{field}'"));
-        };
-        let index = choice.get("index").and_then(Value::as_u64);
-        let finish = choice.get("finish_reason").and_then(Value::as_str);
-        found.push((
-            index.unwrap_or(place as u64),
-            Sample {
-                text: text.to_owned(),
-                finish_reason: finish.map(str::to_owned),
-                tokens: choice.get("logprobs").map(tokens).unwrap_or_default(),
-            },
-        ));
-    }
-    found.sort_by_key(|(index, _)| *index);
-    Ok(found.into_iter().map(|(_, sample)| sample).collect())
+/// The answer contains no completion, or one that failed or has no text.
+pub fn samples(answer: &Value, api: Api) -> Result<Vec<Sample>, AnswerError> {
+    samples_at(answer, TextPlace::Answer(api))
 }
 
-/// Completions that come in parts, as a server writes them.
+/// Returns the completions of an answer of any API, as [`samples`] does.
+///
+/// # Errors
+/// As for [`samples`].
+pub(crate) fn samples_of_any(answer: &Value) -> Result<Vec<Sample>, AnswerError> {
+    samples_at(answer, TextPlace::AnyAnswer)
+}
+
+fn samples_at(answer: &Value, place: TextPlace) -> Result<Vec<Sample>, AnswerError> {
+    let mut choices = choices(answer, place)?;
+    if choices.is_empty() {
+        return Err(AnswerError::NoChoice);
+    }
+    choices.sort_by_key(|choice| choice.index);
+    let sample = |choice: Choice<'_>| {
+        let finish_reason = choice.finish.map(str::to_owned);
+        let Some(text) = choice.text else {
+            let (choice, field) = (choice.index, place.name());
+            return Err(AnswerError::NoText { choice, field, finish: finish_reason });
+        };
+        let tokens = choice.logprobs.map(tokens).unwrap_or_default();
+        Ok(Sample { text: text.to_owned(), finish_reason, tokens })
+    };
+    choices.into_iter().map(sample).collect()
+}
+
+/// Checks that an answer did not fail, whose text is not needed.
+///
+/// # Errors
+/// It did.
+pub(crate) fn check_answer(answer: &Value) -> Result<(), AnswerError> {
+    choices(answer, TextPlace::AnyAnswer).map(|_| ())
+}
+
+/// Checks that a choice did not fail, whose place in its list is a number.
+///
+/// # Errors
+/// It did.
+pub(crate) fn check_choice(choice: &Value, number: usize) -> Result<(), AnswerError> {
+    self::choice(choice, number as u64, TextPlace::AnyAnswer).map(|_| ())
+}
+
+/// An answer as far as a server has written it.
 #[derive(Debug, Default)]
-pub(super) struct Parts {
-    /// By index; a server may name those of several samples in any order.
+pub struct PartialAnswer {
+    api: Api,
+    /// Completions by index; a server may name those of several samples in any order.
     found: BTreeMap<u64, Sample>,
     /// Those that had a text, if only an empty one.
     with_text: BTreeSet<u64>,
+    /// Name of the model.
+    pub model: Option<String>,
+    /// Numbers of tokens.
+    pub usage: Option<Value>,
+    /// llama.cpp's times.
+    pub timings: Option<Value>,
 }
 
-impl Parts {
+impl PartialAnswer {
+    pub(super) fn new(api: Api) -> Self {
+        Self { api, ..Self::default() }
+    }
+
+    /// The first completion's text.
+    pub fn text(&self) -> &str {
+        self.found.first_key_value().map_or("", |(_, sample)| &sample.text)
+    }
+
+    /// Why the first completion ended.
+    pub fn finish_reason(&self) -> Option<&str> {
+        self.found.first_key_value().and_then(|(_, sample)| sample.finish_reason.as_deref())
+    }
+
+    fn note(&mut self, event: &Value) {
+        let object = |name: &str| event.get(name).filter(|value| value.is_object()).cloned();
+        self.usage = object("usage").or(self.usage.take());
+        self.timings = object("timings").or(self.timings.take());
+        let model = || event.get("model").and_then(Value::as_str).map(str::to_owned);
+        self.model = self.model.take().or_else(model);
+    }
+
     /// Adds an event's parts.
     ///
     /// # Errors
-    /// The event has no `choices`.
-    pub(super) fn add(&mut self, event: &Value, api: Api) -> Result<(), String> {
-        let Some(choices) = event.get("choices").and_then(Value::as_array) else {
-            return Err("an event of the answer has no 'choices'".into());
-        };
-        for (place, choice) in choices.iter().enumerate() {
-            let text = match api {
-                Api::Completions => choice.get("text"),
-                Api::Chat => choice.pointer("/delta/content"),
-            };
-            let index = choice.get("index").and_then(Value::as_u64).unwrap_or(place as u64);
-            let sample = self.found.entry(index).or_insert_with(|| Sample::of("", None));
-            if let Some(text) = text.and_then(Value::as_str) {
-                sample.text += text;
-                self.with_text.insert(index);
-            }
-            sample.tokens.extend(choice.get("logprobs").map(tokens).unwrap_or_default());
-            let finish = choice.get("finish_reason").and_then(Value::as_str);
-            sample.finish_reason = finish.map(str::to_owned).or(sample.finish_reason.take());
+    /// The event has no `choices`, or says that one of them failed.
+    pub(super) fn add(&mut self, event: &Value) -> Result<(), AnswerError> {
+        self.note(event);
+        let is_count = event.get("choices").is_none()
+            && ["usage", "timings"]
+                .iter()
+                .any(|name| event.get(name).is_some_and(Value::is_object));
+        if is_count && error_in(event).is_none() {
+            return Ok(());
         }
+        for choice in choices(event, TextPlace::Event(self.api))? {
+            let sample = self.found.entry(choice.index).or_insert_with(|| Sample::of("", None));
+            if let Some(text) = choice.text {
+                sample.text += text;
+                self.with_text.insert(choice.index);
+            }
+            sample.tokens.extend(choice.logprobs.map(tokens).unwrap_or_default());
+            let finish = choice.finish.map(str::to_owned);
+            sample.finish_reason = finish.or(sample.finish_reason.take());
+        }
+        Ok(())
+    }
+
+    /// Takes the whole answer of a server that does not stream.
+    ///
+    /// # Errors
+    /// As for [`samples`].
+    pub(super) fn set(&mut self, answer: &Value) -> Result<(), AnswerError> {
+        self.note(answer);
+        let samples = samples(answer, self.api)?;
+        self.found = (0..).zip(samples).collect();
+        self.with_text = self.found.keys().copied().collect();
         Ok(())
     }
 
@@ -194,19 +409,36 @@ impl Parts {
         self.found.len() >= number && self.found.values().all(is_done)
     }
 
+    /// Whether each completion so far is finished.
+    pub(super) fn is_finished(&self) -> bool {
+        self.are_enough(1, &|_| false)
+    }
+
     /// The completions as far as they came, in the order of their indices.
     ///
     /// # Errors
-    /// One of them has no text, such as that of a model that had no token left after its thoughts.
-    pub(super) fn into_samples(self, api: Api) -> Result<Vec<Sample>, String> {
-        if let Some(index) = self.found.keys().find(|index| !self.with_text.contains(*index)) {
-            let field = match api {
-                Api::Completions => "text",
-                Api::Chat => "message.content",
-            };
-            return Err(format!("the answer's choices[{index}] has no '{field}'"));
-        }
+    /// None came, or one of them has no text, such as that of a model that had no token left after its thoughts.
+    pub(super) fn into_samples(self) -> Result<Vec<Sample>, AnswerError> {
+        self.check()?;
         Ok(self.found.into_values().collect())
+    }
+
+    /// Checks that completions came, and that each has a text.
+    ///
+    /// # Errors
+    /// As for [`into_samples`](Self::into_samples).
+    pub(super) fn check(&self) -> Result<(), AnswerError> {
+        if self.found.is_empty() {
+            return Err(AnswerError::NoChoice);
+        }
+        match self.found.iter().find(|(index, _)| !self.with_text.contains(*index)) {
+            None => Ok(()),
+            Some((&choice, sample)) => {
+                let field = TextPlace::Event(self.api).name();
+                let finish = sample.finish_reason.clone();
+                Err(AnswerError::NoText { choice, field, finish })
+            }
+        }
     }
 }
 

@@ -6,11 +6,73 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::answer::Parts;
+use super::answer::{AnswerError, PartialAnswer};
 use super::run::{is_refused, reason};
 use super::{Answer, Api, CompletionRequest, Sample, samples};
 use crate::endpoint::{Endpoint, Event};
 use crate::error::{Error, Result};
+
+/// Requests an answer as a whole: its completions, and the time that it took.
+///
+/// # Errors
+/// The request fails, or its answer is a failure.
+pub fn read_whole(endpoint: &Endpoint, api: Api, body: &Value) -> Result<(Vec<Sample>, Duration)> {
+    let (answer, time) = endpoint.post_json_timed(api.path(), body)?;
+    match samples(&answer, api) {
+        Ok(found) => Ok((found, time)),
+        Err(error) => Err(answer_error(endpoint, api, &error)),
+    }
+}
+
+/// Requests an answer in events, and shows it to `is_enough` with each that comes, until that needs no more; then the
+/// connection is closed. A server that does not stream sends its whole answer at once. Returns what came, the time that it
+/// took, and whether the server streams.
+///
+/// # Errors
+/// The request fails, or its answer is a failure or ends before its completions do.
+pub fn read_stream(
+    endpoint: &Endpoint,
+    api: Api,
+    body: &Value,
+    is_enough: &mut dyn FnMut(&PartialAnswer) -> bool,
+) -> Result<(PartialAnswer, Duration, bool)> {
+    let (mut partial, mut failed, mut streams) = (PartialAnswer::new(api), None, true);
+    let time = endpoint.post_events(api.path(), body, &mut |event| {
+        let added = match event {
+            Event::Begin => {
+                partial = PartialAnswer::new(api);
+                return false;
+            }
+            // Each completion has its end.
+            Event::End => return partial.is_finished(),
+            Event::Data(event) => partial.add(&event),
+            Event::Whole(answer) => {
+                streams = false;
+                partial.set(&answer)
+            }
+        };
+        match added {
+            Ok(()) => is_enough(&partial),
+            Err(error) => {
+                failed = Some(error);
+                true
+            }
+        }
+    })?;
+    match failed.map_or_else(|| partial.check(), Err) {
+        Ok(()) => Ok((partial, time, streams)),
+        Err(error) => Err(answer_error(endpoint, api, &error)),
+    }
+}
+
+/// The error for an answer without a completion.
+pub(super) fn answer_error(endpoint: &Endpoint, api: Api, error: &AnswerError) -> Error {
+    let (reason, hint) = (error.to_string(), error.hint());
+    match error {
+        AnswerError::Form(_) => endpoint.error(api.path(), reason, hint),
+        _ => endpoint.failed_answer(api.path(), &reason, hint),
+    }
+}
 
 /// Requests completions from a server, and remembers what it does not support.
 #[derive(Debug)]
@@ -118,7 +180,7 @@ impl<'a> Completer<'a> {
             }
             let sent = match is_enough.filter(|_| body.get("stream").is_some()) {
                 Some(is_enough) => self.stream(api, &body, number, is_enough),
-                None => self.whole(api, &body),
+                None => read_whole(self.endpoint, api, &body),
             };
             let error = match sent {
                 Ok(answer) => return Ok(answer),
@@ -141,12 +203,6 @@ impl<'a> Completer<'a> {
         }
     }
 
-    /// Requests an answer as a whole.
-    fn whole(&self, api: Api, body: &Value) -> Result<(Vec<Sample>, Duration)> {
-        let (answer, time) = self.endpoint.post_json_timed(api.path(), body)?;
-        Ok((samples(&answer, api).map_err(|reason| self.no_completion(api, reason))?, time))
-    }
-
     /// Reads an answer as it is written, until it is enough.
     fn stream(
         &self,
@@ -155,36 +211,14 @@ impl<'a> Completer<'a> {
         number: usize,
         is_enough: &dyn Fn(&str) -> bool,
     ) -> Result<(Vec<Sample>, Duration)> {
-        let (mut parts, mut whole, mut wrong) = (Parts::default(), None, None);
-        let time = self.endpoint.post_events(api.path(), body, &mut |event| match event {
-            Event::Begin => {
-                (parts, whole, wrong) = (Parts::default(), None, None);
-                false
-            }
-            Event::Data(event) => match parts.add(&event, api) {
-                Ok(()) => parts.are_enough(number, is_enough),
-                Err(reason) => {
-                    wrong = Some(reason);
-                    true
-                }
-            },
-            Event::Whole(answer) => {
-                whole = Some(answer);
-                true
-            }
+        let (partial, time, streams) = read_stream(self.endpoint, api, body, &mut |partial| {
+            partial.are_enough(number, is_enough)
         })?;
-        let found = match (wrong, whole) {
-            (Some(reason), _) => Err(reason),
-            (None, Some(answer)) => {
-                self.tell_without_stream();
-                samples(&answer, api)
-            }
-            (None, None) => match parts.into_samples(api) {
-                Ok(found) if found.is_empty() => Err("the answer's 'choices' are empty".into()),
-                found => found,
-            },
-        };
-        Ok((found.map_err(|reason| self.no_completion(api, reason))?, time))
+        if !streams {
+            self.tell_without_stream();
+        }
+        let found = partial.into_samples();
+        Ok((found.map_err(|error| answer_error(self.endpoint, api, &error))?, time))
     }
 
     /// Remembers, and says once, that the server does not stream.
@@ -193,11 +227,6 @@ impl<'a> Completer<'a> {
             let text = "the server does not stream, so it writes completions to their last token";
             self.endpoint.tell("/v1", text);
         }
-    }
-
-    fn no_completion(&self, api: Api, reason: String) -> Error {
-        let hint = "is this an OpenAI-compatible server? The chat API needs messages";
-        self.endpoint.error(api.path(), reason, hint)
     }
 }
 

@@ -2,10 +2,11 @@
 
 use std::path::Path;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
 use super::Sample;
+use super::answer::is_complete;
 use crate::error::Result;
 use crate::store::append_log::{AppendLog, LogKind, Place};
 
@@ -33,6 +34,39 @@ pub struct Entry {
     /// Number of requests at once in that run, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_once: Option<usize>,
+    /// Whether the answer was searched for errors of the server. Versions before 0.3 did not, and kept failed answers as completions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_checked: bool,
+}
+
+impl Entry {
+    /// A failed request.
+    pub fn failed(key: &str, reason: String) -> Self {
+        let (key, error) = (key.to_owned(), Some(reason));
+        Self { key, samples: Vec::new(), error, seconds: None, at_once: None, is_checked: true }
+    }
+
+    /// The entry as it is read now: a completion that ended for the reason of a failure is one.
+    fn reread(self) -> Self {
+        let finish =
+            |sample: &Sample| sample.finish_reason.clone().filter(|finish| !is_complete(finish));
+        match self.samples.iter().find_map(finish) {
+            Some(finish) if self.error.is_none() => Self::failed(
+                &self.key,
+                format!(
+                    "the answer ended with finish_reason {finish:?}, which is not the end of a completion; an earlier version kept \
+                     it as one"
+                ),
+            ),
+            _ => self,
+        }
+    }
+
+    /// Whether it is not known if the request failed: an earlier version kept an empty text, and no reason of its end.
+    fn is_doubtful(&self) -> bool {
+        let is_bare = |sample: &Sample| sample.text.is_empty() && sample.finish_reason.is_none();
+        !self.is_checked && self.samples.iter().any(is_bare)
+    }
 }
 
 /// Answers of earlier runs, open for appending.
@@ -41,6 +75,7 @@ pub struct Journal {
     lines: AppendLog,
     answered: FxHashMap<String, Place>,
     failed: FxHashMap<String, Place>,
+    doubtful: FxHashSet<String>,
 }
 
 impl Journal {
@@ -64,12 +99,18 @@ impl Journal {
         open: impl FnOnce(&mut dyn FnMut(&[u8], Place) -> bool) -> Result<AppendLog>,
     ) -> Result<Self> {
         let (mut answered, mut failed) = (FxHashMap::default(), FxHashMap::default());
+        let mut doubtful = FxHashSet::default();
         let lines = open(&mut |line, place| {
             let Ok(entry) = serde_json::from_slice::<Entry>(line) else {
                 return false;
             };
+            let entry = entry.reread();
             match entry.error {
                 None => {
+                    match entry.is_doubtful() {
+                        true => doubtful.insert(entry.key.clone()),
+                        false => doubtful.remove(&entry.key),
+                    };
                     failed.remove(&entry.key);
                     answered.insert(entry.key, place);
                 }
@@ -79,7 +120,7 @@ impl Journal {
             }
             true
         })?;
-        Ok(Self { lines, answered, failed })
+        Ok(Self { lines, answered, failed, doubtful })
     }
 
     /// Returns the result of a request: its answer, or else its failure.
@@ -90,13 +131,26 @@ impl Journal {
         let place = self.answered.get(key).or_else(|| self.failed.get(key));
         match place {
             None => Ok(None),
-            Some(&place) => Ok(serde_json::from_slice(&self.lines.line(place)?).ok()),
+            Some(&place) => {
+                let entry = serde_json::from_slice(&self.lines.line(place)?).ok();
+                Ok(entry.map(Entry::reread))
+            }
         }
     }
 
     /// Whether a request is answered.
     pub fn has_answer(&self, key: &str) -> bool {
         self.answered.contains_key(key)
+    }
+
+    /// Whether a request failed, and no later one was answered.
+    pub fn has_failed(&self, key: &str) -> bool {
+        self.failed.contains_key(key) && !self.has_answer(key)
+    }
+
+    /// Whether a request's answer may be a failure: an earlier version kept an empty text, and no reason of its end.
+    pub fn is_doubtful(&self, key: &str) -> bool {
+        self.doubtful.contains(key)
     }
 
     /// Whether a request must be sent; a failed one only if `retry_failed` is set.
@@ -111,6 +165,7 @@ impl Journal {
     pub fn append(&mut self, entry: &Entry) -> Result<()> {
         let line = serde_json::to_vec(entry).unwrap_or_default();
         let place = self.lines.append(line)?;
+        self.doubtful.remove(&entry.key);
         match entry.error {
             None => self.answered.insert(entry.key.clone(), place),
             Some(_) => self.failed.insert(entry.key.clone(), place),

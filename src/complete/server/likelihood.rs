@@ -10,14 +10,17 @@
 #[cfg(test)]
 mod tests;
 
+use std::borrow::Cow;
 use std::ops::Range;
 use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use serde_json::{Value, json};
 
+use super::answer::check_answer;
+use super::completer::answer_error;
 use super::run::{is_refused, reason};
-use super::{Answer, Sample, TokenProbability};
+use super::{Answer, AnswerError, Api, Sample, TokenProbability};
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Result};
 use crate::store::artifact::digest_parts;
@@ -57,6 +60,8 @@ pub struct TextProber<'a> {
 /// Why an answer has no log-probabilities of a text's tokens.
 #[derive(Debug)]
 pub(crate) enum Unread {
+    /// The server or the model failed.
+    Failed(AnswerError),
     /// It is not in the form that was asked for.
     Form(&'static str),
     /// No token stands before the text's first one.
@@ -67,17 +72,18 @@ pub(crate) enum Unread {
 
 impl Unread {
     /// Reason and way out.
-    pub(crate) fn said(&self) -> (&'static str, &'static str) {
+    pub(crate) fn said(&self) -> (Cow<'static, str>, &'static str) {
         match self {
+            Self::Failed(error) => (error.to_string().into(), error.hint()),
             Self::Form(why) => {
-                (why, "ask a server whose answers have log-probabilities of prompts")
+                ((*why).into(), "ask a server whose answers have log-probabilities of prompts")
             }
             Self::NothingBefore => (
-                "no token of the prompt stands before the text, so its first one has no probability",
+                "no token of the prompt stands before the text, so its first one has no probability".into(),
                 "complete prompts that are not empty",
             ),
             Self::NoToken => (
-                "no token of the model holds the text, so it has no probability",
+                "no token of the model holds the text, so it has no probability".into(),
                 "the tokenizer drops it: leave this task out",
             ),
         }
@@ -101,6 +107,7 @@ pub(crate) fn read_echo(
     text: Range<usize>,
     is_whole: impl Fn(&str) -> bool,
 ) -> Result<Sample, Unread> {
+    check_answer(answer).map_err(Unread::Failed)?;
     let logprobs = answer.pointer("/choices/0/logprobs");
     let list = |name: &str| logprobs.and_then(|logprobs| logprobs.get(name)?.as_array());
     let (Some(texts), Some(values)) = (list("tokens"), list("token_logprobs")) else {
@@ -226,6 +233,10 @@ impl<'a> TextProber<'a> {
     fn refusal(&self, unread: Unread) -> Refusal {
         match unread {
             Unread::Form(why) => Refusal::Way(why.into()),
+            Unread::Failed(AnswerError::Form(why)) => Refusal::Way(why.into()),
+            Unread::Failed(error) => {
+                Refusal::Request(answer_error(self.endpoint, Api::Completions, &error))
+            }
             Unread::NothingBefore | Unread::NoToken => {
                 let (reason, hint) = unread.said();
                 Refusal::Request(self.endpoint.error(COMPLETIONS, reason, hint))
@@ -258,6 +269,7 @@ impl<'a> TextProber<'a> {
             "model": self.model, "prompt": whole, "max_tokens": 1, "temperature": 0.0, "prompt_logprobs": 0,
         });
         let answer = self.post(COMPLETIONS, &body)?;
+        check_answer(&answer).map_err(|error| self.refusal(Unread::Failed(error)))?;
         let found = answer.pointer("/choices/0/prompt_logprobs");
         let Some(found) = found.and_then(Value::as_array) else {
             return Err(Refusal::Way("the answer has no such field".into()));

@@ -2,7 +2,10 @@
 //!
 //! - [`CompletionRequest`]: the settings of requests; equal requests have equal keys.
 //! - [`Ending`]: the end of prompts for models whose tokens span a newline and the following indentation.
-//! - [`samples`]: the texts of an answer and their tokens' log-probabilities, in either of the styles that servers use.
+//! - [`samples`]: the texts of an answer and their tokens' log-probabilities, in either of the styles that servers use, or why it holds
+//!   no completion.
+//! - [`read_whole`], [`read_stream`]: an answer as a whole, or in events as far as it is needed.
+//! - [`CompletionCut`]: the completion in a server's text: without repeated white space, up to the first stop text.
 //! - [`Completer`]: the completions of one prompt, in as many requests as the server needs.
 //! - [`Confidence`], [`entropy`]: the model's confidence in its completions.
 //! - [`Prober`]: the probability of one given next token.
@@ -13,6 +16,7 @@
 
 mod answer;
 mod completer;
+mod cut;
 mod ending;
 mod journal;
 mod likelihood;
@@ -25,8 +29,10 @@ mod template;
 mod tests;
 mod uncertainty;
 
-pub use answer::{Answer, Sample, TokenProbability, samples};
-pub use completer::Completer;
+pub use answer::{Answer, AnswerError, PartialAnswer, Sample, TokenProbability, samples};
+pub(crate) use answer::{check_choice, samples_of_any};
+pub use completer::{Completer, read_stream, read_whole};
+pub use cut::CompletionCut;
 pub use ending::Ending;
 pub use journal::{Entry, Journal};
 pub use likelihood::TextProber;

@@ -5,6 +5,7 @@ use std::ops::Range;
 use serde_json::{Value, json};
 
 use super::Ending;
+use super::cut::{self, is_held_back};
 use crate::error::named;
 use crate::store::artifact::digest_parts;
 
@@ -83,8 +84,8 @@ impl CompletionRequest {
         }
     }
 
-    /// Returns the body of a request for `number` samples, starting with sample `first`. Of the stop texts it has as many as servers
-    /// take; [`span`](Self::span) ends a completion at the others.
+    /// Returns the body of a request for `number` samples, starting with sample `first`. It has as many stop texts as servers accept;
+    /// [`span`](Self::span) ends a completion at all of them.
     pub(crate) fn body(&self, prompt: &str, first: usize, number: usize) -> Value {
         self.body_with(prompt, first, number, MOST_STOPS)
     }
@@ -181,19 +182,9 @@ impl CompletionRequest {
     /// Range of the completion in the server's text.
     pub fn span(&self, prompt: &str, written: &str) -> Range<usize> {
         let (_, removed) = self.ending.split(prompt);
-        let text = match self.api {
-            Api::Completions => self.ending.restore(removed, written),
-            Api::Chat => self.ending.restore_answer(removed, written),
-        };
-        // Those that were sent are not in it.
-        let ends = self.stop.iter().filter_map(|stop| text.find(stop.as_str()));
-        let start = written.len() - text.len();
-        start..start + ends.min().unwrap_or(text.len())
+        cut::span(&self.stop, removed, written, |text| match self.api {
+            Api::Completions => self.ending.restore(removed, text),
+            Api::Chat => self.ending.restore_answer(removed, text),
+        })
     }
-}
-
-/// Whether a stop text could begin in the withheld white space, where the server cannot find it.
-fn is_held_back(stop: &str, removed: &str) -> bool {
-    let mut ends = removed.char_indices().map(|(at, _)| &removed[at..]);
-    ends.any(|end| end.starts_with(stop) || stop.starts_with(end))
 }

@@ -10,7 +10,7 @@ use crate::store::progress::Work;
 
 /// Number of consecutive failures that count as the server's.
 const HOPELESS: usize = 5;
-/// Number of rejected prompts before the first answer that count as the server's failure.
+/// Number of rejected prompts and failed answers before the first completion that count as the server's failure.
 const ALL_REFUSED: usize = 25;
 
 /// Reasons of unanswered requests by key, if the journal does not contain them.
@@ -23,7 +23,9 @@ enum Fault {
     Length,
     /// The server rejects this request, but perhaps not others.
     Request,
-    /// The answer is not a completion.
+    /// The response is not an answer of this API.
+    Form,
+    /// The answer says that the server or the model failed, or has no text.
     Answer,
     /// The server: overload, a fault, no answer. It may pass.
     Server,
@@ -33,13 +35,15 @@ enum Fault {
 
 impl Fault {
     fn of(error: &Error) -> Self {
-        let Error::Endpoint { status, reason, .. } = error else {
-            return Self::Server;
+        let (status, reason) = match error {
+            Error::FailedAnswer { .. } => return Self::Answer,
+            Error::Endpoint { status, reason, .. } => (status, reason),
+            _ => return Self::Server,
         };
         match status {
             Some(400 | 413 | 422 | 500) if is_too_long(reason) => Self::Length,
             Some(400 | 413 | 422) => Self::Request,
-            Some(200..300) => Self::Answer,
+            Some(200..300) => Self::Form,
             Some(401 | 403 | 404 | 405) => Self::Everything,
             _ => Self::Server,
         }
@@ -150,7 +154,7 @@ struct State<'a> {
     failed: usize,
     /// Number of failures of the server since the last answer.
     in_a_row: usize,
-    /// Number of rejected prompts before the first answer.
+    /// Number of rejected prompts and failed answers before the first completion.
     refused: usize,
     /// Whether an answer has arrived.
     is_answering: bool,
@@ -180,6 +184,7 @@ impl State<'_> {
             error: None,
             seconds: Some((1000.0 * answer.seconds).round() / 1000.0),
             at_once: Some(self.at_once),
+            is_checked: true,
         })
     }
 
@@ -190,15 +195,16 @@ impl State<'_> {
         let why = reason(&error) + &hint;
         self.failed += 1;
         // Once the server answers others, a rejection is the prompt's fault.
-        let is_own = self.is_answering && matches!(fault, Fault::Request | Fault::Answer);
+        let is_own = self.is_answering && matches!(fault, Fault::Request | Fault::Form);
         let is_hopeless = match fault {
             Fault::Length => false,
             _ if is_own => false,
-            Fault::Request => {
+            Fault::Answer if self.is_answering => false,
+            Fault::Request | Fault::Answer => {
                 self.refused += 1;
                 self.refused >= ALL_REFUSED
             }
-            Fault::Answer | Fault::Server => {
+            Fault::Form | Fault::Server => {
                 self.in_a_row += 1;
                 self.in_a_row >= HOPELESS
             }
@@ -209,9 +215,9 @@ impl State<'_> {
             return Ok(());
         }
         match fault {
-            Fault::Length => return self.keep(key, why),
+            Fault::Length | Fault::Answer => return self.keep(key, why),
             _ if is_own => return self.keep(key, why),
-            Fault::Request | Fault::Answer => self.own.push(key.to_owned()),
+            Fault::Request | Fault::Form => self.own.push(key.to_owned()),
             Fault::Server | Fault::Everything => {}
         }
         self.failures.insert(key.to_owned(), why);
@@ -219,20 +225,14 @@ impl State<'_> {
     }
 
     fn keep(&mut self, key: &str, why: String) -> Result<()> {
-        self.journal.append(&Entry {
-            key: key.to_owned(),
-            samples: Vec::new(),
-            error: Some(why),
-            seconds: None,
-            at_once: None,
-        })
+        self.journal.append(&Entry::failed(key, why))
     }
 }
 
 /// Reason of a server's failure.
 pub(super) fn reason(error: &Error) -> String {
     match error {
-        Error::Endpoint { reason, .. } => reason.clone(),
+        Error::Endpoint { reason, .. } | Error::FailedAnswer { reason, .. } => reason.clone(),
         other => other.to_string(),
     }
 }

@@ -56,14 +56,8 @@ fn ask_again(
     let work = Work::begin("ask", "prompts");
     let failures = run(&keys, open, 3, &mut journal, &work, &mut Ok, &ask)?;
     let entry = |key: &String| {
-        let (key, error) = (key.clone(), failures.get(key).cloned());
-        Ok(journal.get(&key)?.unwrap_or(Entry {
-            key,
-            samples: Vec::new(),
-            error,
-            seconds: None,
-            at_once: None,
-        }))
+        let reason = failures.get(key).cloned().unwrap_or_default();
+        Ok(journal.get(key)?.unwrap_or_else(|| Entry::failed(key, reason)))
     };
     Ok(Outcome { entries: keys.iter().map(entry).collect::<Result<_>>()?, asked })
 }
@@ -234,7 +228,7 @@ fn both_styles_of_log_probabilities() {
     assert_eq!(of(&old), [(None, "read".into(), -0.025)]);
     let chat = json!({"choices": [{"index": 0, "message": {"role": "assistant", "content": "x"}, "logprobs": null}]});
     assert_eq!(samples(&chat, Api::Chat).unwrap()[0].text, "x");
-    assert!(samples(&chat, Api::Completions).unwrap_err().contains("no 'text'"));
+    assert!(samples(&chat, Api::Completions).unwrap_err().to_string().contains("no 'text'"));
 }
 
 #[test]

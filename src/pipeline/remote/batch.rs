@@ -147,7 +147,10 @@ impl<'a> BatchQuestion<'a> {
     /// The samples of an answer.
     fn samples(&self, body: &Value, asked: &Asked) -> Result<Vec<Sample>, String> {
         match &self.sort {
-            Sort::Token(_, token) => return Ok(vec![token.read_behind(body)?]),
+            Sort::Token(_, token) => {
+                let sample = token.read_behind(body);
+                return Ok(vec![sample.map_err(|error| error.to_string())?]);
+            }
             Sort::Likelihoods => {
                 let begin = asked.target.start;
                 let is_asked = |echoed: &str| {
@@ -156,12 +159,12 @@ impl<'a> BatchQuestion<'a> {
                     })
                 };
                 let sample = read_echo(body, asked.target.clone(), is_asked);
-                return Ok(vec![sample.map_err(|unread| unread.said().0.to_owned())?]);
+                return Ok(vec![sample.map_err(|unread| unread.said().0.into_owned())?]);
             }
             Sort::Completions => {}
         }
         let asking = &self.server.asking;
-        let mut found = samples(body, asking.api)?;
+        let mut found = samples(body, asking.api).map_err(|error| error.to_string())?;
         if found.len() < asking.samples {
             return Err(format!("{} of {} samples came", found.len(), asking.samples));
         }
@@ -283,9 +286,12 @@ fn entry(
         return Err(Error::record(path, line, reason));
     };
     let found = answer.and_then(|body| question.samples(&Value::Object(body.clone()), asked));
-    let (samples, error) = match found {
-        Ok(samples) => (samples, None),
-        Err(reason) => (Vec::new(), Some(reason)),
-    };
-    Ok(Entry { key: asked.key.clone(), samples, error, seconds: None, at_once: None })
+    let key = &asked.key;
+    Ok(match found {
+        Err(reason) => Entry::failed(key, reason),
+        Ok(samples) => {
+            let key = key.clone();
+            Entry { key, samples, error: None, seconds: None, at_once: None, is_checked: true }
+        }
+    })
 }

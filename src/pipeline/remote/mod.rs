@@ -34,17 +34,24 @@ use crate::store::progress::Work;
 struct Known {
     /// Number of prompts that the journal has an answer to: of a batch, or of another command, that came meanwhile.
     answers: u64,
+    /// Number of prompts whose answer failed.
+    failed: u64,
     /// Number of requests that would be sent: what failed is asked for again where that is wished. `None` where no server is
     /// asked.
     requests: Option<usize>,
 }
 
 impl Known {
-    /// Whether more predictions can be had than there are.
-    fn has_more_than(&self, there: u64) -> bool {
-        self.answers > there || self.requests.is_some_and(|requests| requests > 0)
+    /// Whether other predictions can be had than there are, `there` of so many prompts: more of them, or fewer, since an earlier
+    /// version kept failed answers as predictions.
+    fn differs_from(&self, there: u64, prompts: u64) -> bool {
+        let is_more = self.answers > there || self.requests.is_some_and(|requests| requests > 0);
+        (there < prompts && is_more) || there + self.failed > prompts
     }
 }
+
+/// Sum in the headers of predictions: those without failed answers, which earlier versions kept.
+pub(super) const CHECKED: &str = "checked";
 
 /// Question about each record of some prompts.
 trait Question: Sync {
@@ -107,13 +114,19 @@ impl Server {
             .asked
             .as_ref()
             .map(|Asked { sending, .. }| unanswered(&keys, journal, sending.retry_failed).len());
-        Ok(Known { answers: keys.iter().filter(is_answered).count() as u64, requests })
+        let has_failed = |key: &&String| journal.is_some_and(|journal| journal.has_failed(key));
+        Ok(Known {
+            answers: keys.iter().filter(is_answered).count() as u64,
+            failed: keys.iter().filter(has_failed).count() as u64,
+            requests,
+        })
     }
 
-    /// How many predictions there are, where some prompts have none.
-    fn partial(&self, prompts: &Header, path: &Path) -> Option<u64> {
+    /// How many predictions there are, if others may be had.
+    fn improvable(&self, prompts: &Header, path: &Path) -> Option<u64> {
         let header = artifact::read_jsonl_header(path).ok()?;
-        Some(header.records).filter(|records| *records < prompts.records)
+        let is_sound = header.records >= prompts.records && header.totals.contains_key(CHECKED);
+        (!is_sound).then_some(header.records)
     }
 
     /// Requests that completing a mode's prompts would take.
@@ -128,10 +141,13 @@ impl Server {
             return Ok(Foreseen::default());
         }
         let header = require_prompts(experiment, mode)?;
-        let (there, prompts) = (self.partial(&header, path), header.records);
+        let (there, prompts) = (self.improvable(&header, path), header.records);
         let known = self.known(&PromptText::of_header(experiment, mode, header), completion)?;
-        let there = there.filter(|there| known.has_more_than(*there));
-        let incomplete = there.map(|there| Verdict::Incomplete { there, prompts });
+        let there = there.filter(|there| known.differs_from(*there, prompts));
+        let incomplete = there.map(|there| {
+            let there = there.min(prompts.saturating_sub(known.failed));
+            Verdict::Incomplete { there, prompts }
+        });
         Ok(Foreseen { incomplete, requests: known.requests })
     }
 
@@ -161,7 +177,7 @@ impl Server {
         Ok(problems)
     }
 
-    /// Forgets a mode's predictions where they lack what can be had; what was answered is in the journal.
+    /// Forgets a mode's predictions if they lack what can be had, or hold failed answers; the journal has the others.
     pub(super) fn forget_incomplete(
         &self,
         experiment: &Experiment,
@@ -174,11 +190,12 @@ impl Server {
             return Ok(());
         }
         let prompts = require_prompts(experiment, mode)?;
-        let Some(there) = self.partial(&prompts, path) else {
+        let Some(there) = self.improvable(&prompts, path) else {
             return Ok(());
         };
+        let number = prompts.records;
         let prompts = PromptText::of_header(experiment, mode, prompts);
-        if !self.known(&prompts, completion)?.has_more_than(there) {
+        if !self.known(&prompts, completion)?.differs_from(there, number) {
             return Ok(());
         }
         remove(&[path, &header])
@@ -225,6 +242,14 @@ impl Server {
         let ask = |record| question.ask(record);
         let (journal, failures) =
             self.answered(Q::VERB, path, journal, &askable.keys, &mut prepare, &ask)?;
+        let doubtful = askable.keys.iter().filter(|key| journal.is_doubtful(key)).count();
+        if doubtful > 0 {
+            predictions.warnings.push(format!(
+                "{}: {doubtful} answers that an earlier version kept are empty, and do not say why they ended, so whether the server failed is \
+                 not known; name another journal to ask for them again",
+                self.journal.display()
+            ));
+        }
         let mut keys = askable.keys.iter();
         self.for_each_record(prompts, completion, &mut |record| {
             // Why others cannot be asked for is told already.
@@ -306,13 +331,7 @@ impl Server {
 
     /// The journal's entry for a request; the reason of a failure ends with what to do.
     fn entry(&self, journal: &Journal, failures: &Failures, key: &str) -> Result<Entry> {
-        let failed = |reason: String| Entry {
-            key: key.to_owned(),
-            samples: Vec::new(),
-            error: Some(reason),
-            seconds: None,
-            at_once: None,
-        };
+        let failed = |reason: String| Entry::failed(key, reason);
         if let Some(reason) = failures.get(key) {
             return Ok(failed(format!("{reason}; the same command asks again")));
         }

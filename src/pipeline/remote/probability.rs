@@ -184,6 +184,7 @@ pub fn cached_probabilities(
         let found = probabilities(&prompts, completion, question, &mut |line| sink.write(line))?;
         latency::keep_decisions(experiment, mode, &completion.model, &found.latencies)?;
         report.problems.extend(found.problems);
+        report.warnings.extend(found.warnings);
         Ok(LineTotals { records: found.records, ..LineTotals::default() })
     })?;
     Ok((path, report))

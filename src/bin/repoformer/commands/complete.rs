@@ -224,6 +224,7 @@ fn complete_one(
         parts::write_beside(place, &completion.identity(), &inputs, part.shard, &positions)?;
     }
     output::problems(&predictions.problems);
+    predictions.warnings.iter().for_each(output::warning);
     output::note(format!("complete: {} predictions", group(predictions.records)));
     Ok(())
 }
@@ -262,6 +263,7 @@ fn write_records(
     let found = resumable(completion, || make(&mut |line| output.bytes(line)))?;
     output.finish()?;
     output::problems(&found.problems);
+    found.warnings.iter().for_each(output::warning);
     output::note(format!("complete: {} {what}", group(found.records)));
     Ok(())
 }

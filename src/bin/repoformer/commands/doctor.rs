@@ -388,6 +388,7 @@ fn server(args: &DoctorArgs, settings: &Settings) -> Finding {
 fn status(error: &Error) -> Option<u16> {
     match error {
         Error::Endpoint { status, .. } => *status,
+        Error::FailedAnswer { .. } => Some(200),
         _ => None,
     }
 }

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use clap::Args;
+use repoformer::complete::server::{Api, read_whole};
 use repoformer::endpoint::{ConnectionSettings, Endpoint};
 use repoformer::error::Error;
 use repoformer::evaluate::metrics::repocoder;
@@ -213,8 +214,7 @@ impl Typing {
     }
 
     fn ask(&self, args: &ReplayArgs, endpoint: &Endpoint, typed: &str) -> Result<String, Error> {
-        let answer = endpoint.post_json("/v1/completions", &self.body(args, typed))?;
-        Ok(text_of(&answer))
+        complete(endpoint, &self.body(args, typed))
     }
 
     /// Asks until the next character is typed; `None` where there is no answer by then.
@@ -229,8 +229,7 @@ impl Typing {
         let (asked, body) = (own.clone(), self.body(args, typed));
         let (sender, answered) = mpsc::channel();
         std::thread::spawn(move || {
-            let answer = asked.post_json("/v1/completions", &body);
-            let _ = sender.send(answer.map(|answer| text_of(&answer)));
+            let _ = sender.send(complete(&asked, &body));
         });
         let done = answered.recv_timeout(pause).ok();
         own.close();
@@ -239,8 +238,9 @@ impl Typing {
     }
 }
 
-fn text_of(answer: &Value) -> String {
-    answer["choices"][0]["text"].as_str().unwrap_or_default().to_owned()
+fn complete(endpoint: &Endpoint, body: &Value) -> Result<String, Error> {
+    let (samples, _) = read_whole(endpoint, Api::Completions, body)?;
+    Ok(samples.into_iter().next().map(|sample| sample.text).unwrap_or_default())
 }
 
 /// Decisions and scores of the requests.

@@ -18,8 +18,10 @@ use std::time::Instant;
 
 use serde_json::{Value, json};
 
+use super::answer::check_answer;
+use super::completer::answer_error;
 use super::run::{is_refused, reason};
-use super::{Answer, Api, Sample, TokenProbability, samples};
+use super::{Answer, AnswerError, Api, Sample, TokenProbability, samples};
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Result};
 use crate::store::artifact::digest_parts;
@@ -96,13 +98,14 @@ impl NextToken {
     /// Reads the answer to [that request](Self::behind), as [`Prober::ask`] returns it.
     ///
     /// # Errors
-    /// There is no such field, or the text is not this token there.
-    pub(crate) fn read_behind(&self, answer: &Value) -> Result<Sample, String> {
+    /// The answer failed, there is no such field, or the text is not this token there.
+    pub(crate) fn read_behind(&self, answer: &Value) -> Result<Sample, AnswerError> {
+        check_answer(answer)?;
         let choice = answer.pointer("/choices/0/prompt_logprobs");
         let tokens = choice.or_else(|| answer.get("prompt_logprobs"));
         let last = tokens.and_then(Value::as_array).and_then(|tokens| tokens.last());
         let Some(last) = last.and_then(Value::as_object) else {
-            return Err("the answer has no such field".into());
+            return Err(AnswerError::Form("the answer has no such field"));
         };
         let read = |id: &str, token: &Value| {
             let text = token.get("decoded_token").and_then(Value::as_str).unwrap_or_default();
@@ -112,9 +115,9 @@ impl NextToken {
         };
         let own = last.get(&self.id.to_string()).and_then(|own| read(&self.id.to_string(), own));
         let Some(own) = own else {
-            return Err(
-                "the prompt's last token differs, so the text is not one token there".into()
-            );
+            return Err(AnswerError::Form(
+                "the prompt's last token differs, so the text is not one token there",
+            ));
         };
         // Beside the token itself stands the likeliest one, unless it is the same.
         let all: Option<Vec<_>> = last.iter().map(|(id, token)| read(id, token)).collect();
@@ -325,13 +328,20 @@ impl<'a> Prober<'a> {
 
     fn first_token(&self, body: &Value) -> Result<TokenProbability, Refusal> {
         let answer = self.post(body)?;
-        let found = samples(&answer, Api::Completions).map_err(Refusal::Way)?;
+        let found = samples(&answer, Api::Completions).map_err(|error| self.refusal(&error))?;
         let token = found.into_iter().flat_map(|sample| sample.tokens).next();
         token.ok_or_else(|| Refusal::Way("the answer has no log-probability".into()))
     }
 
     fn last_of_prompt(&self, body: &Value) -> Result<f64, Refusal> {
-        let sample = self.token.read_behind(&self.post(body)?).map_err(Refusal::Way)?;
-        Ok(sample.tokens[0].logprob)
+        let sample = self.token.read_behind(&self.post(body)?);
+        Ok(sample.map_err(|error| self.refusal(&error))?.tokens[0].logprob)
+    }
+
+    fn refusal(&self, error: &AnswerError) -> Refusal {
+        match error {
+            AnswerError::Form(why) => Refusal::Way((*why).into()),
+            _ => Refusal::Request(answer_error(self.endpoint, Api::Completions, error)),
+        }
     }
 }

@@ -17,6 +17,7 @@ use axum::{Extension, Router};
 use futures_core::Stream as _;
 use repoformer::endpoint::Endpoint;
 use repoformer::error::Error;
+use repoformer::store::json;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
@@ -29,7 +30,6 @@ use super::request::Wanted;
 use super::service::{Prepared, Record, Service};
 use super::start::runtime;
 use super::upstream::{Completing, End, Piece, ms_since};
-use super::withheld::Withheld;
 use crate::output::announce;
 
 /// Bytes of a request's body, at most.
@@ -166,7 +166,7 @@ async fn answer(
         metrics.refused.fetch_add(1, Relaxed);
         refusal(status, reason)
     };
-    let body: Value = match serde_json::from_slice(body) {
+    let body = match json::parse(body) {
         Ok(body) => body,
         Err(error) => {
             return refuse(StatusCode::BAD_REQUEST, &format!("the body is not JSON: {error}"));
@@ -207,7 +207,7 @@ async fn answer(
         Ok(Err(error)) => {
             waiting.outcome = Some(error.to_string());
             return match error {
-                Error::Endpoint { .. } => failed(&error),
+                Error::Endpoint { .. } | Error::FailedAnswer { .. } => failed(&error),
                 _ => refusal(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string()),
             };
         }
@@ -271,7 +271,6 @@ struct Flow {
     completing: Completing,
     record: Record,
     answer: Answer,
-    withheld: Withheld,
     begin: Instant,
     /// Milliseconds to the first text.
     first: Option<f64>,
@@ -296,7 +295,6 @@ impl Flow {
         let name = service.name_of_model(&wanted).to_owned();
         Self {
             answer: Answer::new(format!("cmpl-{}", prepared.number), name),
-            withheld: Withheld::new(prepared.withheld()),
             record: prepared.record,
             service,
             wanted,
@@ -320,18 +318,14 @@ impl Flow {
                 }
                 Some(Piece::Model(_)) => {}
                 Some(Piece::Text(text)) => {
-                    if let Some(text) = self.withheld.pass(&text) {
-                        self.text.push_str(&text);
-                        self.first.get_or_insert_with(|| ms_since(self.begin));
-                        return Ok(Some(text));
-                    }
+                    self.text.push_str(&text);
+                    self.first.get_or_insert_with(|| ms_since(self.begin));
+                    return Ok(Some(text));
                 }
                 Some(Piece::End(end)) => {
                     self.outcome = "done";
                     self.end = Some(end);
-                    let rest = self.withheld.rest();
-                    self.text.push_str(&rest);
-                    return Ok((!rest.is_empty()).then_some(rest));
+                    return Ok(None);
                 }
                 Some(Piece::Failed(error)) => {
                     self.outcome = "failed";
@@ -424,10 +418,10 @@ impl Drop for Flow {
             let (text, model) = (&mut self.text, &mut self.answer.model);
             self.service.shown(self.asked.take(), std::mem::take(text), std::mem::take(model));
         }
-        if let Some(dropped) = self.withheld.dropped() {
+        let end = self.end.take().unwrap_or_default();
+        if let Some(dropped) = &end.dropped {
             self.record.say("dropped", dropped);
         }
-        let end = self.end.take().unwrap_or_default();
         let first = self.first.unwrap_or(f64::NAN);
         self.service.keep(std::mem::take(&mut self.record), self.outcome, [first, whole], &end);
     }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use anyhow::{Context as _, Result};
-use repoformer::endpoint::{Endpoint, Event};
+use repoformer::endpoint::Endpoint;
 use repoformer::error::Error;
 use repoformer::pipeline::LivePrompt;
 use repoformer::prompt::shown::Fragment;
@@ -22,8 +22,7 @@ use repoformer::task::cross_file::{self, CrossFile};
 use repoformer::text::lines::line_ends;
 use serde_json::Value;
 
-use super::upstream::{Request, without_text};
-use super::withheld::Withheld;
+use super::upstream::{Piece, Request, write};
 use crate::output::{fail, warning};
 
 /// Quiet after which the model is asked for what was not shown.
@@ -49,8 +48,8 @@ pub(super) struct Asked {
     /// Signals of the model, where it was asked.
     pub(super) signals: Signals,
     pub(super) retrieved: bool,
-    /// Request for the completion of the other prompt, and the white space that it is not sent with.
-    pub(super) other: (Request, String),
+    /// Request for the completion of the other prompt.
+    pub(super) other: Request,
 }
 
 /// The fragments of a prompt, and its right context.
@@ -284,7 +283,6 @@ fn patient_completion(state: &State, endpoint: &Endpoint, asked: &Asked) -> Resu
 
 /// The completion of the prompt that was not used. A request of the editor ends it, and it begins again after that.
 fn other_completion(state: &State, endpoint: &Endpoint, asked: &Asked) -> Result<String, Error> {
-    let (Request { body, stops }, removed) = &asked.other;
     loop {
         loop {
             let since = lock(&state.last_request).elapsed();
@@ -297,24 +295,20 @@ fn other_completion(state: &State, endpoint: &Endpoint, asked: &Asked) -> Result
         if lock(&state.last_request).elapsed() < PAUSE {
             continue;
         }
-        let (mut text, mut withheld) = (String::new(), Withheld::new(removed));
-        let (mut stops, mut has_text) = (stops.clone(), false);
-        let done = own.post_events("/v1/completions", body, &mut |event| {
-            let (Event::Data(value) | Event::Whole(value)) = event else { return false };
-            has_text |= value["choices"][0]["text"].is_string();
-            let more = stops.pass(value["choices"][0]["text"].as_str().unwrap_or_default());
-            text.extend(withheld.pass(&more));
-            stops.has_ended()
+        let (mut text, mut failed) = (String::new(), None);
+        write(&own, asked.other.clone(), &mut |piece| {
+            match piece {
+                Piece::Text(more) => text += &more,
+                Piece::Failed(error) => failed = Some(error),
+                Piece::Model(_) | Piece::End(_) => {}
+            }
+            false
         });
         let was_closed = lock(&state.asking).take().is_none();
-        match done {
-            Ok(_) if !has_text => return Err(without_text(&own)),
-            Ok(_) => {
-                text.extend(withheld.pass(&stops.rest()));
-                return Ok(text + &withheld.rest());
-            }
-            Err(_) if was_closed => {}
-            Err(error) => return Err(error),
+        match failed {
+            None => return Ok(text),
+            Some(_) if was_closed => {}
+            Some(error) => return Err(error),
         }
     }
 }

@@ -7,6 +7,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use anyhow::{Context as _, Result};
 use repoformer::endpoint::Endpoint;
 use repoformer::pipeline::path_of_url;
+use repoformer::store::json;
 use serde_json::{Value, json};
 
 use super::document::{Encoding, change, offset_of};
@@ -14,7 +15,6 @@ use super::request::Wanted;
 use super::service::Service;
 use super::start::{open, runtime};
 use super::upstream::Piece;
-use super::withheld::Withheld;
 use crate::commands::serve_args::LspArgs;
 use crate::output::detail;
 
@@ -272,25 +272,23 @@ fn answer(
             asked.end();
         }
     }
-    let mut withheld = Withheld::new(prepared.withheld());
     let mut text = String::new();
     let mut model = service.name_of_model(wanted).to_owned();
     loop {
         match completing.pieces.blocking_recv() {
             Some(Piece::Model(name)) if model.is_empty() => model = name,
             Some(Piece::Model(_)) => {}
-            Some(Piece::Text(more)) => text.extend(withheld.pass(&more)),
-            Some(Piece::End(_)) => {
-                text += &withheld.rest();
+            Some(Piece::Text(more)) => text += &more,
+            Some(Piece::End(end)) => {
+                if let Some(dropped) = end.dropped {
+                    detail(format!("dropped, since it continues the line before: {dropped}"));
+                }
                 break;
             }
             Some(Piece::Failed(error)) => return Err(error.to_string()),
             // It was cancelled.
             None => return Ok(String::new()),
         }
-    }
-    if let Some(dropped) = withheld.dropped() {
-        detail(format!("dropped, since it goes on with the line before: {dropped}"));
     }
     service.shown(prepared.asked, text.clone(), model);
     Ok(text)
@@ -323,7 +321,7 @@ impl Output {
 /// The next message that is JSON; `None` where there are no more.
 fn next(input: &mut impl BufRead, output: &Output) -> Result<Option<Value>> {
     while let Some(body) = read(input)? {
-        match serde_json::from_slice(&body) {
+        match json::parse(&body) {
             Ok(message) => return Ok(Some(message)),
             Err(error) => output.fail(&Value::Null, NOT_JSON, &format!("not JSON: {error}")),
         }

@@ -16,7 +16,6 @@ mod session;
 mod start;
 mod upstream;
 mod watch;
-mod withheld;
 
 use std::sync::Arc;
 

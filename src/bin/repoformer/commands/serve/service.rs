@@ -254,8 +254,7 @@ impl Service {
             false => self.live.prompt(&self.live.retrieve(cursor, scratch)?, scratch)?,
         };
         let withheld = self.withheld(wanted, &unused);
-        let removed = unused.text[unused.text.len() - withheld..].to_owned();
-        let other = (self.request(wanted, &unused, withheld), removed);
+        let other = self.request(wanted, &unused, withheld);
         let found = now.unwrap_or_else(|| Retrieved::of(&unused));
         let (text, offset) = (cursor.text.to_owned(), cursor.offset);
         Ok(Asked { task, text, offset, found, signals, retrieved, other })
@@ -307,7 +306,7 @@ impl Service {
             passed.insert("top_p".into(), (*top_p).into());
         }
         passed.extend(wanted.passed.clone());
-        // Those of the editor first: a server takes some alone.
+        // Those of the editor first: a server accepts some of them only.
         let mut stops = wanted.stop.clone();
         for text in stop.iter().chain(&prompt.stop) {
             if !stops.contains(text) {
@@ -315,8 +314,8 @@ impl Service {
             }
         }
         let tokens = wanted.max_tokens.unwrap_or(*usual_tokens).min(*max_tokens).max(1);
-        let sent = &prompt.text[..prompt.text.len() - withheld];
-        upstream::request(name, sent, tokens, stops, passed)
+        let (sent, removed) = prompt.text.split_at(prompt.text.len() - withheld);
+        upstream::request(name, sent, removed, tokens, stops, passed)
     }
 
     /// Counts a request.
@@ -399,12 +398,6 @@ impl Service {
 }
 
 impl Prepared {
-    /// White space that the completion begins with, and the editor has already.
-    pub(super) fn withheld(&self) -> &str {
-        let text = &self.prompt.text;
-        &text[text.len() - self.withheld..]
-    }
-
     /// The decision in a header: `retrieved; policy=learned@0.2; score=0.31; fragments=4; ms=0.52`.
     pub(super) fn header(&self, policy: &Service) -> String {
         let what = if self.decision.retrieves { "retrieved" } else { "not retrieved" };

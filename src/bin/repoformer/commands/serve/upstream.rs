@@ -2,8 +2,8 @@
 
 use std::time::Instant;
 
-use repoformer::complete::server::MOST_STOPS;
-use repoformer::endpoint::{Endpoint, Event};
+use repoformer::complete::server::{Api, CompletionCut, read_stream};
+use repoformer::endpoint::Endpoint;
 use repoformer::error::Error;
 use serde_json::{Map, Value, json};
 use tokio::sync::mpsc;
@@ -24,6 +24,8 @@ pub(super) enum Piece {
 pub(super) struct End {
     /// `stop` or `length`.
     pub(super) reason: Option<String>,
+    /// Text that is not part of the completion because the model continued the line before it.
+    pub(super) dropped: Option<String>,
     pub(super) usage: Value,
     pub(super) timings: Value,
 }
@@ -72,7 +74,6 @@ impl Drop for Completing {
     }
 }
 
-const COMPLETIONS: &str = "/v1/completions";
 /// Pieces that wait for the editor, at most.
 const WAITING: usize = 256;
 
@@ -86,116 +87,65 @@ pub(super) fn complete(endpoint: &Endpoint, request: Request) -> Completing {
 }
 
 fn follow(endpoint: &Endpoint, request: Request, sender: &mpsc::Sender<Piece>) {
-    let Request { body, mut stops } = request;
-    let mut end = End::default();
-    let (mut is_unwanted, mut is_named, mut has_text) = (false, false, false);
-    let mut take = |event: Event| {
-        let (Event::Data(value) | Event::Whole(value)) = event else { return false };
-        if let Some(model) = value["model"].as_str().filter(|_| !is_named) {
-            is_named = true;
-            // Whether somebody listens shows with the first text.
-            let _ = sender.blocking_send(Piece::Model(model.to_owned()));
-        }
-        let choice = &value["choices"][0];
-        if let Some(reason) = choice["finish_reason"].as_str() {
-            end.reason = Some(reason.to_owned());
-        }
-        for (place, found) in
-            [(&mut end.usage, &value["usage"]), (&mut end.timings, &value["timings"])]
-        {
-            if found.is_object() {
-                *place = found.clone();
-            }
-        }
-        has_text |= choice["text"].is_string();
-        let text = stops.pass(choice["text"].as_str().unwrap_or_default());
-        is_unwanted = !text.is_empty() && sender.blocking_send(Piece::Text(text)).is_err();
-        is_unwanted || stops.has_ended
-    };
-    let done = endpoint.post_events(COMPLETIONS, &body, &mut take);
-    if stops.has_ended {
-        end.reason = Some("stop".into());
-    }
-    let rest = stops.rest();
-    if !is_unwanted && !rest.is_empty() {
-        is_unwanted = sender.blocking_send(Piece::Text(rest)).is_err();
-    }
-    if !is_unwanted {
-        let last = match done {
-            Ok(_) if has_text => Piece::End(end),
-            Ok(_) => Piece::Failed(without_text(endpoint)),
-            Err(error) => Piece::Failed(error),
-        };
-        // Nobody may listen any more.
-        let _ = sender.blocking_send(last);
-    }
+    write(endpoint, request, &mut |piece| sender.blocking_send(piece).is_err());
 }
 
-/// Error of a server whose answer has no completion, not even an empty one.
-pub(super) fn without_text(endpoint: &Endpoint) -> Error {
-    let hint = "the server must have OpenAI's /v1/completions, which chat models lack";
-    endpoint.error(COMPLETIONS, "the answer has no choices with text", hint)
+/// Asks for a completion, and hands on its pieces until nobody wants more.
+pub(super) fn write(
+    endpoint: &Endpoint,
+    Request { body, mut cut }: Request,
+    is_unwanted: &mut dyn FnMut(Piece) -> bool,
+) {
+    let (mut read, mut is_named, mut is_left) = (0, false, false);
+    let done = read_stream(endpoint, Api::Completions, &body, &mut |answer| {
+        if let Some(model) = answer.model.clone().filter(|_| !is_named) {
+            is_named = true;
+            // Whether somebody listens shows with the first text.
+            is_unwanted(Piece::Model(model));
+        }
+        let text = cut.pass(answer.text().get(read..).unwrap_or_default());
+        read = answer.text().len();
+        is_left = !text.is_empty() && is_unwanted(Piece::Text(text));
+        is_left || cut.has_ended()
+    });
+    let last = match done {
+        _ if is_left => return,
+        Err(error) => Piece::Failed(error),
+        Ok((answer, ..)) => {
+            let rest = cut.finish();
+            if !rest.is_empty() && is_unwanted(Piece::Text(rest)) {
+                return;
+            }
+            let finish = if cut.has_ended() { Some("stop") } else { answer.finish_reason() };
+            Piece::End(End {
+                reason: finish.map(str::to_owned),
+                dropped: cut.dropped().map(str::to_owned),
+                usage: answer.usage.unwrap_or_default(),
+                timings: answer.timings.unwrap_or_default(),
+            })
+        }
+    };
+    // Nobody may listen any more.
+    is_unwanted(last);
 }
 
 /// A request to the model's server.
 #[derive(Debug, Clone)]
 pub(super) struct Request {
     pub(super) body: Value,
-    pub(super) stops: Stops,
+    pub(super) cut: CompletionCut,
 }
 
-/// Stop texts that the server is not told, since it would refuse so many: a stream is ended here.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Stops {
-    texts: Vec<String>,
-    /// Text that one of them may begin with.
-    held: String,
-    has_ended: bool,
-}
-
-impl Stops {
-    /// The text to pass on.
-    pub(super) fn pass(&mut self, text: &str) -> String {
-        if self.has_ended {
-            return String::new();
-        }
-        self.held.push_str(text);
-        let found = self.texts.iter().filter_map(|stop| self.held.find(stop.as_str())).min();
-        self.has_ended = found.is_some();
-        let may_begin = |at: &usize| {
-            let end = &self.held[*at..];
-            self.texts.iter().any(|stop| stop.starts_with(end))
-        };
-        let starts = || self.held.char_indices().map(|(at, _)| at).find(may_begin);
-        let end = found.or_else(starts).unwrap_or(self.held.len());
-        let held = self.held.split_off(end);
-        let passed = std::mem::replace(&mut self.held, held);
-        if self.has_ended {
-            self.held.clear();
-        }
-        passed
-    }
-
-    /// Whether a stop text was found.
-    pub(super) fn has_ended(&self) -> bool {
-        self.has_ended
-    }
-
-    /// Text that was held back and is no stop text after all.
-    pub(super) fn rest(&mut self) -> String {
-        std::mem::take(&mut self.held)
-    }
-}
-
-/// A request for the completion of a prompt, with the first stop texts.
+/// A request for the completion of a prompt that ended with the white space `removed`.
 pub(super) fn request(
     model: &str,
     prompt: &str,
+    removed: &str,
     max_tokens: u64,
-    mut stop: Vec<String>,
+    stops: Vec<String>,
     passed: Map<String, Value>,
 ) -> Request {
-    let texts = stop.split_off(stop.len().min(MOST_STOPS));
+    let cut = CompletionCut::new(stops, removed);
     let mut body = json!({
         "prompt": prompt, "max_tokens": max_tokens, "stream": true,
         "stream_options": {"include_usage": true},
@@ -203,38 +153,16 @@ pub(super) fn request(
     if !model.is_empty() {
         body["model"] = model.into();
     }
-    if !stop.is_empty() {
-        body["stop"] = json!(stop);
+    if !cut.stops_to_send().is_empty() {
+        body["stop"] = json!(cut.stops_to_send());
     }
     if let Some(body) = body.as_object_mut() {
         body.extend(passed);
     }
-    Request { body, stops: Stops { texts, ..Stops::default() } }
+    Request { body, cut }
 }
 
 /// Milliseconds since a moment.
 pub(super) fn ms_since(begin: Instant) -> f64 {
     begin.elapsed().as_secs_f64() * 1e3
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn a_stream_ends_at_stop_texts_that_the_server_is_not_told() {
-        let all = ["<a>", "<b>", "<c>", "<d>", "<end>", "é="].map(String::from).to_vec();
-        let request = request("m", "x", 5, all, Map::new());
-        assert_eq!(request.body["stop"], json!(["<a>", "<b>", "<c>", "<d>"]));
-        let written = |pieces: &[&str]| {
-            let mut stops = request.stops.clone();
-            let passed: String = pieces.iter().map(|piece| stops.pass(piece)).collect();
-            (passed + &stops.rest(), stops.has_ended)
-        };
-        assert_eq!(written(&["x = 1", "<e", "nd>y", "z"]), ("x = 1".into(), true));
-        assert_eq!(written(&["x <", "e", "nd", "ed"]), ("x <ended".into(), false));
-        assert_eq!(written(&["<<end", ">"]), ("<".into(), true));
-        assert_eq!(written(&["a é", "= é"]), ("a ".into(), true));
-        assert_eq!(written(&["a é"]), ("a é".into(), false));
-    }
 }

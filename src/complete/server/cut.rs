@@ -1,0 +1,256 @@
+//! The completion in a server's text: behind white space that the prompt ended with, up to the first stop text.
+//!
+//! A server is told at most four stop texts, some keep them in their text (TGI), and others never heard of them. So every
+//! text is cut here, at every stop text, whoever was told: as a whole by [`span`], and piece by piece by [`CompletionCut`].
+
+use std::ops::Range;
+
+use super::{Ending, MOST_STOPS};
+
+/// Whether a stop text could begin in withheld white space. A server would find it where the prompt ends, so such a text is
+/// not sent, and ends the completion alone.
+pub(super) fn is_held_back(stop: &str, removed: &str) -> bool {
+    let mut ends = removed.char_indices().map(|(at, _)| &removed[at..]);
+    ends.any(|end| end.starts_with(stop) || stop.starts_with(end))
+}
+
+/// Place of the stop text that is complete first, which is that of a server that looks for them as it writes.
+fn first_stop<'s>(stops: impl IntoIterator<Item = &'s String>, text: &str) -> Option<usize> {
+    let places = stops.into_iter().filter_map(|stop| Some((text.find(stop.as_str())?, stop.len())));
+    let (start, _) = places.min_by_key(|(start, length)| (start + length, *start))?;
+    Some(start)
+}
+
+/// Range of the completion in a server's text; `restore` takes the withheld white space off its beginning.
+pub(super) fn span<'w>(
+    stops: &[String],
+    removed: &str,
+    written: &'w str,
+    restore: impl Fn(&'w str) -> &'w str,
+) -> Range<usize> {
+    let (held_back, sent): (Vec<_>, Vec<_>) =
+        stops.iter().partition(|stop| is_held_back(stop, removed));
+    let end = first_stop(sent, written).unwrap_or(written.len());
+    let text = restore(&written[..end]);
+    let start = end - text.len();
+    start..start + first_stop(held_back, text).unwrap_or(text.len())
+}
+
+/// Cuts the completion out of a server's text that comes in pieces.
+///
+/// ```
+/// use repoformer::complete::server::CompletionCut;
+/// let mut cut = CompletionCut::new(["\ndef ".into()], "\n    ");
+/// let pieces = ["\n    ret", "urn x\nde", "f g():"].map(|piece| cut.pass(piece));
+/// assert_eq!((pieces.concat(), cut.has_ended()), ("return x".into(), true));
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct CompletionCut {
+    in_text: StopTexts,
+    withheld: Withheld,
+    in_completion: StopTexts,
+}
+
+impl CompletionCut {
+    /// Cut at these stop texts, for a prompt that was sent without the white space `removed` at its end.
+    pub fn new(stops: impl IntoIterator<Item = String>, removed: &str) -> Self {
+        let stops = stops.into_iter().filter(|stop| !stop.is_empty());
+        let (held_back, sent) = stops.partition(|stop| is_held_back(stop, removed));
+        Self {
+            in_text: StopTexts::new(sent),
+            withheld: Withheld::new(removed),
+            in_completion: StopTexts::new(held_back),
+        }
+    }
+
+    /// The stop texts to tell the server: as many as servers accept.
+    pub fn stops_to_send(&self) -> &[String] {
+        let texts = &self.in_text.texts;
+        &texts[..texts.len().min(MOST_STOPS)]
+    }
+
+    /// Takes a piece of the server's text, and returns the next piece of the completion: without text that may turn out to begin
+    /// a stop text.
+    pub fn pass(&mut self, piece: &str) -> String {
+        let text = self.in_text.pass(piece);
+        let mut restored = self.withheld.pass(&text);
+        if self.in_text.has_ended {
+            restored += &self.withheld.rest();
+        }
+        self.in_completion.pass(&restored)
+    }
+
+    /// Whether a stop text ended the completion.
+    pub fn has_ended(&self) -> bool {
+        self.in_text.has_ended || self.in_completion.has_ended
+    }
+
+    /// Returns the rest of the completion, once the server has written all of its text.
+    pub fn finish(&mut self) -> String {
+        let text = self.in_text.rest();
+        let restored = self.withheld.pass(&text) + &self.withheld.rest();
+        self.in_completion.pass(&restored) + &self.in_completion.rest()
+    }
+
+    /// Text that is not part of the completion because the model continued the line before it.
+    pub fn dropped(&self) -> Option<&str> {
+        self.withheld.dropped.as_deref()
+    }
+}
+
+/// Stop texts in a text that comes in pieces.
+#[derive(Debug, Clone, Default)]
+struct StopTexts {
+    texts: Vec<String>,
+    /// Text that one of them may begin with.
+    held: String,
+    has_ended: bool,
+}
+
+impl StopTexts {
+    fn new(texts: Vec<String>) -> Self {
+        Self { texts, ..Self::default() }
+    }
+
+    fn pass(&mut self, piece: &str) -> String {
+        if self.has_ended {
+            return String::new();
+        }
+        self.held.push_str(piece);
+        let found = first_stop(&self.texts, &self.held);
+        self.has_ended = found.is_some();
+        let may_begin = |at: &usize| {
+            let end = &self.held[*at..];
+            self.texts.iter().any(|stop| stop.starts_with(end))
+        };
+        let starts = || self.held.char_indices().map(|(at, _)| at).find(may_begin);
+        let end = found.or_else(starts).unwrap_or(self.held.len());
+        let held = self.held.split_off(end);
+        let passed = std::mem::replace(&mut self.held, held);
+        if self.has_ended {
+            self.held.clear();
+        }
+        passed
+    }
+
+    /// Text that was held back and is not a stop text after all.
+    fn rest(&mut self) -> String {
+        std::mem::take(&mut self.held)
+    }
+}
+
+/// Takes withheld white space off the beginning of a text that comes in pieces.
+#[derive(Debug, Clone, Default)]
+struct Withheld {
+    removed: String,
+    /// Text so far, until it is more than white space.
+    written: Option<String>,
+    dropped: Option<String>,
+}
+
+impl Withheld {
+    fn new(removed: &str) -> Self {
+        let written = (!removed.is_empty()).then(String::new);
+        Self { removed: removed.to_owned(), written, dropped: None }
+    }
+
+    fn pass(&mut self, text: &str) -> String {
+        let Some(written) = &mut self.written else { return text.to_owned() };
+        written.push_str(text);
+        // White space is known by the text behind it. A line that the model continues is decided at its end.
+        let restored = Ending::BeforeWhitespace.restore(&self.removed, written);
+        if restored.trim().is_empty() { String::new() } else { self.rest() }
+    }
+
+    fn rest(&mut self) -> String {
+        let Some(written) = self.written.take() else { return String::new() };
+        let restored = Ending::BeforeWhitespace.restore(&self.removed, &written);
+        let dropped = written[..written.len() - restored.len()].trim();
+        self.dropped = (!dropped.is_empty()).then(|| dropped.to_owned());
+        restored.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn in_pieces(cut: &mut CompletionCut, pieces: &[&str]) -> String {
+        let passed: String = pieces.iter().map(|piece| cut.pass(piece)).collect();
+        passed + &cut.finish()
+    }
+
+    #[test]
+    fn a_stream_ends_at_every_stop_text() {
+        let all = ["<a>", "<b>", "<c>", "<d>", "<end>", "é="].map(String::from);
+        let cut = CompletionCut::new(all, "");
+        assert_eq!(cut.stops_to_send(), ["<a>", "<b>", "<c>", "<d>"]);
+        let written = |pieces: &[&str]| {
+            let mut cut = cut.clone();
+            (in_pieces(&mut cut, pieces), cut.has_ended())
+        };
+        assert_eq!(written(&["x = 1", "<e", "nd>y", "z"]), ("x = 1".into(), true));
+        // One that the server was told, and keeps in its text.
+        assert_eq!(written(&["x = 1<", "a", ">"]), ("x = 1".into(), true));
+        assert_eq!(written(&["x <", "e", "nd", "ed"]), ("x <ended".into(), false));
+        assert_eq!(written(&["<<end", ">"]), ("<".into(), true));
+        assert_eq!(written(&["a é", "= é"]), ("a ".into(), true));
+        assert_eq!(written(&["a é"]), ("a é".into(), false));
+    }
+
+    #[test]
+    fn what_may_begin_a_stop_text_is_held_back() {
+        let mut cut = CompletionCut::new(["\n\n".into(), "<|file_sep|>".into()], "");
+        assert_eq!(cut.pass("x = 1\n"), "x = 1");
+        assert_eq!(cut.pass("y <|fi"), "\ny ");
+        assert_eq!(cut.pass("m|>"), "<|fim|>");
+        assert_eq!((cut.pass("<|file_sep|>z"), cut.has_ended()), (String::new(), true));
+        assert_eq!((cut.pass("more"), cut.finish()), (String::new(), String::new()));
+    }
+
+    #[test]
+    fn a_stream_has_the_text_of_the_whole_as_soon_as_it_is_known() {
+        let texts = [
+            "\n    return x\n", " # c\n    return x", "x = 1", "  x", "\n\n  y\n", "\n    \n x",
+            "a b\nc\n", "", " ", "\n",
+        ];
+        for removed in ["\n    ", "\n", " ", "\n\n", "\n\n    "] {
+            for text in texts {
+                let whole = Ending::BeforeWhitespace.restore(removed, text);
+                let mut cut = CompletionCut::new([], removed);
+                let mut passed = String::new();
+                for c in text.chars() {
+                    passed += &cut.pass(&c.to_string());
+                    assert!(whole.starts_with(&passed), "{removed:?} {text:?}: {passed:?}");
+                }
+                assert_eq!(passed + &cut.finish(), whole, "{removed:?} {text:?}");
+            }
+        }
+        let mut cut = CompletionCut::new([], " ");
+        assert_eq!(cut.pass("w0 "), "w0 ");
+        let mut cut = CompletionCut::new([], "\n    ");
+        assert_eq!(cut.pass("return total"), "");
+        assert_eq!((&*cut.finish(), cut.dropped()), ("", Some("return total")));
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_make_the_whole(
+            stops in proptest::collection::vec("[ab\n ]{1,3}", 0..4),
+            removed in "[\n ]{0,3}",
+            pieces in proptest::collection::vec("[ab\n ]{0,3}", 0..9),
+        ) {
+            let written = pieces.concat();
+            let restore = |text| Ending::BeforeWhitespace.restore(&removed, text);
+            let whole = &written[span(&stops, &removed, &written, restore)];
+            let mut cut = CompletionCut::new(stops.clone(), &removed);
+            let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+            prop_assert_eq!(in_pieces(&mut cut, &pieces), whole);
+            // Nothing that was a stop text to the server stays, nor any behind the white space.
+            let is_sent = |stop: &&String| !is_held_back(stop, &removed);
+            prop_assert!(!stops.iter().filter(is_sent).any(|stop| whole.contains(stop.as_str())));
+            prop_assert!(!stops.iter().any(|stop| whole.contains(stop.as_str())));
+        }
+    }
+}

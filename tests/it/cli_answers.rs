@@ -1,0 +1,600 @@
+//! Answers of servers through the binary: those that failed, stop texts that servers keep, event streams, and halves of
+//! surrogate pairs.
+//!
+//! Shapes of failed answers are those that the servers' documentation and sources name: OpenRouter (`finish_reason` `error`
+//! with an `error` beside it), vLLM and SGLang (`abort`), OpenAI and Azure (`content_filter`), Mistral (`error`), DeepSeek
+//! (`insufficient_system_resource`), Ollama (`load`).
+
+use std::sync::{Arc, Mutex};
+
+use serde_json::{Value, json};
+
+use crate::cli_lsp::Session;
+use crate::cli_serve::Serving;
+use crate::support::server::{Answer, Request, completion, ok, server};
+use crate::support::{Place, TARGETS, parse_jsonl};
+
+const EVENTS: &str = "200 OK\r\nContent-Type: text/event-stream";
+
+/// A place with the prompts of three tasks.
+fn prompted() -> Place {
+    let place = Place::new();
+    for stage in ["window", "vectorize", "search", "prompt"] {
+        place.stage(&[stage]).done();
+    }
+    place
+}
+
+/// A stream of these events, and `[DONE]`.
+fn stream(events: &[Value]) -> Answer {
+    let text: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    (EVENTS.into(), text + "data: [DONE]\n\n")
+}
+
+/// Text of a request's prompt, or of its last message.
+fn prompt(request: &Request) -> String {
+    let chat = request.body["messages"].as_array().and_then(|messages| messages.last());
+    chat.map_or(&request.body["prompt"], |last| &last["content"]).as_str().unwrap().to_owned()
+}
+
+/// A server that answers the prompt of `view.py` by `failed` until it is sound, and the others by `sound`.
+fn failing(
+    is_sound: &Arc<Mutex<bool>>,
+    failed: Answer,
+    sound: Answer,
+) -> (String, Arc<Mutex<Vec<Request>>>) {
+    let is_up = Arc::clone(is_sound);
+    server(move |request| match prompt(request).contains("view") && !*is_up.lock().unwrap() {
+        true => failed.clone(),
+        false => sound.clone(),
+    })
+}
+
+/// Failed answers: as a whole, and what messages say of each.
+fn failed_answers(text: &str) -> Vec<(Value, &'static str)> {
+    let ended = |finish: &str| json!({"choices": [{"text": text, "finish_reason": finish}]});
+    vec![
+        (
+            json!({"choices": [{"text": "", "finish_reason": "error", "error": {"code": 502}}]}),
+            "choices[0] is an error: {\"code\":502}",
+        ),
+        (
+            json!({"choices": [{"text": text, "finish_reason": "stop", "error": {"code": 502, "message": "no provider"}}]}),
+            "choices[0] is an error: no provider",
+        ),
+        (
+            json!({"choices": [{"text": text, "finish_reason": "error"}], "error": {"code": 502, "message": "Provider disconnected"}}),
+            "the answer is an error: Provider disconnected",
+        ),
+        (json!({"choices": [{"text": text}], "error": "boom"}), "the answer is an error: boom"),
+        (ended("abort"), "finish_reason \"abort\""),
+        (ended("content_filter"), "finish_reason \"content_filter\""),
+        (ended("ERROR"), "finish_reason \"ERROR\""),
+        (ended("insufficient_system_resource"), "finish_reason \"insufficient_system_resource\""),
+        (ended("load"), "finish_reason \"load\""),
+        (ended("tool_calls"), "finish_reason \"tool_calls\""),
+        (ended("a new reason"), "finish_reason \"a new reason\""),
+        (
+            json!({"choices": [{"text": text, "finish_reason": {"type": "abort", "message": "x"}}]}),
+            "finish_reason \"abort\"",
+        ),
+        (json!({"choices": []}), "'choices' are empty"),
+        (
+            json!({"choices": [{"text": null, "finish_reason": "length"}]}),
+            "has no 'text' (finish_reason \"length\")",
+        ),
+        (
+            json!({"choices": [{"text": text, "finish_reason": "stop"}, {"index": 1, "text": "", "finish_reason": "error"}]}),
+            "choices[1] ended with finish_reason \"error\"",
+        ),
+    ]
+}
+
+#[test]
+fn a_failed_answer_is_no_prediction_and_is_asked_again() {
+    let place = prompted();
+    for (number, (failed, says)) in failed_answers("return ").into_iter().enumerate() {
+        let is_sound = Arc::new(Mutex::new(false));
+        let (url, seen) = failing(&is_sound, ok(&failed), completion("\nview_20 = view(20)"));
+        let journal = format!("journal-{number}.jsonl");
+        let flags = [
+            "complete", "--mode", "none", "--model", "m", "--max-tokens", "8", "--endpoint", &url,
+            "--until", "tokens", "--journal", &journal,
+        ];
+        let wanted = [&format!("task {}", TARGETS[1].0), says, "--retry-failed"];
+        place.stage(&flags).partly().says(&wanted);
+        let failures = || {
+            let records = place.records(&journal);
+            records.iter().filter(|entry| entry.get("error").is_some()).count()
+        };
+        assert_eq!((seen.lock().unwrap().len(), failures()), (3, 1), "{failed}");
+        let predictions = place.named("cache/predictions/tasks", "none");
+        assert_eq!(place.records(&predictions).len(), 2, "{failed}");
+        // It is not asked again by itself, and named each time.
+        place.stage(&flags).partly().says(&wanted);
+        assert_eq!(seen.lock().unwrap().len(), 3);
+        place.stage(&[&flags[..], &["--retry-failed"]].concat()).partly().says(&[says]);
+        *is_sound.lock().unwrap() = true;
+        place.stage(&[&flags[..], &["--retry-failed"]].concat()).done();
+        assert_eq!(seen.lock().unwrap().len(), 5);
+        assert_eq!(place.records(&predictions).len(), 3);
+    }
+}
+
+#[test]
+fn an_answer_that_fails_alone_is_kept_as_a_failure() {
+    let place = prompted();
+    let failed = json!({"choices": [{"text": "", "finish_reason": "error"}]});
+    let (url, seen) = server(move |_| ok(&failed));
+    let flags =
+        ["complete", "--mode", "none", "--model", "m", "--max-tokens", "8", "--endpoint", &url];
+    place.stage(&flags).partly().says(&["finish_reason \"error\"", "--retry-failed"]);
+    assert_eq!(seen.lock().unwrap().len(), 3);
+    place.stage(&flags).partly();
+    assert_eq!(seen.lock().unwrap().len(), 3);
+    // An evaluation has nothing to score.
+    let eval = ["eval", "--mode", "none", "--model", "m", "--max-tokens", "8"];
+    place.stage(&eval).partly().says(&["3 tasks"]);
+}
+
+#[test]
+fn a_stream_that_fails_is_no_prediction() {
+    let place = prompted();
+    let part = |text: &str| json!({"choices": [{"index": 0, "text": text, "finish_reason": null}]});
+    let end =
+        |finish: &str| json!({"choices": [{"index": 0, "text": "", "finish_reason": finish}]});
+    let error = json!({"message": "out of memory"});
+    let with_choices = json!({"error": {"code": "server_error", "message": "out of memory"},
+        "choices": [{"index": 0, "delta": {"content": ""}, "finish_reason": "error"}]});
+    let sound = stream(&[part("\nview_20 = view(20)"), end("stop")]);
+    for (number, (failed, says)) in [
+        (stream(&[part("return "), end("error")]), "finish_reason \"error\""),
+        (stream(&[part("return "), end("abort")]), "finish_reason \"abort\""),
+        (stream(&[part("return "), json!({"error": error})]), "out of memory"),
+        (stream(&[part("return "), with_choices]), "the answer is an error: out of memory"),
+        (stream(&[json!({"choices": [{"text": null, "finish_reason": "stop"}]})]), "has no 'text'"),
+        (stream(&[json!({"choices": []})]), "'choices' are empty"),
+        (
+            (EVENTS.into(), format!("data: {}\n\nevent: error\ndata: {error}\n\n", part("x"))),
+            "out of memory",
+        ),
+        (
+            stream(&[json!({"choices": [{"index": 0, "text": "x", "error": error, "finish_reason": null}]})]),
+            "choices[0] is an error: out of memory",
+        ),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let is_sound = Arc::new(Mutex::new(false));
+        let (url, seen) = failing(&is_sound, failed, sound.clone());
+        let journal = format!("journal-{number}.jsonl");
+        let flags = [
+            "complete", "--mode", "none", "--model", "m", "--max-tokens", "8", "--endpoint", &url,
+            "--journal", &journal, "--concurrency", "1",
+        ];
+        place.stage(&flags).partly().says(&[&format!("task {}", TARGETS[1].0), says]);
+        assert!(seen.lock().unwrap().iter().all(|request| request.body["stream"] == true));
+        let predictions = place.named("cache/predictions/tasks", "none");
+        assert_eq!(place.records(&predictions).len(), 2, "{says}");
+        place.stage(&flags).partly();
+        assert_eq!(seen.lock().unwrap().len(), 3, "{says}");
+        *is_sound.lock().unwrap() = true;
+        place.stage(&[&flags[..], &["--retry-failed"]].concat()).done();
+        assert_eq!(place.records(&predictions).len(), 3);
+    }
+}
+
+#[test]
+fn a_chat_that_fails_is_no_prediction() {
+    let place = prompted();
+    let choice = |content: Value, finish: &str| json!({"choices": [{"index": 0, "message": {"content": content}, "finish_reason": finish}]});
+    let sound = ok(&choice("view_20 = view(20)".into(), "stop"));
+    for (number, (failed, says)) in [
+        (choice("return ".into(), "error"), "finish_reason \"error\""),
+        (choice("".into(), "content_filter"), "finish_reason \"content_filter\""),
+        (choice(Value::Null, "length"), "has no 'message.content' (finish_reason \"length\")"),
+        (choice(Value::Null, "tool_calls"), "finish_reason \"tool_calls\""),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (url, seen) = failing(&Arc::default(), ok(&failed), sound.clone());
+        let journal = format!("journal-{number}.jsonl");
+        let flags = [
+            "complete", "--mode", "none", "--model", "m", "--max-tokens", "8", "--endpoint", &url,
+            "--journal", &journal, "--api", "chat",
+        ];
+        place.stage(&flags).partly().says(&[says, "--retry-failed"]);
+        place.stage(&flags).partly().says(&[says]);
+        assert_eq!(seen.lock().unwrap().len(), 3, "{failed}");
+        let predictions = place.named("cache/predictions/tasks", "none");
+        assert_eq!(place.records(&predictions).len(), 2);
+    }
+}
+
+#[test]
+fn a_failed_answer_in_a_batch_is_a_failure() {
+    let place = prompted();
+    for (number, (failed, says)) in failed_answers("return ").into_iter().enumerate() {
+        let journal = format!("journal-{number}.jsonl");
+        let flags = [
+            "complete", "--mode", "none", "--model", "m", "--max-tokens", "8", "--journal",
+            &journal,
+        ];
+        place.stage(&[&flags[..], &["--write-batch", "requests.jsonl"]].concat()).done();
+        let sound = json!({"choices": [{"text": "x = 1", "finish_reason": "stop"}]});
+        let answers: Vec<Value> = place
+            .records("requests.jsonl")
+            .iter()
+            .zip([&sound, &failed, &sound])
+            .map(|(request, body)| json!({"custom_id": request["custom_id"], "response": {"status_code": 200, "body": body}, "error": null}))
+            .collect();
+        place.write("answers.jsonl", crate::support::jsonl(&answers));
+        let read = [&flags[..], &["--read-batch", "answers.jsonl"]].concat();
+        place.stage(&read).partly().says(&[
+            "2 answers, 1 failures",
+            &format!("task {}: ", TARGETS[1].0),
+            says,
+        ]);
+        let again = place.stage(&[&flags[..], &["--write-batch", "again.jsonl"]].concat()).done();
+        again.says(&["1 requests (2 prompts are answered"]);
+    }
+    // `convert` reads such files too.
+    place
+        .run(&[
+            "convert", "answers.jsonl", "--tasks", "tasks.jsonl", "--to", "repocoder-predictions",
+            "-o", "p.jsonl",
+        ])
+        .partly()
+        .says(&["choices[1] ended with finish_reason \"error\"", TARGETS[1].0]);
+}
+
+#[test]
+fn predictions_with_a_failed_choice_are_not_scored() {
+    let place = Place::new();
+    let tasks = parse_jsonl(&place.read("tasks.jsonl"));
+    let predictions: Vec<Value> = tasks
+        .iter()
+        .zip([
+            json!([{"text": "store_12 = store(12)", "finish_reason": "stop"}]),
+            json!([{"text": "", "finish_reason": "error"}]),
+            json!([{"text": "main_30 = main(30)", "error": {"message": "no provider"}}]),
+        ])
+        .map(|(task, choices)| json!({"prompt": "", "metadata": task["metadata"], "choices": choices}))
+        .collect();
+    place.write("p.jsonl", crate::support::jsonl(&predictions));
+    let says = [
+        "p.jsonl:2: the answer's choices[0] ended with finish_reason \"error\"",
+        "p.jsonl:3: the answer's choices[0] is an error: no provider",
+    ];
+    place
+        .run(&["eval", "--tasks", "tasks.jsonl", "--predictions", "p.jsonl", "--format", "json"])
+        .partly()
+        .says(&says);
+    place.run(&["validate", "p.jsonl"]).partly();
+}
+
+/// A journal as versions wrote it that kept failed answers as completions, with their predictions.
+#[test]
+fn journals_of_before_are_read_with_the_same_rule() {
+    let place = prompted();
+    let is_sound = Arc::new(Mutex::new(true));
+    let (url, seen) = failing(&is_sound, completion(""), completion("\nview_20 = view(20)"));
+    let flags = [
+        "complete", "--mode", "none", "--model", "m", "--max-tokens", "8", "--endpoint", &url,
+        "--until", "tokens",
+    ];
+    place.stage(&flags).done();
+    let predictions = place.named("cache/predictions/tasks", "none");
+    let plain = |text: &str, change: &dyn Fn(usize, &mut Value)| -> String {
+        let mut records = parse_jsonl(text);
+        for (number, record) in records.iter_mut().enumerate() {
+            let object = record.as_object_mut().unwrap();
+            object.remove("record_checksum");
+            object.remove("is_checked");
+            object.remove("totals");
+            change(number, record);
+        }
+        crate::support::jsonl(&records)
+    };
+    let journal = "cache/journal/m.jsonl";
+    let old = plain(&place.read(journal), &|number, entry| {
+        if number == 0 {
+            entry["samples"][0]["finish_reason"] = "error".into();
+        }
+        if number == 1 {
+            entry["samples"][0]["finish_reason"] = Value::Null;
+            entry["samples"][0]["text"] = "".into();
+        }
+    });
+    place.write(journal, old);
+    let header = format!("{predictions}.header.json");
+    let header = if place.path(&header).exists() {
+        header
+    } else {
+        predictions.replace(".jsonl", ".header.json")
+    };
+    place.write(&header, plain(&place.read(&header), &|_, _| {}));
+    let ran = place.stage(&flags).partly();
+    ran.says(&[
+        "finish_reason \"error\", which is not the end of a completion; an earlier version kept it as one",
+        "1 answers that an earlier version kept are empty",
+        "--retry-failed",
+    ]);
+    assert_eq!(place.records(&predictions).len(), 2);
+    place.stage(&[&flags[..], &["--retry-failed"]].concat()).done();
+    assert_eq!((place.records(&predictions).len(), seen.lock().unwrap().len()), (3, 4));
+}
+
+fn serving(place: &Place, url: &str, more: &[&str]) -> Serving {
+    let data = ["--repos-dir", "repos", "--repo", "alpha", "--no-watch", "--endpoint", url];
+    Serving::start(place, &[&data[..], more].concat())
+}
+
+#[test]
+fn serve_names_a_failed_answer() {
+    let place = Place::new();
+    for (failed, says) in failed_answers("part of a text") {
+        let (url, _) = server(move |_| ok(&failed));
+        let serving = serving(&place, &url, &[]);
+        let body = json!({"prompt": "def f", "stream": false});
+        let (status, _, answer) = serving.post("/v1/completions", &body);
+        let answer: Value = serde_json::from_str(&answer).unwrap();
+        let message = answer["error"]["message"].as_str().unwrap_or_default();
+        // Of several choices, an editor reads the first; the request asked for one.
+        assert!(status == 502 && message.contains(says), "{status} {answer}");
+        let (status, _, answer) =
+            serving.post("/infill", &json!({"input_prefix": "def f", "input_suffix": ""}));
+        assert!(status == 502 && answer.contains("error"), "{status} {answer}");
+        let last = serving.last();
+        assert_eq!(last["outcome"], "failed", "{last}");
+        assert!(last["error"].as_str().unwrap().contains(says), "{last}");
+    }
+    // In a stream, what was written before stays, and its end is an error.
+    let part = json!({"choices": [{"text": "part", "finish_reason": null}]});
+    let end = json!({"choices": [{"text": "", "finish_reason": "error"}]});
+    let events = stream(&[part, end]);
+    let (url, _) = server(move |_| events.clone());
+    let serving = serving(&place, &url, &[]);
+    let (status, _, text) =
+        serving.post("/v1/completions", &json!({"prompt": "def f", "stream": true}));
+    assert_eq!(status, 200);
+    assert!(text.contains("\"text\":\"part\"") && text.contains("upstream_error"), "{text}");
+    assert!(text.contains("finish_reason \\\"error\\\"") && !text.contains("[DONE]"), "{text}");
+    let (status, _, whole) = serving.post("/v1/completions", &json!({"prompt": "def f"}));
+    assert!(status == 502 && whole.contains("finish_reason"), "{status} {whole}");
+}
+
+#[test]
+fn the_language_server_names_a_failed_answer() {
+    let place = Place::new();
+    let failed = json!({"choices": [{"text": "part", "finish_reason": "content_filter"}]});
+    let (url, _) = server(move |_| ok(&failed));
+    let mut session = Session::start(&place, &["--endpoint", &url]);
+    let uri = session.open(&place, "repos/alpha", "view.py", "def f(a, b):\n    ");
+    let found = session.complete(&uri, 1, 4);
+    assert_eq!(found["error"]["code"], -32803, "{found}");
+    assert!(found["error"]["message"].as_str().unwrap().contains("\"content_filter\""), "{found}");
+}
+
+/// Completions for every protocol of a server that writes `text` in pieces of `size` bytes, or as a whole.
+fn completions(
+    place: &Place,
+    text: &'static str,
+    size: usize,
+    stop: &[&str],
+    more: &[&str],
+) -> Vec<String> {
+    let (url, _) = server(move |request| {
+        let pieces: Vec<String> = text
+            .chars()
+            .collect::<Vec<_>>()
+            .chunks(size)
+            .map(|piece| piece.iter().collect())
+            .collect();
+        let choice = |text: &str, finish: Option<&str>| json!({"choices": [{"index": 0, "text": text, "finish_reason": finish}]});
+        match request.body["stream"] == true && size < text.len() {
+            true => {
+                let pieces = pieces.iter().map(|piece| choice(piece, None));
+                stream(&pieces.chain([choice("", Some("stop_sequence"))]).collect::<Vec<_>>())
+            }
+            false => ok(&choice(text, Some("stop_sequence"))),
+        }
+    });
+    let serving = serving(place, &url, more);
+    let mut found = Vec::new();
+    for (path, field) in [("/v1/completions", "text"), ("/infill", "content")] {
+        for streams in [false, true] {
+            let body = json!({"prompt": "x =", "input_prefix": "x =", "input_suffix": "", "stop": stop, "stream": streams});
+            let body = match path {
+                "/infill" => {
+                    let mut body = body;
+                    body["prompt"] = "".into();
+                    body
+                }
+                _ => body,
+            };
+            let (status, _, answer) = serving.post(path, &body);
+            assert_eq!(status, 200, "{answer}");
+            let events: Vec<Value> = match streams {
+                true => answer
+                    .lines()
+                    .filter_map(|line| line.strip_prefix("data: "))
+                    .filter_map(|data| serde_json::from_str(data).ok())
+                    .collect(),
+                false => vec![serde_json::from_str(&answer).unwrap()],
+            };
+            let texts = events.iter().filter_map(|event| match path {
+                "/infill" => event[field].as_str(),
+                _ => event["choices"][0][field].as_str(),
+            });
+            found.push(texts.collect());
+        }
+    }
+    if stop.is_empty() {
+        let mut session = Session::start(place, &[&["--endpoint", &url], more].concat());
+        let uri = session.open(place, "repos/alpha", "view.py", "x =");
+        let answer = session.complete(&uri, 0, 3);
+        found.push(
+            answer["result"]["items"][0]["insertText"].as_str().unwrap_or_default().to_owned(),
+        );
+    }
+    found
+}
+
+/// TGI keeps the stop text in its text, and others know four at most.
+#[test]
+fn a_completion_ends_at_every_stop_text_whoever_knows_it() {
+    let place = Place::new();
+    for size in [1, 2, 3, 5, 1000] {
+        // The editor's, told to the server, which keeps it.
+        let found = completions(&place, " 1\n\nimport os\n", size, &["\n\n"], &[]);
+        assert_eq!(found, [" 1"; 4], "{size}");
+        // The editor's fifth and sixth.
+        let six = ["<a>", "<b>", "<c>", "<d>", "<e>", "<f>"];
+        let found = completions(&place, " 1 <f <f>more", size, &six, &[]);
+        assert_eq!(found, [" 1 <f "; 4], "{size}");
+        // The program's, by flag, and those of the prompt's style.
+        let found = completions(&place, " 2;rest", size, &[], &["--stop", ";"]);
+        assert_eq!(found, [" 2"; 5], "{size}");
+        let style = ["--prompt-style", "qwen2.5-coder"];
+        let found = completions(&place, " 3<|file_sep|>b.py\nx = 1", size, &[], &style);
+        assert_eq!(found, [" 3"; 5], "{size}");
+        // What only begins a stop text is part of the completion.
+        let found = completions(&place, " 4<|file", size, &[], &style);
+        assert_eq!(found, [" 4<|file"; 5], "{size}");
+    }
+}
+
+#[test]
+fn predictions_end_at_every_stop_text() {
+    let place = prompted();
+    const TEXT: &str = "\nview_20 = view(20)<|file_sep|>b.py";
+    let stops = ["<a>", "<b>", "<c>", "<d>", "<|file_sep|>"].map(|stop| ["--stop", stop]).concat();
+    for (api, journal) in [("completions", "a.jsonl"), ("chat", "b.jsonl")] {
+        for until in ["tokens", "lines"] {
+            let (url, _) = server(|request| {
+                let text = |name: &str| match request.path.contains("chat") {
+                    true => {
+                        json!({"index": 0, name: {"content": TEXT}, "finish_reason": "stop_sequence"})
+                    }
+                    false => json!({"index": 0, "text": TEXT, "finish_reason": "eos_token"}),
+                };
+                match request.body["stream"] == true {
+                    true => stream(&[json!({"choices": [text("delta")]})]),
+                    false => ok(&json!({"choices": [text("message")]})),
+                }
+            });
+            let flags = [
+                "complete",
+                "--mode",
+                "none",
+                "--model",
+                "m",
+                "--max-tokens",
+                "8",
+                "--endpoint",
+                &url,
+                "--api",
+                api,
+                "--until",
+                until,
+                "--journal",
+                &format!("{until}-{journal}"),
+            ];
+            place.stage(&[&flags[..], &stops].concat()).done();
+            let predictions = place.named("cache/predictions/tasks", "none");
+            for record in place.records(&predictions) {
+                assert_eq!(record["choices"][0]["text"], "view_20 = view(20)", "{api} {until}");
+            }
+        }
+    }
+}
+
+/// The HTML standard's rules for event streams: a byte-order mark, and lines that end in CR.
+#[test]
+fn event_streams_are_read_by_the_standard() {
+    let place = prompted();
+    let part = |text: &str, finish: Option<&str>| json!({"choices": [{"index": 0, "text": text, "finish_reason": finish}]});
+    let events = [part("\nreturn a", None), part(" + b", None), part("\nmore", Some("stop"))];
+    for end in ["\n", "\r\n", "\r"] {
+        for (begin, kind, done) in [
+            ("", "text/event-stream", "data: [DONE]"),
+            ("\u{feff}", "Text/Event-Stream; Charset=UTF-8", "data:[DONE]"),
+            ("\u{feff}: comment", "text/event-stream;charset=utf-8", "event: end"),
+        ] {
+            let lines = events.iter().map(|event| format!("data:{event}{end}id: 1{end}{end}"));
+            let begin = if begin.ends_with("comment") {
+                format!("{begin}{end}{end}")
+            } else {
+                begin.into()
+            };
+            let text = format!("{begin}{}{done}{end}{end}", lines.collect::<String>());
+            let status = format!("200 OK\r\nContent-Type: {kind}");
+            let (url, seen) = server(move |_| (status.clone(), text.clone()));
+            let flags = [
+                "complete", "--mode", "none", "--model", "m", "--max-tokens", "8", "--endpoint",
+                &url,
+            ];
+            place.stage(&flags).done();
+            assert_eq!(seen.lock().unwrap().len(), 3, "{end:?} {kind}");
+            let predictions = place.named("cache/predictions/tasks", "none");
+            for record in place.records(&predictions) {
+                assert_eq!(record["choices"][0]["text"], "return a + b", "{end:?} {kind}");
+            }
+            let serving = serving(&place, &url, &["--prompt-end", "as-is"]);
+            let (_, _, answer) = serving.post("/v1/completions", &json!({"prompt": "x"}));
+            assert!(
+                answer.contains("\"text\":\"\\nreturn a + b\\nmore\""),
+                "{end:?} {kind}: {answer}"
+            );
+            std::fs::remove_dir_all(place.path("cache/journal")).unwrap();
+            std::fs::remove_dir_all(place.path("cache/predictions")).unwrap();
+        }
+    }
+}
+
+/// JavaScript writes half a pair for a string that is cut within a character.
+#[test]
+fn half_a_surrogate_pair_is_a_replacement_character() {
+    let place = prompted();
+    let (url, seen) = server(|request| {
+        match request.body["stream"] == true {
+        true => (EVENTS.into(), "data: {\"choices\": [{\"text\": \"\\nx \\ud83d\", \"finish_reason\": \"stop\"}]}\n\ndata: [DONE]\n\n".into()),
+        false => ("200 OK".into(), "{\"choices\": [{\"text\": \"\\nx \\udc00\"}]}".into()),
+    }
+    });
+    for until in ["lines", "tokens"] {
+        let flags = [
+            "complete", "--mode", "none", "--model", "m", "--max-tokens", "8", "--endpoint", &url,
+            "--until", until, "--journal", until,
+        ];
+        place.stage(&flags).done();
+        let predictions = place.named("cache/predictions/tasks", "none");
+        assert_eq!(place.records(&predictions)[0]["choices"][0]["text"], "x \u{fffd}");
+    }
+    let serving = serving(&place, &url, &[]);
+    for (path, body) in [
+        ("/v1/completions", r#"{"prompt": "cut \ud83d here", "suffix": "\udc00"}"#),
+        ("/infill", r#"{"input_prefix": "cut \ud83d here", "input_suffix": ""}"#),
+    ] {
+        let (status, _, answer) = serving.ask(path, "", body);
+        assert!(status == 200 && answer.contains("x \u{fffd}"), "{status} {answer}");
+        let sent = seen.lock().unwrap().last().unwrap().prompt().to_owned();
+        assert!(sent.contains("cut \u{fffd} here"), "{sent}");
+    }
+    let mut session = Session::start(&place, &["--endpoint", &url]);
+    let uri = session.open(&place, "repos/alpha", "view.py", "");
+    let edit = format!(
+        r#"{{"jsonrpc": "2.0", "method": "textDocument/didChange", "params": {{"textDocument": {{"uri": "{uri}", "version": 2}}, "contentChanges": [{{"text": "cut \ud83d here"}}]}}}}"#
+    );
+    session.send_text(&edit);
+    let found = session.complete(&uri, 0, 10);
+    assert!(
+        found["result"]["items"][0]["insertText"].as_str().unwrap().contains('\u{fffd}'),
+        "{found}"
+    );
+    let sent = seen.lock().unwrap().last().unwrap().prompt().to_owned();
+    assert!(sent.contains("cut \u{fffd} here"), "{sent}");
+}
