@@ -222,12 +222,12 @@ impl Record {
         if is_whole { whole } else { ended }
     }
 
-    /// Whether a server has written all lines of a completion.
+    /// Whether a server has written all lines of a completion, or a stop text.
     pub(super) fn is_enough(&self) -> Option<impl Fn(&str) -> bool + '_> {
         let lines = self.lines?;
         Some(move |written: &str| {
-            let text = self.asking.completion(self.prompt(), written);
-            self.end_of_lines(text, lines).is_some()
+            let span = self.asking.span(self.prompt(), written);
+            span.end < written.len() || self.end_of_lines(&written[span], lines).is_some()
         })
     }
 
@@ -293,8 +293,10 @@ impl Record {
             let mut span = self.asking.span(self.prompt(), &sample.text);
             let (mut written, mut finish) = (&*sample.text, sample.finish_reason.as_deref());
             let mut tokens = &sample.tokens[..];
+            let is_cut = self.lines.is_some() && span.end < sample.text.len();
             let text = &sample.text[span.clone()];
-            if let Some(end) = self.lines.and_then(|lines| self.end_of_lines(text, lines)) {
+            let end = self.lines.and_then(|lines| self.end_of_lines(text, lines));
+            if let Some(end) = end.or(is_cut.then_some(text.len())) {
                 // As much as comes before a server stops depends on how fast it is told to.
                 span.end = span.start + end;
                 written = &written[..span.end];
