@@ -117,13 +117,18 @@ fn a_server_that_repeats_the_key_has_it_kept_and_printed_nowhere() {
         if request.prompt().contains("main_") {
             return refusal("400 Bad Request", &format!("the key {}… is too short", &KEY[..30]));
         }
+        if request.prompt().contains("view_") {
+            let choice =
+                json!({"index": 0, "text": "", "finish_reason": KEY, "error": {"message": said}});
+            return ("200 OK".into(), json!({"choices": [choice]}).to_string());
+        }
         let parts: Vec<&str> =
             said.as_bytes().chunks(5).map(|part| str::from_utf8(part).unwrap()).collect();
         let logprobs = |parts: &[&str]| -> Vec<_> {
             parts.iter().map(|part| json!({"token": part, "logprob": -0.5})).collect()
         };
         if request.body["stream"] != true {
-            let choice = json!({"index": 0, "text": said, "finish_reason": KEY, "logprobs": {"content": logprobs(&parts)}});
+            let choice = json!({"index": 0, "text": said, "finish_reason": "stop", "stop_reason": KEY, "logprobs": {"content": logprobs(&parts)}});
             return ("200 OK".into(), json!({"choices": [choice]}).to_string());
         }
         let events = parts.iter().map(|part| {

@@ -5,7 +5,10 @@
 
 use std::ops::Range;
 
-use super::{Ending, MOST_STOPS};
+use super::Ending;
+
+/// Stop texts of a request, at most: OpenAI's interface, vLLM and TGI refuse more.
+pub const MOST_STOPS: usize = 4;
 
 /// Whether a stop text could begin in withheld white space. A server would find it where the prompt ends, so such a text is
 /// not sent, and ends the completion alone.

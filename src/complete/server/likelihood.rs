@@ -233,7 +233,6 @@ impl<'a> TextProber<'a> {
     fn refusal(&self, unread: Unread) -> Refusal {
         match unread {
             Unread::Form(why) => Refusal::Way(why.into()),
-            Unread::Failed(AnswerError::Form(why)) => Refusal::Way(why.into()),
             Unread::Failed(error) => {
                 Refusal::Request(answer_error(self.endpoint, Api::Completions, &error))
             }

@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde_json::{Value, json};
 
 use super::Ending;
-use super::cut::{self, is_held_back};
+use super::cut::{self, MOST_STOPS, is_held_back};
 use crate::error::named;
 use crate::store::artifact::digest_parts;
 
@@ -34,9 +34,6 @@ impl Api {
         }
     }
 }
-
-/// Stop texts of a request, at most: OpenAI's interface, vLLM and TGI refuse more.
-pub const MOST_STOPS: usize = 4;
 
 /// Default instruction for a chat model.
 const INSTRUCTION: &str = "You complete source code. The user's message is the beginning of a file. Answer with the code that comes \
