@@ -268,10 +268,9 @@ fn predictions_with_a_failed_choice_are_not_scored() {
         "p.jsonl:2: the answer's choices[0] ended with finish_reason \"error\"",
         "p.jsonl:3: the answer's choices[0] is an error: no provider",
     ];
-    place
-        .run(&["eval", "--tasks", "tasks.jsonl", "--predictions", "p.jsonl", "--format", "json"])
-        .partly()
-        .says(&says);
+    let eval = ["eval", "--tasks", "tasks.jsonl", "--predictions", "p.jsonl"];
+    place.run(&eval).failed().says(&says).says(&["2 of 3 tasks have none"]);
+    place.run(&[&eval[..], &["--missing", "skip"]].concat()).partly().says(&says);
     place.run(&["validate", "p.jsonl"]).partly();
 }
 
