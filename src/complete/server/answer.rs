@@ -175,10 +175,23 @@ impl AnswerError {
 /// `stop_sequence`; Mistral: `model_length`; Together: `eos`; Anthropic, Gemini, Cohere, watsonx and LM Studio, whose names
 /// gateways hand on: the others. All else is a failure, such as `error`, `abort`, `content_filter`, `tool_calls` (the text is
 /// in the call), `load` (Ollama loaded the model), `insufficient_system_resource`, `cancelled`, `safety`, `refusal`.
-const COMPLETE: [&str; 15] = [
-    "stop", "length", "repetition", "eos", "eos_token", "stop_sequence", "stop_token",
-    "model_length", "max_length", "max_tokens", "token_limit", "end_turn", "complete", "eosfound",
+const COMPLETE: [&str; 16] = [
+    "stop",
+    "length",
+    "repetition",
+    "eos",
+    "eos_token",
+    "stop_sequence",
+    "stop_token",
+    "model_length",
+    "max_length",
+    "max_tokens",
+    "token_limit",
+    "end_turn",
+    "complete",
+    "eosfound",
     "stopstringfound",
+    "maxpredictedtokensreached",
 ];
 
 /// Whether a text that ended for this reason is a completion. Case does not count; an empty reason is none.
