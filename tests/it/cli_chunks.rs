@@ -129,6 +129,51 @@ fn real_repositories_have_the_released_programs_texts() {
     }
 }
 
+/// Profile `crosscodeeval` against the contexts that CrossCodeEval's released program attached to tasks of the sample
+/// repositories (`tests/fixtures/crosscodeeval/record.py`): the same texts, names, fragments and BM25 scores.
+#[test]
+fn crosscodeeval_has_the_released_programs_contexts() {
+    let recorded = parse_jsonl(&gunzip(&project("tests/fixtures/crosscodeeval/contexts.jsonl.gz")));
+    let repos = project("data/repos");
+    for (mode, query) in [("rg1", "last_n_lines"), ("gt", "groundtruth")] {
+        let mut tasks: Vec<Value> =
+            recorded.iter().filter(|record| record["query_type"] == query).cloned().collect();
+        assert_eq!(tasks.len(), 30);
+        let wanted: Vec<Value> = tasks
+            .iter_mut()
+            .map(|task| {
+                let fields = task.as_object_mut().unwrap();
+                fields.remove("query_type");
+                fields.remove("crossfile_context").unwrap()
+            })
+            .collect();
+        let place = Place::empty();
+        place.write("tasks.jsonl", jsonl(&tasks));
+        let args = [
+            "--repos-dir", &repos, "--tasks", "tasks.jsonl", "--cache-dir", "cache", "--profile",
+            "crosscodeeval", "--mode", mode,
+        ];
+        searched(&place, &args);
+        let attach = ["prompt", "--prompt-style", "attach", "-o", "-"];
+        let ran = place.run(&[&attach[..], &args[..]].concat()).done();
+        let attached = parse_jsonl(&ran.stdout);
+        assert_eq!(attached.len(), wanted.len());
+        for (task, wanted) in attached.iter().zip(&wanted) {
+            let (context, id) = (&task["crossfile_context"], &task["metadata"]["task_id"]);
+            assert_eq!(context["text"], wanted["text"], "{mode} {id}");
+            let fragments = |context: &Value| context["list"].as_array().unwrap().clone();
+            let (ours, theirs) = (fragments(context), fragments(wanted));
+            assert_eq!(ours.len(), theirs.len(), "{mode} {id}");
+            for (ours, theirs) in ours.iter().zip(&theirs) {
+                assert_eq!(ours["filename"], theirs["filename"], "{mode} {id}");
+                assert_eq!(ours["retrieved_chunk"], theirs["retrieved_chunk"], "{mode} {id}");
+                let score = |fragment: &Value| fragment["score"].as_f64().unwrap();
+                assert!((score(ours) - score(theirs)).abs() < 1e-9, "{mode} {id}: {ours} {theirs}");
+            }
+        }
+    }
+}
+
 #[test]
 fn rankers_and_queries_are_compared_without_a_model() {
     let (place, data) = (sampled(), data());
