@@ -16,7 +16,7 @@ use repoformer::complete::server::{
 use repoformer::endpoint::{ConnectionSettings, Endpoint};
 use repoformer::evaluate::conditions::made_with;
 use repoformer::evaluate::metrics::Metric;
-use repoformer::evaluate::postprocess::{FunctionBodies, Recipe};
+use repoformer::evaluate::postprocess::{FunctionBodies, Postprocess, Recipe};
 use repoformer::evaluate::score::Scoring;
 use repoformer::evaluate::{comparison, executed, pairs, predictions};
 use repoformer::execute::{Log, Runner, TestMap, default_test_command, guard::RunOutcome, judge};

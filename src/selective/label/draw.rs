@@ -13,8 +13,7 @@ use crate::selective::cluster::{Vectors, k_means};
 use crate::task::cross_file::{CrossFile, Fragment};
 use crate::task::sample::{
     BodyCut, CountedLines, Exclusions, FUNCTION_LINES, FunctionHoles, POISSON_MEAN, Stream,
-    UnparsedFile,
-    function_holes, tables,
+    UnparsedFile, function_holes, tables,
 };
 use crate::text::language::Language;
 use crate::text::lines::is_space;
