@@ -9,7 +9,7 @@
 //! user's files a model sees. A cache of this program is no part of a repository.
 //!
 //! Files are UTF-8. A byte order mark stays, as U+FEFF at the start of the text, as Python's `open` leaves it; many C#
-//! files have one. A file that is not UTF-8 is stepped over and reported: RepoCoder would stop at it, and
+//! files have one. A file that is not UTF-8 is stepped over and reported, as RepoCoder does;
 //! CrossCodeEval's program would put U+FFFD for what it cannot decode, which no model should learn to write.
 
 mod checkout;

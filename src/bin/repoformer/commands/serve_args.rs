@@ -29,7 +29,7 @@ pub(crate) struct ServiceFlags {
 pub(crate) struct ServeArgs {
     #[command(flatten)]
     pub(crate) flags: ServiceFlags,
-    /// Address to listen on; other machines reach any but 127.0.0.1, and need the token of REPOFORMER_SERVE_TOKEN
+    /// Address to listen on; one that other machines reach, such as 0.0.0.0:8012, needs a token in REPOFORMER_SERVE_TOKEN
     #[arg(long, value_name = "HOST:PORT", default_value = "127.0.0.1:8012", value_parser = address)]
     pub(crate) listen: SocketAddr,
 }

@@ -101,8 +101,8 @@ pub(super) static SETTINGS: &[Setting] = settings! {
         "language" "NAME" OneOf(|| names(Language::ALL)) => "Language of the repositories",
             default_text: Some("the language of most of the tasks' files");
         "walk" "NAME" OneOf(|| names(Walk::ALL)) =>
-            "Source files that are read: glob skips hidden files and follows links within the repository (RepoCoder), glob-anywhere \
-             also those that lead out of it; rglob includes hidden files and does not follow links to folders (Repoformer); \
+            "Source files that are read: glob skips hidden files and follows links within the repository, glob-anywhere also those \
+             that lead out of it (RepoCoder); rglob includes hidden files and does not follow links to folders (Repoformer); \
              git is glob without the files that git ignores (default of serve and lsp)",
             default: Some("glob");
         "window-size" "N" COUNT => "Number of lines of a window", default: Some("20"), only_for: Some("windows"), arity: Names;
