@@ -35,7 +35,7 @@ const FUNCTION: [&str; 8] = [
 ];
 
 /// Paths and texts, in order.
-type Files = Vec<(String, String)>;
+pub(crate) type Files = Vec<(String, String)>;
 
 /// The archives by their names, and the paths asked for with the byte asked to start at.
 type Archives = Arc<Mutex<BTreeMap<&'static str, Vec<u8>>>>;
@@ -247,7 +247,7 @@ fn xz(bytes: &[u8]) -> Vec<u8> {
 }
 
 /// A ZIP archive that stores its files as they are.
-fn zip(files: &Files) -> Vec<u8> {
+pub(crate) fn zip(files: &Files) -> Vec<u8> {
     let (mut body, mut directory) = (Vec::new(), Vec::new());
     for (path, text) in files {
         let mut crc = Crc::new();

@@ -61,6 +61,8 @@ mod cli_without_serve;
 mod endpoint;
 mod reference;
 mod report_browser;
+#[cfg(unix)]
+mod repositories;
 mod scores;
 mod support;
 mod tokenize;
