@@ -15,6 +15,7 @@ docs/results.md names.
 import argparse
 import hashlib
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -50,7 +51,8 @@ class Bench:
     def group(self, name):
         folder = self.repositories / name
         if not folder.is_dir():
-            sys.exit(f"error: {folder} is missing; scripts/get-repositories.sh {self.repositories} {name}")
+            way = "clone it (docs/results.md names the commit)" if name in COMMITS else f"scripts/get-repositories.sh {self.repositories} {name}"
+            sys.exit(f"error: {folder} is missing: {way}")
         return folder
 
     def sample(self, name, group, kind, *flags):
@@ -130,6 +132,20 @@ def demonstration(bench):
     yield ["demonstration: lines, embedded model", str(rows["none"]["n"]), *(pair(rows[mode]) for mode in MODES)]
 
 
+def by_repository(bench, tasks):
+    modes = {one["predictions"]: one["repositories"] for one in bench.json("eval", *tasks, "--metrics", "repocoder")}
+    for name in modes["none"]:
+        yield [f"line: {name}", str(modes["none"][name]["n"]), *(pair(modes[mode][name]["repocoder"]) for mode in MODES)]
+
+
+def evaluate(bench):
+    """The row of one small repository, which table `corpora` has, too."""
+    yield ["tasks", "n", *(f"{mode} EM / ES" for mode in MODES)]
+    tasks = bench.sample("evaluate-line", "corpora", "line", "--per-repo", 200, "--seed", 0, "--data-tables", "draw", "--repo", "evaluate")
+    bench.run("run", *tasks)
+    yield from by_repository(bench, tasks)
+
+
 def corpora(bench):
     yield ["tasks", "n", *(f"{mode} EM / ES" for mode in MODES)]
     tasks = {}
@@ -137,9 +153,7 @@ def corpora(bench):
         tasks[kind] = bench.sample(f"real-{kind}", "corpora", kind, "--per-repo", 200, "--seed", 0, "--data-tables", "draw")
         rows = {row["mode"]: row for row in bench.json("run", *tasks[kind])}
         yield [kind if kind == "line" else "API", f"{rows['none']['n']:,}", *(pair(rows[mode]) for mode in MODES)]
-    modes = {one["predictions"]: one["repositories"] for one in bench.json("eval", *tasks["line"], "--metrics", "repocoder")}
-    for name in modes["none"]:
-        yield [f"line: {name}", str(modes["none"][name]["n"]), *(pair(modes[mode][name]["repocoder"]) for mode in MODES)]
+    yield from by_repository(bench, tasks["line"])
 
 
 def copies(bench):
@@ -241,7 +255,7 @@ def aligned(bench):
 def language(name, group, label):
     def table(bench):
         ways = [("jaccard", "last-n-lines"), (LINE_RECIPROCAL, "left-right"), ("definitions", "left-right"), (RRF, "left-right")]
-        yield ["language", "tasks", "none: EM / ES", *(f"{ranker.split(',')[0]}" for ranker, _ in ways)]
+        yield ["language", "tasks", "none: EM / ES", "jaccard, last-n-lines", LINE_RECIPROCAL, "definitions", "rrf:definitions,…"]
         for kind, title in [("api", "API"), ("line", "lines")]:
             tasks = bench.sample(f"{group}-{kind}", group, kind, "--language", name, "--per-repo", 200, "--seed", 0, "--context-tokens", 1000)
             row = [label, title, ""]
@@ -280,24 +294,156 @@ def labels(bench, name, tasks, *flags):
     return f"{name}-labels.jsonl"
 
 
+def sweep(bench, *flags):
+    """The rows of the summary that `policy sweep` prints, by policy: cells from AUC on."""
+    rows = {}
+    for line in bench.run("policy", "sweep", *flags).splitlines():
+        name, *cells = re.split(r" {2,}(?:\| )?| \| +", line.strip())
+        if len(cells) > 10:
+            rows[name] = ["" if cell == "-" else cell for cell in cells]
+    return rows
+
+
 def policies(bench):
     tasks = bench.sample("real-line", "corpora", "line", "--per-repo", 200, "--seed", 0, "--data-tables", "draw")
     more = bench.sample("more-line", "corpora", "line", "--per-repo", 1000, "--seed", 7, "--data-tables", "draw")
-    yield from sweep(bench, "--labels", labels(bench, "real-line", tasks), "--train-labels", labels(bench, "more-line", more),
-                     "--retrieval-ms", "sparse=200", "--retrieval-ms", "dense=1500", "--generation-ms", 500)
+    rows = sweep(bench, "--labels", labels(bench, "real-line", tasks), "--train-labels", labels(bench, "more-line", more),
+                 "--retrieval-ms", "sparse=200", "--retrieval-ms", "dense=1500", "--generation-ms", 500)
+    yield ["policy", "AUC", "calibration error", "ES at 20 %", "at 50 %", "ES, chosen elsewhere", "retrieves for", "as good as always at",
+           "saves, sparse / dense"]
+    for name in ["never", "always", "oracle"]:
+        print(f"{name}: {rows[name][11]}")
+    table = [[name, *rows[name][:5], f"{rows[name][7]} %", f"{rows[name][-3]} %", f"{rows[name][-2]} / {rows[name][-1]} %"]
+             for name in ["random", "trial-generation", "learned", "trial-retrieval", "learned-scored"]]
+    yield from bold(table, 1, 3, 4, 5)
 
 
-def sweep(bench, *flags):
-    """The summary of `policy sweep`, as it prints it."""
-    lines = bench.run("policy", "sweep", *flags, "--format", "tsv").splitlines()
-    yield from (line.split("\t") for line in lines)
+def likelihood(bench):
+    """Policies that learned from labels by edit similarity, and by the likelihood of the target."""
+    flags = [*PAPER, "--ranker", LINE_RECIPROCAL]
+    ways = {"es": "ES", "by-likelihood": "likelihood"}
+    for group in ["held", "repoeval"]:
+        tasks = bench.sample(f"{group}-seed-3", group, "line", "--per-repo", 200, "--seed", 3, "--data-tables", "draw")
+        bench.run("run", *tasks, *flags, *LEFT_RIGHT, "--mode", "none,rg1", "--quiet")
+        for mode, query in [("none", []), ("rg1", LEFT_RIGHT)]:
+            made = [*tasks, *flags, "--mode", mode, *query, "--quiet"]
+            bench.run("prompt", *made, "-o", f"{group}-{mode}-prompts.jsonl")
+            bench.run("complete", *made, "-o", f"{group}-{mode}-es.jsonl")
+            bench.run("complete", *made, "--likelihood", "-o", f"{group}-{mode}-by-likelihood.jsonl")
+        for way, metric in [("es", "repoformer"), ("by-likelihood", "likelihood")]:
+            bench.run("label", "judge", "--instances", tasks[-1], "--prompts", f"{group}-rg1-prompts.jsonl", "--base", f"{group}-none-{way}.jsonl", "--rag",
+                      f"{group}-rg1-{way}.jsonl", "--metric", metric, "-o", f"{group}-{way}.jsonl", "--quiet")
+        pairs = list(zip(gain(bench.work / f"{group}-es.jsonl", "es"), gain(bench.work / f"{group}-by-likelihood.jsonl", "likelihood")))
+        differ = [(es, likely) for es, likely in pairs if es]
+        agree = sum((es > 0) == (likely > 0) for es, likely in differ) / len(differ)
+        print(f"{group}: ES the same for {len(pairs) - len(differ)} of {len(pairs)}, the likelihood for {sum(not likely for _, likely in pairs)}; "
+              f"they agree for {agree:.0%} of the others")
+    yield ["policy", "learned from", "AUC", "ES at 20 %", "at 50 %", "ES, chosen elsewhere", "retrieves for", "as good as always at"]
+    rows = []
+    for policy in ["learned", "learned-scored"]:
+        for way, name in ways.items():
+            model = f"{policy}-{way}.json"
+            bench.run("policy", "train", "--labels", f"held-{way}.jsonl", "--policy", policy, "-o", model)
+            swept = sweep(bench, "--labels", "repoeval-es.jsonl", "--policy", f"never,always,oracle,{policy}", "--model", model)
+            [cells] = [cells for key, cells in swept.items() if key.startswith("learned")]
+            rows.append([policy, name, cells[0], *cells[2:5], f"{cells[6]} %", f"{cells[-1]} %"])
+    print("never, always, oracle:", *(swept[name][9] for name in ("never", "always", "oracle")))
+    yield from bold(rows, 2, 3, 4, 5)
+
+
+def gain(file, metric):
+    with open(file, encoding="utf-8") as lines:
+        for record in map(json.loads, lines):
+            yield record[f"{metric}_rg1"] - record[f"{metric}_infile"]
+
+
+STRATA = ["file", "import", "repository", "nowhere"]
+COMMITS = [f"git/{name}.git" for name in ("click", "httpx", "rich", "pytest", "pydantic")]
+
+
+def commit_tasks(bench):
+    """Lines that commits added, of all strata and of each."""
+    file, folder = bench.work / "commits-line.jsonl", bench.work / "trees"
+    if not file.exists():
+        histories = [flag for name in COMMITS for flag in ("--from-commits", bench.group(name))]
+        bench.run("sample", *histories, "--since", "2024-01-01", "--trees", folder, "--kind", "line", "--per-repo", 150, "-o", file.name, "--quiet")
+    bench.note(file)
+    lines = file.read_text(encoding="utf-8").splitlines(keepends=True)
+    for stratum in STRATA:
+        part = [line for line in lines if json.loads(line)["metadata"]["commit"]["stratum"] == stratum]
+        (bench.work / f"{stratum}.jsonl").write_text("".join(part), encoding="utf-8")
+    return folder, {"all": file.name, **{stratum: f"{stratum}.jsonl" for stratum in STRATA}}
+
+
+def scored(bench, folder, file):
+    """EM and ES of a file of tasks, by mode, and the share of the targets among ten fragments of `jaccard`, word for word."""
+    flags = [*PAPER, "--repos-dir", folder, "--tasks", file]
+    rows = {row["mode"]: row for row in bench.json("run", *flags, "--policy", "oracle")}
+    [one] = bench.json("eval", "--retrieval", *flags, "--queries", "left-right", "--rankers", "jaccard")
+    return rows, percent(one["all"]["verbatim"]["mean"])
+
+
+def commits(bench):
+    yield ["stratum", "tasks", "ES none", "ES rg1", "ES gt", "ES oracle", "jaccard", LINE_RECIPROCAL, "definitions", "rrf:definitions,…"]
+    folder, files = commit_tasks(bench)
+    for name, file in files.items():
+        rows, _ = scored(bench, folder, file)
+        row = [name, str(rows["none"]["n"]), *(percent(rows[mode]["es"]) for mode in ("none", "rg1", "gt", "oracle"))]
+        for ranker in ["jaccard", LINE_RECIPROCAL, "definitions", RRF]:
+            flags = [*PAPER, "--repos-dir", folder, "--tasks", file, "--queries", "left-right", "--rankers", ranker]
+            row.append(percent(bench.json("eval", "--retrieval", *flags)[0]["all"]["id_recall"]["mean"]))
+        yield bold_in_row(bold_in_row(row, range(2, 5)), range(6, 10))
+
+
+def heads(bench):
+    """Lines of commits, and random lines of the same repositories."""
+    yield ["lines", "EM none", "EM rg1", "ES none", "ES rg1", "ES oracle", "target among ten fragments word for word (jaccard)"]
+    trees, files = commit_tasks(bench)
+    for name in COMMITS:
+        to = bench.work / "heads" / Path(name).stem
+        if not to.exists():
+            to.mkdir(parents=True)
+            archive = subprocess.run(["git", "-C", bench.group(name), "archive", "HEAD"], stdout=subprocess.PIPE, check=True).stdout
+            subprocess.run(["tar", "-x", "-C", to], input=archive, check=True)
+    file = bench.work / "heads-line.jsonl"
+    if not file.exists():
+        bench.run("sample", "--kind", "line", "--per-repo", 112, "--repos-dir", "heads", "-o", file.name, "--quiet")
+    bench.note(file)
+    for label, folder, name in [("of commits", trees, files["all"]), ("random", "heads", file.name)]:
+        rows, verbatim = scored(bench, folder, name)
+        yield [label, *(percent(rows[mode][score]) for score in ("em", "es") for mode in ("none", "rg1")), percent(rows["oracle"]["es"]), verbatim]
+
+
+def instances(bench):
+    """What `label` draws from the repositories of RepoEval, with the embedded model."""
+    yield ["instances", "n", "retrieval helps", "changes nothing", "hurts", "AUC of `learned-scored`"]
+    for kind in ["chunk", "function"]:
+        file = bench.work / f"instances-{kind}.jsonl"
+        if not file.exists():
+            bench.run("label", "sample", "--repos-dir", bench.group("repoeval"), "--kind", kind, "-o", file.name, "--quiet")
+        bench.note(file)
+        flags = [*PAPER, "--tasks", file.name, "--quiet"]
+        bench.run("prompt", *flags, "--mode", "none,given")
+        for mode in ["none", "given"]:
+            bench.run("complete", *flags, "--mode", mode, "-o", f"instances-{kind}-{mode}.jsonl")
+        name = f"instances-{kind}-labels.jsonl"
+        bench.run("label", "judge", "--instances", file.name, "--base", f"instances-{kind}-none.jsonl", "--rag", f"instances-{kind}-given.jsonl",
+                  "-o", name, "--quiet")
+        gains = list(gain(bench.work / name, "es"))
+        shares = [sum(map(test, gains)) / len(gains) for test in (lambda one: one > 0, lambda one: one == 0, lambda one: one < 0)]
+        auc = sweep(bench, "--labels", name, "--policy", "never,learned-scored")["learned-scored"][0]
+        yield [f"{kind}s", f"{len(gains):,}", *(f"{percent(share, 1)} %" for share in shares), auc]
 
 
 TABLES = {
-    "demonstration": demonstration, "corpora": corpora, "copies": copies, "cuts": cuts, "retrievers": retrievers, "definitions": definitions,
+    "demonstration": demonstration, "evaluate": evaluate, "corpora": corpora, "copies": copies, "cuts": cuts, "retrievers": retrievers, "definitions": definitions,
     "aligned": aligned, "typescript": language("typescript", "typescript", "TypeScript"), "java": language("java", "java", "Java"),
-    "csharp": language("csharp", "csharp", "C#"), "javascript": javascript, "policies": policies,
+    "csharp": language("csharp", "csharp", "C#"), "javascript": javascript, "policies": policies, "likelihood": likelihood, "instances": instances,
+    "commits": commits, "heads": heads,
 }
+
+# Tables whose first rows README.md has, too.
+README_ROWS = {"demonstration": 1, "corpora": 2}
 
 
 def main():
@@ -319,7 +465,9 @@ def main():
         print(f"\n{name}\n", *lines, sep="\n")
         rows = [f"| {' | '.join(row)} |".replace("|  |", "| |").replace("|  |", "| |") for row in rows]
         print("", f"| {' | '.join(head)} |", "|" + "---|" * len(head), *rows, sep="\n", flush=True)
-        missing += [line for line in [*lines, *rows] if not any(line in text for text in documents)]
+        # README has some rows under longer names.
+        readme = [line.split(" | ", 1)[1].strip(" |") for line in rows[:README_ROWS.get(name, 0)]]
+        missing += [line for line in [*lines, *rows] if not any(line in text for text in documents)] + [row for row in readme if row not in documents[0]]
     if given.check:
         print("", f"{len(missing)} rows and digests are not in README.md or docs/", *missing, sep="\n")
         sys.exit(bool(missing))
