@@ -5,7 +5,8 @@
     cargo build --release
     scripts/tables.py repositories                        # all of them: half an hour, on two cores
     scripts/tables.py repositories corpora retrievers     # some of them
-    scripts/tables.py repositories typescript --check     # exit status 1 if a row is not in README.md or docs/
+    scripts/tables.py repositories corpora --check        # exit status 1 if a row differs from README.md or docs/
+    scripts/tables.py repositories corpora --write        # puts the rows and the tasks' digests there
 
 Prints each table as it is in the documents, after the SHA-256 digests of its task files. Tasks and caches are kept in
 REPOSITORIES/.tables. Table `commits` needs clones of Git repositories: REPOSITORIES/git/click.git and so on, at the commits that
@@ -442,8 +443,62 @@ TABLES = {
     "commits": commits, "heads": heads,
 }
 
-# Tables whose first rows README.md has, too.
-README_ROWS = {"demonstration": 1, "corpora": 2}
+# Rows of README.md that have the numbers of a table's rows, by these names.
+README_ROWS = {
+    "demonstration": {"demonstration: lines, embedded model": "demonstration: lines, embedded model"},
+    "corpora": {"line": "seven repositories: lines, embedded model", "API": "seven repositories: API calls, embedded model"},
+    "cuts": {"windows (default)": "five repositories: lines, embedded model", "chunks (`repoformer-paper`)": "the same, chunks for windows"},
+}
+README_HEAD = ["tasks, completed by", "n", *(f"{mode} EM / ES" for mode in MODES), "a policy decides: ES, retrieves for"]
+DIGESTS = ["task file", "sha256"]
+
+
+class Document:
+    """A page with tables."""
+
+    def __init__(self, path):
+        self.path = path
+        self.lines = path.read_text(encoding="utf-8").splitlines()
+
+    def update(self, head, rows):
+        """Puts rows into the table with this head, each in the place of the row with the same names. Returns those that are new, or
+        nothing if the page lacks the table."""
+        if (line := line_of(head)) not in self.lines:
+            return None
+        begin = self.lines.index(line) + 2
+        end = next((at for at in range(begin, len(self.lines)) if not self.lines[at].startswith("|")), len(self.lines))
+        places = {name_of(self.lines[at]): at for at in range(begin, end)}
+        changed = [row for row in map(line_of, rows) if self.lines[places.get(name_of(row), 0)] != row]
+        for row in changed:
+            if name_of(row) in places:
+                self.lines[places[name_of(row)]] = row
+            else:
+                self.lines.insert(end, row)
+                end += 1
+        return changed
+
+    def write(self):
+        self.path.write_text("\n".join(self.lines) + "\n", encoding="utf-8")
+
+
+def line_of(cells):
+    return re.sub(r"(?<=\|)  (?=\|)", " ", f"| {' | '.join(cells)} |")
+
+
+def name_of(line):
+    """The cells that name a row: those before the first number, two at most."""
+    cells = [cell.strip() for cell in line.strip("|").split("|")[:2]]
+    return tuple(cells[:1] + [cell for cell in cells[1:] if not re.match(r"[-*\d`]|$", cell)])
+
+
+def readme_rows(readme, name, rows):
+    """Rows of README.md: the numbers of a table's rows, and what README.md has behind them."""
+    for row in rows:
+        if label := README_ROWS.get(name, {}).get(row[0]):
+            numbers = row[1:] if row[1].replace(",", "").isdigit() else row[1:5]
+            old = next(line for line in readme.lines if line.startswith(f"| {label} |")).strip("|").split("|")
+            first = len(old) - 1 - len(numbers)
+            yield [label, *(cell.strip() for cell in old[1:first]), *numbers, old[-1].strip()]
 
 
 def main():
@@ -451,26 +506,33 @@ def main():
     parser.add_argument("repositories", type=Path)
     parser.add_argument("tables", nargs="*", metavar="TABLE", help=", ".join(TABLES))
     parser.add_argument("--program", type=Path, default=HERE.parent / "target/release/repoformer")
-    parser.add_argument("--check", action="store_true", help="fail if a row or a digest is not in README.md or docs/")
+    ends = parser.add_mutually_exclusive_group()
+    ends.add_argument("--check", action="store_true", help="fail if a row or a digest differs from README.md and docs/")
+    ends.add_argument("--write", action="store_true", help="write rows and digests into README.md and docs/")
     given = parser.parse_intermixed_args()
     if unknown := set(given.tables) - set(TABLES):
         parser.error(f"unknown table {', '.join(sorted(unknown))}; there are {', '.join(TABLES)}")
     bench = Bench(given.repositories.resolve(), given.program.resolve())
-    documents = [path.read_text(encoding="utf-8") for path in [HERE.parent / "README.md", *(HERE.parent / "docs").glob("*.md")]]
-    missing = []
+    readme, *pages = [Document(HERE.parent / path) for path in ("README.md", "docs/results.md", "docs/when-to-retrieve.md")]
+    differ = []
     for name in given.tables or TABLES:
         bench.digests = {}
         head, *rows = TABLES[name](bench)
-        lines = [f"`{file}` `{digest}`" for file, digest in bench.digests.items()]
-        print(f"\n{name}\n", *lines, sep="\n")
-        rows = [f"| {' | '.join(row)} |".replace("|  |", "| |").replace("|  |", "| |") for row in rows]
-        print("", f"| {' | '.join(head)} |", "|" + "---|" * len(head), *rows, sep="\n", flush=True)
-        # README has some rows under longer names.
-        readme = [line.split(" | ", 1)[1].strip(" |") for line in rows[:README_ROWS.get(name, 0)]]
-        missing += [line for line in [*lines, *rows] if not any(line in text for text in documents)] + [row for row in readme if row not in documents[0]]
+        digests = [[f"`{file}`", f"`{digest}`"] for file, digest in bench.digests.items()]
+        print(f"\n{name}\n", *map(line_of, digests), "", line_of(head), "|" + "---|" * len(head), *map(line_of, rows), sep="\n", flush=True)
+        parts = [(DIGESTS, digests, pages), (head, rows, pages if name != "demonstration" else [])]
+        parts.append((README_HEAD, list(readme_rows(readme, name, rows)), [readme]))
+        for part_head, part, documents in parts:
+            changed = [found for page in documents if (found := page.update(part_head, part)) is not None]
+            if documents and part and not changed:
+                sys.exit(f"error: no page has the table | {' | '.join(part_head)} |")
+            differ += sum(changed, [])
+        if given.write:
+            for page in [readme, *pages]:
+                page.write()
     if given.check:
-        print("", f"{len(missing)} rows and digests are not in README.md or docs/", *missing, sep="\n")
-        sys.exit(bool(missing))
+        print("", f"{len(differ)} rows and digests differ from README.md and docs/", *differ, sep="\n")
+        sys.exit(bool(differ))
 
 
 if __name__ == "__main__":
