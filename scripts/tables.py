@@ -448,6 +448,7 @@ README_ROWS = {
     "demonstration": {"demonstration: lines, embedded model": "demonstration: lines, embedded model"},
     "corpora": {"line": "seven repositories: lines, embedded model", "API": "seven repositories: API calls, embedded model"},
     "cuts": {"windows (default)": "five repositories: lines, embedded model", "chunks (`repoformer-paper`)": "the same, chunks for windows"},
+    "policies": {"learned-scored": "seven repositories: lines, embedded model"},
 }
 README_HEAD = ["tasks, completed by", "n", *(f"{mode} EM / ES" for mode in MODES), "a policy decides: ES, retrieves for"]
 DIGESTS = ["task file", "sha256"]
@@ -492,13 +493,18 @@ def name_of(line):
 
 
 def readme_rows(readme, name, rows):
-    """Rows of README.md: the numbers of a table's rows, and what README.md has behind them."""
+    """Rows of README.md with the numbers of a table's rows."""
     for row in rows:
         if label := README_ROWS.get(name, {}).get(row[0]):
-            numbers = row[1:] if row[1].replace(",", "").isdigit() else row[1:5]
-            old = next(line for line in readme.lines if line.startswith(f"| {label} |")).strip("|").split("|")
-            first = len(old) - 1 - len(numbers)
-            yield [label, *(cell.strip() for cell in old[1:first]), *numbers, old[-1].strip()]
+            line = next(line for line in readme.lines if line.startswith(f"| {label} |"))
+            _, n, *scores, policy = (cell.strip() for cell in line[1:-1].split("|"))
+            if name == "policies":
+                policy = f"{row[5].strip('*')}, {row[6]}"
+            elif name == "cuts":
+                scores = row[1:5]
+            else:
+                n, *scores = row[1:]
+            yield [label, n, *scores, policy]
 
 
 def main():
