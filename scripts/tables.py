@@ -314,7 +314,7 @@ def policies(bench):
            "saves, sparse / dense"]
     for name in ["never", "always", "oracle"]:
         print(f"{name}: {rows[name][11]}")
-    table = [[name, *rows[name][:5], f"{rows[name][7]} %", f"{rows[name][-3]} %", f"{rows[name][-2]} / {rows[name][-1]} %"]
+    table = [[name, *rows[name][:5], f"{rows[name][6]} %", f"{rows[name][-3]} %", f"{rows[name][-2]} / {rows[name][-1]} %"]
              for name in ["random", "trial-generation", "learned", "trial-retrieval", "learned-scored"]]
     yield from bold(table, 1, 3, 4, 5)
 
