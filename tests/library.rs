@@ -72,7 +72,7 @@ fn training_sequences_need_parquet() {
         frame: frame.clone(),
     };
     let into = folder.path().join("into");
-    let written = verbalize(&labels, &encoder, &settings, &into);
+    let written = verbalize(&[&labels], &encoder, &settings, &into);
     needs("parquet", cfg!(feature = "parquet"), written);
     assert_eq!(into.join("train.parquet").exists(), cfg!(feature = "parquet"));
     assert_eq!(into.join("train.jsonl").exists(), cfg!(feature = "parquet"), "both, or none");
