@@ -155,7 +155,7 @@ mod tests {
     /// 2^64 and beyond, as Python reads and writes them; 2^64 − 1 and −2^63 are integers of 64 bits.
     #[test]
     fn long_integers_keep_their_digits() {
-        let text = r#"{"a":[18446744073709551616,-9223372036854775809],"b":{"c":123456789012345678901234567890},"d":18446744073709551615,"e":-9223372036854775808,"f":"18446744073709551616","g":0.12345678901234567}"#;
+        let text = r#"{"a":[18446744073709551616,-9223372036854775809],"b":{"c":123456789012345678901234567890},"d":18446744073709551615,"e":-9223372036854775808,"f":"18446744073709551616","g":0.125}"#;
         let object = Value::Object(parse(Path::new("x"), 1, text.as_bytes()).unwrap());
         assert_eq!(serde_json::to_string(&Verbatim(&object)).unwrap(), text);
         assert_eq!(kind(&object["a"][0]), "an integer beyond 64 bits");

@@ -2,8 +2,6 @@
 
 use std::fmt;
 
-use super::Task;
-use super::sample::Kind;
 use crate::store::content::ContentDigest;
 use crate::text::lines::{is_separator, is_space, strip};
 
@@ -22,9 +20,6 @@ use crate::text::lines::{is_separator, is_space, strip};
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct HoleDigest(ContentDigest);
-
-/// Hexadecimal digits of a hole's digest in an id.
-const DIGITS: usize = 12;
 
 impl HoleDigest {
     /// Computes the digest of the hole between a left context and a target.
@@ -70,7 +65,7 @@ impl OtherHole {
 }
 
 impl HoleMark {
-    fn new(left: &str, target: &str) -> Self {
+    pub(super) fn new(left: &str, target: &str) -> Self {
         let line = strip(last_line(left).unwrap_or_default());
         let kept = line.char_indices().rev().nth(KEPT - 1).map_or(0, |(at, _)| at);
         Self { target: digest_without_space(target), before: line[kept..].into() }
@@ -124,26 +119,4 @@ impl fmt::Display for HoleDigest {
 pub fn is_numbered(id: &str) -> bool {
     let last = id.rsplit('/').next().unwrap_or(id);
     last == "idx" || last.bytes().all(|byte| byte.is_ascii_digit())
-}
-
-impl Task {
-    /// Returns what is kept of its hole.
-    pub(crate) fn hole_mark(&self) -> HoleMark {
-        HoleMark::new(&self.prompt, &self.ground_truth)
-    }
-
-    /// Computes the digest of its hole.
-    pub fn hole_digest(&self) -> HoleDigest {
-        HoleDigest::new(&self.prompt, &self.ground_truth)
-    }
-
-    /// Names the task after its kind and its hole: `repository/line-1f3a9c20b4d7`. The same hole of the same file has the same id in
-    /// every file of tasks, and any other hole another one.
-    pub(super) fn name_by_hole(&mut self, kind: Kind) {
-        let hole = self.hole_digest().to_string();
-        let line = self.line_no.to_string();
-        let digest = ContentDigest::from_texts([&hole, self.file_in_repository(), &line]);
-        self.id = format!("{}/{kind}-{digest:.DIGITS$}", self.repository);
-        self.metadata.insert("task_id".to_owned(), self.id.clone().into());
-    }
 }

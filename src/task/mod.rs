@@ -253,6 +253,16 @@ fn object_of(literal: Value) -> Object {
 }
 
 impl Task {
+    /// Returns what is kept of its hole.
+    pub(crate) fn hole_mark(&self) -> HoleMark {
+        HoleMark::new(&self.prompt, &self.ground_truth)
+    }
+
+    /// Computes the digest of its hole.
+    pub fn hole_digest(&self) -> HoleDigest {
+        HoleDigest::new(&self.prompt, &self.ground_truth)
+    }
+
     /// Keeps what tells the task from others, and drops its texts and all else that its record holds.
     pub(crate) fn forget_texts(&mut self) {
         (self.prompt, self.ground_truth) = (String::new(), String::new());

@@ -12,6 +12,7 @@ use super::text::{Digest, digest, shown};
 use super::times::EmbeddingTimes;
 use crate::endpoint::Endpoint;
 use crate::error::{Error, Result};
+use crate::store::literal::literal;
 use crate::store::progress::Work;
 
 const PATH: &str = "/v1/embeddings";
@@ -303,7 +304,10 @@ pub(super) fn numbers(value: &Value) -> Result<Vec<f32>, String> {
         return Err("it contains no numbers".into());
     }
     let number = |(at, value): (usize, &Value)| {
-        let number = value.as_f64().ok_or_else(|| format!("number {} is {value}", at + 1))?;
+        let number = value.as_f64().ok_or_else(|| match literal(value) {
+            Some(written) => format!("number {} is {written}", at + 1),
+            None => format!("number {} is {value}", at + 1),
+        })?;
         let narrow = number as f32;
         if !narrow.is_finite() {
             return Err(format!("number {} is {value}, too large for 32 bits", at + 1));

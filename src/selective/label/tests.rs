@@ -169,7 +169,8 @@ fn limits_are_kept() {
     let short = Drawing { poisson_mean: 1e-9, ..chunks };
     assert!(drawn(&short).iter().all(|instance| instance.lines.len() == 1));
     let functions = Drawing { ratio: 1.0, ..Drawing::paper(InstanceKind::Function) };
-    let short = Drawing { function_lines: 1..=2, ..functions };
+    // A line of the signature, and one or two of the body.
+    let short = Drawing { function_lines: 2..=3, ..functions };
     let targets: Vec<usize> =
         drawn(&short).iter().map(|instance| instance.target.lines().count()).collect();
     assert!(targets.contains(&1) && targets.contains(&2), "{targets:?}");

@@ -36,6 +36,7 @@ use std::ops::Range;
 use crate::repository::corpus::{Repository, SourceFile};
 use crate::repository::definitions::Definition;
 use crate::repository::parallel;
+use crate::store::content::ContentDigest;
 use crate::task::{TargetDefinition, Task};
 use crate::text::language::Language;
 use crate::text::language::syntax::Syntax;
@@ -112,6 +113,21 @@ pub struct Sample {
     pub tasks: Vec<Task>,
     /// Files of the repository that could not be parsed, or not whole.
     pub unparsed: Vec<UnparsedFile>,
+}
+
+/// Hexadecimal digits of a hole's digest in an id.
+const DIGITS: usize = 12;
+
+impl Task {
+    /// Names the task after its kind and its hole: `repository/line-1f3a9c20b4d7`. The same hole of the same file has the same id in
+    /// every file of tasks, and any other hole another one.
+    pub(super) fn name_by_hole(&mut self, kind: Kind) {
+        let hole = self.hole_digest().to_string();
+        let line = self.line_no.to_string();
+        let digest = ContentDigest::from_texts([&hole, self.file_in_repository(), &line]);
+        self.id = format!("{}/{kind}-{digest:.DIGITS$}", self.repository);
+        self.metadata.insert("task_id".to_owned(), self.id.clone().into());
+    }
 }
 
 /// Notes the definitions of what a task's target calls.

@@ -115,11 +115,8 @@ fn a_task_asks_as_completions_do() {
 
 #[test]
 fn a_record_that_cannot_be_asked_costs_no_other() {
-    let mut other = prompt("b", 1, "p");
-    other["metadata"]["ground_truth"] = "x = 2".into();
     let prompts = [
         prompt("a", 0, ""),
-        other,
         prompt("z", 9, "p"),
         json!({"task_id": "a", "pred": "x"}),
         prompt("c", 2, "p"),
@@ -131,10 +128,20 @@ fn a_record_that_cannot_be_asked_costs_no_other() {
         problems,
         [
             "1: task a: its prompt is empty, which lm-evaluation-harness cannot send",
-            "2: task b: its target is another one in folder/my tasks.jsonl.gz",
-            "3: task \"z\" is not in folder/my tasks.jsonl.gz",
-            "4: this is a prediction (it has 'pred'), which cannot become lm-eval",
+            "2: task \"z\" is not in folder/my tasks.jsonl.gz",
+            "3: this is a prediction (it has 'pred'), which cannot become lm-eval",
         ]
+    );
+}
+
+#[test]
+fn prompts_of_other_tasks_are_refused() {
+    let mut other = prompt("b", 1, "p");
+    other["metadata"]["ground_truth"] = "x = 2".into();
+    let refused = converted(&[prompt("a", 0, "p"), other], |_| {}).unwrap_err();
+    assert_eq!(
+        refused,
+        "2: made for another task than \"b\" of folder/my tasks.jsonl.gz: its target differs"
     );
 }
 
