@@ -148,9 +148,7 @@ fn scores_and_intervals_are_equal() {
             "compare",
             "--tasks",
             "t.jsonl",
-            "--predictions",
             &file("none"),
-            "--predictions",
             &file("rg1"),
             "--resamples",
             "300",
@@ -208,12 +206,12 @@ fn policies_and_splits_are_equal() {
         fs::copy(fixture, place.path("tokenizer.json")).unwrap();
         let verbalize = [
             "label", "verbalize", "--labels", "labels.jsonl", "--tokenizer", "tokenizer.json",
-            "-o", "out", "--validation", "0.25", "--test", "0.25", "--style", "starcoder",
+            "-o", "out", "--validation", "0.25", "--test", "0.25", "--prompt-style", "starcoder",
         ];
         place.run(&verbalize).done();
         let split = |name: &str| {
             let rows = place.records(&format!("out/{name}.jsonl"));
-            let mut texts: Vec<String> = rows.iter().map(|row| row["text"].to_string()).collect();
+            let mut texts: Vec<String> = rows.iter().map(|row| row["input_ids"].to_string()).collect();
             texts.sort();
             assert!(!texts.is_empty());
             texts

@@ -68,7 +68,7 @@ fn a_sweep_tells_what_each_policy_comes_to() {
         "--generation-ms", "400", "--retrieval-ms", "100",
     ];
     let tabs = place.run(&tabs).done().stdout;
-    let wanted = "\nnever\t-\t0.0000\t0.0000\t58.3333\t400.000\t20.0000\t";
+    let wanted = "\nnever\t-\t-\t0.0000\t0.0000\t58.3333\t400.000\t20.0000\t";
     assert!(tabs.contains(wanted), "{tabs}");
     assert!(close(&of(&all, "always")[0]["es"], (1.0 + 2.0 * 0.5) / 3.0));
     // What tells the instances apart is known before and after retrieval: every policy but chance finds the oracle's point.
@@ -952,7 +952,13 @@ fn columns_name_their_true_share() {
     let sweep = ["policy", "sweep", "--labels", "labels.jsonl", "--policy", "random"];
     let whole = place.run(&sweep).done().stdout;
     assert!(!whole.contains(" %)"), "{whole}");
-    place.write("labels.jsonl", jsonl(&labels(0..3)[..82]));
+    // Instances of one content have one number of chance.
+    let mut all = labels(0..3);
+    all.truncate(82);
+    for (number, label) in all.iter_mut().enumerate() {
+        label["prompt"] = json!(format!("value_{number} = (\n"));
+    }
+    place.write("labels.jsonl", jsonl(&all));
     let text = place.run(&sweep).done().stdout;
     assert!(text.contains(" (19.5 %)"), "{text}");
 }

@@ -51,7 +51,7 @@ fn scores_of_tasks_are_those_of_json() {
     assert_hold(&rows, &records);
     let wanted = "predictions task_id row repository repocoder_em repocoder_es crosscodeeval_em crosscodeeval_es \
         crosscodeeval_id_em crosscodeeval_id_precision crosscodeeval_id_recall crosscodeeval_id_f1 target_digest \
-        pred_raw pred pred_by_crosscodeeval";
+        pred_raw pred pred_by_crosscodeeval uncut_crosscodeeval_prediction";
     assert_eq!(names.join(" "), wanted);
     // Texts that readers could take for a missing value are there.
     assert_eq!((&rows[2]["pred"], &rows[3]["pred"]), (&json!("NA"), &json!("")));
