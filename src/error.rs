@@ -299,7 +299,7 @@ impl Error {
             | Self::Comparison { hint, .. } => Some(hint.clone()),
             Self::Style { hint, .. } => hint.clone(),
             Self::OtherTasks { .. } => {
-                Some("give the tasks file that it was made for; none of its records is used".into())
+                Some("give the tasks file that it was made for; if its tasks are these, leave targets and prompts out of its records".into())
             }
             Self::Unknown { given, known, .. } => did_you_mean(given, known.split(", ")),
             Self::UnknownToken { .. } => {

@@ -65,14 +65,48 @@ struct Record {
 impl Record {
     /// Reads a record. The reader of its contents reports one that cannot be read.
     fn read(path: &Path, line: usize, bytes: &[u8]) -> Self {
-        let record: Self = serde_json::from_slice(bytes).unwrap_or_default();
-        if record.resps.is_none() {
+        let record: serde_json::Result<Self> = serde_json::from_slice(bytes);
+        if let Ok(record) = record
+            && record.resps.is_none()
+        {
             return record;
         }
-        let object = jsonl::parse(path, line, bytes);
-        let prediction = object.and_then(|object| lm_eval::as_prediction(path, line, object));
-        let read = prediction.ok().map(|object| serde_json::from_value(Value::Object(object)));
-        read.and_then(|read| read.ok()).unwrap_or_default()
+        // It holds NaN, or a field of another type, or it is a sample of lm-evaluation-harness.
+        let Ok(object) = jsonl::parse(path, line, bytes) else { return Self::default() };
+        match object.contains_key("resps") {
+            false => Self::from_object(&object),
+            true => lm_eval::as_prediction(path, line, object)
+                .map_or_else(|_| Self::default(), |object| Self::from_object(&object)),
+        }
+    }
+
+    /// Reads each field for itself: one of another type hides no other.
+    fn from_object(object: &Object) -> Self {
+        let metadata = |name: &str| object.get("metadata")?.get(name);
+        let text = |name: &str| metadata(name)?.as_str().map(str::to_owned);
+        let number = |name: &str| match metadata(name)? {
+            Value::String(digits) => digits.parse().ok(),
+            number => number.as_u64(),
+        };
+        Self {
+            asked: object.get("asked").and_then(Value::as_object).cloned(),
+            metadata: Metadata {
+                mode: text("mode"),
+                prompt_style: text("prompt_style"),
+                prompt_style_digest: text("prompt_style_digest"),
+                window_size: number("window_size"),
+                slice_size: number("slice_size"),
+                chunk_size: number("chunk_size"),
+                chunk_stride: number("chunk_stride"),
+            },
+            next_token: Token {
+                text: object
+                    .get("next_token")
+                    .and_then(|token| token.get("text")?.as_str())
+                    .map(str::to_owned),
+            },
+            resps: None,
+        }
     }
 }
 

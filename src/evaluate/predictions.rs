@@ -7,11 +7,11 @@ use std::cell::Cell;
 use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::lm_eval;
 use super::postprocess::{Hole, Recipe};
-use crate::complete::server::check_choice;
+use crate::complete::server::{AnswerError, check_answer, check_choice};
 use crate::error::{Error, Result, did_you_mean};
 use crate::store::jsonl::{self, Fields, Object};
 use crate::task::{OtherHole, Task, TaskSet, is_numbered};
@@ -183,6 +183,7 @@ pub fn numbered(path: &Path, tasks: &TaskSet, count: usize) -> Option<String> {
 /// Returns the samples of one record: `choices[].text`, or `pred` as a text or a list of texts. A record with a choice that failed has none.
 pub(crate) fn samples(path: &Path, line: usize, object: &Object) -> Result<Vec<String>> {
     let fields = Fields::new(path, line, "", object);
+    check_record(object).map_err(|failed| fields.error(failed.to_string()))?;
     let (name, samples) = match (object.get("choices"), object.get("pred")) {
         (Some(_), _) => {
             let mut texts = Vec::new();
@@ -215,8 +216,23 @@ pub(crate) fn samples(path: &Path, line: usize, object: &Object) -> Result<Vec<S
     Ok(samples)
 }
 
-/// Target in a record: RepoEval's, the other benchmarks', or that of a pair.
+/// Checks that a record does not say, next to its completions, that the answer failed.
+fn check_record(record: &Object) -> std::result::Result<(), AnswerError> {
+    if let Some(error) = record.get("error") {
+        check_answer(&json!({"error": error}))?;
+    }
+    match record.get("finish_reason") {
+        Some(reason) => check_choice(&json!({"finish_reason": reason}), 0),
+        None => Ok(()),
+    }
+}
+
+/// Target in a record: RepoEval's, the other benchmarks', or that of a pair. `None` for the results of CrossCodeEval's program, which
+/// have identifiers (`target_ids`) and a target that is cut.
 fn target_of(record: &Object) -> Option<&str> {
+    if record.contains_key("target_ids") || record.contains_key("pred_ids") {
+        return None;
+    }
     let of_metadata = record.get("metadata").and_then(|metadata| metadata.get("ground_truth"));
     let fields = ["groundtruth", "ground_truth", "target"].map(|name| record.get(name));
     of_metadata.into_iter().chain(fields.into_iter().flatten()).find_map(Value::as_str)

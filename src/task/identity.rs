@@ -42,8 +42,11 @@ pub struct HoleMark {
     before: Box<str>,
 }
 
-/// Greatest number of characters of the line before a hole that are kept: a prompt with less of its left context says nothing.
+/// Greatest number of characters of the line before a hole that are kept.
 const KEPT: usize = 32;
+
+/// Least number of characters of the line before a hole that tell it from others.
+const TELLING: usize = 8;
 
 /// Text of another task in a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +83,8 @@ impl HoleMark {
         match (target, prompt) {
             (Some(target), _) if digest_without_space(target) == self.target => Ok(true),
             (Some(_), _) => Err(OtherHole::Target),
-            (None, Some(_)) if self.before.is_empty() => Ok(false),
+            // Too short to tell anything: `)`, `else:`.
+            (None, Some(_)) if self.before.chars().count() < TELLING => Ok(false),
             (None, Some(prompt)) if prompt.contains(&*self.before) => Ok(true),
             (None, Some(_)) => Err(OtherHole::LeftContext),
             (None, None) => Ok(false),
@@ -108,15 +112,20 @@ impl fmt::Display for HoleDigest {
     }
 }
 
-/// Whether an id alone tells a task from those of other files: ids that number the tasks of a repository (`repository/0`), or all
-/// of them alike (`repository/idx`, RepoEval's), do not.
+/// Whether tasks of other files may have an id: ids that number the tasks of a repository (`repository/0`), or are the same for all
+/// of them (`repository/idx`, RepoEval's). An id that names the task's file or ends in a digest is the task's own.
 ///
 /// ```
 /// use repoformer::task::is_numbered;
-/// assert!(is_numbered("r/0") && is_numbered("r/idx") && is_numbered("17"));
+/// assert!(is_numbered("r/0") && is_numbered("r/idx") && is_numbered("17") && is_numbered("r/line_0"));
 /// assert!(!is_numbered("r/line-1f3a9c20b4d7") && !is_numbered("r/a.py/4_5"));
 /// ```
 pub fn is_numbered(id: &str) -> bool {
     let last = id.rsplit('/').next().unwrap_or(id);
-    last == "idx" || last.bytes().all(|byte| byte.is_ascii_digit())
+    let is_digest = |text: &str| text.len() >= 12 && text.bytes().all(|b| b.is_ascii_hexdigit());
+    let has_digest = last.rsplit_once('-').is_some_and(|(_, digest)| is_digest(digest));
+    // An ending, as in `a.py`, or a name within a module.
+    let names_code = id.split('.').skip(1).any(|part| part.starts_with(|c: char| c.is_alphabetic()));
+    let ends_in_number = last.ends_with(|c: char| c.is_ascii_digit());
+    (last == "idx" || ends_in_number) && !has_digest && !names_code
 }

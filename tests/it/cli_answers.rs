@@ -272,6 +272,20 @@ fn predictions_with_a_failed_choice_are_not_scored() {
     place.run(&eval).failed().says(&says).says(&["2 of 3 tasks have none"]);
     place.run(&[&eval[..], &["--missing", "skip"]].concat()).partly().says(&says);
     place.run(&["validate", "p.jsonl"]).partly();
+    // The failure may stand next to the completions.
+    let ids = || tasks.iter().map(|task| &task["metadata"]["task_id"]);
+    let fields = [
+        json!({"pred": "", "error": "timeout"}),
+        json!({"pred": "x", "finish_reason": "content_filter"}),
+        json!({"choices": [{"text": "x"}], "error": {"message": "no provider"}}),
+    ];
+    let records = ids().zip(fields).map(|(id, mut record)| {
+        record["task_id"] = id.clone();
+        record
+    });
+    place.write("p.jsonl", crate::support::jsonl(&records.collect::<Vec<_>>()));
+    let says = ["p.jsonl:1: ", "timeout", "p.jsonl:2: ", "content_filter", "p.jsonl:3: ", "no provider"];
+    place.run(&eval).failed().says(&says).says(&["3 of 3 tasks have none"]);
 }
 
 /// A journal as versions wrote it that kept failed answers as completions, with their predictions.

@@ -263,6 +263,11 @@ fn searches_refuse_predictions_of_other_cuts() {
     rg_rg(&small, &["--unit", "chunks"])
         .failed()
         .says(&["was made with window_size 10, and this search has chunk_size"]);
+    // Neither what Python writes for infinite numbers nor a size as a text hides it.
+    let odd = place.read(&small).replace("\"window_size\":10", "\"window_size\":\"10\"");
+    place.write("odd.jsonl", odd.replace("{\"prompt\"", "{\"perplexity\":NaN,\"prompt\""));
+    assert!(place.read("odd.jsonl").contains("NaN") && place.read("odd.jsonl").contains("\"10\""));
+    rg_rg("odd.jsonl", &[]).failed().says(&["was made with window_size 10"]);
     rg_rg(&small, &["--window-size", "10"]).done();
     let oracle = place.records(&small).into_iter().map(|mut record| {
         record["metadata"]["mode"] = json!("gt");

@@ -264,6 +264,12 @@ fn choice(choice: &Value, number: u64, place: TextPlace) -> Result<Choice<'_>, A
     if let Some(message) = error_in(choice) {
         return Err(AnswerError::FailedChoice { choice: index, message });
     }
+    // OpenAI's field for the words of a model that refuses; the text is then empty.
+    let refusal = ["/message/refusal", "/delta/refusal"].iter().find_map(|at| choice.pointer(at));
+    if let Some(words) = refusal.and_then(Value::as_str).filter(|words| !words.is_empty()) {
+        let message = format!("the model refuses: {words}");
+        return Err(AnswerError::FailedChoice { choice: index, message });
+    }
     // SGLang's own form is an object.
     let finish = choice.get("finish_reason").filter(|finish| !finish.is_null());
     let name = finish.and_then(|finish| finish.as_str().or_else(|| finish.get("type")?.as_str()));

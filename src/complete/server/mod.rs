@@ -30,7 +30,7 @@ mod tests;
 mod uncertainty;
 
 pub use answer::{Answer, AnswerError, PartialAnswer, Sample, TokenProbability, samples};
-pub(crate) use answer::{check_choice, samples_of_any};
+pub(crate) use answer::{check_answer, check_choice, samples_of_any};
 pub use completer::{Completer, read_stream, read_whole};
 pub use cut::{CompletionCut, MOST_STOPS};
 pub use ending::Ending;

@@ -186,6 +186,7 @@ impl Scorer<'_> {
         let scoring = scoring(&self.settings, experiment, &[Metric::RepoCoder]);
         let evaluation = evaluate(experiment, &path, &scoring, Missing::Skip)?;
         output::problems(&evaluation.problems);
+        output::warn_of_numbers(&path, &evaluation.tasks, evaluation.by_number);
         warn_of_ends(&path, &scoring)?;
         let scores = evaluation.scores?;
         tell_uncut(&path, &scores);

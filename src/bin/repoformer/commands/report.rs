@@ -8,6 +8,7 @@ use clap::Args;
 use repoformer::evaluate::conditions::{Conditions, differences, made_with};
 use repoformer::evaluate::executed::{Executed, is_of, read_executed};
 use repoformer::evaluate::metrics::Metric;
+use repoformer::evaluate::predictions::numbered;
 use repoformer::evaluate::postprocess::Uncut;
 use repoformer::evaluate::score::{Missing, Scores, Scoring};
 use repoformer::evaluate::statistics::Resampling;
@@ -237,6 +238,8 @@ pub(super) fn make(
         manifest.input(&format!("predictions.{}", source.name), path)?;
         let evaluation = evaluate(experiment, path, &making.scoring, Missing::Skip)?;
         output::problems(&evaluation.problems);
+        output::warn_of_numbers(path, &evaluation.tasks, evaluation.by_number);
+        notes.extend(numbered(path, &evaluation.tasks, evaluation.by_number));
         if let Ok(scores) = &evaluation.scores
             && scores.missing > 0
         {
