@@ -125,7 +125,8 @@ pub fn is_numbered(id: &str) -> bool {
     let is_digest = |text: &str| text.len() >= 12 && text.bytes().all(|b| b.is_ascii_hexdigit());
     let has_digest = last.rsplit_once('-').is_some_and(|(_, digest)| is_digest(digest));
     // An ending, as in `a.py`, or a name within a module.
-    let names_code = id.split('.').skip(1).any(|part| part.starts_with(|c: char| c.is_alphabetic()));
+    let names_code =
+        id.split('.').skip(1).any(|part| part.starts_with(|c: char| c.is_alphabetic()));
     let ends_in_number = last.ends_with(|c: char| c.is_ascii_digit());
     (last == "idx" || ends_in_number) && !has_digest && !names_code
 }

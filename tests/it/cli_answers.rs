@@ -284,7 +284,8 @@ fn predictions_with_a_failed_choice_are_not_scored() {
         record
     });
     place.write("p.jsonl", crate::support::jsonl(&records.collect::<Vec<_>>()));
-    let says = ["p.jsonl:1: ", "timeout", "p.jsonl:2: ", "content_filter", "p.jsonl:3: ", "no provider"];
+    let says =
+        ["p.jsonl:1: ", "timeout", "p.jsonl:2: ", "content_filter", "p.jsonl:3: ", "no provider"];
     place.run(&eval).failed().says(&says).says(&["3 of 3 tasks have none"]);
 }
 

@@ -211,7 +211,8 @@ fn policies_and_splits_are_equal() {
         place.run(&verbalize).done();
         let split = |name: &str| {
             let rows = place.records(&format!("out/{name}.jsonl"));
-            let mut texts: Vec<String> = rows.iter().map(|row| row["input_ids"].to_string()).collect();
+            let mut texts: Vec<String> =
+                rows.iter().map(|row| row["input_ids"].to_string()).collect();
             texts.sort();
             assert!(!texts.is_empty());
             texts

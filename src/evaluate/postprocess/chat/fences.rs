@@ -8,7 +8,7 @@ use super::literal::{Strings, is_text_hole, line_ranges, string_at_end};
 use super::prose::{is_sentence, without_sentences};
 use crate::evaluate::postprocess::hole::Hole;
 use crate::text::language::Language;
-use crate::text::lines::strip;
+use crate::text::lines::{strip, unfinished_line};
 
 /// Names of a language behind a fence, apart from its name, its title and the endings of its files.
 const ALIASES: [(Language, &[&str]); 6] = [
@@ -44,9 +44,10 @@ const PROGRAMS: [&str; 15] = [
 ];
 
 /// Words of a line above a fence that say that it shows something else than the answer.
-const ASIDES: [&str; 18] = [
+const ASIDES: [&str; 21] = [
     "usage", "example", "examples", "output", "outputs", "prints", "install", "test", "tests",
     "run", "instead", "original", "existing", "current", "incorrect", "wrong", "import", "imports",
+    "draft", "attempt", "attempts",
 ];
 
 /// Phrases that say so.
@@ -57,6 +58,11 @@ const ANSWERS: [&str; 14] = [
     "complete", "completed", "completion", "missing", "answer", "implementation", "solution",
     "updated", "fixed", "correct", "corrected", "final", "filled", "next",
 ];
+
+/// Words of a line above a fence that say that it shows what is right, and those with which they do not.
+const CORRECTIONS: [&str; 4] = ["correct", "corrected", "fixed", "final"];
+const NO_CORRECTIONS: [&str; 8] =
+    ["not", "usage", "output", "outputs", "prints", "result", "test", "tests"];
 
 /// Greatest number of blocks around an answer, one in the other.
 const DEEPEST: usize = 3;
@@ -73,10 +79,18 @@ struct Block {
     /// The language that it names, in lower case.
     name: String,
     content: String,
-    /// Whether the line above says that it is something else than the answer.
-    is_aside: bool,
+    caption: Caption,
     /// Whether a fence of its own closes it, so that all of it is code.
     is_closed: bool,
+}
+
+/// What the line above a block says of it.
+#[derive(Debug, Clone, Copy, Default)]
+struct Caption {
+    /// Whether it is something else than the answer.
+    is_aside: bool,
+    /// Whether it is right, so that others are drafts.
+    is_correction: bool,
 }
 
 /// What a fence says of its block.
@@ -130,8 +144,8 @@ fn is_known(name: &str) -> bool {
 /// sentences with code spans the longest span. Text that marks nothing stays whole.
 ///
 /// Blocks that the line above calls something else than the answer come last; then blocks of the task's language are first, those
-/// without a name next, then other languages, then commands, output and data. Of equal ones, the one with most lines that
-/// are not the left context's is kept, of equal ones the last.
+/// without a name next, then other languages, then commands, output and data. Of equal ones, those that the line above calls
+/// correct or final are first; then the one with most lines that are not the left context's is kept, of equal ones the last.
 ///
 /// Also returns whether the mark ends where the code does, so that no sentences follow it.
 pub(in super::super) fn marked_code<'a>(hole: &Hole<'_>, text: &'a str) -> (Cow<'a, str>, bool) {
@@ -163,16 +177,19 @@ fn best_block(hole: &Hole<'_>, text: &str) -> Option<Block> {
     let best = blocks.into_iter().enumerate().min_by_key(|(number, block)| {
         let lines = own_lines(hole.left_context, &block.content);
         let kind = block.kind(hole.language);
-        (lines == 0, block.is_aside || kind == Kind::NoSource, kind, Reverse((lines, *number)))
+        let Caption { is_aside, is_correction } = block.caption;
+        let is_other = is_aside || kind == Kind::NoSource;
+        (lines == 0, is_other, kind, !is_correction, Reverse((lines, *number)))
     });
     let (_, block) = best?;
-    let is_other = block.is_aside || block.kind(hole.language) == Kind::NoSource;
+    let is_other = block.caption.is_aside || block.kind(hole.language) == Kind::NoSource;
     if is_other && !is_text_hole(hole) {
         // What is marked shows something else than code that stands before it.
         let code = without_sentences(hole, before).trim_end();
         if !strip(code).is_empty() {
             let (name, content) = (String::new(), code.to_owned());
-            return Some(Block { name, content, is_aside: false, is_closed: true });
+            let caption = Caption::default();
+            return Some(Block { name, content, caption, is_closed: true });
         }
     }
     Some(block)
@@ -265,16 +282,16 @@ struct Open<'a> {
     fence: Fence<'a>,
     name: String,
     content: String,
-    is_aside: bool,
+    caption: Caption,
     /// Number of fences that are open in it.
     inner: usize,
 }
 
 impl<'a> Open<'a> {
-    fn new(fence: Fence<'a>, is_aside: bool) -> Self {
+    fn new(fence: Fence<'a>, caption: Caption) -> Self {
         let (name, code) = fence.name();
         let content = code.map_or(String::new(), |code| format!("{code}\n"));
-        Self { fence, name, content, is_aside, inner: 0 }
+        Self { fence, name, content, caption, inner: 0 }
     }
 
     /// Adds a line, without the indentation of the fence.
@@ -285,7 +302,7 @@ impl<'a> Open<'a> {
 
     /// The block; `is_closed` if a fence closes it.
     fn close(self, is_closed: bool) -> Block {
-        let Self { mut name, mut content, is_aside, fence, .. } = self;
+        let Self { mut name, mut content, caption, fence, .. } = self;
         if strip(&content).is_empty() {
             // A word that names no language is code if nothing else is.
             content = String::new();
@@ -297,7 +314,7 @@ impl<'a> Open<'a> {
         // The newline before a fence is the fence's.
         let end = content.strip_suffix('\n').map_or(content.len(), str::len);
         content.truncate(content[..end].trim_end_matches('\r').len());
-        Block { name, content, is_aside, is_closed }
+        Block { name, content, caption, is_closed }
     }
 }
 
@@ -336,17 +353,17 @@ fn blocks<'a>(hole: &Hole<'_>, text: &'a str) -> (&'a str, Vec<Block>) {
                 blocks.push(Block {
                     name: String::new(),
                     content,
-                    is_aside: is_aside(above),
+                    caption: Caption::of(above),
                     is_closed: true,
                 });
             } else if std::mem::take(&mut is_first) && closes_prompt(text, &line, &fence, language)
             {
                 // The prompt opened the block.
                 let content = text[..line.start].trim_end_matches(['\n', '\r']).to_owned();
-                let (name, is_aside) = (String::new(), false);
-                blocks.push(Block { name, content, is_aside, is_closed: true });
+                let (name, caption) = (String::new(), Caption::default());
+                blocks.push(Block { name, content, caption, is_closed: true });
             } else if fence.opens() {
-                open = Some(Open::new(fence, is_aside(above)));
+                open = Some(Open::new(fence, Caption::of(above)));
             } else {
                 above = bare;
                 continue;
@@ -377,7 +394,7 @@ fn blocks<'a>(hole: &Hole<'_>, text: &'a str) -> (&'a str, Vec<Block>) {
                     && is_known(&fence.name().0) =>
             {
                 blocks.push(current.close(false));
-                open = Some(Open::new(fence, false));
+                open = Some(Open::new(fence, Caption::default()));
                 strings.restart(line.end, None);
                 continue;
             }
@@ -440,13 +457,17 @@ fn closes_prompt(
     }
 }
 
-/// True if a line above a block says that it is something else than the answer.
-fn is_aside(above: &str) -> bool {
-    let words = || above.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
-    let has = |listed: &[&str]| words().any(|word| listed.contains(&&*word));
-    let above_lower = above.to_lowercase();
-    let has_phrase = || ASIDE_PHRASES.iter().any(|phrase| above_lower.contains(phrase));
-    (has(&ASIDES) || has_phrase()) && !has(&ANSWERS)
+impl Caption {
+    fn of(above: &str) -> Self {
+        let words = || above.split(|c: char| !c.is_alphanumeric()).map(str::to_lowercase);
+        let has = |listed: &[&str]| words().any(|word| listed.contains(&&*word));
+        let above_lower = above.to_lowercase();
+        let has_phrase = || ASIDE_PHRASES.iter().any(|phrase| above_lower.contains(phrase));
+        Self {
+            is_aside: (has(&ASIDES) || has_phrase()) && !has(&ANSWERS),
+            is_correction: has(&CORRECTIONS) && !has(&NO_CORRECTIONS),
+        }
+    }
 }
 
 /// Content of a code span, without the name of a language that it begins with.
@@ -469,12 +490,17 @@ fn code_span(hole: &Hole<'_>, text: &str) -> Option<String> {
         && *range == (0..bare.len())
         && text.trim_start_matches(['\n', '\r']).starts_with('`')
     {
+        if span.len() + 2 == bare.len() && is_string(hole, span) {
+            return Some(text.to_owned());
+        }
         return Some(span_content(span, language));
     }
     let is_prose = || {
         let mut lines = text.lines().filter(|line| !strip(line).is_empty());
         lines.all(|line| {
-            is_sentence(line, language) || is_sentence(&outside(line), language) || is_span(line)
+            is_sentence(line, language)
+                || is_sentence(&outside(line), language)
+                || is_span(line, language)
         })
     };
     if spans.is_empty() || is_text_hole(hole) || !is_prose() {
@@ -494,11 +520,30 @@ fn outside(line: &str) -> String {
     text + &line[start..]
 }
 
-/// True if a line has a code span and no other words.
-fn is_span(line: &str) -> bool {
+/// True for languages in which backticks begin and end strings.
+fn has_backticks(language: Language) -> bool {
+    matches!(language, Language::TypeScript | Language::JavaScript | Language::Go)
+}
+
+/// True if a code span that is all of an answer is a string of the language: it has a hole, or goes on with a line of the left
+/// context that it does not repeat.
+fn is_string(hole: &Hole<'_>, span: &str) -> bool {
+    let unfinished = strip(unfinished_line(hole.known_left()));
+    let goes_on = !unfinished.is_empty() && !strip(span).starts_with(unfinished);
+    has_backticks(hole.language) && (goes_on || span.contains("${"))
+}
+
+/// True if a line has a code span and no other words, and is no comment and no expression of strings between backticks.
+fn is_span(line: &str, language: Language) -> bool {
+    let outside = outside(line);
+    let is_code = has_backticks(language)
+        && (spans(line).len() > 1
+            || outside.contains([';', ',', '(', ')', '[', ']', '{', '}', '+', '=', '?']));
     line.contains('`')
         && !line.starts_with("    ")
-        && !outside(line).contains(char::is_alphanumeric)
+        && !line.trim_start().starts_with(language.comment())
+        && !outside.contains(char::is_alphanumeric)
+        && !is_code
 }
 
 /// Code spans of a text: between equally many backticks in one line.

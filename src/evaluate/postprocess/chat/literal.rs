@@ -34,12 +34,20 @@ pub(super) struct Literals {
 
 impl Literals {
     pub(super) fn of(line: &str, language: Language) -> Self {
-        let comment = language.comment();
         let is_braces = language.spec().layout == Layout::Braces;
         // A line of a comment of several lines.
         if is_braces && line.trim_start().starts_with(['*', '/']) && line.contains('*') {
             return Self { ranges: vec![0..line.len()], is_open: !line.contains("*/") };
         }
+        Self::read(line, Some(language.comment()))
+    }
+
+    /// Those of a line that has no comments, as a line of thoughts.
+    pub(super) fn of_thoughts(line: &str) -> Self {
+        Self::read(line, None)
+    }
+
+    fn read(line: &str, comment: Option<&str>) -> Self {
         let last = ['"', '\'', '`'].map(|quote| (quote, line.rfind(quote)));
         let mut literals = Self { ranges: Vec::new(), is_open: false };
         let (mut open, mut escaped, mut is_behind_space) = (None, false, true);
@@ -60,7 +68,9 @@ impl Literals {
                         false => open = Some((c, at)),
                     }
                 }
-                None if is_behind_space && line[at..].starts_with(comment) => {
+                None if is_behind_space
+                    && comment.is_some_and(|sign| line[at..].starts_with(sign)) =>
+                {
                     literals.ranges.push(at..line.len());
                     literals.is_open = true;
                     return literals;
@@ -204,6 +214,16 @@ pub(super) fn string_at_end(left: &str, language: Language) -> Option<&'static s
     };
     let is_text = !inside.lines().skip(1).map(str::trim).any(is_code);
     is_text.then_some(open)
+}
+
+/// The mark of the string of several lines that a left context ends in, if it is no docstring.
+pub(super) fn template_at_end(left: &str, language: Language) -> Option<&'static str> {
+    let mark = string_at_end(left, language)?;
+    let before = &left[..left.rfind(mark)?];
+    let begins_line = unfinished_line(before).trim().is_empty();
+    let code = before.trim_end();
+    let is_docstring = begins_line && (code.is_empty() || code.ends_with(':'));
+    (!is_docstring).then_some(mark)
 }
 
 /// True if the hole is within a string or a comment, so that sentences may be what it holds.

@@ -7,8 +7,9 @@
 //! 3. [`without_sentences`]: if nothing is marked, sentences before and behind code are no part of it.
 //! 4. [`without_echo`]: lines of the left context that the answer begins with are no part of it.
 //!
-//! Whatever is in quotation marks or in a comment is code: a token or a tag there is never looked at. If the hole is in a string or
-//! a comment, sentences are its code. White space at the beginning of a line is kept.
+//! Whatever is in quotation marks or in a comment is code: a token or a tag there is never looked at, apart from the end of
+//! thoughts, which may be behind a comment sign. If the hole is in a string or a comment, sentences are its code. White space at the
+//! beginning of a line is kept.
 
 mod echo;
 mod fences;
@@ -22,4 +23,4 @@ pub(super) use prose::without_sentences;
 pub(super) use tags::without_thoughts;
 
 /// Version of the rule, which is part of the identity of what is computed by it.
-pub(crate) const REVISION: u32 = 2;
+pub(crate) const REVISION: u32 = 3;

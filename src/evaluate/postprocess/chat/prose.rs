@@ -3,7 +3,7 @@
 use super::literal::{is_text, is_text_hole, line_ranges};
 use crate::evaluate::postprocess::hole::Hole;
 use crate::text::language::{Language, Layout};
-use crate::text::lines::strip;
+use crate::text::lines::{strip, unfinished_line};
 
 /// Words of sentences that are no keywords, and hardly names.
 const WORDS: [&str; 40] = [
@@ -22,6 +22,12 @@ const LABELS: [&str; 17] = [
 /// Words of Python that join an expression, so that one that begins with a capital reads like a sentence.
 const JOINS: [&str; 8] = ["and", "or", "not", "in", "is", "if", "else", "for"];
 
+/// Types of Python's fields.
+const TYPES: [&str; 15] = [
+    "str", "int", "float", "bool", "bytes", "list", "dict", "set", "tuple", "Any", "Optional",
+    "List", "Dict", "Set", "Union",
+];
+
 /// Ends of sentences.
 const ENDS: [char; 6] = ['.', '!', '?', '。', '！', '？'];
 
@@ -39,6 +45,7 @@ pub(super) fn is_sentence(line: &str, language: Language) -> bool {
         return true;
     }
     let (text, mark) = without_mark(line, language);
+    let text = text.trim_matches(|c: char| is_symbol(c) || c.is_whitespace());
     let is_span = text.starts_with('`');
     if line.starts_with([' ', '\t']) && mark != Mark::Item
         || line.starts_with(language.comment()) && mark != Mark::Heading
@@ -46,7 +53,8 @@ pub(super) fn is_sentence(line: &str, language: Language) -> bool {
         return false;
     }
     let text = without_spans(text);
-    let text = text.trim_matches(['*', '_', ' ']);
+    let text =
+        text.trim_matches(|c: char| matches!(c, '*' | '_') || c.is_whitespace() || is_symbol(c));
     if text.is_empty() || text.starts_with(['@', '"', '\'', '(']) {
         return false;
     }
@@ -90,7 +98,10 @@ pub(super) fn is_sentence(line: &str, language: Language) -> bool {
     match (mark, words.len()) {
         (Mark::Heading | Mark::Bold, _) => true,
         (Mark::Item, count) => count > 1,
-        (Mark::None, 1) => is_label && !is_lower && (is_colon || text.ends_with(['!', '.', ','])),
+        (Mark::None, 1) => {
+            let is_end = text.ends_with(['!', '.']) || text.ends_with(',') && !is_span;
+            is_label && !is_lower && (is_colon || is_end)
+        }
         (Mark::None, count) => {
             let is_statement_end = is_sentence_end && (count > 2 || !is_lower);
             !begins_statement && is_statement_end && !(is_lower && common == 0 && count < 4)
@@ -159,6 +170,16 @@ fn is_ideograph(c: char) -> bool {
     matches!(c, '\u{3040}'..='\u{30ff}' | '\u{3400}'..='\u{9fff}' | '\u{ac00}'..='\u{d7af}')
 }
 
+/// True for emoji and arrows.
+fn is_symbol(c: char) -> bool {
+    matches!(
+        c,
+        '\u{200d}' | '\u{20e3}' | '\u{2190}'..='\u{21ff}' | '\u{2300}'..='\u{23ff}'
+            | '\u{2600}'..='\u{27bf}' | '\u{2b00}'..='\u{2bff}' | '\u{fe0f}'
+            | '\u{1f000}'..='\u{1faff}'
+    )
+}
+
 /// Removes sentences that introduce code, and those behind it that explain it, where no code follows them. A text of nothing but
 /// sentences has no code.
 pub(in super::super) fn without_sentences<'a>(hole: &Hole<'_>, text: &'a str) -> &'a str {
@@ -166,12 +187,13 @@ pub(in super::super) fn without_sentences<'a>(hole: &Hole<'_>, text: &'a str) ->
         return text;
     }
     let language = hole.language;
-    let text = behind_introduction(text, language);
+    let text = behind_introduction(hole, text);
     let end = explanation_start(text, language);
     if end == text.len() { text } else { text[..end].trim_end_matches(['\n', '\r']) }
 }
 
-fn behind_introduction(text: &str, language: Language) -> &str {
+fn behind_introduction<'a>(hole: &Hole<'_>, text: &'a str) -> &'a str {
+    let language = hole.language;
     let (mut start, mut speaks) = (0, false);
     for line in line_ranges(text) {
         let content = text[line.clone()].trim_end();
@@ -189,7 +211,7 @@ fn behind_introduction(text: &str, language: Language) -> &str {
         if !speaks && content.is_empty() {
             continue;
         }
-        return behind_label(&text[start..], language);
+        return behind_label(hole, &text[start..]);
     }
     &text[start..]
 }
@@ -206,7 +228,7 @@ fn is_comment(line: &str, behind: &str, language: Language) -> bool {
 }
 
 /// The code behind a sentence and a colon in one line: `The line is: return a`.
-fn behind_label(text: &str, language: Language) -> &str {
+fn behind_label<'a>(hole: &Hole<'_>, text: &'a str) -> &'a str {
     let line = text.split('\n').next().unwrap_or_default();
     let Some((label, code)) = line.split_once(": ") else { return text };
     let words = label.split_whitespace().count();
@@ -214,10 +236,29 @@ fn behind_label(text: &str, language: Language) -> &str {
         matches!(word, "Answer" | "Assistant" | "Code" | "Completion" | "Output" | "Solution")
     };
     let is_label = match words {
-        1 => is_known(label),
-        _ => label.starts_with(char::is_uppercase) && is_sentence(&format!("{label}:"), language),
+        1 => is_known(label) && !may_be_key(hole.known_left(), code),
+        _ => {
+            label.starts_with(char::is_uppercase)
+                && is_sentence(&format!("{label}:"), hole.language)
+        }
     };
     if !is_label || strip(code).is_empty() { text } else { &text[label.len() + 2..] }
+}
+
+/// True if a word and a colon before code may be a key or a field: a line or a bracket is open, a field stands above, or the code
+/// is a type or ends with a comma.
+fn may_be_key(left: &str, code: &str) -> bool {
+    let unfinished = unfinished_line(left);
+    let above = left.lines().map(str::trim).rfind(|line| !line.is_empty()).unwrap_or_default();
+    let is_name = |name: &str| name.chars().all(|c| c.is_alphanumeric() || matches!(c, '_' | '?'));
+    let is_field = above.split_once(": ").is_some_and(|(name, _)| is_name(name));
+    let first = code.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+    let behind = &code[first.len()..];
+    !strip(unfinished).is_empty()
+        || above.ends_with(['{', '(', '[', ','])
+        || is_field
+        || TYPES.contains(&first) && !behind.starts_with(['(', '.'])
+        || code.trim_end().ends_with(',')
 }
 
 /// Where the sentences begin behind which no code follows.
@@ -246,7 +287,9 @@ fn explanation_start(text: &str, language: Language) -> usize {
         // Sentences right below the code.
         let is_whole = |line: &usize| {
             is_sentence(content(*line), language)
-                && content(*line).ends_with(|c| ENDS.contains(&c) || c == ':')
+                && content(*line)
+                    .trim_end_matches(|c: char| is_symbol(c) || c.is_whitespace())
+                    .ends_with(|c| ENDS.contains(&c) || c == ':')
         };
         let below = (number + 1..=last).rev().take_while(is_whole).last();
         start = below.unwrap_or(start);

@@ -1,9 +1,9 @@
 //! Thoughts, envelopes around answers, and the tokens of chat templates.
 
-use super::literal::{Literals, Strings, Templates, line_ranges};
+use super::literal::{Literals, Strings, Templates, line_ranges, template_at_end};
 use super::prose::is_sentence;
 use crate::evaluate::postprocess::hole::Hole;
-use crate::text::language::Language;
+use crate::text::language::{Language, Layout};
 use crate::text::lines::{strip, unfinished_line};
 
 /// Names of what models think, in tags of any form: `<think>`, `[THINK]`, `<|begin_of_thought|>`, `◁think▷`, `<seed:think>`.
@@ -51,6 +51,12 @@ struct Tag {
     name: String,
     closes: bool,
     length: usize,
+    /// Whether bars are around the name.
+    has_bars: bool,
+    /// Whether it has nothing but the name: no attributes, no `/` at its end.
+    is_plain: bool,
+    /// Whether the name is one of a class: `<Result>`.
+    is_class: bool,
 }
 
 impl Tag {
@@ -68,11 +74,15 @@ impl Tag {
             return None;
         }
         let written = inner[..end].trim_matches(['|', '｜']);
+        let has_bars = written.len() < end;
         let (closes, name) = match written.strip_prefix('/') {
             Some(name) => (true, name),
             None => (false, written),
         };
+        let is_plain = !name.contains([' ', '\t', '=', '/']);
         let name = name.split([' ', '\t']).next().unwrap_or_default();
+        let is_class =
+            !has_bars && name.starts_with(char::is_uppercase) && name.contains(char::is_lowercase);
         let name = name.rsplit(':').next().unwrap_or_default().replace('▁', "_");
         // `[think]` may be a list.
         if opening == '[' && name.chars().any(char::is_lowercase) {
@@ -93,14 +103,16 @@ impl Tag {
             }
         }
         let length = opening.len_utf8() + end + closing.len_utf8();
-        Some(Self { name, closes, length })
+        Some(Self { name, closes, length, has_bars, is_plain, is_class })
     }
 
     /// The tag around thoughts that a text begins with. A capital begins the name of a component in JavaScript's files.
     fn of_thoughts(text: &str, language: Language) -> Option<Self> {
         let tag = Self::at(text)?;
         let is_component = has_elements(language)
-            && text[1..].trim_start_matches('/').starts_with(|c: char| c.is_uppercase());
+            && text
+                .strip_prefix('<')
+                .is_some_and(|name| name.trim_start_matches('/').starts_with(char::is_uppercase));
         (THOUGHTS.contains(&&*tag.name) && !is_component).then_some(tag)
     }
 }
@@ -115,9 +127,13 @@ fn has_elements(language: Language) -> bool {
 pub(in super::super) fn without_thoughts<'a>(hole: &Hole<'_>, text: &'a str) -> &'a str {
     let language = hole.language;
     // Behind an open quotation mark, a token may be what the string holds.
-    let is_in_string = Literals::of(unfinished_line(hole.known_left()), language).is_open;
+    let left = hole.known_left();
+    let template = template_at_end(left, language);
+    let is_in_string = template.is_some() || Literals::of(unfinished_line(left), language).is_open;
     let mut text = text;
-    if !is_in_string {
+    if template.is_some() {
+        text = behind_own_thoughts(text, language);
+    } else if !is_in_string {
         loop {
             let before = text.len();
             text = behind_channels(text, language);
@@ -128,8 +144,9 @@ pub(in super::super) fn without_thoughts<'a>(hole: &Hole<'_>, text: &'a str) -> 
             }
         }
     }
-    let first = if is_in_string { text.find('\n').unwrap_or(text.len()) } else { 0 };
-    text = before_end(text, first, language);
+    let end = template.or(is_in_string.then_some("\n"));
+    let first = end.map_or(0, |end| text.find(end).unwrap_or(text.len()));
+    text = before_end(text, first, template, language);
     for _ in 0..DEEPEST {
         let Some(inner) = in_envelope(text, language) else { break };
         text = inner;
@@ -155,6 +172,15 @@ fn places<'t>(
     language: Language,
     is_sought: impl Fn(&'t str) -> bool + 't,
 ) -> impl Iterator<Item = usize> + 't {
+    places_beside(text, move |line| Literals::of(line, language), is_sought)
+}
+
+/// Places of a text at which `is_sought` finds something outside of the literals of its line.
+fn places_beside<'t>(
+    text: &'t str,
+    literals: impl Fn(&str) -> Literals + 't,
+    is_sought: impl Fn(&'t str) -> bool + 't,
+) -> impl Iterator<Item = usize> + 't {
     line_ranges(text).flat_map(move |line| {
         let content = &text[line.clone()];
         let mut found: Vec<usize> = content
@@ -163,7 +189,7 @@ fn places<'t>(
             .map(|(at, _)| at)
             .collect();
         if !found.is_empty() {
-            let literals = Literals::of(content.trim_end(), language);
+            let literals = literals(content.trim_end());
             found.retain(|at| !literals.hold(*at));
         }
         found.into_iter().map(move |at| line.start + at)
@@ -237,12 +263,14 @@ fn behind_thoughts<'a>(text: &'a str, language: Language) -> &'a str {
     if let Some((_, end)) = PAIRS.iter().find(|(mark, _)| begin.starts_with(mark)) {
         return begin.split_once(end).map_or("", |(_, rest)| behind_blank_lines(rest));
     }
-    let is_tag = |rest: &str| Tag::of_thoughts(rest, language).is_some();
-    let tags = || {
-        let at = |place: usize| Some((place, Tag::of_thoughts(&text[place..], language)?));
-        places(text, language, is_tag).filter_map(at)
-    };
-    let Some((first, tag)) = tags().next() else { return text };
+    let is_tag = move |rest: &str| Tag::of_thoughts(rest, language).is_some();
+    let at = |place: usize| Some((place, Tag::of_thoughts(&text[place..], language)?));
+    // Thoughts quote code, and may end behind its comment.
+    let tags = || places_beside(text, Literals::of_thoughts, is_tag).filter_map(at);
+    let in_comment = tags().next().filter(|(place, tag)| ends_in_comment(text, *place, tag));
+    let in_code = places(text, language, is_tag).filter_map(at).next();
+    let firsts = [in_code, in_comment].into_iter().flatten();
+    let Some((first, tag)) = firsts.min_by_key(|(place, _)| *place) else { return text };
     let behind = |place: usize, tag: &Tag| behind_blank_lines(&text[place + tag.length..]);
     if tag.closes {
         // The prompt opened them, unless the end is in a string of several lines.
@@ -268,9 +296,38 @@ fn behind_thoughts<'a>(text: &'a str, language: Language) -> &'a str {
     }
 }
 
+/// True if a tag in a comment ends thoughts that the prompt opened: it ends its line, text follows, and the comment hardly
+/// mentions it, as it is joined to a word or a blank line follows.
+fn ends_in_comment(text: &str, place: usize, tag: &Tag) -> bool {
+    let line = unfinished_line(&text[..place]);
+    let behind = &text[place + tag.length..];
+    let (rest, next) = behind.split_once('\n').unwrap_or((behind, ""));
+    let is_joined = line.ends_with(|c: char| !c.is_whitespace());
+    let is_block = line.trim_start().starts_with(['*', '/']) && line.contains('*');
+    let begins_paragraph = strip(next.split('\n').next().unwrap_or_default()).is_empty();
+    tag.closes
+        && !is_block
+        && strip(rest).is_empty()
+        && !strip(next).is_empty()
+        && (is_joined || begins_paragraph)
+}
+
+/// The text behind thoughts that a blank line follows, as models write them. Others are what a template for prompts holds.
+fn behind_own_thoughts(text: &str, language: Language) -> &str {
+    let rest = behind_thoughts(text, language);
+    let thoughts = &text[..text.len() - rest.len()];
+    let blank = thoughts[thoughts.trim_end().len()..].matches('\n').count();
+    if blank > 1 && !rest.is_empty() { rest } else { text }
+}
+
 /// The text before the tokens that end it, and before the first one from a place on that has bars, ends a line or begins it: from
-/// there on a model speaks in turns that nobody asked for.
-fn before_end(text: &str, first: usize, language: Language) -> &str {
+/// there on a model speaks in turns that nobody asked for. The text begins in the string that the mark `open` began, if any.
+fn before_end<'a>(
+    text: &'a str,
+    first: usize,
+    open: Option<&'static str>,
+    language: Language,
+) -> &'a str {
     let mut end = text.len();
     let element = text.find("<s>").filter(|_| has_elements(language));
     // `</s>` is the end of an element of HTML as well.
@@ -290,6 +347,7 @@ fn before_end(text: &str, first: usize, language: Language) -> &str {
     }
     let kept = if end < text.len() { text[..end].trim_end() } else { text };
     let mut strings = Strings::of(kept, language);
+    strings.restart(0, open);
     let templates = Templates::of(kept, language);
     let is_end = |rest: &str| end_token(rest).is_some() && !rest.starts_with('[');
     let mut ends = places(kept, language, is_end);
@@ -314,8 +372,12 @@ fn before_end(text: &str, first: usize, language: Language) -> &str {
 
 /// The content of tags around the answer, if nothing but sentences precedes them.
 fn in_envelope(text: &str, language: Language) -> Option<&str> {
+    // Names of classes are generics or components of JavaScript.
+    let has_classes = language.spec().layout == Layout::Braces;
     let is_around = |tag: &Tag| {
         ENVELOPES.contains(&&*tag.name)
+            && tag.is_plain
+            && !(has_classes && tag.is_class)
             && !(has_elements(language) && ELEMENTS.contains(&&*tag.name))
     };
     let mut open = None;
@@ -341,6 +403,12 @@ fn in_envelope(text: &str, language: Language) -> Option<&str> {
     };
     let inner = &text[start..];
     let is_end = |rest: &str| Tag::at(rest).is_some_and(|end| end.closes && end.name == tag.name);
-    let end = places(inner, language, is_end).last().unwrap_or(inner.len());
+    let end = places(inner, language, is_end).last();
+    // Tags that are not closed are alone in their line.
+    let behind = inner.split('\n').next().unwrap_or_default();
+    if end.is_none() && !tag.has_bars && !strip(behind).is_empty() {
+        return None;
+    }
+    let end = end.unwrap_or(inner.len());
     Some(behind_blank_lines(inner[..end].trim_end()))
 }
