@@ -4,7 +4,7 @@
 //! looks for. [`Verbatim`] writes the integers again, and null for the others, which JSON lacks. `serde_json` has a feature for long
 //! integers, `arbitrary_precision`; with it the enums in tokenizers' files could not be read.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
@@ -87,8 +87,8 @@ fn is_literal(text: &str) -> bool {
             && text.parse::<u64>().is_err()
 }
 
-/// The files whose records hold a NaN or an Infinity: the first line, and the number of lines.
-static NOT_JSON: Mutex<BTreeMap<PathBuf, (usize, usize)>> = Mutex::new(BTreeMap::new());
+/// The files whose records hold a NaN or an Infinity, with the lines, each once however often it is read.
+static NOT_JSON: Mutex<BTreeMap<PathBuf, BTreeSet<usize>>> = Mutex::new(BTreeMap::new());
 
 /// Remembers that a line holds a NaN or an Infinity, if the marked text does.
 pub(super) fn remember(path: &Path, line: usize, marked: &str) {
@@ -96,12 +96,12 @@ pub(super) fn remember(path: &Path, line: usize, marked: &str) {
     let mut numbers = marked.split(&mark).skip(1).filter_map(|rest| rest.split('"').next());
     if numbers.any(|number| !is_integer(number)) {
         let mut all = NOT_JSON.lock().unwrap_or_else(PoisonError::into_inner);
-        all.entry(path.to_owned()).or_insert((line, 0)).1 += 1;
+        all.entry(path.to_owned()).or_default().insert(line);
     }
 }
 
-/// Takes the files whose records held a NaN or an Infinity: the first line, and the number of lines.
-pub fn take_not_json() -> BTreeMap<PathBuf, (usize, usize)> {
+/// Takes the files whose records held a NaN or an Infinity, with the lines.
+pub fn take_not_json() -> BTreeMap<PathBuf, BTreeSet<usize>> {
     std::mem::take(&mut NOT_JSON.lock().unwrap_or_else(PoisonError::into_inner))
 }
 

@@ -290,8 +290,9 @@ pub(crate) fn warning(text: impl AsRef<str>) {
 
 /// Warns of files whose records held numbers that JSON lacks.
 pub(crate) fn warn_of_not_json() {
-    for (path, (first, count)) in literal::take_not_json() {
-        let records = counted(count as u64, "record");
+    for (path, lines) in literal::take_not_json() {
+        let first = lines.first().copied().unwrap_or_default();
+        let records = counted(lines.len() as u64, "record");
         warning(format!(
             "{}:{first}: NaN or Infinity is not JSON, though Python's json writes it; in fields that are not used it is read as null ({records})",
             path.display()
