@@ -42,6 +42,9 @@ fn predictions(place: &Place, kind: &str, of: impl Fn(&Value, &str, &str) -> Val
     name
 }
 
+/// Makes a prediction from a task, its id and its target.
+type Form<'a> = &'a dyn Fn(&Value, &str, &str) -> Value;
+
 /// RepoCoder's form, with the prompt alone to tell.
 fn with_prompt(task: &Value, id: &str, target: &str) -> Value {
     let shown = format!("# retrieved\n# code\n{}", task["prompt"].as_str().unwrap());
@@ -72,7 +75,7 @@ fn predictions_of_other_tasks_end_the_command() {
     let target = |_: &Value, id: &str, target: &str| json!({"task_id": id, "groundtruth": target, "pred": target});
     let in_metadata = |_: &Value, id: &str, target: &str| json!({"metadata": {"task_id": id, "ground_truth": target}, "choices": [{"text": target}]});
     let used = |task: &Value, id: &str, target: &str| json!({"task_id": id, "pred": target, "prompt_used": task["prompt"]});
-    let forms: [(&dyn Fn(&Value, &str, &str) -> Value, &str); 4] = [
+    let forms: [(Form<'_>, &str); 4] = [
         (&with_prompt, "its prompt does not hold the line before the hole"),
         (&target, "its target differs"),
         (&in_metadata, "its target differs"),

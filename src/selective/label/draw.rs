@@ -441,7 +441,7 @@ mod tests {
                     let mut wanted: Vec<Place> = recorded
                         .iter()
                         .filter(|row| row[4] == "0")
-                        .map(|row| hole(row))
+                        .map(&hole)
                         .map(|hole| Place { file: hole.file, lines: hole.lines })
                         .collect();
                     let mut found = functions(&code, &rows);

@@ -37,7 +37,8 @@ impl Literals {
         let is_braces = language.spec().layout == Layout::Braces;
         // A line of a comment of several lines.
         if is_braces && line.trim_start().starts_with(['*', '/']) && line.contains('*') {
-            return Self { ranges: vec![0..line.len()], is_open: !line.contains("*/") };
+            let ranges = std::iter::once(0..line.len()).collect();
+            return Self { ranges, is_open: !line.contains("*/") };
         }
         Self::read(line, Some(language.comment()))
     }
@@ -168,7 +169,7 @@ impl Templates {
         for line in line_ranges(text).filter(|_| has_templates) {
             let content = &text[line.clone()];
             // Those of a line come in pairs, unless it begins or ends a string.
-            if content.contains("```") || content.matches('`').count() % 2 == 0 {
+            if content.contains("```") || content.matches('`').count().is_multiple_of(2) {
                 continue;
             }
             match open.take() {

@@ -197,7 +197,7 @@ fn places_beside<'t>(
 }
 
 /// The final channel of an answer in gpt-oss's format, with its tokens or without.
-fn behind_channels<'a>(text: &'a str, language: Language) -> &'a str {
+fn behind_channels(text: &str, language: Language) -> &str {
     const CHANNEL: &str = "<|channel|>";
     const MESSAGE: &str = "<|message|>";
     let begin = text.trim_start();
@@ -258,7 +258,7 @@ fn end_token(text: &str) -> Option<usize> {
 }
 
 /// The text behind thoughts that it begins with, or that nothing but sentences precedes; nothing if they do not end.
-fn behind_thoughts<'a>(text: &'a str, language: Language) -> &'a str {
+fn behind_thoughts(text: &str, language: Language) -> &str {
     let begin = text.trim_start();
     if let Some((_, end)) = PAIRS.iter().find(|(mark, _)| begin.starts_with(mark)) {
         return begin.split_once(end).map_or("", |(_, rest)| behind_blank_lines(rest));
