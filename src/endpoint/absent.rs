@@ -89,6 +89,10 @@ impl Endpoint {
         match self.0 {}
     }
 
+    pub(crate) fn unknown_token(&self, _path: &str, _reason: impl Into<String>) -> Error {
+        match self.0 {}
+    }
+
     pub(crate) fn failed_answer(&self, _path: &str, _reason: &str, _hint: &str) -> Error {
         match self.0 {}
     }

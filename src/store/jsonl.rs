@@ -208,7 +208,7 @@ pub fn records(text: &[u8]) -> impl Iterator<Item = (At, &[u8])> {
 }
 
 /// Parses the JSON value of a text, which begins on a line of a file. Lone surrogates are replaced, and numbers that a value cannot
-/// hold are [marked](literal).
+/// hold are [marked](mod@literal).
 ///
 /// # Errors
 /// It is not JSON.

@@ -196,7 +196,7 @@ impl Recipe {
         Self(Step::CHAT.to_vec())
     }
 
-    /// The first steps, as long as they are those of [`chat`](Self::chat).
+    /// The first steps, as long as they are those of `chat`.
     pub fn answers(&self) -> Self {
         let steps = self.0.iter().take_while(|step| Step::CHAT.contains(step));
         Self(steps.copied().collect())
