@@ -134,9 +134,12 @@ impl Totals {
     /// Orders the groups by their values. Of the two directions it takes the one that negated values have as well, so that the
     /// interval of B − A is the negated one of A − B.
     fn ordered(self) -> Self {
+        // A zero has no sign: a sum of no gain is the same in both directions.
+        let signed = |sum: f64, sign: f64| sum * sign + 0.0;
         let sorted = |sign: f64| {
             let groups = self.counts.iter().zip(&self.sums);
-            let mut groups: Vec<[f64; 2]> = groups.map(|(n, sum)| [*n, sum * sign]).collect();
+            let mut groups: Vec<[f64; 2]> =
+                groups.map(|(n, sum)| [*n, signed(*sum, sign)]).collect();
             groups.sort_unstable_by(compare);
             groups
         };
@@ -144,7 +147,8 @@ impl Totals {
         let is_down = up.iter().zip(&down).map(|(up, down)| compare(up, down)).find(|o| o.is_ne())
             == Some(Ordering::Less);
         let (groups, sign) = if is_down { (down, -1.0) } else { (up, 1.0) };
-        let (counts, sums) = groups.into_iter().map(|[count, sum]| (count, sum * sign)).unzip();
+        let (counts, sums) =
+            groups.into_iter().map(|[count, sum]| (count, signed(sum, sign))).unzip();
         Self { sums, counts }
     }
 }
