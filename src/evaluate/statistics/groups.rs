@@ -132,7 +132,7 @@ pub(super) struct Totals {
 
 impl Totals {
     /// Orders the groups by their values. Of the two directions it takes the one that negated values have as well, so that the
-    /// interval of B − A is the negated one of A − B.
+    /// interval of B − A is the negated one of A − B; only if both directions are the same, chance tells the two apart.
     fn ordered(self) -> Self {
         // A zero has no sign: a sum of no gain is the same in both directions.
         let signed = |sum: f64, sign: f64| sum * sign + 0.0;
