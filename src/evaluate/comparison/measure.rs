@@ -97,7 +97,7 @@ impl Column {
     }
 }
 
-/// Compares each measure. All intervals come from the same resamples of `groups`.
+/// Compares each measure. Intervals are resampled by `groups`.
 pub(super) fn differences(
     columns: &[Column],
     groups: &Groups,

@@ -57,7 +57,7 @@ impl Resampling {
         self.of_totals(groups, [totals]).pop().flatten()
     }
 
-    /// Returns the interval of each measure's mean, all from the same resamples. A task may lack a value of a measure; the
+    /// Returns the interval of each measure's mean. A task may lack a value of a measure; the
     /// interval is `None` where fewer than two groups have one.
     pub fn intervals<M>(
         &self,
