@@ -36,7 +36,8 @@ pub fn to_folders(path: &Path, dir: &Path) -> Result<Conversion> {
         let files = jsonl::parse(path, line, bytes)
             .and_then(|object| files(path, line, object, &mut owners));
         match files {
-            Ok((folder, contents)) => {
+            Ok((folder, contents, left_out)) => {
+                conversion.problems.extend(left_out);
                 for content in contents {
                     match folders.write(&folder, &content.path, content.text.as_bytes())? {
                         Ok(()) => conversion.records += 1,
@@ -56,13 +57,18 @@ pub fn to_folders(path: &Path, dir: &Path) -> Result<Conversion> {
 struct Owners(FxHashMap<String, String>);
 
 impl Owners {
-    /// Reads a raw repository whose folder belongs to no other.
-    fn read(&mut self, path: &Path, line: usize, object: Object) -> Result<RawRepository> {
-        let raw = RawRepository::read(path, line, object)?;
+    /// Reads a raw repository whose folder belongs to no other, and what is left out of it.
+    fn read(
+        &mut self,
+        path: &Path,
+        line: usize,
+        object: Object,
+    ) -> Result<(RawRepository, Vec<Error>)> {
+        let (raw, left_out) = RawRepository::read(path, line, object)?;
         let folder = raw.folder();
         let owner = self.0.entry(folder.clone()).or_insert_with(|| raw.name.clone());
         if *owner == raw.name {
-            return Ok(raw);
+            return Ok((raw, left_out));
         }
         let reason =
             format!("its folder '{folder}' is that of repository '{owner}'; rename one of them");
@@ -70,23 +76,24 @@ impl Owners {
     }
 }
 
-/// Returns the folder of the repository of a packages or raw record, and the record's files.
+/// Returns the folder of the repository of a packages or raw record, the record's files, and those that are left out.
 fn files(
     path: &Path,
     line: usize,
     object: Object,
     owners: &mut Owners,
-) -> Result<(String, Vec<Content>)> {
+) -> Result<(String, Vec<Content>, Vec<Error>)> {
     match RecordKind::of(&object) {
         Some(RecordKind::Package) => {
             let package = Package::read(path, line, object)?;
             let (folder, file) = package.place();
             let content = Content { path: file.to_owned(), text: package.text.clone() };
-            Ok((folder.to_owned(), vec![content]))
+            Ok((folder.to_owned(), vec![content], Vec::new()))
         }
         Some(RecordKind::RawRepository) => {
-            let raw = owners.read(path, line, object)?;
-            Ok((raw.folder(), raw.files.into_iter().map(|file| file.content).collect()))
+            let (raw, left_out) = owners.read(path, line, object)?;
+            let folder = raw.folder();
+            Ok((folder, raw.files.into_iter().map(|file| file.content).collect(), left_out))
         }
         _ => Err(other_kind(path, line, &object, TargetFormat::Folders)),
     }
@@ -155,6 +162,7 @@ pub fn records(path: &Path, to: RecordKind, emit: &mut Emit<'_>) -> Result<Conve
     let mut owners = Owners::default();
     let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
     let mut leave_out = |name: String| *left_out.entry(name).or_default() += 1;
+    let mut files_left_out = Vec::new();
     let mut conversion =
         each(path, emit, |At { line, .. }, object: Object| match (RecordKind::of(&object), to) {
             (Some(RecordKind::Package), RecordKind::Package) => {
@@ -162,10 +170,13 @@ pub fn records(path: &Path, to: RecordKind, emit: &mut Emit<'_>) -> Result<Conve
                 Ok(vec![Value::Object(package.record)])
             }
             (Some(RecordKind::RawRepository), RecordKind::RawRepository) => {
-                Ok(vec![RawRepository::read(path, line, object)?.to_record()])
+                let (raw, left_out) = RawRepository::read(path, line, object)?;
+                files_left_out.extend(left_out);
+                Ok(vec![raw.to_record()])
             }
             (Some(RecordKind::RawRepository), _) => {
-                let raw = owners.read(path, line, object)?;
+                let (raw, left_out) = owners.read(path, line, object)?;
+                files_left_out.extend(left_out);
                 no_place_in_packages(&raw).into_iter().for_each(&mut leave_out);
                 let record =
                     |file: &RawFile| Package::record_of(&raw.name, &file.content, &file.metadata);
@@ -185,6 +196,7 @@ pub fn records(path: &Path, to: RecordKind, emit: &mut Emit<'_>) -> Result<Conve
             }
             _ => Err(other_kind(path, line, &object, TargetFormat::Records(to))),
         })?;
+    conversion.problems.extend(files_left_out);
     for raw in gathered {
         emit(&raw.to_record())?;
         conversion.records += 1;

@@ -99,7 +99,10 @@ impl Validator<'_> {
     }
 
     fn raw(&mut self, line: usize, object: Object) -> Result<()> {
-        let raw = RawRepository::read(self.path, line, object)?;
+        let (raw, left_out) = RawRepository::read(self.path, line, object)?;
+        for error in left_out {
+            self.find(line, None, Error, reason(error));
+        }
         let mut seen = FxHashSet::default();
         for (number, file) in raw.files.iter().enumerate() {
             if !seen.insert(&file.content.path) {

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::python::{Modules, PythonFile};
 use super::{Content, blob_sha1};
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::repository::corpus::{Repository, SourceFile, path_names};
 use crate::store::jsonl::{self, Fields, Object};
 use crate::text::language::{Language, Resolution};
@@ -41,15 +41,16 @@ impl RawFile {
 }
 
 impl RawRepository {
-    /// Reads a record that stands at a line of a file.
+    /// Reads a record that stands at a line of a file. Also returns an error for each file that is left out, as its path is not
+    /// that of a file in the repository.
     ///
     /// # Errors
-    /// A field is missing, of another type, or leads out of the repository.
-    pub fn read(path: &Path, line: usize, mut record: Object) -> Result<Self> {
+    /// A field is missing or of another type, or the repository's name leads elsewhere.
+    pub fn read(path: &Path, line: usize, mut record: Object) -> Result<(Self, Vec<Error>)> {
         let fields = Fields::new(path, line, "", &record);
         let name = fields.string("repo_name")?.to_owned();
         path_names(&name).map_err(|e| fields.error(format!("field 'repo_name' {e}")))?;
-        let mut files = Vec::new();
+        let (mut files, mut left_out) = (Vec::new(), Vec::new());
         for (number, file) in fields.list("files")?.iter().enumerate() {
             let prefix = format!("files[{number}].");
             let Value::Object(file) = file else {
@@ -58,11 +59,19 @@ impl RawRepository {
                     jsonl::kind(file)
                 )));
             };
-            files.push(read_file(&fields.below(&prefix, file), file)?);
+            let fields = fields.below(&prefix, file);
+            match path_names(fields.string("filepath")?) {
+                Ok(names) => files.push(read_file(&fields, file, names.join("/"))?),
+                Err(e) => {
+                    left_out.push(
+                        fields.error(format!("field '{prefix}filepath' {e}; the file is left out")),
+                    );
+                }
+            }
         }
         record.shift_remove("repo_name");
         record.shift_remove("files");
-        Ok(Self { name, files, extra: record })
+        Ok((Self { name, files, extra: record }, left_out))
     }
 
     /// The name of its folder: `owner_name` for `owner/name`, as RepoEval names folders.
@@ -139,18 +148,12 @@ impl RawRepository {
     }
 }
 
-fn read_file(fields: &Fields<'_>, file: &Object) -> Result<RawFile> {
-    let path = fields.string("filepath")?;
-    let names = path_names(path)
-        .map_err(|e| fields.error(format!("field '{}filepath' {e}", fields.prefix())))?;
+fn read_file(fields: &Fields<'_>, file: &Object, path: String) -> Result<RawFile> {
     let metadata = match file.get("metadata") {
         None | Some(Value::Null) => Object::new(),
         Some(_) => fields.object("metadata")?.clone(),
     };
-    Ok(RawFile {
-        content: Content { path: names.join("/"), text: fields.string("content")?.to_owned() },
-        metadata,
-    })
+    Ok(RawFile { content: Content { path, text: fields.string("content")?.to_owned() }, metadata })
 }
 
 /// Fields of a file that can be computed.
@@ -217,17 +220,28 @@ mod tests {
         );
         assert_eq!(record["files"][2]["metadata"]["avg_line_length"], 0.0);
         let Value::Object(object) = record.clone() else { unreachable!() };
-        let again = RawRepository::read(Path::new("raw.jsonl"), 1, object).unwrap();
-        assert_eq!(again.to_record(), record);
-        for (field, bad) in [
-            ("repo_name", json!("../x")),
-            ("files", json!([1])),
-            ("files", json!([{"filepath": "/etc/x", "content": ""}])),
-        ] {
+        let read = |object| RawRepository::read(Path::new("raw.jsonl"), 4, object);
+        let (again, left_out) = read(object).unwrap();
+        assert_eq!((again.to_record(), left_out.len()), (record.clone(), 0));
+        // A path that leads elsewhere costs its file alone.
+        let Value::Object(mut object) = record.clone() else { unreachable!() };
+        for (place, bad) in [(0, "/etc/x"), (2, "pkg\\win.py")] {
+            object["files"][place]["filepath"] = bad.into();
+        }
+        let (rest, left_out) = read(object).unwrap();
+        assert_eq!(rest.files, [again.files[1].clone()]);
+        let reasons: Vec<String> = left_out.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            reasons,
+            [
+                "raw.jsonl:4: field 'files[0].filepath' leads out of the repository: \"/etc/x\"; the file is left out",
+                "raw.jsonl:4: field 'files[2].filepath' contains a backslash: \"pkg\\\\win.py\"; separate its folders with '/'; the file is left out",
+            ]
+        );
+        for (field, bad) in [("repo_name", json!("../x")), ("files", json!([1]))] {
             let Value::Object(mut object) = record.clone() else { unreachable!() };
             object.insert(field.into(), bad);
-            let error =
-                RawRepository::read(Path::new("raw.jsonl"), 4, object).unwrap_err().to_string();
+            let error = read(object).unwrap_err().to_string();
             assert!(error.starts_with("raw.jsonl:4: field '"), "{error}");
         }
     }

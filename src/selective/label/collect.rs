@@ -338,12 +338,12 @@ impl CollectSettings<'_> {
             let read = crate::store::jsonl::parse(path, at.line, bytes)
                 .and_then(|object| RawRepository::read(path, at.line, object));
             match read {
-                Ok(raw) if !self.shard.holds(&raw.folder()) || !is_wanted(&raw.folder()) => {}
-                Ok(raw) => batch.push(Ok(Read {
+                Ok((raw, _)) if !self.shard.holds(&raw.folder()) || !is_wanted(&raw.folder()) => {}
+                Ok((raw, skipped)) => batch.push(Ok(Read {
                     position: at.row as u64,
                     said: Facts::said(&raw, language),
                     repository: raw.repository(language),
-                    skipped: Vec::new(),
+                    skipped,
                 })),
                 Err(error) => batch.push(Err(error)),
             }

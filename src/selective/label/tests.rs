@@ -259,7 +259,7 @@ fn raw_records_say_what_they_import() {
     assert_eq!(Facts::said(&silent, Language::Python), None);
     let serde_json::Value::Object(mut record) = silent.to_record() else { panic!() };
     let read = |record: &crate::store::jsonl::Object| {
-        RawRepository::read(Path::new("raw.jsonl"), 1, record.clone()).unwrap()
+        RawRepository::read(Path::new("raw.jsonl"), 1, record.clone()).unwrap().0
     };
     let said = Facts::said(&read(&record), Language::Python);
     assert_eq!(said, Some(Facts::of(&sample, Language::Python)));
