@@ -7,6 +7,8 @@ from program import PROJECT, REPOSITORIES, only, read
 from rankers import RANKERS
 from texts import filled
 
+STAGES = ("window", "vectorize", "search", "prompt")
+
 
 def chunk_parts(program, repositories, tokens, kind, size, budgets):
     """Repoformer's chunks, ranks and prompts, as in its paper's appendix A."""
@@ -15,7 +17,7 @@ def chunk_parts(program, repositories, tokens, kind, size, budgets):
     # The three budgets fit side by side.
     shared = ["--profile", "repoformer-paper", "--max-prompt-tokens", 4096, "--repos-dir", REPOSITORIES, "--tasks", path]
     shared += ["--mode", "none,rg1", "--cache-dir", cache]
-    for stage in ("window", "vectorize", "search", "prompt"):
+    for stage in STAGES:
         program(stage, *shared)
     cut = {name: retrieval.chunks(repository, size, stride) for name, repository in repositories.items()}
     yield Part(
@@ -30,32 +32,18 @@ def chunk_parts(program, repositories, tokens, kind, size, budgets):
         {(name, path, number): text for name in cut for path in cut[name] for number, text in enumerate(cut[name][path])},
         {"a line of a chunk": lambda records: change_line(records["quillpad"][40])},
     )
-    ranks, prompts = {}, {}
+    rankings, prompts = {}, {}
     for row, task in enumerate(tasks):
         file = tuple(task["metadata"]["fpath_tuple"])
-        source = repositories[file[0]].texts[file]
-        ranking = retrieval.search_chunks(repositories[file[0]], cut[file[0]], file, retrieval.last_lines(task["prompt"], size), 10)
-        for rank, (other, number, similarity) in enumerate(ranking):
-            ranks[row, rank, "chunk"], ranks[row, rank, "score"] = (other, number), similarity
-        left, target = task["prompt"], task["metadata"]["ground_truth"]
+        repository, chunks = repositories[file[0]], cut[file[0]]
+        query = retrieval.last_lines(task["prompt"], size)
+        rankings[row] = retrieval.search_chunks(repository, chunks, file, query, 10)
+        source, left, target = repository.texts[file], task["prompt"], task["metadata"]["ground_truth"]
         assert source.startswith(left + target), task["metadata"]["task_id"]
         right = source[len(left + target) :]
-        for mode, shown in ("none", ""), ("rg1", retrieval.cross_file_text(cut[file[0]], ranking)):
+        for mode, shown in ("none", ""), ("rg1", retrieval.cross_file_text(chunks, rankings[row])):
             prompts[row, mode] = retrieval.starcoder_prompt(left, right, shown, tokens, budgets)
-    yield Part(
-        f"paper, {kind}: top 10",
-        [record for name in repositories for record in program.inspect(only(cache, f"retrieval/{kind}/rg1/{name}_*.bin"))],
-        chunk_ranks,
-        ranks,
-        {"two fragments exchanged": lambda records: exchange(records[3]["top_k_context"])},
-    )
-    yield Part(
-        f"paper, {kind}: prompts",
-        {mode: read(only(cache, f"prompts/{kind}/{mode}-*.jsonl")) for mode in ("none", "rg1")},
-        lambda records: {(record["metadata"]["row"], mode): record["prompt"] for mode in records for record in records[mode]},
-        prompts,
-        {"a blank in a prompt": lambda records: records["rg1"][2].update(prompt=records["rg1"][2]["prompt"].replace("# ", "#", 1))},
-    )
+    yield from rank_and_prompt_parts(program, f"paper, {kind}", repositories, cache, kind, 10, rankings, prompts)
 
 
 def ranker_parts(program, repositories, tokens, tasks, path):
@@ -65,31 +53,45 @@ def ranker_parts(program, repositories, tokens, tasks, path):
         cache = program.folder / f"ranker-{ranker}"
         shared = ["--unit", "chunks", "--ranker", ranker, "--max-prompt-tokens", 700, "--max-cross-file-tokens", 300]
         shared += ["--repos-dir", REPOSITORIES, "--tasks", path, "--mode", "rg1", "--cache-dir", cache]
-        for stage in ("window", "vectorize", "search", "prompt"):
+        for stage in STAGES:
             program(stage, *shared)
-        ranks, prompts = {}, {}
+        rankings, prompts = {}, {}
         for row, task in enumerate(tasks):
             file = tuple(task["metadata"]["fpath_tuple"])
+            repository, chunks = repositories[file[0]], cut[file[0]]
             query = retrieval.last_lines(task["prompt"], 20)
-            ranking = retrieval.search_chunks(repositories[file[0]], cut[file[0]], file, query, 20, score_chunks)
-            for rank, (other, number, similarity) in enumerate(ranking):
-                ranks[row, rank, "chunk"], ranks[row, rank, "score"] = (other, number), Near(float(similarity))
-            shown = retrieval.cross_file_text(cut[file[0]], ranking[:10])
-            prompts[row] = retrieval.plain_prompt(task["prompt"], shown, tokens, 700, 300)
-        yield Part(
-            f"{ranker}: top 20",
-            [record for name in repositories for record in program.inspect(only(cache, f"retrieval/{path.stem}/rg1/{name}_*.bin"))],
-            chunk_ranks,
-            ranks,
-            {"two fragments exchanged": lambda records: exchange(records[3]["top_k_context"])},
-        )
-        yield Part(
-            f"{ranker}: prompts",
-            read(only(cache, f"prompts/{path.stem}/rg1-*.jsonl")),
-            lambda records: {record["metadata"]["row"]: record["prompt"] for record in records},
-            prompts,
-            {"a blank in a prompt": lambda records: records[2].update(prompt=records[2]["prompt"].replace("# ", "#", 1))},
-        )
+            ranking = retrieval.search_chunks(repository, chunks, file, query, 20, score_chunks)
+            rankings[row] = [(other, number, Near(float(score))) for other, number, score in ranking]
+            shown = retrieval.cross_file_text(chunks, ranking[:10])
+            prompts[row, "rg1"] = retrieval.plain_prompt(task["prompt"], shown, tokens, 700, 300)
+        yield from rank_and_prompt_parts(program, ranker, repositories, cache, path.stem, 20, rankings, prompts)
+
+
+def rank_and_prompt_parts(program, name, repositories, cache, benchmark, top_k, rankings, prompts):
+    """Compares the ranks of mode rg1, and the prompts of every mode in `prompts`, whose keys are row and mode."""
+    yield Part(
+        f"{name}: top {top_k}",
+        [
+            record
+            for repository in repositories
+            for record in program.inspect(only(cache, f"retrieval/{benchmark}/rg1/{repository}_*.bin"))
+        ],
+        chunk_ranks,
+        {
+            (row, rank, key): value
+            for row, ranking in rankings.items()
+            for rank, (file, number, score) in enumerate(ranking)
+            for key, value in (("chunk", (file, number)), ("score", score))
+        },
+        {"two fragments exchanged": lambda records: exchange(records[3]["top_k_context"])},
+    )
+    yield Part(
+        f"{name}: prompts",
+        {mode: read(only(cache, f"prompts/{benchmark}/{mode}-*.jsonl")) for mode in sorted({mode for _, mode in prompts})},
+        lambda records: {(record["metadata"]["row"], mode): record["prompt"] for mode in records for record in records[mode]},
+        prompts,
+        {"a blank in a prompt": lambda records: records["rg1"][2].update(prompt=records["rg1"][2]["prompt"].replace("# ", "#", 1))},
+    )
 
 
 def chunk_ranks(records):
