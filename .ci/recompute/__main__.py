@@ -1,10 +1,10 @@
-"""Recomputes what the program makes of the sample repositories, and compares value by value.
+"""Recomputes the program's results for the sample repositories, and compares them value by value.
 
 python .ci/recompute PROGRAM FOLDER
 
 Windows, ranks, prompts, scores, intervals, policies and training sequences are computed as the papers of RepoCoder and
-Repoformer, their released programs and docs/ describe them, and not by the program's code. At last an error is planted in
-each kind of result, one after the other, and each must be noticed.
+Repoformer, their released programs and docs/ define them, without reading the program's code. Then errors are planted in each
+kind of result, one at a time; the comparison must notice every one.
 """
 
 import pathlib

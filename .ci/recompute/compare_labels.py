@@ -13,7 +13,7 @@ from program import REPOSITORIES, TOKENIZERS, only, read, write
 from texts import HuggingFace
 
 RETRIEVAL_MS, GENERATION_MS, DECISION_MS = 700, 500, 40
-# A policy's score, and when it is known: at once, after a decision of the model's, after retrieval, after generation.
+# For each policy, its score and the time that it waits for: nothing, a decision of the model, a retrieval, a generation.
 POLICIES = {
     "never": (lambda label: 0.0, 0),
     "always": (lambda label: 0.0, 0),
@@ -26,7 +26,7 @@ POLICIES = {
 
 
 def point(policy, threshold, chosen):
-    """What a policy comes to at a threshold."""
+    """The columns of `policy sweep` for a policy at a threshold."""
     signal, known = POLICIES[policy]
     signals, helps = [signal(label) for label in chosen], [label["label"] for label in chosen]
     retrieves = [policy == "always" or policy != "never" and value > threshold for value in signals]
@@ -53,7 +53,7 @@ def point(policy, threshold, chosen):
 
 
 def sweep_parts(program, path):
-    """Policies on the labels, to which a model's probabilities are added."""
+    """Sweeps of policies on the labels, with made-up probabilities of a model."""
     chance = np.random.default_rng(20261127)
     chosen = [label for label in read(path) if not label["metadata"]["query_has_target"]]
     for number, label in enumerate(chosen):
@@ -100,13 +100,13 @@ def sweep_parts(program, path):
 
 
 def share_threshold(policy, percent, chosen):
-    """The threshold that retrieves for at most a share of the labels: the highest score that is not above it."""
+    """The threshold with which at most a share of the labels is retrieved for: the highest score of the others."""
     signals = sorted(map(POLICIES[policy][0], chosen), reverse=True)
     return signals[percent * len(signals) // 100]
 
 
 def label_parts(program):
-    """Labels of the embedded model's completions, and the sequences that they become."""
+    """Labels of the embedded model's completions, and their training sequences."""
     folder = program.folder / "labels"
     program(
         "label",
@@ -172,7 +172,7 @@ def label_parts(program):
             sequences,
         )
         tokens = HuggingFace(path)
-        # Any ten do; the whole would take a minute longer.
+        # Any ten will do; all would take a minute longer.
         some = chosen[:: max(1, len(chosen) // 10)][:10]
         names = {label["metadata"]["task_id"] for label in some}
         yield Part(

@@ -13,7 +13,7 @@ METRICS = "repocoder,repoformer,repoformer-difflib,crosscodeeval,chars"
 
 
 def score(task, prediction, found):
-    """A task's scores by each metric, and whether CrossCodeEval's are in doubt: these are then what was found."""
+    """A task's scores by each metric, and whether CrossCodeEval's scores are in doubt. Scores in doubt are copied from `found`."""
     target = task["metadata"]["ground_truth"]
     result = {
         "repocoder": scores.repocoder(target, prediction),
@@ -32,7 +32,7 @@ def mean(numbers):
 
 
 def summary(tasks, results, resamples):
-    """Means, those of each repository, and where the ends of the intervals must lie."""
+    """Means over all tasks and over each repository, and the bounds of the intervals' ends."""
     groups, expected = {}, {}
     for task, result in zip(tasks, results):
         groups.setdefault(task["metadata"]["fpath_tuple"][0], []).append(result)
@@ -53,7 +53,7 @@ def summary(tasks, results, resamples):
 
 
 def summary_values(record):
-    """The same of what `eval --format json` printed."""
+    """The same values in the output of `eval --format json`."""
     values = {"unit": (record["intervals"]["unit"], record["intervals"]["units"])}
     for name, means in [("all", record["all"]), *record["repositories"].items()]:
         for metric, fields in means.items():
@@ -170,7 +170,7 @@ def comparison(tasks, one, other):
 
 
 def interval_parts(program):
-    """Intervals of 20 groups of unequal sizes, of one repository's tasks, and of very many tasks, for a few tasks' predictions."""
+    """Intervals over 20 groups of unequal sizes, over the tasks of one repository, and over 2,100 tasks."""
     template = read(PROJECT / "data/tasks/line.jsonl")
     chance = np.random.default_rng(7)
     sizes = {"groups": [3 + 2 * group for group in range(20)], "tasks": [45], "many tasks": [2100]}
@@ -180,7 +180,7 @@ def interval_parts(program):
             for number in range(count):
                 task = template[int(chance.integers(len(template)))]
                 target = task["metadata"]["ground_truth"]
-                # Part of the target, the less the larger the group is: a mean of the groups' means would be another.
+                # Larger groups predict shorter parts of the target, so the mean of the groups' means differs from the mean over tasks.
                 text = target[: int(len(target) * chance.beta(2, 1 + group / 2))] if chance.random() < 0.8 else target
                 metadata = task["metadata"] | {"task_id": f"g{group}/{number}", "fpath_tuple": [f"g{group}", "a.py"]}
                 records.append({"prompt": task["prompt"], "metadata": metadata, "choices": [{"text": text}]})

@@ -1,4 +1,4 @@
-"""Comparison of what was recomputed with what the program wrote, value by value."""
+"""Compares recomputed values with the program's."""
 
 import copy
 import dataclasses
@@ -8,7 +8,7 @@ import typing
 
 @dataclasses.dataclass(frozen=True)
 class Between:
-    """A number that depends on chance, and where it must lie."""
+    """The bounds of a number that depends on chance."""
 
     low: float
     high: float
@@ -37,7 +37,7 @@ def shorten(value):
 
 
 def differing(expected, found):
-    """A long list or text from where it differs on, for a message."""
+    """The parts of two long lists or texts from shortly before the first difference, for a message."""
     if isinstance(expected, (str, list)) and type(expected) is type(found):
         place = next(
             (place for place, pair in enumerate(zip(expected, found)) if pair[0] != pair[1]), min(len(expected), len(found))
@@ -49,7 +49,7 @@ def differing(expected, found):
 
 @dataclasses.dataclass
 class Part:
-    """One kind of results: what the program wrote, how values are read from it, and what they should be."""
+    """One kind of results: the program's records, the function that reads values from them, and the expected values."""
 
     name: str
     records: typing.Any
@@ -69,7 +69,7 @@ class Part:
                 yield key, f"{where} expected {shorten(expected)}, found {shorten(value)}".strip()
 
     def compare(self, most=5):
-        """Prints what was compared; false if anything differs."""
+        """Prints the numbers of values and of differences; false if any value differs."""
         differences = list(self.differences(self.records))
         print(f"{self.name}: {len(self.expected)} values, {len(differences)} differ")
         for key, difference in differences[:most]:
@@ -77,7 +77,7 @@ class Part:
         return not differences
 
     def undetected(self):
-        """Names of planted errors that would pass."""
+        """Names of the planted errors that the comparison misses."""
         for name, damage in self.damages.items():
             records = copy.deepcopy(self.records)
             damage(records)

@@ -1,4 +1,4 @@
-"""Errors to plant in records: each must be noticed."""
+"""Errors to plant in records. The comparison must notice each."""
 
 
 def change_line(record):

@@ -17,7 +17,7 @@ def auc(scores, labels):
 
 
 def calibration_error(probabilities, labels, bins=10):
-    """Expected calibration error: in bins of equal width, the mean distance of the mean probability from the positives' share."""
+    """Expected calibration error: the weighted mean over bins of equal width of |mean probability - share of positives|."""
     probabilities, labels = np.asarray(probabilities, float), np.asarray(labels, float)
     numbers = np.minimum((probabilities * bins).astype(int), bins - 1)
     members = [numbers == number for number in range(bins)]
@@ -25,13 +25,13 @@ def calibration_error(probabilities, labels, bins=10):
 
 
 def resampled_means(groups, choices):
-    """Means over all tasks of the groups that each row of choices names."""
+    """For each row of choices, the mean over all tasks of the chosen groups."""
     sums, sizes = np.array([sum(group) for group in groups]), np.array([len(group) for group in groups])
     return sums[choices].sum(axis=1) / sizes[choices].sum(axis=1)
 
 
 def limit_of_interval(numbers):
-    """The ends to which those of a bootstrap interval of very many numbers' mean tend, with the skewness's term."""
+    """The limits of the ends of a mean's bootstrap interval for many numbers, corrected for skewness."""
     numbers = np.asarray(numbers, float)
     deviation, root = numbers.std(), np.sqrt(len(numbers))
     skewness = ((numbers - numbers.mean()) ** 3).mean() / deviation**3
@@ -40,7 +40,7 @@ def limit_of_interval(numbers):
 
 
 def bounds_of_interval(groups, resamples, trials=200_000):
-    """The ranges in which the two ends of a bootstrap interval must be, if whole groups are drawn with replacement.
+    """The bounds of the two ends of a bootstrap interval that draws whole groups with replacement.
 
     The lower end of 10,000 resamples estimates the 2.5 % quantile of all resamples. The share of resamples below it has a
     standard deviation of 0.16 %; five of them are allowed. All resamples of up to six groups are enumerated."""
@@ -56,7 +56,7 @@ def bounds_of_interval(groups, resamples, trials=200_000):
 
 
 def sign_flips(differences, flips=100_000, trials=400_000):
-    """The two-sided p of flipping the signs of differences at random: exact, or where that of random flips can lie."""
+    """The two-sided p of a sign-flip test: exact for at most 16 differences, otherwise bounds for the p of random flips."""
     differences = np.array([difference for difference in differences if difference])
     sums = abs(differences.sum()) * (1 - 1e-12)
     if len(differences) <= 16:

@@ -1,10 +1,10 @@
-"""Training sequences: the paper's verbalisation, its budgets and its masks."""
+"""Training sequences with the paper's format, budgets and masks."""
 
 import numpy as np
 
 
 def share(room, left, right):
-    """Room for the left and the right context, 2 : 1; what one does not need, the other gets."""
+    """Tokens for the left and the right context, 2 : 1. Each gets the tokens that the other does not need."""
     of_right = room // 3
     of_left = room - of_right
     if left < of_left:

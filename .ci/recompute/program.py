@@ -1,4 +1,4 @@
-"""The program, its files and the sample repositories."""
+"""Runs the program and reads its files."""
 
 import json
 import pathlib
@@ -21,7 +21,7 @@ def write(path, records):
 
 
 class Program:
-    """The program, with a cache of its own for each set of settings."""
+    """The program under test, and the folder for its results."""
 
     def __init__(self, binary, folder):
         self.binary, self.folder = binary, folder

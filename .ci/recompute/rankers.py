@@ -40,7 +40,7 @@ def bm25(query, documents):
 
 
 def bm25_by_line(weight):
-    """Each line of the query is a query; `weight` of its distance from the hole counts."""
+    """The sum of BM25's scores of the query's lines, each times the `weight` of its distance from the hole."""
 
     def score(query, documents):
         ranker, lines = Bm25(documents), query.split("\n")

@@ -15,7 +15,7 @@ RULE = "# " + "-" * 50
 
 @dataclasses.dataclass(frozen=True)
 class Place:
-    """A range of lines of a file; `line` is the window's own, or the chunk's number."""
+    """A range of lines of a file. `line` is the line that the window was cut for, or the chunk's number."""
 
     path: tuple
     line: int
@@ -25,7 +25,7 @@ class Place:
 
 @dataclasses.dataclass(frozen=True)
 class WindowSettings:
-    """Settings of RepoCoder's method; strictly, a hole's own lines are never shown."""
+    """Settings of RepoCoder's method. If `strict`, a prompt never shows lines of its own hole."""
 
     size: int = 20
     slice_size: int = 2
@@ -41,7 +41,7 @@ class Repository:
 
     name: str
     texts: dict
-    files: dict  # the file that a path leads to, through links
+    files: dict  # path to the file behind its links
 
     @classmethod
     def read(cls, folder):
@@ -61,14 +61,15 @@ class Repository:
         return self.texts[path].splitlines()
 
     def shows(self, place, task, strict):
-        """Whether a task may see a place: in another file (strictly: under any name), or before what its prompt shows."""
+        """True if the place is in another file than the task's, or ends before the part of the file that the prompt shows.
+        If `strict`, a link to the task's file is the same file."""
         path = tuple(task["fpath_tuple"])
         same = self.files[place.path] == self.files[path] if strict else place.path == path
         return not same or place.end <= task["context_start_lineno"]
 
 
 def windows(repository, size, slice_size):
-    """Overlapping windows; those of one text are merged. A list of (text, places)."""
+    """Overlapping windows as a list of (text, places). Windows with the same text are merged."""
     step, before = max(1, size // slice_size), size // 2
     places = {}
     for path in repository.texts:
@@ -81,7 +82,7 @@ def windows(repository, size, slice_size):
 
 
 def window_query(repository, task, mode, size, prediction=None):
-    """The query of a mode, as (text, first line, end), or None where a prediction leaves no line."""
+    """The query of a mode, as (text, first line, end), or None if the query has no line."""
     path, line, first = tuple(task["fpath_tuple"]), task["line_no"], task["context_start_lineno"]
     lines, before = repository.lines(path), size // 2
     if mode == "rg1":
@@ -122,7 +123,7 @@ class TermSets:
 
 
 def search_windows(repository, fragments, index, terms, task, settings):
-    """The most similar windows that the task may see, best first; of equal ones the later. Pairs of a number and a score."""
+    """The most similar windows that the task may see, as (number, score), best first. Of equal scores the later window is first."""
     scores = index.similarities(terms)
     allowed = [
         number
@@ -136,7 +137,7 @@ def search_windows(repository, fragments, index, terms, task, settings):
 @dataclasses.dataclass
 class Prompt:
     text: str
-    chosen: list  # numbers of the fragments that stand in it, best first
+    chosen: list  # numbers of its fragments, best first
 
 
 def window_prompt(repository, fragments, ranking, task, prompt, mode, tokens, settings):
@@ -168,7 +169,7 @@ def window_prompt(repository, fragments, ranking, task, prompt, mode, tokens, se
 
 
 def path_distance(one, other):
-    """Number of separators in two paths from their common folder on."""
+    """Number of separators in both paths behind their common folder."""
     common = 0
     while common < min(len(one), len(other)) - 1 and one[common] == other[common]:
         common += 1
@@ -176,7 +177,7 @@ def path_distance(one, other):
 
 
 def chunks(repository, size, stride):
-    """Chunks of lines that are not blank, as {path: [text]}; a chunk without a word takes no number."""
+    """Chunks of lines that are not blank, as {path: [text]}. A chunk without a word is left out and gets no number."""
     cut = {}
     for path, text in repository.texts.items():
         lines = filled(text)
@@ -186,7 +187,8 @@ def chunks(repository, size, stride):
 
 
 def search_chunks(repository, cut, path, query, top_k, score=jaccard):
-    """Path, number and score of the most similar chunks of other files, best first; of equal ones that of the nearest file."""
+    """The most similar chunks of other files, as (path, number, score), best first. Of equal scores, the chunk of the nearer file
+    is first."""
     others = [other for other in cut if repository.files[other] != repository.files[path]]
     files = sorted(others, key=lambda other: (path_distance(path[1:], other[1:]), "/".join(other[1:])))
     candidates = [(other, number) for other in files for number in range(len(cut[other]))]
@@ -201,7 +203,8 @@ def last_lines(text, count):
 
 
 def cross_file_text(cut, ranking):
-    """Each chunk that follows a retrieved one, or itself where it is the last, as comments; a text is shown once."""
+    """The cross-file context: for each retrieved chunk the next one of its file, or itself if it is the last, as comments.
+    Each text is shown once."""
     shown = {}
     for path, number, _ in ranking:
         shown.setdefault(cut[path][min(number + 1, len(cut[path]) - 1)], path)
@@ -213,7 +216,7 @@ def cross_file_text(cut, ranking):
 
 
 def starcoder_prompt(left, right, cross_file, tokens, budgets):
-    """The paper's prompt: the end of the left context, the beginnings of the right one and of the cross-file context."""
+    """The paper's prompt: the end of the left context, the beginning of the right one, the beginning of the cross-file context."""
     left_budget, right_budget, cross_file_budget = budgets
     left = tokens.decode(tokens.encode(left)[-left_budget:])
     right = tokens.decode(tokens.encode(right)[:right_budget])
@@ -222,7 +225,7 @@ def starcoder_prompt(left, right, cross_file, tokens, budgets):
 
 
 def plain_prompt(left, cross_file, tokens, budget, cross_file_budget):
-    """The cross-file context and the left context, of which as much is kept as the budget of the whole prompt allows."""
+    """The cross-file context and as much of the left context's end as the budget of the whole prompt allows."""
     before = tokens.decode(tokens.encode(cross_file)[:cross_file_budget]) + "\n" if cross_file else ""
     ids = tokens.encode(left)
     for kept in range(len(ids), 0, -1):

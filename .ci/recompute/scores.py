@@ -10,7 +10,7 @@ from texts import filled
 
 
 def levenshtein(one, other, substitution=1):
-    """Edit distance over characters, a row of its table at a time."""
+    """Levenshtein distance over characters."""
     if len(one) < len(other):
         one, other = other, one
     codes = np.array([ord(character) for character in other], dtype=np.int64)
@@ -29,7 +29,7 @@ def similarity(one, other):
 
 
 def fuzz_ratio(one, other):
-    """`fuzz.ratio` with python-Levenshtein, from 0 to 1: insertions and deletions alone, rounded to a whole percentage."""
+    """`fuzz.ratio` with python-Levenshtein, from 0 to 1: only insertions and deletions, rounded to a whole percentage."""
     total = len(one) + len(other)
     ratio = 1 - levenshtein(one, other, 2) / total if total else 1.0
     return round(100 * ratio) / 100
@@ -59,7 +59,7 @@ def repoformer(target, prediction, ratio=fuzz_ratio):
 
 
 def difflib_ratio(one, other):
-    """`fuzz.ratio` without python-Levenshtein, which depends on the order of its texts."""
+    """`fuzz.ratio` without python-Levenshtein: it depends on the order of the texts."""
     return round(100 * difflib.SequenceMatcher(None, one, other).ratio()) / 100
 
 
@@ -72,7 +72,7 @@ class InDoubt(Exception):
 
 
 def parses(code):
-    """Whether Python's grammar has no error in a text. Unlike Python, tree-sitter accepts empty blocks, so they are filled."""
+    """True if the text has no syntax error. Empty blocks are filled first, because tree-sitter accepts them and Python does not."""
     filler, lines = " " * 200 + "pass", code.split("\n")
     for is_last, attempt in (False, [*lines, filler]), (True, lines):
         for _ in range(len(lines)):
@@ -92,7 +92,7 @@ def parses(code):
 
 
 def first_statement(prompt, completion):
-    """CrossCodeEval's cut of Python: before the first newline behind what parses, if more than blanks would be cut off."""
+    """CrossCodeEval's cut of Python: before the first newline up to which the text parses, if anything but white space follows."""
     for place in range(len(completion) - 1):
         if completion[place + 1] == "\n" and completion[place + 1 :].strip() and parses(prompt + completion[: place + 1]):
             return completion[: place + 1].rstrip()

@@ -1,4 +1,4 @@
-"""Lines, tokens and words: Python's own lines, OpenAI's and Hugging Face's byte-pair encodings, NLTK's words."""
+"""Lines as Python splits them, tokens of OpenAI's and Hugging Face's byte-pair encodings, words as NLTK cuts them."""
 
 import base64
 import functools
@@ -79,7 +79,7 @@ class P50kBase:
 
 
 def printable_bytes():
-    """GPT-2's characters for bytes: printable ones stand for themselves, others for those from U+0100 on."""
+    """GPT-2's characters for bytes: printable ones as they are, the others from U+0100 on."""
     itself = [*range(ord("!"), ord("~") + 1), *range(ord("¡"), ord("¬") + 1), *range(ord("®"), ord("ÿ") + 1)]
     table, more = {}, 256
     for byte in range(256):
@@ -91,7 +91,7 @@ def printable_bytes():
 
 
 class HuggingFace:
-    """A tokenizer.json with byte-pair encoding, of the three kinds that the fixtures have. No token is special in a text."""
+    """A tokenizer.json with byte-pair encoding, of the three kinds among the fixtures. Text never becomes a special token."""
 
     def __init__(self, path):
         file = json.load(open(path))
@@ -148,7 +148,7 @@ class HuggingFace:
 
 
 def read_source(path):
-    """A source file as Python reads it: UTF-8, with every line break a newline. Other files are left out."""
+    """The text of a source file as Python reads it, with `\\n` for every line break; None if it is not UTF-8."""
     try:
         return path.read_bytes().decode().replace("\r\n", "\n").replace("\r", "\n")
     except UnicodeDecodeError:
