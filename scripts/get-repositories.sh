@@ -1,15 +1,15 @@
 #!/usr/bin/env bash
-# Fetches the repositories that README.md and docs/ have measurements of; `--help` says more.
+# Fetches the repositories of the measurements in README.md and docs/; see `--help`.
 set -euo pipefail
 
 usage() {
   cat <<'END'
-Fetch the repositories that README.md and docs/ have measurements of, at fixed versions
+Fetch the repositories of the measurements in README.md and docs/, at fixed versions
 
 Usage: scripts/get-repositories.sh DIR [NAME...]
        scripts/get-repositories.sh --list
 
-DIR gets a folder for each group, and the group one for each repository, as the commands in docs/ take them:
+DIR gets a folder for each group, with a folder for each repository, as the commands in docs/ use them:
 `--repos-dir DIR/corpora`. NAME is a group or a repository, such as corpora or corpora/evaluate; without
 names everything is fetched (700 MB when unpacked).
 
@@ -18,10 +18,9 @@ Options:
   --table FILE  Read the repositories from FILE [default: scripts/repositories.txt]
   -h, --help    Print help
 
-The package clients pip, npm and apt-get fetch the archives from the registries that they are set up for. apt-get needs
-a distribution that has the named upstream version: Debian 12 has both. A repository whose folder exists is not
-fetched again, so that a second call fetches what the first one could not.
-The exit status is 0 if every repository is there, 1 if one is not, 2 if nothing could be tried.
+pip, npm and apt-get fetch the archives from their configured registries. apt-get needs a distribution with the named
+upstream versions: Debian 12 has both. A repository whose folder exists is not fetched again, so repeat a call that failed.
+The exit status is 0 if every repository exists, 1 if one does not, 2 if nothing could be tried.
 END
 }
 
@@ -31,7 +30,7 @@ say() { printf '%s\n' "$*" >&2; }
 # Rows of the table: folder, client, package, digest, files.
 rows() { sed -e '/^#/d' -e '/^[[:space:]]*$/d' "$table"; }
 
-# Prints what a client lacks on this machine, if anything.
+# Prints the reason why a client cannot run on this machine, if any.
 lack() { # client
   case $1 in
     sdist | wheel-*) python3 -m pip --version >/dev/null 2>&1 || echo "pip is missing; install it (Debian: apt-get install python3-pip python3-venv)" ;;
@@ -67,7 +66,7 @@ update_apt() {
   for file in /etc/apt/sources.list /etc/apt/sources.list.d/*.list /etc/apt/sources.list.d/*.sources; do
     [ ! -e "$file" ] || sed -e 's/^deb /deb-src /' -e 's/^Types:.*/Types: deb-src/' "$file" >"$lists/parts/${file##*/}"
   done
-  # Sources of others may have no source packages: what counts is whether ours are found.
+  # Third-party sources may have no source packages; only the packages of the table matter.
   apt apt-get -q update >"$lists/log" 2>&1 || true
   touch "$lists/done"
 }
@@ -125,7 +124,7 @@ unpack() { # client archive files folder
   find "$4" -type d -empty -delete
 }
 
-# Fetches a repository into its folder, which appears when it is whole.
+# Fetches a repository into its folder, which appears once it is complete.
 get() { # folder client package digest files
   work=$to/.work
   rm -rf "$work"

@@ -41,7 +41,7 @@ class Bench:
     def run(self, *arguments):
         words = [str(self.program), *map(str, arguments)]
         done = subprocess.run(words, cwd=self.work, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-        # 1: some records are left out, and the program has said which.
+        # 1: some records are left out; the program has named them.
         if done.returncode > 1:
             sys.exit(f"{' '.join(words)}\n{done.stderr}")
         return done.stdout
@@ -158,7 +158,7 @@ def corpora(bench):
 
 
 def copies(bench):
-    """How many targets of the line tasks stand word for word among the retrieved lines, and what the modes differ in."""
+    """Number of targets of the line tasks that are among the retrieved lines word for word, and differences of the modes."""
     tasks = bench.sample("real-line", "corpora", "line", "--per-repo", 200, "--seed", 0, "--data-tables", "draw")
     bench.run("run", *tasks, "--quiet")
     yield ["mode", "targets among the retrieved lines", "EM there", "EM elsewhere", "other targets than rg1, more and fewer",
@@ -363,7 +363,7 @@ COMMITS = [f"git/{name}.git" for name in ("click", "httpx", "rich", "pytest", "p
 
 
 def commit_tasks(bench):
-    """Lines that commits added, of all strata and of each."""
+    """Lines that commits added, all of them and by stratum."""
     file, folder = bench.work / "commits-line.jsonl", bench.work / "trees"
     if not file.exists():
         histories = [flag for name in COMMITS for flag in ("--from-commits", bench.group(name))]
@@ -416,7 +416,7 @@ def heads(bench):
 
 
 def instances(bench):
-    """What `label` draws from the repositories of RepoEval, with the embedded model."""
+    """Labels of the instances that `label sample` draws from RepoEval's repositories, by the embedded model."""
     yield ["instances", "n", "retrieval helps", "changes nothing", "hurts", "AUC of `learned-scored`"]
     for kind in ["chunk", "function"]:
         file = bench.work / f"instances-{kind}.jsonl"
@@ -462,8 +462,8 @@ class Document:
         self.lines = path.read_text(encoding="utf-8").splitlines()
 
     def update(self, head, rows):
-        """Puts rows into the table with this head, each in the place of the row with the same names. Returns those that are new, or
-        nothing if the page lacks the table."""
+        """Puts rows into the table with this head, each in place of the row with the same names. Returns the changed rows; `None` if
+        the page lacks the table."""
         if (line := line_of(head)) not in self.lines:
             return None
         begin = self.lines.index(line) + 2
@@ -487,7 +487,7 @@ def line_of(cells):
 
 
 def name_of(line):
-    """The cells that name a row: those before the first number, two at most."""
+    """The cells that name a row: at most two, before the first number."""
     cells = [cell.strip() for cell in line.strip("|").split("|")[:2]]
     return tuple(cells[:1] + [cell for cell in cells[1:] if not re.match(r"[-*\d`]|$", cell)])
 

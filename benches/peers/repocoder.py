@@ -5,9 +5,9 @@
     pip install numpy==2.1.3 scipy==1.14.1 tiktoken==0.8.0 tqdm==4.67.1
     benches/peers/repocoder.py CodeT/RepoCoder REPOS_DIR TASKS [BINARY] [ROUNDS]
 
-REPOS_DIR holds the repositories that the tasks name. Ours runs before and after theirs (ROUNDS times each), on two threads.
-Two lines of theirs are changed: the windows of the ground truth get a path of their own, as the programs behind them expect,
-and the tokenizer reads its table from this project. `transformers` is not needed and stands empty.
+REPOS_DIR holds the repositories of the tasks. Our program runs before and after theirs (ROUNDS times each), on two threads.
+Their programs are changed in two places: the windows of the ground truth get a separate path, as the later programs expect, and
+the tokenizer reads its table from this project. An empty module replaces `transformers`.
 """
 
 import os
@@ -52,7 +52,7 @@ for mode in [CONSTANTS.rg, CONSTANTS.gt]:
 
 
 def seconds(commands, folder, highest_status):
-    """CPU seconds of processes, with those of their children that they waited for."""
+    """CPU seconds of processes and of the children that they waited for."""
     before = os.times()
     for command in commands:
         status = subprocess.run([str(word) for word in command], cwd=folder, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, text=True)
@@ -72,7 +72,7 @@ def main():
         with tempfile.TemporaryDirectory() as folder:
             flags = ["--quiet", "--repos-dir", repos, "--tasks", tasks, "--threads", "2"]
             stages = [[binary, stage, *flags] for stage in ("window", "vectorize", "search")]
-            # 1 says that some records are left out.
+            # 1: some records are left out.
             return seconds([*stages, [binary, "prompt", *flags, "--mode", "rg1,gt"]], folder, 1)
 
     with tempfile.TemporaryDirectory() as folder:
