@@ -66,7 +66,7 @@ pub enum Error {
         /// The field, and what is wrong with it.
         reason: String,
     },
-    /// A file of other tasks than those that it is joined with.
+    /// A file whose records belong to other tasks than the task file's.
     #[error("{}:{line}: made for another task than {task_id:?} of {}: {difference}{}", path.display(), tasks.display(), others(*count))]
     OtherTasks {
         /// The file.
@@ -116,7 +116,7 @@ pub enum Error {
         /// HTTP status of the response; `None` if there was no response.
         status: Option<u16>,
     },
-    /// A token whose number in the vocabulary the model's server does not tell.
+    /// A token whose number in the vocabulary the model's server does not give.
     #[error("{url}: {reason}")]
     UnknownToken {
         /// The request's URL; keys in it are masked.
@@ -124,12 +124,12 @@ pub enum Error {
         /// The token, and the server's message.
         reason: String,
     },
-    /// A server's answer that holds no completion, because the server or the model failed.
+    /// A server's answer without a completion, because the server or the model failed.
     #[error("{url}: {reason}")]
     FailedAnswer {
         /// The request's URL; keys in it are masked.
         url: String,
-        /// The problem, in the server's words if it says it.
+        /// The problem, in the server's words if it has any.
         reason: String,
         /// How to resolve it.
         hint: String,
@@ -208,7 +208,7 @@ pub enum Error {
     },
 }
 
-/// How many records there are besides the first.
+/// Number of such records after the first.
 fn others(count: usize) -> String {
     match count {
         0 | 1 => String::new(),
@@ -415,8 +415,8 @@ fn io_hint(kind: std::io::ErrorKind, writing: bool) -> Option<&'static str> {
     })
 }
 
-/// Names the values of an enumeration: `ALL`, `name()`, `Display` and `FromStr`, whose error lists the known names. Other names that
-/// are read stand behind `also`.
+/// Names the values of an enumeration: `ALL`, `name()`, `Display` and `FromStr`, whose error lists the known names. Aliases
+/// follow `also`.
 macro_rules! named {
     (
         $type:ident, $what:literal: $($value:ident = $name:literal),+ $(,)?

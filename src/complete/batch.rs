@@ -80,7 +80,7 @@ impl Response {
     /// Reads the record at a line of a file.
     ///
     /// # Errors
-    /// A field is missing or of another type, or the endpoint answered with an error, which is quoted, or with a completion that
+    /// A field is missing or has another type, the endpoint answered with an error, which is quoted, or with a completion that
     /// failed.
     pub fn read(path: &Path, line: usize, record: &Object) -> Result<Self> {
         let fields = Fields::new(path, line, "", record);

@@ -138,15 +138,15 @@ pub(super) fn broken_off(bytes: &[u8], why: &str) -> Failure {
 
 /// Parses the JSON of a complete response.
 pub(super) fn parse(bytes: &[u8], context: Context<'_>) -> Result<Value, Failure> {
-    // As the standard of `fetch` decodes a body: without a byte-order mark, and with U+FFFD for what is not UTF-8.
+    // As the Fetch standard decodes a body: without a byte-order mark, and with U+FFFD for invalid UTF-8.
     let text = String::from_utf8_lossy(bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes));
     let value = match json::parse(text.as_bytes()) {
         Ok(value) => value,
         Err(error) if error.is_eof() => return Err(broken_off(bytes, "")),
         Err(error) => return Err(not_json(text.as_bytes(), &error)),
     };
-    // Some servers report errors with a success status, and all that stream do once they have begun. An error with choices
-    // is that of a completion, whose reader names it.
+    // Some servers report errors with a success status; once a stream has begun, all do. An error next to choices belongs to a
+    // completion, whose reader reports it.
     let has_choices = value["choices"].as_array().is_some_and(|choices| !choices.is_empty());
     let is_error = value["object"] == "error" || error_in(&value).is_some();
     match is_error && !has_choices {

@@ -233,12 +233,12 @@ impl Endpoint {
         self.failed(path, Failure { status, ..Failure::new(Again::Never, reason, hint) })
     }
 
-    /// Error for a token that the server does not tell the number of.
+    /// Error for a token whose number the server does not give.
     pub(crate) fn unknown_token(&self, path: &str, reason: impl Into<String>) -> Error {
         Error::UnknownToken { url: self.url(path), reason: self.message(reason.into()) }
     }
 
-    /// Error for an answer that says that it failed.
+    /// Error for an answer that reports a failure.
     pub(crate) fn failed_answer(&self, path: &str, reason: &str, hint: &str) -> Error {
         let (reason, hint) = (self.message(reason.to_owned()), hint.to_owned());
         Error::FailedAnswer { url: self.url(path), reason, hint }

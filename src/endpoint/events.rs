@@ -1,6 +1,6 @@
 //! Reading a response that comes in events (`text/event-stream`), as servers write completions token by token.
 //!
-//! Streams are parsed as the HTML standard says (server-sent events, 9.2.6). Two things are added: `[DONE]` needs no blank
+//! Streams are parsed as the HTML standard defines them (server-sent events, 9.2.6), with two additions: `[DONE]` needs no blank
 //! line behind it, and an event of type `error`, or a field of that name as in older servers of llama.cpp, is a failure.
 
 use std::io::{BufRead, BufReader};
@@ -29,7 +29,7 @@ pub(super) fn read(
         .map_err(|failure| failure.or_status(parts.status))
 }
 
-/// Whether a response has the media type of events, in any case and with any parameters.
+/// True if a response has the media type of events, in any case and with any parameters.
 fn is_event_stream(headers: &HeaderMap) -> bool {
     let kind = headers.get("content-type").and_then(|kind| kind.to_str().ok());
     let essence = kind.and_then(|kind| kind.split(';').next());
@@ -40,7 +40,7 @@ fn is_event_stream(headers: &HeaderMap) -> bool {
 enum Line {
     /// A line without its end.
     Complete(Vec<u8>),
-    /// The end of the stream, and what stands behind the last line.
+    /// The end of the stream, and the text behind the last line.
     End(Vec<u8>),
 }
 
@@ -49,12 +49,12 @@ struct Lines<R> {
     reader: R,
     /// Number of bytes that may still come.
     left: u64,
-    /// Whether the last line ended with CR, to which an LF that follows belongs.
+    /// True if the last line ended with CR; an LF that follows belongs to the same line end.
     is_behind_cr: bool,
 }
 
 impl<R: BufRead> Lines<R> {
-    /// Reads a line. It ends with its CR: whether an LF follows is not waited for.
+    /// Reads a line. If it ends with CR, does not wait for an LF.
     fn next(&mut self) -> std::io::Result<Line> {
         let mut line = Vec::new();
         loop {
@@ -80,7 +80,7 @@ impl<R: BufRead> Lines<R> {
     }
 }
 
-/// An event as far as its lines have come.
+/// An event, from the lines received so far.
 #[derive(Default)]
 struct Fields {
     /// Lines of `data`, joined by newlines.
@@ -90,7 +90,7 @@ struct Fields {
 }
 
 impl Fields {
-    /// Takes a line that is not blank. Comments and other fields are ignored.
+    /// Adds a line that is not blank. Comments and other fields are ignored.
     fn take(&mut self, line: &[u8]) {
         let colon = memchr::memchr(b':', line);
         let (name, value) = match colon {
@@ -112,7 +112,7 @@ impl Fields {
         }
     }
 
-    /// Whether this is the event that ends a stream.
+    /// True for the event that ends a stream.
     fn is_done(&self) -> bool {
         self.data.trim_ascii() == b"[DONE]"
     }
@@ -144,7 +144,7 @@ impl Fields {
     }
 }
 
-/// Reads events up to the one that says `[DONE]`.
+/// Reads events up to `[DONE]`.
 fn follow(
     reader: impl BufRead,
     context: Context<'_>,
@@ -164,7 +164,7 @@ fn follow(
             }
             Ok(Line::End(rest)) => {
                 fields.take(&rest);
-                // What no blank line ends is no event.
+                // Lines without a blank line behind them are no event.
                 if fields.is_done() || take(Event::End) {
                     return Ok(());
                 }

@@ -33,11 +33,10 @@ pub fn made_with(path: &Path) -> Result<BTreeMap<String, String>> {
     Ok(said)
 }
 
-/// True if predictions are answers of the chat API, as their header or one of their records says. A file that cannot be read twice
-/// says nothing.
+/// True if the header or a record of the predictions names the chat API. False for a file that cannot be read twice.
 ///
 /// # Errors
-/// They or their header cannot be read.
+/// The file or its header cannot be read.
 pub fn are_chat_answers(path: &Path) -> Result<bool> {
     const API: &str = "api";
     let chat = Api::Chat.name();

@@ -80,7 +80,7 @@ impl Record {
         }
     }
 
-    /// Reads each field for itself: one of another type hides no other.
+    /// Reads each field separately: a field of another type hides no other.
     fn from_object(object: &Object) -> Self {
         let metadata = |name: &str| object.get("metadata")?.get(name);
         let text = |name: &str| metadata(name)?.as_str().map(str::to_owned);
@@ -249,7 +249,7 @@ impl Origin {
         }
     }
 
-    /// Checks that its prompts show fragments of this cut, as far as they say.
+    /// Checks that its prompts show fragments of this cut, as far as the records tell.
     pub(crate) fn check_cut(&self, cut: Cut) -> Result<()> {
         let hint = "search again with the settings that it was made with";
         let own = cut.fields();
@@ -272,7 +272,7 @@ impl Origin {
         }
     }
 
-    /// Checks that no prompt of it was searched for with its target.
+    /// Checks that no query of its prompts contained the target.
     pub(crate) fn check_no_target(&self) -> Result<()> {
         match self.of(MODE).find(|mode| *mode == Mode::GroundTruth.name()) {
             None => Ok(()),

@@ -29,7 +29,7 @@ pub struct JoinedPredictions {
     pub empty: usize,
     /// Number of records that answer a prompt that lm-evaluation-harness changed.
     pub changed: usize,
-    /// Number of records that nothing but a number in an id assigns to their task: other task files may have the same ids.
+    /// Number of records that only a number in an id assigns to their task: other task files may have the same ids.
     pub by_number: usize,
     /// The cache's file that they were taken from; none where somebody named a file.
     pub cached: Option<PathBuf>,
@@ -164,7 +164,7 @@ pub fn read(path: &Path, tasks: &TaskSet) -> Result<JoinedPredictions> {
     Ok(joined)
 }
 
-/// Returns a warning about predictions that nothing but numbers in ids assigns to their tasks; `None` if there are none.
+/// Returns a warning about predictions that only numbers in ids assign to their tasks; `None` without such predictions.
 pub fn numbered(path: &Path, tasks: &TaskSet, count: usize) -> Option<String> {
     let predictions = match count {
         0 => return None,
@@ -216,7 +216,7 @@ pub(crate) fn samples(path: &Path, line: usize, object: &Object) -> Result<Vec<S
     Ok(samples)
 }
 
-/// Checks that a record does not say, next to its completions, that the answer failed.
+/// Checks that a record reports no failure next to its completions.
 fn check_record(record: &Object) -> std::result::Result<(), AnswerError> {
     if let Some(error) = record.get("error") {
         check_answer(&json!({"error": error}))?;
@@ -227,8 +227,8 @@ fn check_record(record: &Object) -> std::result::Result<(), AnswerError> {
     }
 }
 
-/// Target in a record: RepoEval's, the other benchmarks', or that of a pair. `None` for the results of CrossCodeEval's program, which
-/// have identifiers (`target_ids`) and a target that is cut.
+/// Target in a record of RepoEval, another benchmark or a pair. `None` for the results of CrossCodeEval's program, which have
+/// identifiers (`target_ids`) and a cut target.
 fn target_of(record: &Object) -> Option<&str> {
     if record.contains_key("target_ids") || record.contains_key("pred_ids") {
         return None;
@@ -288,10 +288,10 @@ impl<'a> TaskIndex<'a> {
         index
     }
 
-    /// Finds the task that a record names, and checks that its target or its prompt, if it has one, is of that task.
+    /// Finds the task that a record names, and checks that the record's target or prompt, if any, belongs to that task.
     ///
     /// # Errors
-    /// It names no task of the set, several, or another one than its texts are of.
+    /// The record names no task of the set, several tasks, or a task with other texts.
     pub(crate) fn find(&self, path: &Path, line: usize, object: &Object) -> Result<TaskMatch> {
         let name = TaskReference::read(path, line, object)?;
         let found = self.named(&name, path, line, object)?;
@@ -321,10 +321,10 @@ impl<'a> TaskIndex<'a> {
         }
     }
 
-    /// Returns the number of records that nothing but a number assigned to their task.
+    /// Returns the number of records that only a number assigns to their task.
     ///
     /// # Errors
-    /// A record was of another task than the one that it names.
+    /// A record belongs to another task than the one that it names.
     pub(crate) fn finish(&self, path: &Path) -> Result<usize> {
         match self.other.get() {
             Some(first) => Err(self.other_task(path, first, self.others.get())),
@@ -461,7 +461,7 @@ impl TaskReference {
             && self.line_no.is_none_or(|own| own == line_no)
     }
 
-    /// Whether it says where the hole is.
+    /// True if it names the place of the hole.
     fn has_place(&self) -> bool {
         self.path.is_some() && self.line_no.is_some()
     }

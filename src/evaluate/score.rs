@@ -405,7 +405,7 @@ impl Scores {
         all
     }
 
-    /// Says by metric how many samples could not be cut for this reason, with some of their tasks.
+    /// Counts by metric the samples that could not be cut for this reason, and names some of their tasks.
     pub fn tell_uncut(&self, reason: Uncut) -> Vec<String> {
         const SHOWN: usize = 5;
         let why = match reason {
@@ -501,14 +501,14 @@ pub struct Intervals {
 }
 
 impl Intervals {
-    /// What the ends of these intervals say, if there are any.
+    /// Kind of these intervals, if there are any.
     pub fn kind(&self) -> Option<IntervalKind> {
         let has_any = self.of_values.iter().any(Option::is_some);
         has_any.then(|| self.unit.interval_kind(self.units))
     }
 
     /// Returns `{"kind", "unit", "units", "level", "resamples", "seed", "repocoder": {"em": [low, high], …}, …}`; the level of a
-    /// range is null, and so is the kind where nothing has an interval.
+    /// range is null, and so is the kind if nothing has an interval.
     pub fn to_record(&self, metrics: &[Metric], resampling: &Resampling) -> Value {
         let mut record = json!({
             "kind": self.kind().map(IntervalKind::name),

@@ -76,7 +76,7 @@ impl Summaries {
         }
     }
 
-    /// What the ends of the intervals say, if there are any.
+    /// Kind of the intervals, if there are any.
     pub fn interval_kind(&self) -> Option<IntervalKind> {
         let (unit, units) = self.drawn;
         self.intervals.iter().any(Option::is_some).then(|| unit.interval_kind(units))

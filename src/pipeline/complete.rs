@@ -331,11 +331,11 @@ pub fn check_completed_alike(
     check_parameters(path, &header, &completion.identity(), &step)
 }
 
-/// Checks that predictions which somebody brought can be searched with, as far as their records say: their prompts show fragments of
-/// the same cut, and none that were found with the target.
+/// Checks, as far as their records tell, that the user's predictions are fit for queries: that their prompts show fragments of
+/// the same cut, and that no query contained the target.
 ///
 /// # Errors
-/// They cannot, or the file cannot be read.
+/// They are not, or the file cannot be read.
 pub fn check_searchable(experiment: &Experiment, path: &Path) -> Result<()> {
     let origin = Origin::read(path)?;
     origin.check_cut(experiment.layout.cut)?;

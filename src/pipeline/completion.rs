@@ -165,7 +165,7 @@ pub struct Predictions {
     pub records: usize,
     /// The records that could not be used.
     pub problems: Vec<Error>,
-    /// Warnings about them all.
+    /// Warnings about the whole file.
     pub warnings: Vec<String>,
     /// Time that each took.
     pub latencies: Vec<Latency>,

@@ -29,7 +29,7 @@ pub struct Evaluation {
     pub empty: usize,
     /// Records that answer a prompt that lm-evaluation-harness changed.
     pub changed: usize,
-    /// Records that nothing but numbers in ids assigns to their tasks.
+    /// Number of records that only numbers in ids assign to their tasks.
     pub by_number: usize,
     /// The tasks that take part.
     pub tasks: Arc<TaskSet>,

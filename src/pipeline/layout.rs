@@ -270,20 +270,20 @@ impl Layout {
     }
 }
 
-/// A name without what is special in paths: `org/model:tag` → `org-model-tag`. A long one is shortened.
+/// A name without the special characters of paths: `org/model:tag` → `org-model-tag`. A long name is shortened.
 pub fn file_name(name: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
     let plain: String = name.chars().map(|c| if plain(c) { c } else { '-' }).collect();
     bounded(&plain).into_owned()
 }
 
-/// Greatest number of bytes of a name. File systems have 255; headers and times put some before it and behind it.
+/// Greatest number of bytes of a name. File systems allow 255; headers and times add a few before and behind it.
 const LONGEST_NAME: usize = 200;
-/// Bytes of the beginning and of the end of a longer name that stay.
+/// Number of bytes that a longer name keeps at its beginning and at its end.
 const KEPT: [usize; 2] = [100, 70];
 
-/// A name that every file system has. The middle of a long one is replaced by its digest, so that names stay distinct; the
-/// end says what the file is.
+/// A name that every file system accepts. A digest replaces the middle of a long name, so that names stay distinct; the end
+/// stays, as it shows the kind of file.
 fn bounded(name: &str) -> Cow<'_, str> {
     if name.len() <= LONGEST_NAME {
         return name.into();

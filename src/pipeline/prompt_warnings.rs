@@ -21,8 +21,8 @@ pub(super) fn warn_of_specials(experiment: &Experiment, report: &mut StageReport
     }
 }
 
-/// Warns of budgets that do not fit the whole prompt's: the left context is then shorter with retrieved fragments than without, and
-/// two modes differ by more than what was retrieved.
+/// Warns of budgets whose sum exceeds the whole prompt's. The left context is then shorter with retrieved fragments than without, so
+/// that two modes differ by more than the fragments.
 pub(super) fn warn_of_budgets(experiment: &Experiment, report: &mut StageReport) {
     let PromptSettings { layout, budget, tokenizer, .. } = &experiment.prompts;
     let (

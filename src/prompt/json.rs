@@ -37,7 +37,7 @@ pub(super) fn string(text: &str, out: &mut Vec<u8>) {
     out.push(b'"');
 }
 
-/// Appends a value of a user's record.
+/// Appends a value from a user's record.
 pub(super) fn verbatim(value: &Value, out: &mut Vec<u8>) {
     self::value(&Verbatim(value), out);
 }

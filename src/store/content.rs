@@ -1,4 +1,4 @@
-//! Digests of content, whatever the files and folders that hold it are called.
+//! Digests of content, independent of the names of files and folders.
 
 use std::fmt;
 
@@ -7,7 +7,7 @@ use std::fmt;
 pub struct ContentDigest([u8; 32]);
 
 impl ContentDigest {
-    /// Computes the digest of texts; the same characters divided otherwise have another one.
+    /// Computes the digest of texts. The same characters divided into other texts have another digest.
     ///
     /// ```
     /// use repoformer::store::content::ContentDigest;

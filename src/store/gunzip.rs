@@ -4,8 +4,7 @@ use std::io::{self, BufRead, Read};
 
 use flate2::bufread::GzDecoder;
 
-/// The members of a gzip file one after another. Zeros between and behind them, which tapes and block devices leave, are
-/// skipped.
+/// Decoder of a gzip file's members, one after another. Skips zeros between and behind them, which tapes and block devices add.
 pub(super) struct Gunzip<R> {
     /// Decoder of the current member; `None` behind the last.
     member: Option<GzDecoder<R>>,

@@ -12,7 +12,7 @@ use serde_json::Value;
 /// ```
 ///
 /// # Errors
-/// The text is not JSON. Line and column are those of `text`.
+/// The text is not JSON. The error has the line and column in `text`.
 pub fn parse(text: &[u8]) -> serde_json::Result<Value> {
     // Text that is known to be UTF-8 need not be validated string by string.
     match std::str::from_utf8(text) {

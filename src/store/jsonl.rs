@@ -207,11 +207,11 @@ pub fn records(text: &[u8]) -> impl Iterator<Item = (At, &[u8])> {
     records.zip(0..).map(|((bytes, line), row)| (At { line, row }, bytes))
 }
 
-/// Parses the JSON value of a text, which begins on a line of a file. Lone surrogates are replaced, and numbers that a value cannot
-/// hold are [marked](mod@literal).
+/// Parses the JSON value of a text that begins on a line of a file. Replaces lone surrogates, and [marks](mod@literal) numbers that
+/// a JSON value cannot hold.
 ///
 /// # Errors
-/// It is not JSON.
+/// The text is not JSON.
 pub fn value(path: &Path, line: usize, bytes: &[u8]) -> serde_json::Result<Value> {
     // Text that is known to be UTF-8 need not be validated string by string.
     let Ok(text) = std::str::from_utf8(bytes) else {

@@ -1,7 +1,7 @@
 //! Numbers that a JSON value cannot hold: integers beyond 64 bits, and the `NaN`, `Infinity` and `-Infinity` of Python's json.
 //!
-//! A record that has one is read with the number as it is written, in a marked object, which is of none of the types that a reader
-//! looks for. [`Verbatim`] writes the integers again, and null for the others, which JSON lacks. `serde_json` has a feature for long
+//! Such a number is read as a marked object with its text, which has none of the types that readers look for. [`Verbatim`] writes
+//! the integers as they were, and null for the others, which JSON lacks. `serde_json` has a feature for long
 //! integers, `arbitrary_precision`; with it the enums in tokenizers' files could not be read.
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,13 +24,13 @@ pub fn literal(value: &Value) -> Option<&str> {
     object.get(MARK)?.as_str().filter(|text| is_literal(text))
 }
 
-/// Whether a number is an integer, rather than infinite or none at all.
+/// True if a number is an integer, not NaN or an Infinity.
 pub fn is_integer(literal: &str) -> bool {
     literal.ends_with(|last: char| last.is_ascii_digit())
 }
 
-/// Whether a text may contain an integer beyond 64 bits: as many digits in a row, in strings too. Of such a run one digit is at a
-/// multiple of its least length, so most bytes are not looked at.
+/// True if a text may contain an integer beyond 64 bits: enough digits in a row, in strings too. A run that long has a digit at a
+/// multiple of the least length, so most bytes are skipped.
 pub(crate) fn may_hold_long_integer(text: &str) -> bool {
     let bytes = text.as_bytes();
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
@@ -40,7 +40,7 @@ pub(crate) fn may_hold_long_integer(text: &str) -> bool {
     })
 }
 
-/// Marks the numbers of a JSON text that a JSON value cannot hold; `None` if there is none.
+/// Marks the numbers of a JSON text that a JSON value cannot hold; `None` if the text has no such number.
 pub(super) fn marked(text: &str) -> Option<String> {
     let bytes = text.as_bytes();
     let (mut plain, mut from, mut at) = (String::new(), 0, 0);
@@ -75,7 +75,7 @@ fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
     bytes.len()
 }
 
-/// Whether it is a number that a JSON value cannot hold.
+/// True for a number that a JSON value cannot hold.
 fn is_literal(text: &str) -> bool {
     let digits = text.strip_prefix('-').unwrap_or(text);
     matches!(digits, "Infinity")
@@ -87,7 +87,7 @@ fn is_literal(text: &str) -> bool {
             && text.parse::<u64>().is_err()
 }
 
-/// The files whose records hold a NaN or an Infinity, with the lines, each once however often it is read.
+/// Files and lines with a NaN or an Infinity, each line once however often it is read.
 static NOT_JSON: Mutex<BTreeMap<PathBuf, BTreeSet<usize>>> = Mutex::new(BTreeMap::new());
 
 /// Remembers that a line holds a NaN or an Infinity, if the marked text does.
@@ -100,7 +100,7 @@ pub(super) fn remember(path: &Path, line: usize, marked: &str) {
     }
 }
 
-/// Takes the files whose records held a NaN or an Infinity, with the lines.
+/// Takes the remembered files and lines.
 pub fn take_not_json() -> BTreeMap<PathBuf, BTreeSet<usize>> {
     std::mem::take(&mut NOT_JSON.lock().unwrap_or_else(PoisonError::into_inner))
 }

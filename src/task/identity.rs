@@ -1,4 +1,4 @@
-//! What tells a task's hole from others, whatever the files and folders that hold it are called.
+//! Identity of a task's hole, independent of the names of files and folders.
 
 use std::fmt;
 
@@ -7,8 +7,8 @@ use crate::text::lines::{is_separator, is_space, strip};
 
 /// Digest of a hole: the last line before it that is not blank, and its target.
 ///
-/// White space does not count, since formats divide it otherwise between the left context and the target; nor do the lines before,
-/// of which a prompt may hold fewer. So a task has the same digest in every format.
+/// White space does not count, because formats divide it differently between the left context and the target. Earlier lines do
+/// not count, because prompts may leave them out. So a task has the same digest in every format.
 ///
 /// ```
 /// use repoformer::task::Task;
@@ -34,18 +34,18 @@ impl HoleDigest {
     }
 }
 
-/// What is kept of a task's hole, so that a record which names the task can be told to be of another one.
+/// Mark of a task's hole, to detect records of other tasks that name this one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct HoleMark {
     target: ContentDigest,
-    /// End of the last line before the hole that is not blank; empty if there is none.
+    /// End of the last line before the hole that is not blank; empty without such a line.
     before: Box<str>,
 }
 
-/// Greatest number of characters of the line before a hole that are kept.
+/// Greatest number of kept characters of the line before a hole.
 const KEPT: usize = 32;
 
-/// Least number of characters of the line before a hole that tell it from others.
+/// Least number of characters with which the line before a hole identifies it.
 const TELLING: usize = 8;
 
 /// Text of another task in a record.
@@ -58,7 +58,7 @@ pub enum OtherHole {
 }
 
 impl OtherHole {
-    /// Says what differs.
+    /// Describes the difference.
     pub fn as_str(self) -> &'static str {
         match self {
             Self::Target => "its target differs",
@@ -74,16 +74,16 @@ impl HoleMark {
         Self { target: digest_without_space(target), before: line[kept..].into() }
     }
 
-    /// Compares the hole with a record's target, or else with its prompt. Prompts of every style hold the end of the left context,
-    /// however much of it they leave out. Returns whether anything could be compared.
+    /// Compares the hole with a record's target, otherwise with its prompt. Prompts of every style contain the end of the left context,
+    /// however much they leave out. Returns true if anything could be compared.
     ///
     /// # Errors
-    /// The record is of another hole.
+    /// The record belongs to another hole.
     pub fn check(&self, target: Option<&str>, prompt: Option<&str>) -> Result<bool, OtherHole> {
         match (target, prompt) {
             (Some(target), _) if digest_without_space(target) == self.target => Ok(true),
             (Some(_), _) => Err(OtherHole::Target),
-            // Too short to tell anything: `)`, `else:`.
+            // Too short to identify a hole: `)`, `else:`.
             (None, Some(_)) if self.before.chars().count() < TELLING => Ok(false),
             (None, Some(prompt)) if prompt.contains(&*self.before) => Ok(true),
             (None, Some(_)) => Err(OtherHole::LeftContext),
@@ -112,8 +112,8 @@ impl fmt::Display for HoleDigest {
     }
 }
 
-/// Whether tasks of other files may have an id: ids that number the tasks of a repository (`repository/0`), or are the same for all
-/// of them (`repository/idx`, RepoEval's). An id that names the task's file or ends in a digest is the task's own.
+/// True if tasks in other task files may have the same id: an id that numbers the tasks of a repository (`repository/0`), or is the
+/// same for all of them (RepoEval's `repository/idx`). An id with the file's path or a digest belongs to one task.
 ///
 /// ```
 /// use repoformer::task::is_numbered;

@@ -92,7 +92,7 @@ pub struct TaskSet {
     tasks: Vec<Task>,
     /// Numbers of each repository's tasks, found when they are first asked for.
     of_repositories: OnceLock<FxHashMap<String, Vec<u32>>>,
-    /// What tells the hole of each from others, found when it is first asked for.
+    /// Mark of each task's hole, computed on first use.
     marks: OnceLock<Vec<HoleMark>>,
 }
 
@@ -120,7 +120,7 @@ impl TaskSet {
         Self { marks: marks.into(), ..Self::new(path, tasks) }
     }
 
-    /// What tells the hole of each task from others.
+    /// Mark of each task's hole.
     pub(crate) fn marks(&self) -> &[HoleMark] {
         self.marks.get_or_init(|| self.tasks.iter().map(Task::hole_mark).collect())
     }
@@ -253,7 +253,7 @@ fn object_of(literal: Value) -> Object {
 }
 
 impl Task {
-    /// Returns what is kept of its hole.
+    /// Returns the mark of its hole.
     pub(crate) fn hole_mark(&self) -> HoleMark {
         HoleMark::new(&self.prompt, &self.ground_truth)
     }

@@ -1,8 +1,8 @@
-//! Answers of servers through the binary: those that failed, stop texts that servers keep, event streams, and halves of
-//! surrogate pairs.
+//! Answers of servers through the binary: failed answers, stop texts that servers keep, event streams, and halves of surrogate
+//! pairs.
 //!
-//! Shapes of failed answers are those that the servers' documentation and sources name: OpenRouter (`finish_reason` `error`
-//! with an `error` beside it), vLLM and SGLang (`abort`), OpenAI and Azure (`content_filter`), Mistral (`error`), DeepSeek
+//! The shapes of failed answers come from the servers' documentation and sources: OpenRouter (`finish_reason` `error`
+//! with an `error` next to it), vLLM and SGLang (`abort`), OpenAI and Azure (`content_filter`), Mistral (`error`), DeepSeek
 //! (`insufficient_system_resource`), Ollama (`load`).
 
 use std::sync::{Arc, Mutex};
@@ -37,7 +37,7 @@ fn prompt(request: &Request) -> String {
     chat.map_or(&request.body["prompt"], |last| &last["content"]).as_str().unwrap().to_owned()
 }
 
-/// A server that answers the prompt of `view.py` by `failed` until it is sound, and the others by `sound`.
+/// A server that answers the prompt of `view.py` with `failed` until it is sound, and the other prompts with `sound`.
 fn failing(
     is_sound: &Arc<Mutex<bool>>,
     failed: Answer,
@@ -50,7 +50,7 @@ fn failing(
     })
 }
 
-/// Failed answers: as a whole, and what messages say of each.
+/// Failed answers, each with the words of its message.
 fn failed_answers(text: &str) -> Vec<(Value, &'static str)> {
     let ended = |finish: &str| json!({"choices": [{"text": text, "finish_reason": finish}]});
     vec![
@@ -110,7 +110,7 @@ fn a_failed_answer_is_no_prediction_and_is_asked_again() {
         assert_eq!((seen.lock().unwrap().len(), failures()), (3, 1), "{failed}");
         let predictions = place.named("cache/predictions/tasks", "none");
         assert_eq!(place.records(&predictions).len(), 2, "{failed}");
-        // It is not asked again by itself, and named each time.
+        // A further run names the failure and does not repeat the request.
         place.stage(&flags).partly().says(&wanted);
         assert_eq!(seen.lock().unwrap().len(), 3);
         place.stage(&[&flags[..], &["--retry-failed"]].concat()).partly().says(&[says]);
@@ -289,9 +289,9 @@ fn predictions_with_a_failed_choice_are_not_scored() {
     place.run(&eval).failed().says(&says).says(&["3 of 3 tasks have none"]);
 }
 
-/// A journal as versions wrote it that kept failed answers as completions, with their predictions.
+/// A journal of a version that kept failed answers as completions, with its predictions.
 #[test]
-fn journals_of_before_are_read_with_the_same_rule() {
+fn journals_of_earlier_versions_are_read_with_the_same_rule() {
     let place = prompted();
     let is_sound = Arc::new(Mutex::new(true));
     let (url, seen) = failing(&is_sound, completion(""), completion("\nview_20 = view(20)"));
@@ -363,7 +363,7 @@ fn serve_names_a_failed_answer() {
         assert_eq!(last["outcome"], "failed", "{last}");
         assert!(last["error"].as_str().unwrap().contains(says), "{last}");
     }
-    // In a stream, what was written before stays, and its end is an error.
+    // In a stream, the text before the failure stays, and the stream ends with an error.
     let part = json!({"choices": [{"text": "part", "finish_reason": null}]});
     let end = json!({"choices": [{"text": "", "finish_reason": "error"}]});
     let events = stream(&[part, end]);
@@ -390,7 +390,7 @@ fn the_language_server_names_a_failed_answer() {
     assert!(found["error"]["message"].as_str().unwrap().contains("\"content_filter\""), "{found}");
 }
 
-/// Completions for every protocol of a server that writes `text` in pieces of `size` bytes, or as a whole.
+/// Completions by every protocol, from a server that writes `text` in pieces of `size` bytes, or as a whole.
 fn completions(
     place: &Place,
     text: &'static str,
@@ -455,25 +455,25 @@ fn completions(
     found
 }
 
-/// TGI keeps the stop text in its text, and others know four at most.
+/// TGI keeps the stop text in its text, and other servers accept at most four.
 #[test]
 fn a_completion_ends_at_every_stop_text_whoever_knows_it() {
     let place = Place::new();
     for size in [1, 2, 3, 5, 1000] {
-        // The editor's, told to the server, which keeps it.
+        // The editor's first stop text, which the server knows and keeps.
         let found = completions(&place, " 1\n\nimport os\n", size, &["\n\n"], &[]);
         assert_eq!(found, [" 1"; 4], "{size}");
-        // The editor's fifth and sixth.
+        // The editor's fifth and sixth stop text.
         let six = ["<a>", "<b>", "<c>", "<d>", "<e>", "<f>"];
         let found = completions(&place, " 1 <f <f>more", size, &six, &[]);
         assert_eq!(found, [" 1 <f "; 4], "{size}");
-        // The program's, by flag, and those of the prompt's style.
+        // The flag's stop text, and the prompt style's.
         let found = completions(&place, " 2;rest", size, &[], &["--stop", ";"]);
         assert_eq!(found, [" 2"; 5], "{size}");
         let style = ["--prompt-style", "qwen2.5-coder"];
         let found = completions(&place, " 3<|file_sep|>b.py\nx = 1", size, &[], &style);
         assert_eq!(found, [" 3"; 5], "{size}");
-        // What only begins a stop text is part of the completion.
+        // The beginning of a stop text alone is part of the completion.
         let found = completions(&place, " 4<|file", size, &[], &style);
         assert_eq!(found, [" 4<|file"; 5], "{size}");
     }

@@ -7,7 +7,7 @@ use crate::support::{Place, TARGETS, jsonl, judge, parse_jsonl};
 
 const ANSWERS: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/fixtures/chat/answers.jsonl");
 
-/// What a chat model writes around a line.
+/// A chat model's answer around a line of code.
 fn answer(code: &str) -> String {
     format!(
         "<think>\nIt may be\n```python\nx = 1\n```\n</think>\nSure! Here is the line:\n```python\n{code}\n```\n"
@@ -60,7 +60,7 @@ fn answers_of_the_chat_api_are_cut_unless_another_cut_is_chosen() {
     assert_eq!(matches(&place, "chat.jsonl", &["--postprocess", "own"]), 0.0);
     assert_eq!(matches(&place, "unknown.jsonl", &[]), 0.0);
     assert_eq!(matches(&place, "unknown.jsonl", &["--postprocess", "chat,own"]), 1.0);
-    // Both sides of a comparison have one cut.
+    // Both sides of a comparison are cut alike.
     predictions(&place, "plain.jsonl", Some("completions"), str::to_owned);
     let compare =
         ["compare", "plain.jsonl", "chat.jsonl", "--tasks", "tasks.jsonl", "--within", "0"];
@@ -89,7 +89,7 @@ fn queries_of_predictions_hold_the_code_alone() {
     assert!(plain.contains("query_window") && !plain.contains("Sure!"), "{plain}");
     assert_eq!(queries("chat.jsonl", &[]), plain);
     assert_eq!(queries("unknown.jsonl", &["--postprocess", "chat"]), plain);
-    // Queries of other texts take their place.
+    // Queries with other texts replace them.
     let raw = queries("chat.jsonl", &["--postprocess", "own"]);
     assert!(raw.contains("Sure!"), "{raw}");
     assert_eq!(queries("unknown.jsonl", &[]), raw);
@@ -119,7 +119,7 @@ fn a_run_with_the_chat_api_searches_with_and_scores_the_code() {
     assert!(rows.iter().all(|row| row["em"] == json!(1.0)), "{rows:?}");
     let prompts = place.read(&place.named("cache/prompts/tasks", "rg-rg"));
     assert!(!prompts.contains("Sure!"), "{prompts}");
-    // The cache says how its predictions were made.
+    // The cache records the API of its predictions.
     let eval = ["eval", "--mode", "rg-rg", "--model", "tiny", "--format", "json"];
     let scores = place.stage(&eval).done().stdout;
     let scores: Value = serde_json::from_str(&scores).unwrap();

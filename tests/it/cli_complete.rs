@@ -1054,7 +1054,7 @@ fn a_mode_without_any_answer_leaves_the_others_their_rows() {
     assert!(rows[1].contains("none"), "{}", ran.stdout);
 }
 
-/// A server without `/tokenize`: the cause is the reason, and the model's tokenizer tells the number all the same.
+/// A server without `/tokenize`: the message names that cause, and the model's tokenizer has the token's number.
 #[test]
 fn a_token_that_the_server_does_not_know_is_found_in_the_tokenizer() {
     let place = Place::new();

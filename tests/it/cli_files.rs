@@ -1,4 +1,4 @@
-//! Files and names that are odd: what is skipped is counted and named, and the rest is read.
+//! Odd files and names: the program counts and names what it skips, and reads the rest.
 
 use std::io::Write;
 use std::process::Command;
@@ -104,14 +104,14 @@ fn a_name_that_the_file_system_refuses_costs_one_file() {
         let folders = std::fs::read_dir(place.path(&out)).unwrap().count();
         assert!(folders <= 2, "no folder of what was refused");
     }
-    // Shards hold such names, which are no names of files there.
+    // Shards may have such names, because they are not names of files there.
     place
         .run(&["group", "raw.jsonl", "--shards", "1", "-o", "shards"])
         .partly()
         .says(&["backslash"]);
 }
 
-/// A tree of git may hold names that no checkout can.
+/// A tree of git may have names that a checkout cannot have.
 #[cfg(target_os = "linux")]
 #[test]
 fn a_commit_with_a_name_that_the_file_system_refuses_costs_one_file() {
@@ -157,9 +157,9 @@ fn a_commit_with_a_name_that_the_file_system_refuses_costs_one_file() {
     assert_eq!(place.files("trees").len(), 1);
 }
 
-/// Names of models, benchmarks and repositories are parts of names in the cache.
+/// Names of models, benchmarks and repositories are parts of file names in the cache.
 #[test]
-fn long_names_have_their_place_in_the_cache() {
+fn long_names_fit_into_the_cache() {
     let place = Place::empty();
     let (repository, benchmark) = ("r".repeat(240), "b".repeat(240));
     let text = crate::support::source("store", 30);
@@ -178,7 +178,7 @@ fn long_names_have_their_place_in_the_cache() {
 
 /// As gunzip and Python's gzip read them.
 #[test]
-fn zeros_behind_gzip_are_padding() {
+fn zeros_behind_gzip_are_skipped() {
     let place = Place::new();
     let tasks = gzip(place.read("tasks.jsonl").as_bytes());
     let padded = [&tasks[..], &[0; 4096]].concat();
@@ -215,7 +215,7 @@ fn code_that_a_grammar_cannot_parse_is_counted_and_named() {
         "instances.jsonl",
     ];
     place.run(&label).done().says(&warned);
-    // The body of `g` stands behind what is not parsed.
+    // The body of `g` is behind the unparsed code.
     let lines: Vec<&str> = text.split_inclusive('\n').collect();
     let (prompt, target) = (lines[..7].concat(), lines[7..10].concat());
     let task = json!({"prompt": prompt, "metadata": {

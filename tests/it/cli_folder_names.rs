@@ -1,5 +1,5 @@
-//! Numbers do not depend on what the folders of repositories are called: the same files and commands give the same tasks, scores,
-//! intervals and splits under other names, in another order of the names.
+//! Numbers do not depend on the names of repositories' folders: the same files and commands give the same tasks, scores,
+//! intervals and splits under other names in another order.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -136,7 +136,7 @@ fn scores_and_intervals_are_equal() {
         let rows: Vec<Value> = rows
             .into_iter()
             .map(|mut row| {
-                // Time is the machine's.
+                // Times depend on the machine.
                 row.as_object_mut()
                     .unwrap()
                     .retain(|name, _| !name.contains("ms") && name != "speedup");
@@ -185,7 +185,7 @@ fn judged(place: &Place) {
     place.write("labels.jsonl", jsonl(&labels));
 }
 
-/// Twelve repositories in ten folds: which two share one depends on their content.
+/// Twelve repositories in ten folds: their content decides which share a fold.
 #[test]
 fn policies_and_splits_are_equal() {
     let outcomes = places().map(|place| {

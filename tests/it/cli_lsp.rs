@@ -74,7 +74,7 @@ impl Session {
         self.send(json!({"method": method, "params": params}));
     }
 
-    /// Begins in a folder, and opens a document of it; returns its URI.
+    /// Starts in a folder, opens one of its documents, and returns the document's URI.
     pub(crate) fn open(&mut self, place: &Place, folder: &str, file: &str, text: &str) -> String {
         let root = format!("file://{}", place.path(folder).canonicalize().unwrap().display());
         self.ask(1, "initialize", json!({"capabilities": {}, "rootUri": root}));

@@ -72,7 +72,7 @@ fn a_profile_scores_as_its_paper() {
     }
 }
 
-/// In its four languages: a statement of Python ends where it parses, the others' at the first of `; { }`.
+/// In Python a statement ends as soon as it parses, in the other three languages at the first of `; { }`.
 #[test]
 fn crosscodeevals_profile_cuts_each_language_as_its_program() {
     for (ending, target, prediction, cut) in [
@@ -117,7 +117,7 @@ fn a_setting_that_contradicts_the_profile_is_named() {
         json!([{"setting": "metrics", "value": "repocoder", "usual": "crosscodeeval"}]);
     assert!(rows.iter().all(|row| row["departures"] == departures), "{rows:?}");
     assert!(run(&["--metrics=repocoder", "--format=tsv"]).done().stdout.contains(line));
-    // What the profile says, said again, is no departure; neither are data, models and threads.
+    // A value that repeats the profile's is no departure, nor are data, models and threads.
     let same = run(&["--metrics=crosscodeeval", "--top-k=100", "--threads=1", "--cache-dir=other"]);
     assert!(!same.done().stdout.contains("not as in"));
     // Defaults that the profile relies on count as well, wherever the value comes from.
@@ -131,7 +131,7 @@ fn a_setting_that_contradicts_the_profile_is_named() {
         table.contains("not as in profile repoformer-paper: right-context = no instead of yes, postprocess = none instead of own"),
         "{table}"
     );
-    // Of functions, what their section says counts.
+    // For functions, their section of the profile counts.
     let functions = [
         "run",
         "-q",
@@ -143,7 +143,7 @@ fn a_setting_that_contradicts_the_profile_is_named() {
     let table = |more: &[&str]| place.run(&[&functions[..], more].concat()).done().stdout;
     assert!(!table(&["--max-tokens=256"]).contains("not as in"));
     assert!(table(&["--max-tokens=50"]).contains("max-tokens = 50 instead of 256"));
-    // Each command that scores names it where its results are; the others warn.
+    // Commands that score name it in their results; the other commands warn.
     let eval = ["eval", "--metrics=repocoder", "--tasks=line.jsonl"];
     let scored = place.run(&[&eval, &common[..]].concat()).done();
     assert!(scored.stdout.contains(line) && !scored.stderr.contains(line), "{}", scored.stdout);
@@ -180,7 +180,7 @@ fn every_command_begins_with_the_same_metric() {
         ("chunk", "repoformer"),
     ] {
         let (place, repos) = sample(&[kind], 6);
-        // Records say that their holes are chunks, as those of `label sample` do.
+        // Records with `kind`, as `label sample` writes them, are chunks.
         let text = place.read(&format!("{kind}.jsonl"));
         let text = text.replace("\"metadata\":{", &format!("\"metadata\":{{\"kind\":\"{kind}\","));
         place.write(&format!("{kind}.jsonl"), text);
@@ -208,7 +208,7 @@ fn every_command_begins_with_the_same_metric() {
 
 /// Two repositories give a range, seven a confidence interval: in each format and each command.
 #[test]
-fn intervals_say_of_which_kind_they_are() {
+fn intervals_name_their_kind() {
     for (repositories, kind, level) in [(2, "range", json!(null)), (7, "confidence", json!(0.95))] {
         let place = Place::empty();
         let id = |n: usize| format!("r{}/{n}", n % repositories);
@@ -261,7 +261,7 @@ fn intervals_say_of_which_kind_they_are() {
     }
 }
 
-/// Retrieval takes nothing from the left context of the paper's prompts, so that `none` and `rg1` differ by what was retrieved.
+/// Retrieval does not shorten the left context of the paper's prompts, so that `none` and `rg1` differ only by the fragments.
 #[test]
 fn the_papers_budgets_fit_its_prompt() {
     let (place, repos) = sample(&["line", "function"], 180);
@@ -324,7 +324,7 @@ fn budgets_that_do_not_fit_are_reported() {
 
 /// Integers beyond 64 bits keep their digits: Python reads and writes them.
 #[test]
-fn long_integers_go_along() {
+fn integers_beyond_64_bits_keep_their_digits() {
     let place = Place::new();
     let big = "123456789012345678901234567890";
     let tasks = place.read("tasks.jsonl");
@@ -374,7 +374,7 @@ fn long_integers_go_along() {
 
 /// `json.dumps` of Python writes NaN, Infinity and -Infinity, which JSON lacks.
 #[test]
-fn what_python_writes_for_infinite_numbers_is_read() {
+fn pythons_nan_and_infinity_are_read() {
     let place = Place::new();
     let ids = ["alpha/0", "alpha/1", "beta/0"];
     let predictions: String = ids
@@ -391,7 +391,7 @@ fn what_python_writes_for_infinite_numbers_is_read() {
         parse_jsonl(&converted.stdout)[0],
         json!({"task_id": "alpha/0", "pred": "x", "time": null, "more": [null, null]})
     );
-    // Where a text or a number is needed, the field is named.
+    // If a text or a number is needed, the error names the field.
     place.write("mine.jsonl", predictions.replacen("\"pred\": \"x\"", "\"pred\": NaN", 1));
     let skipped = place.run(&[&eval[..], &["--missing=skip"]].concat()).partly();
     skipped.says(&["mine.jsonl:1: ", "'pred'", "NaN"]);
@@ -425,7 +425,7 @@ fn what_python_writes_for_infinite_numbers_is_read() {
         .says(&["exec.jsonl:1: field 'exec.pass_1' must be a number, not NaN"]);
 }
 
-/// A sum of nothing is no negative zero: neither in values nor in what is printed.
+/// An empty sum is not a negative zero, neither in values nor in printed numbers.
 #[test]
 fn zeros_have_no_sign() {
     let place = Place::new();

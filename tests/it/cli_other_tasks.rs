@@ -1,5 +1,5 @@
-//! Only predictions of these tasks are scored: what shows that a record is of another task ends the command, and what cannot be
-//! known is said once.
+//! Only predictions of these tasks are scored: a record of another task ends the command, and one warning names records that
+//! cannot be checked.
 
 use serde_json::{Value, json};
 
@@ -45,7 +45,7 @@ fn predictions(place: &Place, kind: &str, of: impl Fn(&Value, &str, &str) -> Val
 /// Makes a prediction from a task, its id and its target.
 type Form<'a> = &'a dyn Fn(&Value, &str, &str) -> Value;
 
-/// RepoCoder's form, with the prompt alone to tell.
+/// RepoCoder's form, which only the prompt assigns to a task.
 fn with_prompt(task: &Value, id: &str, target: &str) -> Value {
     let shown = format!("# retrieved\n# code\n{}", task["prompt"].as_str().unwrap());
     json!({"prompt": shown, "metadata": {"task_id": id}, "choices": [{"text": target}]})
@@ -109,14 +109,14 @@ fn a_single_record_of_another_task_is_named() {
 }
 
 #[test]
-fn what_cannot_be_known_is_said_once() {
+fn numbered_ids_are_warned_of_once() {
     let place = place();
     let file = predictions(&place, "line", bare);
     let ran = eval(&place, "api", &file).done();
     let warned = ran.stderr.matches(ALONE).count();
     assert_eq!(warned, 1, "{}", ran.stderr);
     ran.says(&["20 predictions have nothing but ids", "`prompt` or target are checked"]);
-    // File and line tell, as far as they are there.
+    // File and line assign the record, if it has them.
     let placed = |task: &Value, id: &str, target: &str| {
         let of = |name: &str| task["metadata"][name].clone();
         let place =
@@ -203,7 +203,7 @@ fn the_same_tasks_in_other_formats_are_the_same() {
 
 /// Every command that joins predictions with tasks refuses them.
 #[test]
-fn every_command_refuses_them() {
+fn every_command_refuses_predictions_of_other_tasks() {
     let place = place();
     let file = predictions(&place, "line", with_prompt);
     let refused = |args: &[&str]| {
@@ -232,7 +232,7 @@ fn every_command_refuses_them() {
     }
 }
 
-/// Records of prompts say how files were cut; a search with another window size is another system.
+/// Records of prompts name the cut of files; a search with another window size is another system.
 #[test]
 fn searches_refuse_predictions_of_other_cuts() {
     let place = place();
@@ -266,7 +266,7 @@ fn searches_refuse_predictions_of_other_cuts() {
     rg_rg(&small, &["--unit", "chunks"])
         .failed()
         .says(&["was made with window_size 10, and this search has chunk_size"]);
-    // Neither what Python writes for infinite numbers nor a size as a text hides it.
+    // Neither Python's Infinity nor a size as a text hides the difference.
     let odd = place.read(&small).replace("\"window_size\":10", "\"window_size\":\"10\"");
     place.write("odd.jsonl", odd.replace("{\"prompt\"", "{\"perplexity\":NaN,\"prompt\""));
     assert!(place.read("odd.jsonl").contains("NaN") && place.read("odd.jsonl").contains("\"10\""));

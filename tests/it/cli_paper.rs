@@ -261,7 +261,7 @@ fn table_5_has_thresholds() {
             .map(|name| format!("CrossCodeLongEval {name}"))
     );
     assert!(text.contains("0.20 (0.20)"), "{text}");
-    // A1 decides at 0.99: at another threshold its row is the paper's alone.
+    // A1 decides at 0.99: at another threshold its row has only the paper's numbers.
     let rows = parse_jsonl(&table("A1", "self", "jsonl"));
     assert_eq!(of(&rows, "self-threshold")["es"]["paper"], Value::Null);
     let paper = of(&rows, "self@0.99");
@@ -276,7 +276,7 @@ fn table_5_has_thresholds() {
     assert_eq!(of(&rows, "self@0.99")["retrieved"], json!({"measured": 0.0, "paper": 100.0}));
 }
 
-/// Every policy that the paper has of the chosen model has a row, and every data set of Table 6.
+/// Every policy of the paper for the chosen model has a row, and so has every data set of Table 6.
 #[test]
 fn rows_of_the_paper_that_a_run_lacks_are_shown() {
     let (place, repos) = sampled("line", 5);
@@ -348,7 +348,7 @@ fn a_table_of_dense_retrieval_takes_no_other() {
         ]);
     }
     table(8, &["--ranker=dense"]).failed().says(&["vectors"]);
-    // Another ranker than the paper's is named where the numbers stand.
+    // The output names a ranker that differs from the paper's.
     let shown = table(3, &["--ranker=bm25", "--policy=oracle"]).done().stdout;
     assert!(shown.contains("\nnot as in the paper: ranker = bm25 instead of jaccard\n"), "{shown}");
     let shown =

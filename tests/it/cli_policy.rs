@@ -952,7 +952,7 @@ fn columns_name_their_true_share() {
     let sweep = ["policy", "sweep", "--labels", "labels.jsonl", "--policy", "random"];
     let whole = place.run(&sweep).done().stdout;
     assert!(!whole.contains(" %)"), "{whole}");
-    // Instances of one content have one number of chance.
+    // Instances with the same content have the same random number.
     let mut all = labels(0..3);
     all.truncate(82);
     for (number, label) in all.iter_mut().enumerate() {

@@ -436,7 +436,7 @@ fn chunks_and_functions_make_one_set() {
     }
     assert_eq!(count, chunks.len() + functions.len());
     assert!(repositories[0].is_disjoint(&repositories[1]));
-    // The same from the two files of labels; the other order has the same splits.
+    // The two files of labels give the same; in the other order the splits are the same.
     let first = place.files("out");
     let verbalize = |one: &str, other: &str, to: &str| {
         let flags = [
@@ -488,7 +488,7 @@ fn chunks_and_functions_make_one_set() {
     for name in ["train.jsonl", "train.parquet", "validation.jsonl"] {
         assert!(first[name] == place.files("merged")[name], "{name}");
     }
-    // What belongs to no kind, or a kind twice, is refused.
+    // A flag of neither kind, and a kind given twice, are refused.
     let kinds = |kinds: &[&str]| {
         let flags =
             ["label", "all", "--repos-dir", "repos", "--tokenizer", "tokenizer.json", "-o", "none"];
@@ -526,7 +526,7 @@ fn an_instance_in_two_files_is_refused() {
     place.write("labels.jsonl", jsonl(&all));
     let ran = place.run(&two).done();
     ran.says(&["27 of chunks, ", "3 of chunks, ", "2 of functions, ", "are there again"]);
-    // Labels of two models stay apart, in two files as in one.
+    // Labels of two models are refused, in two files as in one.
     let mut other = labels();
     other.truncate(1);
     other[0]["generation_model"] = json!("n");

@@ -107,7 +107,7 @@ impl Registry {
         self.get_with("$PWD/clients:$PATH", names)
     }
 
-    /// What the clients were asked for since the last call.
+    /// Packages that the clients were asked for since the last call.
     fn asked(&self) -> Vec<String> {
         let file = self.place.path("asked");
         let text = std::fs::read_to_string(&file).unwrap_or_default();
@@ -178,9 +178,9 @@ fn a_missing_client_is_named_and_costs_only_what_needs_it() {
     registry.get_with("$PWD/few", "ts").failed().says(&["npm is missing", "not fetched: ts/three"]);
 }
 
-/// The groups that the commands of the documents take are those that the script fetches.
+/// The script fetches the groups that the documents' commands use.
 #[test]
-fn documents_take_groups_that_are_fetched() {
+fn groups_in_the_documents_are_in_the_table() {
     let project = std::path::Path::new(env!("CARGO_MANIFEST_DIR"));
     let read = |path: &str| std::fs::read_to_string(project.join(path)).unwrap();
     let table = read("scripts/repositories.txt");

@@ -307,10 +307,10 @@ pub(crate) fn warning_once(text: &str) {
     }
 }
 
-/// Whether predictions that may be of other tasks were warned of.
+/// True once a warning about predictions that may be of other tasks was printed.
 static NUMBERED: AtomicBool = AtomicBool::new(false);
 
-/// Warns of predictions that nothing but numbers assigns to their tasks: of the first such file.
+/// Warns once of predictions that only numbers in ids assign to their tasks, for the first such file.
 pub(crate) fn warn_of_numbers(path: &Path, tasks: &TaskSet, count: usize) {
     if let Some(text) = predictions::numbered(path, tasks, count)
         && !NUMBERED.swap(true, Relaxed)
@@ -324,7 +324,7 @@ fn shown(few: usize) -> usize {
     if is_verbose() { usize::MAX } else { few }
 }
 
-/// Names in a sentence, a few of them without `-v`.
+/// Lists names in a sentence; only the first few without `-v`.
 pub(crate) fn few_of(names: &[String]) -> String {
     let shown = names.len().min(shown(5));
     let rest = match names.len() - shown {

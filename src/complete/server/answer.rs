@@ -23,7 +23,7 @@ pub struct Answer {
 pub struct Sample {
     /// The text.
     pub text: String,
-    /// Why it ended: `stop`, `length`; `None` if that is not known, or if enough of it had come.
+    /// Finish reason (`stop`, `length`); `None` if it is unknown, or if the stream was closed before the end.
     pub finish_reason: Option<String>,
     /// Its tokens, if the server returns them.
     pub tokens: Vec<TokenProbability>,
@@ -110,13 +110,13 @@ impl TokenProbability {
     }
 }
 
-/// Why an answer holds no completion.
+/// Reason why an answer has no completion.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AnswerError {
     /// It is not an answer of the API.
     #[error("{0}")]
     Form(&'static str),
-    /// It has no choice at all.
+    /// It has no choice.
     #[error("the answer's 'choices' are empty")]
     NoChoice,
     /// A choice has no text.
@@ -126,13 +126,13 @@ pub enum AnswerError {
         choice: u64,
         /// Field that has the text in this API.
         field: &'static str,
-        /// Why the model stopped.
+        /// Finish reason, if the choice has one.
         finish: Option<String>,
     },
-    /// The server says that it failed.
+    /// The server reports an error.
     #[error("the answer is an error: {0}")]
     Reported(String),
-    /// The server says that a choice failed.
+    /// The server reports an error in a choice.
     #[error("the answer's choices[{choice}] is an error: {message}")]
     FailedChoice {
         /// Its place.
@@ -140,7 +140,7 @@ pub enum AnswerError {
         /// The server's message.
         message: String,
     },
-    /// The model stopped for a reason that makes its text no completion.
+    /// The finish reason is not one of a completion.
     #[error(
         "the answer's choices[{choice}] ended with finish_reason {finish:?}, which is not the end of a completion"
     )]
@@ -153,7 +153,7 @@ pub enum AnswerError {
 }
 
 impl AnswerError {
-    /// How to resolve it.
+    /// Hint for the user.
     pub(crate) fn hint(&self) -> &'static str {
         match self {
             Self::Form(_) => "is this an OpenAI-compatible server? The chat API needs messages",
@@ -169,11 +169,11 @@ impl AnswerError {
     }
 }
 
-/// Finish reasons of a text that is a completion: the model ended it, or a stop text or a greatest length did.
+/// Finish reasons of completions: the model ended the text, or a stop text or a limit of length did.
 ///
 /// OpenAI, llama.cpp, Ollama: `stop`, `length`; vLLM also `repetition`, a limit as `length` is; TGI: `eos_token`,
 /// `stop_sequence`; Mistral: `model_length`; Together: `eos`; Anthropic, Gemini, Cohere, watsonx and LM Studio, whose names
-/// gateways hand on: the others. All else is a failure, such as `error`, `abort`, `content_filter`, `tool_calls` (the text is
+/// gateways pass on: the others. Every other reason is a failure, such as `error`, `abort`, `content_filter`, `tool_calls` (the text is
 /// in the call), `load` (Ollama loaded the model), `insufficient_system_resource`, `cancelled`, `safety`, `refusal`.
 const COMPLETE: [&str; 16] = [
     "stop",
@@ -194,7 +194,7 @@ const COMPLETE: [&str; 16] = [
     "maxpredictedtokensreached",
 ];
 
-/// Whether a text that ended for this reason is a completion. Case does not count; an empty reason is none.
+/// True if a text with this finish reason is a completion. Case does not count; an empty reason is as good as none.
 pub(crate) fn is_complete(finish_reason: &str) -> bool {
     let reason = finish_reason.to_ascii_lowercase();
     reason.is_empty() || COMPLETE.contains(&reason.as_str())
@@ -246,7 +246,7 @@ struct Choice<'a> {
 /// Reads the choices of an answer or of an event.
 ///
 /// # Errors
-/// It has none, or says that one of them failed, or it failed as a whole.
+/// It has no choices, or reports an error, of one choice or as a whole.
 fn choices(answer: &Value, place: TextPlace) -> Result<Vec<Choice<'_>>, AnswerError> {
     if let Some(message) = error_in(answer) {
         return Err(AnswerError::Reported(message));
@@ -329,7 +329,7 @@ fn samples_at(answer: &Value, place: TextPlace) -> Result<Vec<Sample>, AnswerErr
     choices.into_iter().map(sample).collect()
 }
 
-/// Checks that an answer did not fail, whose text and whose form do not matter.
+/// Checks that an answer did not fail, whatever its text and form.
 ///
 /// # Errors
 /// It did.
@@ -340,7 +340,7 @@ pub(crate) fn check_answer(answer: &Value) -> Result<(), AnswerError> {
     }
 }
 
-/// Checks that a choice did not fail, whose place in its list is a number.
+/// Checks that the choice at this place did not fail.
 ///
 /// # Errors
 /// It did.
@@ -352,7 +352,7 @@ pub(crate) fn check_choice(choice: &Value, number: usize) -> Result<(), AnswerEr
 #[derive(Debug, Default)]
 pub struct PartialAnswer {
     api: Api,
-    /// Completions by index; a server may name those of several samples in any order.
+    /// Completions by index; a server may send several samples in any order.
     found: BTreeMap<u64, Sample>,
     /// Those that had a text, if only an empty one.
     with_text: BTreeSet<u64>,
@@ -374,7 +374,7 @@ impl PartialAnswer {
         self.found.first_key_value().map_or("", |(_, sample)| &sample.text)
     }
 
-    /// Why the first completion ended.
+    /// Finish reason of the first completion.
     pub fn finish_reason(&self) -> Option<&str> {
         self.found.first_key_value().and_then(|(_, sample)| sample.finish_reason.as_deref())
     }
@@ -390,7 +390,7 @@ impl PartialAnswer {
     /// Adds an event's parts.
     ///
     /// # Errors
-    /// The event has no `choices`, or says that one of them failed.
+    /// The event has no `choices`, or reports an error in one of them.
     pub(super) fn add(&mut self, event: &Value) -> Result<(), AnswerError> {
         self.note(event);
         let is_count = event.get("choices").is_none()
@@ -413,7 +413,7 @@ impl PartialAnswer {
         Ok(())
     }
 
-    /// Takes the whole answer of a server that does not stream.
+    /// Adds the whole answer of a server that does not stream.
     ///
     /// # Errors
     /// As for [`samples`].
@@ -431,7 +431,7 @@ impl PartialAnswer {
         self.found.len() >= number && self.found.values().all(is_done)
     }
 
-    /// Whether each completion so far is finished.
+    /// True if each completion so far is finished.
     pub(super) fn is_finished(&self) -> bool {
         self.are_enough(1, &|_| false)
     }
@@ -439,13 +439,13 @@ impl PartialAnswer {
     /// The completions as far as they came, in the order of their indices.
     ///
     /// # Errors
-    /// None came, or one of them has no text, such as that of a model that had no token left after its thoughts.
+    /// There is no completion, or one without a text, for example because the model spent all tokens on its thoughts.
     pub(super) fn into_samples(self) -> Result<Vec<Sample>, AnswerError> {
         self.check()?;
         Ok(self.found.into_values().collect())
     }
 
-    /// Checks that completions came, and that each has a text.
+    /// Checks that there are completions, and that each has a text.
     ///
     /// # Errors
     /// As for [`into_samples`](Self::into_samples).

@@ -12,7 +12,7 @@ use super::{Answer, Api, CompletionRequest, Sample, samples};
 use crate::endpoint::{Endpoint, Event};
 use crate::error::{Error, Result};
 
-/// Requests an answer as a whole: its completions, and the time that it took.
+/// Requests an answer as a whole, and returns its completions and its time.
 ///
 /// # Errors
 /// The request fails, or its answer is a failure.
@@ -24,9 +24,9 @@ pub fn read_whole(endpoint: &Endpoint, api: Api, body: &Value) -> Result<(Vec<Sa
     }
 }
 
-/// Requests an answer in events, and shows it to `is_enough` with each that comes, until that needs no more; then the
-/// connection is closed. A server that does not stream sends its whole answer at once. Returns what came, the time that it
-/// took, and whether the server streams.
+/// Requests an answer in events, and shows it to `is_enough` after each event until that returns true; then the
+/// connection is closed. A server that does not stream sends its whole answer at once. Returns the received answer, its
+/// time, and whether the server streams.
 ///
 /// # Errors
 /// The request fails, or its answer is a failure or ends before its completions do.

@@ -1,7 +1,7 @@
-//! The completion in a server's text: behind white space that the prompt ended with, up to the first stop text.
+//! The completion in a server's text: without the white space at the prompt's end, up to the first stop text.
 //!
-//! A server is told at most four stop texts, some keep them in their text (TGI), and others never heard of them. So every
-//! text is cut here, at every stop text, whoever was told: as a whole by [`span`], and piece by piece by [`CompletionCut`].
+//! A request has at most four stop texts; some servers keep them in their text (TGI), and others ignore them. So every text
+//! is cut here at every stop text: as a whole by [`span`], and piece by piece by [`CompletionCut`].
 
 use std::ops::Range;
 
@@ -10,14 +10,14 @@ use super::Ending;
 /// Stop texts of a request, at most: OpenAI's interface, vLLM and TGI refuse more.
 pub const MOST_STOPS: usize = 4;
 
-/// Whether a stop text could begin in withheld white space. A server would find it where the prompt ends, so such a text is
-/// not sent, and ends the completion alone.
+/// True if a stop text could begin in withheld white space. A server would find it right behind the prompt, so such a text is
+/// not sent; only the cut here uses it.
 pub(super) fn is_held_back(stop: &str, removed: &str) -> bool {
     let mut ends = removed.char_indices().map(|(at, _)| &removed[at..]);
     ends.any(|end| end.starts_with(stop) || stop.starts_with(end))
 }
 
-/// Place of the stop text that is complete first, which is that of a server that looks for them as it writes.
+/// Place of the stop text that is complete first, as a server finds it while it writes.
 fn first_stop<'s>(stops: impl IntoIterator<Item = &'s String>, text: &str) -> Option<usize> {
     let places = stops.into_iter().filter_map(|stop| Some((text.find(stop.as_str())?, stop.len())));
     let (start, _) = places.min_by_key(|(start, length)| (start + length, *start))?;
@@ -55,7 +55,7 @@ pub struct CompletionCut {
 }
 
 impl CompletionCut {
-    /// Cut at these stop texts, for a prompt that was sent without the white space `removed` at its end.
+    /// Creates a cut at these stop texts, for a prompt that was sent without the white space `removed` at its end.
     pub fn new(stops: impl IntoIterator<Item = String>, removed: &str) -> Self {
         let stops = stops.into_iter().filter(|stop| !stop.is_empty());
         let (held_back, sent) = stops.partition(|stop| is_held_back(stop, removed));
@@ -66,7 +66,7 @@ impl CompletionCut {
         }
     }
 
-    /// The stop texts to tell the server: as many as servers accept.
+    /// The stop texts for the request: as many as servers accept.
     pub fn stops_to_send(&self) -> &[String] {
         let texts = &self.in_text.texts;
         &texts[..texts.len().min(MOST_STOPS)]
@@ -83,7 +83,7 @@ impl CompletionCut {
         self.in_completion.pass(&restored)
     }
 
-    /// Whether a stop text ended the completion.
+    /// True if a stop text ended the completion.
     pub fn has_ended(&self) -> bool {
         self.in_text.has_ended || self.in_completion.has_ended
     }
@@ -101,11 +101,11 @@ impl CompletionCut {
     }
 }
 
-/// Stop texts in a text that comes in pieces.
+/// Finds stop texts in a text that comes in pieces.
 #[derive(Debug, Clone, Default)]
 struct StopTexts {
     texts: Vec<String>,
-    /// Text that one of them may begin with.
+    /// End of the text so far that may begin a stop text.
     held: String,
     has_ended: bool,
 }
@@ -194,7 +194,7 @@ mod tests {
             (in_pieces(&mut cut, pieces), cut.has_ended())
         };
         assert_eq!(written(&["x = 1", "<e", "nd>y", "z"]), ("x = 1".into(), true));
-        // One that the server was told, and keeps in its text.
+        // A stop text of the request, which the server keeps in its text.
         assert_eq!(written(&["x = 1<", "a", ">"]), ("x = 1".into(), true));
         assert_eq!(written(&["x <", "e", "nd", "ed"]), ("x <ended".into(), false));
         assert_eq!(written(&["<<end", ">"]), ("<".into(), true));
@@ -250,7 +250,7 @@ mod tests {
             let mut cut = CompletionCut::new(stops.clone(), &removed);
             let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
             prop_assert_eq!(in_pieces(&mut cut, &pieces), whole);
-            // Nothing that was a stop text to the server stays, nor any behind the white space.
+            // Neither a stop text of the request nor one behind the white space stays.
             let is_sent = |stop: &&String| !is_held_back(stop, &removed);
             prop_assert!(!stops.iter().filter(is_sent).any(|stop| whole.contains(stop.as_str())));
             prop_assert!(!stops.iter().any(|stop| whole.contains(stop.as_str())));

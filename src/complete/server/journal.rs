@@ -34,7 +34,7 @@ pub struct Entry {
     /// Number of requests at once in that run, if it is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub at_once: Option<usize>,
-    /// Whether the answer was searched for errors of the server. Versions before 0.3 did not, and kept failed answers as completions.
+    /// True if the answer was checked for errors of the server. Versions before 0.3 kept failed answers as completions.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub is_checked: bool,
 }
@@ -46,7 +46,7 @@ impl Entry {
         Self { key, samples: Vec::new(), error, seconds: None, at_once: None, is_checked: true }
     }
 
-    /// The entry as it is read now: a completion that ended for the reason of a failure is one.
+    /// Applies the present rule: a completion with the finish reason of a failure is a failure.
     fn reread(self) -> Self {
         let finish =
             |sample: &Sample| sample.finish_reason.clone().filter(|finish| !is_complete(finish));
@@ -62,7 +62,7 @@ impl Entry {
         }
     }
 
-    /// Whether it is not known if the request failed: an earlier version kept an empty text, and no reason of its end.
+    /// True if the request may have failed: an earlier version kept an empty text and no finish reason.
     fn is_doubtful(&self) -> bool {
         let is_bare = |sample: &Sample| sample.text.is_empty() && sample.finish_reason.is_none();
         !self.is_checked && self.samples.iter().any(is_bare)
@@ -143,12 +143,12 @@ impl Journal {
         self.answered.contains_key(key)
     }
 
-    /// Whether a request failed, and no later one was answered.
+    /// True if a request failed, and no later attempt was answered.
     pub fn has_failed(&self, key: &str) -> bool {
         self.failed.contains_key(key) && !self.has_answer(key)
     }
 
-    /// Whether a request's answer may be a failure: an earlier version kept an empty text, and no reason of its end.
+    /// True if a request's answer may be a failure: an earlier version kept an empty text and no finish reason.
     pub fn is_doubtful(&self, key: &str) -> bool {
         self.doubtful.contains(key)
     }

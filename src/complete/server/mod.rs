@@ -2,8 +2,8 @@
 //!
 //! - [`CompletionRequest`]: the settings of requests; equal requests have equal keys.
 //! - [`Ending`]: the end of prompts for models whose tokens span a newline and the following indentation.
-//! - [`samples`]: the texts of an answer and their tokens' log-probabilities, in either of the styles that servers use, or why it holds
-//!   no completion.
+//! - [`samples`]: the texts of an answer and their tokens' log-probabilities, in either of the styles that servers use, or the reason
+//!   why it has no completion.
 //! - [`read_whole`], [`read_stream`]: an answer as a whole, or in events as far as it is needed.
 //! - [`CompletionCut`]: the completion in a server's text: without repeated white space, up to the first stop text.
 //! - [`Completer`]: the completions of one prompt, in as many requests as the server needs.

@@ -25,7 +25,7 @@ enum Fault {
     Request,
     /// The response is not an answer of this API.
     Form,
-    /// The answer says that the server or the model failed, or has no text.
+    /// The answer reports an error of the server or the model, or has no text.
     Answer,
     /// The server: overload, a fault, no answer. It may pass.
     Server,

@@ -165,7 +165,7 @@ impl Comparison {
 }
 
 impl Comparison {
-    /// What the ends of the intervals of [`all`](Self::all) say.
+    /// Kind of the intervals of [`all`](Self::all).
     pub fn interval_kind(&self) -> IntervalKind {
         self.unit.interval_kind(self.units)
     }

@@ -115,7 +115,7 @@ impl PerTask {
     }
 }
 
-/// Says which score is NaN or infinite, if one is.
+/// Names the score that is NaN or infinite, if one is.
 fn infinite(record: &Object) -> Option<String> {
     let metrics = record.iter().filter(|(name, _)| *name != "metadata");
     metrics.filter_map(|(metric, values)| Some((metric, values.as_object()?))).find_map(

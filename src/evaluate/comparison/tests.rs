@@ -185,7 +185,7 @@ proptest! {
         for (one, other) in sides.zip(turned) {
             prop_assert_eq!(one.difference.mean, -other.difference.mean);
             let turned = |i: Interval| Interval { low: 0.0 - i.high, high: 0.0 - i.low };
-            // Differences that are the same with either sign are drawn in one order, so chance does not turn.
+            // Differences with the same values under either sign are drawn in the same order.
             if one.difference.mean != 0.0 {
                 prop_assert_eq!(one.difference.interval, other.difference.interval.map(turned));
             }

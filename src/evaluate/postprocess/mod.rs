@@ -42,7 +42,7 @@ pub struct Processed<'a> {
     pub target: Cow<'a, str>,
     /// The prediction.
     pub prediction: Cow<'a, str>,
-    /// Why a step that parses left the prediction whole, if one did.
+    /// Reason why a step that parses left the prediction whole, if one did.
     pub uncut: Option<Uncut>,
 }
 
@@ -51,7 +51,7 @@ pub struct Processed<'a> {
 pub enum Step {
     /// Remove a chat model's thoughts and the tokens of its chat template.
     Thoughts,
-    /// Keep what a chat model marks as code: the content of a fence or a code span.
+    /// Keep the code that a chat model marks: the content of a fence or a code span.
     Fences,
     /// Remove a chat model's sentences before and behind the code.
     Chatter,
@@ -177,7 +177,7 @@ impl Recipe {
             if *step == Step::Fences {
                 is_marked = chat::marked_code(&hole, &now.prediction).1;
             }
-            // What is marked as code has no sentences around it.
+            // Marked code has no sentences around it.
             if *step == Step::Chatter && is_marked {
                 continue;
             }
@@ -196,14 +196,14 @@ impl Recipe {
         Self(Step::CHAT.to_vec())
     }
 
-    /// The first steps, as long as they are those of `chat`.
+    /// The leading steps that `chat` has.
     pub fn answers(&self) -> Self {
         let steps = self.0.iter().take_while(|step| Step::CHAT.contains(step));
         Self(steps.copied().collect())
     }
 
-    /// Name and version of the rule for chat answers if the recipe has one of its steps: part of the identity of what is
-    /// computed with the recipe.
+    /// Name and version of the rule for chat answers, if the recipe has one of its steps. Part of the identity of results
+    /// that depend on the recipe.
     pub(crate) fn revision(&self) -> Option<String> {
         let has_step = Step::CHAT.iter().any(|step| self.has(*step));
         has_step.then(|| format!("chat {}", chat::REVISION))
@@ -282,7 +282,7 @@ pub enum Postprocess {
     Own {
         /// Whether the targets are function bodies; Repoformer's program cuts these differently.
         function_bodies: bool,
-        /// Steps before those of the program, which it does not have.
+        /// Steps before the program's own.
         before: Recipe,
     },
     /// One recipe for every metric.
@@ -303,14 +303,14 @@ impl Postprocess {
         Self::Own { function_bodies, before: Recipe::chat() }
     }
 
-    /// Also removes what chat models write around code, if each metric has its own recipe.
+    /// Puts the steps for chat answers before each metric's own recipe.
     pub fn cut_answers(&mut self) {
         if let Self::Own { before, .. } = self {
             *before = Recipe::chat();
         }
     }
 
-    /// The same for tasks of which it is known whether their targets are function bodies.
+    /// Returns the post-processing for targets that are function bodies or not.
     #[must_use]
     pub fn with_bodies(self, function_bodies: bool) -> Self {
         match self {
@@ -319,7 +319,7 @@ impl Postprocess {
         }
     }
 
-    /// The steps that leave only the code of a chat model's answer. They come before every metric's own.
+    /// The steps that leave only the code of a chat model's answer, before every metric's own.
     pub fn answers(&self) -> Recipe {
         match self {
             Self::Own { before: recipe, .. } | Self::Same(recipe) => recipe.answers(),

@@ -1,4 +1,4 @@
-//! What a step makes of a prediction, and why it may leave it whole.
+//! Results of a step, and reasons why it leaves a prediction whole.
 
 use super::prefix::Prefixes;
 use crate::error::named;
@@ -19,20 +19,20 @@ named! {
 }
 
 impl Uncut {
-    /// The reason for a prediction of which no beginning parses behind a left context.
+    /// Returns the reason why no beginning of a prediction parses behind a left context.
     pub(super) fn of(left_context: &str, target: &str) -> Self {
         let mut prefixes = Prefixes::new(left_context, target);
         if prefixes.parses(target.len()) { Self::Prediction } else { Self::File }
     }
 }
 
-/// What a step makes of a target and a prediction.
+/// Target and prediction after a step.
 pub(super) struct Cut {
     /// The target, if it changed.
     pub(super) target: Option<String>,
     /// The prediction.
     pub(super) prediction: String,
-    /// Why the prediction is still whole, if it could not be cut.
+    /// Reason why the prediction is still whole, if it could not be cut.
     pub(super) uncut: Option<Uncut>,
 }
 

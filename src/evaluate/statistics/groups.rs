@@ -109,8 +109,8 @@ impl Groups {
         self.number == 0
     }
 
-    /// Sums and counts the values of each group; tasks without a value are skipped. The groups stand in the order of their counts
-    /// and sums, so that what is drawn from them does not depend on their names or on the order of the tasks.
+    /// Sums and counts the values of each group; tasks without a value are skipped. The groups are ordered by their counts
+    /// and sums, so that resampling does not depend on their names or on the order of the tasks.
     pub(super) fn totals(&self, values: impl Iterator<Item = Option<f64>>) -> Totals {
         let mut totals = Totals { sums: vec![0.0; self.number], counts: vec![0.0; self.number] };
         for (&group, value) in self.of.iter().zip(values) {
@@ -131,10 +131,10 @@ pub(super) struct Totals {
 }
 
 impl Totals {
-    /// Orders the groups by their values. Of the two directions it takes the one that negated values have as well, so that the
-    /// interval of B − A is the negated one of A − B; only if both directions are the same, chance tells the two apart.
+    /// Orders the groups by their values. Negated values come in the same order, so that the interval of B − A is the negated
+    /// interval of A − B, unless the values are the same with either sign.
     fn ordered(self) -> Self {
-        // A zero has no sign: a sum of no gain is the same in both directions.
+        // A zero has no sign: a sum without gains is the same in both directions.
         let signed = |sum: f64, sign: f64| sum * sign + 0.0;
         let sorted = |sign: f64| {
             let groups = self.counts.iter().zip(&self.sums);

@@ -2,7 +2,7 @@
 
 use crate::error::named;
 
-/// What the two ends of an interval say.
+/// Meaning of the two ends of an interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntervalKind {
     /// A confidence interval of the mean.

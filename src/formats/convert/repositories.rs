@@ -18,8 +18,8 @@ use crate::store::progress::Work;
 use crate::task::kind::RecordKind;
 use crate::text::language::Language;
 
-/// Writes the files of a packages file, a raw file or a tar archive, a folder per repository, below `dir`; see [`Folders`]. Each file
-/// that cannot be written is a problem; the others are still written.
+/// Writes the files of a packages file, a raw file or a tar archive below `dir`, in a folder per repository; see [`Folders`]. A
+/// file that cannot be written is reported as a problem, and the other files are written.
 ///
 /// # Errors
 /// The file cannot be read, or a folder cannot be written; then there are no new folders.
@@ -57,7 +57,7 @@ pub fn to_folders(path: &Path, dir: &Path) -> Result<Conversion> {
 struct Owners(FxHashMap<String, String>);
 
 impl Owners {
-    /// Reads a raw repository whose folder belongs to no other, and what is left out of it.
+    /// Reads a raw repository whose folder no other repository has, and the reasons for the files that are left out.
     fn read(
         &mut self,
         path: &Path,
@@ -76,7 +76,7 @@ impl Owners {
     }
 }
 
-/// Returns the folder of the repository of a packages or raw record, the record's files, and those that are left out.
+/// Returns the repository's folder of a packages or raw record, the record's files, and the files that are left out.
 fn files(
     path: &Path,
     line: usize,

@@ -30,27 +30,26 @@ use crate::retrieve::Mode;
 use crate::store::artifact::{self, Header, header_path};
 use crate::store::progress::Work;
 
-/// How far prompts are answered.
+/// Known answers to prompts.
 struct Known {
     /// Number of prompts that the journal has an answer to: of a batch, or of another command, that came meanwhile.
     answers: u64,
     /// Number of prompts whose answer failed.
     failed: u64,
-    /// Number of requests that would be sent: what failed is asked for again where that is wished. `None` where no server is
-    /// asked.
+    /// Number of requests to send, with failed ones if they are to be repeated; `None` without a server.
     requests: Option<usize>,
 }
 
 impl Known {
-    /// Whether other predictions can be had than there are, `there` of so many prompts: more of them, or fewer, since an earlier
-    /// version kept failed answers as predictions.
+    /// True if more predictions are available than the file has (`there` of `prompts`), or fewer, because an earlier version kept
+    /// failed answers as predictions.
     fn differs_from(&self, there: u64, prompts: u64) -> bool {
         let is_more = self.answers > there || self.requests.is_some_and(|requests| requests > 0);
         (there < prompts && is_more) || there + self.failed > prompts
     }
 }
 
-/// Sum in the headers of predictions: those without failed answers, which earlier versions kept.
+/// Marks headers of predictions without failed answers, which earlier versions kept.
 pub(super) const CHECKED: &str = "checked";
 
 /// Question about each record of some prompts.
@@ -122,7 +121,7 @@ impl Server {
         })
     }
 
-    /// How many predictions there are, if others may be had.
+    /// Number of predictions in the file; `None` if they are complete and without failed answers.
     fn improvable(&self, prompts: &Header, path: &Path) -> Option<u64> {
         let header = artifact::read_jsonl_header(path).ok()?;
         let is_sound = header.records >= prompts.records && header.totals.contains_key(CHECKED);
@@ -177,7 +176,7 @@ impl Server {
         Ok(problems)
     }
 
-    /// Forgets a mode's predictions if they lack what can be had, or hold failed answers; the journal has the others.
+    /// Discards a mode's predictions if some are missing that the journal has, or if they include failed answers.
     pub(super) fn forget_incomplete(
         &self,
         experiment: &Experiment,

@@ -222,7 +222,7 @@ impl Record {
         if is_whole { whole } else { ended }
     }
 
-    /// Whether a server has written all lines of a completion, or a stop text.
+    /// True if a server has written all lines of a completion, or a stop text.
     pub(super) fn is_enough(&self) -> Option<impl Fn(&str) -> bool + '_> {
         let lines = self.lines?;
         Some(move |written: &str| {

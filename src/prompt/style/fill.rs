@@ -78,7 +78,7 @@ impl Style {
 }
 
 impl Style {
-    /// Number of tokens of a prompt that shows each context, without the contexts and the names of repository and file.
+    /// Number of tokens that a prompt with every context has besides the contexts and the names of repository and file.
     pub(crate) fn own_tokens(&self, tokenizer: &Tokenizer) -> usize {
         let presence = Presence {
             right: self.shows_right(),

@@ -1,15 +1,15 @@
-//! Names of folders and files, and the paths that records make of them.
+//! Names of folders and files, and paths in records.
 
 use std::borrow::Cow;
 use std::path::{Component, Path};
 
-/// Reason why a path is not that of a file in a repository. Completes a sentence that names the path's field.
+/// Reason why a path cannot name a file in a repository. Completes a sentence that begins with the path's field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PathError {
     /// It is absolute, or one of its names is `..`.
     #[error("leads out of the repository: {0:?}")]
     LeadsOut(String),
-    /// It separates folders as Windows does. On other systems the character can be a part of a name.
+    /// It has a backslash, which separates folders on Windows and can be part of a name on other systems.
     #[error("contains a backslash: {0:?}; separate its folders with '/'")]
     Backslash(String),
     /// No file system has such a name.
@@ -34,13 +34,13 @@ impl PathError {
     }
 }
 
-/// Whether the system reads a name as one component of a path that leads nowhere else.
+/// True if the system reads a name as one component of a path that leads nowhere else.
 fn is_component(name: &str) -> bool {
     let mut components = Path::new(name).components();
     matches!((components.next(), components.next()), (Some(Component::Normal(only)), None) if only == name)
 }
 
-/// Whether `name` can be a repository's folder: one path component that leads nowhere else.
+/// True if `name` can be a repository's folder: one path component that leads nowhere else.
 pub fn is_folder_name(name: &str) -> bool {
     PathError::check(name).is_ok()
 }
@@ -59,7 +59,7 @@ pub(crate) fn path_names(path: &str) -> Result<Vec<&str>, PathError> {
     Ok(names)
 }
 
-/// A name as messages show it: the middle of a long one is left out.
+/// A name for messages, without the middle if it is long.
 pub(crate) fn abbreviated(name: &str) -> Cow<'_, str> {
     const SHOWN: usize = 40;
     let ends = name.char_indices().nth(SHOWN).zip(name.char_indices().rev().nth(SHOWN - 1));

@@ -49,8 +49,7 @@ impl Folders {
         Ok(Self { dir, temporary, is_beside, there, files: FxHashMap::default() })
     }
 
-    /// Writes a file of a repository. Nothing is written that leads out of the repository, to a file that exists already,
-    /// or to the place of another file or folder.
+    /// Writes a file of a repository. Refuses paths that lead out of the repository, to an existing file, or through another file.
     ///
     /// # Errors
     /// The path cannot be used, or the file system refuses a name in it: the reason (`Ok(Err)`). Or writing failed.
@@ -165,7 +164,7 @@ impl Folders {
         Ok(Ok(()))
     }
 
-    /// Removes a folder and those above it, as far as they are empty.
+    /// Removes a folder and the folders above it, as far as they are empty.
     fn remove_empty(&self, folder: &Path) {
         let folders = folder.ancestors().take_while(|above| *above != self.temporary.path());
         for folder in folders {
@@ -269,7 +268,7 @@ fn is_taken(error: &std::io::Error) -> bool {
     matches!(error.kind(), Kind::AlreadyExists | Kind::NotADirectory | Kind::IsADirectory)
 }
 
-/// Whether the file system has no such names: they are too long, or hold characters that it does not know.
+/// True if the file system cannot store the name: it is too long, or has unsupported characters.
 fn is_refused_name(error: &std::io::Error) -> bool {
     use std::io::ErrorKind as Kind;
     /// Linux: a name that is not in the file system's encoding.

@@ -41,8 +41,8 @@ impl RawFile {
 }
 
 impl RawRepository {
-    /// Reads a record that stands at a line of a file. Also returns an error for each file that is left out, as its path is not
-    /// that of a file in the repository.
+    /// Reads the record at a line of a file. Also returns an error for each file that is left out because its path cannot name a
+    /// file in the repository.
     ///
     /// # Errors
     /// A field is missing or of another type, or the repository's name leads elsewhere.
@@ -223,7 +223,7 @@ mod tests {
         let read = |object| RawRepository::read(Path::new("raw.jsonl"), 4, object);
         let (again, left_out) = read(object).unwrap();
         assert_eq!((again.to_record(), left_out.len()), (record.clone(), 0));
-        // A path that leads elsewhere costs its file alone.
+        // A path out of the repository costs only its file.
         let Value::Object(mut object) = record.clone() else { unreachable!() };
         for (place, bad) in [(0, "/etc/x"), (2, "pkg\\win.py")] {
             object["files"][place]["filepath"] = bad.into();

@@ -1,4 +1,4 @@
-//! A repository as instances are drawn from it: each file's lines, mostly without the blank ones, and their words.
+//! A repository for drawing instances: the lines of each file, usually without blank lines, and their words.
 
 use std::ops::Range;
 
@@ -14,10 +14,10 @@ use crate::text::tokenize::{Dictionary, Nltk, each_word};
 const LARGEST_FILE: usize = 8 << 20;
 const LONGEST_LINE: usize = 1 << 16;
 
-/// Lines and words that a repository is read as.
+/// Selection of a repository's lines, and the way to cut words.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reading {
-    /// Lines that are not blank, each cut into words by itself.
+    /// Lines that are not blank, each cut into words separately.
     Lines,
     /// Lines that are not blank, with the words of NLTK 3.8.
     Lines38,
@@ -25,7 +25,7 @@ pub(super) enum Reading {
     AllLines38,
 }
 
-/// A file, and where its lines begin.
+/// A file and its lines.
 #[derive(Debug)]
 pub(super) struct CodeFile {
     /// `repository/folder/…/file`.
@@ -33,9 +33,9 @@ pub(super) struct CodeFile {
     /// Index of the first file that is the same on disk.
     pub(super) same_as: u32,
     text: String,
-    /// Where in the text each line stands, without its end.
+    /// Range of each line in the text, without its line end.
     lines: Vec<Range<u32>>,
-    /// Number of its first line among those of all files.
+    /// Number of its first line among the lines of all files.
     pub(super) first: usize,
     /// Index of its folder.
     pub(super) folder: usize,
@@ -88,7 +88,7 @@ impl CodeFile {
         std::iter::once(0).chain(ends.map(|end| end + 1)).collect()
     }
 
-    /// Returns what is known of each row, for the lines.
+    /// Picks the values of the lines from the values of all rows.
     pub(super) fn of_lines<T: Copy + Default>(&self, rows: &[T]) -> Vec<T> {
         let starts = self.row_starts();
         let row = |line: &Range<u32>| starts.partition_point(|start| *start <= line.start as usize);

@@ -57,7 +57,7 @@ pub struct CollectSummary {
     pub rejected: BTreeMap<Rejection, Vec<String>>,
     /// Whether each pattern of excluded paths matches a file of a repository.
     pub matched: Vec<bool>,
-    /// Files of the repositories used that could not be parsed, or not whole.
+    /// Files of the used repositories that could not be parsed completely.
     pub unparsed: Vec<UnparsedFile>,
     /// Number of instances.
     pub instances: usize,

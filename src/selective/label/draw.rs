@@ -55,10 +55,10 @@ pub struct Drawing {
     pub counted: CountedLines,
     /// Number of fragments in an instance's cross-file context, at least 1.
     pub fragments: usize,
-    /// Whether the released program is followed (`1_create_chunk.py`, `1_create_function.py`). It leaves out a chunk's blank
-    /// lines, also in its contexts, and a hole that would reach past its file or has ten lines; a chunk's fragments have 11k lines
-    /// where the query has the target. A function's hole is all behind the function's first line. Its query has k lines before and
-    /// behind a hole of k lines and the hole, or 3k lines before and behind it, and its fragments have 10k lines up to k = 9, else 50.
+    /// True to draw as the released program does (`1_create_chunk.py`, `1_create_function.py`). It leaves out a chunk's blank
+    /// lines, also in its contexts, and drops a hole that would reach past its file or has ten lines. A chunk's fragments have 11k
+    /// lines if the query has the target. A function's hole is everything behind the function's first line. With the target, its query
+    /// has k lines on either side of a hole of k lines, otherwise 3k. Its fragments have 10k lines up to k = 9, else 50.
     pub is_release: bool,
     /// Whether to retrieve fragments.
     pub retrieves: bool,
@@ -96,7 +96,7 @@ impl Drawing {
         }
     }
 
-    /// Whether the released program cuts out functions, with blank lines and all.
+    /// True if the released program cuts out functions, whose blank lines it keeps.
     fn is_released_function(&self) -> bool {
         self.is_release && self.kind == InstanceKind::Function
     }
@@ -137,12 +137,12 @@ pub struct Instance {
     pub query_has_target: bool,
 }
 
-/// What is drawn from a repository.
+/// Instances of a repository.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Draw {
     /// The instances, in the order of the files.
     pub instances: Vec<Instance>,
-    /// Files whose functions could not be parsed, or not all; chunks need no grammar.
+    /// Files with functions that could not be parsed; chunks need no grammar.
     pub unparsed: Vec<UnparsedFile>,
 }
 
@@ -151,7 +151,7 @@ pub const CHUNK_LINES: usize = 10;
 /// Least number of chunks that a compared term is in.
 const MIN_DF: u32 = 5;
 
-/// Draws the instances of a repository, in the order of its files. They depend on its files and the settings alone.
+/// Draws the instances of a repository, in the order of its files. They depend only on its files and the settings.
 pub fn draw(repository: Repository, drawing: &Drawing) -> Draw {
     let mut stream =
         Stream::for_labels(drawing.seed, drawing.kind.name(), repository.content_digest());
@@ -282,12 +282,12 @@ fn clusters(
     clusters
 }
 
-/// Draws the hole of a place: all of a body, a run of lines of a chunk; `None` if the released program drops it.
+/// Draws the hole of a place: a whole body, or a run of a chunk's lines; `None` if the released program drops it.
 fn hole(code: &Code, place: &Place, drawing: &Drawing, stream: &mut Stream) -> Option<Hole> {
     let lines = match drawing.kind {
         InstanceKind::Function => place.lines.clone(),
         InstanceKind::Chunk => {
-            // There a file's last chunk has ten lines, too.
+            // In that program a file's last chunk has ten lines, too.
             let most = if drawing.is_release { CHUNK_LINES } else { place.lines.len() };
             let length = stream.length(drawing.poisson_mean).min(most);
             let start = place.lines.start + stream.below(most - length + 1);
@@ -298,7 +298,7 @@ fn hole(code: &Code, place: &Place, drawing: &Drawing, stream: &mut Stream) -> O
     (!is_dropped(code, &hole, drawing)).then_some(hole)
 }
 
-/// Whether the released program drops a hole: lines of a chunk behind the file's last, or all ten lines of one.
+/// True if the released program drops a chunk's hole: it reaches past the file's end, or has all ten lines.
 fn is_dropped(code: &Code, hole: &Hole, drawing: &Drawing) -> bool {
     drawing.is_release
         && drawing.kind == InstanceKind::Chunk

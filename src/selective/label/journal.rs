@@ -35,7 +35,7 @@ pub(super) struct RepositoryDraw {
     /// Number of lines of the targets of all its instances.
     #[serde(default)]
     pub(super) lines: usize,
-    /// Its files that could not be parsed, or not whole.
+    /// Files that could not be parsed completely.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) unparsed: Vec<UnparsedFile>,
     /// Records of its instances.

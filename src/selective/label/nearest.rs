@@ -19,7 +19,7 @@ pub(super) struct Question {
     pub(super) words: Vec<u32>,
 }
 
-/// A chunk that was found: lines `start..end` of a file.
+/// Lines `start..end` of a file, retrieved for a query.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Hit {
     pub(super) file: usize,
@@ -35,7 +35,7 @@ const AT_ONCE: usize = 64;
 /// Order of chunks with equal scores.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum EqualChunks {
-    /// Those of the nearest file first, then earlier ones.
+    /// Chunks of the nearest file first, then earlier chunks.
     NearestFirst,
     /// In the order of the files and their lines.
     InOrder,

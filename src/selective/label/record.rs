@@ -96,7 +96,7 @@ impl Signals {
             let sample = Sample::of(text, choice.get("logprobs"));
             let known = match sample.tokens.is_empty() {
                 // Tokens without texts are taken for the completion's.
-                // Nothing is known of the least if one is -Infinity.
+                // If one is -Infinity, the least is unknown.
                 true => {
                     let known = logprobs?.iter().filter(|logprob| !logprob.is_null());
                     known.map(Value::as_f64).collect::<Option<_>>()?

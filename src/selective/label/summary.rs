@@ -75,7 +75,7 @@ pub struct JudgeSummary {
     pub probable: usize,
     /// Number of instances that were not judged, by missing completion.
     pub lacking: BTreeMap<MissingCompletion, usize>,
-    /// Warnings about files whose records may be of other instances.
+    /// Warnings about files whose records may belong to other instances.
     pub warnings: Vec<String>,
     /// Records that cannot be used or belong to no instance.
     pub problems: Vec<Error>,

@@ -358,7 +358,7 @@ fn a_drawing_goes_on_where_it_was_broken_off() {
 }
 
 /// Algorithm 2 of Repoformer's appendix D gathers "all the functions between 3 and 30 lines": a function's lines begin with its
-/// signature and include its docstring. By another choice the lines of the body count, which is what is cut out.
+/// signature and include its docstring. With the other choice the lines of the body count, which is cut out.
 #[test]
 fn the_lines_of_a_function_are_counted_from_its_signature() {
     let body = |lines: usize| "    x = 1\n".repeat(lines);

@@ -172,7 +172,7 @@ pub enum DecisionCost {
     Generation,
 }
 
-/// Number between 0 and 1, determined by an instance's content and a seed: instances of one id have each their own.
+/// Number between 0 and 1, computed from an instance's content and a seed, so that instances with the same id differ.
 fn chance(example: &Example, seed: u64) -> f64 {
     let mut hasher = blake3::Hasher::new();
     hasher.update(b"repoformer random policy 2\0");

@@ -19,23 +19,23 @@ pub(crate) const POISSON_MEAN: f64 = 3.0;
 /// The longest run, as long as the chunks that algorithm 1 cuts from.
 const LONGEST: usize = 10;
 
-/// The random numbers of one repository, which its content seeds and not its name: what is drawn from them is written out here, so that no
-/// dependency's change can alter a benchmark.
+/// Random numbers for one repository, seeded by its content and not by its name. The draws are implemented here, so that no
+/// change of a dependency can alter a benchmark.
 pub(crate) struct Stream(ChaCha8Rng);
 
 impl Stream {
-    /// A stream of its own for each seed, kind and content of a repository.
+    /// Creates the stream of a seed, a kind and a repository's content.
     pub(super) fn new(seed: u64, kind: Kind, repository: ContentDigest) -> Self {
         Self::of(b"repoformer sample 2\0", seed, kind.name(), repository)
     }
 
-    /// A stream for tasks from these commits.
+    /// Creates the stream for tasks from these commits.
     pub(super) fn for_commits(seed: u64, kind: Kind, commits: &[Commit]) -> Self {
         let ids = ContentDigest::from_texts(commits.iter().map(|commit| &*commit.id));
         Self::of(b"repoformer commits 2\0", seed, kind.name(), ids)
     }
 
-    /// A stream for the cursor in a hole.
+    /// Creates the stream for the cursor in a hole.
     pub(super) fn for_cursor(seed: u64, kind: Kind, hole: ContentDigest) -> Self {
         Self::of(b"repoformer cursor 2\0", seed, kind.name(), hole)
     }

@@ -1,4 +1,4 @@
-//! Function holes: bodies of 3 to 30 lines (RepoCoder, section 3.3 "Function Body Completion"), or those of functions of 3 to 30
+//! Function holes: bodies of 3 to 30 lines (RepoCoder, section 3.3 "Function Body Completion"), or bodies of functions of 3 to 30
 //! lines (Repoformer, appendix D, algorithm 2).
 
 use std::ops::{Range, RangeInclusive};
@@ -15,10 +15,10 @@ pub(crate) const FUNCTION_LINES: RangeInclusive<usize> = 3..=30;
 /// Lines that limits of a function's length count, blank ones between the first and the last included.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum CountedLines {
-    /// The function's, from its signature to its end, its docstring included and its decorators not.
+    /// Lines from the function's signature to its end, with the docstring and without decorators.
     #[default]
     Function,
-    /// Those that are cut out.
+    /// Lines that are cut out.
     Body,
 }
 
@@ -31,8 +31,8 @@ named! {
 /// Part of a function that is cut out.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum BodyCut {
-    /// The statements behind the docstring, which tells what to write and stays in the prompt; no body that leaves nothing to
-    /// write, such as `pass`, and none of generated files.
+    /// The statements behind the docstring, which stays in the prompt. Bodies with nothing to write, such as `pass`, and bodies in
+    /// generated files are left out.
     Written,
     /// The statements behind the docstring, whatever they are.
     Statements,
@@ -58,12 +58,12 @@ impl FunctionHoles {
         Self { lines: FUNCTION_LINES, counted: CountedLines::Body, cut: BodyCut::Written }
     }
 
-    /// Whether holes may be in a file.
+    /// True if holes may be in a file.
     pub(super) fn may_be_in(&self, source: &Source) -> bool {
         self.cut != BodyCut::Written || !source.is_generated
     }
 
-    /// Returns the rows of a function that are cut out; `None` if nothing can be, or if its length is not wanted.
+    /// Returns the rows of a function to cut out; `None` if there is nothing to cut out, or if the length is outside the limits.
     fn of(&self, source: &Source, layout: Layout, function: Function<'_>) -> Option<Range<usize>> {
         let hole = match self.cut {
             BodyCut::Written | BodyCut::Statements if function.is_broken => return None,
@@ -81,8 +81,8 @@ impl FunctionHoles {
     }
 }
 
-/// Reads a repository's files and the rows that are cut out of their functions, in the order of the signatures; a nested function
-/// lies within another.
+/// Reads a repository's files and the rows to cut out of their functions, in the order of the signatures. Functions may be
+/// nested.
 pub(super) fn read_all(
     repository: &Repository,
     language: Language,

@@ -111,7 +111,7 @@ pub fn sample(
 pub struct Sample {
     /// The tasks, in the order in which they were drawn.
     pub tasks: Vec<Task>,
-    /// Files of the repository that could not be parsed, or not whole.
+    /// Files of the repository that could not be parsed completely.
     pub unparsed: Vec<UnparsedFile>,
 }
 
@@ -120,7 +120,7 @@ const DIGITS: usize = 12;
 
 impl Task {
     /// Names the task after its kind and its hole: `repository/line-1f3a9c20b4d7`. The same hole of the same file has the same id in
-    /// every file of tasks, and any other hole another one.
+    /// every task file, and every other hole has another id.
     pub(super) fn name_by_hole(&mut self, kind: Kind) {
         let hole = self.hole_digest().to_string();
         let line = self.line_no.to_string();
@@ -150,8 +150,8 @@ fn set_definitions(
     }));
 }
 
-/// Returns the rows that are cut out of each function, by file: none of files with other line ends than `\n`, whose rows are not
-/// lines. And the files that could not be parsed, or not whole.
+/// Returns the rows to cut out of each function, by file, and the files that could not be parsed completely. Files with other line
+/// ends than `\n` have no rows, because their rows are not lines.
 pub(crate) fn function_holes(
     repository: &Repository,
     language: Language,

@@ -31,7 +31,7 @@ pub(super) enum LineClass {
     Code,
 }
 
-/// A file of which no task is drawn from some lines, or from any, since they cannot be parsed.
+/// A file with lines from which no task is drawn, because they cannot be parsed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct UnparsedFile {
     /// `repository/folder/…/file`.
@@ -61,7 +61,7 @@ pub(super) struct Source {
     pub(super) is_table: Vec<bool>,
     /// Whether a program wrote it, by its own word: nobody completes such code.
     pub(super) is_generated: bool,
-    /// What could not be parsed.
+    /// Lines and functions that could not be parsed, if any.
     unparsed: Option<UnparsedLines>,
 }
 
@@ -93,7 +93,7 @@ pub(super) fn read_all<T: Send + Default>(
     read.into_iter().unzip()
 }
 
-/// The files that could not be parsed, or not whole, of those that [`read_all`] read.
+/// The files of [`read_all`] that could not be parsed completely.
 pub(super) fn unparsed(repository: &Repository, sources: &[Option<Source>]) -> Vec<UnparsedFile> {
     let files = repository.files.iter().zip(sources).enumerate();
     let own = files.filter(|(index, (file, _))| canonical(*index, file) == *index);
@@ -262,7 +262,7 @@ mod tests {
         assert_eq!(classes("'a' \\\n'b'\nx\n"), "\"\"c");
     }
 
-    /// By the languages' specifications, which the grammars do not know whole: PEP 696, JEP 440 and 441.
+    /// Syntax of the languages' specifications that the grammars do not know: PEP 696, JEP 440 and 441.
     #[test]
     fn what_cannot_be_parsed_is_counted_and_named() {
         let file = |path: &str, text: &str, same_as| SourceFile {

@@ -8,8 +8,8 @@
 //! `_`. White space is Python's too: Unicode's White_Space and U+001C to U+001F.
 //!
 //! NLTK's rules changed ([`Nltk`]): until 3.8.1 `n't` is cut off before a space alone, from 3.9 on before any white space, and so
-//! at the end of a line. Two later changes are not followed: since 3.9.3 `n't` is also cut off before U+2012 to U+2015, and since
-//! 3.10.1 an opening quote is parted from the word behind it first, so that `'tis` and `'twas` stay whole.
+//! at the end of a line. Two later changes are not implemented: since 3.9.3 `n't` is also cut off before U+2012 to U+2015, and since
+//! 3.10.1 an opening quote is split from the next word first, so that `'tis` and `'twas` stay whole.
 //!
 //! Only the preceding split into sentences (Punkt, a trained model) is left out: the period that ends a sentence
 //! within the text is an ordinary one here. That matters only for `n't` directly before such a period.

@@ -164,7 +164,7 @@ impl Scorer<'_> {
         }
         if self.experiment.is_none() {
             let mut experiment = without_repositories(&self.settings)?;
-            // Both are compared by one cut.
+            // Both systems are cut alike.
             for path in self.files {
                 cut_answers(&mut experiment, &self.settings, path)?;
             }

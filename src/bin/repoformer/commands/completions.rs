@@ -158,7 +158,7 @@ impl ValueCompleter for Known {
         let mut found: Vec<CompletionCandidate> =
             named.map(|value| candidate(value.get_name(), value)).collect();
         if found.is_empty() {
-            // Other names of values, where no value begins so.
+            // Aliases, if no value begins like this.
             found.extend(known().flat_map(|value| {
                 let names = value.get_name_and_aliases().filter(|name| name.starts_with(last));
                 names.map(|name| candidate(name, value))

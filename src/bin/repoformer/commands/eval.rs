@@ -136,7 +136,7 @@ pub(super) fn set_profile(manifest: &mut Manifest, settings: &Settings) {
     }
 }
 
-/// The scoring of a command that shows `further` metrics after the default one, unless the settings choose some.
+/// Scoring for a command that shows `further` metrics after the default one, unless the settings choose metrics.
 pub(super) fn scoring(settings: &Settings, experiment: &Experiment, further: &[Metric]) -> Scoring {
     let mut scoring = experiment.scoring.clone();
     if settings.list("metrics").is_empty() {

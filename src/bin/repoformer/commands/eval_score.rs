@@ -67,7 +67,7 @@ fn warn_of_doubled(evaluation: &Evaluation, path: &Path) {
     }
 }
 
-/// Says which predictions could not be cut: a warning if no prediction of their tasks could be.
+/// Reports predictions that could not be cut: as a warning if their tasks' files cannot be parsed, otherwise as a note.
 pub(super) fn tell_uncut(path: &Path, scores: &Scores) {
     let file = path.display();
     for told in scores.tell_uncut(Uncut::File) {

@@ -291,7 +291,7 @@ pub(super) fn asked_scoring(settings: &Settings, tasks: &[Task]) -> Result<Scori
     Ok(scoring)
 }
 
-/// Cuts predictions as answers of chat models if they are some, and nobody chose how to cut them.
+/// Cuts predictions as chat answers if they come from a chat model and the settings choose no cut.
 pub(super) fn cut_answers(
     experiment: &mut Experiment,
     settings: &Settings,
@@ -303,8 +303,8 @@ pub(super) fn cut_answers(
     Ok(())
 }
 
-/// True if completions of the model are answers of the chat API: by the setting of a command that completes, or as the cache
-/// says.
+/// True if completions of the model are chat answers, by `--api` for commands that complete, otherwise by the cache's
+/// predictions.
 fn is_chat(settings: &Settings, layout: &Layout) -> Result<bool> {
     if settings.completes() {
         return Ok(settings.text("api") == Some(Api::Chat.name()));

@@ -33,7 +33,7 @@ pub(super) struct JudgedPolicy {
 }
 
 impl JudgedPolicy {
-    /// The threshold, unless the policy needs none or compares with none.
+    /// The threshold; `None` if the policy has none.
     pub(super) fn printed_threshold(&self) -> Option<f64> {
         let has_none = matches!(
             self.policy,

@@ -161,7 +161,7 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
     } else {
         args.predictions.iter().map(|given| of_file(given)).collect()
     };
-    // Systems are compared by one cut.
+    // All systems are cut alike.
     for source in &sources {
         cut_answers(&mut experiment, &settings, &source.predictions)?;
     }

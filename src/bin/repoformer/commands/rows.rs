@@ -62,7 +62,7 @@ pub(super) struct Row {
     without_embedding: bool,
     /// Share of the tasks whose predictions equal those of the previous iteration.
     pub(super) unchanged: Option<f64>,
-    /// The paper's profile that it ran with, and the settings that contradict it.
+    /// The paper's profile of the run, and the settings that contradict it.
     profile: Option<(&'static str, Vec<Departure>)>,
 }
 
@@ -146,7 +146,7 @@ impl Row {
         }
     }
 
-    /// Adds the paper's profile of its settings, and those of them that contradict it.
+    /// Adds the paper's profile in force and the settings that contradict it.
     pub(super) fn with_profile(self, settings: &Settings) -> Row {
         let profile = settings.paper_profile().map(|name| (name, settings.departures()));
         Self { profile, ..self }
@@ -363,7 +363,7 @@ impl Printable for Rows<'_> {
     }
 }
 
-/// The settings of the rows that contradict their profiles, each with the benchmarks that it is of.
+/// Settings that contradict the profiles of the rows, each with its benchmarks.
 pub(super) fn departures(rows: &[Row]) -> Vec<(Vec<&str>, String)> {
     let mut all: Vec<(Vec<&str>, String)> = Vec::new();
     for row in rows {
@@ -422,7 +422,7 @@ impl Row {
         counts
     }
 
-    /// What the ends of its intervals say, if it has any.
+    /// Kind of its intervals, if it has any.
     fn interval_kind(&self) -> Option<IntervalKind> {
         let (unit, units) = self.units;
         self.intervals.iter().any(Option::is_some).then(|| unit.interval_kind(units))
@@ -542,7 +542,7 @@ fn table(rows: &[Row], intervals_inside: bool) -> Table {
         ends => ends,
     };
     if !intervals_inside {
-        // Text says it below the table.
+        // Text has it below the table.
         if rows.iter().any(|row| row.departures().is_some()) {
             all.push(column("departures", &|row| row.departures().unwrap_or_default()));
         }

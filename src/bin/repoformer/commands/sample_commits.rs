@@ -182,7 +182,7 @@ pub(super) fn run(
 #[derive(Default)]
 struct Skipped {
     files: Vec<Error>,
-    /// Whether the task's own file is one of them. Then no other file was written.
+    /// True if the task's own file is one of them. Then no other file was written.
     has_target: bool,
 }
 

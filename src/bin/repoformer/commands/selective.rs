@@ -208,7 +208,7 @@ impl Policies {
         mode
     }
 
-    /// The model's decisions for policies that ask it: those that were given, or else a server's.
+    /// The model's decisions for policies that ask it: from the given files, otherwise from a server.
     fn decisions(
         &self,
         experiment: &Experiment,
@@ -364,13 +364,13 @@ fn policy_model(settings: &Settings) -> Result<Completion> {
 
 /// Decisions of the model that policies ask: the probability of the token that asks for retrieval, behind each prompt.
 enum Decisions {
-    /// Files of the probabilities, and what each took.
+    /// Files of the probabilities, and the time of each.
     Known { files: Vec<PathBuf>, latencies: Vec<Latency> },
     /// No server has the model.
     NoServer,
     /// The prompts have no style that could name the token.
     NoStyle,
-    /// The model was asked, and could not answer.
+    /// The model did not answer.
     Failed(anyhow::Error),
 }
 

@@ -168,7 +168,7 @@ pub(super) fn read_predictions(
     )
 }
 
-/// Predictions as queries have them: the code of chat answers, which is scored too.
+/// Predictions as they enter queries: chat answers are cut to their code, as for scores.
 pub(super) fn code_of(
     experiment: &Experiment,
     settings: &Settings,

@@ -5,7 +5,7 @@ use repoformer::text::language::Language;
 
 use crate::output::{self, counted};
 
-/// Code that a command draws.
+/// Kind of code that a command draws.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum DrawnCode {
     /// Lines, also of a function that has an error elsewhere.
@@ -14,7 +14,7 @@ pub(super) enum DrawnCode {
     Functions,
 }
 
-/// Warns of code that nothing is drawn from since it cannot be parsed.
+/// Warns of code that cannot be parsed, so that no task is drawn from it.
 pub(super) fn tell_unparsed(
     command: &str,
     language: Language,

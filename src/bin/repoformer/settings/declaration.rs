@@ -83,7 +83,7 @@ pub(super) enum Arity {
     Texts,
 }
 
-/// Other names of some values, and the function that returns the name that stands for any of them.
+/// Aliases of values, and the function that returns the name for an alias.
 pub(super) type OtherNames = (&'static [&'static str], fn(&str) -> &str);
 
 /// A setting.
@@ -99,7 +99,7 @@ pub(super) struct Setting {
     pub(super) only_for: Option<&'static str>,
     /// Another name of its flag.
     pub(super) alias: Option<&'static str>,
-    /// Other names of its values.
+    /// Aliases of its values.
     pub(super) other_names: OtherNames,
     /// Default in words, where it is not a value.
     pub(super) default_text: Option<&'static str>,
@@ -140,8 +140,8 @@ impl Setting {
         }
     }
 
-    /// Whether the setting decides what an experiment measures. Of those that usually follow from the data, the model or the machine
-    /// it does if the profile sets it.
+    /// True if the setting decides what an experiment measures. A setting that usually follows from the data, the model or the machine
+    /// decides it only if the profile sets it.
     pub(super) fn shapes_results(&self, is_profiles: bool) -> bool {
         match self.group {
             Group::Fragments | Group::Search | Group::Prompts => {
@@ -177,7 +177,7 @@ impl Setting {
         }
     }
 
-    /// Returns the name that stands for a value.
+    /// Returns the value's name, also for an alias.
     pub(super) fn canonical(&self, value: &str) -> String {
         let (_, canonical) = self.other_names;
         canonical(value).to_owned()
@@ -342,7 +342,7 @@ impl Listed {
         self
     }
 
-    /// Lists values that have other names, which help does not show.
+    /// Lists values with aliases, which the help does not show.
     fn with_other_names((names, canonical): OtherNames, values: Vec<String>) -> Self {
         let value = |value: String| {
             let others = names.iter().filter(|name| canonical(name) == value);

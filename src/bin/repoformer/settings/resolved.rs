@@ -49,7 +49,7 @@ struct Sourced {
 }
 
 impl Sourced {
-    /// The values of a key by the names that stand for them.
+    /// The values of a key, with names instead of aliases.
     fn of(key: &str, values: &[String], source: Source) -> Self {
         let named = |value: &String| match declared(key) {
             Some(setting) => setting.canonical(value),
@@ -87,7 +87,7 @@ impl fmt::Display for Departure {
     }
 }
 
-/// A paper's profile by itself: the settings of a run that chooses nothing else.
+/// A paper's profile alone: the settings of a run that chooses nothing else.
 #[derive(Debug, Clone)]
 struct PaperProfile {
     name: &'static str,
@@ -242,8 +242,8 @@ impl Settings {
         self.paper_profile.as_ref().map(|profile| profile.name)
     }
 
-    /// Chosen settings that contradict the paper's profile in force. Settings whose several values are compared with each other,
-    /// such as rankers, are no contradiction.
+    /// Chosen settings that contradict the paper's profile in force. Several values of a setting that a run compares, such as
+    /// rankers, do not contradict it.
     pub(crate) fn departures(&self) -> Vec<Departure> {
         let Some(PaperProfile { settings: profile, .. }) = &self.paper_profile else {
             return Vec::new();
@@ -252,10 +252,10 @@ impl Settings {
             let key = setting.key;
             let value = self.list(key);
             let is_varied = value.len() > 1 && setting.group != Group::Scores;
-            // A layout is the model's, unless it is the paper itself.
+            // The prompt style follows from the model, except RepoCoder's, which is part of the method.
             let is_models = key == "prompt-style" && profile.text(key) != Some("repocoder");
             let is_alike = value == profile.list(key) || is_varied;
-            // What a subcommand demands is its own.
+            // A subcommand's own demands are no departures.
             let is_chosen =
                 !self.is_default(key) && !matches!(self.origin(key), Some(Source::Subcommand(_)));
             if !setting.shapes_results(profile.is_profiles(key))
@@ -295,7 +295,7 @@ impl Settings {
         Some(Departure::line(&format!("in profile {profile}"), &departures))
     }
 
-    /// Whether a profile sets the value.
+    /// True if a profile sets the value.
     fn is_profiles(&self, key: &str) -> bool {
         matches!(self.origin(key), Some(Source::Profile(_)))
     }
@@ -601,7 +601,7 @@ fn meant<'n>(
     )
 }
 
-/// The settings of a bundled profile by itself, if it is a paper's.
+/// The settings of a bundled profile alone, if it is a paper's.
 fn paper_profile(name: &str) -> Result<Option<PaperProfile>> {
     let mut papers = BUNDLED.iter().filter(|(name, _)| *name != "demo");
     let Some((name, text)) = papers.find(|(bundled, _)| *bundled == name) else {

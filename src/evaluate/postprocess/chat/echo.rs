@@ -8,8 +8,8 @@ use crate::text::lines::{strip, unfinished_line};
 /// Number of lines of a left context that an answer may repeat.
 const MOST: usize = 2_000;
 
-/// Removes leading lines that the left context ends with, blank lines apart, and the part of its last, unfinished line that is
-/// repeated. If the answer has them with less indentation than the left context, what follows them gets the difference.
+/// Removes leading lines that repeat the end of the left context, apart from blank lines, and the repeated part of its last,
+/// unfinished line. If the answer has these lines with less indentation than the left context, the rest gets the difference.
 pub(in super::super) fn without_echo<'a>(left_context: &str, text: &'a str) -> Cow<'a, str> {
     let unfinished = unfinished_line(left_context);
     let whole = &left_context[..left_context.len() - unfinished.len()];
@@ -50,7 +50,7 @@ pub(in super::super) fn without_echo<'a>(left_context: &str, text: &'a str) -> C
     }
 }
 
-/// Indentation that the answer lacks in lines that it repeats; `None` if it repeats others.
+/// Indentation that the repeated lines lack; `None` if the answer repeats other lines.
 fn shift<'a>(lines: &[&'a str], begins: &[(&str, usize)]) -> Option<&'a str> {
     // Brackets occur anywhere.
     let is_name = |line: &&str| line.chars().any(char::is_alphanumeric);
@@ -60,7 +60,7 @@ fn shift<'a>(lines: &[&'a str], begins: &[(&str, usize)]) -> Option<&'a str> {
     }
     let (first, (begin, _)) = pairs().next()?;
     let shift = first.strip_suffix(begin).filter(|shift| strip(shift).is_empty())?;
-    // A single line may be another block's.
+    // A single line may belong to another block.
     let opens_block = lines.last().is_some_and(|line| line.ends_with([':', '{']));
     let is_shifted = pairs().all(|(line, (begin, _))| line.strip_prefix(shift) == Some(begin));
     (is_shifted && lines.iter().any(is_name) && (lines.len() > 1 || opens_block)).then_some(shift)

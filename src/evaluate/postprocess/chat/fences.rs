@@ -1,4 +1,4 @@
-//! Code that an answer marks as Markdown does.
+//! Code that an answer marks with Markdown.
 
 use std::borrow::Cow;
 use std::cmp::Reverse;
@@ -20,7 +20,7 @@ const ALIASES: [(Language, &[&str]); 6] = [
     (Language::JavaScript, &["typescript", "ts", "tsx", "node"]),
 ];
 
-/// Names of what is no code of a source file: commands, their output, data, text.
+/// Names of blocks without source code: commands, output, data, text.
 const NO_SOURCES: [&str; 31] = [
     "bash", "sh", "shell", "zsh", "fish", "console", "shell-session", "terminal", "powershell",
     "cmd", "bat", "pycon", "text", "txt", "plain", "plaintext", "output", "log", "diff", "patch",
@@ -43,57 +43,57 @@ const PROGRAMS: [&str; 15] = [
     "cargo", "dotnet", "mvn",
 ];
 
-/// Words of a line above a fence that say that it shows something else than the answer.
+/// Words in the line above a fence that announce something else than the answer.
 const ASIDES: [&str; 21] = [
     "usage", "example", "examples", "output", "outputs", "prints", "install", "test", "tests",
     "run", "instead", "original", "existing", "current", "incorrect", "wrong", "import", "imports",
     "draft", "attempt", "attempts",
 ];
 
-/// Phrases that say so.
+/// Phrases that announce something else than the answer.
 const ASIDE_PHRASES: [&str; 4] = ["use it", "call it", "used like", "used as"];
 
-/// Words of a line above a fence that say that it shows the answer.
+/// Words in the line above a fence that announce the answer.
 const ANSWERS: [&str; 14] = [
     "complete", "completed", "completion", "missing", "answer", "implementation", "solution",
     "updated", "fixed", "correct", "corrected", "final", "filled", "next",
 ];
 
-/// Words of a line above a fence that say that it shows what is right, and those with which they do not.
+/// Words in the line above a fence that announce a correction, and words that rule one out.
 const CORRECTIONS: [&str; 4] = ["correct", "corrected", "fixed", "final"];
 const NO_CORRECTIONS: [&str; 8] =
     ["not", "usage", "output", "outputs", "prints", "result", "test", "tests"];
 
-/// Greatest number of blocks around an answer, one in the other.
+/// Greatest number of nested blocks around an answer.
 const DEEPEST: usize = 3;
 
-/// Greatest length of a fence of tildes that says nothing.
+/// Greatest length of a fence of tildes without a name.
 const LONGEST_FENCE: usize = 6;
 
 /// Greatest length of an answer in which code spans are looked for.
 const LONGEST_PROSE: usize = 20_000;
 
-/// What is between two fences.
+/// Block between two fences.
 #[derive(Debug)]
 struct Block {
-    /// The language that it names, in lower case.
+    /// Name behind the opening fence, in lower case.
     name: String,
     content: String,
     caption: Caption,
-    /// Whether a fence of its own closes it, so that all of it is code.
+    /// True if a fence closes it, so that its whole content is code.
     is_closed: bool,
 }
 
-/// What the line above a block says of it.
+/// Caption: the line above a block.
 #[derive(Debug, Clone, Copy, Default)]
 struct Caption {
-    /// Whether it is something else than the answer.
+    /// True if it announces something else than the answer.
     is_aside: bool,
-    /// Whether it is right, so that others are drafts.
+    /// True if it announces a correction, so that other blocks are drafts.
     is_correction: bool,
 }
 
-/// What a fence says of its block.
+/// Kind of a block's content, by the name behind its fence and its lines.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Kind {
     OfTask,
@@ -123,7 +123,7 @@ impl Block {
     }
 }
 
-/// True if a fence's name is one of a language.
+/// True if the name is one of the language's.
 fn names(language: Language, name: &str) -> bool {
     let aliases = ALIASES.iter().filter(|(of, _)| *of == language);
     name == language.name()
@@ -140,14 +140,14 @@ fn is_known(name: &str) -> bool {
         || OTHERS.contains(&name)
 }
 
-/// Keeps the code that is marked as code: of the blocks between fences the one that is most likely the answer; without any, of
-/// sentences with code spans the longest span. Text that marks nothing stays whole.
+/// Keeps the marked code: the block between fences that is most likely the answer; without blocks, the longest code span among
+/// sentences. A text without marks stays whole.
 ///
-/// Blocks that the line above calls something else than the answer come last; then blocks of the task's language are first, those
-/// without a name next, then other languages, then commands, output and data. Of equal ones, those that the line above calls
-/// correct or final are first; then the one with most lines that are not the left context's is kept, of equal ones the last.
+/// Blocks whose caption announces something else than the answer come last. Of the others, blocks in the task's language come
+/// first, then blocks without a name, other languages, and commands, output and data. Of equal blocks, those announced as correct
+/// or final are first; then the block with the most lines that do not repeat the left context, and of equal ones the last.
 ///
-/// Also returns whether the mark ends where the code does, so that no sentences follow it.
+/// Also returns true if the code ends at its closing mark, so that no sentences follow in it.
 pub(in super::super) fn marked_code<'a>(hole: &Hole<'_>, text: &'a str) -> (Cow<'a, str>, bool) {
     let mut marked: Option<Block> = None;
     for _ in 0..DEEPEST {
@@ -184,7 +184,7 @@ fn best_block(hole: &Hole<'_>, text: &str) -> Option<Block> {
     let (_, block) = best?;
     let is_other = block.caption.is_aside || block.kind(hole.language) == Kind::NoSource;
     if is_other && !is_text_hole(hole) {
-        // What is marked shows something else than code that stands before it.
+        // The marked block shows something else than the code before it.
         let code = without_sentences(hole, before).trim_end();
         if !strip(code).is_empty() {
             let (name, content) = (String::new(), code.to_owned());
@@ -200,7 +200,7 @@ struct Fence<'a> {
     sign: char,
     length: usize,
     indentation: usize,
-    /// What follows it in its line, and without white space around it.
+    /// Rest of its line, without white space around it.
     rest: &'a str,
     info: &'a str,
 }
@@ -318,7 +318,7 @@ impl<'a> Open<'a> {
     }
 }
 
-/// The text before the first block between fences, and the blocks. A fence within a string of the code around it is none.
+/// The text before the first block between fences, and the blocks. A fence in a string of the surrounding code does not count.
 fn blocks<'a>(hole: &Hole<'_>, text: &'a str) -> (&'a str, Vec<Block>) {
     let language = hole.language;
     if !text.contains("```") && !text.contains("~~~") {
@@ -438,8 +438,8 @@ fn before_closing<'a>(line: &'a str, open: &Fence<'_>, language: Language) -> Op
     (is_only && !is_comment).then_some(code)
 }
 
-/// True if the first fence of an answer closes a block that the prompt opened: code stands before it, and the fences behind it
-/// come in pairs, or the next one opens.
+/// True if the first fence of an answer closes a block that the prompt opened: code precedes it, and the fences behind it come
+/// in pairs, or the next one opens a block.
 fn closes_prompt(
     text: &str,
     line: &std::ops::Range<usize>,

@@ -1,4 +1,4 @@
-//! What is in quotation marks or in a comment, as far as a line or a pair of triple quotes tells.
+//! Strings and comments, as far as a line or a pair of triple quotes shows them.
 
 use std::ops::Range;
 
@@ -25,7 +25,7 @@ fn triple_quotes(language: Language) -> &'static [&'static str] {
     }
 }
 
-/// Strings, Markdown code spans and the comment of one line. A quotation mark that nothing closes begins none.
+/// Strings, Markdown code spans and the comment of one line. An unclosed quotation mark begins no string.
 pub(super) struct Literals {
     ranges: Vec<Range<usize>>,
     /// True if the line ends in a comment, or behind a quotation mark that it does not close.
@@ -43,7 +43,7 @@ impl Literals {
         Self::read(line, Some(language.comment()))
     }
 
-    /// Those of a line that has no comments, as a line of thoughts.
+    /// Literals of a line without comments, such as a line of thoughts.
     pub(super) fn of_thoughts(line: &str) -> Self {
         Self::read(line, None)
     }
@@ -101,7 +101,7 @@ fn is_apostrophe(before: &str) -> bool {
 /// Strings of several lines, read forwards through a text.
 pub(super) struct Strings<'a> {
     text: &'a str,
-    /// Each mark, and where it is last in the text.
+    /// Each mark, and its last place in the text.
     marks: Vec<(&'static str, usize)>,
     language: Language,
     read: usize,
@@ -121,12 +121,12 @@ impl<'a> Strings<'a> {
         Self { text, marks, language, read: 0, line: 0, open: None }
     }
 
-    /// Goes on from a place, which is in the string that a mark began.
+    /// Continues from a place in the string that a mark began.
     pub(super) fn restart(&mut self, place: usize, open: Option<&'static str>) {
         (self.read, self.line, self.open) = (place, place, open);
     }
 
-    /// True if a place, none before the one that was asked for last, is in a string that is closed behind it.
+    /// True if a place is in a string that is closed behind it. Places must be asked for in ascending order.
     pub(super) fn hold(&mut self, place: usize) -> bool {
         self.read_to(place);
         let last = |mark| self.marks.iter().find(|(one, _)| *one == mark).map(|(_, last)| *last);
@@ -168,7 +168,7 @@ impl Templates {
         let has_templates = triple_quotes(language).is_empty();
         for line in line_ranges(text).filter(|_| has_templates) {
             let content = &text[line.clone()];
-            // Those of a line come in pairs, unless it begins or ends a string.
+            // The marks of a line come in pairs, unless the line begins or ends a string.
             if content.contains("```") || content.matches('`').count().is_multiple_of(2) {
                 continue;
             }
@@ -197,7 +197,7 @@ fn is_quoted(text: &str, before: Range<usize>, mark: &str, language: Language) -
 
 /// The mark of the string of several lines that a left context ends in.
 pub(super) fn string_at_end(left: &str, language: Language) -> Option<&'static str> {
-    // A backtick is none in an answer, which marks code by it.
+    // In an answer a backtick may be Markdown, so it is no mark.
     let marks = match triple_quotes(language) {
         [] => &["`"],
         marks => marks,
@@ -205,7 +205,7 @@ pub(super) fn string_at_end(left: &str, language: Language) -> Option<&'static s
     let mut strings = Strings::with_marks(left, language, marks);
     strings.read_to(left.len());
     let open = strings.open?;
-    // A left context that begins within a string is read the wrong way round. Code behind the mark tells.
+    // If a left context begins within a string, strings and code are swapped. Code behind the mark shows that.
     let inside = left.rfind(open).map_or("", |at| &left[at..]);
     let is_code = |line: &str| {
         let first = line.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
@@ -227,7 +227,7 @@ pub(super) fn template_at_end(left: &str, language: Language) -> Option<&'static
     (!is_docstring).then_some(mark)
 }
 
-/// True if the hole is within a string or a comment, so that sentences may be what it holds.
+/// True if the hole is within a string or a comment, so that its text may be sentences.
 pub(super) fn is_text_hole(hole: &Hole<'_>) -> bool {
     let left = hole.known_left();
     is_text(left, hole.language) || Literals::of(unfinished_line(left), hole.language).is_open

@@ -19,7 +19,7 @@ const LABELS: [&str; 17] = [
     "notes", "answer", "solution", "code", "completion", "output", "example", "usage",
 ];
 
-/// Words of Python that join an expression, so that one that begins with a capital reads like a sentence.
+/// Words that join expressions in Python: an expression that begins with a capital then reads like a sentence.
 const JOINS: [&str; 8] = ["and", "or", "not", "in", "is", "if", "else", "for"];
 
 /// Types of Python's fields.
@@ -31,7 +31,7 @@ const TYPES: [&str; 15] = [
 /// Ends of sentences.
 const ENDS: [char; 6] = ['.', '!', '?', '。', '！', '？'];
 
-/// Characters of code that sentences do without.
+/// Characters of code that sentences lack.
 const SIGNS: [char; 9] = ['=', ';', '{', '}', '[', ']', '<', '>', '|'];
 
 /// True if a line is a sentence, a heading, a rule, a row of a table, or an item of a list of sentences: not indented, in words, without signs of code but in
@@ -113,7 +113,7 @@ pub(super) fn is_sentence(line: &str, language: Language) -> bool {
     }
 }
 
-/// What Markdown puts before a line.
+/// Marks of Markdown at the beginning of a line.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mark {
     None,
@@ -180,8 +180,7 @@ fn is_symbol(c: char) -> bool {
     )
 }
 
-/// Removes sentences that introduce code, and those behind it that explain it, where no code follows them. A text of nothing but
-/// sentences has no code.
+/// Removes sentences before the code, and sentences behind its last line. A text of sentences alone has no code.
 pub(in super::super) fn without_sentences<'a>(hole: &Hole<'_>, text: &'a str) -> &'a str {
     if is_text_hole(hole) {
         return text;
@@ -261,7 +260,7 @@ fn may_be_key(left: &str, code: &str) -> bool {
         || code.trim_end().ends_with(',')
 }
 
-/// Where the sentences begin behind which no code follows.
+/// Place from which on only sentences follow.
 fn explanation_start(text: &str, language: Language) -> usize {
     let lines: Vec<_> = line_ranges(text).collect();
     let content = |number: usize| text[lines[number].clone()].trim_end();
@@ -273,7 +272,7 @@ fn explanation_start(text: &str, language: Language) -> usize {
         if is_blank(number) {
             continue;
         }
-        // A paragraph is one of sentences if its first line is one.
+        // A paragraph counts as sentences if its first line is one.
         let last = number;
         while number > 0 && !is_blank(number - 1) {
             number -= 1;

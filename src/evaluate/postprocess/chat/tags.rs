@@ -6,7 +6,7 @@ use crate::evaluate::postprocess::hole::Hole;
 use crate::text::language::{Language, Layout};
 use crate::text::lines::{strip, unfinished_line};
 
-/// Names of what models think, in tags of any form: `<think>`, `[THINK]`, `<|begin_of_thought|>`, `◁think▷`, `<seed:think>`.
+/// Names of thoughts, in tags of any form: `<think>`, `[THINK]`, `<|begin_of_thought|>`, `◁think▷`, `<seed:think>`.
 const THOUGHTS: [&str; 13] = [
     "think", "thinking", "thought", "thoughts", "reason", "reasoning", "reflection", "analysis",
     "rationale", "scratchpad", "antthinking", "inner_monologue", "chain_of_thought",
@@ -18,7 +18,7 @@ const ENVELOPES: [&str; 9] = [
     "python",
 ];
 
-/// Names of those that are elements of HTML, which are code in JavaScript's files.
+/// Names of tags around answers that are elements of HTML, and so code in JavaScript's files.
 const ELEMENTS: [&str; 2] = ["code", "output"];
 
 /// Marks of thoughts that are no tags.
@@ -40,7 +40,7 @@ const BEGINS: [&str; 6] = ["<s>", "<bos>", "<start_of_turn>", "[INST]", "[/INST]
 /// Roles that templates name behind a token that begins a turn.
 const ROLES: [&str; 3] = ["assistant", "model", "ai"];
 
-/// Greatest number of tags around an answer, one in the other.
+/// Greatest number of nested tags around an answer.
 const DEEPEST: usize = 3;
 
 /// Greatest length of a tag or a token.
@@ -51,11 +51,11 @@ struct Tag {
     name: String,
     closes: bool,
     length: usize,
-    /// Whether bars are around the name.
+    /// True if bars enclose the name.
     has_bars: bool,
-    /// Whether it has nothing but the name: no attributes, no `/` at its end.
+    /// True if it has only the name: no attributes, no `/` at its end.
     is_plain: bool,
-    /// Whether the name is one of a class: `<Result>`.
+    /// True if the name is like a class's: `<Result>`.
     is_class: bool,
 }
 
@@ -126,7 +126,7 @@ fn has_elements(language: Language) -> bool {
 /// nothing.
 pub(in super::super) fn without_thoughts<'a>(hole: &Hole<'_>, text: &'a str) -> &'a str {
     let language = hole.language;
-    // Behind an open quotation mark, a token may be what the string holds.
+    // Behind an open quotation mark, a token may be part of the string.
     let left = hole.known_left();
     let template = template_at_end(left, language);
     let is_in_string = template.is_some() || Literals::of(unfinished_line(left), language).is_open;
@@ -221,7 +221,7 @@ fn behind_channels(text: &str, language: Language) -> &str {
 
 /// The text behind the tokens that begin it.
 fn behind_tokens(text: &str) -> &str {
-    // Servers that drop special tokens leave the role.
+    // Servers that remove special tokens leave the role.
     let role = text.trim_start().strip_prefix("assistant\n");
     let mut rest = role.unwrap_or(text);
     loop {
@@ -257,7 +257,7 @@ fn end_token(text: &str) -> Option<usize> {
     bare.or_else(|| barred_token(text))
 }
 
-/// The text behind thoughts that it begins with, or that nothing but sentences precedes; nothing if they do not end.
+/// The text behind thoughts at its beginning or after sentences; empty if the thoughts do not end.
 fn behind_thoughts(text: &str, language: Language) -> &str {
     let begin = text.trim_start();
     if let Some((_, end)) = PAIRS.iter().find(|(mark, _)| begin.starts_with(mark)) {
@@ -312,7 +312,7 @@ fn ends_in_comment(text: &str, place: usize, tag: &Tag) -> bool {
         && (is_joined || begins_paragraph)
 }
 
-/// The text behind thoughts that a blank line follows, as models write them. Others are what a template for prompts holds.
+/// The text behind thoughts that a blank line follows, as models write them. Other thoughts belong to a template for prompts.
 fn behind_own_thoughts(text: &str, language: Language) -> &str {
     let rest = behind_thoughts(text, language);
     let thoughts = &text[..text.len() - rest.len()];

@@ -14,7 +14,7 @@ fn package_of(path: &str) -> Option<&str> {
         number.is_some_and(|n| !n.is_empty() && n.bytes().all(|b| b.is_ascii_digit()))
     };
     let mut parts = path.split('/');
-    // The first name of a module's path is its host, which has a dot.
+    // A module's path begins with a host, which has a dot.
     parts.next().filter(|host| host.contains('.'))?;
     parts.rfind(|part| !is_version(part))
 }

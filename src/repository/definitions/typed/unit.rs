@@ -10,7 +10,7 @@ pub(super) use crate::text::language::syntax::{Callee, Declared, Receiver};
 pub(crate) struct Unit {
     /// Java's package, C#'s namespaces: where its types are, and what its code sees without an import.
     pub(super) namespaces: Vec<String>,
-    /// Name of Go's package, which its importers call it by.
+    /// Name of the package in Go, as importers write it.
     pub(super) package: String,
     pub(super) types: Vec<Type>,
     /// Functions outside types, C#'s local ones included.

@@ -226,7 +226,7 @@ fn judgement(label: &Label) -> String {
 /// Checks that there are enough repositories for the splits.
 ///
 /// # Errors
-/// There are not, or a file cannot be read.
+/// The check fails, or a file cannot be read.
 pub fn check_splits(instances: &[&Path], held_out: Proportions) -> Result<()> {
     let mut repositories = BTreeSet::new();
     for path in instances {

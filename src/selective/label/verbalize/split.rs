@@ -104,9 +104,9 @@ pub(super) struct Occurrence {
 #[derive(Debug)]
 struct LabelledRepository {
     number: u32,
-    /// Least digest of its instances, which more instances seldom change.
+    /// Least digest of its instances, which additional instances rarely change.
     least: [u8; 16],
-    /// Sum of the digests, which tells apart repositories that share the least one.
+    /// Sum of the digests, to distinguish repositories with the same least digest.
     sum: u128,
 }
 
@@ -143,8 +143,8 @@ impl Occurrences {
         self.instances.push(Occurrence { repository: number, ..occurrence });
     }
 
-    /// Returns an instance that is in two files, at both places, and the number of such instances in the second file; `None` if no
-    /// instance is.
+    /// Returns both places of an instance in two files, and the number of such instances in the second file; `None` without such
+    /// instances.
     pub(super) fn of_two_files(&mut self) -> Option<(Occurrence, Occurrence, usize)> {
         self.instances.sort_unstable();
         let same = |one: &Occurrence, other: &Occurrence| {

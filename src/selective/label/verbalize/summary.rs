@@ -34,7 +34,7 @@ pub struct SplitSummary {
     pub cut: [usize; 3],
     /// Counts by the kind that the labels name.
     pub kinds: BTreeMap<Option<InstanceKind>, KindCounts>,
-    /// Place of the label that each sequence is made of: the number of its file, from 0, in the upper 32 bits, and its line, from 1.
+    /// Place of each sequence's label: the number of its file, from 0, in the upper 32 bits, and its line, from 1.
     pub lines: Vec<u64>,
 }
 

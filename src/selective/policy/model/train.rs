@@ -29,7 +29,7 @@ fn folds(examples: &[&Example]) -> Vec<usize> {
         let run = examples.len().div_ceil(FOLDS / 2).max(1);
         return (0..examples.len()).map(|place| place / run).collect();
     }
-    // The largest repositories first, each into the smallest fold; of equally large ones, their content decides.
+    // The largest repositories first, each into the smallest fold. Content orders repositories of equal size.
     let mut order: Vec<(&str, (usize, ContentDigest))> = sizes.into_iter().collect();
     order.sort_by_key(|(name, (size, first))| (std::cmp::Reverse(*size), *first, *name));
     let mut parts = vec![0; FOLDS.min(order.len())];

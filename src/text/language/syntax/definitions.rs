@@ -17,7 +17,7 @@ pub struct Function<'a> {
     pub name: &'a str,
     /// All of it: decorators, annotations and modifiers too, comments before it not.
     pub span: Span,
-    /// Its rows without decorators: from its signature to its last statement or brace.
+    /// Rows from its signature to its last statement or brace, without decorators.
     pub lines: Range<usize>,
     /// Its statements; `None` where it has none.
     pub body: Option<Body>,

@@ -18,7 +18,7 @@ use crate::commands::session::{completed_modes, completion};
 use crate::output::{self, fail};
 use crate::settings::Settings;
 
-/// Post-processing of predictions before they are put into their files; the usual one unless another was chosen.
+/// Post-processing of predictions before they are written into their files.
 fn recipe(settings: &Settings, usual: Recipe) -> Result<Recipe> {
     let Some(names) = settings.text("postprocess") else { return Ok(usual) };
     if let Postprocess::Same(recipe) = names.parse()?

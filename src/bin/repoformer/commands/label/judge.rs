@@ -268,7 +268,7 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
         }
     }
     output::problems(&judged.problems);
-    // One file says it for both.
+    // One file names it for both.
     judged.warnings.first().into_iter().for_each(output::warning);
     for (reason, count) in &judged.lacking {
         let reason = reason.words(&judged.metric);

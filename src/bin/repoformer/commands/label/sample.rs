@@ -110,7 +110,7 @@ impl DrawingFlags {
         Ok(())
     }
 
-    /// Returns the settings of the paper or the released program, with those of the flags.
+    /// Returns the settings of the paper or the released program, changed by the flags.
     fn drawing(&self, kind: InstanceKind, is_release: bool) -> Result<Drawing> {
         let usual = if is_release { Drawing::release(kind) } else { Drawing::paper(kind) };
         let drawing = Drawing {

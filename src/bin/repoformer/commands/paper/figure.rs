@@ -491,7 +491,7 @@ impl Drawing {
         table
     }
 
-    /// The values of a row by column.
+    /// Values of a row by column.
     fn named(&self, values: &[Option<f64>]) -> Map<String, Value> {
         self.columns.iter().cloned().zip(values.iter().map(|value| json!(value))).collect()
     }
@@ -501,11 +501,11 @@ impl Drawing {
 struct Drawn<'a> {
     figure: &'a Figure,
     drawing: &'a Drawing,
-    /// Metric of the edit similarities of each tasks.
+    /// Metric of each task file's edit similarities.
     metrics: BTreeMap<String, String>,
-    /// Settings that are not the paper's.
+    /// Settings that differ from the paper's.
     departures: Vec<Departure>,
-    /// What is said of a curve that is missing.
+    /// Note about a curve that is missing.
     missing: Option<&'static str>,
     /// The paper's numbers in words.
     facts: &'a str,
@@ -560,7 +560,7 @@ impl Printable for Drawn<'_> {
 }
 
 impl Drawn<'_> {
-    /// A record of what every value of a row has.
+    /// A record of the fields that all values of a row share.
     fn row(&self, tasks: &str, series: &str) -> Value {
         let mut record = json!({
             "figure": self.figure.name(), "tasks": tasks, "series": series, "metric": self.metrics.get(tasks),

@@ -85,7 +85,7 @@ impl Sizes<'_> {
         self.numbers.rows.iter().find(is_it)?.values.get(key).copied()
     }
 
-    /// The rows of the paper, with those that are measured, and then the other measured ones.
+    /// The paper's rows with the measured values, then the other measured rows.
     fn lines(&self) -> Vec<(Tasks, Option<&Measured>)> {
         let of = |tasks: &Tasks| {
             let own = self.measured.iter().filter(|(measured, _)| measured == tasks);

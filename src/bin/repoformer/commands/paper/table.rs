@@ -36,9 +36,9 @@ const VALUES: [(&str, &str, usize); 10] = [
 pub(crate) struct PaperTable {
     title: String,
     paper: String,
-    /// Keys of the values that it prints, in its order.
+    /// Keys of the printed values, in the paper's order.
     columns: Vec<String>,
-    /// Settings in which it differs from the paper's profile.
+    /// Settings of the table that differ from the paper's profile.
     #[serde(default)]
     settings: BTreeMap<String, String>,
     #[serde(rename = "row")]
@@ -61,7 +61,7 @@ struct PaperRow {
 }
 
 impl PaperRow {
-    /// The threshold that the paper uses where it names none (footnote 6).
+    /// Threshold of rows that name none (the paper's footnote 6).
     fn usual_threshold(&self) -> f64 {
         if self.task == "function" { 0.15 } else { 0.2 }
     }
@@ -72,7 +72,7 @@ impl PaperRow {
         own.unwrap_or_else(|| self.usual_threshold())
     }
 
-    /// Its policy, named as that of a run: `self@0.99` at another threshold than the usual one.
+    /// Policy in the notation of `--policy`: `self@0.99` at another threshold than the usual one.
     fn policy(&self) -> String {
         match self.policy.as_str() {
             "self-threshold" if self.threshold() != self.usual_threshold() => {
@@ -82,7 +82,7 @@ impl PaperRow {
         }
     }
 
-    /// Whether a run's policy is that of the row, its threshold included.
+    /// True if the row is of a run's policy with the same threshold.
     fn is_of(&self, policy: &str) -> bool {
         let asked =
             policy.strip_prefix("self@").and_then(|threshold| threshold.parse::<f64>().ok());
@@ -172,7 +172,7 @@ impl PaperTable {
         )
     }
 
-    /// Settings that are not the paper's for this table.
+    /// Settings that differ from the paper's for this table.
     pub(crate) fn departures(&self, settings: &Settings) -> Vec<Departure> {
         let mut all = settings.departures_of_kinds();
         all.retain(|departure| !self.settings.contains_key(departure.key));
@@ -258,7 +258,7 @@ impl PaperTable {
         written(&Filled { table: self, measured, departures, vectors }, format)
     }
 
-    /// Model and policy of each row: the paper's policies first, also those that this run lacks.
+    /// Model and policy of each row: all of the paper's policies first, even if this run lacks them.
     fn lines<'m>(&self, measured: &'m [Measured]) -> Vec<(&'m str, String)> {
         let mut lines: Vec<(&str, String)> = Vec::new();
         for one in measured {
@@ -354,7 +354,7 @@ impl PaperTable {
 struct Filled<'a> {
     table: &'a PaperTable,
     measured: &'a [Measured],
-    /// Settings that are not the paper's.
+    /// Settings that differ from the paper's.
     departures: Vec<Departure>,
     /// The model, or the file, of dense vectors.
     vectors: Option<&'a str>,

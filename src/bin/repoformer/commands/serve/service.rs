@@ -306,7 +306,7 @@ impl Service {
             passed.insert("top_p".into(), (*top_p).into());
         }
         passed.extend(wanted.passed.clone());
-        // Those of the editor first: a server accepts some of them only.
+        // The editor's stop texts first: a server accepts only a few.
         let mut stops = wanted.stop.clone();
         for text in stop.iter().chain(&prompt.stop) {
             if !stops.contains(text) {

@@ -90,7 +90,7 @@ fn follow(endpoint: &Endpoint, request: Request, sender: &mpsc::Sender<Piece>) {
     write(endpoint, request, &mut |piece| sender.blocking_send(piece).is_err());
 }
 
-/// Asks for a completion, and hands on its pieces until nobody wants more.
+/// Requests a completion and passes its pieces on until the receiver stops.
 pub(super) fn write(
     endpoint: &Endpoint,
     Request { body, mut cut }: Request,
@@ -125,7 +125,7 @@ pub(super) fn write(
             })
         }
     };
-    // Nobody may listen any more.
+    // The receiver may be gone.
     is_unwanted(last);
 }
 
