@@ -1,5 +1,8 @@
 //! JSON that other programs wrote.
 
+use std::fmt;
+
+use serde::de::{Deserialize, Deserializer, Visitor};
 use serde_json::Value;
 
 /// Parses a JSON text. Each half of a surrogate pair that is escaped alone (`"\ud83d"`) becomes U+FFFD: JavaScript writes
@@ -55,6 +58,91 @@ pub(super) fn without_lone_surrogates(text: &str) -> Option<String> {
     (from > 0).then(|| plain + &text[from..])
 }
 
+/// Removes the byte-order mark that some programs write before a text.
+pub fn without_byte_order_mark(text: &[u8]) -> &[u8] {
+    text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
+}
+
+/// Whether a JSON text is UTF-8 and has no half of a surrogate pair, so that [`parse`] changes none of its characters.
+pub fn is_unicode(text: &[u8]) -> bool {
+    std::str::from_utf8(text).is_ok_and(|text| without_lone_surrogates(text).is_none())
+}
+
+/// Bytes of a JSON string, whatever they are; the half of a surrogate pair is three bytes, as WTF-8 writes it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StringBytes(pub Vec<u8>);
+
+impl<'de> Deserialize<'de> for StringBytes {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Bytes;
+        impl Visitor<'_> for Bytes {
+            type Value = StringBytes;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a string")
+            }
+
+            fn visit_bytes<E>(self, bytes: &[u8]) -> Result<StringBytes, E> {
+                Ok(StringBytes(bytes.to_vec()))
+            }
+        }
+        deserializer.deserialize_bytes(Bytes)
+    }
+}
+
+/// Decoder of a text that comes in pieces, between which a character may be divided: between its bytes in UTF-8, or between the
+/// halves of its surrogate pair. What is no character becomes U+FFFD.
+///
+/// ```
+/// use repoformer::store::json::PieceDecoder;
+/// let mut decoder = PieceDecoder::default();
+/// let pieces = [&b"a \xf0\x9f"[..], b"\x98\x80", b"\xf0"].map(|piece| decoder.decode(piece));
+/// assert_eq!((pieces.concat(), decoder.finish()), ("a 😀".into(), "\u{fffd}"));
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct PieceDecoder {
+    /// Beginning of a character that the next piece may complete.
+    half: Vec<u8>,
+}
+
+impl PieceDecoder {
+    /// Returns the characters that a piece completes.
+    pub fn decode(&mut self, piece: &[u8]) -> String {
+        let bytes = [&std::mem::take(&mut self.half), piece].concat();
+        let (mut text, mut rest) = (String::new(), &bytes[..]);
+        loop {
+            let error = match std::str::from_utf8(rest) {
+                Ok(valid) => return text + valid,
+                Err(error) => error,
+            };
+            let (valid, behind) = rest.split_at(error.valid_up_to());
+            text += &String::from_utf8_lossy(valid);
+            let (character, length) = match behind {
+                // A high surrogate, and a low one.
+                [0xed, 0xa0..=0xaf, 0x80..=0xbf, 0xed, 0xb0..=0xbf, 0x80..=0xbf, ..] => {
+                    let bits = |at: usize| u32::from(behind[at] & 0x3f);
+                    let [high, low] = [1, 4].map(|at| (bits(at) << 6 | bits(at + 1)) & 0x3ff);
+                    (char::from_u32(0x10000 + (high << 10 | low)), 6)
+                }
+                [0xed, 0xa0..=0xaf, 0x80..=0xbf] => (None, 0),
+                [0xed, 0xa0..=0xbf, 0x80..=0xbf, ..] => (None, 3),
+                _ => (None, error.error_len().unwrap_or(0)),
+            };
+            if length == 0 {
+                self.half = behind.to_vec();
+                return text;
+            }
+            text.push(character.unwrap_or(char::REPLACEMENT_CHARACTER));
+            rest = &behind[length..];
+        }
+    }
+
+    /// Returns U+FFFD if the text ends within a character.
+    pub fn finish(&mut self) -> &'static str {
+        if std::mem::take(&mut self.half).is_empty() { "" } else { "\u{fffd}" }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -78,5 +166,38 @@ mod tests {
         assert!(of(r#"{"a": "\é"}"#).is_err());
         let wrong = parse(br#"{"a": "\ud800", b}"#).unwrap_err();
         assert_eq!((wrong.line(), wrong.column()), (1, 17));
+    }
+    #[test]
+    fn pieces_make_whole_characters() {
+        let of = |pieces: &[&[u8]]| {
+            let mut decoder = PieceDecoder::default();
+            let text: String = pieces.iter().map(|piece| decoder.decode(piece)).collect();
+            text + decoder.finish()
+        };
+        let bytes = |text: &str| serde_json::from_str::<StringBytes>(text).unwrap().0;
+        let (high, low) = (bytes(r#""\ud83d""#), bytes(r#""\ude00""#));
+        assert_eq!((&*high, &*low), (&b"\xed\xa0\xbd"[..], &b"\xed\xb8\x80"[..]));
+        for (pieces, wanted) in [
+            (&[&high[..], &low][..], "😀"),
+            (&[b"a", &high, b"", &low, b"b"], "a😀b"),
+            (&[&high, b"b", &low], "\u{fffd}b\u{fffd}"),
+            (&[&high, &high, &low], "\u{fffd}😀"),
+            (&[&low, &high], "\u{fffd}\u{fffd}"),
+            (&["é😀".as_bytes()], "é😀"),
+            (&[b"\xc3", b"\xa9\xe2\x82", b"\xac"], "é€"),
+            (&[b"\xc3", b"x"], "\u{fffd}x"),
+            (&[b"\xff\xc3(", b"\xf0\x9f\x98"], "\u{fffd}\u{fffd}(\u{fffd}"),
+        ] {
+            assert_eq!(of(pieces), wanted, "{pieces:?}");
+        }
+        // The last code point of all, divided everywhere.
+        let last = "\u{10ffff}";
+        for at in 0..=4 {
+            let (one, other) = last.as_bytes().split_at(at);
+            assert_eq!(of(&[one, other]), last);
+        }
+        assert_eq!(of(&[&bytes(r#""\udbff""#), &bytes(r#""\udfff""#)]), last);
+        assert!(is_unicode(br#""\ud83d\ude00""#) && !is_unicode(br#""\ud83d""#));
+        assert!(!is_unicode(b"\"\xff\""));
     }
 }

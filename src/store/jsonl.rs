@@ -247,8 +247,7 @@ pub fn id(value: &Value) -> Option<String> {
 /// It is not a JSON object.
 pub fn parse(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
     // Some editors begin a file with a byte-order mark.
-    let bytes =
-        if line == 1 { bytes.strip_prefix(b"\xef\xbb\xbf").unwrap_or(bytes) } else { bytes };
+    let bytes = if line == 1 { json::without_byte_order_mark(bytes) } else { bytes };
     let bytes = bytes.trim_ascii_end();
     match value(path, line, bytes) {
         Ok(Value::Object(object)) => Ok(object),

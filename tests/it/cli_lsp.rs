@@ -55,7 +55,12 @@ impl Session {
     }
 
     pub(crate) fn send_text(&mut self, text: &str) {
-        write!(self.input, "Content-Length: {}\r\n\r\n{text}", text.len()).unwrap();
+        self.send_bytes(text.as_bytes());
+    }
+
+    pub(crate) fn send_bytes(&mut self, bytes: &[u8]) {
+        write!(self.input, "Content-Length: {}\r\n\r\n", bytes.len()).unwrap();
+        self.input.write_all(bytes).unwrap();
         self.input.flush().unwrap();
     }
 

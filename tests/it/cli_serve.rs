@@ -47,7 +47,7 @@ impl Serving {
         Self { child, address }
     }
 
-    fn connect(&self, path: &str, headers: &str, body: &str) -> TcpStream {
+    fn connect(&self, path: &str, headers: &str, body: &[u8]) -> TcpStream {
         let mut stream = TcpStream::connect(&self.address).unwrap();
         stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
         let method = if body.is_empty() { "GET" } else { "POST" };
@@ -56,19 +56,19 @@ impl Serving {
             false => format!("Host: {}\r\n", self.address),
         };
         let request = format!(
-            "{method} {path} HTTP/1.1\r\n{host}{headers}Content-Length: {}\r\nConnection: close\r\n\r\n{body}",
+            "{method} {path} HTTP/1.1\r\n{host}{headers}Content-Length: {}\r\nConnection: close\r\n\r\n",
             body.len()
         );
-        stream.write_all(request.as_bytes()).unwrap();
+        stream.write_all(&[request.as_bytes(), body].concat()).unwrap();
         stream
     }
 
     pub(crate) fn ask(&self, path: &str, headers: &str, body: &str) -> Reply {
-        let mut text = String::new();
-        self.connect(path, headers, body).read_to_string(&mut text).unwrap();
-        let (head, body) = text.split_once("\r\n\r\n").unwrap();
-        let status = head.split(' ').nth(1).unwrap().parse().unwrap();
-        (status, head.to_lowercase(), body.to_owned())
+        reply(self.connect(path, headers, body.as_bytes()))
+    }
+
+    pub(crate) fn ask_bytes(&self, path: &str, body: &[u8]) -> Reply {
+        reply(self.connect(path, "", body))
     }
 
     pub(crate) fn post(&self, path: &str, body: &Value) -> Reply {
@@ -80,6 +80,15 @@ impl Serving {
         assert_eq!(status, 200, "{body}");
         serde_json::from_str(&body).unwrap()
     }
+}
+
+/// Reads an answer to its end.
+fn reply(mut stream: TcpStream) -> Reply {
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap();
+    let status = head.split(' ').nth(1).unwrap().parse().unwrap();
+    (status, head.to_lowercase(), body.to_owned())
 }
 
 pub(crate) fn text_answer(text: &str) -> Value {
@@ -897,7 +906,7 @@ fn a_cancelled_request_is_cancelled_at_the_models_server() {
             &["--repos-dir", "repos", "--repo", "alpha", "--endpoint", &url, "--no-watch"],
         );
         let body = json!({"prompt": "def f", "stream": stream}).to_string();
-        let mut editor = serving.connect("/v1/completions", "", &body);
+        let mut editor = serving.connect("/v1/completions", "", body.as_bytes());
         let longest = Duration::from_secs(20);
         assert_eq!(said.recv_timeout(longest), Ok("asked"));
         if !first.is_empty() {
@@ -955,7 +964,7 @@ fn clients_that_send_or_take_nothing_more_are_given_up() {
         &["--repos-dir", "repos", "--repo", "alpha", "--endpoint", &url, "--no-watch"],
     );
     let body = json!({"prompt": "def f", "stream": true, "max_tokens": 4096}).to_string();
-    let mut reader = serving.connect("/v1/completions", "", &body);
+    let mut reader = serving.connect("/v1/completions", "", body.as_bytes());
     let mut writer = TcpStream::connect(&serving.address).unwrap();
     writer.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
     let head = format!("POST /infill HTTP/1.1\r\nHost: {}\r\n", serving.address);
@@ -1029,7 +1038,7 @@ fn requests_are_checked_and_bounded() {
     assert!(warm.0 == 200 && warm.2.contains("\"content\":\"\""), "{warm:?}");
     let body = json!({"prompt": "x = 1\n"}).to_string();
     let waiting: Vec<TcpStream> =
-        (0..32).map(|_| serving.connect("/v1/completions", "", &body)).collect();
+        (0..32).map(|_| serving.connect("/v1/completions", "", body.as_bytes())).collect();
     for _ in &waiting {
         assert_eq!(said.recv_timeout(Duration::from_secs(30)), Ok("asked"));
     }

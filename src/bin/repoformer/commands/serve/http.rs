@@ -166,13 +166,7 @@ async fn answer(
         metrics.refused.fetch_add(1, Relaxed);
         refusal(status, reason)
     };
-    let body = match json::parse(body) {
-        Ok(body) => body,
-        Err(error) => {
-            return refuse(StatusCode::BAD_REQUEST, &format!("the body is not JSON: {error}"));
-        }
-    };
-    let wanted = match read(&body) {
+    let wanted = match parsed(body).and_then(|body| read(&body)) {
         Ok(wanted) => wanted,
         Err(reason) => return refuse(StatusCode::BAD_REQUEST, &reason),
     };
@@ -227,6 +221,16 @@ async fn answer(
         response.headers_mut().insert(DECISION, header);
     }
     response
+}
+
+/// Reads the JSON of a body, or says why it is none.
+fn parsed(body: &[u8]) -> Result<Value, String> {
+    if let Err(error) = std::str::from_utf8(body) {
+        let at = error.valid_up_to();
+        return Err(format!("the body is not UTF-8: byte {} is 0x{:02x}", at + 1, body[at]));
+    }
+    json::parse(json::without_byte_order_mark(body))
+        .map_err(|error| format!("the body is not JSON: {error}"))
 }
 
 /// A request whose prompt is being made. Dropped before that is there, it is kept as one that was given up, or that failed.

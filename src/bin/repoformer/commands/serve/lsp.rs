@@ -318,10 +318,12 @@ impl Output {
     }
 }
 
-/// The next message that is JSON; `None` where there are no more.
+/// Returns the next message that is JSON; `None` if there are no more.
 fn next(input: &mut impl BufRead, output: &Output) -> Result<Option<Value>> {
     while let Some(body) = read(input)? {
-        match json::parse(&body) {
+        // A refused change would leave the document with the text of before.
+        let text = String::from_utf8_lossy(json::without_byte_order_mark(&body));
+        match json::parse(text.as_bytes()) {
             Ok(message) => return Ok(Some(message)),
             Err(error) => output.fail(&Value::Null, NOT_JSON, &format!("not JSON: {error}")),
         }
