@@ -10,7 +10,7 @@ use crate::store::progress::Work;
 
 /// Number of consecutive failures that count as the server's.
 const HOPELESS: usize = 5;
-/// Number of rejected prompts and failed answers before the first completion that count as the server's failure.
+/// Number of rejected prompts and answers that report a failure, before the first completion, that count as the server's failure.
 const ALL_REFUSED: usize = 25;
 
 /// Reasons of unanswered requests by key, if the journal does not contain them.
@@ -25,7 +25,7 @@ enum Fault {
     Request,
     /// The response is not an answer of this API.
     Form,
-    /// The answer reports an error of the server or the model, or has no text.
+    /// The answer reports a failure, as a whole or of a choice, or has no text.
     Answer,
     /// The server: overload, a fault, no answer. It may pass.
     Server,
@@ -139,11 +139,13 @@ pub fn run<R>(
             scope.spawn(ask_all);
         }
     });
-    let state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
-    match state.end {
-        Some(error) => Err(error),
-        None => Ok(state.failures),
+    let mut state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some(error) = state.end.take() {
+        return Err(error);
     }
+    // No completion came, and few answers: each failed alone.
+    state.keep_own(|fault| fault == Fault::Answer)?;
+    Ok(state.failures)
 }
 
 struct State<'a> {
@@ -158,10 +160,10 @@ struct State<'a> {
     refused: usize,
     /// Whether an answer has arrived.
     is_answering: bool,
-    /// Failures of the server, or of single requests before the first answer; not recorded.
+    /// Failures of the server, or of single requests before the first completion; not recorded.
     failures: Failures,
-    /// Keys of the latter.
-    own: Vec<String>,
+    /// Keys of the latter, and their faults.
+    own: Vec<(String, Fault)>,
     /// Why no more requests are sent.
     end: Option<Error>,
     /// Whether the journal can no longer be written.
@@ -173,11 +175,7 @@ impl State<'_> {
     fn answered(&mut self, key: &str, answer: Answer) -> Result<()> {
         self.in_a_row = 0;
         self.is_answering = true;
-        for own in std::mem::take(&mut self.own) {
-            if let Some(why) = self.failures.remove(&own) {
-                self.keep(&own, why)?;
-            }
-        }
+        self.keep_own(|_| true)?;
         self.journal.append(&Entry {
             key: key.to_owned(),
             samples: answer.samples,
@@ -194,12 +192,11 @@ impl State<'_> {
         let hint = error.hint().map_or_else(String::new, |hint| format!("; {hint}"));
         let why = reason(&error) + &hint;
         self.failed += 1;
-        // Once the server answers others, a rejection is the prompt's fault.
-        let is_own = self.is_answering && matches!(fault, Fault::Request | Fault::Form);
+        let is_of_request = matches!(fault, Fault::Request | Fault::Form | Fault::Answer);
+        // Once the server completes others, such a failure is the prompt's.
+        let is_own = fault == Fault::Length || self.is_answering && is_of_request;
         let is_hopeless = match fault {
-            Fault::Length => false,
             _ if is_own => false,
-            Fault::Answer if self.is_answering => false,
             Fault::Request | Fault::Answer => {
                 self.refused += 1;
                 self.refused >= ALL_REFUSED
@@ -209,18 +206,29 @@ impl State<'_> {
                 self.in_a_row >= HOPELESS
             }
             Fault::Everything => true,
+            Fault::Length => false,
         };
         if is_hopeless {
             self.end.get_or_insert(error);
             return Ok(());
         }
-        match fault {
-            Fault::Length | Fault::Answer => return self.keep(key, why),
-            _ if is_own => return self.keep(key, why),
-            Fault::Request | Fault::Form => self.own.push(key.to_owned()),
-            Fault::Server | Fault::Everything => {}
+        if is_own {
+            return self.keep(key, why);
+        }
+        if is_of_request {
+            self.own.push((key.to_owned(), fault));
         }
         self.failures.insert(key.to_owned(), why);
+        Ok(())
+    }
+
+    /// Records failures of single requests that were not recorded yet.
+    fn keep_own(&mut self, is_kept: impl Fn(Fault) -> bool) -> Result<()> {
+        for (key, _) in std::mem::take(&mut self.own).iter().filter(|(_, fault)| is_kept(*fault)) {
+            if let Some(why) = self.failures.remove(key) {
+                self.keep(key, why)?;
+            }
+        }
         Ok(())
     }
 
