@@ -124,7 +124,7 @@ pub enum Error {
         /// The token, and the server's message.
         reason: String,
     },
-    /// A server's answer without a completion, because the server or the model failed.
+    /// A server's answer that reports a failure, of the server or of the model, instead of a result.
     #[error("{url}: {reason}")]
     FailedAnswer {
         /// The request's URL; keys in it are masked.

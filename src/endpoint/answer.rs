@@ -16,9 +16,6 @@ use crate::store::json;
 /// A server's response, whose body is still to be read.
 pub(super) type Response = ureq::http::Response<ureq::Body>;
 
-/// Bytes that some programs write before a text.
-pub(super) const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
-
 /// Number of retries after an internal error of the server (500).
 const FAULTS: u32 = 5;
 /// Number of retries after a timeout.
@@ -55,7 +52,8 @@ pub(super) fn read_body(
     // Servers repeat a wrong key, and an excerpt may end within it.
     let masked = || context.masked(&bytes);
     if !parts.status.is_success() {
-        return Err(refused(parts.status, &parts.headers, &masked(), context));
+        let message = message_of(&masked());
+        return Err(refused(parts.status, &parts.headers, &message, context));
     }
     let failure = match read {
         Ok(_) => match parse(&bytes, context) {
@@ -65,7 +63,7 @@ pub(super) fn read_body(
                 Err(failure) => failure,
             },
         },
-        Err(error) => unread(error, &masked(), context),
+        Err(error) => unread(error, context, |why| broken_off(&masked(), why)),
     };
     Err(failure.or_status(parts.status))
 }
@@ -118,52 +116,69 @@ fn timed_out(timeout: Duration) -> Failure {
     Failure::new(Again::AtMost(TIMEOUTS), reason, "send less at a time, or wait longer")
 }
 
-/// Failure to read on in a response after these bytes.
-pub(super) fn unread(error: std::io::Error, bytes: &[u8], context: Context<'_>) -> Failure {
+/// Failure to read on in a response; `broken_off` names one that the server broke off for this reason.
+pub(super) fn unread(
+    error: std::io::Error,
+    context: Context<'_>,
+    broken_off: impl FnOnce(&str) -> Failure,
+) -> Failure {
     match ureq::Error::from(error) {
         ureq::Error::Timeout(_) => timed_out(context.timeout),
-        error => broken_off(bytes, &format!(" ({error})")),
+        error => broken_off(&format!(" ({error})")),
     }
 }
 
-/// Failure of an incomplete response, as left by a server that is stopped or runs out of memory.
+/// Failure of an incomplete response.
 pub(super) fn broken_off(bytes: &[u8], why: &str) -> Failure {
-    let reason = match bytes.trim_ascii() {
+    stopped(match bytes.trim_ascii() {
         [] => format!("the answer is empty{why}"),
         _ => format!("the answer ends after {} bytes{why}: {}", bytes.len(), excerpt(bytes)),
-    };
+    })
+}
+
+/// Failure of a response that a server leaves incomplete when it is stopped or runs out of memory.
+pub(super) fn stopped(reason: String) -> Failure {
     let hint = "see the server's log: it may have been stopped, or have run out of memory";
     Failure::new(Again::Later, reason, hint)
 }
 
 /// Parses the JSON of a complete response.
 pub(super) fn parse(bytes: &[u8], context: Context<'_>) -> Result<Value, Failure> {
-    // As the Fetch standard decodes a body: without a byte-order mark, and with U+FFFD for invalid UTF-8.
-    let text = String::from_utf8_lossy(bytes.strip_prefix(BYTE_ORDER_MARK).unwrap_or(bytes));
+    // As the standard of `fetch` decodes a body: without a byte-order mark, and with U+FFFD for what is not UTF-8.
+    let text = String::from_utf8_lossy(json::without_byte_order_mark(bytes));
     let value = match json::parse(text.as_bytes()) {
         Ok(value) => value,
         Err(error) if error.is_eof() => return Err(broken_off(bytes, "")),
         Err(error) => return Err(not_json(text.as_bytes(), &error)),
     };
-    // Some servers report errors with a success status; once a stream has begun, all do. An error next to choices belongs to a
-    // completion, whose reader reports it.
-    let has_choices = value["choices"].as_array().is_some_and(|choices| !choices.is_empty());
-    let is_error = value["object"] == "error" || error_in(&value).is_some();
-    match is_error && !has_choices {
-        true => Err(reported(&value, bytes, context)),
-        false => Ok(value),
+    // Some servers report errors with a success status, and all that stream do once they have begun.
+    let choices = value["choices"].as_array().map_or(&[][..], Vec::as_slice);
+    let mut parts = std::iter::once(&value).chain(choices);
+    let is_overloaded = |part: &&Value| {
+        error_in(part).is_some()
+            && status_within(part).is_some_and(|status| matches!(status.as_u16(), 429 | 503))
+    };
+    let has_failed = value["object"] == "error" || error_in(&value).is_some();
+    // Any other error with choices is that of a completion, whose reader names it.
+    let whole = (has_failed && choices.is_empty()).then_some(&value);
+    match parts.find(is_overloaded).or(whole) {
+        Some(error) => Err(reported(error, &message_in(error), context)),
+        None => Ok(value),
     }
 }
 
 /// Failure that a server reports within a response of success.
-pub(super) fn reported(error: &Value, bytes: &[u8], context: Context<'_>) -> Failure {
+pub(super) fn reported(error: &Value, message: &str, context: Context<'_>) -> Failure {
     match status_within(error) {
-        Some(status) => refused(status, &HeaderMap::new(), bytes, context),
-        None => Failure::new(
-            Again::Never,
-            format!("the server says: {}", message_of(bytes)),
-            "check the URL and the name of the model",
-        ),
+        Some(status) => refused(status, &HeaderMap::new(), message, context),
+        None => Failure {
+            is_reported: true,
+            ..Failure::new(
+                Again::Never,
+                format!("the server says: {message}"),
+                "check the URL and the name of the model",
+            )
+        },
     }
 }
 
@@ -197,13 +212,17 @@ fn not_json(bytes: &[u8], error: &serde_json::Error) -> Failure {
 }
 
 /// Failure of a response whose status is not success.
-fn refused(status: StatusCode, headers: &HeaderMap, bytes: &[u8], context: Context<'_>) -> Failure {
+fn refused(
+    status: StatusCode,
+    headers: &HeaderMap,
+    message: &str,
+    context: Context<'_>,
+) -> Failure {
     let mut reason = format!("the server answers {status}");
     if let Some(place) = headers.get("location").filter(|_| status.is_redirection()) {
         let place = masked(&String::from_utf8_lossy(place.as_bytes()));
         return Failure::new(Again::Never, format!("{reason} to {place}"), "use that URL");
     }
-    let message = message_of(bytes);
     if !message.is_empty() {
         reason += &format!(": {message}");
     }
@@ -238,7 +257,7 @@ _ if too_long => {
 }
 
 /// The error message in a response, wherever servers put it, or else the beginning of the response.
-fn message_of(bytes: &[u8]) -> String {
+pub(super) fn message_of(bytes: &[u8]) -> String {
     match json::parse(bytes) {
         Ok(value @ Value::Object(_)) => message_in(&value),
         _ => excerpt(bytes),

@@ -245,6 +245,9 @@ impl Endpoint {
     }
 
     fn failed(&self, path: &str, failure: Failure) -> Error {
+        if failure.is_reported {
+            return self.failed_answer(path, &failure.reason, &failure.hint);
+        }
         Error::Endpoint {
             url: self.url(path),
             reason: self.message(failure.reason),

@@ -5,11 +5,11 @@
 
 use std::io::{BufRead, BufReader};
 
-use serde_json::Value;
 use ureq::http::HeaderMap;
 
 use super::Event;
-use super::answer::{self, BYTE_ORDER_MARK, Context, Response};
+use super::answer::{self, Context, Response};
+use super::excerpt::excerpt;
 use super::retry::Failure;
 use crate::store::json;
 
@@ -117,8 +117,8 @@ impl Fields {
         self.data.trim_ascii() == b"[DONE]"
     }
 
-    /// The event's JSON; `None` if it has no data.
-    fn into_value(self, context: Context<'_>) -> Result<Option<Value>, Failure> {
+    /// The event; `None` if it has no data.
+    fn into_event(self, context: Context<'_>) -> Result<Option<Event>, Failure> {
         let data = self.data.trim_ascii();
         if data.is_empty() {
             return Ok(None);
@@ -128,14 +128,19 @@ impl Fields {
             match self.is_error {
                 true => {
                     let error = json::parse(data).unwrap_or_default();
-                    Err(value.err().unwrap_or_else(|| answer::reported(&error, data, context)))
+                    let reported = || answer::reported(&error, &answer::message_of(data), context);
+                    Err(value.err().unwrap_or_else(reported))
                 }
                 false => value,
             }
         };
         // Servers repeat a wrong key, and an excerpt may end within it.
         match read(data) {
-            Ok(value) => Ok(Some(context.without_key(value))),
+            Ok(value) => {
+                let is_halved = !json::is_unicode(data);
+                let halved = is_halved.then(|| context.masked(data));
+                Ok(Some(Event::Data { value: context.without_key(value), halved }))
+            }
             Err(_) => Err(match read(&context.masked(data)) {
                 Ok(_) => answer::broken_off(&[], ""),
                 Err(failure) => failure,
@@ -144,7 +149,21 @@ impl Fields {
     }
 }
 
-/// Reads events up to `[DONE]`.
+/// Failure of a stream that ended behind so many events, in the middle of another one if data of that is pending.
+fn cut_off(events: usize, pending: &[u8], why: &str) -> Failure {
+    let behind = match events {
+        0 => "before its first event".to_owned(),
+        1 => "after 1 event, before [DONE]".to_owned(),
+        _ => format!("after {events} events, before [DONE]"),
+    };
+    let rest = match pending.trim_ascii() {
+        [] => String::new(),
+        data => format!("; the next one begins: {}", excerpt(data)),
+    };
+    answer::stopped(format!("the stream was cut off {behind}{why}{rest}"))
+}
+
+/// Reads events up to the one that says `[DONE]`.
 fn follow(
     reader: impl BufRead,
     context: Context<'_>,
@@ -152,7 +171,7 @@ fn follow(
 ) -> Result<(), Failure> {
     let left = context.longest.saturating_add(1);
     let mut lines = Lines { reader, left, is_behind_cr: false };
-    let (mut fields, mut is_first) = (Fields::default(), true);
+    let (mut fields, mut is_first, mut events) = (Fields::default(), true, 0);
     loop {
         let line = lines.next();
         if lines.left == 0 {
@@ -160,7 +179,8 @@ fn follow(
         }
         match line {
             Err(error) => {
-                return Err(answer::unread(error, &context.masked(&fields.data), context));
+                let pending = context.masked(&fields.data);
+                return Err(answer::unread(error, context, |why| cut_off(events, &pending, why)));
             }
             Ok(Line::End(rest)) => {
                 fields.take(&rest);
@@ -169,11 +189,10 @@ fn follow(
                     return Ok(());
                 }
                 let pending = context.masked(&fields.data);
-                return Err(answer::broken_off(&pending, " before the event [DONE]"));
+                return Err(cut_off(events, &pending, ""));
             }
             Ok(Line::Complete(line)) => {
-                let mark = if is_first { BYTE_ORDER_MARK } else { &[] };
-                let line = line.strip_prefix(mark).unwrap_or(&line);
+                let line = if is_first { json::without_byte_order_mark(&line) } else { &line };
                 is_first = false;
                 if !line.is_empty() {
                     fields.take(line);
@@ -183,9 +202,9 @@ fn follow(
                 if event.is_done() {
                     return Ok(());
                 }
-                if let Some(value) = event.into_value(context)?
-                    && take(Event::Data(value))
-                {
+                let Some(event) = event.into_event(context)? else { continue };
+                events += 1;
+                if take(event) {
                     return Ok(());
                 }
             }
@@ -234,7 +253,8 @@ mod tests {
     }
 
     fn data(numbers: &[u32]) -> Vec<Event> {
-        numbers.iter().map(|number| Event::Data(json!({"a": number}))).collect()
+        let of = |number: &u32| Event::Data { value: json!({"a": number}), halved: None };
+        numbers.iter().map(of).collect()
     }
 
     #[test]
@@ -283,7 +303,9 @@ mod tests {
         // Bytes that are not UTF-8 are U+FFFD, as are halves of surrogate pairs.
         let bytes = b"data: {\"a\": \"\xff\\ud83d\"}\n\ndata: [DONE]\n\n";
         let (found, outcome) = events_in(bytes, 9, 9, false);
-        assert_eq!((found, outcome), (vec![Event::Data(json!({"a": "\u{fffd}\u{fffd}"}))], Ok(())));
+        let halved = Some(b"{\"a\": \"\xff\\ud83d\"}".to_vec());
+        let event = Event::Data { value: json!({"a": "\u{fffd}\u{fffd}"}), halved };
+        assert_eq!((found, outcome), (vec![event], Ok(())));
         // A mark that stands elsewhere is part of a name.
         assert_eq!(events("\n\u{feff}data: {\"a\": 1}\n\ndata: [DONE]\n\n", 9), (vec![], Ok(())));
     }
@@ -328,7 +350,16 @@ mod tests {
         let fails = |text: &str| events(text, 9).1.unwrap_err();
         let cut = fails("data: {\"a\": 1}\n\n");
         assert_eq!(cut.again, Again::Later);
-        assert!(cut.reason.contains("before the event [DONE]"), "{cut:?}");
+        assert_eq!(cut.reason, "the stream was cut off after 1 event, before [DONE]");
+        let halves = fails("data: {\"a\": 1}\n\ndata: {\"a\": 2}\n\ndata: {\"a\":");
+        assert_eq!(
+            halves.reason,
+            "the stream was cut off after 2 events, before [DONE]; the next one begins: {\"a\":"
+        );
+        assert_eq!(
+            fails(": a comment\n\n").reason,
+            "the stream was cut off before its first event"
+        );
         // Unless no more is needed.
         let whole = events_in(b"data: {\"a\": 1}\n\ndata: {\"a\": 2}", 9, 9, true);
         assert_eq!(whole, (data(&[1]), Ok(())));

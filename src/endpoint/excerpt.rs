@@ -10,8 +10,13 @@ pub(super) const SHOWN: usize = 200;
 pub enum Event {
     /// A response begins; one that began before was not complete, and does not count.
     Begin,
-    /// JSON of an event.
-    Data(Value),
+    /// An event.
+    Data {
+        /// Its JSON.
+        value: Value,
+        /// Its text if that holds half a character, as a stream that is divided by tokens may. The JSON has U+FFFD there.
+        halved: Option<Vec<u8>>,
+    },
     /// JSON of the whole response, of a server that does not stream.
     Whole(Value),
     /// The stream ends without the event `[DONE]`. If no more is needed, the response is complete all the same.

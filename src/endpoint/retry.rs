@@ -16,11 +16,14 @@ pub(super) struct Failure {
     pub(super) is_silence: bool,
     /// Status of the response, or of the error within it.
     pub(super) status: Option<u16>,
+    /// Whether the server itself reports the failure, in a response of success and without a status.
+    pub(super) is_reported: bool,
 }
 
 impl Failure {
     pub(super) fn new(again: Again, reason: impl Into<String>, hint: impl Into<String>) -> Self {
-        Self { reason: reason.into(), hint: hint.into(), again, is_silence: false, status: None }
+        let (reason, hint) = (reason.into(), hint.into());
+        Self { reason, hint, again, is_silence: false, status: None, is_reported: false }
     }
 
     /// Sets the status of the response, unless an error within it named its own.

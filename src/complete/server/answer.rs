@@ -1,6 +1,6 @@
 //! Answers of a server: texts, and the log-probabilities of their tokens.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::Range;
 
 use serde::{Deserialize, Serialize};
@@ -8,6 +8,7 @@ use serde_json::Value;
 
 use super::Api;
 use crate::endpoint::error_in;
+use crate::store::json::{PieceDecoder, StringBytes};
 
 /// Result of a request.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -169,35 +170,53 @@ impl AnswerError {
     }
 }
 
-/// Finish reasons of completions: the model ended the text, or a stop text or a limit of length did.
+/// Why a completion ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finish {
+    /// The model ended it, or a stop text that the server does not tell from that.
+    Stop,
+    /// A stop text.
+    StopText,
+    /// A greatest length.
+    Length,
+}
+
+/// Finish reasons of a text that is a completion.
 ///
 /// OpenAI, llama.cpp, Ollama: `stop`, `length`; vLLM also `repetition`, a limit as `length` is; TGI: `eos_token`,
 /// `stop_sequence`; Mistral: `model_length`; Together: `eos`; Anthropic, Gemini, Cohere, watsonx and LM Studio, whose names
 /// gateways pass on: the others. Every other reason is a failure, such as `error`, `abort`, `content_filter`, `tool_calls` (the text is
 /// in the call), `load` (Ollama loaded the model), `insufficient_system_resource`, `cancelled`, `safety`, `refusal`.
-const COMPLETE: [&str; 16] = [
-    "stop",
-    "length",
-    "repetition",
-    "eos",
-    "eos_token",
-    "stop_sequence",
-    "stop_token",
-    "model_length",
-    "max_length",
-    "max_tokens",
-    "token_limit",
-    "end_turn",
-    "complete",
-    "eosfound",
-    "stopstringfound",
-    "maxpredictedtokensreached",
+const FINISHES: [(&str, Finish); 16] = [
+    ("stop", Finish::Stop),
+    ("length", Finish::Length),
+    ("repetition", Finish::Length),
+    ("eos", Finish::Stop),
+    ("eos_token", Finish::Stop),
+    ("stop_sequence", Finish::StopText),
+    ("stop_token", Finish::Stop),
+    ("model_length", Finish::Length),
+    ("max_length", Finish::Length),
+    ("max_tokens", Finish::Length),
+    ("token_limit", Finish::Length),
+    ("end_turn", Finish::Stop),
+    ("complete", Finish::Stop),
+    ("eosfound", Finish::Stop),
+    ("stopstringfound", Finish::StopText),
+    ("maxpredictedtokensreached", Finish::Length),
 ];
 
-/// True if a text with this finish reason is a completion. Case does not count; an empty reason is as good as none.
+impl Finish {
+    /// Returns the meaning of a server's finish reason, in any case; `None` if such a text is no completion.
+    pub fn of_reason(reason: &str) -> Option<Self> {
+        let found = FINISHES.iter().find(|(name, _)| name.eq_ignore_ascii_case(reason));
+        found.map(|(_, finish)| *finish)
+    }
+}
+
+/// Whether a text that ended for this reason is a completion. An empty reason is none.
 pub(crate) fn is_complete(finish_reason: &str) -> bool {
-    let reason = finish_reason.to_ascii_lowercase();
-    reason.is_empty() || COMPLETE.contains(&reason.as_str())
+    finish_reason.is_empty() || Finish::of_reason(finish_reason).is_some()
 }
 
 /// Field of a completion's text.
@@ -240,6 +259,8 @@ struct Choice<'a> {
     index: u64,
     text: Option<&'a str>,
     finish: Option<&'a str>,
+    /// Stop text that ended it, if the server names it (vLLM).
+    stop_text: Option<&'a str>,
     logprobs: Option<&'a Value>,
 }
 
@@ -281,6 +302,7 @@ fn choice(choice: &Value, number: u64, place: TextPlace) -> Result<Choice<'_>, A
         index,
         text: place.of(choice),
         finish: name.filter(|name| !name.is_empty()),
+        stop_text: choice.get("stop_reason").and_then(Value::as_str),
         logprobs: choice.get("logprobs"),
     })
 }
@@ -352,16 +374,30 @@ pub(crate) fn check_choice(choice: &Value, number: usize) -> Result<(), AnswerEr
 #[derive(Debug, Default)]
 pub struct PartialAnswer {
     api: Api,
-    /// Completions by index; a server may send several samples in any order.
-    found: BTreeMap<u64, Sample>,
-    /// Those that had a text, if only an empty one.
-    with_text: BTreeSet<u64>,
+    /// Completions by index; a server may name those of several samples in any order.
+    found: BTreeMap<u64, PartialSample>,
     /// Name of the model.
     pub model: Option<String>,
     /// Numbers of tokens.
     pub usage: Option<Value>,
     /// llama.cpp's times.
     pub timings: Option<Value>,
+}
+
+/// A completion as far as a server has written it.
+#[derive(Debug)]
+struct PartialSample {
+    sample: Sample,
+    /// Whether it had a text, if only an empty one.
+    has_text: bool,
+    stop_text: Option<String>,
+    pieces: PieceDecoder,
+}
+
+impl PartialSample {
+    fn new(sample: Sample, has_text: bool) -> Self {
+        Self { sample, has_text, stop_text: None, pieces: PieceDecoder::default() }
+    }
 }
 
 impl PartialAnswer {
@@ -371,12 +407,21 @@ impl PartialAnswer {
 
     /// The first completion's text.
     pub fn text(&self) -> &str {
-        self.found.first_key_value().map_or("", |(_, sample)| &sample.text)
+        self.first().map_or("", |partial| &partial.sample.text)
     }
 
     /// Finish reason of the first completion.
     pub fn finish_reason(&self) -> Option<&str> {
-        self.found.first_key_value().and_then(|(_, sample)| sample.finish_reason.as_deref())
+        self.first().and_then(|partial| partial.sample.finish_reason.as_deref())
+    }
+
+    /// The stop text that ended the first completion, if the server streams and names it.
+    pub fn stop_text(&self) -> Option<&str> {
+        self.first().and_then(|partial| partial.stop_text.as_deref())
+    }
+
+    fn first(&self) -> Option<&PartialSample> {
+        self.found.first_key_value().map(|(_, partial)| partial)
     }
 
     fn note(&mut self, event: &Value) {
@@ -387,11 +432,11 @@ impl PartialAnswer {
         self.model = self.model.take().or_else(model);
     }
 
-    /// Adds an event's parts.
+    /// Adds an event's parts. `halved` is the event's text if that holds half a character.
     ///
     /// # Errors
-    /// The event has no `choices`, or reports an error in one of them.
-    pub(super) fn add(&mut self, event: &Value) -> Result<(), AnswerError> {
+    /// The event has no `choices`, or says that one of them failed.
+    pub(super) fn add(&mut self, event: &Value, halved: Option<&[u8]>) -> Result<(), AnswerError> {
         self.note(event);
         let is_count = event.get("choices").is_none()
             && ["usage", "timings"]
@@ -400,15 +445,22 @@ impl PartialAnswer {
         if is_count && error_in(event).is_none() {
             return Ok(());
         }
-        for choice in choices(event, TextPlace::Event(self.api))? {
-            let sample = self.found.entry(choice.index).or_insert_with(|| Sample::of("", None));
+        let exact = halved.map(|text| PieceEvent::texts(text, self.api)).unwrap_or_default();
+        let choices = choices(event, TextPlace::Event(self.api))?;
+        for (choice, exact) in choices.iter().zip(exact.iter().chain(std::iter::repeat(&None))) {
+            let empty = || PartialSample::new(Sample::of("", None), false);
+            let partial = self.found.entry(choice.index).or_insert_with(empty);
+            let sample = &mut partial.sample;
             if let Some(text) = choice.text {
-                sample.text += text;
-                self.with_text.insert(choice.index);
+                let piece = exact.as_ref().map_or(text.as_bytes(), |exact| &exact.0);
+                sample.text += &partial.pieces.decode(piece);
+                partial.has_text = true;
             }
             sample.tokens.extend(choice.logprobs.map(tokens).unwrap_or_default());
             let finish = choice.finish.map(str::to_owned);
             sample.finish_reason = finish.or(sample.finish_reason.take());
+            let stop_text = choice.stop_text.map(str::to_owned);
+            partial.stop_text = stop_text.or(partial.stop_text.take());
         }
         Ok(())
     }
@@ -420,15 +472,22 @@ impl PartialAnswer {
     pub(super) fn set(&mut self, answer: &Value) -> Result<(), AnswerError> {
         self.note(answer);
         let samples = samples(answer, self.api)?;
-        self.found = (0..).zip(samples).collect();
-        self.with_text = self.found.keys().copied().collect();
+        let partial = samples.into_iter().map(|sample| PartialSample::new(sample, true));
+        self.found = (0..).zip(partial).collect();
         Ok(())
+    }
+
+    /// Ends the texts: half a character at the end of one becomes U+FFFD.
+    pub(super) fn finish(&mut self) {
+        for partial in self.found.values_mut() {
+            partial.sample.text += partial.pieces.finish();
+        }
     }
 
     /// Whether so many samples have come, and each is finished or long enough.
     pub(super) fn are_enough(&self, number: usize, is_enough: &dyn Fn(&str) -> bool) -> bool {
         let is_done = |sample: &Sample| sample.finish_reason.is_some() || is_enough(&sample.text);
-        self.found.len() >= number && self.found.values().all(is_done)
+        self.found.len() >= number && self.found.values().all(|partial| is_done(&partial.sample))
     }
 
     /// True if each completion so far is finished.
@@ -442,7 +501,7 @@ impl PartialAnswer {
     /// There is no completion, or one without a text, for example because the model spent all tokens on its thoughts.
     pub(super) fn into_samples(self) -> Result<Vec<Sample>, AnswerError> {
         self.check()?;
-        Ok(self.found.into_values().collect())
+        Ok(self.found.into_values().map(|partial| partial.sample).collect())
     }
 
     /// Checks that there are completions, and that each has a text.
@@ -453,14 +512,43 @@ impl PartialAnswer {
         if self.found.is_empty() {
             return Err(AnswerError::NoChoice);
         }
-        match self.found.iter().find(|(index, _)| !self.with_text.contains(*index)) {
+        match self.found.iter().find(|(_, partial)| !partial.has_text) {
             None => Ok(()),
-            Some((&choice, sample)) => {
+            Some((&choice, partial)) => {
                 let field = TextPlace::Event(self.api).name();
-                let finish = sample.finish_reason.clone();
+                let finish = partial.sample.finish_reason.clone();
                 Err(AnswerError::NoText { choice, field, finish })
             }
         }
+    }
+}
+
+/// Texts of an event's choices, as bytes.
+#[derive(Deserialize)]
+struct PieceEvent {
+    choices: Vec<PieceChoice>,
+}
+
+#[derive(Deserialize)]
+struct PieceChoice {
+    text: Option<StringBytes>,
+    delta: Option<PieceDelta>,
+}
+
+#[derive(Deserialize)]
+struct PieceDelta {
+    content: Option<StringBytes>,
+}
+
+impl PieceEvent {
+    /// Reads the text of each choice; none if an event has another form.
+    fn texts(event: &[u8], api: Api) -> Vec<Option<StringBytes>> {
+        let event = serde_json::from_slice::<Self>(event).map(|event| event.choices);
+        let text = |choice: PieceChoice| match api {
+            Api::Completions => choice.text,
+            Api::Chat => choice.delta?.content,
+        };
+        event.unwrap_or_default().into_iter().map(text).collect()
     }
 }
 

@@ -45,7 +45,7 @@ pub fn read_stream(
             }
             // Each completion has its end.
             Event::End => return partial.is_finished(),
-            Event::Data(event) => partial.add(&event),
+            Event::Data { value, halved } => partial.add(&value, halved.as_deref()),
             Event::Whole(answer) => {
                 streams = false;
                 partial.set(&answer)
@@ -59,6 +59,7 @@ pub fn read_stream(
             }
         }
     })?;
+    partial.finish();
     match failed.map_or_else(|| partial.check(), Err) {
         Ok(()) => Ok((partial, time, streams)),
         Err(error) => Err(answer_error(endpoint, api, &error)),

@@ -114,7 +114,9 @@ impl Embedder {
             work.done(count);
         });
         result.map(|()| counts).map_err(|mut error| {
-            if let Error::Endpoint { reason, hint, .. } = &mut error {
+            if let Error::Endpoint { reason, hint, .. } | Error::FailedAnswer { reason, hint, .. } =
+                &mut error
+            {
                 *reason += &format!(
                     "; {} of {} missing vectors were computed and are kept in {}",
                     counts.computed,
