@@ -610,3 +610,258 @@ fn half_a_surrogate_pair_is_a_replacement_character() {
     let sent = seen.lock().unwrap().last().unwrap().prompt().to_owned();
     assert!(sent.contains("cut \u{fffd} here"), "{sent}");
 }
+
+/// Event of a completion, in the words of a server that writes bytes as it pleases.
+fn raw_event(text: &str, finish: &str) -> String {
+    format!(
+        "data: {{\"choices\": [{{\"index\": 0, \"text\": \"{text}\", \"finish_reason\": {finish}}}]}}\n\n"
+    )
+}
+
+/// A server that streams these bytes.
+fn raw_server(bytes: Vec<u8>) -> String {
+    use std::io::{BufRead, BufReader, Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut reader = BufReader::new(stream.unwrap());
+            let (mut line, mut length) = (String::new(), 0);
+            while line != "\r\n" && reader.read_line(&mut line).unwrap_or(0) > 0 {
+                if let Some(text) = line.to_lowercase().strip_prefix("content-length:") {
+                    length = text.trim().parse().unwrap();
+                }
+                if line != "\r\n" {
+                    line.clear();
+                }
+            }
+            let _ = reader.by_ref().take(length).read_to_end(&mut Vec::new());
+            let head = format!("HTTP/1.1 {EVENTS}\r\nConnection: close\r\n\r\n");
+            let _ = reader.get_mut().write_all(&[head.as_bytes(), &bytes].concat());
+        }
+    });
+    url
+}
+
+/// A server that streams token by token divides characters: by their bytes in UTF-8, or by the halves of a surrogate pair.
+#[test]
+fn a_character_that_two_events_divide_is_whole() {
+    let place = prompted();
+    let of = |pieces: &[&[u8]]| {
+        let mut bytes = Vec::new();
+        for piece in pieces {
+            let event = raw_event("X", "null");
+            let (begin, end) = event.split_once('X').unwrap();
+            bytes.extend([begin.as_bytes(), piece, end.as_bytes()].concat());
+        }
+        bytes.extend((raw_event("", "\"stop\"") + "data: [DONE]\n\n").into_bytes());
+        bytes
+    };
+    for (number, (pieces, wanted)) in [
+        (&[&b"\\nx = '"[..], b"\\ud83d", b"\\ude00'"][..], "x = '😀'"),
+        (&[b"\\nx = '\xf0\x9f", b"\x98\x80'"], "x = '😀'"),
+        (&[b"\\nx = '\xf0", b"\x9f", b"\x98", b"\x80'"], "x = '😀'"),
+        // A half that nothing completes.
+        (&[b"\\nx = '\\ud83d", b"'"], "x = '\u{fffd}'"),
+        (&[b"\\nx = '\\ud83d"], "x = '\u{fffd}"),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let url = raw_server(of(pieces));
+        let flags = [
+            "complete",
+            "--mode",
+            "none",
+            "--model",
+            "m",
+            "--max-tokens",
+            "8",
+            "--endpoint",
+            &url,
+            "--journal",
+            &format!("journal-{number}.jsonl"),
+        ];
+        place.stage(&flags).done();
+        let predictions = place.named("cache/predictions/tasks", "none");
+        assert_eq!(place.records(&predictions)[0]["choices"][0]["text"], wanted);
+        let serving = serving(&place, &url, &[]);
+        for streams in [false, true] {
+            let body = json!({"prompt": "def f():\n", "stream": streams});
+            let (_, _, answer) = serving.post("/v1/completions", &body);
+            let texts = answer.lines().filter_map(|line| {
+                let event = line.strip_prefix("data: ").unwrap_or(line);
+                let event: Value = serde_json::from_str(event).ok()?;
+                Some(event["choices"][0]["text"].as_str()?.to_owned())
+            });
+            assert_eq!(texts.collect::<String>(), wanted, "{streams} {answer}");
+        }
+    }
+}
+
+#[test]
+fn a_stream_that_is_cut_off_is_named_as_such() {
+    let place = Place::new();
+    let begun = raw_event("x", "null");
+    for (bytes, says) in [
+        (begun.clone(), "the stream was cut off after 1 event, before [DONE]"),
+        (
+            begun.clone() + &begun + "data: {\"choi",
+            "the stream was cut off after 2 events, before [DONE]; the next one begins: {\\\"choi",
+        ),
+        (String::new(), "the stream was cut off before its first event"),
+    ] {
+        let url = raw_server(bytes.into_bytes());
+        let serving = serving(&place, &url, &[]);
+        let (status, _, answer) = serving.post("/v1/completions", &json!({"prompt": "x"}));
+        assert!(status == 502 && answer.contains(says), "{status} {answer}");
+    }
+}
+
+/// llama.cpp's `stop_type` and `stopping_word` (`tools/server/README.md`).
+#[test]
+fn infill_says_why_a_completion_ended() {
+    let place = Place::new();
+    let choice = |more: Value| {
+        let mut choice = json!({"index": 0, "text": " 1\n\nimport os"});
+        choice.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        json!({"choices": [choice]})
+    };
+    for (more, stop, stop_type, word) in [
+        (json!({"finish_reason": "stop"}), "\n\n", "word", "\n\n"),
+        (json!({"finish_reason": "length"}), "\n\n", "word", "\n\n"),
+        (json!({"finish_reason": "stop"}), "unseen", "eos", ""),
+        (json!({"finish_reason": "length"}), "unseen", "limit", ""),
+        (json!({"finish_reason": "max_tokens"}), "unseen", "limit", ""),
+        (json!({"finish_reason": "stop_sequence"}), "unseen", "word", ""),
+        // vLLM names the stop text, or a token.
+        (json!({"finish_reason": "stop", "stop_reason": "unseen"}), "unseen", "word", "unseen"),
+        (json!({"finish_reason": "stop", "stop_reason": 151643}), "unseen", "eos", ""),
+    ] {
+        let events = stream(&[choice(more.clone())]);
+        let (url, _) = server(move |_| events.clone());
+        let serving = serving(&place, &url, &[]);
+        for streams in [false, true] {
+            let body = json!({"input_prefix": "x =", "input_suffix": "", "stop": [stop], "stream": streams});
+            let (_, _, answer) = serving.post("/infill", &body);
+            let last = answer.lines().rfind(|line| !line.is_empty()).unwrap();
+            let last: Value =
+                serde_json::from_str(last.strip_prefix("data: ").unwrap_or(last)).unwrap();
+            let found = (last["stop_type"].as_str(), last["stopping_word"].as_str());
+            assert_eq!(found, (Some(stop_type), Some(word)), "{more} {last}");
+        }
+    }
+}
+
+/// A request with a byte-order mark is read; bytes that are not UTF-8 are named, as a document with U+FFFD in it would not be
+/// that of the editor.
+#[test]
+fn bodies_of_other_encodings_are_read_or_refused_by_their_byte() {
+    let place = Place::new();
+    let (url, seen) = server(|_| completion(" 1"));
+    let serving = serving(&place, &url, &[]);
+    let (status, _, answer) = serving.ask("/v1/completions", "", "\u{feff}{\"prompt\": \"x =\"}");
+    assert!(status == 200 && answer.contains("\" 1\""), "{status} {answer}");
+    let body = b"{\"prompt\": \"caf\xe9 =\"}";
+    let (status, _, answer) = serving.ask_bytes("/v1/completions", body);
+    let says = "the body is not UTF-8: byte 16 is 0xe9";
+    assert!(status == 400 && answer.contains(says), "{status} {answer}");
+    assert_eq!(seen.lock().unwrap().len(), 1);
+    // A language server has no answer to a change, so that its document stays that of the editor.
+    let mut session = Session::start(&place, &["--endpoint", &url]);
+    let uri = session.open(&place, "repos/alpha", "view.py", "");
+    let edit = format!(
+        r#"{{"jsonrpc": "2.0", "method": "textDocument/didChange", "params": {{"textDocument": {{"uri": "{uri}", "version": 2}}, "contentChanges": [{{"text": "caf~ here"}}]}}}}"#
+    );
+    let edit: Vec<u8> = edit.bytes().map(|byte| if byte == b'~' { 0xe9 } else { byte }).collect();
+    session.send_bytes(&edit);
+    session.complete(&uri, 0, 9);
+    let sent = seen.lock().unwrap().last().unwrap().prompt().to_owned();
+    assert!(sent.contains("caf\u{fffd} here"), "{sent}");
+}
+
+/// Tasks of one file, so many that a failing server shows.
+fn many_tasks(count: usize) -> Place {
+    let place = Place::new();
+    let task = place.records("tasks.jsonl").remove(0);
+    let tasks = (0..count).map(|number| {
+        let mut task = task.clone();
+        task["metadata"]["task_id"] = format!("alpha/{number}").into();
+        task["prompt"] = format!("# {number}\n{}", task["prompt"].as_str().unwrap()).into();
+        task
+    });
+    place.write("tasks.jsonl", crate::support::jsonl(&tasks.collect::<Vec<_>>()));
+    for stage in ["window", "vectorize", "search", "prompt"] {
+        place.stage(&[stage]).done();
+    }
+    place
+}
+
+/// An answer that reports a failure counts alike, whether it does as a whole or for its choice.
+#[test]
+fn answers_that_report_failures_count_alike() {
+    let place = many_tasks(30);
+    let error = json!({"error": {"message": "no such function"}});
+    let choice = json!({"choices": [{"text": "", "finish_reason": "error"}]});
+    for (number, failed) in [error, choice].into_iter().enumerate() {
+        let is_sound = Arc::new(Mutex::new(false));
+        let is_up = Arc::clone(&is_sound);
+        let (url, seen) = server(move |_| match *is_up.lock().unwrap() {
+            true => completion("\nx"),
+            false => ok(&failed),
+        });
+        let journal = format!("journal-{number}.jsonl");
+        let flags = [
+            "complete", "--mode", "none", "--model", "m", "--max-tokens", "8", "--endpoint", &url,
+            "--until", "tokens", "--journal", &journal, "--concurrency", "1",
+        ];
+        place.stage(&flags).failed();
+        assert_eq!(seen.lock().unwrap().len(), 25);
+        // The next run asks again.
+        *is_sound.lock().unwrap() = true;
+        place.stage(&flags).done();
+        assert_eq!(seen.lock().unwrap().len(), 25 + 30);
+    }
+}
+
+/// A status that passes is waited for wherever an answer names it: OpenRouter writes it into the choice.
+#[test]
+fn an_overload_next_to_choices_is_waited_for() {
+    let place = prompted();
+    let sound = json!({"choices": [{"text": "\nview_20", "finish_reason": "stop"}]});
+    for (number, failed) in [
+        json!({"error": {"code": 429, "message": "slow down"}, "choices": [{"text": "part", "finish_reason": "error"}]}),
+        json!({"choices": [{"text": "part", "finish_reason": "error", "error": {"code": "503", "message": "busy"}}]}),
+    ]
+    .into_iter()
+    .enumerate()
+    {
+        let (sound, count) = (sound.clone(), Arc::new(Mutex::new(0)));
+        let (url, seen) = server(move |request| {
+            let mut count = count.lock().unwrap();
+            *count += 1;
+            let answer = if *count == 1 { &failed } else { &sound };
+            match request.body["stream"] == true {
+                true => stream(std::slice::from_ref(answer)),
+                false => ok(answer),
+            }
+        });
+        for until in ["tokens", "lines"] {
+            let journal = format!("journal-{number}-{until}.jsonl");
+            let flags = [
+                "complete", "--mode", "none", "--model", "m", "--max-tokens", "8", "--endpoint",
+                &url, "--until", until, "--journal", &journal, "--concurrency", "1",
+            ];
+            place.stage(&flags).done();
+            assert!(place.records(&journal).iter().all(|entry| entry.get("error").is_none()));
+        }
+        assert_eq!(seen.lock().unwrap().len(), 1 + 3 + 3);
+    }
+    // An editor does not wait: it gets the status.
+    let busy =
+        json!({"error": {"code": 429, "message": "slow down"}, "choices": [{"text": "part"}]});
+    let (url, _) = server(move |_| ok(&busy));
+    let serving = serving(&place, &url, &[]);
+    let (status, _, answer) = serving.post("/v1/completions", &json!({"prompt": "x"}));
+    assert!(status == 429 && answer.contains("slow down"), "{status} {answer}");
+}

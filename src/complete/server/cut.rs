@@ -17,15 +17,17 @@ pub(super) fn is_held_back(stop: &str, removed: &str) -> bool {
     ends.any(|end| end.starts_with(stop) || stop.starts_with(end))
 }
 
-/// Place of the stop text that is complete first, as a server finds it while it writes.
-fn first_stop<'s>(stops: impl IntoIterator<Item = &'s String>, text: &str) -> Option<usize> {
-    let places = stops.into_iter().filter_map(|stop| Some((text.find(stop.as_str())?, stop.len())));
-    let (start, _) = places.min_by_key(|(start, length)| (start + length, *start))?;
-    Some(start)
+/// Place of the stop text that is complete first, as a server finds it that looks for them as it writes, and that stop text.
+fn first_stop<'s>(
+    stops: impl IntoIterator<Item = &'s String>,
+    text: &str,
+) -> Option<(usize, &'s str)> {
+    let places = stops.into_iter().filter_map(|stop| Some((text.find(stop.as_str())?, &**stop)));
+    places.min_by_key(|(start, stop)| (start + stop.len(), *start))
 }
 
 /// Range of the completion in a server's text; `restore` takes the withheld white space off its beginning.
-pub(super) fn span<'w>(
+pub(crate) fn span<'w>(
     stops: &[String],
     removed: &str,
     written: &'w str,
@@ -33,10 +35,10 @@ pub(super) fn span<'w>(
 ) -> Range<usize> {
     let (held_back, sent): (Vec<_>, Vec<_>) =
         stops.iter().partition(|stop| is_held_back(stop, removed));
-    let end = first_stop(sent, written).unwrap_or(written.len());
+    let end = first_stop(sent, written).map_or(written.len(), |(start, _)| start);
     let text = restore(&written[..end]);
     let start = end - text.len();
-    start..start + first_stop(held_back, text).unwrap_or(text.len())
+    start..start + first_stop(held_back, text).map_or(text.len(), |(start, _)| start)
 }
 
 /// Cuts the completion out of a server's text that comes in pieces.
@@ -45,7 +47,7 @@ pub(super) fn span<'w>(
 /// use repoformer::complete::server::CompletionCut;
 /// let mut cut = CompletionCut::new(["\ndef ".into()], "\n    ");
 /// let pieces = ["\n    ret", "urn x\nde", "f g():"].map(|piece| cut.pass(piece));
-/// assert_eq!((pieces.concat(), cut.has_ended()), ("return x".into(), true));
+/// assert_eq!((pieces.concat(), cut.stop_text()), ("return x".into(), Some("\ndef ")));
 /// ```
 #[derive(Debug, Clone, Default)]
 pub struct CompletionCut {
@@ -77,15 +79,15 @@ impl CompletionCut {
     pub fn pass(&mut self, piece: &str) -> String {
         let text = self.in_text.pass(piece);
         let mut restored = self.withheld.pass(&text);
-        if self.in_text.has_ended {
+        if self.in_text.found.is_some() {
             restored += &self.withheld.rest();
         }
         self.in_completion.pass(&restored)
     }
 
-    /// True if a stop text ended the completion.
-    pub fn has_ended(&self) -> bool {
-        self.in_text.has_ended || self.in_completion.has_ended
+    /// Returns the stop text that ended the completion.
+    pub fn stop_text(&self) -> Option<&str> {
+        self.in_completion.found.as_deref().or(self.in_text.found.as_deref())
     }
 
     /// Returns the rest of the completion, once the server has written all of its text.
@@ -107,7 +109,8 @@ struct StopTexts {
     texts: Vec<String>,
     /// End of the text so far that may begin a stop text.
     held: String,
-    has_ended: bool,
+    /// The one that ended the text.
+    found: Option<String>,
 }
 
 impl StopTexts {
@@ -116,12 +119,13 @@ impl StopTexts {
     }
 
     fn pass(&mut self, piece: &str) -> String {
-        if self.has_ended {
+        if self.found.is_some() {
             return String::new();
         }
         self.held.push_str(piece);
         let found = first_stop(&self.texts, &self.held);
-        self.has_ended = found.is_some();
+        self.found = found.map(|(_, stop)| stop.to_owned());
+        let found = found.map(|(start, _)| start);
         let may_begin = |at: &usize| {
             let end = &self.held[*at..];
             self.texts.iter().any(|stop| stop.starts_with(end))
@@ -130,7 +134,7 @@ impl StopTexts {
         let end = found.or_else(starts).unwrap_or(self.held.len());
         let held = self.held.split_off(end);
         let passed = std::mem::replace(&mut self.held, held);
-        if self.has_ended {
+        if self.found.is_some() {
             self.held.clear();
         }
         passed
@@ -191,15 +195,16 @@ mod tests {
         assert_eq!(cut.stops_to_send(), ["<a>", "<b>", "<c>", "<d>"]);
         let written = |pieces: &[&str]| {
             let mut cut = cut.clone();
-            (in_pieces(&mut cut, pieces), cut.has_ended())
+            (in_pieces(&mut cut, pieces), cut.stop_text().map(str::to_owned))
         };
-        assert_eq!(written(&["x = 1", "<e", "nd>y", "z"]), ("x = 1".into(), true));
-        // A stop text of the request, which the server keeps in its text.
-        assert_eq!(written(&["x = 1<", "a", ">"]), ("x = 1".into(), true));
-        assert_eq!(written(&["x <", "e", "nd", "ed"]), ("x <ended".into(), false));
-        assert_eq!(written(&["<<end", ">"]), ("<".into(), true));
-        assert_eq!(written(&["a é", "= é"]), ("a ".into(), true));
-        assert_eq!(written(&["a é"]), ("a é".into(), false));
+        let ended = |text: &str, stop: &str| (text.to_owned(), Some(stop.to_owned()));
+        assert_eq!(written(&["x = 1", "<e", "nd>y", "z"]), ended("x = 1", "<end>"));
+        // One that the server was told, and keeps in its text.
+        assert_eq!(written(&["x = 1<", "a", ">"]), ended("x = 1", "<a>"));
+        assert_eq!(written(&["x <", "e", "nd", "ed"]), ("x <ended".into(), None));
+        assert_eq!(written(&["<<end", ">"]), ended("<", "<end>"));
+        assert_eq!(written(&["a é", "= é"]), ended("a ", "é="));
+        assert_eq!(written(&["a é"]), ("a é".into(), None));
     }
 
     #[test]
@@ -208,7 +213,8 @@ mod tests {
         assert_eq!(cut.pass("x = 1\n"), "x = 1");
         assert_eq!(cut.pass("y <|fi"), "\ny ");
         assert_eq!(cut.pass("m|>"), "<|fim|>");
-        assert_eq!((cut.pass("<|file_sep|>z"), cut.has_ended()), (String::new(), true));
+        assert_eq!(cut.pass("<|file_sep|>z"), "");
+        assert_eq!(cut.stop_text(), Some("<|file_sep|>"));
         assert_eq!((cut.pass("more"), cut.finish()), (String::new(), String::new()));
     }
 

@@ -29,9 +29,10 @@ mod template;
 mod tests;
 mod uncertainty;
 
-pub use answer::{Answer, AnswerError, PartialAnswer, Sample, TokenProbability, samples};
+pub use answer::{Answer, AnswerError, Finish, PartialAnswer, Sample, TokenProbability, samples};
 pub(crate) use answer::{check_answer, check_choice, samples_of_any};
 pub use completer::{Completer, read_stream, read_whole};
+pub(crate) use cut::span as completion_span;
 pub use cut::{CompletionCut, MOST_STOPS};
 pub use ending::Ending;
 pub use journal::{Entry, Journal};

@@ -5,6 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
+use repoformer::complete::server::Finish;
 use serde_json::{Map, Value, json};
 
 use super::request::{Protocol, Wanted};
@@ -81,10 +82,17 @@ fn infill(answer: &Answer, wanted: &Wanted, text: &str, end: &End) -> Value {
     // A number that the model's server does not tell is left out, and no zero.
     let (prompt, written) = (end.prompt_tokens(), end.written_tokens());
     let held = prompt.zip(written).map(|(prompt, written)| prompt + written);
+    let finish = end.reason.as_deref().and_then(Finish::of_reason);
+    let stop_type = match finish {
+        _ if end.stop_text.is_some() => "word",
+        Some(Finish::StopText) => "word",
+        Some(Finish::Length) => "limit",
+        Some(Finish::Stop) | None => "eos",
+    };
     let whole = json!({
         "index": 0, "content": text, "tokens": [], "stop": true, "model": answer.model,
         "tokens_predicted": written, "tokens_evaluated": prompt, "truncated": false,
-        "stop_type": if end.reason.as_deref() == Some("length") { "limit" } else { "eos" },
+        "stop_type": stop_type, "stopping_word": end.stop_text.as_deref().unwrap_or_default(),
         "tokens_cached": held,
         "generation_settings": {}, "timings": end.timings,
     });

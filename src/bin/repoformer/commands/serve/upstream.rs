@@ -22,8 +22,10 @@ pub(super) enum Piece {
 /// Numbers and reason that a server gives at the end.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(super) struct End {
-    /// `stop` or `length`.
+    /// Finish reason, in the words of the model's server.
     pub(super) reason: Option<String>,
+    /// Stop text that ended the completion, if it stands in the server's text or the server names it.
+    pub(super) stop_text: Option<String>,
     /// Text that is not part of the completion because the model continued the line before it.
     pub(super) dropped: Option<String>,
     pub(super) usage: Value,
@@ -106,19 +108,21 @@ pub(super) fn write(
         let text = cut.pass(answer.text().get(read..).unwrap_or_default());
         read = answer.text().len();
         is_left = !text.is_empty() && is_unwanted(Piece::Text(text));
-        is_left || cut.has_ended()
+        is_left || cut.stop_text().is_some()
     });
     let last = match done {
         _ if is_left => return,
         Err(error) => Piece::Failed(error),
         Ok((answer, ..)) => {
-            let rest = cut.finish();
+            let rest = cut.pass(answer.text().get(read..).unwrap_or_default()) + &cut.finish();
             if !rest.is_empty() && is_unwanted(Piece::Text(rest)) {
                 return;
             }
-            let finish = if cut.has_ended() { Some("stop") } else { answer.finish_reason() };
+            let is_cut = cut.stop_text().is_some();
+            let finish = if is_cut { Some("stop") } else { answer.finish_reason() };
             Piece::End(End {
                 reason: finish.map(str::to_owned),
+                stop_text: cut.stop_text().or(answer.stop_text()).map(str::to_owned),
                 dropped: cut.dropped().map(str::to_owned),
                 usage: answer.usage.unwrap_or_default(),
                 timings: answer.timings.unwrap_or_default(),
