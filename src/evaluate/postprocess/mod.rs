@@ -115,12 +115,17 @@ impl Step {
         }
     }
 
-    /// Applies the step.
-    fn apply(self, hole: &Hole<'_>, prediction: &str) -> Cut {
+    /// Applies the step to a prediction, which is code that a chat model marked if `is_marked`.
+    fn apply(self, hole: &Hole<'_>, prediction: &str, is_marked: bool) -> Cut {
         let language = hole.language;
         let kept = match self {
             Self::Thoughts => chat::without_thoughts(hole, prediction),
-            Self::Fences => return Cut::of_prediction(chat::marked_code(hole, prediction).0),
+            Self::Fences => {
+                let (code, is_marked) = chat::marked_code(hole, prediction);
+                return Cut { is_marked, ..Cut::of_prediction(code) };
+            }
+            // Marked code has no sentences around it.
+            Self::Chatter if is_marked => prediction,
             Self::Chatter => chat::without_sentences(hole, prediction),
             Self::Echo => {
                 return Cut::of_prediction(chat::without_echo(hole.left_context, prediction));
@@ -174,14 +179,8 @@ impl Recipe {
         let mut is_marked = false;
         for step in &self.0 {
             let hole = Hole { target: &now.target, ..hole };
-            if *step == Step::Fences {
-                is_marked = chat::marked_code(&hole, &now.prediction).1;
-            }
-            // Marked code has no sentences around it.
-            if *step == Step::Chatter && is_marked {
-                continue;
-            }
-            let cut = step.apply(&hole, &now.prediction);
+            let cut = step.apply(&hole, &now.prediction, is_marked);
+            is_marked |= cut.is_marked;
             if let Some(target) = cut.target {
                 now.target = target.into();
             }

@@ -34,11 +34,14 @@ pub(super) struct Cut {
     pub(super) prediction: String,
     /// Reason why the prediction is still whole, if it could not be cut.
     pub(super) uncut: Option<Uncut>,
+    /// Whether the prediction is code that a chat model marked.
+    pub(super) is_marked: bool,
 }
 
 impl Cut {
     pub(super) fn of_prediction(prediction: impl Into<String>) -> Self {
-        Self { target: None, prediction: prediction.into(), uncut: None }
+        let prediction = prediction.into();
+        Self { target: None, prediction, uncut: None, is_marked: false }
     }
 
     pub(super) fn of_both(target: Option<String>, prediction: impl Into<String>) -> Self {
