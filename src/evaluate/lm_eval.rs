@@ -1,12 +1,13 @@
 //! Samples of lm-evaluation-harness as predictions: its log has a line a document, with the document and the model's answers.
 //!
-//! The documents are those of [`crate::formats::convert::lm_eval`]. Answers are read as the model gave them, before any filter.
+//! The documents are those of [`crate::formats::convert::lm_eval`]. Answers are read as the model gave them, before any filter,
+//! and cut at the stop texts that the record names: the harness tells servers four of them, and some servers keep them.
 
 use std::path::Path;
 
 use serde_json::{Value, json};
 
-use crate::complete::server::Ending;
+use crate::complete::server::{Ending, completion_span};
 use crate::error::Result;
 use crate::store::jsonl::{Fields, Object};
 use crate::task::kind::RecordKind;
@@ -61,9 +62,14 @@ pub(crate) fn as_prediction(path: &Path, line: usize, record: Object) -> Result<
         metadata.insert("ground_truth".into(), of_doc.string("target")?.into());
     }
     let ending = metadata.shift_remove("prompt_end");
+    let asked = asked(&record, sent, ending);
+    let stops = asked.get("stop").and_then(Value::as_array).into_iter().flatten();
+    let stops = stops.filter_map(Value::as_str).filter(|stop| !stop.is_empty());
+    let stops: Vec<String> = stops.map(str::to_owned).collect();
     let choice = |answer: &Value| {
         let written = answer.as_str().ok_or_else(|| fields.error(ONE_REQUEST))?;
-        let text = Ending::BeforeWhitespace.restore(withheld, written);
+        let restore = |text| Ending::BeforeWhitespace.restore(withheld, text);
+        let text = &written[completion_span(&stops, withheld, written, restore)];
         let mut choice = json!({ "text": text });
         if text != written {
             choice["written"] = written.into();
@@ -74,7 +80,6 @@ pub(crate) fn as_prediction(path: &Path, line: usize, record: Object) -> Result<
         [Value::Array(answers)] => answers.iter().map(choice).collect::<Result<_>>()?,
         _ => return Err(fields.error(ONE_REQUEST)),
     };
-    let asked = asked(&record, sent, ending);
     let mut prediction = Object::new();
     prediction.insert("prompt".into(), format!("{sent}{withheld}").into());
     prediction.insert("metadata".into(), metadata.into());
@@ -149,6 +154,23 @@ mod tests {
         assert_eq!(read(sample()).unwrap(), wanted);
         let other = json!({"task_id": "a", "pred": "x"});
         assert_eq!(read(other.clone()).unwrap(), other);
+    }
+
+    #[test]
+    fn answers_end_at_the_stop_texts_of_the_record() {
+        let of = |stops: Value, answer: &str| {
+            let mut sample = sample();
+            sample["arguments"]["gen_args_0"]["arg_1"]["until"] = stops;
+            sample["resps"] = json!([[answer]]);
+            read(sample).unwrap()["choices"][0].clone()
+        };
+        let kept = "\n    x = 1<|file_sep|>b.py";
+        let cut = json!({"text": "x = 1", "written": kept});
+        assert_eq!(of(json!(["<a>", "<b>", "<c>", "<d>", "<|file_sep|>"]), kept), cut);
+        assert_eq!(of(json!("<|file_sep|>"), kept), cut);
+        // One that could begin in the withheld white space is looked for behind it.
+        assert_eq!(of(json!(["\n"]), "\n    x = 1\n    y")["text"], "x = 1");
+        assert_eq!(of(json!([""]), "\n    x = 1")["text"], "x = 1");
     }
 
     #[test]
