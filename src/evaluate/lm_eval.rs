@@ -1,7 +1,7 @@
 //! Samples of lm-evaluation-harness as predictions: its log has a line a document, with the document and the model's answers.
 //!
 //! The documents are those of [`crate::formats::convert::lm_eval`]. Answers are read as the model gave them, before any filter,
-//! and cut at the stop texts that the record names: the harness tells servers four of them, and some servers keep them.
+//! and cut at the stop texts that the record names: some servers keep them, and chat models are told four.
 
 use std::path::Path;
 
