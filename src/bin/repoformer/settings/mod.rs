@@ -2,12 +2,16 @@
 
 mod declaration;
 mod declared;
+mod departure;
 mod flags;
 mod page;
 mod resolved;
+mod sources;
 
 pub(crate) use declaration::{Completable, Given, Listed};
 pub(crate) use declared::{KEY_VARIABLES, POLICY_KEY_VARIABLE, completable, variable_of};
+pub(crate) use departure::Departure;
 pub(crate) use flags::{SHOW, SettingFlags};
 pub(crate) use page::settings_page;
-pub(crate) use resolved::{COMPLETION, Departure, Settings, check_environment};
+pub(crate) use resolved::Settings;
+pub(crate) use sources::{COMPLETION, check_environment};

@@ -2,7 +2,7 @@
 
 use super::declaration::{Arity, Group, Setting, Values, expected_whole, variable};
 use super::declared::{BUNDLED, SETTINGS};
-use super::resolved::profile_values;
+use super::sources::profile_values;
 
 const HEAD: &str = "\
 # Every setting

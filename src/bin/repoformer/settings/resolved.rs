@@ -1,37 +1,21 @@
 //! The settings in force: defaults, then a profile, a file, the environment and flags, each beating the ones before.
 
 use std::collections::BTreeMap;
-use std::fmt;
 use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
-use anyhow::{Result, anyhow, bail};
+use anyhow::{Result, anyhow};
 
-use repoformer::error::{self, Access, Error, did_you_mean, nearest};
-use repoformer::store::files;
-use serde_json::{Value, json};
-
-use super::declaration::{Given, Group, PREFIX, Setting, Values, variable};
-use super::declared::{BUNDLED, KEY_VARIABLES, SETTINGS, declared, profiles};
+use super::declaration::{Given, Group, Setting, Values, variable};
+use super::declared::{KEY_VARIABLES, SETTINGS, declared};
+use super::departure::{PaperProfile, paper_profile};
 use super::flags::SettingFlags;
+use super::sources::{FOUND_BY_ITSELF, FileSettings, environment, read_file, read_profile};
 use crate::output::fail;
-
-/// The file of settings that is read where no other is named.
-const FOUND_BY_ITSELF: &str = "repoformer.toml";
-
-/// Variable by which a shell asks for completions.
-pub(crate) const COMPLETION: &str = "REPOFORMER_COMPLETE";
-
-/// Variables that are not settings: the server's key, the mark of test runs, that of completions, and what the project's own
-/// tests read.
-const OTHER_VARIABLES: [&str; 13] = [
-    "API_KEY", "POLICY_API_KEY", "SERVE_TOKEN", "RUN", "COMPLETE", "CORPORA", "CORPUS",
-    "EMBEDDINGS", "EMBEDDINGS_MODEL", "FIXTURES", "LABELS", "NLTK_WORDS", "NLTK_38_WORDS",
-];
 
 /// Origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
-enum Source {
+pub(super) enum Source {
     Default,
     /// The default of a subcommand.
     Subcommand(&'static str),
@@ -59,41 +43,6 @@ impl Sourced {
     }
 }
 
-/// A setting that contradicts the profile in force.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Departure {
-    pub(crate) key: &'static str,
-    pub(crate) value: String,
-    /// Value in the profile, or in the paper.
-    pub(crate) usual: String,
-}
-
-impl Departure {
-    /// Names departures in a line: `not as in profile crosscodeeval: metrics = repocoder instead of crosscodeeval`.
-    pub(crate) fn line(what: &str, departures: &[Self]) -> String {
-        let each: Vec<String> = departures.iter().map(Self::to_string).collect();
-        format!("not as {what}: {}", each.join(", "))
-    }
-
-    /// Returns `{"setting", "value", "usual"}`.
-    pub(crate) fn to_record(&self) -> Value {
-        json!({"setting": self.key, "value": self.value, "usual": self.usual})
-    }
-}
-
-impl fmt::Display for Departure {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} = {} instead of {}", self.key, self.value, self.usual)
-    }
-}
-
-/// A paper's profile alone: the settings of a run that chooses nothing else.
-#[derive(Debug, Clone)]
-struct PaperProfile {
-    name: &'static str,
-    settings: Box<Settings>,
-}
-
 /// The settings in force.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Settings {
@@ -103,17 +52,9 @@ pub(crate) struct Settings {
     /// Whether the subcommand scores predictions.
     scores: bool,
     /// The bundled profile of a paper that is in force.
-    paper_profile: Option<PaperProfile>,
+    pub(super) paper_profile: Option<PaperProfile>,
     /// Whether the subcommand completes prompts.
     completes: bool,
-}
-
-/// Contents of a file of settings.
-#[derive(Debug, Default)]
-struct FileSettings {
-    all: Given,
-    /// Its section `[function]`.
-    of_functions: Given,
 }
 
 impl Settings {
@@ -160,7 +101,7 @@ impl Settings {
     }
 
     /// The defaults alone.
-    fn defaults() -> Self {
+    pub(super) fn defaults() -> Self {
         let mut settings = Self::default();
         for setting in SETTINGS {
             if let Some(default) = setting.default {
@@ -220,7 +161,7 @@ impl Settings {
         }
     }
 
-    fn set_file(&mut self, file: &FileSettings, source: &Source) {
+    pub(super) fn set_file(&mut self, file: &FileSettings, source: &Source) {
         self.set_all(&file.all, source);
         for (key, values) in &file.of_functions {
             self.of_functions.insert(key, Sourced::of(key, values, source.clone()));
@@ -235,69 +176,6 @@ impl Settings {
             **settings = settings.of_functions();
         }
         settings
-    }
-
-    /// Name of the paper's profile in force.
-    pub(crate) fn paper_profile(&self) -> Option<&'static str> {
-        self.paper_profile.as_ref().map(|profile| profile.name)
-    }
-
-    /// Chosen settings that contradict the paper's profile in force. Several values of a setting that a run compares, such as
-    /// rankers, do not contradict it.
-    pub(crate) fn departures(&self) -> Vec<Departure> {
-        let Some(PaperProfile { settings: profile, .. }) = &self.paper_profile else {
-            return Vec::new();
-        };
-        let departure = |setting: &'static Setting| {
-            let key = setting.key;
-            let value = self.list(key);
-            let is_varied = value.len() > 1 && setting.group != Group::Scores;
-            // The prompt style follows from the model, except RepoCoder's, which is part of the method.
-            let is_models = key == "prompt-style" && profile.text(key) != Some("repocoder");
-            let is_alike = value == profile.list(key) || is_varied;
-            // A subcommand's own demands are no departures.
-            let is_chosen =
-                !self.is_default(key) && !matches!(self.origin(key), Some(Source::Subcommand(_)));
-            if !setting.shapes_results(profile.is_profiles(key))
-                || !is_chosen
-                || is_alike
-                || is_models
-            {
-                return None;
-            }
-            let usual = match profile.list(key) {
-                [] => setting.default_text.unwrap_or("not set").to_owned(),
-                values => values.join(","),
-            };
-            Some(Departure { key, value: value.join(","), usual })
-        };
-        SETTINGS.iter().filter_map(departure).collect()
-    }
-
-    /// Departures for tasks of any kind.
-    pub(crate) fn departures_of_kinds(&self) -> Vec<Departure> {
-        let mut all = self.departures();
-        let of_functions = self.of_functions().departures();
-        all.extend(of_functions.into_iter().filter(|one| !self.departures().contains(one)));
-        all
-    }
-
-    /// The departure from a value that a key usually has.
-    pub(crate) fn departure_from(&self, key: &str, usual: &str) -> Option<Departure> {
-        let (key, value) = (declared(key)?.key, self.list(key).join(","));
-        (value != usual).then(|| Departure { key, value, usual: usual.to_owned() })
-    }
-
-    /// The line that names the departures from the paper's profile in force, if there are any.
-    pub(crate) fn departure_line(&self) -> Option<String> {
-        let departures = self.departures();
-        let profile = self.paper_profile().filter(|_| !departures.is_empty())?;
-        Some(Departure::line(&format!("in profile {profile}"), &departures))
-    }
-
-    /// True if a profile sets the value.
-    fn is_profiles(&self, key: &str) -> bool {
-        matches!(self.origin(key), Some(Source::Profile(_)))
     }
 
     /// Whether the subcommand completes prompts.
@@ -316,7 +194,7 @@ impl Settings {
     }
 
     /// Sets a value for all tasks, those of functions included.
-    fn set(&mut self, key: &'static str, values: Vec<String>, source: Source) {
+    pub(super) fn set(&mut self, key: &'static str, values: Vec<String>, source: Source) {
         self.of_functions.remove(key);
         self.values.insert(key, Sourced::of(key, &values, source));
     }
@@ -431,7 +309,7 @@ impl Settings {
     }
 
     /// Sets what follows from the unit where nobody chose it: RepoCoder's choices for windows, Repoformer's for chunks.
-    fn follow_unit(&mut self) {
+    pub(super) fn follow_unit(&mut self) {
         let is_chunks = self.text("unit") == Some("chunks");
         let words = is_chunks && self.is_default("tokenizer");
         let follow = [
@@ -466,7 +344,7 @@ impl Settings {
         SETTINGS.iter().find(|setting| is_it(setting)).map(|one| one.key)
     }
 
-    fn origin(&self, key: &str) -> Option<&Source> {
+    pub(super) fn origin(&self, key: &str) -> Option<&Source> {
         self.values.get(key).map(|setting| &setting.source)
     }
 
@@ -489,7 +367,7 @@ impl Settings {
     }
 
     /// Whether nobody chose the value.
-    fn is_default(&self, key: &str) -> bool {
+    pub(super) fn is_default(&self, key: &str) -> bool {
         matches!(self.origin(key), None | Some(Source::Default))
     }
 
@@ -556,177 +434,10 @@ fn toml_value(setting: &Setting, values: &[String]) -> String {
     if setting.is_list() && !is_one { format!("[{all}]") } else { all }
 }
 
-/// Refuses environment variables that look like settings and are none.
-pub(crate) fn check_environment() -> Result<()> {
-    environment().map(drop)
-}
-
-/// The settings that the environment holds.
-fn environment() -> Result<Given> {
-    let mut found = Given::new();
-    for (name, value) in std::env::vars_os() {
-        let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
-        let Some(rest) = name.strip_prefix(PREFIX) else {
-            continue;
-        };
-        if OTHER_VARIABLES.contains(&rest) || value.is_empty() {
-            continue;
-        }
-        let Some(setting) = SETTINGS.iter().find(|one| variable(one.key) == name) else {
-            let names: Vec<String> = SETTINGS.iter().map(|one| variable(one.key)).collect();
-            let names = names.iter().map(|name| &name[PREFIX.len()..]);
-            return fail(
-                format!("unknown environment variable {name}"),
-                meant(rest, names, PREFIX, "variable"),
-            );
-        };
-        found.insert(setting.key, setting.split(&value));
-    }
-    Ok(found)
-}
-
-/// Hint at the setting that was probably meant; where none is like it, the nearest, and where all are listed.
-fn meant<'n>(
-    given: &str,
-    known: impl Iterator<Item = &'n str> + Clone,
-    prefix: &str,
-    noun: &str,
-) -> String {
-    if let Some(name) = error::meant(given, known.clone()) {
-        return format!("did you mean '{prefix}{name}'?");
-    }
-    let nearest = nearest(given, known).unwrap_or_default();
-    format!(
-        "the nearest {noun} is '{prefix}{nearest}'; `repoformer run --show-settings` lists all settings"
-    )
-}
-
-/// The settings of a bundled profile alone, if it is a paper's.
-fn paper_profile(name: &str) -> Result<Option<PaperProfile>> {
-    let mut papers = BUNDLED.iter().filter(|(name, _)| *name != "demo");
-    let Some((name, text)) = papers.find(|(bundled, _)| *bundled == name) else {
-        return Ok(None);
-    };
-    let mut settings = Settings::defaults();
-    settings.set_file(&parse(text, name)?, &Source::Profile((*name).into()));
-    settings.follow_unit();
-    settings.set("postprocess", vec!["own".into()], Source::Default);
-    Ok(Some(PaperProfile { name, settings: Box::new(settings) }))
-}
-
-fn read_profile(name: &str) -> Result<FileSettings> {
-    let own = Path::new("configs").join(format!("{name}.toml"));
-    if own.is_file() {
-        return read_file(&own);
-    }
-    match BUNDLED.iter().find(|(bundled, _)| *bundled == name) {
-        Some((_, text)) => parse(text, &format!("profile {name}")),
-        None => {
-            let names = profiles();
-            fail(
-                format!("unknown profile '{name}'; known: {}", names.join(", ")),
-                did_you_mean(name, names.iter().map(String::as_str)).unwrap_or_else(|| {
-                    format!("a profile of your own is configs/{name}.toml in the working folder")
-                }),
-            )
-        }
-    }
-}
-
-/// The values of a key in the text of a bundled profile.
-pub(super) fn profile_values(text: &str, key: &str) -> Option<Vec<String>> {
-    parse(text, "profile").ok()?.all.remove(key)
-}
-
-fn read_file(path: &Path) -> Result<FileSettings> {
-    let text = files::read_to_string(path).map_err(|reason| Error::Io {
-        path: path.to_owned(),
-        access: Access::Read,
-        action: "read this configuration",
-        reason,
-    })?;
-    parse(&text, &path.display().to_string())
-}
-
-fn parse(text: &str, name: &str) -> Result<FileSettings> {
-    let mut table: toml::Table = text
-        .parse()
-        .map_err(|e: toml::de::Error| anyhow!("{name}: {}", e.to_string().trim_end()))?;
-    let of_functions = match table.remove(FUNCTIONS) {
-        Some(toml::Value::Table(section)) => given(&section, name)?,
-        Some(_) => bail!("{name}: {FUNCTIONS} must be a section, [{FUNCTIONS}]"),
-        None => Given::new(),
-    };
-    let is_of_all = |key: &&&str| {
-        let group = declared(key).map(|setting| setting.group);
-        group == Some(Group::DataSet) || matches!(**key, "unit" | "model" | "endpoint")
-    };
-    if let Some(key) = of_functions.keys().find(is_of_all) {
-        return fail(
-            format!("{name}: '{key}' cannot depend on the tasks' kind"),
-            format!("set it outside of [{FUNCTIONS}]"),
-        );
-    }
-    Ok(FileSettings { all: given(&table, name)?, of_functions })
-}
-
-/// Section of a file with the settings of tasks whose holes are function bodies.
-const FUNCTIONS: &str = "function";
-
-/// The settings of a table.
-fn given(table: &toml::Table, name: &str) -> Result<Given> {
-    let mut found = Given::new();
-    for (key, value) in table {
-        let Some(setting) = declared(key).filter(|setting| setting.in_files) else {
-            let known = SETTINGS.iter().filter(|setting| setting.in_files);
-            return fail(
-                format!("{name}: unknown key '{key}'"),
-                meant(key, known.map(|setting| setting.key), "", "key"),
-            );
-        };
-        let values = match value {
-            toml::Value::Array(list) if setting.is_list() => {
-                list.iter().map(|value| scalar(setting, value, name)).collect::<Result<_>>()?
-            }
-            single => setting.split(&scalar(setting, single, name)?),
-        };
-        found.insert(setting.key, values);
-    }
-    Ok(found)
-}
-
-/// One value of a file as text.
-fn scalar(setting: &Setting, value: &toml::Value, name: &str) -> Result<String> {
-    let expected = match (value, &setting.values) {
-        (toml::Value::String(text), _) => return Ok(text.clone()),
-        (toml::Value::Integer(number), _) => return Ok(number.to_string()),
-        (toml::Value::Float(number), Values::Number(..)) => return Ok(number.to_string()),
-        (toml::Value::Boolean(is), Values::Switch) => {
-            return Ok(if *is { "yes" } else { "no" }.into());
-        }
-        (_, Values::Whole(_)) => "a whole number",
-        (_, Values::Number(..)) => "a number",
-        (_, Values::Switch) => "true or false",
-        _ => "a text",
-    };
-    bail!("{name}: {} must be {expected}, not {}", setting.key, value.type_str())
-}
-
 #[cfg(test)]
 mod tests {
+    use super::super::sources::parse;
     use super::*;
-
-    #[test]
-    fn bundled_files_hold_known_keys_and_values() {
-        for (name, text) in BUNDLED {
-            let file = parse(text, name).unwrap();
-            for (key, values) in file.all.into_iter().chain(file.of_functions) {
-                for value in values {
-                    declared(key).unwrap().check(&value, name).unwrap();
-                }
-            }
-        }
-    }
 
     #[test]
     fn functions_have_settings_of_their_own_unless_somebody_chose_others() {
@@ -759,14 +470,6 @@ mod tests {
             if let Some(default) = setting.default {
                 setting.check(default, "default").unwrap();
             }
-        }
-    }
-
-    #[test]
-    fn other_variables_are_not_settings() {
-        for name in OTHER_VARIABLES {
-            let name = format!("{PREFIX}{name}");
-            assert!(SETTINGS.iter().all(|setting| variable(setting.key) != name));
         }
     }
 }
