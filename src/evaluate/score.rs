@@ -37,9 +37,10 @@ impl Scoring {
 
     /// Scores tasks of which it is known whether their holes are function bodies.
     pub fn with_bodies(tasks: &[Task], metrics: &[Metric], function_bodies: bool) -> Self {
-        let is_chunk = |task: &Task| task.kind() == Some("chunk");
-        let of_paper = function_bodies || tasks.first().is_some_and(is_chunk);
-        let usual = if of_paper { Metric::Repoformer } else { Metric::RepoCoder };
+        let is_repoformers = |task: &Task| matches!(task.kind(), Some("chunk" | "function"));
+        let are_repoformers =
+            function_bodies || !tasks.is_empty() && tasks.iter().all(is_repoformers);
+        let usual = if are_repoformers { Metric::Repoformer } else { Metric::RepoCoder };
         Self {
             metrics: if metrics.is_empty() { vec![usual] } else { metrics.to_vec() },
             postprocess: Postprocess::own(function_bodies),

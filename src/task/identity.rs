@@ -2,6 +2,7 @@
 
 use std::fmt;
 
+use super::sample::Kind;
 use crate::store::content::ContentDigest;
 use crate::text::lines::{is_separator, is_space, strip};
 
@@ -122,11 +123,21 @@ impl fmt::Display for HoleDigest {
 /// ```
 pub fn is_numbered(id: &str) -> bool {
     let last = id.rsplit('/').next().unwrap_or(id);
-    let is_digest = |text: &str| text.len() >= 12 && text.bytes().all(|b| b.is_ascii_hexdigit());
-    let has_digest = last.rsplit_once('-').is_some_and(|(_, digest)| is_digest(digest));
     // An ending, as in `a.py`, or a name within a module.
     let names_code =
         id.split('.').skip(1).any(|part| part.starts_with(|c: char| c.is_alphabetic()));
     let ends_in_number = last.ends_with(|c: char| c.is_ascii_digit());
-    (last == "idx" || ends_in_number) && !has_digest && !names_code
+    (last == "idx" || ends_in_number) && name_before_digest(id).is_none() && !names_code
+}
+
+/// Returns the kind that the id of a drawn task names; see `Task::name_by_hole`.
+pub(super) fn drawn_kind(id: &str) -> Option<Kind> {
+    name_before_digest(id)?.parse().ok()
+}
+
+/// Returns the name before the digest that an id ends in: `line` of `r/line-1f3a9c20b4d7`.
+fn name_before_digest(id: &str) -> Option<&str> {
+    let (name, digest) = id.rsplit('/').next()?.rsplit_once('-')?;
+    let is_digest = digest.len() >= 12 && digest.bytes().all(|b| b.is_ascii_hexdigit());
+    is_digest.then_some(name)
 }

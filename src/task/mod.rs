@@ -42,6 +42,7 @@ use crate::error::Error;
 use crate::repository::Shard;
 use crate::store::jsonl::Object;
 use crate::task::cross_file::{CrossFile, Fragment};
+use crate::task::sample::Kind;
 use crate::text::language::Language;
 use crate::text::lines::{is_space, line_ends, unfinished_line};
 
@@ -332,9 +333,11 @@ impl Task {
         !begun.trim().is_empty() && self.context_start + line_ends(&self.prompt) == self.line_no
     }
 
-    /// Kind of its hole, as `label sample` writes it: `chunk` or `function`.
+    /// Returns the kind of its hole, if the record names it: in its metadata, as `label sample` does, or in its id, as `sample` does
+    /// (`repository/chunk-1f3a9c20b4d7`).
     pub fn kind(&self) -> Option<&str> {
-        self.metadata.get("kind")?.as_str()
+        let named = self.metadata.get("kind").and_then(Value::as_str);
+        named.or_else(|| identity::drawn_kind(&self.id).map(Kind::name))
     }
 
     /// Appends what a digest is made of: all that a stage reads, each text behind its length.

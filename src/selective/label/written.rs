@@ -21,7 +21,7 @@ impl Instance {
     pub(super) fn to_record(&self, format: RecordFormat, kind: InstanceKind) -> Box<RawValue> {
         let record = match format {
             RecordFormat::Labels => self.label(kind),
-            RecordFormat::Tasks => self.task(),
+            RecordFormat::Tasks => self.task(kind),
         };
         // Texts and numbers can always be written.
         to_raw_value(&record).unwrap_or_default()
@@ -49,7 +49,7 @@ impl Instance {
     }
 
     /// A task in CrossCodeEval's format, which has line numbers.
-    fn task(&self) -> Value {
+    fn task(&self, kind: InstanceKind) -> Value {
         let (repository, file) = self.path.split_once('/').unwrap_or(("", &self.path));
         let line = |text: &str| text.matches('\n').count();
         let start = line(&self.left);
@@ -62,6 +62,7 @@ impl Instance {
                 "task_id": self.id(),
                 "repository": repository,
                 "file": file,
+                "kind": kind.name(),
                 "context_start_lineno": 0,
                 "groundtruth_start_lineno": start,
                 "right_context_start_lineno": start + line(&self.target) + unfinished,
