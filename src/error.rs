@@ -14,6 +14,66 @@ pub enum Access {
     Write,
 }
 
+/// Part of a request whose time is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestPart {
+    /// Retrieval.
+    Retrieval,
+    /// Completion with retrieved fragments.
+    Generation,
+    /// Completion without retrieved fragments.
+    BaseGeneration,
+}
+
+impl RequestPart {
+    /// Returns the field that holds its time in a record.
+    pub fn field(self) -> &'static str {
+        match self {
+            Self::Retrieval => "retrieval_ms",
+            Self::Generation | Self::BaseGeneration => "generation_ms",
+        }
+    }
+
+    /// Returns the modes whose requests have the part.
+    fn modes(self) -> &'static str {
+        match self {
+            Self::Retrieval | Self::Generation => "a mode that retrieves",
+            Self::BaseGeneration => "mode none",
+        }
+    }
+}
+
+/// Input of a labelling that is missing, or not the one needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LabelInput {
+    /// Samples of a task, apart from the completion that is judged.
+    Samples,
+    /// Probabilities of targets.
+    Likelihoods,
+    /// Results of the tests of these predictions.
+    TestResults,
+    /// The name of the predictions whose results are read.
+    TestedName,
+    /// One model of both predictions.
+    Model,
+}
+
+impl LabelInput {
+    fn hint(self) -> &'static str {
+        match self {
+            Self::Samples => {
+                "give one completion of each task here, and the samples, for their entropy, in a file of their own"
+            }
+            Self::Likelihoods => "`complete` writes them as likelihoods",
+            Self::TestResults => "run the tests of these predictions",
+            Self::TestedName => "name them as its records do",
+            Self::Model => {
+                "a label compares completions of one model: make both with the same, or name the model if a file does not"
+            }
+        }
+    }
+}
+
 /// Everything that can go wrong in the core.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -103,6 +163,24 @@ pub enum Error {
         reason: String,
         /// How to resolve it.
         hint: String,
+    },
+    /// A file that labels cannot be made from.
+    #[error("{}: {reason}", path.display())]
+    Labelling {
+        /// The file.
+        path: PathBuf,
+        /// The problem.
+        reason: String,
+        /// The input that resolves it.
+        needed: LabelInput,
+    },
+    /// A file of measured times, none of which is of a part of requests.
+    #[error("{}: has no {}", path.display(), part.field())]
+    NoTime {
+        /// The file.
+        path: PathBuf,
+        /// The part.
+        part: RequestPart,
     },
     /// A server that did not answer as needed.
     #[error("{url}: {reason}")]
@@ -240,6 +318,11 @@ impl Error {
         Self::Artifact { path: path.to_owned(), reason: reason.into(), hint: hint.into() }
     }
 
+    /// A file that labels cannot be made from.
+    pub(crate) fn labelling(path: &Path, reason: impl Into<String>, needed: LabelInput) -> Self {
+        Self::Labelling { path: path.to_owned(), reason: reason.into(), needed }
+    }
+
     /// An artifact whose content is not as it was written.
     pub(crate) fn damaged(path: &Path, reason: impl Into<String>) -> Self {
         let hint = "run the command that writes it again; it is rebuilt";
@@ -297,6 +380,8 @@ impl Error {
             | Self::Execution { hint, .. }
             | Self::Vectors { hint, .. }
             | Self::Comparison { hint, .. } => Some(hint.clone()),
+            Self::Labelling { needed, .. } => Some(needed.hint().into()),
+            Self::NoTime { part, .. } => Some(format!("take the latencies of {}", part.modes())),
             Self::Style { hint, .. } => hint.clone(),
             Self::OtherTasks { .. } => {
                 Some("give the tasks file that it was made for; if its tasks are these, leave targets and prompts out of its records".into())

@@ -9,7 +9,7 @@ use super::likelihoods::{LIKELIHOOD, Likelihood, likelihoods};
 use super::signals::{entropies, probabilities, signals};
 use super::summary::{EmitLabel, JudgeSummary, MissingCompletion};
 use super::{Label, Signals};
-use crate::error::{Error, Result};
+use crate::error::{Error, LabelInput, Result};
 use crate::evaluate::executed::{self, Executed};
 use crate::evaluate::metrics::Metric;
 use crate::evaluate::origin::Origin;
@@ -176,8 +176,7 @@ impl<'a> JudgeInputs<'a> {
                     task.id,
                     predictions[place].len()
                 );
-                let hint = "give one completion of each task here, and the samples, for their entropy, in a file of their own";
-                return Err(Error::artifact(path, reason, hint));
+                return Err(Error::labelling(path, reason, LabelInput::Samples));
             }
         }
         let mut signals = match is_likelihood {
@@ -480,12 +479,12 @@ fn passed(judging: &JudgeSettings<'_>) -> Result<Option<[BTreeMap<usize, Execute
         if executed::is_of(path, predictions)? == Some(false) {
             let reason =
                 format!("holds test results of other predictions than {}", predictions.display());
-            return Err(Error::artifact(path, reason, "run the tests of these predictions"));
+            return Err(Error::labelling(path, reason, LabelInput::TestResults));
         }
         let found = executed::read_executed(path, name)?;
         if found.is_empty() {
             let reason = format!("holds no test results of predictions '{name}'");
-            return Err(Error::artifact(path, reason, "name them as its records do"));
+            return Err(Error::labelling(path, reason, LabelInput::TestedName));
         }
         all.push(found);
     }
@@ -521,8 +520,8 @@ struct CompletionScore {
 
 /// Returns the model of both files; `None` if it is unknown.
 fn one_model(named: Option<&str>, base: &Origin, augmented: &Origin) -> Result<Option<String>> {
-    let hint = "a label compares completions of one model: make both with the same, or name the model if a file does not";
-    let wrong = |of: &Origin, reason: String| Error::artifact(of.path(), reason, hint);
+    let wrong =
+        |of: &Origin, reason: String| Error::labelling(of.path(), reason, LabelInput::Model);
     let mut named_models = Vec::new();
     for of in [base, augmented] {
         let mut known = of.models().chain(named);

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use rustc_hash::FxHashMap;
 
-use crate::error::{Error, Result};
+use crate::error::{Error, LabelInput, Result};
 use crate::evaluate::comparison;
 use crate::task::TaskSet;
 
@@ -47,7 +47,7 @@ pub(super) fn likelihoods(
     for task in &read.scores.tasks {
         let Some(per_character) = read.scores.value(task, "likelihood.per_character") else {
             let reason = "holds no probabilities of targets";
-            return Err(Error::artifact(path, reason, "`complete` writes them as likelihoods"));
+            return Err(Error::labelling(path, reason, LabelInput::Likelihoods));
         };
         let place = match task.row {
             Some(row) => by_row.get(&row).copied(),

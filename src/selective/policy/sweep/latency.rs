@@ -9,7 +9,7 @@ use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 
-use crate::error::{Error, Result, named};
+use crate::error::{Error, RequestPart, Result, named};
 use crate::selective::policy::Example;
 use crate::selective::policy::rule::{DecisionCost, Policy};
 use crate::store::jsonl;
@@ -161,11 +161,15 @@ impl LatencyModel {
     pub fn read(path: &Path, base: Option<&Path>, generation: Option<f64>) -> Result<Self> {
         let found = Measured::read(path, generation)?;
         let base = base.map(|path| Measured::read(path, generation)).transpose()?;
-        let with = found.mean(|time| time.generation, "generation")?;
-        let mut mean = RequestTimes::new(found.mean(|time| time.retrieval, "retrieval")?, with);
+        let with = found.mean(|time| time.generation);
+        let with = with.ok_or_else(|| found.lacks(RequestPart::Generation))?;
+        let retrieval = found.mean(|time| time.retrieval);
+        let retrieval = retrieval.ok_or_else(|| found.lacks(RequestPart::Retrieval))?;
+        let mut mean = RequestTimes::new(retrieval, with);
         if let Some(base) = &base {
-            mean.base = base.mean(|time| time.generation, "base generation")?;
-            mean.decision = base.mean(|time| time.decision, "decision").ok();
+            let without = base.mean(|time| time.generation);
+            mean.base = without.ok_or_else(|| base.lacks(RequestPart::BaseGeneration))?;
+            mean.decision = base.mean(|time| time.decision);
         }
         let of_task = |(id, row, time): &Record| {
             let retrieval = time.retrieval.unwrap_or(mean.retrieval);
@@ -302,18 +306,13 @@ impl Measured {
         }
     }
 
-    /// Mean of a time over the tasks that have it.
-    fn mean(&self, time: impl Fn(&Took) -> Option<f64>, name: &str) -> Result<f64> {
+    /// Mean of a time over the tasks that have it; `None` if none has.
+    fn mean(&self, time: impl Fn(&Took) -> Option<f64>) -> Option<f64> {
         let times: Vec<f64> = self.times.iter().filter_map(|(.., took)| time(took)).collect();
-        match times.len() {
-            0 => {
-                let (field, hint) = match name {
-                    "base generation" => ("generation", "take the latencies of mode none"),
-                    name => (name, "take the latencies of a mode that retrieves"),
-                };
-                Err(Error::artifact(&self.path, format!("has no {field}_ms"), hint))
-            }
-            count => Ok(times.iter().sum::<f64>() / count as f64),
-        }
+        (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
+    }
+
+    fn lacks(&self, part: RequestPart) -> Error {
+        Error::NoTime { path: self.path.clone(), part }
     }
 }

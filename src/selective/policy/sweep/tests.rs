@@ -1,6 +1,7 @@
 //! Tests of the sweep against sums done by hand.
 
 use super::*;
+use crate::error::{Error, RequestPart};
 use crate::selective::label::Signals;
 use crate::selective::policy::CompletionScores;
 use crate::selective::policy::features::Request;
@@ -139,8 +140,9 @@ fn measured_times_are_read_and_filled_up() {
     let of = |id: &str| (clock.of(&named(id)).base, clock.of(&named(id)).generation);
     assert_eq!((of("t/0"), of("t/1")), ((40.0, 100.0), (40.0, 100.0)));
     std::fs::write(&path, "{\"task_id\": \"t/0\", \"generation_ms\": 100}\n").unwrap();
-    let error = LatencyModel::read(&path, None, None).unwrap_err().to_string();
-    assert!(error.contains("retrieval_ms"), "{error}");
+    let error = LatencyModel::read(&path, None, None).unwrap_err();
+    assert!(matches!(error, Error::NoTime { part: RequestPart::Retrieval, .. }), "{error}");
+    assert!(error.to_string().ends_with("l.jsonl: has no retrieval_ms"), "{error}");
     std::fs::write(&path, "{\"task_id\": \"t/0\", \"retrieval_ms\": \"x\"}\n").unwrap();
     assert!(LatencyModel::read(&path, None, None).unwrap_err().to_string().contains("l.jsonl:1"));
 }

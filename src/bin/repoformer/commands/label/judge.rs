@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use repoformer::error::Error;
+use repoformer::error::{Error, LabelInput};
 use repoformer::evaluate::conditions::{are_chat_answers, common};
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::postprocess::Postprocess;
@@ -402,25 +402,23 @@ fn with_flags(error: Error, args: &LabelJudgeArgs) -> anyhow::Error {
         Error::Artifact { path, .. } if Some(path) == args.probabilities.as_ref() => {
             "`complete --probability-of '<cc>' --after '<eof>'` writes them".to_owned()
         }
-        Error::Artifact { hint, .. } if hint.contains("in a file of their own") => {
-            format!("{hint} (--samples-from FILE)")
-        }
-        Error::Artifact { hint, .. } if hint.starts_with("run the tests") => {
-            format!("{hint}: `eval --exec --per-task --format jsonl --predictions FILE -o FILE`")
-        }
-        Error::Artifact { hint, .. } if hint.starts_with("name them as its records") => {
-            format!("{hint}: --base-exec NAME=FILE, --rag-exec NAME=FILE")
-        }
-        Error::Artifact { hint, .. }
-            if hint.starts_with("`complete` writes them as likelihoods") =>
-        {
-            "`complete --likelihood --mode MODE -o FILE` writes them".to_owned()
-        }
         Error::Parameter { name: "augmented", .. } => {
             "name different files with --base and --rag".to_owned()
         }
-        Error::Artifact { hint, .. } if args.model.is_none() && hint.contains("name the model") => {
-            format!("{hint} (--model NAME)")
+        Error::Labelling { needed: LabelInput::Likelihoods, .. } => {
+            "`complete --likelihood --mode MODE -o FILE` writes them".to_owned()
+        }
+        Error::Labelling { needed, .. } => {
+            let flags = match needed {
+                LabelInput::Samples => " (--samples-from FILE)",
+                LabelInput::TestResults => {
+                    ": `eval --exec --per-task --format jsonl --predictions FILE -o FILE`"
+                }
+                LabelInput::TestedName => ": --base-exec NAME=FILE, --rag-exec NAME=FILE",
+                LabelInput::Model if args.model.is_none() => " (--model NAME)",
+                LabelInput::Model | LabelInput::Likelihoods => "",
+            };
+            format!("{}{flags}", error.hint().unwrap_or_default())
         }
         _ => return error.into(),
     };

@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use repoformer::error::Error;
+use repoformer::error::{Error, RequestPart};
 use repoformer::selective::label::{LIKELIHOOD, PASS};
 use repoformer::selective::policy::model::CalibrationMethod;
 use repoformer::selective::policy::sweep::{Clock, LatencyModel, RequestTimes, SweepCurve};
@@ -404,11 +404,13 @@ fn clocks(args: &PolicySweepArgs, settings: &Settings) -> Result<(Vec<String>, V
         let (name, file) = named(text, "measured");
         let base = args.base_latency.as_deref();
         let clock = LatencyModel::read(Path::new(file), base, args.generation_ms);
-        let clock = clock.map_err(|error| match &error {
-            Error::Artifact { reason, hint, .. } if !hint.contains("none") => {
-                let field = reason.strip_prefix("has no ").unwrap_or("generation_ms");
-                let hint = format!("{hint}, or give --{}", field.replace('_', "-"));
-                hinted(error, hint)
+        let clock = clock.map_err(|error| match (&error, error.hint()) {
+            (Error::NoTime { part, .. }, Some(hint)) => {
+                let way = match part {
+                    RequestPart::Retrieval => "give --retrieval-ms instead of this file",
+                    RequestPart::Generation | RequestPart::BaseGeneration => "add --generation-ms",
+                };
+                hinted(error, format!("{hint}, or {way}"))
             }
             _ => error.into(),
         })?;
