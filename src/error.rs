@@ -142,6 +142,14 @@ pub enum Error {
         /// Number of such records.
         count: usize,
     },
+    /// A file without a prediction of any of the tasks.
+    #[error("{}: holds no prediction of any task of {}, so there is nothing to score", path.display(), tasks.display())]
+    NoPrediction {
+        /// The file.
+        path: PathBuf,
+        /// The task file.
+        tasks: PathBuf,
+    },
     /// A task that cannot be carried out.
     #[error("{}:{line}: task {task_id}: {reason}", path.display())]
     Task {
@@ -386,6 +394,7 @@ impl Error {
             Self::OtherTasks { .. } => {
                 Some("give the tasks file that it was made for; if its tasks are these, leave targets and prompts out of its records".into())
             }
+            Self::NoPrediction { .. } => Some("give the tasks file that they were made for".into()),
             Self::Unknown { given, known, .. } => did_you_mean(given, known.split(", ")),
             Self::UnknownToken { .. } => {
                 Some("give its token number, which is in the model's tokenizer.json".into())

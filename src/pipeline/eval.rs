@@ -21,7 +21,7 @@ use super::stage::{StageReport, Step, check_read, require_jsonl};
 /// Samples and scores of a mode's predictions, and what could not be scored.
 #[derive(Debug)]
 pub struct Evaluation {
-    /// The scores, or the error that a task has no prediction, where `missing` says that it is one.
+    /// The scores; or the error that a task has no prediction, if `missing` makes it one, or that none has.
     pub scores: Result<Scores>,
     /// Records and tasks that were stepped over: with an error, what may have led to it.
     pub problems: Vec<Error>,
@@ -54,13 +54,22 @@ pub fn evaluate(
         joined;
     let (mut tasks, samples) = part(experiment, tasks, predictions);
     take_left_contexts(experiment, scoring, &mut tasks);
-    let lost = tasks.tasks().iter().zip(&samples).filter(|(_, samples)| samples.is_empty());
-    let mut problems: Vec<Error> =
-        lost.map(|(task, _)| tasks.error(task, "has no prediction")).collect();
-    if missing != Missing::Skip {
-        problems.clear(); // they count, or end it all
-    }
-    let scores = score_tasks(&tasks, &samples, &scoring.metrics, &scoring.postprocess, missing);
+    // A shard may have none.
+    let is_whole = experiment.layout.shard.is_none();
+    let has_none = is_whole && samples.iter().all(Vec::is_empty) && !samples.is_empty();
+    let (scores, mut problems) = match missing {
+        Missing::Skip if has_none => {
+            let tasks = tasks.path.clone();
+            (Err(Error::NoPrediction { path: path.to_owned(), tasks }), Vec::new())
+        }
+        _ => {
+            let Scoring { metrics, postprocess } = scoring;
+            let lost = tasks.tasks().iter().zip(&samples);
+            let lost = lost.filter(|(_, samples)| missing == Missing::Skip && samples.is_empty());
+            let lost = lost.map(|(task, _)| tasks.error(task, "has no prediction")).collect();
+            (score_tasks(&tasks, &samples, metrics, postprocess, missing), lost)
+        }
+    };
     problems.extend(unusable);
     Ok(Evaluation { scores, problems, empty, changed, by_number, tasks, samples })
 }

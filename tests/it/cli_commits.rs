@@ -264,7 +264,7 @@ fn what_cannot_be_drawn_from_is_refused() {
     sample(&from(&["yesterday"])).failed().says(&["'yesterday'", "2024-01-31"]);
     let none = ["no commit since 2030-01-01", "earlier --since"];
     sample(&from(&["2030-01-01"])).failed().says(&none);
-    let unused = ["--walk is not used with --from-commits"];
+    let unused = ["--walk is not used by sample, which draws from the commits of --from-commits"];
     sample(&from(&["2025-01-01", "--walk", "rglob"])).failed().says(&unused);
     let twice = ["two repositories of --from-commits are named 'made'"];
     sample(&from(&["2025-01-01", "--from-commits", "made/.git"])).failed().says(&twice);

@@ -1,32 +1,18 @@
 //! Profiles and their metrics, settings that contradict them, names of metrics and kinds of intervals, and numbers that JSON values
 //! cannot hold.
 
-use std::path::Path;
-
 use repoformer::evaluate::metrics::Metric;
 use repoformer::text::language::Language;
 use serde_json::{Value, json};
 
-use crate::support::{Place, jsonl, parse_jsonl, task};
-
-/// A folder with the first tasks of the sample data, of each kind.
-fn sample(kinds: &[&str], count: usize) -> (Place, String) {
-    let place = Place::empty();
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
-    for kind in kinds {
-        let tasks = std::fs::read_to_string(data.join(format!("tasks/{kind}.jsonl"))).unwrap();
-        let first: String = tasks.split_inclusive('\n').take(count).collect();
-        place.write(&format!("{kind}.jsonl"), first);
-    }
-    (place, format!("--repos-dir={}", data.join("repos").display()))
-}
+use crate::support::{Place, jsonl, parse_jsonl, sampled, task};
 
 /// The metric of each paper, and how its program cuts: RepoCoder's `compute_score.py`, Repoformer's `eval_metric.py` (functions to
 /// their bodies), CrossCodeEval's `eval_utils.py` (a Python prediction to its first statement).
 #[test]
 fn a_profile_scores_as_its_paper() {
     let kinds = ["line", "api", "function", "chunk"];
-    let (place, repos) = sample(&kinds, 4);
+    let (place, repos) = sampled(&kinds, 4);
     let cuts = |metric: &str, function: &str| {
         let name = |kind: &&str| match *kind {
             "function" => format!("{metric}{function}"),
@@ -104,7 +90,7 @@ fn crosscodeevals_profile_cuts_each_language_as_its_program() {
 
 #[test]
 fn a_setting_that_contradicts_the_profile_is_named() {
-    let (place, repos) = sample(&["line", "function"], 3);
+    let (place, repos) = sampled(&["line", "function"], 3);
     let common = ["--profile=crosscodeeval", &repos, "--mode=none,rg1"];
     let run = |more: &[&str]| {
         place.run(&[&["run", "-q", "--tasks=line.jsonl"], &common[..], more].concat())
@@ -154,6 +140,8 @@ fn a_setting_that_contradicts_the_profile_is_named() {
     let report = ["report", "-q", "--metrics=repocoder", "--tasks=line.jsonl", "-o", "page"];
     place.run(&[&report, &common[..]].concat()).done();
     assert!(place.read("page/index.html").contains(line));
+    let manifest: Value = serde_json::from_str(&place.read("page/figures/manifest.json")).unwrap();
+    assert_eq!(manifest["settings"]["departures"], departures);
     let compare = [
         "compare",
         "none",
@@ -179,8 +167,8 @@ fn every_command_begins_with_the_same_metric() {
         ("function", "repoformer"),
         ("chunk", "repoformer"),
     ] {
-        let (place, repos) = sample(&[kind], 6);
-        // Records with `kind`, as `label sample` writes them, are chunks.
+        let (place, repos) = sampled(&[kind], 6);
+        // Records say that their holes are chunks, as those of `label sample` do.
         let text = place.read(&format!("{kind}.jsonl"));
         let text = text.replace("\"metadata\":{", &format!("\"metadata\":{{\"kind\":\"{kind}\","));
         place.write(&format!("{kind}.jsonl"), text);
@@ -264,7 +252,7 @@ fn intervals_name_their_kind() {
 /// Retrieval does not shorten the left context of the paper's prompts, so that `none` and `rg1` differ only by the fragments.
 #[test]
 fn the_papers_budgets_fit_its_prompt() {
-    let (place, repos) = sample(&["line", "function"], 180);
+    let (place, repos) = sampled(&["line", "function"], 180);
     for kind in ["line", "function"] {
         let tasks = format!("--tasks={kind}.jsonl");
         let common = ["--profile=repoformer-paper", &repos, &tasks, "--mode=none,rg1", "-q"];
@@ -301,7 +289,7 @@ fn the_papers_budgets_fit_its_prompt() {
 
 #[test]
 fn budgets_that_do_not_fit_are_reported() {
-    let (place, repos) = sample(&["line"], 3);
+    let (place, repos) = sampled(&["line"], 3);
     let run = |more: &[&str]| {
         let common =
             ["--profile=repoformer-paper", &repos, "--tasks=line.jsonl", "--mode=none,rg1"];

@@ -1,11 +1,9 @@
 //! Figures of the paper: what `run --paper` makes of several models, of unit tests, and of several rankers and contexts.
 
-use std::path::Path;
-
 use serde_json::{Value, json};
 
 use crate::support::server::{Request, ok, server};
-use crate::support::{Place, jsonl, parse_jsonl};
+use crate::support::{Place, jsonl, parse_jsonl, sampled};
 
 /// A server whose model `good` completes better where fragments are shown, and whose other models never do.
 fn models() -> String {
@@ -168,17 +166,13 @@ fn several_rankers_and_contexts_run_in_turn() {
 /// Bins keep the number that their probabilities fell into, whatever their mean is rounded to.
 #[test]
 fn each_bin_of_the_calibration_has_its_column() {
-    let place = Place::empty();
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
-    let tasks = data.join("tasks/line.jsonl");
-    place.write("line.jsonl", std::fs::read(tasks).unwrap());
+    let (place, repos) = sampled(&["line"], usize::MAX);
     let probability = |row: usize| if row.is_multiple_of(2) { 0.05 } else { 0.1 };
     let records = place.records("line.jsonl");
     let records = records.iter().enumerate().map(|(row, task)| {
         json!({"metadata": {"task_id": task["metadata"]["task_id"], "row": row}, "next_token": {"probability": probability(row)}})
     });
     place.write("p.jsonl", jsonl(&records.collect::<Vec<_>>()));
-    let repos = format!("--repos-dir={}", data.join("repos").display());
     let run = [
         "run",
         "-q",
@@ -196,22 +190,10 @@ fn each_bin_of_the_calibration_has_its_column() {
     assert_eq!((&row["values"]["0-10 %"], &row["values"]["10-20 %"]), (&json!(90.0), &json!(90.0)));
 }
 
-/// The sample's tasks of a kind, its repositories, and a run of a table on them.
-fn sampled(kind: &str, count: usize) -> (Place, String) {
-    let place = Place::empty();
-    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
-    let tasks = std::fs::read_to_string(data.join(format!("tasks/{kind}.jsonl"))).unwrap();
-    place.write(
-        &format!("{kind}.jsonl"),
-        tasks.split_inclusive('\n').take(count).collect::<String>(),
-    );
-    (place, format!("--repos-dir={}", data.join("repos").display()))
-}
-
 /// Table 5 prints the threshold of the threshold policy, before %RAG and ES.
 #[test]
 fn table_5_has_thresholds() {
-    let (place, repos) = sampled("chunk", 12);
+    let (place, repos) = sampled(&["chunk"], 12);
     let records = place.records("chunk.jsonl");
     let probabilities = records.iter().enumerate().map(|(row, task)| {
         json!({"metadata": {"task_id": task["metadata"]["task_id"], "row": row}, "next_token": {"probability": 0.3}})
@@ -279,7 +261,7 @@ fn table_5_has_thresholds() {
 /// Every policy of the paper for the chosen model has a row, and so has every data set of Table 6.
 #[test]
 fn rows_of_the_paper_that_a_run_lacks_are_shown() {
-    let (place, repos) = sampled("line", 5);
+    let (place, repos) = sampled(&["line"], 5);
     let run = |more: &[&str]| {
         let common = [
             "run",
@@ -328,7 +310,7 @@ fn rows_of_the_paper_that_a_run_lacks_are_shown() {
 /// Table 8 is Table 3 with dense retrieval.
 #[test]
 fn a_table_of_dense_retrieval_takes_no_other() {
-    let (place, repos) = sampled("line", 5);
+    let (place, repos) = sampled(&["line"], 5);
     let table = |number: usize, more: &[&str]| {
         let paper = format!("--paper=table-{number}");
         let common = [

@@ -17,6 +17,7 @@ mod cli_chat;
 mod cli_chunks;
 mod cli_commits;
 mod cli_complete;
+mod cli_departures;
 mod cli_deveval;
 mod cli_doctor;
 mod cli_dry_run;

@@ -71,6 +71,18 @@ pub(crate) fn jsonl(records: &[Value]) -> String {
     records.iter().map(|record| format!("{record}\n")).collect()
 }
 
+/// A folder with the first tasks of the sample data, of each of these kinds, and the flag that names their repositories.
+pub(crate) fn sampled(kinds: &[&str], count: usize) -> (Place, String) {
+    let place = Place::empty();
+    let data = Path::new(env!("CARGO_MANIFEST_DIR")).join("data");
+    for kind in kinds {
+        let tasks = std::fs::read_to_string(data.join(format!("tasks/{kind}.jsonl"))).unwrap();
+        let first: String = tasks.split_inclusive('\n').take(count).collect();
+        place.write(&format!("{kind}.jsonl"), first);
+    }
+    (place, format!("--repos-dir={}", data.join("repos").display()))
+}
+
 impl Place {
     /// Nothing in it.
     pub(crate) fn empty() -> Self {

@@ -21,7 +21,7 @@ use super::eval::{scoring, warn_of_ends};
 use super::eval_score::tell_uncut;
 use super::experiments::{cut_answers, of_kind, without_repositories};
 use super::mixed;
-use super::session::{completion, open, resampling, seed};
+use super::session::{completion, open, resampling, seed, warn_of_departures};
 use crate::output::{self, check_output, fail, hinted, plural, write_data};
 use crate::settings::{SettingFlags, Settings};
 use crate::table::{ScoreFormat, written};
@@ -180,9 +180,8 @@ impl Scorer<'_> {
             }
             None => given.into(),
         };
-        if let Some(line) = of_kind(&self.settings, experiment.tasks.as_deref()).departure_line() {
-            output::warning_once(&line);
-        }
+        let of_kind = of_kind(&self.settings, experiment.tasks.as_deref());
+        warn_of_departures(&of_kind, &of_kind.departures());
         let scoring = scoring(&self.settings, experiment, &[Metric::RepoCoder]);
         let evaluation = evaluate(experiment, &path, &scoring, Missing::Skip)?;
         output::problems(&evaluation.problems);

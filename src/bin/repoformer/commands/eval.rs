@@ -9,7 +9,7 @@ use repoformer::evaluate::pairs;
 use repoformer::evaluate::postprocess::{Hole, Postprocess, Step};
 use repoformer::evaluate::score::{Missing, Scoring, score_pairs, score_tasks};
 use repoformer::formats::merge::Positions;
-use repoformer::pipeline::{self, Experiment, Until, cached_predictions};
+use repoformer::pipeline::{self, Evaluation, Experiment, Until, cached_predictions};
 use repoformer::repository::Shard;
 use repoformer::retrieve::Mode;
 use repoformer::store::artifact::header_path;
@@ -19,14 +19,14 @@ use repoformer::text::language::Language;
 use serde_json::{Value, json};
 
 use super::eval_output::{Named, Results, write_results};
-use super::eval_score::{Judging, score, tell_uncut};
+use super::eval_score::{Judging, score, tell_uncut, with_missing};
 use super::experiments::{
     asked_scoring, check_not_tasks, cut_answers, of_kind, without_repositories,
 };
-use super::session::{completed_modes, completion, open, resampling};
+use super::session::{completed_modes, completion, open, resampling, warn_of_departures};
 use super::{eval_definitions, eval_retrieval, mixed, parts};
 use crate::commands::eval_args::EvalArgs;
-use crate::output::{self, check_output, fail, hinted};
+use crate::output::{self, check_output, fail};
 use crate::settings::{Departure, Settings};
 use crate::table::{ScoreFormat, percent};
 
@@ -121,6 +121,9 @@ fn write(
 ) -> Result<()> {
     let (per_task, resampling) = (args.per_task, resampling(settings)?);
     let manifest = parts::of_part(manifest.to_record(), part);
+    if args.format()? != ScoreFormat::Text {
+        warn_of_departures(settings, &settings.departures());
+    }
     let departures = settings.departure_line();
     Results { named, per_task, resampling, mixed, departures, manifest }.write(args)
 }
@@ -243,6 +246,8 @@ fn of_predictions(
             manifest.setting(&input, json!(made_with));
         }
         let evaluation = score(experiment, path, judging)?;
+        let Evaluation { scores, tasks, samples, problems, .. } = evaluation;
+        let scores = scores.map_err(with_missing)?;
         warn_of_ends(path, &judging.scoring)?;
         if let Some(folder) = folder {
             let mut own = judging.manifest();
@@ -250,13 +255,12 @@ fn of_predictions(
                 own.input("tasks", &tasks.path)?;
             }
             own.input("predictions", path)?;
-            own.count("tasks", evaluation.tasks.tasks().len());
-            own.count("unusable", evaluation.problems.len());
+            own.count("tasks", tasks.tasks().len());
+            own.count("unusable", problems.len());
+            set_profile(&mut own, settings);
             let postprocess = &judging.scoring.postprocess;
-            write_results(&folder, &evaluation, postprocess, judging.missing, own)?;
+            write_results(&folder, (&tasks, &samples), postprocess, judging.missing, own)?;
         }
-        let hint = "--missing zero counts them as wrong, --missing skip leaves them out";
-        let scores = evaluation.scores.map_err(|error| hinted(error, hint))?;
         Ok::<Named, anyhow::Error>((name, scores))
     };
     if let Some(path) = &args.predictions {

@@ -28,7 +28,9 @@ pub(crate) struct EvalArgs {
     #[arg(long, value_name = "FILE")]
     pub(crate) predictions: Option<PathBuf>,
     /// Instead of predictions, measure the retrieval: its overlap with the targets
-    #[arg(long, conflicts_with_all = ["pairs", "check_references", "metrics"])]
+    #[arg(long, conflicts_with_all = [
+        "pairs", "check_references", "metrics", "postprocess", "results", "missing", "allow_mixed",
+    ])]
     pub(crate) retrieval: bool,
     /// Instead of similarity, write how many of the definitions in other files that each target uses its prediction uses; `compare` reads the
     /// file
@@ -45,10 +47,12 @@ pub(crate) struct EvalArgs {
         value_parser = Listed::of(QueryForm::ALL))]
     pub(crate) queries: Vec<String>,
     /// Instead of a data set, score the pairs of this file: lines `{"task_id", "target", "pred"}`
-    #[arg(long, value_name = "FILE", conflicts_with_all = ["predictions", "check_references", "tasks"])]
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "predictions", "check_references", "tasks", "missing", "allow_mixed",
+    ])]
     pub(crate) pairs: Option<PathBuf>,
     /// Also write CrossCodeEval's results.json, detailed_results.json, prediction_truncated.jsonl and
-    /// exact_match_idx.jsonl to this folder, with a manifest; several modes get a folder each
+    /// exact_match_idx.jsonl to this folder, with a manifest; without --predictions, each mode has a folder in it
     #[arg(long, value_name = "DIR", conflicts_with_all = ["check_references", "exec", "pairs"])]
     pub(crate) results: Option<PathBuf>,
     /// Compare predictions made or scored under different conditions (sampling, limits, cuts, targets); the differences are named
@@ -65,7 +69,7 @@ pub(crate) struct EvalArgs {
         value_parser = Listed::of([Missing::Error, Missing::Zero, Missing::Skip]))]
     pub(crate) missing: String,
     /// Score the references against themselves; a score below a metric's best is a failure
-    #[arg(long, conflicts_with = "predictions")]
+    #[arg(long, conflicts_with_all = ["predictions", "missing", "allow_mixed"])]
     pub(crate) check_references: bool,
     /// File for the scores (`-`: standard output)
     #[arg(short, long, value_name = "FILE", default_value = "-")]

@@ -5,12 +5,12 @@ use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::score::Scoring;
 use repoformer::pipeline::{cached_predictions, definition_uses};
 
-use super::eval_score::{Judging, score};
+use super::eval_score::{Judging, score, with_missing};
 use super::experiments::{cut_answers, of_kind, single};
-use super::session::{completed_modes, completion};
+use super::session::{completed_modes, completion, warn_of_departures};
 use super::stages::check_one_mode;
 use crate::commands::eval_args::EvalArgs;
-use crate::output::{self, fail, group, hinted};
+use crate::output::{self, fail, group};
 use crate::records_output::RecordsOutput;
 use crate::settings::Settings;
 use crate::table::percent;
@@ -24,6 +24,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
         bail!("--tasks is not set, so no definitions are named")
     };
     let settings = of_kind(settings, Some(experiment.all_tasks().unwrap_or(tasks)));
+    warn_of_departures(&settings, &settings.departures());
     // Whole lines or bodies, with their indentation.
     let postprocess = experiment.scoring.postprocess.clone();
     let recipe = postprocess.recipe(Metric::Repoformer);
@@ -39,8 +40,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
         }
     };
     let evaluation = score(&experiment, &path, &judging)?;
-    let hint = "--missing zero counts them as wrong, --missing skip leaves them out";
-    evaluation.scores.map_err(|error| hinted(error, hint))?;
+    evaluation.scores.map_err(with_missing)?;
     let found = definition_uses(&experiment, &evaluation.tasks, &evaluation.samples, &recipe)?;
     output::problems(&found.problems);
     if found.tasks.is_empty() {

@@ -8,10 +8,10 @@ use repoformer::evaluate::postprocess::Postprocess;
 use repoformer::evaluate::score::{Intervals, MetricMeans, MetricScore, Missing, Scores};
 use repoformer::evaluate::statistics::{Interval, IntervalKind, Resampling};
 use repoformer::formats::exchange::crosscodeeval;
-use repoformer::pipeline::Evaluation;
 use repoformer::store::artifact::{digest, write_file};
 use repoformer::store::frame::ColumnType::{Integer, Number, Text};
 use repoformer::store::manifest::Manifest;
+use repoformer::task::TaskSet;
 use serde_json::Value;
 
 use super::mixed;
@@ -25,12 +25,11 @@ pub(super) type Named = (String, Scores);
 /// Writes CrossCodeEval's result files and a manifest that names them.
 pub(super) fn write_results(
     folder: &Path,
-    evaluation: &Evaluation,
+    (tasks, samples): (&TaskSet, &[Vec<String>]),
     postprocess: &Postprocess,
     missing: Missing,
     mut manifest: Manifest,
 ) -> Result<()> {
-    let Evaluation { tasks, samples, .. } = evaluation;
     let files = crosscodeeval::files(tasks, samples, postprocess, missing == Missing::Zero);
     for (name, text) in &files {
         write_file(&folder.join(name), text.as_bytes())?;

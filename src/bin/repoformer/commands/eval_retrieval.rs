@@ -10,7 +10,8 @@ use repoformer::retrieve::{Mode, QueryForm};
 use repoformer::store::frame::ColumnType::{Flag, Integer, Number, Text};
 use serde_json::{Value, json};
 
-use super::experiments::{check_ranker, single};
+use super::experiments::{check_ranker, of_kind, single};
+use super::session::warn_of_departures;
 use super::stages::read_predictions;
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{self, write_data};
@@ -56,6 +57,8 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     if experiment.tasks.is_none() {
         bail!("--tasks is not set, so there is nothing to measure against");
     }
+    let of_kind = of_kind(settings, experiment.tasks.as_deref());
+    warn_of_departures(&of_kind, &of_kind.departures());
     if rankers.is_empty() {
         rankers.push(experiment.retrieval.search.ranker.clone());
     }

@@ -3,12 +3,13 @@
 use std::path::Path;
 
 use anyhow::Result;
+use repoformer::error::Error;
 use repoformer::evaluate::postprocess::Uncut;
 use repoformer::evaluate::score::{Missing, Scores, Scoring};
 use repoformer::pipeline::{Evaluation, Experiment, evaluate};
 use repoformer::store::manifest::Manifest;
 
-use crate::output;
+use crate::output::{self, hinted};
 
 /// How predictions are scored, and the treatment of missing ones.
 pub(super) struct Judging {
@@ -27,6 +28,16 @@ impl Judging {
         }
         manifest.setting("missing", self.missing.to_string());
         manifest
+    }
+}
+
+/// Adds the flags that score all the same if a task has no prediction.
+pub(super) fn with_missing(error: Error) -> anyhow::Error {
+    match error {
+        Error::Task { .. } => {
+            hinted(error, "--missing zero counts them as wrong, --missing skip leaves them out")
+        }
+        _ => error.into(),
     }
 }
 

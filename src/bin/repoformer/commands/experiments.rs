@@ -20,7 +20,9 @@ use repoformer::task::{Task, TaskSet};
 use repoformer::text::language::Language;
 
 use super::experiment_settings::{cuts, prompts, retrieval};
-use super::session::{check_named, completion, repos_dir, repos_dir_of_modes, repositories_in};
+use super::session::{
+    check_named, completion, repos_dir, repos_dir_of_modes, repositories_in, warn_of_departures,
+};
 use crate::output::{self, check_output, fail};
 use crate::settings::Settings;
 
@@ -58,8 +60,8 @@ fn open_experiments(settings: &Settings) -> Result<Vec<(Experiment, Settings)>> 
             warn_of_cuts(settings, tasks);
         }
         // Commands that score name them in their results.
-        if let Some(line) = settings.departure_line().filter(|_| !settings.scores()) {
-            output::warning_once(&line);
+        if !settings.scores() {
+            warn_of_departures(settings, &settings.departures());
         }
         let mut variations = variations(settings).into_iter().peekable();
         while let Some((settings, varied)) = variations.next() {

@@ -21,7 +21,7 @@ use repoformer::store::files;
 use repoformer::store::manifest::Manifest;
 use serde_json::Value;
 
-use super::eval::{scoring, warn_of_ends};
+use super::eval::{scoring, set_profile, warn_of_ends};
 use super::experiments::{cut_answers, of_kind, without_repositories};
 use super::mixed;
 use super::session::{completed_modes, completion, open, page_in, resampling};
@@ -140,16 +140,16 @@ pub(super) struct Making {
     pub(super) resampling: Resampling,
     /// Whether systems may have answered under different conditions.
     pub(super) allow_mixed: bool,
-    /// The settings that contradict the paper's profile in force, in a line.
-    pub(super) departures: Option<String>,
+    /// Settings of these tasks.
+    pub(super) settings: Settings,
 }
 
 impl Making {
     /// A report of what scores and intervals say alone, whatever the systems are.
     pub(super) fn of(scoring: Scoring, resampling: Resampling, settings: &Settings) -> Self {
         let (exec, title, baseline) = (Vec::new(), None, None);
-        let departures = settings.departure_line();
-        Self { exec, scoring, title, baseline, resampling, allow_mixed: true, departures }
+        let settings = settings.clone();
+        Self { exec, scoring, title, baseline, resampling, allow_mixed: true, settings }
     }
 }
 
@@ -169,10 +169,14 @@ pub(crate) fn run(args: &ReportArgs) -> Result<()> {
         exec: args.exec.clone(),
         scoring: scoring(&settings, &experiment, &METRICS),
         title: args.title.clone(),
-        baseline: args.baseline.clone(),
+        // The cache's systems are named by their modes.
+        baseline: args.baseline.as_deref().map(|name| match &args.predictions[..] {
+            [] => Mode::canonical(name).to_owned(),
+            _ => name.to_owned(),
+        }),
         resampling: resampling(&settings)?,
         allow_mixed: args.allow_mixed,
-        departures: of_kind(&settings, experiment.tasks.as_deref()).departure_line(),
+        settings: of_kind(&settings, experiment.tasks.as_deref()),
     };
     let written = make(&experiment, sources, &making, &args.output)?;
     output::note(format!("report: {}", written.page.display()));
@@ -281,10 +285,8 @@ pub(super) fn make(
         notes.push(mixed::told(&differences));
         manifest.setting("mixed", differences);
     }
-    if let Some(line) = &making.departures {
-        notes.push(line.clone());
-        manifest.setting("departures", line.as_str());
-    }
+    set_profile(&mut manifest, &making.settings);
+    notes.extend(making.settings.departure_line());
     manifest.count("tasks", contenders[0].evaluation.tasks.tasks().len());
     manifest.count("systems", contenders.len());
     let about = About {

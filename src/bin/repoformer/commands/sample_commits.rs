@@ -15,6 +15,7 @@ use repoformer::text::language::{Language, identifiers};
 use repoformer::text::tokenize::P50k;
 
 use super::exclusions::warn_of_unmatched;
+use super::session::{DRAWN_WITH, check_drawing};
 use crate::output::{self, counted, fail, group, hinted, write_data};
 use crate::settings::Settings;
 use crate::table::json_lines;
@@ -48,9 +49,6 @@ impl CommitFlags {
     }
 }
 
-/// Settings that are used.
-const USED: [&str; 5] = ["language", "profile", "threads", "seed", "config"];
-
 /// Targets that are at least so similar to some lines are near duplicates of them.
 const NEAR: f64 = 0.9;
 
@@ -60,14 +58,7 @@ pub(super) fn run(
     sampling: &Sampling,
     output: &Path,
 ) -> Result<()> {
-    if let Some(key) = settings.flag_beside(&USED) {
-        return fail(
-            format!(
-                "--{key} is not used with --from-commits, which reads commits and writes --trees"
-            ),
-            "leave it out",
-        );
-    }
+    check_drawing(settings, &DRAWN_WITH[4..], "sample", "the commits of --from-commits")?;
     let histories: Vec<History> = commits
         .histories
         .iter()

@@ -14,8 +14,8 @@ use repoformer::text::language::Language;
 
 use super::checkout;
 use super::experiment_settings::cuts_chunks;
-use crate::output::{fail, hinted, note, plural, write_data};
-use crate::settings::{SettingFlags, Settings};
+use crate::output::{fail, hinted, note, plural, warning_once, write_data};
+use crate::settings::{Departure, SettingFlags, Settings};
 
 /// Resolves a command's settings. Where they were only to be shown, the program ends here.
 pub(super) fn open(flags: &SettingFlags) -> Result<Settings> {
@@ -33,6 +33,13 @@ pub(super) fn begin(mut settings: Settings, flags: &SettingFlags) -> Result<Sett
     use_threads(settings.parsed("threads")?)?;
     remove_abandoned(&settings.parsed::<PathBuf>("cache-dir")?);
     Ok(settings)
+}
+
+/// Warns of departures from the paper's profile in force, unless the command names them in its results.
+pub(super) fn warn_of_departures(settings: &Settings, departures: &[Departure]) {
+    if let Some(line) = settings.line_of(departures) {
+        warning_once(&line);
+    }
 }
 
 /// Sets the number of threads; 0 stands for the number of cores.
@@ -199,6 +206,27 @@ pub(super) fn resampling(settings: &Settings) -> Result<Resampling> {
         seed: seed(settings)?,
         ..Resampling::default()
     })
+}
+
+/// Settings of commands that draw from repositories: the first two only from folders, the next two not from commits.
+pub(super) const DRAWN_WITH: [&str; 9] =
+    ["repos-dir", "walk", "shard", "repo", "language", "profile", "threads", "seed", "config"];
+
+/// Refuses flags that a command which draws from `source` does not use, and warns of departures among those that it uses.
+pub(super) fn check_drawing(
+    settings: &Settings,
+    used: &[&str],
+    command: &str,
+    source: &str,
+) -> Result<()> {
+    if let Some(key) = settings.flag_beside(used) {
+        return fail(
+            format!("--{key} is not used by {command}, which draws from {source}"),
+            "leave it out; it is a setting of the later stages",
+        );
+    }
+    warn_of_departures(settings, &settings.departures_among(used));
+    Ok(())
 }
 
 /// Seed of what is drawn at random.

@@ -54,6 +54,33 @@ impl Group {
     }
 }
 
+/// Effect of a setting on what an experiment measures.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Effect {
+    /// It decides it.
+    Always,
+    /// It follows from the data, the model or the machine, and decides it if the profile sets it.
+    IfInProfile,
+    /// It follows from the model, and decides it in papers that have one layout of prompts for all models.
+    Layout,
+    Never,
+}
+
+impl Effect {
+    /// The effect of a group's settings that declare no other.
+    const fn of(group: Group) -> Self {
+        match group {
+            Group::Fragments | Group::Search | Group::Prompts => Self::Always,
+            Group::Model | Group::Server => Self::IfInProfile,
+            Group::DataSet
+            | Group::Embeddings
+            | Group::Scores
+            | Group::Policies
+            | Group::Statistics => Self::Never,
+        }
+    }
+}
+
 /// Values that a setting takes.
 #[derive(Debug, Clone)]
 pub(super) enum Values {
@@ -108,6 +135,7 @@ pub(super) struct Setting {
     /// Subcommands that lack the flag all the same.
     pub(super) not_for: &'static [&'static str],
     pub(super) group: Group,
+    pub(super) effect: Effect,
     pub(super) value_name: &'static str,
     /// One sentence; `{names}` stands for the known names.
     pub(super) help: &'static str,
@@ -132,30 +160,12 @@ impl Setting {
             alias: None,
             other_names: (&[], |name| name),
             group,
+            effect: Effect::of(group),
             value_name,
             help,
             default_text: None,
             commands: &[],
             not_for: &[],
-        }
-    }
-
-    /// True if the setting decides what an experiment measures. A setting that usually follows from the data, the model or the machine
-    /// decides it only if the profile sets it.
-    pub(super) fn shapes_results(&self, is_profiles: bool) -> bool {
-        match self.group {
-            Group::Fragments | Group::Search | Group::Prompts => {
-                is_profiles || !matches!(self.key, "language" | "walk" | "tokenizer")
-            }
-            Group::Model | Group::Server => {
-                is_profiles
-                    || matches!(
-                        self.key,
-                        "max-tokens" | "samples" | "temperature" | "top-p" | "stop"
-                    )
-            }
-            Group::Scores => matches!(self.key, "metrics" | "postprocess"),
-            Group::DataSet | Group::Embeddings | Group::Policies | Group::Statistics => false,
         }
     }
 

@@ -21,6 +21,7 @@ use repoformer::text::language::Language;
 use crate::commands::paper::names as paper;
 
 use super::declaration::Arity::{Names, Paths, Texts};
+use super::declaration::Effect::{Always, IfInProfile, Layout};
 use super::declaration::Values::{Number, OneOf, OneOfOr, Switch, Text, Whole};
 use super::declaration::{Completable, Group, Setting, Values, variable};
 
@@ -47,14 +48,65 @@ const MOST: u64 = u32::MAX as u64 / 4;
 const COUNT: Values = Whole(1..=MOST);
 const LIMIT: Values = Whole(0..=MOST);
 
-/// The profiles and configurations that the program carries.
-pub(super) const BUNDLED: [(&str, &str); 5] = [
-    ("demo", include_str!("../../../../configs/demo.toml")),
-    ("repocoder", include_str!("../../../../configs/repocoder.toml")),
-    ("repoformer-paper", include_str!("../../../../configs/repoformer-paper.toml")),
-    ("repoformer-release", include_str!("../../../../configs/repoformer-release.toml")),
-    ("crosscodeeval", include_str!("../../../../configs/crosscodeeval.toml")),
+/// A paper, or its released program, whose settings a profile holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Paper {
+    RepoCoder,
+    RepoformerPaper,
+    RepoformerRelease,
+    CrossCodeEval,
+}
+
+impl Paper {
+    /// True if prompts have the same layout for all models.
+    pub(super) fn has_one_layout(self) -> bool {
+        self != Self::RepoformerPaper
+    }
+}
+
+/// A profile that the program carries.
+#[derive(Debug)]
+pub(super) struct BundledProfile {
+    pub(super) name: &'static str,
+    /// Its file.
+    pub(super) text: &'static str,
+    /// `None` for the demonstration.
+    pub(super) paper: Option<Paper>,
+}
+
+/// The profiles that the program carries.
+pub(super) static BUNDLED: [BundledProfile; 5] = [
+    BundledProfile {
+        name: "demo",
+        text: include_str!("../../../../configs/demo.toml"),
+        paper: None,
+    },
+    BundledProfile {
+        name: "repocoder",
+        text: include_str!("../../../../configs/repocoder.toml"),
+        paper: Some(Paper::RepoCoder),
+    },
+    BundledProfile {
+        name: "repoformer-paper",
+        text: include_str!("../../../../configs/repoformer-paper.toml"),
+        paper: Some(Paper::RepoformerPaper),
+    },
+    BundledProfile {
+        name: "repoformer-release",
+        text: include_str!("../../../../configs/repoformer-release.toml"),
+        paper: Some(Paper::RepoformerRelease),
+    },
+    BundledProfile {
+        name: "crosscodeeval",
+        text: include_str!("../../../../configs/crosscodeeval.toml"),
+        paper: Some(Paper::CrossCodeEval),
+    },
 ];
+
+/// The profile of this name that the program carries.
+pub(super) fn bundled(name: &str) -> Option<&'static BundledProfile> {
+    BUNDLED.iter().find(|profile| profile.name == name)
+}
 
 /// Rows: key, name of the value, values => help, then the fields that differ from [`Setting::new`].
 macro_rules! settings {
@@ -82,7 +134,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
              given (no query: the tasks' own cross-file context); r-g and r-g-r-g are other names of rg1 and rg-rg",
             other_names: (&Mode::ALIASES, Mode::canonical), arity: Names, default_text: Some("the modes that the stage can serve"), not_for: EDITING;
         "profile" "NAME" OneOfOr(
-            || names(BUNDLED.map(|(name, _)| name)),
+            || BUNDLED.iter().map(|profile| profile.name.to_owned()).collect(),
             |_| true,
             "the NAME of configs/NAME.toml in the working folder",
         ) => "Named set of settings: {names}";
@@ -99,12 +151,12 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             "Kind of fragments: overlapping windows, as in RepoCoder, or chunks, as in Repoformer and CrossCodeEval",
             default: Some("windows");
         "language" "NAME" OneOf(|| names(Language::ALL)) => "Language of the repositories",
-            default_text: Some("the language of most of the tasks' files");
+            default_text: Some("the language of most of the tasks' files"), effect: IfInProfile;
         "walk" "NAME" OneOf(|| names(Walk::ALL)) =>
             "Source files that are read: glob skips hidden files and follows links within the repository, glob-anywhere also those \
              that lead out of it (RepoCoder); rglob includes hidden files and does not follow links to folders (Repoformer); \
              git is glob without the files that git ignores (default of serve and lsp)",
-            default: Some("glob");
+            default: Some("glob"), effect: IfInProfile;
         "window-size" "N" COUNT => "Number of lines of a window", default: Some("20"), only_for: Some("windows"), arity: Names;
         "slice-size" "N" COUNT => "A window starts every window-size / slice-size lines", default: Some("2"), only_for: Some("windows"), arity: Names, alias: Some("slice");
         "center" "NAME" OneOf(|| names([Center::Half, Center::Step])) =>
@@ -120,7 +172,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
         "tokenizer" "NAME|FILE" Text =>
             "Tokenizer of one-gram vectors and of budgets: p50k_base, words, or a model's tokenizer.json; prompt style repocoder \
              always counts tokens of p50k_base",
-            default: Some("p50k_base");
+            default: Some("p50k_base"), effect: IfInProfile;
         "vectorizer" "NAME" OneOf(|| names(["one-gram", "words", "words-nltk-3.8", "dense"])) =>
             "Terms that lexical rankers compare: tokens of --tokenizer (one-gram), or words as NLTK cuts them (words: 3.9 to 3.9.2; \
              words-nltk-3.8: until 3.8.1); dense makes dense vectors instead",
@@ -169,7 +221,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             |name| Path::new(name).exists(),
             "a template file",
         ) => "Layout of prompts: {names}; attach writes the tasks with their cross-file context",
-            default_text: Some("repocoder with windows, plain with chunks");
+            default_text: Some("repocoder with windows, plain with chunks"), effect: Layout;
         "right-context" "yes|no" OneOf(|| names(["yes", "no"])) => "Whether prompts hold the right context",
             default: Some("yes"), arity: Names;
         "max-left-tokens" "N" LIMIT => "Maximum tokens of the left context in a prompt",
@@ -186,7 +238,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
         "endpoint" "URL" Text =>
             "OpenAI-compatible server that completes prompts (with --model) or embeds texts (with --embedding-model); \
              REPOFORMER_API_KEY holds its key";
-        "max-tokens" "N" COUNT => "Maximum tokens of a completion", default: Some("500");
+        "max-tokens" "N" COUNT => "Maximum tokens of a completion", default: Some("500"), effect: Always;
         "max-lines" "N" LIMIT => "Maximum lines of a completion by the embedded model",
             default_text: Some("the number of the target's lines"), commands: &["complete"];
     }
@@ -201,15 +253,15 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             default_text: Some("lines; tokens for function bodies and chat models, and where scores look at more than the target's lines"),
             commands: COMPLETING;
         "concurrency" "N" COUNT => "Number of simultaneous requests", default: Some("4"), commands: COMPLETING;
-        "samples" "N" COUNT => "Number of completions per prompt", default: Some("1"), commands: COMPLETING;
+        "samples" "N" COUNT => "Number of completions per prompt", default: Some("1"), commands: COMPLETING, effect: Always;
         "temperature" "T" Number(|number| (0.0..=100.0).contains(&number), "a number from 0 to 100") =>
             "Temperature; 0 takes the most likely token at each step",
-            default: Some("0"), commands: ASKING;
+            default: Some("0"), commands: ASKING, effect: Always;
         "top-p" "P" Number(|number| number > 0.0 && number <= 1.0, "a number above 0 and at most 1") =>
             "Nucleus sampling: draws among the most likely tokens that together have this probability",
-            default_text: Some("the server's"), commands: ASKING;
+            default_text: Some("the server's"), commands: ASKING, effect: Always;
         "stop" "TEXT" Text => "Text that ends a completion, in addition to those of the prompt style",
-            arity: Texts, commands: ASKING;
+            arity: Texts, commands: ASKING, effect: Always;
         "prompt-end" "NAME" OneOf(|| names([Ending::BeforeWhitespace, Ending::AsIs])) =>
             "White space at the end of a prompt: sent (as-is), or not sent and removed from the start of the completion \
              (before-whitespace)",
@@ -239,7 +291,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             commands: &["run"], arity: Texts;
         "metrics" "NAME" OneOf(|| names(Metric::ALL).into_iter().chain(["all".into()]).collect()) =>
             "Metric; policies and gains use the first",
-            arity: Names, commands: SCORING,
+            arity: Names, commands: SCORING, effect: Always,
             default_text: Some(
                 "repocoder; for chunks and function bodies repoformer, after which eval and compare show repocoder; a report shows both"
             );
@@ -251,7 +303,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             "How predictions are cut before they are scored: as each metric's own program does (own), not at all (none), or by these \
              steps; chat (thoughts, fences, chatter, echo) leaves only the code of chat answers, in queries of mode rg-rg too; \
              known: {names}",
-            commands: CUTTING, default_text: Some("own; for answers of the chat API chat,own; none for --pairs");
+            commands: CUTTING, effect: Always, default_text: Some("own; for answers of the chat API chat,own; none for --pairs");
     }
     Policies {
         "policy" "NAME[@T]" OneOfOr(
@@ -273,7 +325,7 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             default: Some("repoformer"), commands: &["run"];
         "clock" "NAME" OneOf(|| names(Clock::ALL)) =>
             "Parts of a request that run at the same time in column latency ms: all (parallel), as in the paper, or none (serial)",
-            default: Some("parallel"), commands: &["run"];
+            default: Some("parallel"), commands: &["run"], effect: IfInProfile;
         "policy-model" "FILE" Text => "Trained policy, from `policy train`; bundled is a learned-scored that comes along",
             arity: Paths,
             default_text: Some(
@@ -330,7 +382,7 @@ pub(crate) fn profiles() -> Vec<String> {
     let name =
         |file: files::DirEntry| Some(file.file_name().to_str()?.strip_suffix(".toml")?.to_owned());
     let mut own: Vec<String> = files.filter_map(name).collect();
-    own.retain(|name| !BUNDLED.iter().any(|(bundled, _)| bundled == name));
+    own.retain(|name| bundled(name).is_none());
     own.sort_unstable();
-    BUNDLED.map(|(name, _)| name.to_owned()).into_iter().chain(own).collect()
+    BUNDLED.iter().map(|profile| profile.name.to_owned()).chain(own).collect()
 }

@@ -5,8 +5,8 @@ use std::fmt;
 use anyhow::Result;
 use serde_json::{Value, json};
 
-use super::declaration::{Group, Setting};
-use super::declared::{BUNDLED, SETTINGS, declared};
+use super::declaration::{Effect, Group, Setting};
+use super::declared::{BundledProfile, Paper, SETTINGS, bundled, declared};
 use super::resolved::{Settings, Source};
 use super::sources::parse;
 
@@ -42,7 +42,35 @@ impl fmt::Display for Departure {
 #[derive(Debug, Clone)]
 pub(super) struct PaperProfile {
     name: &'static str,
+    paper: Paper,
     pub(super) settings: Box<Settings>,
+}
+
+impl PaperProfile {
+    /// Returns the bundled profile of a name, if it is a paper's.
+    pub(super) fn bundled(name: &str) -> Result<Option<Self>> {
+        let profile = bundled(name).and_then(|profile| Some((profile, profile.paper?)));
+        let Some((&BundledProfile { name, text, .. }, paper)) = profile else {
+            return Ok(None);
+        };
+        let mut settings = Settings::defaults();
+        settings.set_file(&parse(text, name)?, &Source::Profile(name.into()));
+        settings.follow_unit();
+        settings.set("postprocess", vec!["own".into()], Source::Default);
+        Ok(Some(Self { name, paper, settings: Box::new(settings) }))
+    }
+
+    /// True if the paper fixes the setting.
+    fn fixes(&self, setting: &Setting) -> bool {
+        match setting.effect {
+            Effect::Always => true,
+            Effect::IfInProfile => {
+                matches!(self.settings.origin(setting.key), Some(Source::Profile(_)))
+            }
+            Effect::Layout => self.paper.has_one_layout(),
+            Effect::Never => false,
+        }
+    }
 }
 
 impl Settings {
@@ -51,43 +79,48 @@ impl Settings {
         self.paper_profile.as_ref().map(|profile| profile.name)
     }
 
+    /// The paper whose profile is in force.
+    pub(crate) fn paper(&self) -> Option<Paper> {
+        self.paper_profile.as_ref().map(|profile| profile.paper)
+    }
+
     /// Chosen settings that contradict the paper's profile in force. Settings whose several values are compared with each other,
     /// such as rankers, are no contradiction.
     pub(crate) fn departures(&self) -> Vec<Departure> {
-        let Some(PaperProfile { settings: profile, .. }) = &self.paper_profile else {
+        let Some(profile) = &self.paper_profile else {
             return Vec::new();
         };
         let departure = |setting: &'static Setting| {
             let key = setting.key;
-            let value = self.list(key);
+            let (value, usual) = (self.list(key), profile.settings.list(key));
             let is_varied = value.len() > 1 && setting.group != Group::Scores;
-            // A layout is the model's, unless it is the paper itself.
-            let is_models = key == "prompt-style" && profile.text(key) != Some("repocoder");
-            let is_alike = value == profile.list(key) || is_varied;
             // What a subcommand demands is its own.
             let is_chosen =
                 !self.is_default(key) && !matches!(self.origin(key), Some(Source::Subcommand(_)));
-            if !setting.shapes_results(profile.is_profiles(key))
-                || !is_chosen
-                || is_alike
-                || is_models
-            {
-                return None;
-            }
-            let usual = match profile.list(key) {
+            let usual = match usual {
                 [] => setting.default_text.unwrap_or("not set").to_owned(),
-                values => values.join(","),
+                usual => usual.join(","),
             };
-            Some(Departure { key, value: value.join(","), usual })
+            let departure = Departure { key, value: value.join(","), usual };
+            (is_chosen && !is_varied && departure.value != departure.usual).then_some(departure)
         };
-        SETTINGS.iter().filter_map(departure).collect()
+        let fixed = SETTINGS.iter().filter(|setting| profile.fixes(setting));
+        fixed.filter_map(departure).collect()
+    }
+
+    /// Departures of a command that uses these settings alone.
+    pub(crate) fn departures_among(&self, used: &[&str]) -> Vec<Departure> {
+        let mut departures = self.departures();
+        departures.retain(|departure| used.contains(&departure.key));
+        departures
     }
 
     /// Departures for tasks of any kind.
     pub(crate) fn departures_of_kinds(&self) -> Vec<Departure> {
         let mut all = self.departures();
         let of_functions = self.of_functions().departures();
-        all.extend(of_functions.into_iter().filter(|one| !self.departures().contains(one)));
+        let more: Vec<_> = of_functions.into_iter().filter(|one| !all.contains(one)).collect();
+        all.extend(more);
         all
     }
 
@@ -99,26 +132,12 @@ impl Settings {
 
     /// The line that names the departures from the paper's profile in force, if there are any.
     pub(crate) fn departure_line(&self) -> Option<String> {
-        let departures = self.departures();
+        self.line_of(&self.departures())
+    }
+
+    /// The line that names these departures from the paper's profile in force, if there are any.
+    pub(crate) fn line_of(&self, departures: &[Departure]) -> Option<String> {
         let profile = self.paper_profile().filter(|_| !departures.is_empty())?;
-        Some(Departure::line(&format!("in profile {profile}"), &departures))
+        Some(Departure::line(&format!("in profile {profile}"), departures))
     }
-
-    /// Whether a profile sets the value.
-    fn is_profiles(&self, key: &str) -> bool {
-        matches!(self.origin(key), Some(Source::Profile(_)))
-    }
-}
-
-/// The settings of a bundled profile by itself, if it is a paper's.
-pub(super) fn paper_profile(name: &str) -> Result<Option<PaperProfile>> {
-    let mut papers = BUNDLED.iter().filter(|(name, _)| *name != "demo");
-    let Some((name, text)) = papers.find(|(bundled, _)| *bundled == name) else {
-        return Ok(None);
-    };
-    let mut settings = Settings::defaults();
-    settings.set_file(&parse(text, name)?, &Source::Profile((*name).into()));
-    settings.follow_unit();
-    settings.set("postprocess", vec!["own".into()], Source::Default);
-    Ok(Some(PaperProfile { name, settings: Box::new(settings) }))
 }

@@ -1,7 +1,7 @@
 //! The page that lists every setting.
 
 use super::declaration::{Arity, Group, Setting, Values, expected_whole, variable};
-use super::declared::{BUNDLED, SETTINGS};
+use super::declared::{BUNDLED, BundledProfile, SETTINGS};
 use super::sources::profile_values;
 
 const HEAD: &str = "\
@@ -71,8 +71,8 @@ fn section(setting: &Setting) -> String {
     text += &format!("- Default: {default}\n");
     let of_profiles: Vec<String> = BUNDLED
         .iter()
-        .filter(|(name, _)| *name != "demo")
-        .filter_map(|(name, text)| {
+        .filter(|profile| profile.paper.is_some())
+        .filter_map(|BundledProfile { name, text, .. }| {
             Some(format!("`{}` in {name}", profile_values(text, key)?.join(",")))
         })
         .collect();

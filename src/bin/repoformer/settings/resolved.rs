@@ -8,7 +8,7 @@ use anyhow::{Result, anyhow};
 
 use super::declaration::{Given, Group, Setting, Values, variable};
 use super::declared::{KEY_VARIABLES, SETTINGS, declared};
-use super::departure::{PaperProfile, paper_profile};
+use super::departure::PaperProfile;
 use super::flags::SettingFlags;
 use super::sources::{FOUND_BY_ITSELF, FileSettings, environment, read_file, read_profile};
 use crate::output::fail;
@@ -151,7 +151,8 @@ impl Settings {
         settings.set_all(&flags.given, &Source::Flag);
         settings.follow_unit();
         settings.check()?;
-        settings.paper_profile = profile.map(|name| paper_profile(name)).transpose()?.flatten();
+        settings.paper_profile =
+            profile.map(|name| PaperProfile::bundled(name)).transpose()?.flatten();
         Ok(settings)
     }
 
@@ -227,6 +228,15 @@ impl Settings {
         let mut with = self.clone();
         if !with.values.contains_key(key) {
             with.set(key, vec![value.to_owned()], Source::Subcommand(command));
+        }
+        with
+    }
+
+    /// These settings with the value of a command's own flag, if it was given.
+    pub(crate) fn with_flag(&self, key: &'static str, value: Option<&str>) -> Self {
+        let mut with = self.clone();
+        if let Some(value) = value {
+            with.set(key, vec![value.to_owned()], Source::Flag);
         }
         with
     }

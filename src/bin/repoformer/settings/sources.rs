@@ -7,7 +7,7 @@ use repoformer::error::{self, Access, Error, did_you_mean, nearest};
 use repoformer::store::files;
 
 use super::declaration::{Given, Group, PREFIX, Setting, Values, variable};
-use super::declared::{BUNDLED, SETTINGS, declared, profiles};
+use super::declared::{SETTINGS, bundled, declared, profiles};
 use crate::output::fail;
 
 /// The file of settings that is read where no other is named.
@@ -81,8 +81,8 @@ pub(super) fn read_profile(name: &str) -> Result<FileSettings> {
     if own.is_file() {
         return read_file(&own);
     }
-    match BUNDLED.iter().find(|(bundled, _)| *bundled == name) {
-        Some((_, text)) => parse(text, &format!("profile {name}")),
+    match bundled(name) {
+        Some(profile) => parse(profile.text, &format!("profile {name}")),
         None => {
             let names = profiles();
             fail(
@@ -176,11 +176,12 @@ fn scalar(setting: &Setting, value: &toml::Value, name: &str) -> Result<String> 
 
 #[cfg(test)]
 mod tests {
+    use super::super::declared::{BUNDLED, BundledProfile};
     use super::*;
 
     #[test]
     fn bundled_files_hold_known_keys_and_values() {
-        for (name, text) in BUNDLED {
+        for BundledProfile { name, text, .. } in &BUNDLED {
             let file = parse(text, name).unwrap();
             for (key, values) in file.all.into_iter().chain(file.of_functions) {
                 for value in values {

@@ -7,6 +7,7 @@ mod results;
 mod samples;
 
 use anyhow::{Result, bail};
+use repoformer::error::Error;
 use repoformer::evaluate::score::Missing;
 use repoformer::execute::{
     self, Commands, Copies, CopyFolders, Runner, Summaries, Template, TestMap,
@@ -21,10 +22,11 @@ use self::messages::{Named, report_execution, report_summaries};
 use self::mining::mine_tests;
 use self::results::Results;
 use self::samples::samples;
+use super::eval::set_profile;
 use super::eval_output::write_with_manifest;
-use super::experiments::single;
+use super::experiments::{of_kind, single};
 use super::parts;
-use super::session::resampling;
+use super::session::{resampling, warn_of_departures};
 use crate::commands::eval_args::{EvalArgs, ExecArgs};
 use crate::output::{self, fail};
 use crate::settings::Settings;
@@ -73,13 +75,20 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     if exec.mine_tests {
         return mine_tests(args, &experiment, &tasks, &bench, &commands, &subjects, &copies);
     }
+    let of_kind = of_kind(settings, Some(&tasks));
+    warn_of_departures(&of_kind, &of_kind.departures());
     let missing: Missing = args.missing.parse()?;
     let mut manifest = bench.manifest(&experiment, &commands, &tasks, &copies)?;
     manifest.setting("missing", missing.to_string());
     manifest.setting("pass_k", ks.clone());
+    set_profile(&mut manifest, &of_kind);
     let mut named = Vec::new();
     for (name, samples) in samples(args, settings, &experiment, &tasks, &mut manifest)? {
         check_missing(&tasks, &samples, missing)?;
+        let has_none = samples.iter().all(Vec::is_empty) && !samples.is_empty();
+        if missing == Missing::Skip && has_none && experiment.layout.shard.is_none() {
+            return Err(Error::NoPrediction { path: name.into(), tasks: tasks.path.clone() }.into());
+        }
         let execution = execute::run(&tasks, &subjects, &samples, &bench.settings, &copies)?;
         report_execution(
             &name,

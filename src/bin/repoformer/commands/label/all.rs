@@ -51,6 +51,13 @@ pub(crate) struct LabelAllArgs {
 
 /// The subcommand, as the source of settings.
 const NAME: &str = "label all";
+/// Settings of fragments, searches and embeddings, whose flags are refused.
+const UNUSED: [&str; 22] = [
+    "window-size", "slice-size", "center", "chunk-size", "chunk-stride", "hole-guard",
+    "vectorizer", "ranker", "top-k", "query", "query-lines", "ties", "max-files", "max-chunks",
+    "embedding-model", "embedding-batch", "embedding-concurrency", "embedding-timeout", "vectors",
+    "vector-texts", "align", "fragment-paths",
+];
 /// Completions without retrieved fragments, and with them.
 const MODES: [Mode; 2] = [Mode::Without, Mode::Given];
 
@@ -173,6 +180,13 @@ fn settings(args: &LabelAllArgs, kinds: &[KindFiles]) -> Result<Settings> {
                 "--{key} is not used by label all, which completes the instances that it draws"
             ),
             "leave it out",
+        );
+    }
+    // The instances carry their fragments.
+    if let Some(key) = UNUSED.into_iter().find(|key| flags.has(key)) {
+        return fail(
+            format!("--{key} is not used by label all, which draws fragments with the instances"),
+            "leave it out; the flags under Sampling say what is drawn",
         );
     }
     let mut presets = Given::from([("cache-dir", vec![text(&args.output.join("cache"))?])]);

@@ -18,11 +18,14 @@ use repoformer::store::manifest::Manifest;
 use repoformer::text::language::Language;
 
 use crate::commands::exclusions::{ExclusionFlags, warn_of_unmatched};
-use crate::commands::session::{open, other_languages, repos_dir, repositories_in, seed};
+use crate::commands::session::{
+    DRAWN_WITH, check_drawing, open, other_languages, repos_dir, repositories_in, seed,
+    warn_of_departures,
+};
 use crate::commands::unparsed::{DrawnCode, tell_unparsed};
 use crate::output::{self, check_output, fail, group, plural, write_shard_beside};
 use crate::records_output::RecordsOutput;
-use crate::settings::{Listed, SettingFlags, Settings};
+use crate::settings::{Departure, Listed, Paper, SettingFlags, Settings};
 
 #[derive(Debug, Args)]
 pub(crate) struct LabelSampleArgs {
@@ -110,9 +113,9 @@ impl DrawingFlags {
         Ok(())
     }
 
-    /// Returns the settings of the paper or the released program, changed by the flags.
-    fn drawing(&self, kind: InstanceKind, is_release: bool) -> Result<Drawing> {
-        let usual = if is_release { Drawing::release(kind) } else { Drawing::paper(kind) };
+    /// Returns the usual settings, with those of the flags in their place.
+    fn drawing(&self, usual: &Drawing) -> Result<Drawing> {
+        let usual = usual.clone();
         let drawing = Drawing {
             ratio: self.ratio.unwrap_or(usual.ratio),
             max_candidates: self.max_candidates.or(usual.max_candidates),
@@ -145,6 +148,46 @@ impl DrawingFlags {
             return fail("--fragments must be at least 1", "the paper's number is 3");
         }
         Ok(drawing)
+    }
+
+    /// Compares the settings of the flags, and the limits of repositories, with the usual ones.
+    fn departures(
+        &self,
+        drawing: &Drawing,
+        usual: &Drawing,
+        (filter, usual_filter): (&Filter, &Filter),
+    ) -> Vec<Departure> {
+        let of_drawing = |drawing: &Drawing| {
+            let lines = &drawing.function_lines;
+            [
+                ("ratio", drawing.ratio.to_string()),
+                ("max-candidates", drawing.max_candidates.map_or("all".into(), |n| n.to_string())),
+                ("poisson-mean", drawing.poisson_mean.to_string()),
+                ("function-lines", format!("{}-{}", lines.start(), lines.end())),
+                ("counted-lines", drawing.counted.to_string()),
+                ("fragments", drawing.fragments.to_string()),
+            ]
+        };
+        let of_filter = |filter: &Filter| {
+            [
+                ("min-files", filter.files.to_string()),
+                ("min-lines", filter.lines.to_string()),
+                ("min-imports", filter.imports.to_string()),
+                ("min-local-imports", filter.local_imports.to_string()),
+            ]
+        };
+        let mut pairs: Vec<_> = of_drawing(drawing)
+            .into_iter()
+            .zip(of_drawing(usual).map(|(_, usual)| usual))
+            .collect();
+        if self.no_filter {
+            pairs.push((("no-filter", "yes".to_owned()), "no".to_owned()));
+        } else {
+            pairs
+                .extend(of_filter(filter).into_iter().zip(of_filter(usual_filter).map(|(_, u)| u)));
+        }
+        let departures = pairs.into_iter().filter(|((_, value), usual)| value != usual);
+        departures.map(|((key, value), usual)| Departure { key, value, usual }).collect()
     }
 
     /// The paper's limits, and in their place what flags say.
@@ -183,22 +226,13 @@ impl DrawingFlags {
 pub(super) fn run(args: &LabelSampleArgs) -> Result<()> {
     let settings = open(&args.settings)?;
     let (from, known) = match args.raw {
-        Some(_) => ("--raw", &SAMPLED_WITH[2..]),
-        None => ("--repos-dir", &SAMPLED_WITH[..]),
+        Some(_) => ("--raw", &DRAWN_WITH[2..]),
+        None => ("--repos-dir", &DRAWN_WITH[..]),
     };
-    if let Some(key) = settings.flag_beside(known) {
-        return fail(
-            format!("--{key} is not used by label sample, which draws from {from}"),
-            "leave it out; it is a setting of the later stages",
-        );
-    }
+    check_drawing(&settings, known, "label sample", from)?;
     args.drawing.check_kinds(&[args.kind.parse()?])?;
     draw_instances(args, &settings).map(drop)
 }
-
-/// The settings that drawing uses, the first two only with folders.
-const SAMPLED_WITH: [&str; 9] =
-    ["repos-dir", "walk", "shard", "repo", "language", "profile", "threads", "seed", "config"];
 
 /// Instances to draw, as flags and settings describe them.
 struct Wanted {
@@ -208,12 +242,16 @@ struct Wanted {
     filter: Filter,
     drawing: Drawing,
     format: RecordFormat,
+    /// Flags that contradict the way of drawing of the paper whose profile is in force.
+    departures: Vec<Departure>,
 }
 
 impl Wanted {
     fn of(args: &LabelSampleArgs, settings: &Settings) -> Result<Self> {
-        let is_release = settings.text("profile") == Some("repoformer-release");
-        let drawing = args.drawing.drawing(args.kind.parse()?, is_release)?;
+        let kind = args.kind.parse()?;
+        let is_release = settings.paper() == Some(Paper::RepoformerRelease);
+        let usual = if is_release { Drawing::release(kind) } else { Drawing::paper(kind) };
+        let drawing = args.drawing.drawing(&usual)?;
         let asked: Option<Language> = settings.parsed_option("language")?;
         let grouped = args.raw.as_deref().map(grouped_language).transpose()?.flatten();
         if let (Some(raw), Some(asked), Some(grouped)) = (&args.raw, asked, grouped)
@@ -236,8 +274,17 @@ impl Wanted {
                 Repositories::Folders(dir, names, settings.parsed("walk")?)
             }
         };
+        let filter = args.drawing.filter(language, &from)?;
+        let departures = match settings.paper() {
+            Some(Paper::RepoformerPaper | Paper::RepoformerRelease) => {
+                let limits = (&filter, &Filter::paper(language));
+                args.drawing.departures(&drawing, &usual, limits)
+            }
+            Some(Paper::RepoCoder | Paper::CrossCodeEval) | None => Vec::new(),
+        };
         Ok(Self {
-            filter: args.drawing.filter(language, &from)?,
+            filter,
+            departures,
             from,
             shard: settings.parsed_option("shard")?,
             drawing: Drawing {
@@ -295,6 +342,7 @@ pub(super) fn instances_digest(
 /// Draws instances with these settings. Returns the digest of all that they were drawn from.
 pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Result<String> {
     let wanted = Wanted::of(args, settings)?;
+    warn_of_departures(settings, &wanted.departures);
     let mut output = RecordsOutput::new(&args.output);
     let journal = journal_beside(&args.output);
     let collecting = wanted.collecting(journal.as_deref());
@@ -388,7 +436,6 @@ fn limit(reason: Rejection) -> &'static str {
     }
 }
 
-/// The first names, and how many more there are; all of them where the user wants to see all.
 /// Parses `3-30`, from 3 to 30 lines.
 fn lines(text: &str) -> Result<RangeInclusive<usize>> {
     let ends = text.split_once('-');
