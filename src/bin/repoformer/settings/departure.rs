@@ -94,6 +94,8 @@ impl Settings {
             let key = setting.key;
             let (value, usual) = (self.list(key), profile.settings.list(key));
             let is_varied = value.len() > 1 && setting.group != Group::Scores;
+            // Tasks with their contexts, which no model completes, have no layout.
+            let is_varied = is_varied || setting.effect == Effect::Layout && value == ["attach"];
             // What a subcommand demands is its own.
             let is_chosen =
                 !self.is_default(key) && !matches!(self.origin(key), Some(Source::Subcommand(_)));
