@@ -180,7 +180,7 @@ const RETRIEVED: [&str; 5] =
 /// # Errors
 /// As for [`jsonl::parse`].
 pub(super) fn parse_prompt(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
-    let text = std::str::from_utf8(bytes).ok().filter(|text| !literal::may_hold_long_integer(text));
+    let text = std::str::from_utf8(bytes).ok().filter(|text| !literal::may_change(text));
     let mut object = match text.and_then(|text| serde_json::from_str::<Lean<false>>(text).ok()) {
         Some(Lean(object)) => object,
         None => jsonl::parse(path, line, bytes)?,

@@ -217,7 +217,7 @@ pub fn value(path: &Path, line: usize, bytes: &[u8]) -> serde_json::Result<Value
     let Ok(text) = std::str::from_utf8(bytes) else {
         return serde_json::from_slice(bytes);
     };
-    let plain = (!literal::may_hold_long_integer(text)).then(|| serde_json::from_str(text));
+    let plain = (!literal::may_change(text)).then(|| serde_json::from_str(text));
     let first_error = match plain {
         Some(Ok(value)) => return Ok(value),
         Some(Err(error)) => Some(error),
@@ -282,7 +282,8 @@ pub fn kind(value: &Value) -> &'static str {
             Some("NaN") => "NaN",
             Some("Infinity") => "Infinity",
             Some("-Infinity") => "-Infinity",
-            Some(_) => "an integer beyond 64 bits",
+            Some(number) if literal::is_integer(number) => "an integer beyond 64 bits",
+            Some(_) => "a number beyond 64 bits",
         },
     }
 }

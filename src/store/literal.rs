@@ -1,8 +1,9 @@
-//! Numbers that a JSON value cannot hold: integers beyond 64 bits, and the `NaN`, `Infinity` and `-Infinity` of Python's json.
+//! Numbers that a JSON value cannot hold: integers and decimals beyond 64 bits, and the `NaN`, `Infinity` and `-Infinity` of Python's
+//! json.
 //!
 //! Such a number is read as a marked object with its text, which has none of the types that readers look for. [`Verbatim`] writes
-//! the integers as they were, and null for the others, which JSON lacks. `serde_json` has a feature for long
-//! integers, `arbitrary_precision`; with it the enums in tokenizers' files could not be read.
+//! the number as it was, and null for what JSON lacks. The integer `-0` is read as 0, as Python does, and not as the decimal -0.0.
+//! `serde_json` has a feature for long integers, `arbitrary_precision`; with it the enums in tokenizers' files could not be read.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
@@ -24,14 +25,34 @@ pub fn literal(value: &Value) -> Option<&str> {
     object.get(MARK)?.as_str().filter(|text| is_literal(text))
 }
 
-/// True if a number is an integer, not NaN or an Infinity.
+/// Whether a number is an integer, rather than a decimal, infinite or none at all.
 pub fn is_integer(literal: &str) -> bool {
+    let digits = literal.strip_prefix('-').unwrap_or(literal);
+    digits.bytes().all(|byte| byte.is_ascii_digit())
+}
+
+/// Whether JSON has a number.
+fn is_json(literal: &str) -> bool {
     literal.ends_with(|last: char| last.is_ascii_digit())
 }
 
-/// True if a text may contain an integer beyond 64 bits: enough digits in a row, in strings too. A run that long has a digit at a
-/// multiple of the least length, so most bytes are skipped.
-pub(crate) fn may_hold_long_integer(text: &str) -> bool {
+/// Whether a text may contain integers that are read as other numbers, in strings too. Numbers that are no JSON values are errors
+/// instead.
+pub(crate) fn may_change(text: &str) -> bool {
+    may_hold_long_integer(text) || may_hold_negative_zero(text)
+}
+
+/// Whether a text may contain the integer `-0`.
+fn may_hold_negative_zero(text: &str) -> bool {
+    memchr::memmem::find_iter(text.as_bytes(), "-0").any(|at| {
+        let next = text.as_bytes().get(at + 2);
+        !next.is_some_and(|next| next.is_ascii_digit() || b".eE".contains(next))
+    })
+}
+
+/// Whether a text may contain an integer beyond 64 bits: as many digits in a row. Of such a run one digit is at a multiple of its least
+/// length, so most bytes are not looked at.
+fn may_hold_long_integer(text: &str) -> bool {
     let bytes = text.as_bytes();
     let is_digit = |at: usize| bytes.get(at).is_some_and(u8::is_ascii_digit);
     (LONG - 1..bytes.len()).step_by(LONG).filter(|&at| is_digit(at)).any(|at| {
@@ -50,9 +71,15 @@ pub(super) fn marked(text: &str) -> Option<String> {
             b'-' | b'0'..=b'9' | b'I' | b'N' => {
                 let is_part = |byte: &&u8| byte.is_ascii_alphanumeric() || b"+-.".contains(byte);
                 let end = at + bytes[at..].iter().take_while(is_part).count();
-                if is_literal(&text[at..end]) {
+                let number = &text[at..end];
+                let marked = match number {
+                    "-0" => Some("0".to_owned()),
+                    _ if is_literal(number) => Some(format!("{{\"{MARK}\":\"{number}\"}}")),
+                    _ => None,
+                };
+                if let Some(marked) = marked {
                     plain += &text[from..at];
-                    plain += &format!("{{\"{MARK}\":\"{}\"}}", &text[at..end]);
+                    plain += &marked;
                     from = end;
                 }
                 at = end;
@@ -77,14 +104,15 @@ fn end_of_string(bytes: &[u8], mut at: usize) -> usize {
 
 /// True for a number that a JSON value cannot hold.
 fn is_literal(text: &str) -> bool {
-    let digits = text.strip_prefix('-').unwrap_or(text);
-    matches!(digits, "Infinity")
-        || text == "NaN"
-        || digits.len() >= LONG
-            && digits.bytes().all(|byte| byte.is_ascii_digit())
-            && !digits.starts_with('0')
-            && text.parse::<i64>().is_err()
-            && text.parse::<u64>().is_err()
+    if matches!(text, "NaN" | "Infinity" | "-Infinity") {
+        return true;
+    }
+    let is_beyond = match is_integer(text) {
+        true => text.len() >= LONG && text.parse::<i64>().is_err() && text.parse::<u64>().is_err(),
+        // Python reads `1e400` as infinite.
+        false => text.parse().is_ok_and(f64::is_infinite),
+    };
+    is_beyond && serde_json::from_str::<&RawValue>(text).is_ok()
 }
 
 /// Files and lines with a NaN or an Infinity, each line once however often it is read.
@@ -94,7 +122,7 @@ static NOT_JSON: Mutex<BTreeMap<PathBuf, BTreeSet<usize>>> = Mutex::new(BTreeMap
 pub(super) fn remember(path: &Path, line: usize, marked: &str) {
     let mark = format!("{{\"{MARK}\":\"");
     let mut numbers = marked.split(&mark).skip(1).filter_map(|rest| rest.split('"').next());
-    if numbers.any(|number| !is_integer(number)) {
+    if numbers.any(|number| !is_json(number)) {
         let mut all = NOT_JSON.lock().unwrap_or_else(PoisonError::into_inner);
         all.entry(path.to_owned()).or_default().insert(line);
     }
@@ -105,7 +133,7 @@ pub fn take_not_json() -> BTreeMap<PathBuf, BTreeSet<usize>> {
     std::mem::take(&mut NOT_JSON.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// A value whose marked integers are written as they were read, and its other marked numbers as null.
+/// A value whose marked numbers are written as they were read, and as null if JSON lacks them.
 #[derive(Debug, Clone, Copy)]
 pub struct Verbatim<'a>(pub &'a Value);
 
@@ -121,10 +149,10 @@ impl Serialize for Verbatim<'_> {
             }
             Value::Object(fields) => match literal(self.0) {
                 Some(number) => {
-                    let digits = Some(number).filter(|number| is_integer(number));
-                    let digits =
-                        digits.and_then(|digits| RawValue::from_string(digits.into()).ok());
-                    digits.serialize(serializer)
+                    let number = Some(number).filter(|number| is_json(number));
+                    let number =
+                        number.and_then(|number| RawValue::from_string(number.into()).ok());
+                    number.serialize(serializer)
                 }
                 None => {
                     let mut map = serializer.serialize_map(Some(fields.len()))?;
@@ -170,6 +198,25 @@ mod tests {
         assert_eq!(written, r#"{"a":null,"b":[null,null,"NaN","\"Infinity","\\"],"c":100000.0}"#);
         assert_eq!([&object["a"], &object["b"][1]].map(kind), ["NaN", "-Infinity"]);
         for other in ["nan", "-NaN", "Inf", "+Infinity", "NaNa", "1e", "01234567890123456789012"] {
+            let text = format!("{{\"a\": {other}}}");
+            assert!(parse(Path::new("x"), 1, text.as_bytes()).is_err(), "{other}");
+        }
+    }
+
+    /// As Python reads them: -0 is 0, 1e400 is infinite. What is in a string stays.
+    #[test]
+    fn negative_zeros_and_huge_decimals_are_read_as_python_reads_them() {
+        let text = r#"{"a":[-0,-0.0,1e400,-1E+999],"b":-0,"c":"-0, 1e400","d":-0e1,"e":[ -0 ]}"#;
+        let object = Value::Object(parse(Path::new("x"), 1, text.as_bytes()).unwrap());
+        let written = serde_json::to_string(&Verbatim(&object)).unwrap();
+        let wanted = r#"{"a":[0,-0.0,1e400,-1E+999],"b":0,"c":"-0, 1e400","d":-0.0,"e":[0]}"#;
+        assert_eq!(written, wanted);
+        assert_eq!((object["b"].as_u64(), object["a"][2].as_f64()), (Some(0), None));
+        assert_eq!(
+            [&object["a"][2], &object["a"][1]].map(kind),
+            ["a number beyond 64 bits", "a number"]
+        );
+        for other in ["01e400", "1.e400", "infinity", "-00"] {
             let text = format!("{{\"a\": {other}}}");
             assert!(parse(Path::new("x"), 1, text.as_bytes()).is_err(), "{other}");
         }

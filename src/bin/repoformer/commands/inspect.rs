@@ -105,12 +105,12 @@ struct Plain {
 fn plain(path: &Path) -> Option<Plain> {
     let is_lines = path.extension()? == "jsonl";
     let bytes = files::read(path).ok()?;
-    let texts: Vec<&[u8]> = match is_lines {
-        true => jsonl::records(&bytes).map(|(_, line)| line).collect(),
-        false => vec![&bytes],
+    let texts: Vec<(usize, &[u8])> = match is_lines {
+        true => jsonl::records(&bytes).map(|(at, text)| (at.line, text)).collect(),
+        false => vec![(1, &bytes)],
     };
-    let read: Vec<Value> =
-        texts.iter().filter_map(|text| serde_json::from_slice(text).ok()).collect();
+    let value = |(line, text): &(usize, &[u8])| jsonl::value(path, *line, text).ok();
+    let read: Vec<Value> = texts.iter().filter_map(value).collect();
     let unreadable = texts.len() - read.len();
     let objects: Vec<&Map<String, Value>> = read.iter().filter_map(Value::as_object).collect();
     if objects.len() < read.len() || read.is_empty() && unreadable > 0 {
