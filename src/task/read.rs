@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use super::{Format, Reading, Task, TaskSet, object_of};
 use crate::error::{Error, Result};
-use crate::repository::corpus::{PathError, path_names};
+use crate::repository::corpus::{PathError, path_names, path_names_with_repository};
 use crate::store::jsonl::{self, At, Fields, Object};
 use crate::store::manifest::is_part;
 use crate::task::cross_file::{self, CrossFile, Fragment};
@@ -213,7 +213,8 @@ impl Record<'_> {
         let fields = self.fields("metadata.", &metadata);
         let id = fields.task_id()?;
         let file = fields.string(path_field)?;
-        let (repository, path) = source_file(&fields, path_field, path_names(file))?;
+        let (repository, path) =
+            source_file(&fields, path_field, path_names_with_repository(file))?;
         // Kept by a conversion; of use only where nothing else says how much the prompt leaves out.
         let kept = fields.count(&["context_start_lineno"]).unwrap_or(0);
         let format = Format::Repoformer;
@@ -295,7 +296,8 @@ impl Record<'_> {
     fn recc_eval(mut self) -> Result<Task> {
         let package = self.take_text("pkg")?;
         let file = self.take_text("fpath")?;
-        let (repository, path) = source_file(&self.top(), "fpath", path_names(&file))?;
+        let (repository, path) =
+            source_file(&self.top(), "fpath", path_names_with_repository(&file))?;
         let prompt = self.take_text("input")?;
         let mut task = Task {
             format: Format::ReccEval,

@@ -6,7 +6,7 @@ use std::path::{Component, Path};
 /// Reason why a path cannot name a file in a repository. Completes a sentence that begins with the path's field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PathError {
-    /// It is absolute, or one of its names is `..`.
+    /// It is absolute, or a `..` in it leaves the repository's folder.
     #[error("leads out of the repository: {0:?}")]
     LeadsOut(String),
     /// It has a backslash, which separates folders on Windows and can be part of a name on other systems.
@@ -45,17 +45,35 @@ pub fn is_folder_name(name: &str) -> bool {
     PathError::check(name).is_ok()
 }
 
-/// The names on a path that leads into its repository and nowhere else. `.` and empty names are left out: `./a//b.py` is
-/// `a/b.py`.
+/// Returns the names on the path of a file below its repository's folder, which leads nowhere else: `./a//b/../c.py` is `a/c.py`.
 pub(crate) fn path_names(path: &str) -> Result<Vec<&str>, PathError> {
+    names_behind(path, 0)
+}
+
+/// Returns the names on a path whose first name is the repository's folder.
+pub(crate) fn path_names_with_repository(path: &str) -> Result<Vec<&str>, PathError> {
+    names_behind(path, 1)
+}
+
+/// Returns the names on a path; `..` removes the name before it, but for the first `kept` names.
+fn names_behind(path: &str, kept: usize) -> Result<Vec<&str>, PathError> {
     if path.starts_with('/') {
         return Err(PathError::LeadsOut(path.to_owned()));
     }
-    let names: Vec<&str> = path.split('/').filter(|name| !matches!(*name, "" | ".")).collect();
+    let mut names = Vec::new();
+    for name in path.split('/') {
+        match name {
+            "" | "." => {}
+            ".." if names.len() > kept => drop(names.pop()),
+            name => {
+                PathError::check(name)?;
+                names.push(name);
+            }
+        }
+    }
     if names.is_empty() {
         return Err(PathError::NoName(path.to_owned()));
     }
-    names.iter().try_for_each(|name| PathError::check(name))?;
     Ok(names)
 }
 
@@ -89,12 +107,16 @@ mod tests {
             ("./dot.py", "dot.py"),
             ("a//b.py", "a/b.py"),
             ("a/./b.py/", "a/b.py"),
+            ("a/../c.py", "c.py"),
+            ("a/b/../../c/./d/../e.py", "c/e.py"),
             (".hidden/..a/x y.py.", ".hidden/..a/x y.py."),
         ] {
             assert_eq!(path_names(path).unwrap().join("/"), names, "{path}");
         }
         for (path, reason) in [
             ("../x.py", "leads out of the repository: \"..\""),
+            ("a/../../x.py", "leads out of the repository: \"..\""),
+            ("a/..", "is not the name of a file or folder: \"a/..\""),
             ("/etc/x.py", "leads out of the repository: \"/etc/x.py\""),
             (
                 "pkg\\win.py",
@@ -106,5 +128,8 @@ mod tests {
         ] {
             assert_eq!(path_names(path).unwrap_err().to_string(), reason, "{path}");
         }
+        let joined = |path| path_names_with_repository(path).map(|names| names.join("/"));
+        assert_eq!(joined("r/a/../c.py").unwrap(), "r/c.py");
+        assert_eq!(joined("r/../other/c.py"), Err(PathError::LeadsOut("..".into())));
     }
 }

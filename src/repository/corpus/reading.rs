@@ -3,7 +3,7 @@
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
 
-use super::names::path_names;
+use super::names::{path_names, path_names_with_repository};
 use super::part::leads_out;
 use crate::error::{Error, Result};
 use crate::store::files;
@@ -34,10 +34,11 @@ fn file_id(_metadata: &files::Metadata, path: &Path) -> FileId {
 /// # Errors
 /// The path leads out of its repository, by its names or by links, or the file cannot be read; the message says why.
 pub(crate) fn read_named(repos_dir: &Path, path: &str) -> std::result::Result<String, String> {
-    let on_disk = repos_dir.join(path);
+    let names = path_names_with_repository(path)
+        .map_err(|error| format!("{}: its path {error}", repos_dir.join(path).display()))?;
+    let on_disk = repos_dir.join(names.join("/"));
     let says = |reason: &str| format!("{}: {reason}", on_disk.display());
-    let repository = path.split('/').next().unwrap_or_default();
-    path_names(path).map_err(|error| says(&format!("its path {error}")))?;
+    let repository = names[0];
     let real = files::canonicalize(repos_dir.join(repository));
     let real = real.and_then(|real| files::metadata(&on_disk).map(|_| real));
     let real = real.map_err(|error| says(&format!("cannot be read: {error}")))?;
@@ -58,9 +59,10 @@ pub(crate) fn place_in(
     path: &str,
 ) -> std::result::Result<PathBuf, String> {
     let folder = repos_dir.join(repository);
-    let place = folder.join(path);
+    let names = path_names(path)
+        .map_err(|error| format!("{}: its path {error}", folder.join(path).display()))?;
+    let place = folder.join(names.join("/"));
     let says = |reason: &str| format!("{}: {reason}", place.display());
-    path_names(path).map_err(|error| says(&format!("its path {error}")))?;
     let real = files::canonicalize(&folder).map_err(|e| says(&format!("cannot be read: {e}")))?;
     // Of a new file, the folders that are there.
     let there = place.ancestors().find(|part| files::symlink_metadata(part).is_ok());

@@ -6,7 +6,7 @@ use serde_json::{Value, json};
 
 use super::Content;
 use crate::error::Result;
-use crate::repository::corpus::path_names;
+use crate::repository::corpus::path_names_with_repository;
 use crate::store::jsonl::{Fields, Object};
 use crate::text::language::Language;
 
@@ -32,8 +32,8 @@ impl Package {
     pub fn read(path: &Path, line: usize, record: Object) -> Result<Self> {
         let fields = Fields::new(path, line, "", &record);
         let filepath = fields.string("filepath")?;
-        let names =
-            path_names(filepath).map_err(|e| fields.error(format!("field 'filepath' {e}")))?;
+        let names = path_names_with_repository(filepath)
+            .map_err(|e| fields.error(format!("field 'filepath' {e}")))?;
         if names.len() < 2 {
             return Err(fields.error("field 'filepath' must be repository/folder/…/file"));
         }
