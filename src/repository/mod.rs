@@ -7,5 +7,6 @@ pub mod history;
 pub mod parallel;
 pub mod record;
 mod shard;
+pub mod unparsed;
 
 pub use shard::Shard;

@@ -20,7 +20,7 @@ use crate::repository::definitions::{
     Definition, Definitions, LookUp, Names, Paths, RepositoryNames, Rows,
 };
 use crate::repository::fragment::{Cut, FragmentFile, RepoFragments};
-use crate::repository::parallel;
+use crate::repository::{parallel, unparsed};
 use crate::store::progress::Work;
 use crate::task::Task;
 use crate::text::language::syntax::Syntax;
@@ -90,7 +90,10 @@ impl<'a> FileNames<'a> {
             if (file.same_as as usize) < number {
                 return Names::Unread;
             }
-            known.read(fragments.language, &file.path, &file.lines, file.digest)
+            let language = fragments.language;
+            let (names, parsed) = known.read(language, &file.path, &file.lines, file.digest);
+            unparsed::remember(language, &file.path, parsed);
+            names
         });
         let paths = files.iter().map(|file| (file.path.as_str(), file.same_as));
         Self {

@@ -11,9 +11,10 @@ use super::query::Query;
 use super::search::{Found, Hit};
 use super::visibility::{Hole, Visibility};
 use crate::repository::fragment::{FragmentFile, RepoFragments, path_in_repository};
+use crate::repository::unparsed;
 use crate::task::cross_file::Fragment;
 use crate::text::language::Grammar;
-use crate::text::language::syntax::{self, ScopeKind, Syntax};
+use crate::text::language::syntax::{self, Parsed, ScopeKind, Syntax};
 
 /// Turns ranked fragments into the paths and texts that prompts show.
 #[derive(Debug)]
@@ -162,7 +163,11 @@ impl<'a> FragmentText<'a> {
     fn scopes_of(&self, file: u32) -> &[Scope] {
         let FragmentFile { path, lines, .. } = &self.fragments.files[file as usize];
         let grammar = Grammar::of(self.fragments.language, path);
-        self.scopes[file as usize].get_or_init(|| scopes(lines.text(), grammar))
+        self.scopes[file as usize].get_or_init(|| {
+            let syntax = Syntax::parse(lines.text(), grammar);
+            unparsed::remember(self.fragments.language, path, Parsed::of(syntax.as_ref()));
+            syntax.map_or(Vec::new(), |syntax| scopes(&syntax))
+        })
     }
 
     /// The function or class that a definition is, which begins with the line of its name.
@@ -190,10 +195,7 @@ impl<'a> FragmentText<'a> {
 }
 
 /// The lines of a text's functions and classes, each before those within it.
-fn scopes(text: &str, grammar: Grammar) -> Vec<Scope> {
-    let Some(syntax) = Syntax::parse(text, grammar) else {
-        return Vec::new();
-    };
+fn scopes(syntax: &Syntax<'_>) -> Vec<Scope> {
     let scopes = syntax.scopes();
     let snaps = scopes.into_iter().filter(|scope| scope.kind != ScopeKind::Namespace);
     let scope = |scope: syntax::Scope<'_>| Scope {

@@ -278,3 +278,32 @@ fn what_cannot_be_drawn_from_is_refused() {
     sample(&from(&["2025-01-01", "--seed", "1"])).failed().says(&there);
     assert_eq!(place.read("t.jsonl"), before);
 }
+
+/// Type parameters with defaults, which Python's grammar does not know: nothing is drawn from such lines.
+#[test]
+fn code_of_commits_that_cannot_be_parsed_is_named() {
+    if !has_git() {
+        return;
+    }
+    let place = Place::empty();
+    let function = |name: &str| {
+        format!(
+            "def {name}(value, other):\n    total = value.{name}(other)\n    return total + 1\n\n\n"
+        )
+    };
+    place.write("made/a.py", function("one"));
+    git(&place, "2024-01-01T00:00:00Z", &["init", "-q"]);
+    let commit = |date: &str| {
+        git(&place, date, &["add", "-A"]);
+        git(&place, date, &["commit", "-q", "-m", "m"]);
+    };
+    commit("2024-01-01T00:00:00Z");
+    let added = "def f[T = int](value):\n    return value\n\n\n".to_owned() + &function("two");
+    place.write("made/a.py", function("one") + &added);
+    commit("2025-02-01T00:00:00Z");
+    let sample = [
+        "sample", "--kind", "line", "--from-commits", "made", "--since", "2025-01-01", "--trees",
+        "trees", "-o", "t.jsonl",
+    ];
+    place.run(&sample).done().says(&["the Python grammar cannot parse", "of 1 file", "/a.py:6"]);
+}

@@ -144,6 +144,7 @@ fn main() -> ExitCode {
     bars::end();
     take_passed_over().iter().for_each(output::warning);
     output::warn_of_not_json();
+    commands::unparsed::tell_unfound();
     match done {
         Ok(()) if output::all_done() => ExitCode::SUCCESS,
         Ok(()) => ExitCode::from(1),

@@ -9,7 +9,7 @@ use super::rows::{Paths, folder};
 use super::{Names, RepositoryNames};
 use crate::repository::corpus::Repository;
 use crate::repository::parallel;
-use crate::text::language::syntax::Syntax;
+use crate::text::language::syntax::{Parsed, Syntax};
 use crate::text::language::{Grammar, Language, Resolution, Visibility};
 use crate::text::lines::Lines;
 
@@ -24,8 +24,8 @@ pub struct KnownNames(Mutex<Known>);
 
 #[derive(Debug, Default)]
 struct Known {
-    recent: FxHashMap<Key, Names>,
-    older: FxHashMap<Key, Names>,
+    recent: FxHashMap<Key, (Names, Parsed)>,
+    older: FxHashMap<Key, (Names, Parsed)>,
     /// Of the recent ones' texts.
     bytes: usize,
 }
@@ -34,14 +34,15 @@ struct Known {
 type Key = (Grammar, String, [u8; 32]);
 
 impl KnownNames {
-    /// Returns the names of a file. `path` begins with the name of its repository, `digest` is that of the lines' text.
+    /// Returns the names of a file, and how much of the file was parsed. `path` begins with the name of its repository, `digest` is
+    /// that of the lines' text.
     pub(crate) fn read(
         &self,
         language: Language,
         path: &str,
         lines: &Lines,
         digest: [u8; 32],
-    ) -> Names {
+    ) -> (Names, Parsed) {
         let grammar = Grammar::of(language, path);
         let in_folder = match language.spec().resolution {
             Resolution::Types(rules) if matches!(rules.visibility, Visibility::Folders) => {
@@ -54,9 +55,10 @@ impl KnownNames {
             return names;
         }
         let syntax = Syntax::of_lines(lines, grammar);
+        let parsed = Parsed::of(syntax.as_ref());
         let names = syntax.map_or(Names::Unread, |syntax| Names::read(path, &syntax));
-        self.with(|known| known.keep(key, names.clone(), bytes));
-        names
+        self.with(|known| known.keep(key, (names.clone(), parsed), bytes));
+        (names, parsed)
     }
 
     /// Returns the paths of a repository's files, and the names in them.
@@ -73,7 +75,7 @@ impl KnownNames {
             }
             let lines = file.lines();
             let digest = blake3::hash(lines.text().as_bytes());
-            self.read(language, &file.path, &lines, digest.into())
+            self.read(language, &file.path, &lines, digest.into()).0
         });
         let paths = files.iter().map(|file| (file.path.as_str(), file.same_as));
         (Paths::new(&repository.name, paths), RepositoryNames::new(language, names))
@@ -85,7 +87,7 @@ impl KnownNames {
 }
 
 impl Known {
-    fn find(&mut self, key: &Key, bytes: usize) -> Option<Names> {
+    fn find(&mut self, key: &Key, bytes: usize) -> Option<(Names, Parsed)> {
         if let Some(names) = self.recent.get(key) {
             return Some(names.clone());
         }
@@ -94,7 +96,7 @@ impl Known {
         Some(names)
     }
 
-    fn keep(&mut self, key: Key, names: Names, bytes: usize) {
+    fn keep(&mut self, key: Key, names: (Names, Parsed), bytes: usize) {
         if self.bytes > MOST_BYTES {
             self.older = mem::take(&mut self.recent);
             self.bytes = 0;
@@ -112,7 +114,7 @@ mod tests {
         let lines = Lines::new(text);
         let digest = *blake3::hash(lines.text().as_bytes()).as_bytes();
         let language = if path.ends_with(".go") { Language::Go } else { Language::Python };
-        known.read(language, path, &lines, digest)
+        known.read(language, path, &lines, digest).0
     }
 
     fn is_same(one: &Names, other: &Names) -> bool {

@@ -11,6 +11,7 @@ use super::context;
 use super::draw::{CountTokens, Draw, POISSON_MEAN, Stream, end_of_chunk};
 use super::kind::{Hole, Kind, Sampling};
 use super::names::SourcesOfNames;
+use super::source::{self, UnparsedFile};
 use super::{Candidates, candidates, set_definitions};
 use serde_json::{Value, json};
 
@@ -53,12 +54,14 @@ impl CommitTask {
 }
 
 /// Numbers of a drawing from commits.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Drawn {
     /// Commits that could be drawn from.
     pub commits: usize,
     /// Tasks drawn.
     pub tasks: usize,
+    /// Files that could not be parsed, or not whole, of those that a commit added or changed.
+    pub unparsed: Vec<UnparsedFile>,
 }
 
 /// Draws at most one task from each commit since a day (`2024-01-31`), until there are enough; hands each on.
@@ -80,7 +83,8 @@ pub fn sample_commits(
     let draw = Draw::new(sampling, count_tokens);
     let work = Work::of(format!("commits of {}", history.name()), "tasks", sampling.per_repository);
     let known = KnownNames::default();
-    let mut drawing = Drawing { history, sampling, count_tokens, stream, draw, known };
+    let unparsed = Vec::new();
+    let mut drawing = Drawing { history, sampling, count_tokens, stream, draw, known, unparsed };
     let mut drawn = Drawn { commits: commits.len(), ..Drawn::default() };
     for at in 0..commits.len() {
         if drawn.tasks == sampling.per_repository {
@@ -94,6 +98,7 @@ pub fn sample_commits(
             found(task)?;
         }
     }
+    drawn.unparsed = drawing.unparsed;
     Ok(drawn)
 }
 
@@ -105,6 +110,7 @@ struct Drawing<'a> {
     draw: Draw<'a>,
     /// Most files of one parent are those of another.
     known: KnownNames,
+    unparsed: Vec<UnparsedFile>,
 }
 
 impl Drawing<'_> {
@@ -157,6 +163,7 @@ impl Drawing<'_> {
         let Sampling { kind, language, .. } = *self.sampling;
         let file = after.files.binary_search_by(|file| file.path.as_str().cmp(path)).ok()?;
         let Candidates { sources, mut holes, defined } = candidates(after, kind, language);
+        self.unparsed.extend(source::unparsed_file(path, sources[file].as_ref()));
         let source = sources[file].as_ref().filter(|source| source.is_plain(&after.files[file]))?;
         holes.retain(|hole| hole.file == file && added_run(edit, hole.start).is_some());
         for at in 0..holes.len() {

@@ -97,14 +97,16 @@ pub(super) fn read_all<T: Send + Default>(
 pub(super) fn unparsed(repository: &Repository, sources: &[Option<Source>]) -> Vec<UnparsedFile> {
     let files = repository.files.iter().zip(sources).enumerate();
     let own = files.filter(|(index, (file, _))| canonical(*index, file) == *index);
-    let unparsed = own.filter_map(|(_, (file, source))| {
-        let lines = match source {
-            Some(source) => Some(source.unparsed?),
-            None => None,
-        };
-        Some(UnparsedFile { path: file.path.clone(), lines })
-    });
-    unparsed.collect()
+    own.filter_map(|(_, (file, source))| unparsed_file(&file.path, source.as_ref())).collect()
+}
+
+/// A file, if it could not be parsed, or not whole.
+pub(super) fn unparsed_file(path: &str, source: Option<&Source>) -> Option<UnparsedFile> {
+    let lines = match source {
+        Some(source) => Some(source.unparsed?),
+        None => None,
+    };
+    Some(UnparsedFile { path: path.to_owned(), lines })
 }
 
 /// Index of the first file that is the same file on disk.

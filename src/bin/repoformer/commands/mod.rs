@@ -50,5 +50,5 @@ mod stage_log;
 pub(crate) mod stages;
 pub(crate) mod stats;
 mod tests_of_run;
-mod unparsed;
+pub(crate) mod unparsed;
 pub(crate) mod validate;

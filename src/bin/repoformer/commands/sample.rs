@@ -125,11 +125,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
         }
     }
     warn_of_unmatched(&sampling.exclusions, &matched);
-    let drawn = match kind {
-        Kind::Function => DrawnCode::Functions,
-        Kind::Line | Kind::Api | Kind::Chunk => DrawnCode::Lines,
-    };
-    tell_unparsed("sample", language, drawn, &all_unparsed);
+    tell_unparsed("sample", language, DrawnCode::of(kind), &all_unparsed);
     // A part of the repositories may have none.
     if total == 0 && shard.is_none() {
         let (count, title) = (names.len(), language.title());

@@ -16,6 +16,7 @@ use repoformer::text::tokenize::P50k;
 
 use super::exclusions::warn_of_unmatched;
 use super::session::{DRAWN_WITH, check_drawing};
+use super::unparsed::{DrawnCode, tell_unparsed};
 use crate::output::{self, counted, fail, group, hinted, write_data};
 use crate::settings::Settings;
 use crate::table::json_lines;
@@ -78,6 +79,7 @@ pub(super) fn run(
     }
     let mut folders = Folders::create(commits.trees)?;
     let (mut tasks, mut matched, mut counts) = (Vec::new(), Vec::new(), Counts::default());
+    let mut unparsed = Vec::new();
     for history in &histories {
         if history.is_shallow()? {
             output::note(format!(
@@ -116,6 +118,7 @@ pub(super) fn run(
                     other => other.into(),
                 }
             })?;
+        unparsed.extend(drawn.unparsed);
         let written = tasks.len() - begin;
         if written < sampling.per_repository {
             output::note(format!(
@@ -138,6 +141,7 @@ pub(super) fn run(
         }
     }
     warn_of_unmatched(&sampling.exclusions, &matched);
+    tell_unparsed("sample", sampling.language, DrawnCode::of(sampling.kind), &unparsed);
     if tasks.is_empty() {
         return fail(
             format!("no commit since {} adds {} tasks", commits.since, sampling.kind),

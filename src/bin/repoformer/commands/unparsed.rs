@@ -1,7 +1,9 @@
 //! Files that a grammar could not parse.
 
-use repoformer::task::sample::UnparsedFile;
+use repoformer::repository::unparsed::take_unparsed;
+use repoformer::task::sample::{Kind, UnparsedFile};
 use repoformer::text::language::Language;
+use repoformer::text::language::syntax::Parsed;
 
 use crate::output::{self, counted};
 
@@ -12,6 +14,16 @@ pub(super) enum DrawnCode {
     Lines,
     /// Functions without any error.
     Functions,
+}
+
+impl DrawnCode {
+    /// Code of tasks of a kind.
+    pub(super) fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Function => Self::Functions,
+            Kind::Line | Kind::Api | Kind::Chunk => Self::Lines,
+        }
+    }
 }
 
 /// Warns of code that cannot be parsed, so that no task is drawn from it.
@@ -40,10 +52,14 @@ pub(super) fn tell_unparsed(
                 format!(", nor from {} around them", counted(functions, "function"))
             }
         };
+        // An error of no line is that a file ends too early.
+        let code = match lines {
+            0 => "the end".to_owned(),
+            lines => counted(lines, "line"),
+        };
         output::warning(format!(
-            "{command}: the {} grammar cannot parse {} of {}; nothing is drawn from there{around}: {}",
+            "{command}: the {} grammar cannot parse {code} of {}; nothing is drawn from there{around}: {}",
             language.title(),
-            counted(lines, "line"),
             counted(places.len() as u64, "file"),
             output::few_of(&places)
         ));
@@ -54,5 +70,30 @@ pub(super) fn tell_unparsed(
             counted(unread.len() as u64, "file"),
             output::few_of(&unread)
         ));
+    }
+}
+
+/// Warns of files in which names, functions and classes were looked for, and may not be found since they cannot be parsed.
+pub(crate) fn tell_unfound() {
+    for (language, files) in take_unparsed() {
+        let (mut places, mut unread) = (Vec::new(), Vec::new());
+        for (path, parsed) in files {
+            match parsed {
+                Parsed::Partly(row) => places.push(format!("{path}:{}", row + 1)),
+                Parsed::Whole | Parsed::Not => unread.push(path),
+            }
+        }
+        let title = language.title();
+        let reasons = [
+            (format!("the {title} grammar cannot parse all of"), places),
+            (format!("too much {title}, or too long a line, to be parsed is in"), unread),
+        ];
+        for (reason, files) in reasons.into_iter().filter(|(_, files)| !files.is_empty()) {
+            output::warning(format!(
+                "{reason} {}; functions, classes and names there may not be found: {}",
+                counted(files.len() as u64, "file"),
+                output::few_of(&files)
+            ));
+        }
     }
 }

@@ -31,6 +31,35 @@ use crate::text::lines::Lines;
 const LARGEST_FILE: usize = 8 << 20;
 const LONGEST_LINE: usize = 1 << 20;
 
+/// How much of a file a grammar can parse.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Parsed {
+    /// All of it.
+    Whole,
+    /// All but some code; the 0-based row of the first error.
+    Partly(usize),
+    /// Nothing: it is so large, or has so long a line, that it is not parsed.
+    Not,
+}
+
+impl Parsed {
+    /// Returns how much of a file its tree is of.
+    pub(crate) fn of(syntax: Option<&Syntax<'_>>) -> Self {
+        let Some(syntax) = syntax else { return Self::Not };
+        if !syntax.has_error() {
+            return Self::Whole;
+        }
+        let mut first = None;
+        preorder(syntax.tree(), |node, _| {
+            if node.is_error() || node.is_missing() {
+                first.get_or_insert(node.start_position().row);
+            }
+            first.is_none() && node.has_error()
+        });
+        Self::Partly(first.unwrap_or_default())
+    }
+}
+
 /// A text and its tree.
 ///
 /// ```
