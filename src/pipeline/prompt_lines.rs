@@ -145,12 +145,17 @@ impl Maker<'_> {
             _ => Object::new(),
         };
         // The task may have been a prompt once.
-        for field in ["query", "sample", "top_k_context", "shown_context", "right_context"] {
+        for field in [
+            "query", "sample", "window_size", "slice_size", "chunk_size", "chunk_stride",
+            "top_k_context", "shown_context", "right_context",
+        ] {
             metadata.shift_remove(field);
         }
-        if let Some(query) = query {
+        if let (Some(query), Some(texts)) = (query, &self.texts) {
             metadata.insert("query".into(), json!({ "text": query.text, "hole": query.hole }));
             metadata.insert("sample".into(), query.sample.into());
+            let cut = texts.fragments().cut.fields();
+            metadata.extend(cut.map(|(name, value)| (name.to_owned(), value.into())));
         }
         if !cross_file.fragments.is_empty() {
             // Of a text that the task carries, no one says which part each fragment is.

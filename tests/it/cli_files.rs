@@ -236,3 +236,92 @@ fn code_that_a_grammar_cannot_parse_is_counted_and_named() {
     let task = parse_jsonl(&ran.stdout).into_iter().find(|record| record["task_id"] == "r/0");
     assert_eq!(task.unwrap()["uncut"], json!({"repoformer": {"file": 1}}));
 }
+
+/// Functions and names in code that is not parsed are not found by searches either.
+#[test]
+fn searches_name_the_files_that_they_cannot_parse() {
+    let place = Place::empty();
+    let function = |head: &str| format!("def {head}:\n    y = x\n    z = y\n    return z\n\n\n");
+    place.write("repos/r/a.py", function("f[T = int](x)") + &function("g(x)"));
+    let using = format!("from a import g\n\n\n{}", function("h(x)"));
+    place.write("repos/r/b.py", &using);
+    let (prompt, target) = using.split_at(using.find("    y").unwrap());
+    let task = json!({"prompt": prompt, "metadata": {
+        "task_id": "r/b", "ground_truth": target.lines().next(), "fpath_tuple": ["r", "b.py"],
+        "context_start_lineno": 0, "line_no": 4,
+    }});
+    place.write("tasks.jsonl", jsonl(&[task]));
+    let warning = "warning: the Python grammar cannot parse all of 1 file; functions, classes and names there may not be found: r/a.py:1";
+    for (cache, flags) in [("one", ["--ranker", "definitions"]), ("two", ["--align", "enclosing"])]
+    {
+        let run = [
+            "run", "--tasks", "tasks.jsonl", "--repos-dir", "repos", "--mode", "rg1", "--unit",
+            "chunks", "--cache-dir", cache,
+        ];
+        let ran = place.run(&[&run[..], &flags].concat()).done();
+        assert_eq!(ran.stderr.matches(warning).count(), 1, "{flags:?}: {}", ran.stderr);
+    }
+    let run = [
+        "run", "--tasks", "tasks.jsonl", "--repos-dir", "repos", "--mode", "rg1", "--cache-dir",
+        "three",
+    ];
+    place.run(&run).done().silent_on("cannot parse");
+}
+
+/// A file without its last brace: the error is behind every line.
+#[test]
+fn a_file_that_ends_too_early_is_named() {
+    let place = Place::empty();
+    place.write("repos/j/A.java", "class A {\n  int f(int x) {\n    return x + 1;\n  }\n");
+    let sample =
+        ["sample", "--kind", "line", "--language", "java", "--repos-dir", "repos", "-o", "t.jsonl"];
+    place.run(&sample).done().says(&[
+        "the Java grammar cannot parse the end of 1 file; nothing is drawn from there: j/A.java:4",
+    ]);
+}
+
+/// `..` leads out of a folder, and out of the repository only behind its own folder.
+#[test]
+fn paths_with_parent_folders_are_resolved() {
+    let place = Place::empty();
+    let file = |path: &str| json!({"filepath": path, "content": "x = 1\n"});
+    let files = [file("a/../c.py"), file("a/b/../../../d.py"), file("a/./b/../e.py")];
+    place.write("raw.jsonl", jsonl(&[json!({"repo_name": "o/one", "files": files})]));
+    let ran = place.run(&["convert", "raw.jsonl", "--to", "repos", "-o", "out"]);
+    assert_eq!(ran.code, Some(1));
+    ran.says(&["raw.jsonl:1: field 'files[1].filepath' leads out of the repository: \"..\"; the file is left out"]);
+    assert!(place.path("out/o_one/c.py").exists() && place.path("out/o_one/a/e.py").exists());
+    assert_eq!(place.count("out"), 2);
+    // The first name of a task's path is its repository.
+    let task = |path: &str| json!({"prompt": "a = 1\n", "groundtruth": "x = 1", "metadata": {"task_id": path, "filepath": path}});
+    place.write("tasks.jsonl", jsonl(&[task("r/a/../c.py"), task("r/../s/c.py")]));
+    let ran = place.run(&["validate", "tasks.jsonl"]);
+    assert!(!ran.stdout.contains(":1"), "{}", ran.stdout);
+    let said = ran.stdout + &ran.stderr;
+    assert!(
+        said.contains("field 'metadata.filepath' leads out of the repository: \"..\""),
+        "{said}"
+    );
+}
+
+/// Python reads the integer -0 as 0, and 1e400 as infinite.
+#[test]
+fn numbers_are_read_as_python_reads_them() {
+    let place = Place::new();
+    let record = r#"{"task_id": "alpha/0", "pred": "x", "metadata": {"row": -0}, "free": [-0, 1e400, -1E999, 0.5]}"#;
+    place.write("p.jsonl", format!("{record}\n"));
+    let eval = ["eval", "--tasks", "tasks.jsonl", "--predictions", "p.jsonl", "--missing", "skip"];
+    let ran = place.run(&eval);
+    ran.silent_on("not JSON").silent_on("whole number");
+    let convert = ["convert", "p.jsonl", "--to", "crosscodeeval-predictions"];
+    let kept = place.run(&convert).done().stdout;
+    assert!(
+        kept.contains(r#""row":0"#) && kept.contains(r#""free":[0,1e400,-1E999,0.5]"#),
+        "{kept}"
+    );
+    place.write("s.jsonl", "{\"task_id\": \"a\", \"repocoder\": {\"es\": 1e400}}\n");
+    place
+        .run(&["compare", "s.jsonl", "s.jsonl"])
+        .failed()
+        .says(&["field 'repocoder.es' must be a number, not a number beyond 64 bits"]);
+}
