@@ -10,6 +10,7 @@ use crate::store::files;
 use crate::store::json;
 use crate::store::jsonl::{self, At, Fields, Object};
 use crate::store::manifest;
+use crate::task::{NumberedRecords, TaskSet};
 
 /// How one task's tests went.
 #[derive(Debug, Clone, PartialEq)]
@@ -55,6 +56,33 @@ pub fn read_executed(path: &Path, name: &str) -> Result<BTreeMap<usize, Executed
         }
     }
     Ok(found)
+}
+
+/// Checks that test results are of these tasks; results at rows of other tasks are not looked at. Returns the results that nothing but
+/// numbers assigns to their tasks.
+///
+/// # Errors
+/// A result has another id than the task at its row.
+pub fn join(
+    path: &Path,
+    found: &BTreeMap<usize, Executed>,
+    tasks: &TaskSet,
+) -> Result<NumberedRecords> {
+    let mut numbered = NumberedRecords::default();
+    for (row, executed) in found {
+        let Some(task) = tasks.of_row(*row) else { continue };
+        if task.id != executed.task_id {
+            let reason = format!(
+                "holds test results of other tasks: row {row} is {:?} there, and {:?} in {}",
+                executed.task_id,
+                task.id,
+                tasks.path.display()
+            );
+            return Err(Error::artifact(path, reason, "run the tests of these tasks"));
+        }
+        numbered.add(&executed.task_id);
+    }
+    Ok(numbered)
 }
 
 /// Whether the results of unit tests are of a file of predictions: by the digests in their manifest, which stands in the document

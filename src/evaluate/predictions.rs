@@ -3,7 +3,7 @@
 //! The formats are RepoCoder's (`{"prompt", "metadata": {the task's}, "choices": [{"text"}, …]}`), CrossCodeEval's
 //! (`{"task_id", "pred"}`) and the samples of lm-evaluation-harness, as its log has them.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
@@ -14,7 +14,7 @@ use super::postprocess::{Hole, Recipe};
 use crate::complete::server::{AnswerError, check_answer, check_choice};
 use crate::error::{Error, Result, did_you_mean};
 use crate::store::jsonl::{self, Fields, Object};
-use crate::task::{OtherHole, Task, TaskSet, is_numbered};
+use crate::task::{NumberedRecords, OtherHole, Task, TaskSet};
 
 /// Predictions joined with their tasks.
 #[derive(Debug)]
@@ -29,8 +29,8 @@ pub struct JoinedPredictions {
     pub empty: usize,
     /// Number of records that answer a prompt that lm-evaluation-harness changed.
     pub changed: usize,
-    /// Number of records that only a number in an id assigns to their task: other task files may have the same ids.
-    pub by_number: usize,
+    /// Records that nothing but numbers assigns to their tasks.
+    pub numbered: NumberedRecords,
     /// The cache's file that they were taken from; none where somebody named a file.
     pub cached: Option<PathBuf>,
     /// Steps that cut each sample.
@@ -41,9 +41,9 @@ impl JoinedPredictions {
     /// Predictions of an artifact that is not made yet.
     pub fn unread(path: PathBuf) -> Self {
         let (predictions, problems, missing) = Default::default();
-        let (empty, changed, by_number) = (0, 0, 0);
+        let (empty, changed, numbered) = Default::default();
         let (cached, cut) = (Some(path), Recipe::default());
-        Self { predictions, problems, missing, empty, changed, by_number, cached, cut }
+        Self { predictions, problems, missing, empty, changed, numbered, cached, cut }
     }
 
     /// Keeps the samples of some of the tasks, in their order.
@@ -110,7 +110,7 @@ pub fn read(path: &Path, tasks: &TaskSet) -> Result<JoinedPredictions> {
         records.push((at.line, target, samples(path, at.line, &object)));
         Ok(())
     })?;
-    let by_number = index.finish(path)?;
+    let numbered = index.finish(path)?;
 
     let mut turns = vec![Vec::new(); index.groups.len()];
     for (number, (_, target, _)) in records.iter().enumerate() {
@@ -150,34 +150,16 @@ pub fn read(path: &Path, tasks: &TaskSet) -> Result<JoinedPredictions> {
     });
     let (missing, empty) = (Vec::new(), 0);
     let (cached, cut) = (None, Recipe::default());
-    let mut joined = JoinedPredictions {
-        predictions,
-        problems,
-        missing,
-        empty,
-        changed,
-        by_number,
-        cached,
-        cut,
-    };
+    let mut joined =
+        JoinedPredictions { predictions, problems, missing, empty, changed, numbered, cached, cut };
     joined.count();
     Ok(joined)
 }
 
-/// Returns a warning about predictions that only numbers in ids assign to their tasks; `None` without such predictions.
-pub fn numbered(path: &Path, tasks: &TaskSet, count: usize) -> Option<String> {
-    let predictions = match count {
-        0 => return None,
-        1 => "1 prediction has".to_owned(),
-        n => format!("{n} predictions have"),
-    };
-    let task = tasks.tasks().iter().find(|task| is_numbered(&task.id))?;
-    Some(format!(
-        "{}: {predictions} nothing but ids such as {:?}, which tasks of other files may have too; records with the task's `prompt` or \
-         target are checked",
-        path.display(),
-        task.id,
-    ))
+/// Returns a warning about records of predictions, prompts or probabilities that nothing but numbers assigns to their tasks; `None` if
+/// there are none.
+pub fn warning(path: &Path, numbered: &NumberedRecords) -> Option<String> {
+    numbered.warning(path.display(), Some("the task's `prompt` or target"))
 }
 
 /// Returns the samples of one record: `choices[].text`, or `pred` as a text or a list of texts. A record with a choice that failed has none.
@@ -250,8 +232,8 @@ pub(crate) struct TaskIndex<'a> {
     tasks: &'a TaskSet,
     by_row: FxHashMap<usize, usize>,
     by_id: FxHashMap<&'a str, Vec<usize>>,
-    /// Index of the group of tasks with this id, file and line.
-    by_place: FxHashMap<(&'a str, String, usize), usize>,
+    /// Index of each task's group: the tasks with its id, file and line.
+    group_of: Vec<usize>,
     /// Indices in the task set of the tasks of each group.
     pub(crate) groups: Vec<Vec<usize>>,
     /// Whether an unknown id was already compared with the known ones, which takes a while for many.
@@ -259,7 +241,7 @@ pub(crate) struct TaskIndex<'a> {
     /// First record of another task than the one that it names: its line, the index of that task, and the difference.
     other: Cell<Option<(usize, usize, OtherHole)>>,
     others: Cell<usize>,
-    by_number: Cell<usize>,
+    numbered: RefCell<NumberedRecords>,
 }
 
 impl<'a> TaskIndex<'a> {
@@ -268,18 +250,20 @@ impl<'a> TaskIndex<'a> {
             tasks,
             by_row: FxHashMap::default(),
             by_id: FxHashMap::default(),
-            by_place: FxHashMap::default(),
+            group_of: Vec::with_capacity(tasks.tasks().len()),
             groups: Vec::new(),
             is_hinted: Cell::default(),
             other: Cell::default(),
             others: Cell::default(),
-            by_number: Cell::default(),
+            numbered: RefCell::default(),
         };
+        let mut known = FxHashMap::default();
         for (place, task) in tasks.tasks().iter().enumerate() {
             index.by_row.insert(task.row, place);
             index.by_id.entry(&task.id).or_default().push(place);
             let key = (task.id.as_str(), as_folder(&task.path), task.line_no);
-            let group = *index.by_place.entry(key).or_insert(index.groups.len());
+            let group = *known.entry(key).or_insert(index.groups.len());
+            index.group_of.push(group);
             if group == index.groups.len() {
                 index.groups.push(Vec::new());
             }
@@ -307,9 +291,14 @@ impl<'a> TaskIndex<'a> {
         let checked: Result<Vec<bool>, OtherHole> = marks.collect();
         match checked {
             Ok(compared) => {
-                let is_known = compared.contains(&true) || name.has_place();
-                let is_number = name.id.as_deref().is_none_or(is_numbered);
-                self.by_number.update(|n| n + usize::from(!is_known && is_number));
+                let is_placed = name.has_place() && has_place(&self.tasks.tasks()[places[0]]);
+                if !compared.contains(&true) && !is_placed {
+                    let mut numbered = self.numbered.borrow_mut();
+                    match (&name.id, name.row) {
+                        (Some(id), _) => numbered.add(id),
+                        (None, row) => row.into_iter().for_each(|row| numbered.add_row(row)),
+                    }
+                }
                 Ok(found)
             }
             Err(difference) => {
@@ -321,15 +310,25 @@ impl<'a> TaskIndex<'a> {
         }
     }
 
-    /// Returns the number of records that only a number assigns to their task.
+    /// Returns the records that nothing but numbers assigned to their tasks.
     ///
     /// # Errors
-    /// A record belongs to another task than the one that it names.
-    pub(crate) fn finish(&self, path: &Path) -> Result<usize> {
-        match self.other.get() {
-            Some(first) => Err(self.other_task(path, first, self.others.get())),
-            None => Ok(self.by_number.get()),
+    /// A record was of another task than the one that it names.
+    pub(crate) fn finish(&self, path: &Path) -> Result<NumberedRecords> {
+        match self.others(path) {
+            Some(others) => Err(others),
+            None => Ok(self.numbered()),
         }
+    }
+
+    /// Returns the refusal of a file with records of other tasks than they name; `None` if there are no such records.
+    pub(crate) fn others(&self, path: &Path) -> Option<Error> {
+        Some(self.other_task(path, self.other.get()?, self.others.get()))
+    }
+
+    /// Returns the records that nothing but numbers assigned to their tasks.
+    pub(crate) fn numbered(&self) -> NumberedRecords {
+        self.numbered.borrow().clone()
     }
 
     fn other_task(
@@ -372,21 +371,23 @@ impl<'a> TaskIndex<'a> {
             )));
         };
         let task = |place: usize| &self.tasks.tasks()[place];
-        let fits = |place: &&usize| name.fits(&task(**place).path, task(**place).line_no);
+        let fits = |place: &&usize| name.fits(task(**place));
         let fitting: Vec<usize> = same_id.iter().filter(fits).copied().collect();
         match (fitting.as_slice(), name.row) {
             ([], _) => Err(unknown(format!("task {id:?} at {}", name.place()))),
             ([place], _) => Ok(TaskMatch::Task(*place)),
             (_, Some(row)) => self.at_row(row, name, &record),
-            (several, None) => match (&name.path, name.line_no) {
-                (Some(path), Some(line_no)) => {
-                    Ok(TaskMatch::Alike(self.by_place[&(id, path.clone(), line_no)]))
+            (several @ [first, ..], None) => {
+                let (group, are_placed) = (self.group_of[*first], has_place(task(*first)));
+                let are_alike = several.iter().all(|place| self.group_of[*place] == group);
+                if are_alike && (name.has_place() || !are_placed) {
+                    return Ok(TaskMatch::Alike(group));
                 }
-                _ => Err(record.error(format!(
+                Err(record.error(format!(
                     "{} tasks have the id {id:?}; add metadata.fpath_tuple and metadata.line_no",
                     several.len()
-                ))),
-            },
+                )))
+            }
         }
     }
 
@@ -411,7 +412,7 @@ impl<'a> TaskIndex<'a> {
                 "field 'metadata.row' names row {row}, whose task is {:?}, not {id:?}",
                 task.id
             ))),
-            _ if name.fits(&task.path, task.line_no) => Ok(TaskMatch::Task(place)),
+            _ if name.fits(task) => Ok(TaskMatch::Task(place)),
             _ => Err(record.error(format!(
                 "field 'metadata.row' names row {row}, whose hole is at {}, line_no {}, not at {}",
                 task.path,
@@ -455,10 +456,11 @@ impl TaskReference {
         })
     }
 
-    /// Whether a hole is at the path and line that this record gives, if it gives them.
-    fn fits(&self, path: &str, line_no: usize) -> bool {
-        self.path.as_ref().is_none_or(|own| *own == as_folder(path))
-            && self.line_no.is_none_or(|own| own == line_no)
+    /// Whether a task's hole is at the path and line that this record gives, if both give them.
+    fn fits(&self, task: &Task) -> bool {
+        let is_at_line = self.line_no.is_none_or(|own| own == task.line_no);
+        let is_in_file = self.path.as_ref().is_none_or(|own| *own == as_folder(&task.path));
+        !has_place(task) || is_in_file && is_at_line
     }
 
     /// True if it names the place of the hole.
@@ -473,6 +475,11 @@ impl TaskReference {
             None => path.to_owned(),
         }
     }
+}
+
+/// Whether a task says where its hole is; those of CrossCodeLongEval do not.
+fn has_place(task: &Task) -> bool {
+    !task.path.is_empty()
 }
 
 /// Replaces the hub's form of a repository's name, `owner--name`, by the folder's, `owner_name`, for comparison: function files

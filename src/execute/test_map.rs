@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 
 use crate::error::{Error, Result};
 use crate::store::jsonl::{self, Fields, Object};
-use crate::task::{Task, TaskSet};
+use crate::task::{NumberedRecords, Task, TaskSet};
 
 /// The tests of each task, by the names that the test runner knows.
 #[derive(Debug, Clone)]
@@ -15,6 +15,8 @@ pub struct TestMap {
     /// Path of the map.
     pub path: PathBuf,
     by_row: FxHashMap<usize, Vec<String>>,
+    /// Records that nothing but numbers assigns to their tasks.
+    pub numbered: NumberedRecords,
 }
 
 impl TestMap {
@@ -26,7 +28,8 @@ impl TestMap {
     /// The file cannot be read, or contains no map at all.
     pub fn read(path: &Path, tasks: &TaskSet) -> Result<(Self, Vec<Error>)> {
         let text = jsonl::read(path)?;
-        let mut map = Self { path: path.to_owned(), by_row: FxHashMap::default() };
+        let (by_row, numbered) = Default::default();
+        let mut map = Self { path: path.to_owned(), by_row, numbered };
         let mut problems = Vec::new();
         match jsonl::value(path, 1, &text) {
             Ok(Value::Object(object)) if !object.contains_key("tests") => {
@@ -66,7 +69,8 @@ impl TestMap {
                 by_row.insert(task.row, tests.into_iter().map(str::to_owned).collect());
             }
         }
-        Ok((!by_row.is_empty()).then(|| Self { path: tasks.path.clone(), by_row }))
+        let (path, numbered) = (tasks.path.clone(), NumberedRecords::default());
+        Ok((!by_row.is_empty()).then(|| Self { path, by_row, numbered }))
     }
 
     fn add(&mut self, line: usize, record: &Object, tasks: &TaskSet) -> Result<()> {
@@ -93,6 +97,10 @@ impl TestMap {
             )));
         }
         for row in rows {
+            match &id {
+                Some(id) => self.numbered.add(id),
+                None => self.numbered.add_row(row),
+            }
             let known = self.by_row.entry(row).or_default();
             known.extend(tests.iter().map(|test| (*test).to_owned()));
         }

@@ -13,7 +13,7 @@ use crate::evaluate::score::{Missing, Scores, Scoring, score_tasks};
 use crate::retrieve::Mode;
 use crate::store::artifact::{Identity, LineTotals, digest_parts};
 use crate::store::files;
-use crate::task::{Task, TaskFiles, TaskSet};
+use crate::task::{NumberedRecords, Task, TaskFiles, TaskSet};
 
 use super::experiment::Experiment;
 use super::stage::{StageReport, Step, check_read, require_jsonl};
@@ -29,8 +29,8 @@ pub struct Evaluation {
     pub empty: usize,
     /// Records that answer a prompt that lm-evaluation-harness changed.
     pub changed: usize,
-    /// Number of records that only numbers in ids assign to their tasks.
-    pub by_number: usize,
+    /// Records that nothing but numbers assigns to their tasks.
+    pub numbered: NumberedRecords,
     /// The tasks that take part.
     pub tasks: Arc<TaskSet>,
     /// The samples of each of these tasks.
@@ -50,7 +50,7 @@ pub fn evaluate(
     // Of all shards: rows tell repeated ids apart, and a shard's records may lie in one file with others.
     let tasks = experiment.all_tasks().map_or_else(|| experiment.tasks(), Ok)?;
     let joined = predictions::read(path, tasks)?;
-    let JoinedPredictions { predictions, empty, changed, by_number, problems: unusable, .. } =
+    let JoinedPredictions { predictions, empty, changed, numbered, problems: unusable, .. } =
         joined;
     let (mut tasks, samples) = part(experiment, tasks, predictions);
     take_left_contexts(experiment, scoring, &mut tasks);
@@ -71,7 +71,7 @@ pub fn evaluate(
         }
     };
     problems.extend(unusable);
-    Ok(Evaluation { scores, problems, empty, changed, by_number, tasks, samples })
+    Ok(Evaluation { scores, problems, empty, changed, numbered, tasks, samples })
 }
 
 /// The scores of a mode's cached predictions as one object, read from their artifact or made; tasks without

@@ -11,6 +11,7 @@ use super::experiment::Experiment;
 use super::remote::{Latency, latencies};
 use crate::error::{Error, Result};
 use crate::evaluate::origin::Origin;
+use crate::evaluate::predictions;
 use crate::prompt::shown::read_shown;
 use crate::prompt::style::Style;
 use crate::repository::parallel;
@@ -37,6 +38,8 @@ pub struct Selective {
     pub without_embedding: bool,
     /// Records of probabilities that cannot be used.
     pub problems: Vec<Error>,
+    /// Warnings about files whose records may be of other tasks.
+    pub warnings: Vec<String>,
 }
 
 /// Files with signals of the model beside its predictions.
@@ -69,7 +72,7 @@ pub fn selective(
     let mut signals = signals(&experiment.layout.predictions(Mode::Without, model), tasks)?;
     // An entropy over samples that are also the base would change what is compared.
     signals.iter_mut().for_each(|signals| signals.entropy = None);
-    let mut problems = Vec::new();
+    let (mut problems, mut warnings) = (Vec::new(), Vec::new());
     let sampled = sources.samples.into_iter().map(|path| (path, true));
     let asked = sources.probabilities.iter().map(|path| (path.as_path(), false));
     let files: Vec<(&Path, bool)> = asked.chain(sampled).collect();
@@ -82,7 +85,9 @@ pub fn selective(
         if are_samples {
             origin.check_model_of(made)?;
             origin.check_style_of(made)?;
-            problems.extend(label::entropies(path, tasks, &mut signals)?);
+            let found = label::entropies(path, tasks, &mut signals)?;
+            warnings.extend(predictions::warning(path, &found.numbered));
+            problems.extend(found.problems);
             continue;
         }
         origin.check_token()?;
@@ -90,7 +95,9 @@ pub fn selective(
             origin.check_style_of(made)?;
         }
         // A file may hold those of other benchmarks, too.
-        problems.extend(label::probabilities(path, tasks, &mut signals)?.problems);
+        let found = label::probabilities(path, tasks, &mut signals)?;
+        warnings.extend(predictions::warning(path, &found.numbered));
+        problems.extend(found.problems);
     }
     let list = |scores: &Value| scores["tasks"].as_array().cloned().unwrap_or_default();
     let row = |score: &Value| score["row"].as_u64();
@@ -101,6 +108,7 @@ pub fn selective(
         times: None,
         without_embedding: clock.without_embedding,
         problems,
+        warnings,
     };
     let mut times = Vec::new();
     let augmented = list(&augmented);

@@ -141,3 +141,59 @@ fn name_before_digest(id: &str) -> Option<&str> {
     let is_digest = digest.len() >= 12 && digest.bytes().all(|b| b.is_ascii_hexdigit());
     is_digest.then_some(name)
 }
+
+/// Records that nothing but numbers assigns to their tasks.
+///
+/// ```
+/// use repoformer::task::NumberedRecords;
+/// let mut records = NumberedRecords::default();
+/// records.add("r/line-1f3a9c20b4d7");
+/// assert_eq!(records.warning("t.jsonl", None), None);
+/// records.add("r/0");
+/// assert_eq!(
+///     records.warning("t.jsonl", None).unwrap(),
+///     "t.jsonl: 1 record has nothing but ids such as \"r/0\", which tasks of other files may have too"
+/// );
+/// ```
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct NumberedRecords {
+    count: usize,
+    /// Name that the first record gives its task.
+    first: String,
+}
+
+impl NumberedRecords {
+    /// Adds a record that names its task by an id alone, if other files may have that id.
+    pub fn add(&mut self, id: &str) {
+        if is_numbered(id) {
+            self.count(|| format!("ids such as {id:?}"));
+        }
+    }
+
+    /// Adds a record that names its task by a row of the task file alone.
+    pub fn add_row(&mut self, row: usize) {
+        self.count(|| format!("rows such as {row}"));
+    }
+
+    fn count(&mut self, name: impl FnOnce() -> String) {
+        if self.count == 0 {
+            self.first = name();
+        }
+        self.count += 1;
+    }
+
+    /// Returns a warning about the records of a file, with what would prove their tasks; `None` if there are no such records.
+    pub fn warning(&self, file: impl fmt::Display, proof: Option<&str>) -> Option<String> {
+        let records = match self.count {
+            0 => return None,
+            1 => "1 record has".to_owned(),
+            n => format!("{n} records have"),
+        };
+        let first = &self.first;
+        let proof =
+            proof.map_or(String::new(), |proof| format!("; records with {proof} are checked"));
+        Some(format!(
+            "{file}: {records} nothing but {first}, which tasks of other files may have too{proof}"
+        ))
+    }
+}

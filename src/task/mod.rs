@@ -28,7 +28,7 @@ pub use defined::TargetDefinition;
 pub(crate) use files::TaskFiles;
 pub use fill::Hole;
 pub use format::Format;
-pub use identity::{HoleDigest, HoleMark, OtherHole, is_numbered};
+pub use identity::{HoleDigest, HoleMark, NumberedRecords, OtherHole, is_numbered};
 pub(crate) use read::{read_cross_file, write_cross_file};
 pub use write::Written;
 

@@ -115,7 +115,7 @@ fn numbered_ids_are_warned_of_once() {
     let ran = eval(&place, "api", &file).done();
     let warned = ran.stderr.matches(ALONE).count();
     assert_eq!(warned, 1, "{}", ran.stderr);
-    ran.says(&["20 predictions have nothing but ids", "`prompt` or target are checked"]);
+    ran.says(&["20 records have nothing but ids", "`prompt` or target are checked"]);
     // File and line assign the record, if it has them.
     let placed = |task: &Value, id: &str, target: &str| {
         let of = |name: &str| task["metadata"][name].clone();
@@ -272,6 +272,18 @@ fn searches_refuse_predictions_of_other_cuts() {
     assert!(place.read("odd.jsonl").contains("NaN") && place.read("odd.jsonl").contains("\"10\""));
     rg_rg("odd.jsonl", &[]).failed().says(&["was made with window_size 10"]);
     rg_rg(&small, &["--window-size", "10"]).done();
+    // Prompts of styles say their cut, too.
+    let styled = ["--unit", "chunks", "--prompt-style", "starcoder"];
+    let run = [
+        "run", "--tasks", "line.jsonl", "--repos-dir", "repos", "--cache-dir", "styled", "--mode",
+        "rg1", "--chunk-size", "5", "--chunk-stride", "5",
+    ];
+    place.run(&[&run[..], &styled].concat()).done();
+    let records = place.records(&place.named("styled/predictions/line", "rg1-"));
+    place.write("styled.jsonl", jsonl(&records));
+    rg_rg("styled.jsonl", &styled)
+        .failed()
+        .says(&["styled.jsonl: was made with chunk_size 5, and this search has chunk_size 10"]);
     let oracle = place.records(&small).into_iter().map(|mut record| {
         record["metadata"]["mode"] = json!("gt");
         record
@@ -280,4 +292,202 @@ fn searches_refuse_predictions_of_other_cuts() {
     rg_rg("oracle.jsonl", &["--window-size", "10"])
         .failed()
         .says(&["oracle.jsonl: is of mode gt, whose prompts show what the target found"]);
+}
+
+/// Times, samples, probabilities, tests and scores are joined by ids as predictions are; only some of them could be checked.
+#[test]
+fn every_file_that_ids_alone_join_is_warned_of() {
+    let place = place();
+    let own = predictions(&place, "line", with_prompt);
+    let labels = "labels.jsonl";
+    place.write("line-predictions-2.jsonl", place.read(&own).replace("retrieved", "found"));
+    let with = "line-predictions-2.jsonl";
+    let judged = |more: &[&str]| {
+        place.run(&[&judge("line.jsonl", &own, with)[..], &["-o", labels], more].concat())
+    };
+    judged(&[]).done().silent_on("nothing but ids");
+    let write = |name: &str, record: &dyn Fn(&str) -> Value| {
+        let tasks = place.records("line.jsonl");
+        let ids = tasks.iter().map(|task| task["metadata"]["task_id"].as_str().unwrap());
+        place.write(name, jsonl(&ids.map(record).collect::<Vec<_>>()));
+    };
+    let warns_once = |ran: &Ran, file: &str| {
+        let warning = format!("warning: {file}: 20 records {ALONE}");
+        assert_eq!(ran.stderr.matches(&warning).count(), 1, "{warning}\n{}", ran.stderr);
+        assert_eq!(ran.stderr.matches("nothing but").count(), 1, "{}", ran.stderr);
+    };
+    write("times.jsonl", &|id| json!({"task_id": id, "retrieval_ms": 1, "generation_ms": 2}));
+    let sweep =
+        ["policy", "sweep", "--labels", labels, "--policy", "never", "--latency", "times.jsonl"];
+    warns_once(&place.run(&sweep).done(), "the times of measured");
+    warns_once(
+        &place.run(&[&sweep[..], &["--base-latency", "times.jsonl"]].concat()).done(),
+        "the times of measured",
+    );
+    write(
+        "asked.jsonl",
+        &|id| json!({"task_id": id, "next_token": {"text": "<cc>", "probability": 0.5}}),
+    );
+    warns_once(&judged(&["--probabilities", "asked.jsonl"]).done(), "asked.jsonl");
+    write("samples.jsonl", &|id| json!({"task_id": id, "pred": ["x", "y"], "entropy": 0.5}));
+    warns_once(&judged(&["--samples", "samples.jsonl"]).done(), "samples.jsonl");
+    write("scores.jsonl", &|id| json!({"task_id": id, "repocoder": {"em": 0, "es": 0.5}}));
+    warns_once(
+        &place.run(&["compare", "scores.jsonl", "scores.jsonl"]).done(),
+        "scores.jsonl and scores.jsonl",
+    );
+    write("likely.jsonl", &|id| json!({"task_id": id, "likelihood": {"per_character": 0.5}}));
+    place.write("likely-2.jsonl", place.read("likely.jsonl"));
+    let by_likelihood =
+        [&judge("line.jsonl", "likely.jsonl", "likely-2.jsonl")[..], &["--metric", "likelihood"]];
+    warns_once(&place.run(&by_likelihood.concat()).done(), "likely.jsonl");
+    let answer = |id: &str| {
+        let row = id.rsplit('/').next().unwrap();
+        let body = json!({"choices": [{"index": 0, "text": "x", "finish_reason": "stop"}]});
+        json!({"custom_id": format!("row-{row}"), "response": {"status_code": 200, "body": body}})
+    };
+    write("answers.jsonl", &answer);
+    let convert = [
+        "convert", "answers.jsonl", "--to", "repocoder-predictions", "--tasks", "line.jsonl", "-o",
+        "o",
+    ];
+    place.run(&convert).done().says(&[
+        "warning: answers.jsonl: 20 records have nothing but ids such as \"row-0\", which tasks of other files may have too",
+    ]);
+    // Scores that say which target they are of are compared.
+    let scores = |kind: &str| {
+        let (tasks, file) = (format!("{kind}.jsonl"), predictions(&place, kind, with_prompt));
+        let output = format!("{kind}-scores.jsonl");
+        let eval = [
+            "eval", "--tasks", &tasks, "--predictions", &file, "--per-task", "--format", "jsonl",
+            "-o", &output,
+        ];
+        place.run(&eval).done();
+        output
+    };
+    let (of_lines, of_calls) = (scores("line"), scores("api"));
+    place.run(&["compare", &of_lines, &of_lines]).done().silent_on("nothing but");
+    place
+        .run(&["compare", &of_lines, &of_calls])
+        .failed()
+        .says(&["targets: others in 20 of 20 tasks"]);
+}
+
+/// What proves itself to be of other tasks is refused, whatever it is.
+#[test]
+fn samples_and_probabilities_of_other_tasks_are_refused() {
+    let place = place();
+    let own = predictions(&place, "line", with_prompt);
+    place.write("with.jsonl", place.read(&own).replace("retrieved", "found"));
+    let foreign = |name: &str, fields: Value| {
+        let records = place.records("api.jsonl").into_iter().map(|task| {
+            let id = &task["metadata"]["task_id"];
+            let mut record = json!({"task_id": id, "prompt": task["prompt"]});
+            record.as_object_mut().unwrap().extend(fields.as_object().unwrap().clone());
+            record
+        });
+        place.write(name, jsonl(&records.collect::<Vec<_>>()));
+    };
+    foreign("samples.jsonl", json!({"pred": ["x", "y"], "entropy": 0.5}));
+    foreign("asked.jsonl", json!({"next_token": {"text": "<cc>", "probability": 0.5}}));
+    for (flag, file) in [("--samples", "samples.jsonl"), ("--probabilities", "asked.jsonl")] {
+        let judge = [&judge("line.jsonl", &own, "with.jsonl")[..], &[flag, file]].concat();
+        place.run(&judge).failed().says(&[
+            &format!("{file}:1: made for another task than \"parcelflow/0\" of line.jsonl"),
+            "more records)",
+        ]);
+    }
+}
+
+/// Test results name a row and an id; rows of one file are other tasks in another.
+#[test]
+fn test_results_of_other_tasks_are_refused() {
+    let place = place();
+    let file = predictions(&place, "line", with_prompt);
+    place.write("with.jsonl", place.read(&file).replace("retrieved", "found"));
+    let results = |of: &dyn Fn(usize) -> String| {
+        let record = |row: usize| json!({"task_id": of(row), "row": row, "exec": {"pass_1": 1.0}, "statuses": ["pass"]});
+        place.write("exec.jsonl", jsonl(&(0..20).map(record).collect::<Vec<_>>()));
+    };
+    let report = [
+        "report",
+        "--tasks",
+        "line.jsonl",
+        "--repos-dir",
+        "repos",
+        "--predictions",
+        "a=line-predictions.jsonl",
+        "--exec",
+        "a=exec.jsonl",
+        "-o",
+        "page",
+    ];
+    let judge =
+        [&judge("line.jsonl", &file, "with.jsonl")[..], &["--exec", "exec.jsonl", "exec.jsonl"]]
+            .concat();
+    results(&|row| format!("parcelflow/{}", 19 - row));
+    for command in [&report[..], &judge] {
+        place.run(command).failed().says(&[
+            "exec.jsonl: holds test results of other tasks: row 0 is \"parcelflow/19\" there, and \"parcelflow/0\" in line.jsonl",
+        ]);
+    }
+    results(&|row| format!("parcelflow/{row}"));
+    place.run(&report).done().says(&["exec.jsonl: 20 records have nothing but ids such as"]);
+}
+
+/// A conversion joins records with the tasks that it is given in both directions, and when the form stays.
+#[test]
+fn conversions_check_predictions_of_every_form() {
+    let place = place();
+    let bare = |_: &Value, id: &str, target: &str| json!({"task_id": id, "groundtruth": target, "pred": target});
+    let forms: [(Form<'_>, &str); 4] = [
+        (&with_prompt, "repocoder-predictions"),
+        (&with_prompt, "crosscodeeval-predictions"),
+        (&bare, "crosscodeeval-predictions"),
+        (&bare, "repocoder-predictions"),
+    ];
+    for (form, to) in forms {
+        let file = predictions(&place, "line", form);
+        let convert = |tasks: &str| {
+            place.run(&["convert", &file, "--to", to, "--tasks", tasks, "-o", "out.jsonl"])
+        };
+        convert("api.jsonl")
+            .failed()
+            .says(&["line-predictions.jsonl:1: made for another task than"]);
+        assert!(!place.path("out.jsonl").exists(), "{to}");
+        convert("line.jsonl").done().silent_on(ALONE);
+        std::fs::remove_file(place.path("out.jsonl")).unwrap();
+        place.run(&["convert", &file, "--to", "crosscodeeval-predictions"]).done();
+    }
+}
+
+/// CrossCodeLongEval's tasks name neither file nor line, so a prediction that names them contradicts nothing.
+#[test]
+fn tasks_without_a_place_take_predictions_that_name_one() {
+    let place = place();
+    let to = |name: &str, tasks: &str| {
+        place
+            .run(&[
+                "convert", tasks, "--to", "crosscodelongeval", "--repos-dir", "repos", "-o", name,
+            ])
+            .done();
+    };
+    to("long.jsonl", "line.jsonl");
+    assert!(place.records("long.jsonl")[0]["metadata"].get("fpath_tuple").is_none());
+    let placed = |task: &Value, id: &str, target: &str| {
+        let of = |name: &str| task["metadata"][name].clone();
+        let place =
+            json!({"task_id": id, "fpath_tuple": of("fpath_tuple"), "line_no": of("line_no")});
+        json!({"metadata": place, "choices": [{"text": target}]})
+    };
+    let file = predictions(&place, "line", placed);
+    let own = eval(&place, "long", &file).done().says(&[ALONE]);
+    assert_eq!(exact_match(&own), 1.0);
+    // Equal ids take turns, as tasks of one place do.
+    for name in ["line.jsonl", "line-predictions.jsonl"] {
+        place.write(name, place.read(name).replace("parcelflow/1\"", "parcelflow/0\""));
+    }
+    to("long.jsonl", "line.jsonl");
+    let own = eval(&place, "long", &file).done();
+    assert_eq!(exact_match(&own), 1.0);
 }

@@ -10,7 +10,6 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use anyhow::{Context, Result, anyhow};
 use clap::{Args, ValueEnum};
 use repoformer::error::{Access, Error, did_you_mean};
-use repoformer::evaluate::predictions;
 use repoformer::formats::merge::{Positions, with_shard};
 use repoformer::pipeline::{Rebuilt, STAGES, StageReport};
 use repoformer::repository::Shard;
@@ -18,7 +17,6 @@ use repoformer::store::artifact::{OutputFile, write_file};
 use repoformer::store::literal;
 use repoformer::store::manifest::{self, Manifest};
 use repoformer::store::seal::seal;
-use repoformer::task::TaskSet;
 
 use crate::bars;
 use crate::near_files::near_file;
@@ -307,15 +305,15 @@ pub(crate) fn warning_once(text: &str) {
     }
 }
 
-/// True once a warning about predictions that may be of other tasks was printed.
+/// Whether records that may be of other tasks were warned of.
 static NUMBERED: AtomicBool = AtomicBool::new(false);
 
-/// Warns once of predictions that only numbers in ids assign to their tasks, for the first such file.
-pub(crate) fn warn_of_numbers(path: &Path, tasks: &TaskSet, count: usize) {
-    if let Some(text) = predictions::numbered(path, tasks, count)
+/// Warns of records that nothing but numbers assigns to their tasks: of the first such file.
+pub(crate) fn warn_of_numbers(text: Option<impl AsRef<str>>) {
+    if let Some(text) = text
         && !NUMBERED.swap(true, Relaxed)
     {
-        warning(text);
+        warning(text.as_ref());
     }
 }
 

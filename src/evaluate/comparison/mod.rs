@@ -40,6 +40,7 @@ use crate::error::{Error, Result};
 use crate::evaluate::conditions;
 use crate::evaluate::metrics::Metric;
 use crate::evaluate::statistics::{Groups, IntervalKind, Resampling, SignFlips, Unit};
+use crate::task::NumberedRecords;
 use join::TaskPair;
 use measure::Column;
 
@@ -92,6 +93,8 @@ pub struct Comparison {
     pub left_out: Vec<(String, String)>,
     /// Number of ids that both have at different rows, which are not joined.
     pub moved: usize,
+    /// Tasks of both that nothing but numbers joins: a side lacks the digest of the target.
+    pub numbered: NumberedRecords,
     /// Tasks that cannot be told apart, or whose repositories differ between the sides; they are left out.
     pub problems: Vec<Error>,
     /// Settings of the intervals.
@@ -157,6 +160,7 @@ impl Comparison {
             mixed,
             left_out,
             moved: joined.moved,
+            numbered: numbered(a, b, &joined.pairs),
             problems,
             resampling: settings.resampling,
             flips: settings.flips,
@@ -176,6 +180,17 @@ impl Comparison {
         let several = metric.and_then(|metric| metric.of_several([self.a.samples, self.b.samples]));
         several.map_or_else(|| measure.to_owned(), |several| format!("{measure} ({several})"))
     }
+}
+
+/// Tasks that nothing but numbers joins.
+fn numbered(a: &PerTask, b: &PerTask, pairs: &[TaskPair]) -> NumberedRecords {
+    let mut numbered = NumberedRecords::default();
+    for (one, other) in pairs.iter().map(|pair| (&a.tasks[pair.a], &b.tasks[pair.b])) {
+        if one.target.is_none() || other.target.is_none() {
+            numbered.add(&one.task_id);
+        }
+    }
+    numbered
 }
 
 /// Says how many tasks have other targets in B than in A, where both know theirs.

@@ -6,11 +6,11 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
 
 use super::stream::{Conversion, Emit, TargetFormat, each, other_kind};
-use crate::complete::batch::{Response, Sampling, custom_id, parse_custom_id, request};
+use crate::complete::batch::{Response, SEPARATOR, Sampling, custom_id, parse_custom_id, request};
 use crate::error::{Error, Result};
 use crate::store::jsonl::{At, Fields, Object};
 use crate::task::kind::RecordKind;
-use crate::task::{Format, Task, TaskSet};
+use crate::task::{Format, NumberedRecords, Task, TaskSet};
 
 /// Converts prompts, or tasks with their own left contexts, to batch requests. The `custom_id` of a request is given by
 /// [`custom_id`] for the prompt's `metadata.row` (and `sample`), or its position in the file without one. Without stop texts in
@@ -66,6 +66,8 @@ pub(super) struct Answers<'a> {
     by_id: FxHashMap<&'a str, Vec<usize>>,
     /// Texts for each task, with the number of their prompt.
     texts: Vec<Vec<(usize, Vec<String>)>>,
+    /// Answers that nothing but numbers assigns to their tasks.
+    numbered: NumberedRecords,
 }
 
 impl<'a> Answers<'a> {
@@ -80,7 +82,13 @@ impl<'a> Answers<'a> {
             by_row: rows.zip(0..).collect(),
             by_id,
             texts: vec![Vec::new(); tasks.tasks().len()],
+            numbered: NumberedRecords::default(),
         }
+    }
+
+    /// Answers that nothing but numbers assigns to their tasks.
+    pub(super) fn numbered(&self) -> &NumberedRecords {
+        &self.numbered
     }
 
     /// Adds the response at a line of a file. It belongs to the task whose row its `custom_id` names, or else to the only task
@@ -108,6 +116,8 @@ impl<'a> Answers<'a> {
             return Err(error(format!("custom_id {custom_id:?} was answered before")));
         }
         answers.push((sample, texts));
+        // The digest behind a row is that of a request, which is not at hand.
+        self.numbered.add(custom_id.split(SEPARATOR).next().unwrap_or(&custom_id));
         Ok(())
     }
 

@@ -9,7 +9,7 @@ use super::deveval::placed;
 use super::stream::{Conversion, Emit, TargetFormat, each, other_kind};
 use crate::error::{Error, Result};
 use crate::evaluate::lm_eval;
-use crate::evaluate::predictions::{TaskIndex, TaskMatch, numbered, samples};
+use crate::evaluate::predictions::{TaskIndex, TaskMatch, samples, warning};
 use crate::store::jsonl::{Fields, Object};
 use crate::task::kind::RecordKind;
 use crate::task::{Task, TaskSet};
@@ -20,11 +20,11 @@ use crate::task::{Task, TaskSet};
 /// lm-evaluation-harness are read as RepoCoder's.
 ///
 /// RepoCoder's records identify their task by its metadata and contain its prompt: if a record of CrossCodeEval has neither,
-/// both come from the `tasks`, joined as in [`crate::evaluate::predictions::read`]; the metadata is then RepoEval's, and `row`
-/// identifies the task.
+/// both come from the `tasks`; the metadata is then RepoEval's, and `row` identifies the task. If there are tasks, every record is
+/// joined with its task as in [`crate::evaluate::predictions::read`].
 ///
 /// # Errors
-/// The file cannot be read, or an error of `emit`.
+/// The file cannot be read, its records show that they are of other tasks, or an error of `emit`.
 pub fn predictions(
     path: &Path,
     to: RecordKind,
@@ -37,6 +37,21 @@ pub fn predictions(
     let mut conversion = each(path, emit, |at, object| {
         let line = at.line;
         let object = lm_eval::as_prediction(path, line, object)?;
+        let mut find = |object: &Object| {
+            let (Some(set), Some(index)) = (tasks, &index) else {
+                return Ok(None);
+            };
+            let place = match index.find(path, line, object)? {
+                TaskMatch::Task(place) => place,
+                TaskMatch::Alike(group) => {
+                    let alike = &index.groups[group];
+                    turns[group] += 1;
+                    let place = alike.get(turns[group] - 1).copied();
+                    place.ok_or_else(|| too_many(path, line, alike.len()))?
+                }
+            };
+            Ok(Some(&set.tasks()[place]))
+        };
         let record = match (RecordKind::of(&object), to) {
             (Some(RecordKind::BatchResponse), _) => {
                 let tasks = tasks.ok_or_else(|| Error::record(path, line, NO_TASKS))?;
@@ -48,27 +63,15 @@ pub fn predictions(
                 of_dev_eval(path, line, object, tasks)?
             }
             (Some(RecordKind::RepoCoderPrediction), RecordKind::CrossCodeEvalPrediction) => {
+                find(&object)?;
                 to_cross_code_eval(path, line, object)?
             }
             (Some(RecordKind::CrossCodeEvalPrediction), RecordKind::RepoCoderPrediction) => {
-                to_repo_coder(path, line, object, |object| {
-                    let (Some(set), Some(index)) = (tasks, &index) else {
-                        return Ok(None);
-                    };
-                    let found = index.find(path, line, object)?;
-                    let place = match found {
-                        TaskMatch::Task(place) => place,
-                        TaskMatch::Alike(group) => {
-                            let alike = &index.groups[group];
-                            turns[group] += 1;
-                            let place = alike.get(turns[group] - 1).copied();
-                            place.ok_or_else(|| too_many(path, line, alike.len()))?
-                        }
-                    };
-                    Ok(Some(&set.tasks()[place]))
-                })?
+                let task = find(&object)?;
+                to_repo_coder(path, line, object, task)?
             }
             (Some(kind), _) if kind == to => {
+                find(&object)?;
                 samples(path, line, &object)?;
                 Value::Object(object)
             }
@@ -76,11 +79,11 @@ pub fn predictions(
         };
         Ok(Some(record))
     })?;
-    if let (Some(tasks), Some(index)) = (tasks, &index) {
-        let by_number = index.finish(path)?;
-        conversion.warnings.extend(numbered(path, tasks, by_number));
+    if let Some(index) = index {
+        conversion.warnings.extend(warning(path, &index.finish(path)?));
     }
     if let Some(answers) = answers {
+        conversion.warnings.extend(answers.numbered().warning(path.display(), None));
         answers.emit(to, &mut conversion, emit)?;
     }
     Ok(conversion)
@@ -147,11 +150,11 @@ fn to_cross_code_eval(path: &Path, line: usize, mut object: Object) -> Result<Va
     Ok(Value::Object(record))
 }
 
-fn to_repo_coder<'a>(
+fn to_repo_coder(
     path: &Path,
     line: usize,
     mut object: Object,
-    find: impl FnOnce(&Object) -> Result<Option<&'a Task>>,
+    task: Option<&Task>,
 ) -> Result<Value> {
     let bare =
         Object::from_iter([("pred".to_owned(), object.get("pred").cloned().unwrap_or_default())]);
@@ -159,7 +162,7 @@ fn to_repo_coder<'a>(
     let has_task_id = |metadata: &Value| metadata.get("task_id").is_some();
     let knows_task = object.get("prompt").is_some_and(Value::is_string)
         && object.get("metadata").is_some_and(has_task_id);
-    let task = if knows_task { None } else { find(&object)? };
+    let task = task.filter(|_| !knows_task);
     if !knows_task && task.is_none() {
         let reason = "its prompt and metadata are not in the record; the tasks file is needed";
         return Err(Error::record(path, line, reason));

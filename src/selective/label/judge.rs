@@ -152,8 +152,8 @@ impl<'a> JudgeInputs<'a> {
         let is_likelihood = judging.by == JudgedBy::Likelihood;
         let likely = match is_likelihood {
             true => Some([
-                likelihoods(judging.base, &tasks, problems)?,
-                likelihoods(judging.augmented, &tasks, problems)?,
+                likelihoods(judging.base, &tasks, problems, warnings)?,
+                likelihoods(judging.augmented, &tasks, problems, warnings)?,
             ]),
             false => None,
         };
@@ -163,7 +163,7 @@ impl<'a> JudgeInputs<'a> {
             }
             let joined = predictions::read(path, &tasks)?;
             problems.extend(joined.problems);
-            warnings.extend(predictions::numbered(path, &tasks, joined.by_number));
+            warnings.extend(predictions::warning(path, &joined.numbered));
             Ok(joined.predictions)
         };
         let predictions = [of_file(judging.base)?, of_file(judging.augmented)?];
@@ -184,16 +184,26 @@ impl<'a> JudgeInputs<'a> {
             false => signals(judging.base, &tasks)?,
         };
         if let Some(path) = judging.samples {
-            problems.extend(entropies(path, &tasks, &mut signals)?);
+            let found = entropies(path, &tasks, &mut signals)?;
+            warnings.extend(predictions::warning(path, &found.numbered));
+            problems.extend(found.problems);
         }
         if let Some(path) = judging.probabilities {
             let found = probabilities(path, &tasks, &mut signals)?;
+            if let Some(others) = found.others {
+                return Err(others);
+            }
             if found.found == 0 {
                 return Err(found.nothing(path));
             }
+            warnings.extend(predictions::warning(path, &found.numbered));
             problems.extend(found.problems);
             problems.extend(found.unmatched);
         }
+        let shown = match judging.prompts {
+            Some(path) => Some(shown(path, &tasks, warnings)?),
+            None => None,
+        };
         Ok(Self {
             judging,
             are_bodies: are_function_bodies(&whole),
@@ -201,12 +211,12 @@ impl<'a> JudgeInputs<'a> {
                 JudgedBy::Similarity(metric) => metric,
                 _ => Scoring::of(&whole, &[]).first(),
             },
-            passed: passed(judging)?,
+            passed: passed(judging, &tasks, warnings)?,
             likely,
             model,
             predictions,
             signals,
-            shown: judging.prompts.map(|path| shown(path, &tasks)).transpose()?,
+            shown,
             asks_anew,
             tasks,
         })
@@ -470,18 +480,27 @@ enum Outcome {
 }
 
 /// Reads the pass rates that decide, of these predictions and no others.
-fn passed(judging: &JudgeSettings<'_>) -> Result<Option<[BTreeMap<usize, Executed>; 2]>> {
+fn passed(
+    judging: &JudgeSettings<'_>,
+    tasks: &TaskSet,
+    warnings: &mut Vec<String>,
+) -> Result<Option<[BTreeMap<usize, Executed>; 2]>> {
     let JudgedBy::Tests(results) = judging.by else {
         return Ok(None);
     };
     let mut all = Vec::new();
     for ((path, name), predictions) in results.into_iter().zip([judging.base, judging.augmented]) {
-        if executed::is_of(path, predictions)? == Some(false) {
+        let is_of = executed::is_of(path, predictions)?;
+        if is_of == Some(false) {
             let reason =
                 format!("holds test results of other predictions than {}", predictions.display());
             return Err(Error::labelling(path, reason, LabelInput::TestResults));
         }
         let found = executed::read_executed(path, name)?;
+        let numbered = executed::join(path, &found, tasks)?;
+        if is_of.is_none() {
+            warnings.extend(numbered.warning(path.display(), None));
+        }
         if found.is_empty() {
             let reason = format!("holds no test results of predictions '{name}'");
             return Err(Error::labelling(path, reason, LabelInput::TestedName));
@@ -492,11 +511,15 @@ fn passed(judging: &JudgeSettings<'_>) -> Result<Option<[BTreeMap<usize, Execute
 }
 
 /// Reads the contexts that the prompts of these instances show.
-fn shown(path: &Path, tasks: &TaskSet) -> Result<FxHashMap<usize, ShownContexts>> {
+fn shown(
+    path: &Path,
+    tasks: &TaskSet,
+    warnings: &mut Vec<String>,
+) -> Result<FxHashMap<usize, ShownContexts>> {
     let index = TaskIndex::new(tasks);
     // A prompt of none of the instances is not asked for.
     let shown = read_checked(path, |line, object| drop(index.find(path, line, object)))?;
-    index.finish(path)?;
+    warnings.extend(predictions::warning(path, &index.finish(path)?));
     Ok(shown)
 }
 

@@ -6,7 +6,7 @@ use rustc_hash::FxHashMap;
 
 use crate::error::{Error, LabelInput, Result};
 use crate::evaluate::comparison;
-use crate::task::TaskSet;
+use crate::task::{NumberedRecords, TaskSet};
 
 /// Name of the probability of the target among the metrics of labels.
 pub const LIKELIHOOD: &str = "likelihood";
@@ -32,6 +32,7 @@ pub(super) fn likelihoods(
     path: &Path,
     tasks: &TaskSet,
     problems: &mut Vec<Error>,
+    warnings: &mut Vec<String>,
 ) -> Result<Vec<Option<Likelihood>>> {
     let read = comparison::read(&path.to_string_lossy())?;
     problems.extend(read.problems);
@@ -44,6 +45,7 @@ pub(super) fn likelihoods(
     }
     let mut found = vec![None; tasks.tasks().len()];
     let mut repeated = Vec::new();
+    let mut numbered = NumberedRecords::default();
     for task in &read.scores.tasks {
         let Some(per_character) = read.scores.value(task, "likelihood.per_character") else {
             let reason = "holds no probabilities of targets";
@@ -55,6 +57,9 @@ pub(super) fn likelihoods(
         };
         let target = task.target.as_deref();
         let target = target.and_then(|digest| u64::from_str_radix(digest, 16).ok());
+        if target.is_none() {
+            numbered.add(&task.task_id);
+        }
         match place.filter(|&place| tasks.tasks()[place].id == task.task_id) {
             Some(place) if found[place].is_some() => repeated.push(place),
             Some(place) => found[place] = Some(Likelihood { per_character, target }),
@@ -64,6 +69,7 @@ pub(super) fn likelihoods(
             }
         }
     }
+    warnings.extend(numbered.warning(path.display(), Some("`target_digest`")));
     for place in repeated {
         found[place] = None;
         let reason = format!("task {} stands here twice", tasks.tasks()[place].id);

@@ -35,6 +35,6 @@ pub use filter::{Facts, Filter, Rejection};
 pub use judge::{JudgeSettings, JudgedBy, PASS, judge, judge_one};
 pub use likelihoods::LIKELIHOOD;
 pub use record::{Label, Signals};
-pub use signals::{Probabilities, entropies, probabilities, signals};
+pub use signals::{ReadSignals, entropies, probabilities, signals};
 pub use summary::{JudgeSummary, LengthCounts, MissingCompletion};
 pub use written::RecordFormat;

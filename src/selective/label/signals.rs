@@ -6,13 +6,13 @@ use super::Signals;
 use crate::error::{Error, Result};
 use crate::evaluate::{lm_eval, predictions};
 use crate::store::jsonl::{self, Fields};
-use crate::task::TaskSet;
+use crate::task::{NumberedRecords, TaskSet};
 
 /// Adds the entropy over samples of each completion, drawn at temperature 1 into a file of their own.
 ///
 /// # Errors
-/// The file cannot be read, or no task has an entropy.
-pub fn entropies(path: &Path, tasks: &TaskSet, signals: &mut [Signals]) -> Result<Vec<Error>> {
+/// The file cannot be read, no task has an entropy, or a record is of another task than it names.
+pub fn entropies(path: &Path, tasks: &TaskSet, signals: &mut [Signals]) -> Result<ReadSignals> {
     let index = predictions::TaskIndex::new(tasks);
     let mut found = vec![None; tasks.tasks().len()];
     let problems = jsonl::for_each(path, |at, object| {
@@ -32,15 +32,17 @@ pub fn entropies(path: &Path, tasks: &TaskSet, signals: &mut [Signals]) -> Resul
             }
         }
     })?;
+    let numbered = index.finish(path)?;
     if found.iter().all(Option::is_none) {
         let hint = "draw several samples of each prompt without retrieval at temperature 1";
         let none = || Error::artifact(path, "holds no entropy of these tasks", hint);
         return Err(problems.into_iter().next().unwrap_or_else(none));
     }
+    let count = found.iter().flatten().count();
     for (signals, entropy) in signals.iter_mut().zip(found) {
         signals.entropy = entropy;
     }
-    Ok(problems)
+    Ok(ReadSignals { found: count, problems, numbered, ..ReadSignals::default() })
 }
 
 /// Returns the signals of each task's first prediction, in the order of the tasks; empty if the prediction's task is ambiguous. If
@@ -77,18 +79,22 @@ pub fn signals(path: &Path, tasks: &TaskSet) -> Result<Vec<Signals>> {
     Ok(signals)
 }
 
-/// Result of reading a file of probabilities.
+/// Result of reading a file of signals.
 #[derive(Debug, Default)]
-pub struct Probabilities {
-    /// Number of tasks with a probability.
+pub struct ReadSignals {
+    /// Number of tasks with a signal.
     pub found: usize,
     /// Records that cannot be used.
     pub problems: Vec<Error>,
     /// Records that belong to none of the tasks.
     pub unmatched: Vec<Error>,
+    /// Refusal of the file, if records are of other tasks than they name.
+    pub others: Option<Error>,
+    /// Records that nothing but numbers assigns to their tasks.
+    pub numbered: NumberedRecords,
 }
 
-impl Probabilities {
+impl ReadSignals {
     /// Error of a file without probabilities.
     pub(super) fn nothing(self, path: &Path) -> Error {
         let first = self.problems.into_iter().chain(self.unmatched).next();
@@ -101,11 +107,7 @@ impl Probabilities {
 ///
 /// # Errors
 /// The file cannot be read.
-pub fn probabilities(
-    path: &Path,
-    tasks: &TaskSet,
-    signals: &mut [Signals],
-) -> Result<Probabilities> {
+pub fn probabilities(path: &Path, tasks: &TaskSet, signals: &mut [Signals]) -> Result<ReadSignals> {
     let index = predictions::TaskIndex::new(tasks);
     let mut of_task = vec![None; tasks.tasks().len()];
     let mut unmatched = Vec::new();
@@ -134,5 +136,6 @@ pub fn probabilities(
             (signals.cc_probability, signals.cc_likeliest) = (Some(probability), is_likeliest);
         }
     }
-    Ok(Probabilities { found: of_task.iter().flatten().count(), problems, unmatched })
+    let (found, others) = (of_task.iter().flatten().count(), index.others(path));
+    Ok(ReadSignals { found, problems, unmatched, others, numbered: index.numbered() })
 }

@@ -10,6 +10,7 @@ use repoformer::evaluate::comparison::{
 };
 use repoformer::evaluate::conditions::{Conditions, made_with};
 use repoformer::evaluate::metrics::Metric;
+use repoformer::evaluate::predictions;
 use repoformer::evaluate::score::Missing;
 use repoformer::evaluate::statistics::{SignFlips, Unit};
 use repoformer::pipeline::{Experiment, cached_predictions, evaluate};
@@ -185,7 +186,7 @@ impl Scorer<'_> {
         let scoring = scoring(&self.settings, experiment, &[Metric::RepoCoder]);
         let evaluation = evaluate(experiment, &path, &scoring, Missing::Skip)?;
         output::problems(&evaluation.problems);
-        output::warn_of_numbers(&path, &evaluation.tasks, evaluation.by_number);
+        output::warn_of_numbers(predictions::warning(&path, &evaluation.numbered));
         warn_of_ends(&path, &scoring)?;
         let scores = evaluation.scores?;
         tell_uncut(&path, &scores);
@@ -255,6 +256,8 @@ fn warn(comparison: &Comparison) {
             output::warning(format!("left out: {tasks} in {name} only, not in {other}"));
         }
     }
+    let files = format!("{} and {}", comparison.a.name, comparison.b.name);
+    output::warn_of_numbers(comparison.numbered.warning(files, Some("`target_digest`")));
     if comparison.moved > 0 {
         output::warning(format!(
             "{} ids are at different rows in A and B: were both scored with the same task file?",

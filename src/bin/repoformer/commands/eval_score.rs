@@ -5,6 +5,7 @@ use std::path::Path;
 use anyhow::Result;
 use repoformer::error::Error;
 use repoformer::evaluate::postprocess::Uncut;
+use repoformer::evaluate::predictions;
 use repoformer::evaluate::score::{Missing, Scores, Scoring};
 use repoformer::pipeline::{Evaluation, Experiment, evaluate};
 use repoformer::store::manifest::Manifest;
@@ -94,7 +95,7 @@ pub(super) fn score(experiment: &Experiment, path: &Path, judging: &Judging) -> 
     let Judging { scoring, missing } = judging;
     let evaluation = evaluate(experiment, path, scoring, *missing)?;
     output::problems(&evaluation.problems);
-    output::warn_of_numbers(path, &evaluation.tasks, evaluation.by_number);
+    output::warn_of_numbers(predictions::warning(path, &evaluation.numbered));
     let (file, empty) = (path.display(), evaluation.empty);
     let without = evaluation.scores.as_ref().map_or(0, |scores: &Scores| scores.missing);
     if *missing == Missing::Zero && without > 0 {

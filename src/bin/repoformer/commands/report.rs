@@ -6,10 +6,10 @@ use std::path::{Path, PathBuf};
 use anyhow::{Result, bail};
 use clap::Args;
 use repoformer::evaluate::conditions::{Conditions, differences, made_with};
-use repoformer::evaluate::executed::{Executed, is_of, read_executed};
+use repoformer::evaluate::executed::{self, Executed, is_of, read_executed};
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::postprocess::Uncut;
-use repoformer::evaluate::predictions::numbered;
+use repoformer::evaluate::predictions;
 use repoformer::evaluate::score::{Missing, Scores, Scoring};
 use repoformer::evaluate::statistics::Resampling;
 use repoformer::pipeline::report::{About, Contender, foresee_figures, gather};
@@ -19,6 +19,7 @@ use repoformer::retrieve::Mode;
 use repoformer::store::artifact::{digest, parameters, write_file};
 use repoformer::store::files;
 use repoformer::store::manifest::Manifest;
+use repoformer::task::TaskSet;
 use serde_json::Value;
 
 use super::eval::{scoring, set_profile, warn_of_ends};
@@ -242,8 +243,9 @@ pub(super) fn make(
         manifest.input(&format!("predictions.{}", source.name), path)?;
         let evaluation = evaluate(experiment, path, &making.scoring, Missing::Skip)?;
         output::problems(&evaluation.problems);
-        output::warn_of_numbers(path, &evaluation.tasks, evaluation.by_number);
-        notes.extend(numbered(path, &evaluation.tasks, evaluation.by_number));
+        let unproven = predictions::warning(path, &evaluation.numbered);
+        output::warn_of_numbers(unproven.as_deref());
+        notes.extend(unproven);
         if let Ok(scores) = &evaluation.scores
             && scores.missing > 0
         {
@@ -269,7 +271,7 @@ pub(super) fn make(
             settings.push(("retrieved-for".into(), rows.len().to_string()));
         }
         contenders.push(Contender {
-            executed: executed(&making.exec, &source, &mut manifest)?,
+            executed: executed(&making.exec, &source, tasks, &mut manifest)?,
             name: source.name,
             settings,
             evaluation,
@@ -312,7 +314,12 @@ fn settings_of(predictions: &Path, prompts: Option<&Path>) -> Result<Vec<(String
 }
 
 /// Results of a system's unit tests by row, from a file.
-fn executed(given: &[String], source: &Source, manifest: &mut Manifest) -> Result<ByRow> {
+fn executed(
+    given: &[String],
+    source: &Source,
+    tasks: &TaskSet,
+    manifest: &mut Manifest,
+) -> Result<ByRow> {
     let name = &*source.name;
     let mut all = ByRow::default();
     for given in given {
@@ -329,7 +336,12 @@ fn executed(given: &[String], source: &Source, manifest: &mut Manifest) -> Resul
                 "write them with `eval --exec --per-task --format jsonl`",
             );
         }
-        if !found.is_empty() && is_of(Path::new(path), &source.predictions)? == Some(false) {
+        let numbered = executed::join(Path::new(path), &found, tasks)?;
+        let is_of = is_of(Path::new(path), &source.predictions)?;
+        if is_of.is_none() {
+            output::warn_of_numbers(numbered.warning(path, None));
+        }
+        if !found.is_empty() && is_of == Some(false) {
             return fail(
                 format!(
                     "{path}: holds the test results of other predictions than {}",

@@ -134,6 +134,7 @@ impl Policies {
         };
         let found = selective(experiment, mode, &completion.model, &sources)?;
         output::problems(&found.problems);
+        output::warn_of_numbers(found.warnings.first());
         let generator = Some(completion.model.as_str());
         let metric = Some(experiment.scoring.first().name());
         let fragments = (mode != Mode::Given).then(|| experiment.fragments_name());

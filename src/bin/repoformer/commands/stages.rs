@@ -150,7 +150,7 @@ pub(super) fn read_predictions(
         return Ok(JoinedPredictions::unread(path).cut_by(all, answers));
     }
     let mut joined = code_of(experiment, settings, &path, all)?;
-    output::warn_of_numbers(&path, all, joined.by_number);
+    output::warn_of_numbers(predictions::warning(&path, &joined.numbered));
     if named.is_some_and(Path::is_file) {
         pipeline::check_searchable(experiment, &path)?;
     }

@@ -13,7 +13,7 @@ use crate::complete::server::{CompletionRequest, Ending};
 use crate::error::{Error, Result};
 use crate::evaluate::metrics::Metric;
 use crate::evaluate::postprocess::FunctionBodies;
-use crate::evaluate::predictions::{TaskIndex, TaskMatch};
+use crate::evaluate::predictions::{TaskIndex, TaskMatch, warning};
 use crate::prompt::style::stops_of;
 use crate::store::jsonl::{self, Fields, Object};
 use crate::task::TaskSet;
@@ -83,7 +83,7 @@ pub fn lm_eval(path: &Path, settings: &LmEvalSettings<'_>) -> Result<LmEvalTask>
             Err(problem) => conversion.problems.push(problem),
         }
     }
-    documents.index.finish(path)?;
+    conversion.warnings.extend(warning(path, &documents.index.finish(path)?));
     let found: Vec<&Value> =
         documents.of_task.iter().flatten().map(|(_, document)| document).collect();
     conversion.records = found.len();

@@ -215,6 +215,11 @@ impl LatencyModel {
         is_there && self.whole.as_ref().is_none_or(|whole| whole.get(example).is_some())
     }
 
+    /// Whether times were measured, and belong to tasks.
+    pub fn is_measured(&self) -> bool {
+        self.times.is_some()
+    }
+
     /// Whether completions without retrieval were measured separately.
     pub fn has_base(&self) -> bool {
         self.base.is_some()
@@ -288,14 +293,18 @@ impl Measured {
                 }
                 .map_err(|reason| Error::record(path, at.line, reason)),
             };
-            let id = jsonl::Fields::new(path, at.line, "", &object).string("task_id")?;
+            let fields = jsonl::Fields::new(path, at.line, "", &object);
+            let id = fields.string("task_id")?;
             let took = Took {
                 retrieval: number("retrieval_ms")?,
                 generation: number("generation_ms")?.or(generation),
                 decision: number("decision_ms")?,
             };
-            let row = object.get("row").and_then(Value::as_u64);
-            times.push((id.to_owned(), row.map(|row| row as usize), took));
+            let row = match object.get("row") {
+                None | Some(Value::Null) => None,
+                Some(_) => Some(fields.count(&["row"])?),
+            };
+            times.push((id.to_owned(), row, took));
             without_embedding |= object.get("without_embedding") == Some(&Value::Bool(true));
             Ok(())
         })?;

@@ -138,6 +138,7 @@ fn commands(exec: &ExecArgs, tasks: &TaskSet) -> Result<Commands> {
         Some(path) => {
             let (read, problems) = TestMap::read(path, tasks)?;
             output::problems(&problems);
+            output::warn_of_numbers(read.numbered.warning(path.display(), None));
             Some(read)
         }
         // Tests are looked for.

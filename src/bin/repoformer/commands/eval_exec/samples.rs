@@ -58,7 +58,7 @@ pub(super) fn samples(
         let all = experiment.all_tasks().map_or(tasks, |all| all);
         let joined = predictions::read(path, all)?;
         output::problems(&joined.problems);
-        output::warn_of_numbers(path, all, joined.by_number);
+        output::warn_of_numbers(predictions::warning(path, &joined.numbered));
         if recipe.is_empty() {
             warn_of_long(name, all, &joined.predictions);
         }

@@ -273,8 +273,7 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
         }
     }
     output::problems(&judged.problems);
-    // One file names it for both.
-    judged.warnings.first().into_iter().for_each(output::warning);
+    output::warn_of_numbers(judged.warnings.first());
     for (reason, count) in &judged.lacking {
         let reason = reason.words(&judged.metric);
         output::failed(format!("{} instances are left out: {reason}", group(*count)));

@@ -10,6 +10,7 @@ use repoformer::selective::policy::model::CalibrationMethod;
 use repoformer::selective::policy::sweep::{Clock, LatencyModel, RequestTimes, SweepCurve};
 use repoformer::selective::policy::{Example, Examples, Measure, Policy, Threshold};
 use repoformer::store::progress::Work;
+use repoformer::task::NumberedRecords;
 
 use super::labels::{LabelFlags, read_labels};
 use super::page;
@@ -330,6 +331,12 @@ fn tell_thresholds(policy: Policy, scores: &[f64], thresholds: &[Threshold]) {
 /// Checks that measured times belong to these instances.
 fn check_clocks(examples: &Examples, retrievers: &[String], clocks: &[LatencyModel]) -> Result<()> {
     for (name, clock) in retrievers.iter().zip(clocks) {
+        if clock.is_measured() {
+            let mut numbered = NumberedRecords::default();
+            let known = examples.all.iter().filter(|example| clock.knows(example));
+            known.for_each(|example| numbered.add(&example.id));
+            output::warn_of_numbers(numbered.warning(format_args!("the times of {name}"), None));
+        }
         let all = examples.all.len();
         let count = |knows: &dyn Fn(&Example) -> bool| {
             examples.all.iter().filter(|example| knows(example)).count()
