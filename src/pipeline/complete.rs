@@ -216,9 +216,9 @@ impl<'a> Local<'a> {
     /// Completes the prompts of whole lines.
     fn complete(&mut self, piece: &[u8]) -> Result<()> {
         let made = parallel::map(jsonl::records(piece), |(at, bytes)| {
-            let mut latency = Latency::of_prompt(bytes);
-            let begin = Instant::now();
             let line = self.lines + at.line;
+            let mut latency = Latency::of_prompt(self.path, line, bytes)?;
+            let begin = Instant::now();
             let line = complete_record(self.path, line, bytes, self.completion, self.style)?;
             latency.generation_ms = Some(1e3 * begin.elapsed().as_secs_f64());
             latency.at_once = Some(rayon::current_num_threads());

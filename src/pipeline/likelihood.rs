@@ -51,7 +51,8 @@ pub fn likelihoods(
             let log_probability = in_context::log_likelihood(&prompt, target);
             let likelihood = Likelihood { log_probability, text: target, tokens: None };
             work.done(1);
-            Ok((Latency::of_prompt(bytes), likelihood.line(&object, &completion.model)))
+            let latency = Latency::of_prompt(path, lines + at.line, bytes)?;
+            Ok((latency, likelihood.line(&object, &completion.model)))
         });
         lines += memchr::memchr_iter(b'\n', piece).count();
         for made in made {

@@ -124,6 +124,9 @@ fn open(
     Ok(is_whole.then_some(parts))
 }
 
+const UNLIKE_TASKS: &str = "its records are not those of its tasks, in their order";
+const MAKE_AGAIN: &str = "make it again";
+
 /// Lines of a shard's artifact, one after another.
 struct Lines {
     path: PathBuf,
@@ -160,8 +163,14 @@ impl Lines {
         let read = self.input.read_until(b'\n', &mut self.line);
         read.map_err(|e| Error::reading(&self.path, "read this file", e))?;
         self.hasher.update(&self.line);
-        let record: Record = serde_json::from_slice(&self.line).unwrap_or_default();
-        self.row = record.metadata.row;
+        self.row = match self.line.is_empty() {
+            true => None,
+            false => {
+                let record: Record = serde_json::from_slice(&self.line)
+                    .map_err(|_| Error::artifact(&self.path, UNLIKE_TASKS, MAKE_AGAIN))?;
+                record.metadata.row
+            }
+        };
         Ok(())
     }
 
@@ -177,8 +186,7 @@ impl Lines {
         {
             return Ok(());
         }
-        let reason = "its records are not those of its tasks, in their order";
-        Err(Error::artifact(&self.path, reason, "make it again"))
+        Err(Error::artifact(&self.path, UNLIKE_TASKS, MAKE_AGAIN))
     }
 }
 

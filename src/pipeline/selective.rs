@@ -22,7 +22,7 @@ use crate::selective::policy::sweep::RequestTimes;
 use crate::selective::policy::{CompletionScores, Example, Policy};
 use crate::store::artifact::OutputFile;
 use crate::store::files;
-use crate::store::jsonl;
+use crate::store::jsonl::{self, At};
 use crate::task::cross_file::Fragment;
 
 /// The tasks that have predictions both without retrieval and with that of `mode`.
@@ -136,8 +136,13 @@ pub fn selective(
         };
         let metric = experiment.scoring.first().name();
         let value = |score: &Value, name: &str| score[metric][name].as_f64();
+        let similarity = |score| {
+            value(score, "es").ok_or_else(|| {
+                tasks.error(task, format!("its scores lack {metric}.es; score it again"))
+            })
+        };
         let outcome = CompletionScores {
-            score: [&without, &with].map(|score| value(score, "es").unwrap_or(0.0)),
+            score: [similarity(&without)?, similarity(&with)?],
             em: [&without, &with].map(|score| value(score, "em")),
             label: None,
         };
@@ -215,13 +220,13 @@ pub fn forget_outdated(experiment: &Experiment, mode: Mode, model: &str) -> Resu
     };
     let end = end.to_string_lossy();
     let read = |path: &Path| if path.exists() { jsonl::read(path) } else { Ok(Vec::new()) };
-    let bases = [Mode::Without, mode].map(|mode| read(&layout.predictions(mode, model)));
-    let [without, with] = bases;
-    let (without, with) = (without?, with?);
+    let paths = [Mode::Without, mode].map(|mode| layout.predictions(mode, model));
+    let (without, with) = (read(&paths[0])?, read(&paths[1])?);
     let both = jsonl::records(&without).chain(jsonl::records(&with));
     let known: FxHashSet<&[u8]> = both.map(|(_, line)| line).collect();
-    let with = by_row(&with);
-    let count = by_row(&without).keys().filter(|row| with.contains_key(row)).count();
+    let with = by_row(&paths[1], &with)?;
+    let without = by_row(&paths[0], &without)?;
+    let count = without.keys().filter(|row| with.contains_key(row)).count();
     let mut removed = Vec::new();
     for entry in files::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name();
@@ -254,9 +259,9 @@ pub fn write_chosen(
     policies: &[(&Path, &BTreeSet<usize>)],
 ) -> Result<()> {
     let layout = &experiment.layout;
-    let read = |mode| jsonl::read(&layout.predictions(mode, model));
-    let (without, with) = (read(Mode::Without)?, read(mode)?);
-    let (without, with) = (by_row(&without), by_row(&with));
+    let paths = [Mode::Without, mode].map(|mode| layout.predictions(mode, model));
+    let (without, with) = (jsonl::read(&paths[0])?, jsonl::read(&paths[1])?);
+    let (without, with) = (by_row(&paths[0], &without)?, by_row(&paths[1], &with)?);
     for (path, retrieved) in policies {
         let mut output = OutputFile::create(path)?;
         for (row, base) in &without {
@@ -272,14 +277,16 @@ pub fn write_chosen(
 }
 
 /// The record of each row's first prediction, which is the one that is scored.
-fn by_row(text: &[u8]) -> BTreeMap<usize, &[u8]> {
-    let records: Vec<&[u8]> = jsonl::records(text).map(|(_, bytes)| bytes).collect();
-    let rows = parallel::map(&records, |bytes| Latency::of_prompt(bytes).row);
+fn by_row<'t>(path: &Path, text: &'t [u8]) -> Result<BTreeMap<usize, &'t [u8]>> {
+    let records: Vec<(At, &[u8])> = jsonl::records(text).collect();
+    let rows = parallel::map(&records, |(at, bytes)| {
+        Latency::of_prompt(path, at.line, bytes).map(|latency| latency.row)
+    });
     let mut found = BTreeMap::new();
-    for (row, record) in rows.into_iter().zip(records) {
-        if let Some(row) = row {
+    for (row, (_, record)) in rows.into_iter().zip(records) {
+        if let Some(row) = row? {
             found.entry(row as usize).or_insert(record);
         }
     }
-    found
+    Ok(found)
 }

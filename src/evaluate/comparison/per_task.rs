@@ -59,7 +59,7 @@ impl PerTask {
     /// ```
     ///
     /// # Errors
-    /// Returns a message if the record has no id, no score, or a row or repository of another type.
+    /// Returns a message if the record has no id, no score, or a row, repository or digest of another type.
     pub fn add(&mut self, record: &Object) -> Result<(), String> {
         let task_id = match record.get("task_id") {
             Some(value) => jsonl::id(value).ok_or("field 'task_id' must be a string")?,
@@ -75,11 +75,12 @@ impl PerTask {
                 Some(whole.ok_or("field 'row' must be a whole number from 0")?)
             }
         };
-        let repository = match record.get("repository") {
-            None | Some(Value::Null) => None,
-            Some(Value::String(name)) => Some(name.clone()),
-            Some(_) => return Err("field 'repository' must be a string".into()),
+        let text = |name: &str| match record.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(Value::String(text)) => Ok(Some(text.clone())),
+            Some(_) => Err(format!("field '{name}' must be a string")),
         };
+        let (repository, target) = (text("repository")?, text("target_digest")?);
         let mut values = vec![None; self.measures.len()];
         for (measure, value) in numbers(record) {
             let next = self.measures.len();
@@ -95,7 +96,6 @@ impl PerTask {
         if values.iter().all(Option::is_none) {
             return Err("has no scores: no field is an object of numbers, as 'repocoder' is".into());
         }
-        let target = record.get("target_digest").and_then(Value::as_str).map(str::to_owned);
         self.samples = self.samples.max(samples_of(record));
         self.tasks.push(TaskValues { task_id, row, repository, target, values });
         Ok(())

@@ -20,6 +20,7 @@ use crate::retrieve::live::LiveFound;
 use crate::retrieve::rank::Words;
 use crate::retrieve::vector::TokenSet;
 use crate::retrieve::{Found, FragmentText, Mode, Query};
+use crate::store::jsonl;
 use crate::task::{Task, TaskSet};
 use crate::text::lines::line_ends;
 use crate::text::tokenize::P50k;
@@ -164,11 +165,11 @@ impl LiveRepository {
             builder,
         };
         let line = maker.line(task, found, &OnceLock::new(), &mut scratch.prompt)?;
-        let record: Value = serde_json::from_slice(&line.json).unwrap_or_default();
+        let record = jsonl::parse(&tasks.path, 1, &line.json)?;
+        let shown = shown_in(&record, &mut FxHashSet::default());
+        let record = Value::Object(record);
         let stop = record["metadata"]["stop"].as_array().into_iter().flatten();
         let stop = stop.filter_map(|stop| stop.as_str().map(str::to_owned)).collect();
-        let shown =
-            record.as_object().and_then(|record| shown_in(record, &mut FxHashSet::default()));
         let shown = shown.map(|(_, shown)| shown).unwrap_or_default();
         let right = shown.right.or_else(|| task.right_context.clone());
         Ok(LivePrompt {

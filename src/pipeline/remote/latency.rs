@@ -42,8 +42,11 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// Times of a prompt's record, not measured yet.
-    pub(in crate::pipeline) fn of_prompt(record: &[u8]) -> Self {
+    /// Returns the times of a prompt's record, not measured yet.
+    ///
+    /// # Errors
+    /// The fields that name its task are of other types.
+    pub(in crate::pipeline) fn of_prompt(path: &Path, line: usize, record: &[u8]) -> Result<Self> {
         #[derive(Default, Deserialize)]
         #[serde(default)]
         struct Prompt {
@@ -57,9 +60,17 @@ impl Latency {
             row: Option<u64>,
             sample: u64,
         }
-        let prompt: Prompt = serde_json::from_slice(record).unwrap_or_default();
+        let prompt: Prompt = match serde_json::from_slice(record) {
+            Ok(prompt) => prompt,
+            // It may hold NaN.
+            Err(_) => {
+                let object = jsonl::parse(path, line, record)?;
+                let read = serde_json::from_value(object.into());
+                read.map_err(|e| Error::record(path, line, format!("does not name its task: {e}")))?
+            }
+        };
         let id = prompt.metadata.task_id.or(prompt.task_id);
-        Self {
+        Ok(Self {
             task_id: id.unwrap_or_default(),
             row: prompt.metadata.row,
             sample: prompt.metadata.sample,
@@ -68,7 +79,7 @@ impl Latency {
             generation_ms: None,
             decision_ms: None,
             at_once: None,
-        }
+        })
     }
 
     /// Time of its retrieval; `None` where it was not measured, or made elsewhere (mode given).

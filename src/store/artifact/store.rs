@@ -130,13 +130,15 @@ pub fn header_path(path: &Path) -> PathBuf {
 /// Parameters recorded for a JSONL artifact, by name; empty for a file without a header.
 ///
 /// # Errors
-/// There is a header, and it cannot be read.
+/// There is a header, and it cannot be read or is damaged.
 pub fn parameters(path: &Path) -> Result<std::collections::BTreeMap<String, String>> {
     let beside = header_path(path);
     let text = files::read_if_there(&beside)
         .map_err(|e| Error::reading(&beside, "open this header", e))?;
-    let header = serde_json::from_slice::<Header>(&text.unwrap_or_default()).ok();
-    Ok(header.map_or_else(Default::default, |header| header.identity.parameters))
+    match text {
+        Some(text) => parse_header(&beside, &text).map(|header| header.identity.parameters),
+        None => Ok(Default::default()),
+    }
 }
 
 /// Reads only an artifact's header.
