@@ -268,18 +268,6 @@ fn searches_name_the_files_that_they_cannot_parse() {
     place.run(&run).done().silent_on("cannot parse");
 }
 
-/// A file without its last brace: the error is behind every line.
-#[test]
-fn a_file_that_ends_too_early_is_named() {
-    let place = Place::empty();
-    place.write("repos/j/A.java", "class A {\n  int f(int x) {\n    return x + 1;\n  }\n");
-    let sample =
-        ["sample", "--kind", "line", "--language", "java", "--repos-dir", "repos", "-o", "t.jsonl"];
-    place.run(&sample).done().says(&[
-        "the Java grammar cannot parse the end of 1 file; nothing is drawn from there: j/A.java:4",
-    ]);
-}
-
 /// `..` leads out of a folder, and out of the repository only behind its own folder.
 #[test]
 fn paths_with_parent_folders_are_resolved() {
@@ -293,7 +281,7 @@ fn paths_with_parent_folders_are_resolved() {
     assert!(place.path("out/o_one/c.py").exists() && place.path("out/o_one/a/e.py").exists());
     assert_eq!(place.count("out"), 2);
     // The first name of a task's path is its repository.
-    let task = |path: &str| json!({"prompt": "a = 1\n", "groundtruth": "x = 1", "metadata": {"task_id": path, "filepath": path}});
+    let task = |path: &str| json!({"prompt": "a = 1\n", "groundtruth": "x = 1", "right_context": "", "metadata": {"task_id": path, "filepath": path}});
     place.write("tasks.jsonl", jsonl(&[task("r/a/../c.py"), task("r/../s/c.py")]));
     let ran = place.run(&["validate", "tasks.jsonl"]);
     assert!(!ran.stdout.contains(":1"), "{}", ran.stdout);

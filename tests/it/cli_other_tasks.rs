@@ -283,7 +283,7 @@ fn searches_refuse_predictions_of_other_cuts() {
     place.write("styled.jsonl", jsonl(&records));
     rg_rg("styled.jsonl", &styled)
         .failed()
-        .says(&["styled.jsonl: was made with chunk_size 5, and this search has chunk_size 10"]);
+        .says(&["styled.jsonl: was made with chunk_size 5, and this search has chunk_size 20"]);
     let oracle = place.records(&small).into_iter().map(|mut record| {
         record["metadata"]["mode"] = json!("gt");
         record
@@ -330,7 +330,7 @@ fn every_file_that_ids_alone_join_is_warned_of() {
     );
     warns_once(&judged(&["--probabilities", "asked.jsonl"]).done(), "asked.jsonl");
     write("samples.jsonl", &|id| json!({"task_id": id, "pred": ["x", "y"], "entropy": 0.5}));
-    warns_once(&judged(&["--samples", "samples.jsonl"]).done(), "samples.jsonl");
+    warns_once(&judged(&["--samples-from", "samples.jsonl"]).done(), "samples.jsonl");
     write("scores.jsonl", &|id| json!({"task_id": id, "repocoder": {"em": 0, "es": 0.5}}));
     warns_once(
         &place.run(&["compare", "scores.jsonl", "scores.jsonl"]).done(),
@@ -390,7 +390,7 @@ fn samples_and_probabilities_of_other_tasks_are_refused() {
     };
     foreign("samples.jsonl", json!({"pred": ["x", "y"], "entropy": 0.5}));
     foreign("asked.jsonl", json!({"next_token": {"text": "<cc>", "probability": 0.5}}));
-    for (flag, file) in [("--samples", "samples.jsonl"), ("--probabilities", "asked.jsonl")] {
+    for (flag, file) in [("--samples-from", "samples.jsonl"), ("--probabilities", "asked.jsonl")] {
         let judge = [&judge("line.jsonl", &own, "with.jsonl")[..], &[flag, file]].concat();
         place.run(&judge).failed().says(&[
             &format!("{file}:1: made for another task than \"parcelflow/0\" of line.jsonl"),
@@ -422,9 +422,11 @@ fn test_results_of_other_tasks_are_refused() {
         "-o",
         "page",
     ];
-    let judge =
-        [&judge("line.jsonl", &file, "with.jsonl")[..], &["--exec", "exec.jsonl", "exec.jsonl"]]
-            .concat();
+    let judge = [
+        &judge("line.jsonl", &file, "with.jsonl")[..],
+        &["--metric", "pass", "--base-exec", "a=exec.jsonl", "--rag-exec", "a=exec.jsonl"],
+    ]
+    .concat();
     results(&|row| format!("parcelflow/{}", 19 - row));
     for command in [&report[..], &judge] {
         place.run(command).failed().says(&[
