@@ -29,7 +29,7 @@ pub struct JoinedPredictions {
     pub empty: usize,
     /// Number of records that answer a prompt that lm-evaluation-harness changed.
     pub changed: usize,
-    /// Records that nothing but numbers assigns to their tasks.
+    /// Records that only numbers assign to their tasks.
     pub numbered: NumberedRecords,
     /// The cache's file that they were taken from; none where somebody named a file.
     pub cached: Option<PathBuf>,
@@ -156,7 +156,7 @@ pub fn read(path: &Path, tasks: &TaskSet) -> Result<JoinedPredictions> {
     Ok(joined)
 }
 
-/// Returns a warning about records of predictions, prompts or probabilities that nothing but numbers assigns to their tasks; `None` if
+/// Returns a warning about records of predictions, prompts or probabilities that only numbers assign to their tasks; `None` if
 /// there are none.
 pub fn warning(path: &Path, numbered: &NumberedRecords) -> Option<String> {
     numbered.warning(path.display(), Some("the task's `prompt` or target"))
@@ -310,7 +310,7 @@ impl<'a> TaskIndex<'a> {
         }
     }
 
-    /// Returns the records that nothing but numbers assigned to their tasks.
+    /// Returns the records that only numbers assign to their tasks.
     ///
     /// # Errors
     /// A record was of another task than the one that it names.
@@ -326,7 +326,7 @@ impl<'a> TaskIndex<'a> {
         Some(self.other_task(path, self.other.get()?, self.others.get()))
     }
 
-    /// Returns the records that nothing but numbers assigned to their tasks.
+    /// Returns the records that only numbers assign to their tasks.
     pub(crate) fn numbered(&self) -> NumberedRecords {
         self.numbered.borrow().clone()
     }

@@ -15,7 +15,7 @@ pub struct TestMap {
     /// Path of the map.
     pub path: PathBuf,
     by_row: FxHashMap<usize, Vec<String>>,
-    /// Records that nothing but numbers assigns to their tasks.
+    /// Records that only numbers assign to their tasks.
     pub numbered: NumberedRecords,
 }
 

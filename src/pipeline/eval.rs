@@ -29,7 +29,7 @@ pub struct Evaluation {
     pub empty: usize,
     /// Records that answer a prompt that lm-evaluation-harness changed.
     pub changed: usize,
-    /// Records that nothing but numbers assigns to their tasks.
+    /// Records that only numbers assign to their tasks.
     pub numbered: NumberedRecords,
     /// The tasks that take part.
     pub tasks: Arc<TaskSet>,

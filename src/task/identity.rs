@@ -142,7 +142,7 @@ fn name_before_digest(id: &str) -> Option<&str> {
     is_digest.then_some(name)
 }
 
-/// Records that nothing but numbers assigns to their tasks.
+/// Records that only numbers assign to their tasks.
 ///
 /// ```
 /// use repoformer::task::NumberedRecords;

@@ -308,7 +308,7 @@ pub(crate) fn warning_once(text: &str) {
 /// Whether records that may be of other tasks were warned of.
 static NUMBERED: AtomicBool = AtomicBool::new(false);
 
-/// Warns of records that nothing but numbers assigns to their tasks: of the first such file.
+/// Warns of records that only numbers assign to their tasks: of the first such file.
 pub(crate) fn warn_of_numbers(text: Option<impl AsRef<str>>) {
     if let Some(text) = text
         && !NUMBERED.swap(true, Relaxed)

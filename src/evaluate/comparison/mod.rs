@@ -93,7 +93,7 @@ pub struct Comparison {
     pub left_out: Vec<(String, String)>,
     /// Number of ids that both have at different rows, which are not joined.
     pub moved: usize,
-    /// Tasks of both that nothing but numbers joins: a side lacks the digest of the target.
+    /// Tasks of both that only numbers join: a side lacks the digest of the target.
     pub numbered: NumberedRecords,
     /// Tasks that cannot be told apart, or whose repositories differ between the sides; they are left out.
     pub problems: Vec<Error>,
@@ -182,7 +182,7 @@ impl Comparison {
     }
 }
 
-/// Tasks that nothing but numbers joins.
+/// Tasks that only numbers join.
 fn numbered(a: &PerTask, b: &PerTask, pairs: &[TaskPair]) -> NumberedRecords {
     let mut numbered = NumberedRecords::default();
     for (one, other) in pairs.iter().map(|pair| (&a.tasks[pair.a], &b.tasks[pair.b])) {

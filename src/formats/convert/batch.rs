@@ -66,7 +66,7 @@ pub(super) struct Answers<'a> {
     by_id: FxHashMap<&'a str, Vec<usize>>,
     /// Texts for each task, with the number of their prompt.
     texts: Vec<Vec<(usize, Vec<String>)>>,
-    /// Answers that nothing but numbers assigns to their tasks.
+    /// Answers that only numbers assign to their tasks.
     numbered: NumberedRecords,
 }
 
@@ -86,7 +86,7 @@ impl<'a> Answers<'a> {
         }
     }
 
-    /// Answers that nothing but numbers assigns to their tasks.
+    /// Answers that only numbers assign to their tasks.
     pub(super) fn numbered(&self) -> &NumberedRecords {
         &self.numbered
     }

@@ -90,7 +90,7 @@ pub struct ReadSignals {
     pub unmatched: Vec<Error>,
     /// Refusal of the file, if records are of other tasks than they name.
     pub others: Option<Error>,
-    /// Records that nothing but numbers assigns to their tasks.
+    /// Records that only numbers assign to their tasks.
     pub numbered: NumberedRecords,
 }
 
