@@ -70,7 +70,7 @@ impl TestMap {
             }
         }
         let (path, numbered) = (tasks.path.clone(), NumberedRecords::default());
-        Ok((!by_row.is_empty()).then(|| Self { path, by_row, numbered }))
+        Ok((!by_row.is_empty()).then_some(Self { path, by_row, numbered }))
     }
 
     fn add(&mut self, line: usize, record: &Object, tasks: &TaskSet) -> Result<()> {

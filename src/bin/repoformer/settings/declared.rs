@@ -52,15 +52,16 @@ const LIMIT: Values = Whole(0..=MOST);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Paper {
     RepoCoder,
-    RepoformerPaper,
-    RepoformerRelease,
+    Repoformer,
+    /// Repoformer's released program.
+    RepoformerProgram,
     CrossCodeEval,
 }
 
 impl Paper {
     /// True if prompts have the same layout for all models.
     pub(super) fn has_one_layout(self) -> bool {
-        self != Self::RepoformerPaper
+        self != Self::Repoformer
     }
 }
 
@@ -89,12 +90,12 @@ pub(super) static BUNDLED: [BundledProfile; 5] = [
     BundledProfile {
         name: "repoformer-paper",
         text: include_str!("../../../../configs/repoformer-paper.toml"),
-        paper: Some(Paper::RepoformerPaper),
+        paper: Some(Paper::Repoformer),
     },
     BundledProfile {
         name: "repoformer-release",
         text: include_str!("../../../../configs/repoformer-release.toml"),
-        paper: Some(Paper::RepoformerRelease),
+        paper: Some(Paper::RepoformerProgram),
     },
     BundledProfile {
         name: "crosscodeeval",

@@ -249,7 +249,7 @@ struct Wanted {
 impl Wanted {
     fn of(args: &LabelSampleArgs, settings: &Settings) -> Result<Self> {
         let kind = args.kind.parse()?;
-        let is_release = settings.paper() == Some(Paper::RepoformerRelease);
+        let is_release = settings.paper() == Some(Paper::RepoformerProgram);
         let usual = if is_release { Drawing::release(kind) } else { Drawing::paper(kind) };
         let drawing = args.drawing.drawing(&usual)?;
         let asked: Option<Language> = settings.parsed_option("language")?;
@@ -276,7 +276,7 @@ impl Wanted {
         };
         let filter = args.drawing.filter(language, &from)?;
         let departures = match settings.paper() {
-            Some(Paper::RepoformerPaper | Paper::RepoformerRelease) => {
+            Some(Paper::Repoformer | Paper::RepoformerProgram) => {
                 let limits = (&filter, &Filter::paper(language));
                 args.drawing.departures(&drawing, &usual, limits)
             }
