@@ -66,8 +66,13 @@ pub fn selective(
     sources: &SignalSources<'_>,
 ) -> Result<Selective> {
     let tasks = experiment.tasks()?;
-    let (base, _) = scores(experiment, Mode::Without, model, None)?;
-    let (augmented, _) = scores(experiment, mode, model, None)?;
+    let scores_of = |mode| match scores(experiment, mode, model, None) {
+        Ok((scores, _)) => Ok(scores),
+        // Then no task has predictions of both.
+        Err(Error::NoPrediction { .. }) => Ok(Value::Null),
+        Err(error) => Err(error),
+    };
+    let (base, augmented) = (scores_of(Mode::Without)?, scores_of(mode)?);
     let mut shown = read_shown(&experiment.layout.prompts(mode))?;
     let mut signals = signals(&experiment.layout.predictions(Mode::Without, model), tasks)?;
     // An entropy over samples that are also the base would change what is compared.
