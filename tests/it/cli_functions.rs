@@ -17,7 +17,9 @@ fn place(lines: usize) -> Place {
         .iter()
         .map(|task| task["metadata"]["ground_truth"].as_str().unwrap().into())
         .collect();
-    for task in &mut tasks {
+    for (row, task) in tasks.iter_mut().enumerate() {
+        // The ids that `sample` writes name the kind.
+        task["metadata"]["task_id"] = format!("parcelflow/hole {row}:").into();
         let prompt = task["prompt"].as_str().unwrap();
         let kept: Vec<&str> = prompt.split_inclusive('\n').collect();
         let kept = kept[kept.len().saturating_sub(lines)..].concat();
