@@ -16,18 +16,20 @@ use repoformer::store::artifact::header_path;
 use repoformer::store::manifest::Manifest;
 use repoformer::task::TaskSet;
 use repoformer::text::language::Language;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::eval_output::{Named, Results, write_results};
 use super::eval_score::{Judging, score, tell_uncut, with_missing};
 use super::experiments::{
     asked_scoring, check_not_tasks, cut_answers, of_kind, without_repositories,
 };
-use super::session::{completed_modes, completion, open, resampling, warn_of_departures};
+use super::session::{
+    completed_modes, completion, open, resampling, set_profile, warn_of_departures,
+};
 use super::{eval_definitions, eval_retrieval, mixed, parts};
 use crate::commands::eval_args::EvalArgs;
 use crate::output::{self, check_output, fail};
-use crate::settings::{Departure, Settings};
+use crate::settings::Settings;
 use crate::table::{ScoreFormat, percent};
 
 pub(crate) fn run(args: &EvalArgs) -> Result<()> {
@@ -126,17 +128,6 @@ fn write(
     }
     let departures = settings.departure_line();
     Results { named, per_task, resampling, mixed, departures, manifest }.write(args)
-}
-
-/// Records the paper's profile, and the settings that contradict it.
-pub(super) fn set_profile(manifest: &mut Manifest, settings: &Settings) {
-    let departures: Vec<Value> = settings.departures().iter().map(Departure::to_record).collect();
-    if let Some(profile) = settings.paper_profile() {
-        manifest.setting("profile", profile);
-    }
-    if !departures.is_empty() {
-        manifest.setting("departures", departures);
-    }
 }
 
 /// Scoring for a command that shows `further` metrics after the default one, unless the settings choose metrics.

@@ -22,10 +22,10 @@ use repoformer::store::manifest::Manifest;
 use repoformer::task::TaskSet;
 use serde_json::Value;
 
-use super::eval::{scoring, set_profile, warn_of_ends};
+use super::eval::{scoring, warn_of_ends};
 use super::experiments::{cut_answers, of_kind, without_repositories};
 use super::mixed;
-use super::session::{completed_modes, completion, open, page_in, resampling};
+use super::session::{completed_modes, completion, open, page_in, resampling, set_profile};
 use crate::output::{self, fail, unknown, write_json};
 use crate::settings::{SettingFlags, Settings};
 

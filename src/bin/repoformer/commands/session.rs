@@ -10,7 +10,9 @@ use repoformer::report::ChartPage;
 use repoformer::repository::corpus::{RepositoryFolders, Walk, is_folder_name, languages};
 use repoformer::retrieve::{Mode, QueryForm};
 use repoformer::store::artifact::write_file;
+use repoformer::store::manifest::Manifest;
 use repoformer::text::language::Language;
+use serde_json::Value;
 
 use super::checkout;
 use super::experiment_settings::cuts_chunks;
@@ -39,6 +41,17 @@ pub(super) fn begin(mut settings: Settings, flags: &SettingFlags) -> Result<Sett
 pub(super) fn warn_of_departures(settings: &Settings, departures: &[Departure]) {
     if let Some(line) = settings.line_of(departures) {
         warning_once(&line);
+    }
+}
+
+/// Records the paper's profile, and the settings that contradict it.
+pub(super) fn set_profile(manifest: &mut Manifest, settings: &Settings) {
+    let departures: Vec<Value> = settings.departures().iter().map(Departure::to_record).collect();
+    if let Some(profile) = settings.paper_profile() {
+        manifest.setting("profile", profile);
+    }
+    if !departures.is_empty() {
+        manifest.setting("departures", departures);
     }
 }
 

@@ -2,13 +2,11 @@
 
 use std::fmt;
 
-use anyhow::Result;
 use serde_json::{Value, json};
 
 use super::declaration::{Effect, Group, Setting};
-use super::declared::{BundledProfile, Paper, SETTINGS, bundled, declared};
-use super::resolved::{Settings, Source};
-use super::sources::parse;
+use super::declared::{Paper, SETTINGS, declared};
+use super::resolved::{PaperProfile, Settings, Source};
 
 /// A setting that contradicts the profile in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -38,28 +36,7 @@ impl fmt::Display for Departure {
     }
 }
 
-/// A paper's profile by itself: the settings of a run that chooses nothing else.
-#[derive(Debug, Clone)]
-pub(super) struct PaperProfile {
-    name: &'static str,
-    paper: Paper,
-    pub(super) settings: Box<Settings>,
-}
-
 impl PaperProfile {
-    /// Returns the bundled profile of a name, if it is a paper's.
-    pub(super) fn bundled(name: &str) -> Result<Option<Self>> {
-        let profile = bundled(name).and_then(|profile| Some((profile, profile.paper?)));
-        let Some((&BundledProfile { name, text, .. }, paper)) = profile else {
-            return Ok(None);
-        };
-        let mut settings = Settings::defaults();
-        settings.set_file(&parse(text, name)?, &Source::Profile(name.into()));
-        settings.follow_unit();
-        settings.set("postprocess", vec!["own".into()], Source::Default);
-        Ok(Some(Self { name, paper, settings: Box::new(settings) }))
-    }
-
     /// True if the paper fixes the setting.
     fn fixes(&self, setting: &Setting) -> bool {
         match setting.effect {

@@ -7,10 +7,9 @@ use std::str::FromStr;
 use anyhow::{Result, anyhow};
 
 use super::declaration::{Given, Group, Setting, Values, variable};
-use super::declared::{KEY_VARIABLES, SETTINGS, declared};
-use super::departure::PaperProfile;
+use super::declared::{BundledProfile, KEY_VARIABLES, Paper, SETTINGS, bundled, declared};
 use super::flags::SettingFlags;
-use super::sources::{FOUND_BY_ITSELF, FileSettings, environment, read_file, read_profile};
+use super::sources::{FOUND_BY_ITSELF, FileSettings, environment, parse, read_file, read_profile};
 use crate::output::fail;
 
 /// Origin of a value.
@@ -55,6 +54,29 @@ pub(crate) struct Settings {
     pub(super) paper_profile: Option<PaperProfile>,
     /// Whether the subcommand completes prompts.
     completes: bool,
+}
+
+/// A paper's profile by itself: the settings of a run that chooses nothing else.
+#[derive(Debug, Clone)]
+pub(super) struct PaperProfile {
+    pub(super) name: &'static str,
+    pub(super) paper: Paper,
+    pub(super) settings: Box<Settings>,
+}
+
+impl PaperProfile {
+    /// Returns the bundled profile of a name, if it is a paper's.
+    fn bundled(name: &str) -> Result<Option<Self>> {
+        let profile = bundled(name).and_then(|profile| Some((profile, profile.paper?)));
+        let Some((&BundledProfile { name, text, .. }, paper)) = profile else {
+            return Ok(None);
+        };
+        let mut settings = Settings::defaults();
+        settings.set_file(&parse(text, name)?, &Source::Profile(name.into()));
+        settings.follow_unit();
+        settings.set("postprocess", vec!["own".into()], Source::Default);
+        Ok(Some(Self { name, paper, settings: Box::new(settings) }))
+    }
 }
 
 impl Settings {
@@ -446,7 +468,6 @@ fn toml_value(setting: &Setting, values: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sources::parse;
     use super::*;
 
     #[test]
