@@ -76,6 +76,8 @@ const CROSS_CODE_EVAL_METADATA: &[Field] = &[
     must("repository file", Text),
     must("context_start_lineno groundtruth_start_lineno", Count),
     may("right_context_start_lineno", Count),
+    // Of the program's instances.
+    may("kind", Text),
 ];
 
 const CROSS_CODE_LONG_EVAL: &[Field] = &[
