@@ -144,7 +144,7 @@ pub(super) fn stopped(reason: String) -> Failure {
 
 /// Parses the JSON of a complete response.
 pub(super) fn parse(bytes: &[u8], context: Context<'_>) -> Result<Value, Failure> {
-    // As the standard of `fetch` decodes a body: without a byte-order mark, and with U+FFFD for what is not UTF-8.
+    // As the Fetch standard decodes a body: without a byte-order mark, and with U+FFFD for invalid UTF-8.
     let text = String::from_utf8_lossy(json::without_byte_order_mark(bytes));
     let value = match json::parse(text.as_bytes()) {
         Ok(value) => value,

@@ -163,7 +163,7 @@ fn cut_off(events: usize, pending: &[u8], why: &str) -> Failure {
     answer::stopped(format!("the stream was cut off {behind}{why}{rest}"))
 }
 
-/// Reads events up to the one that says `[DONE]`.
+/// Reads events up to `[DONE]`.
 fn follow(
     reader: impl BufRead,
     context: Context<'_>,

@@ -313,7 +313,7 @@ impl<'a> TaskIndex<'a> {
     /// Returns the records that only numbers assign to their tasks.
     ///
     /// # Errors
-    /// A record was of another task than the one that it names.
+    /// A record belongs to another task than the one that it names.
     pub(crate) fn finish(&self, path: &Path) -> Result<NumberedRecords> {
         match self.others(path) {
             Some(others) => Err(others),

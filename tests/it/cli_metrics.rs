@@ -168,7 +168,7 @@ fn every_command_begins_with_the_same_metric() {
         ("chunk", "repoformer"),
     ] {
         let (place, repos) = sampled(&[kind], 6);
-        // Records say that their holes are chunks, as those of `label sample` do.
+        // Records with `kind`, as `label sample` writes them, are chunks.
         let text = place.read(&format!("{kind}.jsonl"));
         let text = text.replace("\"metadata\":{", &format!("\"metadata\":{{\"kind\":\"{kind}\","));
         place.write(&format!("{kind}.jsonl"), text);

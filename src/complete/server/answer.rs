@@ -374,7 +374,7 @@ pub(crate) fn check_choice(choice: &Value, number: usize) -> Result<(), AnswerEr
 #[derive(Debug, Default)]
 pub struct PartialAnswer {
     api: Api,
-    /// Completions by index; a server may name those of several samples in any order.
+    /// Completions by index; a server may send several samples in any order.
     found: BTreeMap<u64, PartialSample>,
     /// Name of the model.
     pub model: Option<String>,
@@ -435,7 +435,7 @@ impl PartialAnswer {
     /// Adds an event's parts. `halved` is the event's text if that holds half a character.
     ///
     /// # Errors
-    /// The event has no `choices`, or says that one of them failed.
+    /// The event has no `choices`, or reports an error in one of them.
     pub(super) fn add(&mut self, event: &Value, halved: Option<&[u8]>) -> Result<(), AnswerError> {
         self.note(event);
         let is_count = event.get("choices").is_none()

@@ -17,7 +17,7 @@ pub(super) fn is_held_back(stop: &str, removed: &str) -> bool {
     ends.any(|end| end.starts_with(stop) || stop.starts_with(end))
 }
 
-/// Place of the stop text that is complete first, as a server finds it that looks for them as it writes, and that stop text.
+/// Place of the stop text that is complete first, as a server finds it while it writes, and that stop text.
 fn first_stop<'s>(
     stops: impl IntoIterator<Item = &'s String>,
     text: &str,
@@ -199,7 +199,7 @@ mod tests {
         };
         let ended = |text: &str, stop: &str| (text.to_owned(), Some(stop.to_owned()));
         assert_eq!(written(&["x = 1", "<e", "nd>y", "z"]), ended("x = 1", "<end>"));
-        // One that the server was told, and keeps in its text.
+        // A stop text of the request, which the server keeps in its text.
         assert_eq!(written(&["x = 1<", "a", ">"]), ended("x = 1", "<a>"));
         assert_eq!(written(&["x <", "e", "nd", "ed"]), ("x <ended".into(), None));
         assert_eq!(written(&["<<end", ">"]), ended("<", "<end>"));

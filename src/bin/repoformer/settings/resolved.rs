@@ -56,7 +56,7 @@ pub(crate) struct Settings {
     completes: bool,
 }
 
-/// A paper's profile by itself: the settings of a run that chooses nothing else.
+/// A paper's profile alone: the settings of a run that chooses nothing else.
 #[derive(Debug, Clone)]
 pub(super) struct PaperProfile {
     pub(super) name: &'static str,
