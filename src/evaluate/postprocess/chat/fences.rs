@@ -149,6 +149,7 @@ fn is_known(name: &str) -> bool {
 ///
 /// Also returns true if the code ends at its closing mark, so that no sentences follow in it.
 pub(in super::super) fn marked_code<'a>(hole: &Hole<'_>, text: &'a str) -> (Cow<'a, str>, bool) {
+    let text = behind_name(hole, text);
     let mut marked: Option<Block> = None;
     for _ in 0..DEEPEST {
         let text = marked.as_ref().map_or(text, |block| &block.content);
@@ -168,6 +169,21 @@ pub(in super::super) fn marked_code<'a>(hole: &Hole<'_>, text: &'a str) -> (Cow<
             Some(code) => (code.into(), true),
             None => (text.into(), false),
         },
+    }
+}
+
+/// The text behind a first line that is only the language's name: the prompt ended within an opening fence.
+fn behind_name<'a>(hole: &Hole<'_>, text: &'a str) -> &'a str {
+    let language = hole.language;
+    match text.split_once('\n') {
+        Some((name, code))
+            if names(language, &name.trim_end().to_lowercase())
+                && !strip(code).is_empty()
+                && string_at_end(hole.known_left(), language).is_none() =>
+        {
+            code
+        }
+        _ => text,
     }
 }
 

@@ -22,9 +22,10 @@ const ENVELOPES: [&str; 9] = [
 const ELEMENTS: [&str; 2] = ["code", "output"];
 
 /// Marks of thoughts that are no tags.
-const PAIRS: [(&str, &str); 3] = [
+const PAIRS: [(&str, &str); 4] = [
     ("<|inner_prefix|>", "<|inner_suffix|>"),
     ("<|channel>thought", "<channel|>"),
+    ("<unused94>thought", "<unused95>"),
     ("Here is my thought process:", "Here is my response:"),
 ];
 
@@ -200,6 +201,7 @@ fn places_beside<'t>(
 fn behind_channels(text: &str, language: Language) -> &str {
     const CHANNEL: &str = "<|channel|>";
     const MESSAGE: &str = "<|message|>";
+    const TURN: &str = "<|start|>assistant";
     let begin = text.trim_start();
     if let Some((_, answer)) =
         begin.strip_prefix("analysis").and_then(|rest| rest.split_once("assistantfinal"))
@@ -213,7 +215,10 @@ fn behind_channels(text: &str, language: Language) -> &str {
     }
     let is_final =
         |rest: &str| rest.strip_prefix(CHANNEL).is_some_and(|name| name.starts_with("final"));
-    match places(text, language, is_final).last() {
+    // Quotation marks and backticks of the analysis hide no turn.
+    let mut turns = text.match_indices(TURN).map(|(at, turn)| at + turn.len());
+    let turn = turns.find(|at| is_final(&text[*at..]));
+    match turn.or_else(|| places(text, language, is_final).last()) {
         Some(at) => text[at..].split_once(MESSAGE).map_or("", |(_, answer)| answer),
         None => "",
     }
