@@ -7,9 +7,10 @@ use crate::text::language::{Language, Layout};
 use crate::text::lines::{strip, unfinished_line};
 
 /// Names of thoughts, in tags of any form: `<think>`, `[THINK]`, `<|begin_of_thought|>`, `◁think▷`, `<seed:think>`.
-const THOUGHTS: [&str; 13] = [
+const THOUGHTS: [&str; 14] = [
     "think", "thinking", "thought", "thoughts", "reason", "reasoning", "reflection", "analysis",
-    "rationale", "scratchpad", "antthinking", "inner_monologue", "chain_of_thought",
+    "rationale", "scratchpad", "reasoning_content", "antthinking", "inner_monologue",
+    "chain_of_thought",
 ];
 
 /// Names of tags around answers.
@@ -30,9 +31,9 @@ const PAIRS: [(&str, &str); 4] = [
 ];
 
 /// Tokens that end a turn and have no bars.
-const ENDS: [&str; 13] = [
+const ENDS: [&str; 14] = [
     "</s>", "<eos>", "<EOS>", "<end_of_turn>", "<eot>", "<EOT>", "<EOD>", "<eom>", "<pad>",
-    "[/INST]", "[EOS]", "<fim_pad>", "<file_sep>",
+    "[/INST]", "[EOS]", "<fim_pad>", "<file_sep>", "<seed:eos>",
 ];
 
 /// Tokens that begin a turn and have no bars.
@@ -232,8 +233,10 @@ fn behind_tokens(text: &str) -> &str {
     loop {
         let begin = rest.trim_start();
         let bare = BEGINS.iter().find(|token| begin.starts_with(**token)).map(|token| token.len());
-        let is_tag = Tag::at(begin).is_some_and(|tag| THOUGHTS.contains(&&*tag.name));
-        let Some(length) = bare.or_else(|| barred_token(begin)).filter(|_| !is_tag) else {
+        let is_of_thoughts = Tag::at(begin).is_some_and(|tag| THOUGHTS.contains(&&*tag.name))
+            || PAIRS.iter().any(|(mark, _)| begin.starts_with(mark));
+        let token = bare.or_else(|| barred_token(begin)).filter(|_| !is_of_thoughts);
+        let Some(length) = token else {
             return if rest.len() < text.len() { behind_blank_lines(rest) } else { text };
         };
         rest = &begin[length..];
