@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use crate::cli_lsp::Session;
 use crate::cli_serve::Serving;
 use crate::support::server::{Answer, Request, completion, ok, server};
-use crate::support::{Place, TARGETS, parse_jsonl};
+use crate::support::{Place, Ran, TARGETS, parse_jsonl};
 
 const EVENTS: &str = "200 OK\r\nContent-Type: text/event-stream";
 
@@ -90,6 +90,13 @@ fn failed_answers(text: &str) -> Vec<(Value, &'static str)> {
     ]
 }
 
+/// Completes the prompts without retrieval, by a server.
+fn complete(place: &Place, url: &str, more: &[&str]) -> Ran {
+    let flags =
+        ["complete", "--mode", "none", "--model", "m", "--max-tokens", "8", "--endpoint", url];
+    place.stage(&[&flags[..], more].concat())
+}
+
 #[test]
 fn a_failed_answer_is_no_prediction_and_is_asked_again() {
     let place = prompted();
@@ -97,12 +104,9 @@ fn a_failed_answer_is_no_prediction_and_is_asked_again() {
         let is_sound = Arc::new(Mutex::new(false));
         let (url, seen) = failing(&is_sound, ok(&failed), completion("\nview_20 = view(20)"));
         let journal = format!("journal-{number}.jsonl");
-        let flags = [
-            "complete", "--mode", "none", "--model", "m", "--max-tokens", "8", "--endpoint", &url,
-            "--until", "tokens", "--journal", &journal,
-        ];
+        let flags = ["--until", "tokens", "--journal", &journal];
         let wanted = [&format!("task {}", TARGETS[1].0), says, "--retry-failed"];
-        place.stage(&flags).partly().says(&wanted);
+        complete(&place, &url, &flags).partly().says(&wanted);
         let failures = || {
             let records = place.records(&journal);
             records.iter().filter(|entry| entry.get("error").is_some()).count()
@@ -111,11 +115,11 @@ fn a_failed_answer_is_no_prediction_and_is_asked_again() {
         let predictions = place.named("cache/predictions/tasks", "none");
         assert_eq!(place.records(&predictions).len(), 2, "{failed}");
         // A further run names the failure and does not repeat the request.
-        place.stage(&flags).partly().says(&wanted);
+        complete(&place, &url, &flags).partly().says(&wanted);
         assert_eq!(seen.lock().unwrap().len(), 3);
-        place.stage(&[&flags[..], &["--retry-failed"]].concat()).partly().says(&[says]);
+        complete(&place, &url, &[&flags[..], &["--retry-failed"]].concat()).partly().says(&[says]);
         *is_sound.lock().unwrap() = true;
-        place.stage(&[&flags[..], &["--retry-failed"]].concat()).done();
+        complete(&place, &url, &[&flags[..], &["--retry-failed"]].concat()).done();
         assert_eq!(seen.lock().unwrap().len(), 5);
         assert_eq!(place.records(&predictions).len(), 3);
     }
@@ -126,11 +130,9 @@ fn an_answer_that_fails_alone_is_kept_as_a_failure() {
     let place = prompted();
     let failed = json!({"choices": [{"text": "", "finish_reason": "error"}]});
     let (url, seen) = server(move |_| ok(&failed));
-    let flags =
-        ["complete", "--mode", "none", "--model", "m", "--max-tokens", "8", "--endpoint", &url];
-    place.stage(&flags).partly().says(&["finish_reason \"error\"", "--retry-failed"]);
+    complete(&place, &url, &[]).partly().says(&["finish_reason \"error\"", "--retry-failed"]);
     assert_eq!(seen.lock().unwrap().len(), 3);
-    place.stage(&flags).partly();
+    complete(&place, &url, &[]).partly();
     assert_eq!(seen.lock().unwrap().len(), 3);
     // An evaluation has nothing to score.
     let eval = ["eval", "--mode", "none", "--model", "m", "--max-tokens", "8"];
@@ -169,18 +171,15 @@ fn a_stream_that_fails_is_no_prediction() {
         let is_sound = Arc::new(Mutex::new(false));
         let (url, seen) = failing(&is_sound, failed, sound.clone());
         let journal = format!("journal-{number}.jsonl");
-        let flags = [
-            "complete", "--mode", "none", "--model", "m", "--max-tokens", "8", "--endpoint", &url,
-            "--journal", &journal, "--concurrency", "1",
-        ];
-        place.stage(&flags).partly().says(&[&format!("task {}", TARGETS[1].0), says]);
+        let flags = ["--journal", &journal, "--concurrency", "1"];
+        complete(&place, &url, &flags).partly().says(&[&format!("task {}", TARGETS[1].0), says]);
         assert!(seen.lock().unwrap().iter().all(|request| request.body["stream"] == true));
         let predictions = place.named("cache/predictions/tasks", "none");
         assert_eq!(place.records(&predictions).len(), 2, "{says}");
-        place.stage(&flags).partly();
+        complete(&place, &url, &flags).partly();
         assert_eq!(seen.lock().unwrap().len(), 3, "{says}");
         *is_sound.lock().unwrap() = true;
-        place.stage(&[&flags[..], &["--retry-failed"]].concat()).done();
+        complete(&place, &url, &[&flags[..], &["--retry-failed"]].concat()).done();
         assert_eq!(place.records(&predictions).len(), 3);
     }
 }
@@ -201,12 +200,9 @@ fn a_chat_that_fails_is_no_prediction() {
     {
         let (url, seen) = failing(&Arc::default(), ok(&failed), sound.clone());
         let journal = format!("journal-{number}.jsonl");
-        let flags = [
-            "complete", "--mode", "none", "--model", "m", "--max-tokens", "8", "--endpoint", &url,
-            "--journal", &journal, "--api", "chat",
-        ];
-        place.stage(&flags).partly().says(&[says, "--retry-failed"]);
-        place.stage(&flags).partly().says(&[says]);
+        let flags = ["--journal", &journal, "--api", "chat"];
+        complete(&place, &url, &flags).partly().says(&[says, "--retry-failed"]);
+        complete(&place, &url, &flags).partly().says(&[says]);
         assert_eq!(seen.lock().unwrap().len(), 3, "{failed}");
         let predictions = place.named("cache/predictions/tasks", "none");
         assert_eq!(place.records(&predictions).len(), 2);
@@ -295,11 +291,8 @@ fn journals_of_earlier_versions_are_read_with_the_same_rule() {
     let place = prompted();
     let is_sound = Arc::new(Mutex::new(true));
     let (url, seen) = failing(&is_sound, completion(""), completion("\nview_20 = view(20)"));
-    let flags = [
-        "complete", "--mode", "none", "--model", "m", "--max-tokens", "8", "--endpoint", &url,
-        "--until", "tokens",
-    ];
-    place.stage(&flags).done();
+    let flags = ["--until", "tokens"];
+    complete(&place, &url, &flags).done();
     let predictions = place.named("cache/predictions/tasks", "none");
     let plain = |text: &str, change: &dyn Fn(usize, &mut Value)| -> String {
         let mut records = parse_jsonl(text);
@@ -329,14 +322,14 @@ fn journals_of_earlier_versions_are_read_with_the_same_rule() {
         fields.as_object_mut().unwrap().remove(field).unwrap();
     }
     place.write(&header, fields.to_string());
-    let ran = place.stage(&flags).partly();
+    let ran = complete(&place, &url, &flags).partly();
     ran.says(&[
         "finish_reason \"error\", which is not the end of a completion; an earlier version kept it as one",
         "1 answers that an earlier version kept are empty",
         "--retry-failed",
     ]);
     assert_eq!(place.records(&predictions).len(), 2);
-    place.stage(&[&flags[..], &["--retry-failed"]].concat()).done();
+    complete(&place, &url, &[&flags[..], &["--retry-failed"]].concat()).done();
     assert_eq!((place.records(&predictions).len(), seen.lock().unwrap().len()), (3, 4));
 }
 
@@ -498,24 +491,9 @@ fn predictions_end_at_every_stop_text() {
                     false => ok(&json!({"choices": [text("message")]})),
                 }
             });
-            let flags = [
-                "complete",
-                "--mode",
-                "none",
-                "--model",
-                "m",
-                "--max-tokens",
-                "8",
-                "--endpoint",
-                &url,
-                "--api",
-                api,
-                "--until",
-                until,
-                "--journal",
-                &format!("{until}-{journal}"),
-            ];
-            place.stage(&[&flags[..], &stops].concat()).done();
+            let flags =
+                ["--api", api, "--until", until, "--journal", &format!("{until}-{journal}")];
+            complete(&place, &url, &[&flags[..], &stops].concat()).done();
             let predictions = place.named("cache/predictions/tasks", "none");
             for record in place.records(&predictions) {
                 assert_eq!(record["choices"][0]["text"], "view_20 = view(20)", "{api} {until}");
@@ -545,11 +523,7 @@ fn event_streams_are_read_by_the_standard() {
             let text = format!("{begin}{}{done}{end}{end}", lines.collect::<String>());
             let status = format!("200 OK\r\nContent-Type: {kind}");
             let (url, seen) = server(move |_| (status.clone(), text.clone()));
-            let flags = [
-                "complete", "--mode", "none", "--model", "m", "--max-tokens", "8", "--endpoint",
-                &url,
-            ];
-            place.stage(&flags).done();
+            complete(&place, &url, &[]).done();
             assert_eq!(seen.lock().unwrap().len(), 3, "{end:?} {kind}");
             let predictions = place.named("cache/predictions/tasks", "none");
             for record in place.records(&predictions) {
@@ -578,11 +552,8 @@ fn half_a_surrogate_pair_is_a_replacement_character() {
     }
     });
     for until in ["lines", "tokens"] {
-        let flags = [
-            "complete", "--mode", "none", "--model", "m", "--max-tokens", "8", "--endpoint", &url,
-            "--until", until, "--journal", until,
-        ];
-        place.stage(&flags).done();
+        let flags = ["--until", until, "--journal", until];
+        complete(&place, &url, &flags).done();
         let predictions = place.named("cache/predictions/tasks", "none");
         assert_eq!(place.records(&predictions)[0]["choices"][0]["text"], "x \u{fffd}");
     }
@@ -669,20 +640,8 @@ fn a_character_that_two_events_divide_is_whole() {
     .enumerate()
     {
         let url = raw_server(of(pieces));
-        let flags = [
-            "complete",
-            "--mode",
-            "none",
-            "--model",
-            "m",
-            "--max-tokens",
-            "8",
-            "--endpoint",
-            &url,
-            "--journal",
-            &format!("journal-{number}.jsonl"),
-        ];
-        place.stage(&flags).done();
+        let flags = ["--journal", &format!("journal-{number}.jsonl")];
+        complete(&place, &url, &flags).done();
         let predictions = place.named("cache/predictions/tasks", "none");
         assert_eq!(place.records(&predictions)[0]["choices"][0]["text"], wanted);
         let serving = serving(&place, &url, &[]);
@@ -812,15 +771,12 @@ fn answers_that_report_failures_count_alike() {
             false => ok(&failed),
         });
         let journal = format!("journal-{number}.jsonl");
-        let flags = [
-            "complete", "--mode", "none", "--model", "m", "--max-tokens", "8", "--endpoint", &url,
-            "--until", "tokens", "--journal", &journal, "--concurrency", "1",
-        ];
-        place.stage(&flags).failed();
+        let flags = ["--until", "tokens", "--journal", &journal, "--concurrency", "1"];
+        complete(&place, &url, &flags).failed();
         assert_eq!(seen.lock().unwrap().len(), 25);
         // The next run asks again.
         *is_sound.lock().unwrap() = true;
-        place.stage(&flags).done();
+        complete(&place, &url, &flags).done();
         assert_eq!(seen.lock().unwrap().len(), 25 + 30);
     }
 }
@@ -849,11 +805,8 @@ fn an_overload_next_to_choices_is_waited_for() {
         });
         for until in ["tokens", "lines"] {
             let journal = format!("journal-{number}-{until}.jsonl");
-            let flags = [
-                "complete", "--mode", "none", "--model", "m", "--max-tokens", "8", "--endpoint",
-                &url, "--until", until, "--journal", &journal, "--concurrency", "1",
-            ];
-            place.stage(&flags).done();
+            let flags = ["--until", until, "--journal", &journal, "--concurrency", "1",];
+            complete(&place, &url, &flags).done();
             assert!(place.records(&journal).iter().all(|entry| entry.get("error").is_none()));
         }
         assert_eq!(seen.lock().unwrap().len(), 1 + 3 + 3);

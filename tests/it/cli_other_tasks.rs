@@ -294,14 +294,19 @@ fn searches_refuse_predictions_of_other_cuts() {
         .says(&["oracle.jsonl: is of mode gt, whose prompts show what the target found"]);
 }
 
+/// Files of predictions of the lines, without retrieval and with it.
+fn both_predictions(place: &Place) -> (String, &'static str) {
+    let (own, with) = (predictions(place, "line", with_prompt), "with.jsonl");
+    place.write(with, place.read(&own).replace("retrieved", "found"));
+    (own, with)
+}
+
 /// Times, samples, probabilities, tests and scores are joined by ids as predictions are; only some of them could be checked.
 #[test]
 fn every_file_that_ids_alone_join_is_warned_of() {
     let place = place();
-    let own = predictions(&place, "line", with_prompt);
+    let (own, with) = both_predictions(&place);
     let labels = "labels.jsonl";
-    place.write("line-predictions-2.jsonl", place.read(&own).replace("retrieved", "found"));
-    let with = "line-predictions-2.jsonl";
     let judged = |more: &[&str]| {
         place.run(&[&judge("line.jsonl", &own, with)[..], &["-o", labels], more].concat())
     };
@@ -373,12 +378,11 @@ fn every_file_that_ids_alone_join_is_warned_of() {
         .says(&["targets: others in 20 of 20 tasks"]);
 }
 
-/// What proves itself to be of other tasks is refused, whatever it is.
+/// Samples and probabilities are refused if their prompts are of other tasks.
 #[test]
 fn samples_and_probabilities_of_other_tasks_are_refused() {
     let place = place();
-    let own = predictions(&place, "line", with_prompt);
-    place.write("with.jsonl", place.read(&own).replace("retrieved", "found"));
+    let (own, with) = both_predictions(&place);
     let foreign = |name: &str, fields: Value| {
         let records = place.records("api.jsonl").into_iter().map(|task| {
             let id = &task["metadata"]["task_id"];
@@ -391,7 +395,7 @@ fn samples_and_probabilities_of_other_tasks_are_refused() {
     foreign("samples.jsonl", json!({"pred": ["x", "y"], "entropy": 0.5}));
     foreign("asked.jsonl", json!({"next_token": {"text": "<cc>", "probability": 0.5}}));
     for (flag, file) in [("--samples-from", "samples.jsonl"), ("--probabilities", "asked.jsonl")] {
-        let judge = [&judge("line.jsonl", &own, "with.jsonl")[..], &[flag, file]].concat();
+        let judge = [&judge("line.jsonl", &own, with)[..], &[flag, file]].concat();
         place.run(&judge).failed().says(&[
             &format!("{file}:1: made for another task than \"parcelflow/0\" of line.jsonl"),
             "more records)",
@@ -403,8 +407,7 @@ fn samples_and_probabilities_of_other_tasks_are_refused() {
 #[test]
 fn test_results_of_other_tasks_are_refused() {
     let place = place();
-    let file = predictions(&place, "line", with_prompt);
-    place.write("with.jsonl", place.read(&file).replace("retrieved", "found"));
+    let (own, with) = both_predictions(&place);
     let results = |of: &dyn Fn(usize) -> String| {
         let record = |row: usize| json!({"task_id": of(row), "row": row, "exec": {"pass_1": 1.0}, "statuses": ["pass"]});
         place.write("exec.jsonl", jsonl(&(0..20).map(record).collect::<Vec<_>>()));
@@ -423,7 +426,7 @@ fn test_results_of_other_tasks_are_refused() {
         "page",
     ];
     let judge = [
-        &judge("line.jsonl", &file, "with.jsonl")[..],
+        &judge("line.jsonl", &own, with)[..],
         &["--metric", "pass", "--base-exec", "a=exec.jsonl", "--rag-exec", "a=exec.jsonl"],
     ]
     .concat();
