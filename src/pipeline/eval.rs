@@ -54,24 +54,33 @@ pub fn evaluate(
         joined;
     let (mut tasks, samples) = part(experiment, tasks, predictions);
     take_left_contexts(experiment, scoring, &mut tasks);
-    // A shard may have none.
-    let is_whole = experiment.layout.shard.is_none();
-    let has_none = is_whole && samples.iter().all(Vec::is_empty) && !samples.is_empty();
-    let (scores, mut problems) = match missing {
-        Missing::Skip if has_none => {
-            let tasks = tasks.path.clone();
-            (Err(Error::NoPrediction { path: path.to_owned(), tasks }), Vec::new())
-        }
-        _ => {
-            let Scoring { metrics, postprocess } = scoring;
-            let lost = tasks.tasks().iter().zip(&samples);
-            let lost = lost.filter(|(_, samples)| missing == Missing::Skip && samples.is_empty());
-            let lost = lost.map(|(task, _)| tasks.error(task, "has no prediction")).collect();
-            (score_tasks(&tasks, &samples, metrics, postprocess, missing), lost)
-        }
+    let checked = match missing {
+        Missing::Skip => check_any(experiment, path, &samples),
+        Missing::Zero | Missing::Error => Ok(()),
     };
+    let mut problems = Vec::new();
+    if missing == Missing::Skip && checked.is_ok() {
+        let lost = tasks.tasks().iter().zip(&samples).filter(|(_, samples)| samples.is_empty());
+        problems.extend(lost.map(|(task, _)| tasks.error(task, "has no prediction")));
+    }
+    let Scoring { metrics, postprocess } = scoring;
+    let scores =
+        checked.and_then(|()| score_tasks(&tasks, &samples, metrics, postprocess, missing));
     problems.extend(unusable);
     Ok(Evaluation { scores, problems, empty, changed, numbered, tasks, samples })
+}
+
+/// Checks that a file has predictions of any of the tasks; a shard may have none.
+///
+/// # Errors
+/// It has none.
+pub fn check_any(experiment: &Experiment, path: &Path, samples: &[Vec<String>]) -> Result<()> {
+    let is_whole = experiment.layout.shard.is_none();
+    if is_whole && !samples.is_empty() && samples.iter().all(Vec::is_empty) {
+        let tasks = experiment.tasks()?.path.clone();
+        return Err(Error::NoPrediction { path: path.to_owned(), tasks });
+    }
+    Ok(())
 }
 
 /// The scores of a mode's cached predictions as one object, read from their artifact or made; tasks without

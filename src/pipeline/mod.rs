@@ -42,7 +42,7 @@ pub use completion::{Asked, Completion, EmitLine, Predictions, Server, Until};
 pub use contexts::RightContexts;
 pub use dense::{DenseSource, Notice};
 pub use embed::dense_texts;
-pub use eval::{Evaluation, evaluate, scores};
+pub use eval::{Evaluation, check_any, evaluate, scores};
 pub use exchange::{trec_run, write_beir};
 pub use experiment::{Experiment, PromptLayout, PromptSettings, RetrievalSettings};
 pub use layout::{Layout, file_name};

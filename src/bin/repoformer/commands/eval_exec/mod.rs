@@ -7,12 +7,11 @@ mod results;
 mod samples;
 
 use anyhow::{Result, bail};
-use repoformer::error::Error;
 use repoformer::evaluate::score::Missing;
 use repoformer::execute::{
     self, Commands, Copies, CopyFolders, Runner, Summaries, Template, TestMap,
 };
-use repoformer::pipeline::Experiment;
+use repoformer::pipeline::{Experiment, check_any};
 use repoformer::repository::corpus::is_test_file;
 use repoformer::task::TaskSet;
 
@@ -75,7 +74,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
         return mine_tests(args, &experiment, &tasks, &bench, &commands, &subjects, &copies);
     }
     let of_kind = of_kind(settings, Some(&tasks));
-    warn_of_departures(&of_kind, &of_kind.departures());
+    warn_of_departures(&of_kind);
     let missing: Missing = args.missing.parse()?;
     let mut manifest = bench.manifest(&experiment, &commands, &tasks, &copies)?;
     manifest.setting("missing", missing.to_string());
@@ -84,9 +83,8 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     let mut named = Vec::new();
     for (name, samples) in samples(args, settings, &experiment, &tasks, &mut manifest)? {
         check_missing(&tasks, &samples, missing)?;
-        let has_none = samples.iter().all(Vec::is_empty) && !samples.is_empty();
-        if missing == Missing::Skip && has_none && experiment.layout.shard.is_none() {
-            return Err(Error::NoPrediction { path: name.into(), tasks: tasks.path.clone() }.into());
+        if missing == Missing::Skip {
+            check_any(&experiment, name.as_ref(), &samples)?;
         }
         let execution = execute::run(&tasks, &subjects, &samples, &bench.settings, &copies)?;
         report_execution(
