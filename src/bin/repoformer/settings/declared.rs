@@ -75,34 +75,25 @@ pub(super) struct BundledProfile {
     pub(super) paper: Option<Paper>,
 }
 
+/// Rows: name, paper.
+macro_rules! profiles {
+    ($($name:literal $paper:expr;)*) => {
+        [$(BundledProfile {
+            name: $name,
+            text: include_str!(concat!("../../../../configs/", $name, ".toml")),
+            paper: $paper,
+        },)*]
+    };
+}
+
 /// The profiles that the program carries.
-pub(super) static BUNDLED: [BundledProfile; 5] = [
-    BundledProfile {
-        name: "demo",
-        text: include_str!("../../../../configs/demo.toml"),
-        paper: None,
-    },
-    BundledProfile {
-        name: "repocoder",
-        text: include_str!("../../../../configs/repocoder.toml"),
-        paper: Some(Paper::RepoCoder),
-    },
-    BundledProfile {
-        name: "repoformer-paper",
-        text: include_str!("../../../../configs/repoformer-paper.toml"),
-        paper: Some(Paper::Repoformer),
-    },
-    BundledProfile {
-        name: "repoformer-release",
-        text: include_str!("../../../../configs/repoformer-release.toml"),
-        paper: Some(Paper::RepoformerProgram),
-    },
-    BundledProfile {
-        name: "crosscodeeval",
-        text: include_str!("../../../../configs/crosscodeeval.toml"),
-        paper: Some(Paper::CrossCodeEval),
-    },
-];
+pub(super) static BUNDLED: [BundledProfile; 5] = profiles! {
+    "demo" None;
+    "repocoder" Some(Paper::RepoCoder);
+    "repoformer-paper" Some(Paper::Repoformer);
+    "repoformer-release" Some(Paper::RepoformerProgram);
+    "crosscodeeval" Some(Paper::CrossCodeEval);
+};
 
 /// The profile of this name that the program carries.
 pub(super) fn bundled(name: &str) -> Option<&'static BundledProfile> {
