@@ -182,7 +182,7 @@ impl Scorer<'_> {
             None => given.into(),
         };
         let of_kind = of_kind(&self.settings, experiment.tasks.as_deref());
-        warn_of_departures(&of_kind, &of_kind.departures());
+        warn_of_departures(&of_kind);
         let scoring = scoring(&self.settings, experiment, &[Metric::RepoCoder]);
         let evaluation = evaluate(experiment, &path, &scoring, Missing::Skip)?;
         output::problems(&evaluation.problems);

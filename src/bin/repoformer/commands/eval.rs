@@ -124,7 +124,7 @@ fn write(
     let (per_task, resampling) = (args.per_task, resampling(settings)?);
     let manifest = parts::of_part(manifest.to_record(), part);
     if args.format()? != ScoreFormat::Text {
-        warn_of_departures(settings, &settings.departures());
+        warn_of_departures(settings);
     }
     let departures = settings.departure_line();
     Results { named, per_task, resampling, mixed, departures, manifest }.write(args)

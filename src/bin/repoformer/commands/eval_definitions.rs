@@ -24,7 +24,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
         bail!("--tasks is not set, so no definitions are named")
     };
     let settings = of_kind(settings, Some(experiment.all_tasks().unwrap_or(tasks)));
-    warn_of_departures(&settings, &settings.departures());
+    warn_of_departures(&settings);
     // Whole lines or bodies, with their indentation.
     let postprocess = experiment.scoring.postprocess.clone();
     let recipe = postprocess.recipe(Metric::Repoformer);

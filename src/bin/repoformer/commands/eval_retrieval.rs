@@ -58,7 +58,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
         bail!("--tasks is not set, so there is nothing to measure against");
     }
     let of_kind = of_kind(settings, experiment.tasks.as_deref());
-    warn_of_departures(&of_kind, &of_kind.departures());
+    warn_of_departures(&of_kind);
     if rankers.is_empty() {
         rankers.push(experiment.retrieval.search.ranker.clone());
     }

@@ -61,7 +61,7 @@ fn open_experiments(settings: &Settings) -> Result<Vec<(Experiment, Settings)>> 
         }
         // Commands that score name them in their results.
         if !settings.scores() {
-            warn_of_departures(settings, &settings.departures());
+            warn_of_departures(settings);
         }
         let mut variations = variations(settings).into_iter().peekable();
         while let Some((settings, varied)) = variations.next() {

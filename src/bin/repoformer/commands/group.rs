@@ -44,7 +44,7 @@ const SETTINGS: [&str; 3] = ["language", "threads", "config"];
 
 pub(crate) fn run(args: &GroupArgs) -> Result<()> {
     let settings = open(&args.settings)?;
-    if let Some(key) = settings.flag_beside(&SETTINGS) {
+    if let Some(key) = settings.unused_flag(|key| SETTINGS.contains(&key)) {
         return fail(
             format!("--{key} is not used by group"),
             "leave it out; it is a setting of the later stages",

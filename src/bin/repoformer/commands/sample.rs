@@ -17,7 +17,7 @@ use repoformer::text::tokenize::P50k;
 use super::exclusions::{ExclusionFlags, warn_of_unmatched};
 use super::sample_commits::{self, CommitFlags};
 use super::session::{
-    DRAWN_WITH, check_drawing, open, other_languages, repos_dir, repositories_in, seed,
+    DrawnFrom, check_drawing, open, other_languages, repos_dir, repositories_in, seed,
 };
 use super::unparsed::{DrawnCode, tell_unparsed};
 use crate::output::{self, fail, group, plural, write_data, write_shard_beside};
@@ -71,7 +71,7 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
     if let Some(commits) = args.commits.wanted() {
         return sample_commits::run(&commits, &settings, &sampling, &args.output);
     }
-    check_drawing(&settings, &DRAWN_WITH, "sample", "--repos-dir")?;
+    check_drawing(&settings, "sample", DrawnFrom::Folders)?;
     let dir = repos_dir(&settings)?;
     let names = repositories_in(&dir, settings.list("repo"))?;
     let walk = settings.parsed("walk")?;

@@ -15,7 +15,7 @@ use repoformer::text::language::{Language, identifiers};
 use repoformer::text::tokenize::P50k;
 
 use super::exclusions::warn_of_unmatched;
-use super::session::{DRAWN_WITH, check_drawing};
+use super::session::{DrawnFrom, check_drawing};
 use super::unparsed::{DrawnCode, tell_unparsed};
 use crate::output::{self, counted, fail, group, hinted, write_data};
 use crate::settings::Settings;
@@ -59,7 +59,7 @@ pub(super) fn run(
     sampling: &Sampling,
     output: &Path,
 ) -> Result<()> {
-    check_drawing(settings, &DRAWN_WITH[4..], "sample", "the commits of --from-commits")?;
+    check_drawing(settings, "sample", DrawnFrom::Commits)?;
     let histories: Vec<History> = commits
         .histories
         .iter()

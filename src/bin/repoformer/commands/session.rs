@@ -37,8 +37,13 @@ pub(super) fn begin(mut settings: Settings, flags: &SettingFlags) -> Result<Sett
     Ok(settings)
 }
 
-/// Warns of departures from the paper's profile in force, unless the command names them in its results.
-pub(super) fn warn_of_departures(settings: &Settings, departures: &[Departure]) {
+/// Warns of all departures from the paper's profile in force, if the command does not name them in its results.
+pub(super) fn warn_of_departures(settings: &Settings) {
+    warn_of_some_departures(settings, &settings.departures());
+}
+
+/// Warns of these departures from the paper's profile in force.
+pub(super) fn warn_of_some_departures(settings: &Settings, departures: &[Departure]) {
     if let Some(line) = settings.line_of(departures) {
         warning_once(&line);
     }
@@ -221,24 +226,43 @@ pub(super) fn resampling(settings: &Settings) -> Result<Resampling> {
     })
 }
 
-/// Settings of commands that draw from repositories: the first two only from folders, the next two not from commits.
-pub(super) const DRAWN_WITH: [&str; 9] =
-    ["repos-dir", "walk", "shard", "repo", "language", "profile", "threads", "seed", "config"];
+/// Source that tasks or instances are drawn from.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum DrawnFrom {
+    Folders,
+    RawRecords,
+    Commits,
+}
 
-/// Refuses flags that a command which draws from `source` does not use, and warns of departures among those that it uses.
-pub(super) fn check_drawing(
-    settings: &Settings,
-    used: &[&str],
-    command: &str,
-    source: &str,
-) -> Result<()> {
-    if let Some(key) = settings.flag_beside(used) {
+impl DrawnFrom {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Folders => "--repos-dir",
+            Self::RawRecords => "--raw",
+            Self::Commits => "the commits of --from-commits",
+        }
+    }
+
+    /// Whether draws use a setting.
+    fn uses(self, key: &str) -> bool {
+        match key {
+            "language" | "profile" | "threads" | "seed" | "config" => true,
+            "shard" | "repo" => !matches!(self, Self::Commits),
+            "repos-dir" | "walk" => matches!(self, Self::Folders),
+            _ => false,
+        }
+    }
+}
+
+/// Refuses flags that a command which draws does not use, and warns of departures among those that it uses.
+pub(super) fn check_drawing(settings: &Settings, command: &str, from: DrawnFrom) -> Result<()> {
+    if let Some(key) = settings.unused_flag(|key| from.uses(key)) {
         return fail(
-            format!("--{key} is not used by {command}, which draws from {source}"),
+            format!("--{key} is not used by {command}, which draws from {}", from.name()),
             "leave it out; it is a setting of the later stages",
         );
     }
-    warn_of_departures(settings, &settings.departures_among(used));
+    warn_of_some_departures(settings, &settings.departures_among(|key| from.uses(key)));
     Ok(())
 }
 

@@ -52,7 +52,7 @@ pub(super) fn tell_unparsed(
                 format!(", nor from {} around them", counted(functions, "function"))
             }
         };
-        // An error of no line is that a file ends too early.
+        // The errors are behind the last line: a file ends too early.
         let code = match lines {
             0 => "the end".to_owned(),
             lines => counted(lines, "line"),

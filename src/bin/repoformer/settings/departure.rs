@@ -73,7 +73,7 @@ impl Settings {
             let is_varied = value.len() > 1 && setting.group != Group::Scores;
             // Tasks with their contexts, which no model completes, have no layout.
             let is_varied = is_varied || setting.effect == Effect::Layout && value == ["attach"];
-            // What a subcommand demands is its own.
+            // Nobody chose the values that a subcommand sets.
             let is_chosen =
                 !self.is_default(key) && !matches!(self.origin(key), Some(Source::Subcommand(_)));
             let usual = match usual {
@@ -88,9 +88,9 @@ impl Settings {
     }
 
     /// Departures of a command that uses these settings alone.
-    pub(crate) fn departures_among(&self, used: &[&str]) -> Vec<Departure> {
+    pub(crate) fn departures_among(&self, is_used: impl Fn(&str) -> bool) -> Vec<Departure> {
         let mut departures = self.departures();
-        departures.retain(|departure| used.contains(&departure.key));
+        departures.retain(|departure| is_used(departure.key));
         departures
     }
 

@@ -367,9 +367,9 @@ impl Settings {
         self.first(|setting| is_one(setting) && self.is_flag(setting.key))
     }
 
-    /// A flag that was given and is not one of these.
-    pub(crate) fn flag_beside(&self, known: &[&str]) -> Option<&'static str> {
-        self.first(|setting| self.is_flag(setting.key) && !known.contains(&setting.key))
+    /// A given flag that a command does not use.
+    pub(crate) fn unused_flag(&self, is_used: impl Fn(&str) -> bool) -> Option<&'static str> {
+        self.first(|setting| self.is_flag(setting.key) && !is_used(setting.key))
     }
 
     fn first(&self, is_it: impl Fn(&Setting) -> bool) -> Option<&'static str> {

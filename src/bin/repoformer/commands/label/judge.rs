@@ -21,7 +21,7 @@ use serde_json::{Map, Value, json};
 use crate::commands::comparison_text::histogram;
 use crate::commands::eval::warn_of_ends;
 use crate::commands::parts;
-use crate::commands::session::warn_of_departures;
+use crate::commands::session::warn_of_some_departures;
 use crate::output::{
     self, check_output, check_rereadable, fail, group, hinted, write_data, write_manifest_beside,
     write_shard_beside,
@@ -120,7 +120,10 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
     let asked = settings
         .with_flag("metrics", args.metric.as_deref())
         .with_flag("postprocess", args.postprocess.as_deref());
-    warn_of_departures(&asked, &asked.departures_among(&["metrics", "postprocess"]));
+    warn_of_some_departures(
+        &asked,
+        &asked.departures_among(|key| matches!(key, "metrics" | "postprocess")),
+    );
     let metric = match (args.metric.as_deref(), settings.list("metrics")) {
         (Some(metric), _) => Some(metric),
         (None, []) => None,

@@ -19,8 +19,8 @@ use repoformer::text::language::Language;
 
 use crate::commands::exclusions::{ExclusionFlags, warn_of_unmatched};
 use crate::commands::session::{
-    DRAWN_WITH, check_drawing, open, other_languages, repos_dir, repositories_in, seed,
-    warn_of_departures,
+    DrawnFrom, check_drawing, open, other_languages, repos_dir, repositories_in, seed,
+    warn_of_some_departures,
 };
 use crate::commands::unparsed::{DrawnCode, tell_unparsed};
 use crate::output::{self, check_output, fail, group, plural, write_shard_beside};
@@ -225,11 +225,8 @@ impl DrawingFlags {
 
 pub(super) fn run(args: &LabelSampleArgs) -> Result<()> {
     let settings = open(&args.settings)?;
-    let (from, known) = match args.raw {
-        Some(_) => ("--raw", &DRAWN_WITH[2..]),
-        None => ("--repos-dir", &DRAWN_WITH[..]),
-    };
-    check_drawing(&settings, known, "label sample", from)?;
+    let from = if args.raw.is_some() { DrawnFrom::RawRecords } else { DrawnFrom::Folders };
+    check_drawing(&settings, "label sample", from)?;
     args.drawing.check_kinds(&[args.kind.parse()?])?;
     draw_instances(args, &settings).map(drop)
 }
@@ -342,7 +339,7 @@ pub(super) fn instances_digest(
 /// Draws instances with these settings. Returns the digest of all that they were drawn from.
 pub(super) fn draw_instances(args: &LabelSampleArgs, settings: &Settings) -> Result<String> {
     let wanted = Wanted::of(args, settings)?;
-    warn_of_departures(settings, &wanted.departures);
+    warn_of_some_departures(settings, &wanted.departures);
     let mut output = RecordsOutput::new(&args.output);
     let journal = journal_beside(&args.output);
     let collecting = wanted.collecting(journal.as_deref());

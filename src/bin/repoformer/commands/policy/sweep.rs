@@ -16,7 +16,7 @@ use super::labels::{LabelFlags, read_labels};
 use super::page;
 use super::scored::{Scored, Trained, lacking, score};
 use super::tables::{self, AllSwept, Swept};
-use crate::commands::session::{page_in, seed, warn_of_departures};
+use crate::commands::session::{page_in, seed, warn_of_some_departures};
 use crate::output::{self, check_output, fail, group, hinted, unknown, write_data};
 use crate::settings::{Listed, Settings};
 use crate::table::{ScoreFormat, with_embedding, written};
@@ -81,7 +81,7 @@ pub(crate) struct PolicySweepArgs {
 pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
     let settings = Settings::without_flags()?;
     let asked = settings.with_flag("clock", args.clock.as_deref());
-    warn_of_departures(&asked, &asked.departures_among(&["clock"]));
+    warn_of_some_departures(&asked, &asked.departures_among(|key| key == "clock"));
     let format = ScoreFormat::of(args.format, &args.output)?;
     let (retrievers, clocks) = clocks(args, &settings)?;
     let policies: Vec<Policy> =
