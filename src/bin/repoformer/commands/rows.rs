@@ -237,17 +237,13 @@ pub(super) fn measured(rows: &[Row], benchmark: &str, model: &str, tasks: &Tasks
         if all.iter().any(|one| one.mode == row.mode) {
             continue;
         }
-        let mut values = BTreeMap::from([
-            ("em", 100.0 * row.value("em")),
-            ("es", 100.0 * row.value("es")),
-            ("retrieved", 100.0 * row.share_with_blocks()),
-        ]);
-        let score = row.scores["all"][row.metric.name()]["id_f1"].as_f64();
+        let mut values = BTreeMap::from([("retrieved", 100.0 * row.share_with_blocks())]);
         // A latency without the queries' vectors saves nothing that is known.
         let speedup = row.speedup.filter(|_| !row.without_embedding && !always_lacks);
         values.extend(row.threshold.map(|threshold| ("threshold", threshold)));
-        let rest = [("id_f1", score), ("ut", row.pass_rate()), ("speedup", speedup)];
-        values.extend(rest.into_iter().filter_map(|(key, value)| Some((key, 100.0 * value?))));
+        let scores = ["em", "es", "id_f1"].map(|name| (name, row.value(name)));
+        let rest = scores.into_iter().chain([("ut", row.pass_rate()), ("speedup", speedup)]);
+        values.extend(rest.filter_map(|(key, value)| Some((key, 100.0 * value?))));
         if row.is_always
             && let Some(without) =
                 rows.iter().find(|other| other.mode == "none" && other.metric == row.metric)
@@ -433,8 +429,8 @@ impl Row {
         self.scores["all"]["n"].as_u64().unwrap_or(0)
     }
 
-    fn value(&self, name: &str) -> f64 {
-        self.scores["all"][self.metric.name()][name].as_f64().unwrap_or(0.0)
+    fn value(&self, name: &str) -> Option<f64> {
+        self.scores["all"][self.metric.name()][name].as_f64()
     }
 
     fn tokens_per_prompt(&self) -> Option<f64> {
@@ -510,8 +506,8 @@ fn table(rows: &[Row], intervals_inside: bool) -> Table {
         column("mode", &|row| row.mode.clone()),
         column("n", &|row| row.count().to_string()),
         column("metric", &|row| row.metric_name.clone()),
-        column("EM", &|row| percent(row.value("em"))),
-        column("ES", &|row| percent(row.value("es"))),
+        column("EM", &|row| or_dash(row.value("em").map(percent))),
+        column("ES", &|row| or_dash(row.value("es").map(percent))),
         column("%RAG", &|row| format!("{:.1}", 100.0 * row.share_with_blocks())),
         column("tokens/prompt", &|row| {
             or_dash(row.tokens_per_prompt().map(|tokens| format!("{tokens:.0}")))
