@@ -56,3 +56,19 @@ fn a_refused_key_and_a_server_without_a_known_api_fail_the_check() {
     assert_eq!((code, &server["apis"]), (Some(1), &json!([])));
     assert!(messages.contains("has none of the APIs that are used here"), "{messages}");
 }
+
+/// The home folder and another mount below the folder of temporary files: neither hinders the other.
+#[test]
+fn a_mount_among_temporary_files_does_not_hinder_isolation() {
+    let place = Place::empty();
+    let found = |before: &str| {
+        let line = "HOME=\"$PWD/home\" repoformer doctor --format json";
+        let ran = place.shell(&format!("mkdir -p home m && unshare -Urm sh -c '{before} {line}'"));
+        let findings: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
+        findings["sandbox"]["processes_and_files"].clone()
+    };
+    // Where no namespace can be had, there is nothing to hinder.
+    if found("") == true {
+        assert_eq!(found("mount -t tmpfs none m &&"), true);
+    }
+}

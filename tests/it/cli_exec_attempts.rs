@@ -30,7 +30,7 @@ class Case(unittest.TestCase):
 ";
 
 /// Attempts, and whether each succeeds where namespaces enclose it and where none can be had.
-const ATTEMPTS: [(&str, bool, bool); 49] = [
+const ATTEMPTS: &[(&str, bool, bool)] = &[
     ("tcp", false, true),
     ("tcp-ipv6", false, true),
     ("udp", false, false), // the test reads it
@@ -78,6 +78,14 @@ const ATTEMPTS: [(&str, bool, bool); 49] = [
     ("unfiltered", false, false),
     ("devices", false, true),
     ("terminal", false, false),
+    ("guard-files", false, false),
+    ("guard-time", false, false),
+    ("guard-size", false, false),
+    ("guard-priority", false, false),
+    ("guard-choice", false, true),
+    ("guard-signals", false, false),
+    ("groups", false, true), // as root
+    ("own-limits", false, false),
     ("leave", false, false),
     ("left", false, true), // what lies outside the copy and the scratch folder
 ];
@@ -394,6 +402,75 @@ fn reports_come_through_wrappers() {
     let (ran, _) =
         outcomes(&place, &["return b + a".to_owned()], &Way { runner, ..Way::default() });
     ran.done().says(&["1 of 1 tasks are judged by the exit code and the output of their tests"]);
+}
+
+/// Ways to take more than the limits allow, and how they end where the kernel counts and where the guard does.
+const HOGS: [(&str, &str, &str); 21] = [
+    ("memory", "out-of-memory", "out-of-memory"),
+    ("time", "timeout", "timeout"),
+    ("processes", "error", "error"),
+    ("tampered-memory", "out-of-memory", "out-of-memory"),
+    ("tampered-time", "timeout", "timeout"),
+    ("tampered-processes", "error", "error"),
+    ("small-processes", "out-of-memory", "out-of-memory"),
+    ("spinning-processes", "timeout", "timeout"),
+    ("segments", "out-of-memory", "fail"),
+    ("sent-memory", "out-of-memory", "fail"),
+    ("socket-buffers", "out-of-memory", "out-of-memory"),
+    ("internet-sockets", "out-of-memory", "out-of-memory"),
+    ("first-thread-ended", "out-of-memory", "out-of-memory"),
+    ("page-tables", "out-of-memory", "out-of-memory"),
+    ("messages", "out-of-memory", "fail"),
+    ("unreadable", "out-of-memory", "out-of-memory"),
+    ("shared-by-children", "out-of-memory", "out-of-memory"),
+    ("unnoticed-children", "error", "error"),
+    ("threads", "error", "fail"),
+    ("pipes", "fail", "fail"),
+    ("files-in-memory", "error", "error"),
+];
+
+fn hog(prefix: &str, is_counted: bool) {
+    let place = Place::empty();
+    let codes = HOGS.map(|(name, ..)| format!("attempt.HOGS['{name}'](); return a + b"));
+    let flags = "--memory-limit 200 --disk-limit 100 --cpu-limit 4 --process-limit 20";
+    let (ran, found) = outcomes(&place, &codes, &Way { prefix, flags, ..Way::default() });
+    assert_eq!(found.len(), HOGS.len(), "{}\n{}", ran.stderr, ran.stdout);
+    let mut wrong = Vec::new();
+    for ((name, counted, watched), outcome) in HOGS.iter().zip(&found) {
+        if outcome.status != *if is_counted { counted } else { watched } {
+            wrong
+                .push(format!("{name}: {} {}\n{}", outcome.status, outcome.reason, outcome.output));
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// Whether the kernel counts what runs use.
+fn is_counted(prefix: &str) -> bool {
+    let ran = Place::empty().shell(&format!("{prefix} repoformer doctor --format json"));
+    let findings: Value = serde_json::from_str(&ran.stdout).unwrap();
+    findings["sandbox"]["limits_counted_by"] == "kernel"
+}
+
+#[test]
+#[ignore = "needs python3"]
+fn no_limit_is_passed_that_the_kernel_counts() {
+    if is_counted("") {
+        hog("", true);
+    }
+}
+
+#[test]
+#[ignore = "needs python3"]
+fn no_limit_is_passed_that_the_guard_watches() {
+    // Where no control groups can be seen, none can be made.
+    let prefix = "unshare -Urm sh -c 'mount -t tmpfs none /sys/fs/cgroup && \"$@\"' sh";
+    if is_counted("") {
+        assert!(!is_counted(prefix));
+        hog(prefix, false);
+    } else {
+        hog("", false);
+    }
 }
 
 /// Memory that no process maps, memory that processes share, files that sockets hold after the end.

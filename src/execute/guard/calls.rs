@@ -7,10 +7,46 @@
 use std::collections::BTreeMap;
 
 use nix::libc;
+use nix::unistd::{Pid, getpgrp, getppid};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, TargetArch,
 };
+use serde::{Deserialize, Serialize};
+
+/// What filters keep from a command besides the calls that are refused to all.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub(super) struct Guarded {
+    /// Processes that it may not signal; negative numbers are process groups, and -1 all processes.
+    processes: Vec<i32>,
+    /// Their threads.
+    threads: Vec<i32>,
+    /// Whether the kernel counts memory of every kind; otherwise the kinds that no process shows are refused.
+    counted: bool,
+}
+
+impl Guarded {
+    /// Guards this process, with all threads that it has now. `alone` says that the command sees no other process.
+    pub(super) fn this(alone: bool, counted: bool) -> Self {
+        let mut processes = vec![Pid::this().as_raw()];
+        if !alone {
+            processes.push(getppid().as_raw()); // the program
+        }
+        let threads = |pid: &i32| std::fs::read_dir(format!("/proc/{pid}/task"));
+        let threads = processes.iter().flat_map(threads).flatten().flatten();
+        let threads = threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok());
+        let threads = threads.collect();
+        if !alone {
+            processes.extend([-getpgrp().as_raw(), -1]);
+        }
+        Self { processes, threads, counted }
+    }
+
+    /// Numbers of the guard's threads.
+    pub(super) fn threads(&self) -> &[i32] {
+        &self.threads
+    }
+}
 
 /// Number of a call that `libc` does not know yet, of every processor.
 const OPEN_TREE_ATTR: i64 = 467;
@@ -72,6 +108,42 @@ const REFUSED: &[i64] = &[
     libc::SYS_setdomainname,
 ];
 
+/// Calls that change another process, named first: its limits, priority, processors and memory. Their own number is 0.
+const OF_OTHERS: &[i64] = &[
+    libc::SYS_prlimit64,
+    libc::SYS_sched_setparam,
+    libc::SYS_sched_setscheduler,
+    libc::SYS_sched_setattr,
+    libc::SYS_sched_setaffinity,
+    libc::SYS_migrate_pages,
+    libc::SYS_move_pages,
+];
+
+/// Calls that reach a process by its number.
+const OF_PROCESS: &[i64] = &[
+    libc::SYS_kill,
+    libc::SYS_tgkill,
+    libc::SYS_rt_sigqueueinfo,
+    libc::SYS_rt_tgsigqueueinfo,
+    libc::SYS_pidfd_open,
+];
+
+/// Calls that give memory which no process shows.
+const UNSEEN: &[i64] = &[
+    libc::SYS_memfd_create,
+    libc::SYS_memfd_secret,
+    libc::SYS_shmget,
+    libc::SYS_msgget,
+    libc::SYS_semget,
+];
+
+/// Settings of a socket that let it hold more.
+const BUFFERS: [i32; 4] =
+    [libc::SO_SNDBUF, libc::SO_SNDBUFFORCE, libc::SO_RCVBUF, libc::SO_RCVBUFFORCE];
+
+/// Kinds of numbers that `setpriority` and `ioprio_set` take: of a user's processes.
+const OF_USER: [(i64, u64); 2] = [(libc::SYS_setpriority, 2), (libc::SYS_ioprio_set, 3)];
+
 /// Bit of the calls by x32, another way to call a kernel of x86-64, and the calls that have numbers of their own there.
 const X32: (i64, std::ops::Range<i64>) = (1 << 30, 512..548);
 
@@ -82,11 +154,11 @@ const FAMILIES: [i32; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::
 pub(super) struct Filters(Vec<BpfProgram>);
 
 impl Filters {
-    /// Builds the filters for this machine.
+    /// Builds the filters for this machine, and for the processes that are guarded.
     ///
     /// # Errors
     /// The processor is none of those that can be filtered.
-    pub(super) fn new() -> Result<Self, String> {
+    pub(super) fn new(guarded: &Guarded) -> Result<Self, String> {
         let failed = |error: &dyn std::fmt::Display| format!("a filter of system calls: {error}");
         let architecture = TargetArch::try_from(std::env::consts::ARCH).map_err(|e| failed(&e))?;
         let build = |rules: BTreeMap<i64, Vec<SeccompRule>>, errno: i32| {
@@ -105,7 +177,10 @@ impl Filters {
                 libc::SYS_socketpair,
                 libc::SYS_ioctl,
             ];
-            let numbers = REFUSED.iter().copied().chain(own).chain(by_argument);
+            let by_number = [OF_OTHERS, OF_PROCESS, UNSEEN].concat();
+            let more = [libc::SYS_tkill, libc::SYS_setsockopt, libc::SYS_pidfd_send_signal];
+            let numbers = REFUSED.iter().copied().chain(own).chain(by_argument).chain(by_number);
+            let numbers = numbers.chain(OF_USER.map(|(call, _)| call)).chain(more);
             refused.extend(numbers.map(|call| (call | bit, Vec::new())));
         }
         let rule = |conditions: &[Condition]| rule(conditions).map_err(|e| failed(&e));
@@ -118,17 +193,51 @@ impl Filters {
         let one = |condition| rule(&[condition]);
         refused.insert(libc::SYS_clone, clone.map(one).collect::<Result<_, _>>()?);
         refused.insert(libc::SYS_ioctl, ioctl.map(one).collect::<Result<_, _>>()?);
+        let another = |argument| one((argument, SeccompCmpOp::Ne, 0));
+        for &call in OF_OTHERS {
+            refused.insert(call, vec![another(0)?]);
+        }
+        for (call, of_user) in OF_USER {
+            refused.insert(call, vec![another(1)?, one((0, SeccompCmpOp::Eq, of_user))?]);
+        }
+        let is_any = |numbers: &[i32]| -> Result<Vec<SeccompRule>, String> {
+            let numbers = numbers.iter().map(|&number| u64::from(number.cast_unsigned()));
+            numbers.map(|number| one((0, SeccompCmpOp::Eq, number))).collect()
+        };
+        for &call in OF_PROCESS {
+            refused.insert(call, is_any(&guarded.processes)?);
+        }
+        refused.insert(libc::SYS_tkill, is_any(&guarded.threads)?);
         let others = FAMILIES.map(|family| (0, SeccompCmpOp::Ne, family as u64));
         let socket = vec![rule(&others)?];
         // Its flags lie in memory, where no filter can read them; libraries then use the older call.
-        let newer = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
+        let mut newer = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
+        // A folder of `/proc` names a process as well; programs then signal by its number.
+        newer.insert(libc::SYS_pidfd_send_signal, Vec::new());
+        let mut buffers = BTreeMap::new();
+        if !guarded.counted {
+            newer.extend(UNSEEN.iter().map(|&call| (call, Vec::new())));
+            let larger = BUFFERS.map(|option| {
+                rule(&[
+                    (1, SeccompCmpOp::Eq, libc::SOL_SOCKET as u64),
+                    (2, SeccompCmpOp::Eq, option as u64),
+                ])
+            });
+            let larger = larger.into_iter().collect::<Result<_, _>>()?;
+            buffers.insert(libc::SYS_setsockopt, larger);
+        }
         let sockets =
             BTreeMap::from([(libc::SYS_socket, socket.clone()), (libc::SYS_socketpair, socket)]);
-        Ok(Self(vec![
+        let mut filters = vec![
             build(refused, libc::EPERM)?,
             build(newer, libc::ENOSYS)?,
             build(sockets, libc::EAFNOSUPPORT)?,
-        ]))
+        ];
+        if !buffers.is_empty() {
+            // The system, too, takes a larger number than it gives.
+            filters.push(build(buffers, 0)?);
+        }
+        Ok(Self(filters))
     }
 
     /// Sets the filters for this thread and all that it starts.

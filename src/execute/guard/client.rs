@@ -9,13 +9,24 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use super::group::{Admitted, Group};
+use super::group::Group;
 use super::order::{Ended, Files, Hidden, Limits, RunOrder, RunOutcome, SUBCOMMAND};
 use super::{priority, processes};
 use crate::error::{Error, Result};
 
 /// Environment variable that identifies the processes of one run, to find them if their guard is gone.
 const MARK: &str = "REPOFORMER_RUN";
+
+/// Who counts what a run uses.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Counter {
+    /// The kernel, in a control group of each run.
+    Kernel,
+    /// The guard, which adds up what `/proc` shows.
+    #[default]
+    Guard,
+}
 
 /// Isolation of commands, as far as the system allowed it when it was tried.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -28,6 +39,8 @@ pub struct Enclosure {
     pub network_off: bool,
     /// Whether system calls are filtered.
     pub filtered: bool,
+    /// Who counts memory, processes and processor time.
+    pub counter: Counter,
     /// Parts that are not isolated, and why, in words.
     pub open: Vec<String>,
     /// Other differences from the system outside, which do no harm.
@@ -38,7 +51,15 @@ impl Enclosure {
     /// Describes the isolation, for a manifest and a message.
     pub fn describe(&self) -> String {
         let state = |closed: bool| if closed { "closed off" } else { "open" };
-        format!("processes and files {}, network {}", state(self.enclosed), state(self.network_off))
+        let counter = match self.counter {
+            Counter::Kernel => "counted by the kernel",
+            Counter::Guard => "watched",
+        };
+        format!(
+            "processes and files {}, network {}, limits {counter}",
+            state(self.enclosed),
+            state(self.network_off)
+        )
     }
 }
 
@@ -67,6 +88,7 @@ impl Guard {
             program: program.clone(),
             group: group.clone(),
             enclosure: Enclosure {
+                counter: if group.exists() { Counter::Kernel } else { Counter::Guard },
                 enclosed,
                 layered,
                 network_off,
@@ -159,8 +181,14 @@ impl Guard {
             (true, false) => "enclosed",
             (true, true) => "enclosed-with-network",
         };
-        let admitted = self.group.admit(order.limits.tasks());
-        let outcome = self.serve(stage, &order, &admitted);
+        // What an enclosed run writes lies in memory, but for what a setup writes.
+        let layers = self.enclosure.enclosed && !set_up;
+        let admitted = match self.group.admit(&order.limits, layers) {
+            Ok(admitted) => admitted,
+            Err(error) => return Ok(RunOutcome::refused(format!("a control group: {error}"))),
+        };
+        order.group = admitted.own();
+        let outcome = self.serve(stage, &order);
         drop(admitted);
         let is_told = outcome.as_ref().is_ok_and(|outcome| outcome.ended != Ended::Lost);
         if stage == "open" && !is_told {
@@ -175,16 +203,10 @@ impl Guard {
         })
     }
 
-    fn serve(
-        &self,
-        stage: &str,
-        order: &RunOrder,
-        admitted: &Admitted<'_>,
-    ) -> std::io::Result<RunOutcome> {
+    fn serve(&self, stage: &str, order: &RunOrder) -> std::io::Result<RunOutcome> {
         let mut command = Command::new(&self.program);
         command
             .args([SUBCOMMAND, stage])
-            .envs(admitted.variable())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit());

@@ -23,7 +23,7 @@ use nix::sys::socket::{
 use nix::sys::stat::Mode;
 use nix::unistd::{User, getegid, geteuid, getuid};
 
-use super::group;
+use super::group::{Handles, RunGroup};
 use super::order::{Files, Hidden, RunOrder};
 
 /// Why an enclosure was refused: the step and the system's error.
@@ -71,29 +71,35 @@ fn outer_user() -> Result<(u32, u32), Refusal> {
     Ok((of("/proc/self/uid_map")?, of("/proc/self/gid_map")?))
 }
 
-/// Differences between what a command should see and what it does.
+/// What a command sees, and what the guard needs of it.
 #[derive(Debug, Default)]
-pub(super) struct Differences {
+pub(super) struct View {
     /// Parts that could not be enclosed.
     pub(super) open: Vec<String>,
     /// Parts that could not be mounted, which does no harm.
     pub(super) notes: Vec<String>,
+    /// File systems in memory that the command writes to, each by one of its folders.
+    pub(super) in_memory: Vec<PathBuf>,
+    /// The run's control group.
+    pub(super) group: Option<Handles>,
 }
 
 /// Mounts what an order's command sees; called in the first process of a new process namespace. Whatever fails is refused, but
-/// for the differences that it returns.
-pub(super) fn mount_view(order: &RunOrder) -> Result<Differences, Refusal> {
-    let Differences { mut open, mut notes } = Differences::default();
+/// for what the result names.
+pub(super) fn mount_view(order: &RunOrder) -> Result<View, Refusal> {
+    let mut view = View::default();
     mount(NONE, "/", NONE, MsFlags::MS_PRIVATE | MsFlags::MS_REC, NONE).map_err(at("mounts"))?;
     let mounts = mounts().map_err(at("/proc/self/mountinfo"))?;
     let quiet = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
     mount(Some("proc"), "/proc", Some("proc"), quiet, NONE).map_err(at("/proc"))?;
     let (user, group) = outer_user()?;
-    if !bound_processes(order.limits.tasks()) && user == 0 && !group::is_entered() {
-        open.push("the number of processes is watched, but the system does not bound it".into());
+    if !bound_processes(order.limits.tasks()) && user == 0 && order.group.is_none() {
+        let open = "the number of processes is watched, but the system does not bound it";
+        view.open.push(open.into());
     }
     match &order.files {
         Files::Open { protected } => {
+            view.group = open_group(order)?;
             // The copy may be below the repositories, like a cache beside them.
             let copy = Held::new(&order.folder)?;
             bind(protected, protected, MsFlags::MS_REC).map_err(at("the repositories"))?;
@@ -105,7 +111,7 @@ pub(super) fn mount_view(order: &RunOrder) -> Result<Differences, Refusal> {
             }
         }
         Files::Layered | Files::InPlace => {
-            notes.extend(layers(order, &mounts)?);
+            layers(order, &mounts, &mut view)?;
             for name in ["sys", "sysrq-trigger", "irq", "bus"] {
                 let path = Path::new("/proc").join(name);
                 if path.exists() {
@@ -118,12 +124,12 @@ pub(super) fn mount_view(order: &RunOrder) -> Result<Differences, Refusal> {
     if !order.network
         && let Err(error) = loopback_up()
     {
-        notes.push(format!("no loopback device: {error}"));
+        view.notes.push(format!("no loopback device: {error}"));
     }
     // Tests expect to run as the usual user.
     into_namespaces(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS, user, group)?;
     std::env::set_current_dir(&order.folder).map_err(at("the copy"))?;
-    Ok(Differences { open, notes })
+    Ok(view)
 }
 
 const NONE: Option<&str> = None;
@@ -246,9 +252,14 @@ fn private_folders(order: &RunOrder) -> Vec<PathBuf> {
     folders
 }
 
+/// Opens the run's control group, in a view where it can be written to.
+pub(super) fn open_group(order: &RunOrder) -> Result<Option<Handles>, Refusal> {
+    let open = |group: &RunGroup| group.open(|folder| io::Result::Ok(folder.to_owned()));
+    order.group.as_ref().map(open).transpose().map_err(at("a control group"))
+}
+
 /// Makes everything read-only except the copy, and mounts a layer over home and temporary folders each.
-fn layers(order: &RunOrder, mounts: &[Mount]) -> Result<Vec<String>, Refusal> {
-    let mut notes = Vec::new();
+fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Refusal> {
     // An empty file takes some memory, too.
     let names = order.limits.disk_mb.saturating_mul(256).max(1 << 16);
     let size = format!("size={}m,nr_inodes={names}", order.limits.disk_mb);
@@ -263,6 +274,19 @@ fn layers(order: &RunOrder, mounts: &[Mount]) -> Result<Vec<String>, Refusal> {
     tmpfs("/dev", &size).map_err(at("a file system in memory"))?;
     let stage = Path::new("/dev/devices");
     make_devices(stage, &devices)?;
+    view.in_memory.push("/dev".into());
+    if let Some(group) = &order.group {
+        // What is open for writing there would keep the folders that the command sees from becoming read-only.
+        let mut number = 0;
+        let place = |folder: &Path| -> io::Result<PathBuf> {
+            number += 1;
+            let place = PathBuf::from(format!("/dev/groups/{number}"));
+            fs::create_dir_all(&place)?;
+            bind(folder, &place, MsFlags::empty())?;
+            Ok(place)
+        };
+        view.group = Some(group.open(place).map_err(at("a control group"))?);
+    }
     for mount in mounts {
         let hidden = ["/proc", "/dev"].iter().any(|own| mount.path.starts_with(own));
         if hidden {
@@ -278,15 +302,18 @@ fn layers(order: &RunOrder, mounts: &[Mount]) -> Result<Vec<String>, Refusal> {
         }
     }
     for (number, folder) in folders.iter().enumerate() {
+        // A folder around it may have become empty: the system does not layer one with mounts in it.
+        let _ = fs::create_dir_all(&folder.path);
         if let Err(error) = layer(folder, &format!("/dev/{number}")) {
             let of_system =
                 !folder.path.starts_with("/tmp") && !folder.path.starts_with("/var/tmp");
             let path = folder.path.display();
             if of_system {
-                notes.push(format!("{path} is read-only: {error}"));
+                view.notes.push(format!("{path} is read-only: {error}"));
             } else {
                 tmpfs(&folder.path, &size).map_err(at("a temporary folder"))?;
-                notes.push(format!("{path} starts empty: {error}"));
+                view.in_memory.push(folder.path.clone());
+                view.notes.push(format!("{path} starts empty: {error}"));
             }
         }
     }
@@ -296,6 +323,7 @@ fn layers(order: &RunOrder, mounts: &[Mount]) -> Result<Vec<String>, Refusal> {
     {
         // Sockets of the system's services: files, which no network namespace isolates.
         tmpfs("/run", &size).map_err(at("/run"))?;
+        view.in_memory.push("/run".into());
     }
     let secrets = secrets().into_iter().map(|path| Hidden { path, kept: Vec::new() });
     for hidden in order.hidden.iter().cloned().chain(secrets) {
@@ -313,11 +341,11 @@ fn layers(order: &RunOrder, mounts: &[Mount]) -> Result<Vec<String>, Refusal> {
         }
     }
     bind(stage, Path::new("/dev"), MsFlags::MS_REC).map_err(at("/dev"))?;
-    Ok(notes)
+    Ok(())
 }
 
 /// Files and folders of the home folder that hold keys and passwords, or histories of commands with some.
-const SECRETS: [&str; 34] = [
+const SECRETS: &[&str] = &[
     ".ssh",
     ".gnupg",
     ".aws",
@@ -327,10 +355,37 @@ const SECRETS: [&str; 34] = [
     ".oci",
     ".password-store",
     ".terraform.d",
+    ".codex",
+    ".claude",
+    ".claude.json",
+    ".gemini",
+    ".config/anthropic",
+    ".config/openai",
+    ".config/glab-cli",
+    ".config/wandb",
+    ".config/doctl",
+    ".config/sops",
+    ".config/age",
+    ".config/pip",
+    ".config/uv",
+    ".config/pypoetry/auth.toml",
+    ".config/BraveSoftware",
+    ".config/microsoft-edge",
+    ".vault-token",
+    ".databrickscfg",
+    ".kaggle",
+    ".boto",
+    ".s3cfg",
+    ".yarnrc.yml",
+    ".m2/settings.xml",
+    ".gradle/gradle.properties",
+    ".nuget/NuGet/NuGet.Config",
     ".mozilla",
     ".thunderbird",
     ".config/gcloud",
     ".config/gh",
+    ".config/github-copilot",
+    ".config/containers/auth.json",
     ".config/hub",
     ".config/rclone",
     ".config/op",
@@ -338,6 +393,7 @@ const SECRETS: [&str; 34] = [
     ".config/google-chrome",
     ".local/share/keyrings",
     ".cache/huggingface/token",
+    ".cache/huggingface/stored_tokens",
     ".huggingface/token",
     ".netrc",
     ".git-credentials",
@@ -352,6 +408,8 @@ const SECRETS: [&str; 34] = [
     ".bash_history",
     ".zsh_history",
     ".python_history",
+    ".psql_history",
+    ".node_repl_history",
 ];
 
 /// Places of secrets that exist: of the user, and of the system, which its root could read.
@@ -360,8 +418,11 @@ fn secrets() -> Vec<PathBuf> {
     let own = User::from_uid(getuid()).ok().flatten().map(|user| user.dir);
     let homes = std::env::var_os("HOME").map(PathBuf::from).into_iter().chain(own);
     let homes: Vec<PathBuf> = homes.filter(|home| home.is_absolute()).collect();
-    let of_user = homes.iter().flat_map(|home| SECRETS.map(|name| home.join(name)));
-    let system = ["/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers"];
+    let of_user = homes.iter().flat_map(|home| SECRETS.iter().map(|name| home.join(name)));
+    let system = [
+        "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers",
+        "/etc/sudoers.d", "/etc/ssl/private",
+    ];
     let keys = fs::read_dir("/etc/ssh").into_iter().flatten().flatten().map(|entry| entry.path());
     let keys = keys.filter(|path| path.to_string_lossy().ends_with("_key"));
     of_user.chain(system.map(PathBuf::from)).chain(keys).filter(|path| path.exists()).collect()
@@ -390,6 +451,13 @@ fn hide(hidden: &Hidden, null: &Path) -> Result<(), Refusal> {
 pub(super) fn keep(folder: &Path) -> nix::Result<()> {
     bind(folder, folder, MsFlags::empty())?;
     read_only(folder, MsFlags::MS_NOSUID | MsFlags::MS_NODEV)
+}
+
+/// Makes what `/proc` tells of a thread of the guard read-only in the guard's own view: its priority for the system, among others.
+pub(super) fn keep_thread(number: i32) -> nix::Result<()> {
+    let path = PathBuf::from(format!("/proc/{number}"));
+    bind(&path, &path, MsFlags::empty())?;
+    read_only(&path, MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC)
 }
 
 fn tmpfs<P: ?Sized + nix::NixPath>(path: &P, size: &str) -> nix::Result<()> {

@@ -1,26 +1,37 @@
-//! A control group for all processes of a program's runs: their number is bounded, and together they get the processor time
-//! of one ordinary program, however many they are and whatever sessions they open. Each run has a group of its own in it, so
-//! that none takes the processes that another is admitted for.
+//! Control groups: the kernel counts what a run takes, and refuses what is beyond its limits.
 //!
-//! It needs the right to make one: root has it as a rule, and users in a part of the tree that was delegated to them. Both
+//! All runs of a program lie in one group: their number of processes is bounded, and together they get the processor time of
+//! one ordinary program, however many they are and whatever sessions they open. Each run has a [group of its own](RunGroup) in
+//! it, where the kernel counts its memory (of whatever kind, held by whatever process or by none), its processes and its
+//! processor time. Guards stay outside: no limit of a run ends its guard, and no run takes its guard's time.
+//!
+//! A group needs the right to make one: root has it as a rule, and users in a part of the tree that was delegated to them. Both
 //! versions of the interface are used, cgroups(7).
 
-use std::fs;
-use std::io;
+use std::fs::{self, File};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
 
-/// Environment variable with the folders that a guard enters, as in `PATH`; the underscore tells it from the user's settings.
-pub(super) const FOLDERS: &str = "_REPOFORMER_GROUPS";
+use nix::unistd::Pid;
+use serde::{Deserialize, Serialize};
+
+use super::order::Limits;
+
 /// Beginning of a group's name; the number of the program's process follows.
 const NAME: &str = "repoformer-";
-/// Processes and threads of a run's two guards.
-const OF_GUARDS: usize = 16;
-/// Controllers that are needed.
-const CONTROLLERS: [&str; 2] = ["cpu", "pids"];
+/// Beginning of the rest of the name of a group that a program moved to.
+const OWN: &str = "own-";
+/// Controllers of the second version; the last one is optional, as it only shares out the processor.
+const CONTROLLERS: [&str; 3] = ["memory", "pids", "cpu"];
+/// Controllers of the first version; time is counted by one of its own.
+const CONTROLLERS_OF_FIRST: [&str; 4] = ["memory", "pids", "cpuacct", "cpu"];
 
-/// A group, in one folder a hierarchy; it is removed with the last copy of this.
+/// The first version's bound of memory.
+const BOUND_OF_FIRST: &str = "memory.limit_in_bytes";
+
+/// A group for all runs, in one folder a hierarchy; it is removed with the last copy of this.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Group {
     folders: Arc<Folders>,
@@ -36,7 +47,7 @@ struct Folders {
 }
 
 impl Group {
-    /// Makes a group for this program, or none where that is not possible. Groups of programs that are gone are removed.
+    /// Makes a group for this program, or none if the system does not allow it. Groups of programs that are gone are removed.
     pub(super) fn make() -> Self {
         let mut made = Folders::default();
         for parent in parents() {
@@ -45,7 +56,12 @@ impl Group {
             match fs::create_dir(&folder) {
                 Ok(()) => {
                     // The second version gives groups within it no controllers by itself; the first has no such file.
-                    let _ = fs::write(folder.join("cgroup.subtree_control"), "+cpu +pids");
+                    for controller in CONTROLLERS {
+                        let _ = fs::write(
+                            folder.join("cgroup.subtree_control"),
+                            format!("+{controller}"),
+                        );
+                    }
                     made.paths.push(folder);
                 }
                 Err(_) => return Self::default(), // what was made is removed
@@ -59,72 +75,51 @@ impl Group {
         !self.folders.paths.is_empty()
     }
 
-    /// Admits a run with so many processes and threads, until the result is dropped.
-    pub(super) fn admit(&self, tasks: usize) -> Admitted<'_> {
-        let tasks = tasks + OF_GUARDS;
+    /// Admits a run within these limits, until the result is dropped. With `layers`, what the run writes lies in memory.
+    ///
+    /// # Errors
+    /// The run's group cannot be made. Without any group at all, the run is admitted to none.
+    pub(super) fn admit(&self, limits: &Limits, layers: bool) -> io::Result<Admitted<'_>> {
+        let tasks = limits.tasks();
         self.folders.change(|admitted| admitted + tasks);
-        Admitted { folders: &self.folders, tasks, own: self.folders.make_own(tasks) }
+        let mut admitted =
+            Admitted { folders: &self.folders, tasks, own: RunGroup { folders: Vec::new() } };
+        let number = self.folders.runs.fetch_add(1, Ordering::Relaxed).to_string();
+        for path in &self.folders.paths {
+            let folder = path.join(&number);
+            fs::create_dir(&folder)?;
+            admitted.own.folders.push(folder);
+        }
+        if self.exists() {
+            admitted.own.bound(limits, layers)?;
+        }
+        Ok(admitted)
     }
-}
-
-/// Whether this process is in a group of the program.
-pub(super) fn is_entered() -> bool {
-    std::env::var_os(FOLDERS).is_some()
-}
-
-/// Enters the group that the environment names, for this process and all that it starts.
-pub(super) fn enter() -> io::Result<()> {
-    let folders = std::env::var_os(FOLDERS).unwrap_or_default();
-    std::env::split_paths(&folders)
-        .filter(|folder| !folder.as_os_str().is_empty())
-        .try_for_each(|folder| fs::write(folder.join("cgroup.procs"), "0"))
 }
 
 /// A run that may start its processes.
 pub(super) struct Admitted<'g> {
     folders: &'g Folders,
     tasks: usize,
-    /// Folders of the run's own group.
-    own: Vec<PathBuf>,
+    own: RunGroup,
 }
 
 impl Admitted<'_> {
-    /// Returns the environment variable for a guard that [enters](enter) the run's group.
-    pub(super) fn variable(&self) -> Option<(&'static str, std::ffi::OsString)> {
-        let joined = std::env::join_paths(&self.own).ok()?;
-        (!self.own.is_empty()).then_some((FOLDERS, joined))
+    /// Returns the run's own group.
+    pub(super) fn own(&self) -> Option<RunGroup> {
+        (!self.own.folders.is_empty()).then(|| self.own.clone())
     }
 }
 
 impl Drop for Admitted<'_> {
     fn drop(&mut self) {
-        for folder in self.own.iter().filter(|folder| !self.folders.paths.contains(folder)) {
-            // While a process is in it, this fails; it goes with the whole group then.
-            let _ = fs::remove_dir(folder);
-        }
+        self.own.end();
+        self.own.folders.iter().for_each(|folder| remove(folder));
         self.folders.change(|admitted| admitted - self.tasks);
     }
 }
 
 impl Folders {
-    /// Makes a group for one run, with so many processes and threads. Where that is not possible, the run is in the group of all.
-    fn make_own(&self, tasks: usize) -> Vec<PathBuf> {
-        let number = self.runs.fetch_add(1, Ordering::Relaxed);
-        let own = |path: &PathBuf| {
-            let folder = path.join(number.to_string());
-            if fs::create_dir(&folder).is_err() {
-                return path.clone();
-            }
-            let bound = folder.join("pids.max");
-            if bound.exists() {
-                // Without this bound, that of all runs remains.
-                let _ = fs::write(bound, tasks.to_string());
-            }
-            folder
-        };
-        self.paths.iter().map(own).collect()
-    }
-
     /// Changes the largest number of processes and threads.
     fn change(&self, next: impl FnOnce(usize) -> usize) {
         let mut admitted = self.admitted.lock().unwrap_or_else(PoisonError::into_inner);
@@ -143,6 +138,172 @@ impl Drop for Folders {
     }
 }
 
+/// The group of one run, in one folder a hierarchy.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct RunGroup {
+    folders: Vec<PathBuf>,
+}
+
+/// What the kernel counted of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) struct Counts {
+    /// Bytes of memory that the run holds: its processes' own, shared memory, and the kernel's for it, without caches of files.
+    pub(super) memory: u64,
+    /// Bytes of it that the first version does not hold to its bound: of sockets of the internet.
+    pub(super) apart: u64,
+    /// Nanoseconds of processor time, of processes that ended too.
+    pub(super) nanoseconds: u64,
+    /// Processes that the kernel ended because the run had no memory left.
+    pub(super) killed: u64,
+    /// Processes and threads that the kernel refused because the run had too many.
+    pub(super) refused: u64,
+}
+
+impl RunGroup {
+    /// Sets the kernel's bounds.
+    fn bound(&self, limits: &Limits, layers: bool) -> io::Result<()> {
+        self.write("pids.max", &limits.tasks().to_string())?;
+        let bytes = most_memory(limits, layers).to_string();
+        if self.file("memory.max").is_ok() {
+            self.write("memory.max", &bytes)?;
+            // Systems without swap have no such file.
+            let _ = self.write("memory.swap.max", "0");
+            // Whoever lost one of its processes would be judged by what the others say.
+            let _ = self.write("memory.oom.group", "1");
+        } else {
+            self.write(BOUND_OF_FIRST, &bytes)?;
+            let _ = self.write("memory.memsw.limit_in_bytes", &bytes);
+            // Counted from the first bound on, and apart from the rest.
+            self.write("memory.kmem.tcp.limit_in_bytes", &bytes)?;
+        }
+        Ok(())
+    }
+
+    /// Returns the path of a file that one of the folders has.
+    fn file(&self, name: &str) -> io::Result<PathBuf> {
+        let found = self.folders.iter().map(|folder| folder.join(name)).find(|path| path.exists());
+        found.ok_or_else(|| io::Error::other(format!("no control group has a file {name}")))
+    }
+
+    fn write(&self, name: &str, text: &str) -> io::Result<()> {
+        fs::write(self.file(name)?, text)
+    }
+
+    fn read(&self, name: &str) -> io::Result<String> {
+        fs::read_to_string(self.file(name)?)
+    }
+
+    /// Opens what a guard writes to. `place` gives the place where it sees a folder writable.
+    pub(super) fn open<E: From<io::Error>>(
+        &self,
+        mut place: impl FnMut(&Path) -> Result<PathBuf, E>,
+    ) -> Result<Handles, E> {
+        let mut handles = Handles { members: Vec::new(), bound: None };
+        for folder in &self.folders {
+            let seen = place(folder)?;
+            let open = |name| File::options().write(true).open(seen.join(name));
+            handles.members.push(open("cgroup.procs")?);
+            if seen.join(BOUND_OF_FIRST).exists() {
+                handles.bound = Some(open(BOUND_OF_FIRST)?);
+            }
+        }
+        Ok(handles)
+    }
+
+    /// Returns what the kernel counted. `in_files` is what file systems in memory hold, which has a limit of its own.
+    pub(super) fn counts(&self, in_files: u64) -> io::Result<Counts> {
+        let number = |text: String| {
+            text.trim().parse::<u64>().map_err(|_| io::Error::other(format!("no number: {text:?}")))
+        };
+        let stat = self.read("memory.stat")?;
+        let (used, apart, cached, killed) = match self.file("memory.current") {
+            Ok(_) => {
+                let caches = value_of(&stat, "file")? + value_of(&stat, "slab_reclaimable")?;
+                (number(self.read("memory.current")?)?, 0, caches, self.read("memory.events")?)
+            }
+            Err(_) => {
+                let used = number(self.read("memory.usage_in_bytes")?)?;
+                let apart = number(self.read("memory.kmem.tcp.usage_in_bytes")?)?;
+                (used, apart, value_of(&stat, "cache")?, self.read("memory.oom_control")?)
+            }
+        };
+        let shared = value_of(&stat, "shmem")?;
+        let nanoseconds = match self.file("cpuacct.usage") {
+            Ok(_) => number(self.read("cpuacct.usage")?)?,
+            Err(_) => value_of(&self.read("cpu.stat")?, "usage_usec")?.saturating_mul(1000),
+        };
+        // Caches count shared memory as well, which nothing can drop.
+        let held = used.saturating_sub(cached.saturating_sub(shared));
+        Ok(Counts {
+            memory: held.saturating_sub(in_files) + apart,
+            apart,
+            nanoseconds,
+            killed: value_of(&killed, "oom_kill")?,
+            refused: value_of(&self.read("pids.events")?, "max")?,
+        })
+    }
+
+    /// Kills every process in the group, until none is left or the patience ends.
+    fn end(&self) {
+        if self.write("cgroup.kill", "1").is_ok() {
+            return;
+        }
+        for _ in 0..1000 {
+            let members = self.read("cgroup.procs").unwrap_or_default();
+            let pids = members.lines().filter_map(|line| line.parse().ok()).map(Pid::from_raw);
+            let pids: Vec<Pid> = pids.filter(|pid| pid.as_raw() > 0).collect();
+            if pids.is_empty() {
+                return;
+            }
+            for pid in pids {
+                let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL);
+            }
+            std::thread::sleep(std::time::Duration::from_millis(1));
+        }
+    }
+}
+
+/// Bytes that the kernel lets a run hold. What it writes to file systems in memory counts there, so there is room for both limits;
+/// its guard holds it to each.
+pub(super) fn most_memory(limits: &Limits, layers: bool) -> u64 {
+    let in_files = if layers { limits.disk_mb } else { 0 };
+    limits.memory_mb.saturating_add(in_files).saturating_mul(1 << 20)
+}
+
+/// Open files of a group, which the command sees read-only.
+#[derive(Debug)]
+pub(super) struct Handles {
+    members: Vec<File>,
+    /// The first version's bound of memory.
+    bound: Option<File>,
+}
+
+impl Handles {
+    /// Takes a process into the group, and all that it will start.
+    pub(super) fn take(&self, pid: u32) -> io::Result<()> {
+        self.members.iter().try_for_each(|mut file| file.write_all(pid.to_string().as_bytes()))
+    }
+
+    /// Whether the run holds more than `most` bytes after the kernel has dropped what it can. The first version does not tell how
+    /// much of the kernel's own memory that is; but it refuses a bound that it cannot reach.
+    pub(super) fn holds_more(&self, most: u64, usual: u64) -> bool {
+        let Some(mut bound) = self.bound.as_ref() else {
+            return true;
+        };
+        let is_refused = bound.write_all(most.to_string().as_bytes()).is_err();
+        let is_back = bound.write_all(usual.to_string().as_bytes()).is_ok();
+        is_refused || !is_back
+    }
+}
+
+/// Returns the value of a line `name value`.
+fn value_of(text: &str, name: &str) -> io::Result<u64> {
+    let of_line = |line: &str| line.strip_prefix(name)?.strip_prefix(' ')?.trim().parse().ok();
+    text.lines()
+        .find_map(of_line)
+        .ok_or_else(|| io::Error::other(format!("a control group does not tell {name}")))
+}
+
 /// Removes a group and those of its runs. It fails while a process is in one; the next program removes it then.
 fn remove(folder: &Path) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
@@ -157,6 +318,7 @@ fn remove_left(parent: &Path) {
     for entry in fs::read_dir(parent).into_iter().flatten().flatten() {
         let name = entry.file_name();
         let process = name.to_str().and_then(|name| name.strip_prefix(NAME));
+        let process = process.map(|name| name.strip_prefix(OWN).unwrap_or(name));
         if process.is_some_and(|pid| pid.parse::<u32>().is_ok() && !is_running(pid)) {
             remove(&entry.path());
         }
@@ -167,7 +329,7 @@ fn is_running(pid: &str) -> bool {
     Path::new("/proc").join(pid).exists()
 }
 
-/// Returns the folders in which a group is made: one for both controllers, or one each.
+/// Returns the folders in which a group is made: one for all controllers, or several.
 fn parents() -> Vec<PathBuf> {
     let own = fs::read_to_string("/proc/self/cgroup").unwrap_or_default();
     let mounts = fs::read_to_string("/proc/self/mountinfo").unwrap_or_default();
@@ -176,20 +338,50 @@ fn parents() -> Vec<PathBuf> {
         let delegates = |folder: &&Path| {
             let file = folder.join("cgroup.subtree_control");
             let given = fs::read_to_string(file).unwrap_or_default();
-            CONTROLLERS.iter().all(|name| given.split_whitespace().any(|given| given == *name))
+            let is_given = |name: &&str| given.split_whitespace().any(|given| given == *name);
+            CONTROLLERS.iter().take(2).all(is_given)
         };
         let within = folder.ancestors().take_while(|folder| folder.starts_with(&top));
         if let Some(found) = within.filter(delegates).find(|folder| is_writable(folder)) {
             return vec![found.to_owned()];
         }
+        if step_aside(&folder).is_ok() {
+            return vec![folder];
+        }
     }
-    let folders = CONTROLLERS.map(|name| own_folder(&own, &mounts, name).map(|(_, folder)| folder));
-    let mut folders: Vec<PathBuf> = folders.into_iter().flatten().collect();
-    if folders.len() < CONTROLLERS.len() {
+    let folders =
+        CONTROLLERS_OF_FIRST.map(|name| own_folder(&own, &mounts, name).map(|(_, folder)| folder));
+    if folders.iter().take(3).any(Option::is_none) {
         return Vec::new();
     }
+    let mut folders: Vec<PathBuf> = folders.into_iter().flatten().collect();
     folders.dedup();
     folders
+}
+
+/// Gives a folder's groups the controllers where this program is alone in a folder that was delegated to it, as in a scope of systemd:
+/// only a folder without processes can do so, and the program moves to a group below.
+fn step_aside(folder: &Path) -> io::Result<()> {
+    let controllers = fs::read_to_string(folder.join("cgroup.controllers"))?;
+    let has = |name: &&str| controllers.split_whitespace().any(|given| given == *name);
+    if !CONTROLLERS.iter().take(2).all(has) || !is_writable(folder) {
+        return Err(io::ErrorKind::Unsupported.into());
+    }
+    remove_left(folder);
+    let aside = folder.join(format!("{NAME}{OWN}{}", std::process::id()));
+    let enter =
+        |group: &Path| fs::write(group.join("cgroup.procs"), std::process::id().to_string());
+    fs::create_dir(&aside)?;
+    let give = fs::File::options().write(true).open(folder.join("cgroup.subtree_control"));
+    let moved = give.and_then(|mut file| {
+        enter(&aside)?;
+        file.write_all(b"+memory +pids")
+    });
+    if moved.is_err() {
+        // Others are in the folder.
+        let _ = (enter(folder), fs::remove_dir(&aside));
+    }
+    moved
 }
 
 fn is_writable(folder: &Path) -> bool {

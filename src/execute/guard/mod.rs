@@ -6,9 +6,10 @@
 //! - **encloses** the command if the system allows it (`enclose`): its own processes, network (none), messages, and a view of
 //!   the file system that is read-only except for the copy, the home folder and the temporary folders, whose changes are
 //!   kept in memory of limited size and vanish with the run. It needs no privilege, only user namespaces;
-//! - **filters** its system calls (`calls`): those that namespaces leave open fail;
-//! - **watches** it (`supervise`): wall and processor time, memory, disk, number of processes, and output, of which only head
-//!   and tail are kept;
+//! - **filters** its system calls (`calls`): those that namespaces leave open fail, and those that reach the guard;
+//! - **bounds** it (`group`): a control group, in which the kernel counts its memory, processes and processor time;
+//! - **watches** it (`supervise`): what the kernel counts, or, without a control group, what `/proc` shows; wall time, disk, and
+//!   output, of which only head and tail are kept. What cannot be read counts as a limit that was reached;
 //! - **ends** every process that is left, even a daemon, when the command ends or the program that gave the order does, even
 //!   by `kill -9`: then the guard's standard input closes.
 //!
@@ -18,6 +19,7 @@ mod calls;
 mod client;
 mod enclose;
 mod group;
+mod launch;
 mod order;
 mod output;
 mod priority;
@@ -26,7 +28,8 @@ mod report;
 mod serve;
 mod supervise;
 
-pub use client::{Enclosure, Guard};
+pub use client::{Counter, Enclosure, Guard};
+pub use group::RunGroup;
 pub use order::{Ended, Files, Hidden, Limits, RunOrder, RunOutcome, SUBCOMMAND};
 pub use report::Report;
 pub use serve::serve;

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
+use super::group::RunGroup;
 use super::report::Report;
 
 /// Name of the hidden subcommand that serves an order.
@@ -84,6 +85,8 @@ pub struct RunOrder {
     pub collect: Option<String>,
     /// Whether Python's test libraries report their results to the guard.
     pub reports: bool,
+    /// Control group of its processes; without one, the guard adds up what `/proc` shows.
+    pub group: Option<RunGroup>,
 }
 
 /// How a run ended.
@@ -102,6 +105,8 @@ pub enum Ended {
     Disk,
     /// At the limit of processes.
     Processes,
+    /// When the guard could no longer read what it uses.
+    Unseen,
     /// The program that gave the order is gone.
     Abandoned,
     /// The guard itself was killed.

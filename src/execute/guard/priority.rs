@@ -3,10 +3,7 @@
 //! A command that starts processes as fast as it can would otherwise keep its own guard from ending it.
 
 use std::io;
-use std::process::{Child, Command};
-use std::thread;
 
-use super::calls::Filters;
 use rustix::process::{getpriority_process, setpriority_process};
 
 /// How much nicer a command is than the program: of one process each, it gets a tenth of the time.
@@ -27,17 +24,7 @@ pub(super) fn rise() {
     let _ = setpriority_process(None, FIRST);
 }
 
-/// Starts a command with this niceness, and with filters of its system calls.
-pub(super) fn spawn(
-    mut command: Command,
-    niceness: i32,
-    filters: Option<Filters>,
-) -> io::Result<Child> {
-    // Both belong to a thread, and what the thread starts has them from the first instruction on.
-    let start = move || {
-        setpriority_process(None, niceness)?;
-        filters.iter().try_for_each(Filters::set)?;
-        command.spawn()
-    };
-    thread::spawn(start).join().unwrap_or_else(|_| Err(io::Error::other("a thread panicked")))
+/// Gives this process a niceness.
+pub(super) fn set(niceness: i32) -> io::Result<()> {
+    Ok(setpriority_process(None, niceness)?)
 }

@@ -1,8 +1,12 @@
 //! Processes below this one, as listed in `/proc`.
 
 use std::fs;
+use std::io;
+use std::os::unix::net::UnixDatagram;
 
+use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
+use nix::sys::socket::{getsockopt, sockopt};
 use nix::unistd::{Pid, SysconfVar, sysconf};
 use rustc_hash::FxHashMap;
 
@@ -19,15 +23,17 @@ pub(super) struct Process {
 /// Resource use of several processes.
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Usage {
-    pub(super) processes: usize,
     pub(super) cpu_seconds: f64,
-    /// Bytes of private memory; memory shared by parent and child is counted twice.
+    /// Bytes of memory; what parent and child share is counted twice.
     pub(super) memory: u64,
 }
 
 /// Returns the processes below this one at any depth, zombies included, from each process's list of children. A process
 /// that forks meanwhile may be missed, which suffices for watching.
-pub(super) fn below() -> Vec<Process> {
+///
+/// # Errors
+/// A process that exists cannot be read.
+pub(super) fn below() -> io::Result<Vec<Process>> {
     let children = |pid: i32| -> Option<Vec<i32>> {
         let mut found = Vec::new();
         for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()? {
@@ -45,13 +51,17 @@ pub(super) fn below() -> Vec<Process> {
         pids.extend(children(pid).unwrap_or_default());
         next += 1;
     }
-    pids.into_iter().filter_map(read).collect()
+    pids.into_iter().filter_map(|pid| read(pid).transpose()).collect()
 }
 
 /// Returns the processes below this one from a list of all processes.
-pub(super) fn all_below() -> Vec<Process> {
+///
+/// # Errors
+/// As [`below`].
+pub(super) fn all_below() -> io::Result<Vec<Process>> {
     let mut children: FxHashMap<i32, Vec<Process>> = FxHashMap::default();
-    for process in all_pids().filter_map(read) {
+    for process in all_pids()?.filter_map(|pid| read(pid).transpose()) {
+        let process = process?;
         children.entry(process.parent).or_default().push(process);
     }
     let mut found = children.remove(&Pid::this().as_raw()).unwrap_or_default();
@@ -61,39 +71,61 @@ pub(super) fn all_below() -> Vec<Process> {
         found.extend(of_it.into_iter().flatten());
         next += 1;
     }
-    found
+    Ok(found)
 }
 
 /// Returns all processes but this one: those of the run, for the first process of a namespace.
-pub(super) fn all_others() -> Vec<Process> {
+///
+/// # Errors
+/// As [`below`].
+pub(super) fn all_others() -> io::Result<Vec<Process>> {
     let own = Pid::this().as_raw();
-    all_pids().filter(|pid| *pid != own).filter_map(read).collect()
+    let others = all_pids()?.filter(|pid| *pid != own);
+    others.filter_map(|pid| read(pid).transpose()).collect()
 }
 
-/// Whether there are more processes than `most`, this one and those that ended included. It opens none of them.
+/// Whether there are more processes than `most`, this one and those that ended included, or none can be listed. It opens none of
+/// them.
 pub(super) fn many(most: usize) -> bool {
-    all_pids().nth(most).is_some()
+    all_pids().map_or(true, |mut pids| pids.nth(most).is_some())
 }
 
 /// Iterates over the numbers of all processes.
-fn all_pids() -> impl Iterator<Item = i32> {
-    let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
-    entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok())
+fn all_pids() -> io::Result<impl Iterator<Item = i32>> {
+    let entries = fs::read_dir("/proc")?.flatten();
+    Ok(entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok()))
+}
+
+/// Reads a file of a process; `None` if the process no longer exists.
+fn read_file(path: &str) -> io::Result<Option<String>> {
+    match fs::read(path) {
+        // The name of a process may be anything.
+        Ok(bytes) => Ok(Some(String::from_utf8_lossy(&bytes).into_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => Ok(None),
+        Err(error) if error.raw_os_error() == Some(Errno::ESRCH as i32) => Ok(None),
+        Err(error) => Err(error),
+    }
 }
 
 /// Reads a process; `None` if it no longer exists.
-fn read(pid: i32) -> Option<Process> {
-    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-    // The name, in parentheses, may contain anything.
-    let fields: Vec<&str> = stat.get(stat.rfind(')')? + 2..)?.split(' ').collect();
-    let number = |field: usize| fields.get(field).and_then(|text| text.parse::<u64>().ok());
-    let cpu_ticks = (11..15).filter_map(number).sum(); // utime, stime, cutime, cstime
-    Some(Process {
-        pid,
-        parent: fields.get(1)?.parse().ok()?,
-        is_zombie: matches!(*fields.first()?, "Z" | "X"),
-        cpu_ticks,
-    })
+fn read(pid: i32) -> io::Result<Option<Process>> {
+    let path = format!("/proc/{pid}/stat");
+    let Some(stat) = read_file(&path)? else { return Ok(None) };
+    let parse = || {
+        // The name, in parentheses, may contain anything.
+        let fields: Vec<&str> = stat.get(stat.rfind(')')? + 2..)?.split(' ').collect();
+        let number = |field: usize| fields.get(field)?.parse::<u64>().ok();
+        let times: Option<Vec<u64>> = (11..15).map(number).collect(); // utime, stime, cutime, cstime
+        let threads = number(17)?;
+        Some(Process {
+            pid,
+            parent: fields.get(1)?.parse().ok()?,
+            // The first thread may have ended before the others.
+            is_zombie: matches!(*fields.first()?, "Z" | "X") && threads <= 1,
+            cpu_ticks: times?.iter().sum(),
+        })
+    };
+    parse().map(Some).ok_or_else(|| io::Error::other(format!("{path}: {stat:?}")))
 }
 
 impl Process {
@@ -106,10 +138,25 @@ impl Process {
         let _ = kill(Pid::from_raw(self.pid), signal);
     }
 
-    /// Resident memory that is not backed by files, shared memory included, in bytes.
-    fn memory(&self) -> u64 {
-        let text = fs::read_to_string(format!("/proc/{}/status", self.pid)).unwrap_or_default();
-        kilobytes(&text, "RssAnon:") + kilobytes(&text, "RssShmem:")
+    /// Reads what the process's status says of its memory; nothing if it has none any more.
+    fn status(&self) -> io::Result<String> {
+        let has_memory = |status: &str| status.contains("\nRssAnon:");
+        let status = read_file(&format!("/proc/{}/status", self.pid))?.unwrap_or_default();
+        if has_memory(&status) || !self.is_alive() {
+            return Ok(status);
+        }
+        // The first thread has ended, and only the others tell.
+        let Ok(threads) = fs::read_dir(format!("/proc/{}/task", self.pid)) else {
+            return Ok(status);
+        };
+        for thread in threads.flatten() {
+            let path = thread.path().join("status").display().to_string();
+            let of_thread = read_file(&path)?.unwrap_or_default();
+            if has_memory(&of_thread) {
+                return Ok(of_thread);
+            }
+        }
+        Ok(status)
     }
 }
 
@@ -121,7 +168,7 @@ pub(super) fn end_marked(name: &str, value: &str) {
             let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
             environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
         };
-        all_pids().filter(has_it).collect::<Vec<i32>>()
+        all_pids().into_iter().flatten().filter(has_it).collect::<Vec<i32>>()
     };
     for _ in 0..1000 {
         let left = marked();
@@ -137,53 +184,61 @@ pub(super) fn end_marked(name: &str, value: &str) {
     }
 }
 
-/// Returns the resource use of processes.
-pub(super) fn usage(processes: &[Process]) -> Usage {
+/// Returns the resource use of processes. `own_network` says that no other process uses this one's network.
+///
+/// # Errors
+/// A process that exists cannot be read.
+pub(super) fn usage(processes: &[Process], own_network: bool) -> io::Result<Usage> {
     let system = |variable, or| match sysconf(variable) {
         Ok(Some(value)) => value as u64,
         _ => or,
     };
     let ticks = system(SysconfVar::CLK_TCK, 100);
     let cpu_ticks: u64 = processes.iter().map(|process| process.cpu_ticks).sum();
-    Usage {
-        processes: processes.iter().filter(|process| process.is_alive()).count(),
-        cpu_seconds: cpu_ticks as f64 / ticks as f64,
-        memory: processes.iter().map(|process| process.memory()).sum(),
+    let mut memory = if own_network { of_sockets()? } else { 0 };
+    for process in processes.iter().filter(|process| process.is_alive()) {
+        let status = process.status()?;
+        memory += RESIDENT.iter().chain(&OTHER).map(|name| kilobytes(&status, name)).sum::<u64>();
     }
+    Ok(Usage { cpu_seconds: cpu_ticks as f64 / ticks as f64, memory })
 }
 
-/// Bytes of memory with shared memory counted once, which takes the system longer; `None` if that is not available.
-pub(super) fn exact_memory(processes: &[Process]) -> Option<u64> {
-    let mut total = 0;
-    for process in processes.iter().filter(|process| process.is_alive()) {
-        let Ok(text) = fs::read_to_string(format!("/proc/{}/smaps_rollup", process.pid)) else {
-            // The process has ended, or may not be inspected.
-            match fs::exists(format!("/proc/{}", process.pid)) {
-                Ok(false) => continue,
-                _ => return None,
-            }
-        };
-        total += kilobytes(&text, "Pss_Anon:") + kilobytes(&text, "Pss_Shmem:");
-    }
-    Some(total)
+/// Memory of a process that no file backs, shared memory included.
+const RESIDENT: [&str; 2] = ["RssAnon:", "RssShmem:"];
+/// Other memory of a process: on disk, of the kernel for it, and of large pages.
+const OTHER: [&str; 3] = ["VmSwap:", "VmPTE:", "HugetlbPages:"];
+
+/// Bytes that several processes share, as often as they were counted too much; the system takes longer to tell. What cannot be
+/// read is taken for not shared.
+pub(super) fn counted_twice(processes: &[Process]) -> u64 {
+    let of_process = |process: &Process| {
+        let rollup = read_file(&format!("/proc/{}/smaps_rollup", process.pid)).ok()??;
+        let shares = kilobytes(&rollup, "Pss_Anon:") + kilobytes(&rollup, "Pss_Shmem:");
+        let status = process.status().ok()?;
+        let whole: u64 = RESIDENT.iter().map(|name| kilobytes(&status, name)).sum();
+        (!rollup.is_empty()).then(|| whole.saturating_sub(shares))
+    };
+    processes.iter().filter(|process| process.is_alive()).filter_map(of_process).sum()
 }
 
-/// Bytes of files in memory without a name (`memfd_create`) that processes hold open. What is mapped, too, counts for each
-/// process that maps it, but here once.
-pub(super) fn unnamed_files(processes: &[Process]) -> u64 {
-    use std::os::unix::fs::MetadataExt;
-    let mut sizes: FxHashMap<u64, u64> = FxHashMap::default();
-    for process in processes.iter().filter(|process| process.is_alive()) {
-        let handles = fs::read_dir(format!("/proc/{}/fd", process.pid));
-        for handle in handles.into_iter().flatten().flatten() {
-            let is_unnamed = fs::read_link(handle.path())
-                .is_ok_and(|target| target.as_os_str().as_encoded_bytes().starts_with(b"/memfd:"));
-            if let (true, Ok(metadata)) = (is_unnamed, fs::metadata(handle.path())) {
-                sizes.insert(metadata.ino(), metadata.blocks() * 512);
-            }
-        }
+/// Bytes that the sockets of this network may hold. Those that no process holds any more, because they are on their way to another
+/// one, are listed as well. The system tells what sockets of the internet hold, but not those of the machine: each counts as full.
+fn of_sockets() -> io::Result<u64> {
+    let own = UnixDatagram::unbound()?;
+    let each = getsockopt(&own, sockopt::SndBuf)? as u64;
+    let lines = fs::read_to_string("/proc/net/unix")?.lines().skip(1).count() as u64;
+    let mut held = lines.saturating_sub(1) * each;
+    for name in ["tcp", "tcp6", "udp", "udp6"] {
+        // Without IPv6 there are no such files.
+        let text = read_file(&format!("/proc/net/{name}"))?.unwrap_or_default();
+        let queues = text.lines().skip(1).filter_map(|line| {
+            let (sent, received) = line.split_ascii_whitespace().nth(4)?.split_once(':')?;
+            let bytes = |hex| u64::from_str_radix(hex, 16).ok();
+            Some(bytes(sent)? + bytes(received)?)
+        });
+        held += queues.sum::<u64>();
     }
-    sizes.into_values().sum()
+    Ok(held)
 }
 
 /// Reads `Name:  12 kB` of a status; in bytes.

@@ -13,16 +13,19 @@ use nix::sys::signal::Signal;
 use nix::unistd::{Pid, close, setsid};
 
 use super::order::{RunOrder, RunOutcome, SUBCOMMAND};
-use super::{enclose, group, priority, supervise};
+use super::{enclose, launch, priority, supervise};
 
 /// Serves one order: reads it from standard input (a line of JSON), runs it and writes its outcome (a line of JSON) to
 /// standard output. For stage `enclosed` (or `enclosed-with-network`) the guard first enters namespaces of its own and starts
-/// itself a second time as their first process (`inside`); `open` does neither. It must be called before any thread is
-/// started.
+/// itself a second time as their first process (`inside`); `open` does neither. Stage `command` becomes the order's command.
+/// It must be called before any thread is started.
 ///
 /// # Errors
 /// The order is invalid, or the outcome cannot be written.
 pub fn serve(stage: &str) -> io::Result<()> {
+    if stage == "command" {
+        return launch::serve();
+    }
     // An interrupt at the terminal ends the program; its guards then end the commands, and themselves. And no command reaches
     // the terminal, to read or to type there.
     if stage != "inside" {
@@ -35,7 +38,6 @@ pub fn serve(stage: &str) -> io::Result<()> {
         "inside" => Some(inside()?),
         "open" => {
             priority::rise();
-            group::enter()?;
             Some(carry_out(true)?)
         }
         other => Some(RunOutcome::refused(format!("unknown guard stage '{other}'"))),
@@ -64,9 +66,6 @@ fn close_inherited() {
 /// Starts the inner guard, which reads the order and writes the outcome itself, unless it is killed.
 fn outside(network: bool) -> Option<RunOutcome> {
     priority::rise();
-    if let Err(error) = group::enter() {
-        return Some(RunOutcome::refused(format!("a control group: {error}")));
-    }
     if let Err(refusal) = enclose::leave(network) {
         return Some(RunOutcome::refused(refusal));
     }
@@ -101,13 +100,15 @@ fn carry_out(open: bool) -> io::Result<RunOutcome> {
     let mut stdin = io::stdin().lock();
     stdin.read_until(b'\n', &mut line)?;
     let order: RunOrder = serde_json::from_slice(&line)?;
-    let mut view = enclose::Differences::default();
-    if !open {
-        match enclose::mount_view(&order) {
-            Ok(differences) => view = differences,
-            Err(refusal) => return Ok(RunOutcome::refused(refusal)),
-        }
-    }
+    let view = match open {
+        true => enclose::open_group(&order)
+            .map(|group| enclose::View { group, ..enclose::View::default() }),
+        false => enclose::mount_view(&order),
+    };
+    let view = match view {
+        Ok(view) => view,
+        Err(refusal) => return Ok(RunOutcome::refused(refusal)),
+    };
     drop(stdin);
     let abandoned = Arc::new(AtomicBool::new(false));
     let flag = Arc::clone(&abandoned);
@@ -117,6 +118,6 @@ fn carry_out(open: bool) -> io::Result<RunOutcome> {
         while matches!(io::stdin().lock().read(&mut rest), Ok(1..)) {}
         flag.store(true, Ordering::Relaxed);
     });
-    let outcome = supervise::run(&order, !open, &abandoned);
+    let outcome = supervise::run(&order, view.group, &view.in_memory, !open, &abandoned);
     Ok(RunOutcome { open: view.open, notes: view.notes, ..outcome })
 }

@@ -2,27 +2,27 @@
 
 use std::fs;
 use std::io::{self, PipeReader};
-use std::os::unix::process::CommandExt;
-use std::path::Path;
-use std::process::{Command, Stdio};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
 use nix::errno::Errno;
 use nix::sys::prctl;
-use nix::sys::resource::{Resource, UsageWho, getrusage, setrlimit};
+use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, kill};
 use nix::sys::statvfs::statvfs;
 use nix::sys::time::TimeValLike;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
-use super::calls::Filters;
+use super::calls::Guarded;
+use super::group::{Counts, Handles, most_memory};
+use super::launch::{self, Launch};
 use super::order::{Ended, Files, RunOrder, RunOutcome};
 use super::output::HeadAndTail;
 use super::report::{Channel, Listener, Report};
-use super::{enclose, group, priority, processes};
+use super::{enclose, processes};
 
 /// Longest interval between checks of memory, processor time and processes.
 const WATCH: Duration = Duration::from_millis(20);
@@ -34,9 +34,15 @@ const PATIENCE: Duration = Duration::from_secs(10);
 const LARGEST_COLLECTED: u64 = 64 << 20;
 
 /// Runs an order to its end. `alone` says that this is the first process of its own namespace; `abandoned` becomes true when
-/// nobody waits for the outcome any more.
-pub(super) fn run(order: &RunOrder, alone: bool, abandoned: &AtomicBool) -> RunOutcome {
-    match start(order, alone) {
+/// nobody waits for the outcome any more. `in_memory` are folders of the file systems in memory that the command writes to.
+pub(super) fn run(
+    order: &RunOrder,
+    group: Option<Handles>,
+    in_memory: &[PathBuf],
+    alone: bool,
+    abandoned: &AtomicBool,
+) -> RunOutcome {
+    match start(order, group, in_memory, alone) {
         Ok(started) => started.watch(order, abandoned),
         Err(reason) => RunOutcome::refused(reason),
     }
@@ -55,12 +61,19 @@ struct Started {
     /// Exit status of the command itself.
     status: Option<WaitStatus>,
     peak: u64,
-    /// When files without a name were looked for last.
-    looked: Instant,
     disk_full: bool,
+    group: Option<Handles>,
+    in_memory: Vec<PathBuf>,
+    /// What the control group counts.
+    counts: Counts,
 }
 
-fn start(order: &RunOrder, alone: bool) -> Result<Started, String> {
+fn start(
+    order: &RunOrder,
+    group: Option<Handles>,
+    in_memory: &[PathBuf],
+    alone: bool,
+) -> Result<Started, String> {
     let failed = |what: &'static str| move |error: io::Error| format!("cannot {what}: {error}");
     put_texts(order)?;
     let disk_before = match order.files {
@@ -70,27 +83,18 @@ fn start(order: &RunOrder, alone: bool) -> Result<Started, String> {
     if !alone {
         prctl::set_child_subreaper(true).map_err(|e| format!("cannot adopt orphans: {e}"))?;
     }
-    limit(order, alone).map_err(|e| format!("cannot limit the command: {e}"))?;
     let (reader, writer): (PipeReader, _) = io::pipe().map_err(failed("make a pipe"))?;
     // A command that could inspect the guard could write an outcome of its own.
     prctl::set_dumpable(false).map_err(|e| format!("cannot close off the guard: {e}"))?;
-    let mut command = Command::new("/bin/sh");
+    let mut command = launch::command();
     command
-        // If memory runs out, the system should kill the command, not its guard.
-        .args([
-            "-c",
-            "{ echo 1000 >/proc/self/oom_score_adj; } 2>/dev/null; exec /bin/sh -c \"$0\"",
-        ])
-        .arg(&order.command)
         .current_dir(&order.folder)
-        .stdin(Stdio::null())
         .stderr(writer.try_clone().map_err(failed("make a pipe"))?)
         .stdout(writer)
-        .process_group(0)
         .envs(order.environment.iter().map(|(name, value)| (name, value)));
     for (name, value) in std::env::vars_os() {
         // A server's key may be among the first.
-        let is_own = name.to_string_lossy().starts_with("REPOFORMER_") || name == group::FOLDERS;
+        let is_own = name.to_string_lossy().starts_with("REPOFORMER_");
         let is_for_setup = matches!(order.files, Files::Open { .. });
         if is_own
             || name == "FORCE_COLOR"
@@ -113,7 +117,6 @@ fn start(order: &RunOrder, alone: bool) -> Result<Started, String> {
         let paths = ordered.map(|(_, value)| value.as_str()).or(own.as_deref());
         command.envs(channel.variables(paths).map_err(failed("make a channel"))?);
     }
-    let filters = order.filtered.then(Filters::new).transpose()?;
     let kernel_kills = kernel_kills();
     // A command may leave no room for threads of its guard, so these come first.
     let thread = || thread::Builder::new();
@@ -122,10 +125,15 @@ fn start(order: &RunOrder, alone: bool) -> Result<Started, String> {
     let (listener, commands) = channel.map(Channel::apart).unzip();
     let listen = |listener: Listener| thread().spawn(move || listener.listen());
     let report = listener.map(listen).transpose().map_err(failed("start a thread"))?;
-    let begin = Instant::now();
-    let child =
-        priority::spawn(command, order.niceness, filters).map_err(failed("start /bin/sh"))?;
+    let guarded = Guarded::this(alone, group.is_some());
+    if alone {
+        let keep = guarded.threads().iter().try_for_each(|&number| enclose::keep_thread(number));
+        keep.map_err(|e| format!("cannot close off the guard: {e}"))?;
+    }
+    let guarded = order.filtered.then_some(guarded);
+    let child = Launch::of(order, alone, guarded).start(command, group.as_ref())?;
     drop(commands);
+    let begin = Instant::now();
     Ok(Started {
         child: Pid::from_raw(child.id().cast_signed()),
         alone,
@@ -136,8 +144,10 @@ fn start(order: &RunOrder, alone: bool) -> Result<Started, String> {
         disk_before,
         status: None,
         peak: 0,
-        looked: begin,
         disk_full: false,
+        group,
+        in_memory: in_memory.to_owned(),
+        counts: Counts::default(),
     })
 }
 
@@ -174,24 +184,6 @@ fn put_texts(order: &RunOrder) -> Result<(), String> {
             file.set_modified(now)
         };
         put().map_err(|e| format!("cannot write {}: {e}", path.display()))?;
-    }
-    Ok(())
-}
-
-/// Sets the limits that the system enforces; the others are [watched](Started::watch).
-fn limit(order: &RunOrder, alone: bool) -> Result<(), Errno> {
-    prctl::set_no_new_privs()?;
-    setrlimit(Resource::RLIMIT_CORE, 0, 0)?;
-    let cpu = order.limits.cpu_seconds.ceil() as u64 + 2;
-    setrlimit(Resource::RLIMIT_CPU, cpu, cpu + 2)?;
-    if !matches!(order.files, Files::Open { .. }) {
-        let bytes = mega(order.limits.disk_mb);
-        setrlimit(Resource::RLIMIT_FSIZE, bytes, bytes)?;
-    }
-    if alone {
-        // Otherwise the user's other processes would count.
-        let most = order.limits.tasks() as u64;
-        setrlimit(Resource::RLIMIT_NPROC, most, most)?;
     }
     Ok(())
 }
@@ -234,10 +226,19 @@ impl Started {
             thread::sleep(pause);
         };
         let seconds = self.begin.elapsed().as_secs_f64();
-        let mut left_behind = match ended {
-            Ended::Exited => self.processes().iter().filter(|process| process.is_alive()).count(),
-            _ => 0,
-        };
+        let mut left_behind = 0;
+        if ended == Ended::Exited {
+            match self.processes() {
+                Ok(processes) => {
+                    left_behind = processes.iter().filter(|process| process.is_alive()).count();
+                }
+                Err(_) => ended = Ended::Unseen,
+            }
+        }
+        if ended == Ended::Exited && order.group.is_some() {
+            // The kernel may have refused something since the last check.
+            ended = self.beyond_counts(order).unwrap_or(ended);
+        }
         if left_behind > order.limits.processes {
             // It started them all since the last check, and may have ended because the system refused it more.
             (ended, left_behind) = (Ended::Processes, 0);
@@ -245,7 +246,9 @@ impl Started {
         self.look_at_disk(order);
         self.end_all();
         let usage = getrusage(UsageWho::RUSAGE_CHILDREN).ok();
-        let cpu_seconds = reaped_seconds();
+        let counted = order.group.as_ref().and_then(|group| group.counts(0).ok());
+        let cpu_seconds =
+            counted.map_or_else(reaped_seconds, |counts| counts.nanoseconds as f64 / 1e9);
         // The largest process may have started and ended between two checks.
         let largest = usage.map_or(0, |usage| usage.max_rss() as u64 * 1024);
         let (exit_code, signal) = match self.status {
@@ -272,7 +275,9 @@ impl Started {
         let report = self.report.map(|report| last_of(report, end));
         let collected = order.collect.as_ref().and_then(|name| {
             let path = order.folder.join(name);
-            let is_small = fs::metadata(&path).is_ok_and(|m| m.len() <= LARGEST_COLLECTED);
+            // A named pipe would never end.
+            let is_small =
+                fs::metadata(&path).is_ok_and(|m| m.is_file() && m.len() <= LARGEST_COLLECTED);
             let bytes = is_small.then(|| fs::read(&path).ok()).flatten()?;
             Some(String::from_utf8_lossy(&bytes).into_owned())
         });
@@ -316,34 +321,60 @@ impl Started {
             // So many, with those that ended, that reading each would take longer than ending all.
             return Some(Ended::Processes);
         }
-        let processes = self.processes();
-        let usage = processes::usage(&processes);
         self.look_at_disk(order);
-        self.peak = self.peak.max(usage.memory);
-        if usage.processes > limits.processes {
+        let Ok(processes) = self.processes() else { return Some(Ended::Unseen) };
+        if processes.iter().filter(|process| process.is_alive()).count() > limits.processes {
             return Some(Ended::Processes);
         }
+        if order.group.is_some() {
+            return self.beyond_counts(order);
+        }
+        let Ok(usage) = processes::usage(&processes, self.alone && !order.network) else {
+            return Some(Ended::Unseen);
+        };
+        self.peak = self.peak.max(usage.memory);
         if usage.cpu_seconds + reaped_seconds() > limits.cpu_seconds {
             return Some(Ended::Cpu);
         }
-        let most = mega(limits.memory_mb);
-        if self.looked.elapsed() >= ADD_UP {
-            self.looked = Instant::now();
-            // Files in memory that no process maps are in none's memory.
-            if processes::unnamed_files(&processes) > most {
-                return Some(Ended::Memory);
-            }
-        }
-        if usage.memory > most {
+        if usage.memory > mega(limits.memory_mb) {
             // Forked processes share memory they have not changed; only this counts it once.
-            let exact = processes::exact_memory(&processes).unwrap_or(usage.memory);
-            return (exact > most).then_some(Ended::Memory);
+            let exact = usage.memory.saturating_sub(processes::counted_twice(&processes));
+            return (exact > mega(limits.memory_mb)).then_some(Ended::Memory);
         }
         None
     }
 
+    /// Returns the limit that is exceeded by what the kernel counts.
+    fn beyond_counts(&mut self, order: &RunOrder) -> Option<Ended> {
+        let group = order.group.as_ref()?;
+        let used = |path: &PathBuf| {
+            let fs = statvfs(path).ok()?;
+            Some((fs.blocks() - fs.blocks_free()) as u64 * fs.fragment_size() as u64)
+        };
+        let in_files = self.in_memory.iter().filter_map(used).sum();
+        let Ok(counts) = group.counts(in_files) else { return Some(Ended::Unseen) };
+        self.counts = counts;
+        let (limits, most) = (&order.limits, mega(order.limits.memory_mb));
+        if counts.refused > 0 {
+            return Some(Ended::Processes);
+        }
+        if counts.nanoseconds as f64 / 1e9 > limits.cpu_seconds {
+            return Some(Ended::Cpu);
+        }
+        let bound = most_memory(limits, !self.in_memory.is_empty());
+        let left = (most + in_files).saturating_sub(counts.apart);
+        let is_over = counts.memory > most
+            && self.group.as_ref().is_none_or(|group| group.holds_more(left, bound));
+        if counts.killed > 0 || is_over {
+            self.peak = self.peak.max(counts.memory.min(bound));
+            return Some(Ended::Memory);
+        }
+        self.peak = self.peak.max(counts.memory.min(most));
+        None
+    }
+
     /// Returns the processes of the run, those that ended and were not waited for included.
-    fn processes(&self) -> Vec<processes::Process> {
+    fn processes(&self) -> io::Result<Vec<processes::Process>> {
         if self.alone { processes::all_others() } else { processes::below() }
     }
 
@@ -365,13 +396,13 @@ impl Started {
                     return;
                 }
             } else {
-                let below = processes::all_below();
+                let below = processes::all_below().unwrap_or_default();
                 // Stopped first, so that none forks while another is killed.
                 for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
                     below.iter().for_each(|process| process.send(signal));
                 }
                 self.collect_ended();
-                if processes::all_below().is_empty() {
+                if below.is_empty() {
                     return;
                 }
             }

@@ -78,6 +78,7 @@ pub fn judge(runner: Runner, outcome: &RunOutcome) -> Verdict {
         Ended::Memory => verdict(Status::OutOfMemory, "limit of memory"),
         Ended::Disk => verdict(Status::Error, "limit of disk space"),
         Ended::Processes => verdict(Status::Error, "limit of processes"),
+        Ended::Unseen => verdict(Status::Error, "its use of memory and time could not be read"),
         Ended::Abandoned | Ended::Lost => lost(Status::Error, "its guard was killed"),
     }
 }

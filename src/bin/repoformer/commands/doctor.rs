@@ -228,7 +228,7 @@ fn disk(_: &Settings) -> Option<Finding> {
 
 #[cfg(target_os = "linux")]
 fn sandbox(is_asked: bool) -> Finding {
-    use repoformer::execute::guard::Guard;
+    use repoformer::execute::guard::{Counter, Guard};
 
     let tried = tempfile::tempdir().map_err(anyhow::Error::new).and_then(|folder| {
         let program = super::eval_exec::PROGRAM.into();
@@ -244,7 +244,15 @@ fn sandbox(is_asked: bool) -> Finding {
             };
         }
     };
-    let limits = "time, memory, disk, processes and output of each run are limited";
+    let limits = match enclosure.counter {
+        Counter::Kernel => {
+            "limits: the kernel counts memory, processes and processor time of each run, in a control group"
+        }
+        Counter::Guard => {
+            "limits: no control group can be made here, so memory, processes and processor time of each run are added up from \
+             /proc; as root, or below `systemd-run --user --scope -p Delegate=yes`, the kernel counts them"
+        }
+    };
     let layer = if enclosure.layered {
         "writes vanish with the run"
     } else {
@@ -255,6 +263,7 @@ fn sandbox(is_asked: bool) -> Finding {
     let fields = json!({
         "processes_and_files": enclosure.enclosed, "layered": enclosure.layered,
         "network_off": enclosure.network_off, "open": enclosure.open,
+        "limits_counted_by": enclosure.counter,
         "user_namespaces": kernel("user/max_user_namespaces"),
     });
     let error =

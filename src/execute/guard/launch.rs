@@ -1,0 +1,141 @@
+//! The last step before a command: a process that takes on what holds the command alone, and becomes it.
+//!
+//! Limits, priority and filters of system calls are inherited by whatever the command starts; its guard has none of them, so
+//! nothing that exhausts them stops the guard.
+
+use std::fs;
+use std::io::{self, Read, Write};
+use std::net::Shutdown;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use nix::errno::Errno;
+use nix::sys::prctl;
+use nix::sys::resource::{Resource, setrlimit};
+use serde::{Deserialize, Serialize};
+
+use super::calls::{Filters, Guarded};
+use super::group::Handles;
+use super::order::{Files, RunOrder, SUBCOMMAND};
+use super::priority;
+
+/// What a command begins with.
+#[derive(Serialize, Deserialize)]
+pub(super) struct Launch {
+    /// For `sh -c`.
+    command: String,
+    /// Limit of processor time, in seconds.
+    cpu_seconds: u64,
+    /// Limit of a file's size, in bytes.
+    file_bytes: Option<u64>,
+    /// Limit of the user's processes and threads.
+    tasks: Option<u64>,
+    niceness: i32,
+    /// What filters of system calls keep from the command; `None` without filters.
+    guarded: Option<Guarded>,
+}
+
+impl Launch {
+    /// Describes the start of an order's command. `alone` says that no other process of the user is counted with the command's.
+    pub(super) fn of(order: &RunOrder, alone: bool, guarded: Option<Guarded>) -> Self {
+        let has_files = matches!(order.files, Files::Open { .. });
+        Self {
+            command: order.command.clone(),
+            cpu_seconds: order.limits.cpu_seconds.ceil() as u64 + 2,
+            file_bytes: (!has_files).then(|| order.limits.disk_mb.saturating_mul(1 << 20)),
+            tasks: alone.then(|| order.limits.tasks() as u64),
+            niceness: order.niceness,
+            guarded,
+        }
+    }
+
+    /// Starts a command of this program that becomes the launched one in a group. `command` has its folder, environment and
+    /// output.
+    ///
+    /// # Errors
+    /// In words: the step that failed.
+    pub(super) fn start(
+        &self,
+        mut command: Command,
+        group: Option<&Handles>,
+    ) -> Result<Child, String> {
+        let failed = |error: &dyn std::fmt::Display| format!("cannot start the command: {error}");
+        let (mut own, its) = UnixStream::pair().map_err(|e| failed(&e))?;
+        command.stdin(OwnedFd::from(its)).process_group(0);
+        let mut child = command.spawn().map_err(|e| failed(&e))?;
+        drop(command); // it holds the other end
+        let mut begin = || -> io::Result<String> {
+            if let Some(group) = group {
+                let in_group = |e: io::Error| io::Error::other(format!("its control group: {e}"));
+                group.take(child.id()).map_err(in_group)?;
+            }
+            own.write_all(&serde_json::to_vec(self)?)?;
+            own.shutdown(Shutdown::Write)?;
+            let mut refusal = String::new();
+            own.read_to_string(&mut refusal)?; // closed by the exec
+            Ok(refusal)
+        };
+        let refusal = match begin() {
+            Ok(refusal) if refusal.is_empty() => return Ok(child),
+            Ok(refusal) => refusal,
+            Err(error) => error.to_string(),
+        };
+        let _ = (child.kill(), child.wait());
+        Err(failed(&refusal))
+    }
+
+    /// Takes on the limits of this launch, and becomes its command; returns only why it cannot.
+    fn become_command(&self) -> String {
+        let step = |step: &'static str| move |error: Errno| format!("{step}: {error}");
+        let limited = || -> Result<(), String> {
+            prctl::set_no_new_privs().map_err(step("privileges"))?;
+            let limit = |resource, soft, hard| {
+                setrlimit(resource, soft, hard).map_err(step("a limit of the system"))
+            };
+            limit(Resource::RLIMIT_CORE, 0, 0)?;
+            limit(Resource::RLIMIT_CPU, self.cpu_seconds, self.cpu_seconds + 2)?;
+            if let Some(bytes) = self.file_bytes {
+                limit(Resource::RLIMIT_FSIZE, bytes, bytes)?;
+            }
+            if let Some(most) = self.tasks {
+                limit(Resource::RLIMIT_NPROC, most, most)?;
+            }
+            // If memory runs out, the system should kill the command, not its guard. Some systems do not let it choose.
+            let _ = fs::write("/proc/self/oom_score_adj", "1000");
+            priority::set(self.niceness).map_err(|e| format!("its priority: {e}"))?;
+            match &self.guarded {
+                Some(guarded) => Filters::new(guarded)?.set().map_err(|e| e.to_string()),
+                None => Ok(()),
+            }
+        };
+        match limited() {
+            Ok(()) => {
+                let mut shell = Command::new("/bin/sh");
+                format!(
+                    "/bin/sh: {}",
+                    shell.args(["-c", &self.command]).stdin(Stdio::null()).exec()
+                )
+            }
+            Err(refusal) => refusal,
+        }
+    }
+}
+
+/// Becomes the command that standard input describes; returns only if it cannot.
+pub(super) fn serve() -> io::Result<()> {
+    let stdin = io::stdin().as_fd().try_clone_to_owned()?;
+    let mut guard = UnixStream::from(stdin);
+    let mut order = Vec::new();
+    guard.read_to_end(&mut order)?;
+    let refusal = serde_json::from_slice::<Launch>(&order)?.become_command();
+    guard.write_all(refusal.as_bytes())
+}
+
+/// Command that starts the stage of this file.
+pub(super) fn command() -> Command {
+    let mut command = Command::new("/proc/self/exe");
+    command.args([SUBCOMMAND, "command"]);
+    command
+}
