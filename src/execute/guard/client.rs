@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
 
-use super::group::Group;
+use super::group::{Bounds, Group};
 use super::order::{Ended, Files, Hidden, Limits, RunOrder, RunOutcome, SUBCOMMAND};
 use super::{priority, processes};
 use crate::error::{Error, Result};
@@ -183,7 +183,9 @@ impl Guard {
         };
         // What an enclosed run writes lies in memory, but for what a setup writes.
         let layers = self.enclosure.enclosed && !set_up;
-        let admitted = match self.group.admit(&order.limits, layers) {
+        let bounds =
+            Bounds { tasks: order.limits.tasks(), memory: order.limits.most_memory(layers) };
+        let admitted = match self.group.admit(bounds) {
             Ok(admitted) => admitted,
             Err(error) => return Ok(RunOutcome::refused(format!("a control group: {error}"))),
         };

@@ -17,8 +17,6 @@ use std::sync::{Arc, Mutex, PoisonError};
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-use super::order::Limits;
-
 /// Beginning of a group's name; the number of the program's process follows.
 const NAME: &str = "repoformer-";
 /// Beginning of the rest of the name of a group that a program moved to.
@@ -75,12 +73,12 @@ impl Group {
         !self.folders.paths.is_empty()
     }
 
-    /// Admits a run within these limits, until the result is dropped. With `layers`, what the run writes lies in memory.
+    /// Admits a run within these bounds, until the result is dropped.
     ///
     /// # Errors
     /// The run's group cannot be made. Without any group at all, the run is admitted to none.
-    pub(super) fn admit(&self, limits: &Limits, layers: bool) -> io::Result<Admitted<'_>> {
-        let tasks = limits.tasks();
+    pub(super) fn admit(&self, bounds: Bounds) -> io::Result<Admitted<'_>> {
+        let tasks = bounds.tasks;
         self.folders.change(|admitted| admitted + tasks);
         let mut admitted =
             Admitted { folders: &self.folders, tasks, own: RunGroup { folders: Vec::new() } };
@@ -91,10 +89,19 @@ impl Group {
             admitted.own.folders.push(folder);
         }
         if self.exists() {
-            admitted.own.bound(limits, layers)?;
+            admitted.own.bound(bounds)?;
         }
         Ok(admitted)
     }
+}
+
+/// Bounds that the kernel holds a run to.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Bounds {
+    /// Number of processes and threads.
+    pub(super) tasks: usize,
+    /// Bytes of memory.
+    pub(super) memory: u64,
 }
 
 /// A run that may start its processes.
@@ -161,9 +168,9 @@ pub(super) struct Counts {
 
 impl RunGroup {
     /// Sets the kernel's bounds.
-    fn bound(&self, limits: &Limits, layers: bool) -> io::Result<()> {
-        self.write("pids.max", &limits.tasks().to_string())?;
-        let bytes = most_memory(limits, layers).to_string();
+    fn bound(&self, bounds: Bounds) -> io::Result<()> {
+        self.write("pids.max", &bounds.tasks.to_string())?;
+        let bytes = bounds.memory.to_string();
         if self.file("memory.max").is_ok() {
             self.write("memory.max", &bytes)?;
             // Systems without swap have no such file.
@@ -261,13 +268,6 @@ impl RunGroup {
             std::thread::sleep(std::time::Duration::from_millis(1));
         }
     }
-}
-
-/// Bytes that the kernel lets a run hold. What it writes to file systems in memory counts there, so there is room for both limits;
-/// its guard holds it to each.
-pub(super) fn most_memory(limits: &Limits, layers: bool) -> u64 {
-    let in_files = if layers { limits.disk_mb } else { 0 };
-    limits.memory_mb.saturating_add(in_files).saturating_mul(1 << 20)
 }
 
 /// Open files of a group, which the command sees read-only.

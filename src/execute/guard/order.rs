@@ -30,6 +30,13 @@ impl Limits {
     pub(super) fn tasks(&self) -> usize {
         2 * self.processes.max(64)
     }
+
+    /// Bytes that the kernel lets a run hold. What it writes to file systems in memory (`layers`) counts there, so there is room for
+    /// both limits; its guard holds it to each.
+    pub(super) fn most_memory(&self, layers: bool) -> u64 {
+        let in_files = if layers { self.disk_mb } else { 0 };
+        self.memory_mb.saturating_add(in_files).saturating_mul(1 << 20)
+    }
 }
 
 /// View of the file system that a command gets.

@@ -17,7 +17,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use super::calls::Guarded;
-use super::group::{Counts, Handles, most_memory};
+use super::group::{Counts, Handles};
 use super::launch::{self, Launch};
 use super::order::{Ended, Files, RunOrder, RunOutcome};
 use super::output::HeadAndTail;
@@ -361,7 +361,7 @@ impl Started {
         if counts.nanoseconds as f64 / 1e9 > limits.cpu_seconds {
             return Some(Ended::Cpu);
         }
-        let bound = most_memory(limits, !self.in_memory.is_empty());
+        let bound = limits.most_memory(!self.in_memory.is_empty());
         let left = (most + in_files).saturating_sub(counts.apart);
         let is_over = counts.memory > most
             && self.group.as_ref().is_none_or(|group| group.holds_more(left, bound));
