@@ -1,6 +1,5 @@
 //! `search`: queries × fragments → retrieval results.
 
-use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustc_hash::FxHashMap;
@@ -18,7 +17,7 @@ use crate::retrieve::definitions::{DefinitionIndex, FileNames, KnownNames};
 use crate::retrieve::graph::FileGraph;
 use crate::retrieve::vector::TokenSets;
 use crate::retrieve::{Mode, Queries, QueryVectors, RepositoryIndex, Retrieval, Vectors};
-use crate::store::artifact::{Header, Identity, Payload, write_file};
+use crate::store::artifact::{Header, Identity, Payload, digest, read_header, write_file};
 use crate::store::files;
 use crate::store::seal::{Seal, check, seal};
 use crate::task::TaskSet;
@@ -34,6 +33,15 @@ pub struct SearchTime {
     /// Whether the time for their dense vectors is known and counted, where they need any.
     #[serde(default)]
     pub with_embedding: bool,
+}
+
+/// The file of a search's time.
+#[derive(Serialize, Deserialize)]
+struct NotedTime {
+    #[serde(flatten)]
+    time: SearchTime,
+    /// Digest of the identity of the retrieval that was searched for.
+    retrieval: String,
 }
 
 /// Time of one query's retrieval.
@@ -74,7 +82,7 @@ fn search_repository(
     let mut searches = Vec::new();
     for &mode in modes {
         if !report.is_dry() {
-            forget_damaged_time(report, experiment, mode, repository)?;
+            forget_wrong_time(report, experiment, mode, repository)?;
         }
         let search = ModeSearch::open(experiment, repository, mode, &header)?;
         let mut identity = experiment.cut(Identity::new(Retrieval::KIND));
@@ -128,7 +136,12 @@ fn search_repository(
                 with_embedding: embedding.is_some(),
             };
             // It goes first: an artifact that is there is not searched for again, and its time would stay unknown.
-            keep_time(experiment, mode, repository, time)?;
+            keep_time(
+                experiment,
+                mode,
+                repository,
+                NotedTime { time, retrieval: digest_of(&identity) },
+            )?;
             Ok(found)
         })?;
     }
@@ -266,31 +279,25 @@ impl<'a> Indexes<'a> {
 }
 
 /// Notes beside a retrieval artifact how long the search took.
-fn keep_time(
-    experiment: &Experiment,
-    mode: Mode,
-    repository: &str,
-    time: SearchTime,
-) -> Result<()> {
+fn keep_time(experiment: &Experiment, mode: Mode, repository: &str, time: NotedTime) -> Result<()> {
     let json = seal(serde_json::to_vec(&time).unwrap_or_default());
     write_file(&experiment.layout.search_time(mode, repository), &json)
 }
 
-/// Removes a damaged time and the retrieval that it is of, so that both are made again: notes why.
-fn forget_damaged_time(
+/// Removes a time that is damaged or of another search, and the retrieval beside it, so that both are made again: notes why.
+fn forget_wrong_time(
     report: &mut StageReport,
     experiment: &Experiment,
     mode: Mode,
     repository: &str,
 ) -> Result<()> {
+    let retrieval = experiment.layout.retrieval(mode, repository);
+    let Ok(header) = read_header(&retrieval) else { return Ok(()) }; // it is made again
+    let noted = noted_time(experiment, mode, repository, &header)?;
+    let Some(Err(reason)) = noted else { return Ok(()) };
     let path = experiment.layout.search_time(mode, repository);
-    let Some(json) = read_time(&path)? else { return Ok(()) };
-    if check(&json) != Seal::Broken && serde_json::from_slice::<SearchTime>(&json).is_ok() {
-        return Ok(());
-    }
-    let reason = "damaged: its checksum does not match".into();
-    remove(&[&experiment.layout.retrieval(mode, repository), &path])?;
-    report.rebuilt.push(Rebuilt { path, reason, is_stale: false, follows: false });
+    remove(&[&retrieval, &path])?;
+    report.rebuilt.push(Rebuilt { path, reason: reason.into(), is_stale: false, follows: false });
     Ok(())
 }
 
@@ -341,21 +348,44 @@ pub(super) fn time_each(
     Ok(times)
 }
 
-/// The file of a search's time; `None` where there is none.
-fn read_time(path: &Path) -> Result<Option<Vec<u8>>> {
-    files::read_if_there(path).map_err(|e| Error::reading(path, "read this time of a search", e))
+/// Returns the time that is noted beside a retrieval with this header, or why it does not belong there; `None` if there is none.
+fn noted_time(
+    experiment: &Experiment,
+    mode: Mode,
+    repository: &str,
+    header: &Header,
+) -> Result<Option<std::result::Result<SearchTime, &'static str>>> {
+    let path = experiment.layout.search_time(mode, repository);
+    let bytes = files::read_if_there(&path)
+        .map_err(|e| Error::reading(&path, "read this time of a search", e))?;
+    let Some(json) = bytes else { return Ok(None) };
+    if check(&json) == Seal::Broken {
+        return Ok(Some(Err("damaged: its checksum does not match")));
+    }
+    Ok(Some(match serde_json::from_slice::<NotedTime>(&json) {
+        Ok(noted) if noted.retrieval == digest_of(&header.identity) => Ok(noted.time),
+        _ => Err("it is of another search"),
+    }))
 }
 
-/// Time that the searches of a mode took in all, as measured when they were made; `None` where that is not known.
+/// Digest of everything that determines an artifact's bytes.
+fn digest_of(identity: &Identity) -> String {
+    digest(&serde_json::to_vec(identity).unwrap_or_default())
+}
+
+/// Time that the searches of a mode took in all, as measured when they were made; `None` if that is not known.
 ///
 /// # Errors
 /// A file of times cannot be read.
 pub fn search_time(experiment: &Experiment, mode: Mode) -> Result<Option<SearchTime>> {
     let mut sum = SearchTime { with_embedding: true, ..SearchTime::default() };
     for repository in &experiment.repositories {
-        let bytes = read_time(&experiment.layout.search_time(mode, repository))?;
-        let time = bytes.and_then(|bytes| serde_json::from_slice::<SearchTime>(&bytes).ok());
-        let Some(time) = time else { return Ok(None) };
+        let path = experiment.layout.retrieval(mode, repository);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let noted = noted_time(experiment, mode, repository, &read_header(&path)?)?;
+        let Some(Ok(time)) = noted else { return Ok(None) };
         sum.queries += time.queries;
         sum.seconds += time.seconds;
         sum.with_embedding &= time.with_embedding || !experiment.ranks_dense();

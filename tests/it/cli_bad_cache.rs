@@ -178,6 +178,27 @@ fn each_missing_file_is_made_again_alone() {
     }
 }
 
+/// A whole file in the place of another is not damaged, and yet wrong.
+#[test]
+fn a_time_of_another_search_is_not_taken_for_its_own() {
+    let place = Place::new();
+    place.stage(&["run", "--mode", "none,rg1"]).done();
+    let folder = "cache/retrieval/tasks/rg1";
+    let names = std::fs::read_dir(place.path(folder)).unwrap();
+    let names = names.map(|entry| entry.unwrap().file_name().into_string().unwrap());
+    let mut times: Vec<_> = names.filter(|name| name.ends_with(".time.json")).collect();
+    times.sort();
+    let path = |number: usize| place.path(&format!("{folder}/{}", times[number]));
+    let other = std::fs::read(path(1)).unwrap();
+    std::fs::write(path(0), &other).unwrap();
+    place
+        .stage(&["run", "--mode", "none,rg1"])
+        .done()
+        .says(&[&times[0], "it is of another search"]);
+    assert_ne!(std::fs::read(path(0)).unwrap(), other);
+    place.stage(&["run", "--mode", "none,rg1"]).done().silent_on("another search");
+}
+
 /// Found by faults of each call: a time, a header or a manifest that is there and cannot be read was taken for none, and the result
 /// lacked what it says, without a word. A folder in its place cannot be read either.
 #[cfg(unix)]
