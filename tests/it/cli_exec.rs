@@ -442,6 +442,12 @@ fn a_map_says_which_tests_a_task_runs_and_mining_finds_them() {
         .stage(&[&args[..], &["--format", "csv"]].concat())
         .failed()
         .says(&["--format is for results, and --mine-tests writes the lines of JSON"]);
+    // A named pipe in place of the list would never end.
+    let pipe = "rm .repoformer-mining/tests; mkfifo .repoformer-mining/tests";
+    let args = [
+        "eval", "--exec", "--test-cmd", "sh t.sh {tests}", "--mine-tests", "--list-tests-cmd", pipe,
+    ];
+    place.stage(&args).failed().says(&["the list command lists no test"]);
     let args = [
         "eval", "--exec", "--test-cmd", "sh t.sh {tests}", "--check-references", "--format", "tsv",
         "--tests",

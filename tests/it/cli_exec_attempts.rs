@@ -41,6 +41,7 @@ const ATTEMPTS: &[(&str, bool, bool)] = &[
     ("alg-socket", false, false),
     ("key-file", false, true),
     ("password-file", false, true),
+    ("tools-files", false, true),
     ("other-file", true, true),
     ("answer-file", false, true),
     ("answer-task", false, true),
@@ -273,8 +274,17 @@ fn attempt(word: &str, enclosed: bool) {
     let _abstract =
         UnixListener::bind_addr(&SocketAddr::from_abstract_name(name).unwrap()).unwrap();
     let _sleeper = Sleeper(std::process::Command::new("sleep").arg(word).spawn().unwrap());
-    for name in ["home/.ssh/id_ed25519", "home/.netrc", "home/notes.txt"] {
-        place.write(name, "private");
+    for name in [
+        ".ssh/id_ed25519",
+        ".netrc",
+        "notes.txt",
+        ".cache/huggingface/stored_tokens",
+        ".config/github-copilot/apps.json",
+        ".config/containers/auth.json",
+        ".codex/auth.json",
+        ".claude/.credentials.json",
+    ] {
+        place.write(&format!("home/{name}"), "private");
     }
     let variables = format!("PORT={port} WORD={word}");
     let mut way = Way { variables: &variables, ..Way::default() };
