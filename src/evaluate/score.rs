@@ -412,6 +412,7 @@ impl Scores {
         let why = match reason {
             Uncut::File => "as the grammar cannot parse the file up to the end of the hole",
             Uncut::Prediction => "as no beginning of the prediction parses",
+            Uncut::Bound => "as their parse would take too much time or memory",
         };
         let all: usize = self.tasks.iter().map(|task| task.samples).sum();
         let uncut = self.uncut();

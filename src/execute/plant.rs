@@ -32,7 +32,8 @@ impl Planting {
 /// Finds the position for a hole, given as a range of bytes of the file.
 pub(super) fn find(text: &str, grammar: Grammar, hole: Range<usize>) -> Result<Planting, String> {
     let spec = grammar.language().spec();
-    let syntax = Syntax::parse(text, grammar).ok_or("its file is too large to be parsed")?;
+    let syntax = Syntax::parse(text, grammar)
+        .ok_or("its file takes too much time or memory to be parsed")?;
     let first = first_code(&syntax, &hole)
         .ok_or("its hole contains nothing that is executed: comments, blanks or a docstring")?;
     let nowhere =

@@ -129,7 +129,8 @@ pub fn scores(
                 &evaluated
             }
         };
-        let uncut = scores.tell_uncut(Uncut::File).into_iter();
+        let reasons = [Uncut::File, Uncut::Bound].into_iter();
+        let uncut = reasons.flat_map(|reason| scores.tell_uncut(reason));
         report.warnings.extend(uncut.map(|told| format!("{}: {told}", predictions.display())));
         let mut record = scores.to_record(mode.name(), true);
         check_read(&predictions, &header)?;

@@ -3,7 +3,7 @@
 use super::Hole;
 use super::prefix::Prefixes;
 use super::uncut::{Cut, Uncut};
-use crate::text::language::syntax::{Syntax, is_bare_string, is_comment, preorder};
+use crate::text::language::syntax::{Syntax, is_bare_string, is_comment, preorder, walk};
 use crate::text::language::{Language, Layout};
 use crate::text::lines::{is_space, strip, unfinished_line};
 
@@ -21,7 +21,7 @@ const MOST_CHARACTERS: usize = 4_000;
 /// The left context is all of the file before the hole, where that is known.
 pub(super) fn function_body(hole: &Hole<'_>, prediction: &str) -> Cut {
     if hole.language.spec().layout == Layout::Braces {
-        return Cut::of_prediction(to_closing_brace(hole, prediction));
+        return Cut::of_parsed(prediction, to_closing_brace(hole, prediction));
     }
     let left = Left::of(hole);
     let (target, prediction) = (left.continued(hole.target), left.continued(prediction));
@@ -59,9 +59,9 @@ pub fn is_function_body(hole: &Hole<'_>) -> bool {
         return false;
     };
     let mut is_body = false;
-    preorder(syntax.tree(), |node, _| {
+    walk(syntax.tree(), |node, around| {
         if node.kind() == "block"
-            && node.parent().is_some_and(|parent| parent.kind() == "function_definition")
+            && around.last().is_some_and(|parent| parent.kind() == "function_definition")
         {
             let mut cursor = node.walk();
             let mut children = node.children(&mut cursor);
@@ -126,13 +126,11 @@ fn bodies(text: &str) -> Option<Vec<String>> {
     whole.then_some(found)
 }
 
-/// The prediction up to the brace that closes more than it opened.
-fn to_closing_brace<'a>(hole: &Hole<'_>, prediction: &'a str) -> &'a str {
+/// The prediction up to the brace that closes more than it opened; `None` if it cannot be parsed within bounds.
+fn to_closing_brace<'a>(hole: &Hole<'_>, prediction: &'a str) -> Option<&'a str> {
     let left = hole.known_left();
     let text = format!("{left}{prediction}");
-    let Some(syntax) = Syntax::parse(&text, hole.language) else {
-        return prediction;
-    };
+    let syntax = Syntax::parse(&text, hole.language)?;
     let start = left.len();
     let (mut depth, mut end) = (0usize, None);
     preorder(syntax.tree(), |node, _| {
@@ -151,5 +149,5 @@ fn to_closing_brace<'a>(hole: &Hole<'_>, prediction: &'a str) -> &'a str {
         end.is_none()
     });
     let kept = end.and_then(|end| prediction.get(..end)).unwrap_or(prediction);
-    kept.trim_end_matches(is_space)
+    Some(kept.trim_end_matches(is_space))
 }

@@ -28,7 +28,9 @@ use crate::error::{Error, Result};
 use crate::evaluate::metrics::Metric;
 use crate::evaluate::metrics::repocoder::stripped_lines;
 use crate::task::{Task, TaskFiles};
-use crate::text::language::{Layout, without_comment_signs, without_comments};
+use crate::text::language::{
+    Layout, parse_without_comments, without_comment_signs, without_comments,
+};
 
 pub use body::is_function_body;
 pub use hole::Hole;
@@ -144,7 +146,8 @@ impl Step {
             Self::FunctionBody => return body::function_body(hole, prediction),
             Self::Comments => {
                 let target = without_comments(hole.target, language).into_owned();
-                return Cut::of_both(Some(target), without_comments(prediction, language));
+                let cut = Cut::of_parsed(prediction, parse_without_comments(prediction, language));
+                return Cut { target: Some(target), ..cut };
             }
             Self::CommentSigns => {
                 let target = without_comment_signs(hole.target).into_owned();

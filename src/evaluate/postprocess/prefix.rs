@@ -2,10 +2,10 @@
 
 use std::sync::mpsc;
 
-use tree_sitter::{InputEdit, Parser, Point, Tree};
+use tree_sitter::{InputEdit, Point, Tree};
 
 use crate::text::language::syntax::preorder;
-use crate::text::language::{Grammar, Language};
+use crate::text::language::{Language, Parser};
 use crate::text::lines::{strip, unfinished_line};
 
 /// Prefixes of a Python text that are parsed one after the other. They share what comes before the last line of the left
@@ -23,10 +23,7 @@ pub(super) struct Prefixes {
 impl Prefixes {
     pub(super) fn new(left_context: &str, prediction: &str) -> Self {
         let text = format!("{left_context}{prediction}");
-        let mut parser = Parser::new();
-        let is_usable = u32::try_from(text.len()).is_ok()
-            && parser.set_language(&Grammar::from(Language::Python).tables()).is_ok();
-        let parser = is_usable.then_some(parser);
+        let parser = Parser::new(Language::Python);
         let mut prefixes = Self { shared: Vec::new(), start: left_context.len(), parser, text };
         prefixes.share(last_statement(left_context));
         prefixes
@@ -120,7 +117,7 @@ impl Prefixes {
             });
             tree
         });
-        self.parser.as_mut()?.parse(&self.text[..end], old.as_ref())
+        self.parser.as_mut()?.parse(&self.text[..end], "", old.as_ref())
     }
 }
 

@@ -10,12 +10,15 @@ pub enum Uncut {
     File,
     /// No beginning of the prediction parses.
     Prediction,
+    /// The parse takes more time or memory than the length of the text allows.
+    Bound,
 }
 
 named! {
     Uncut, "reason":
     File = "file",
     Prediction = "prediction",
+    Bound = "bound",
 }
 
 impl Uncut {
@@ -42,6 +45,13 @@ impl Cut {
     pub(super) fn of_prediction(prediction: impl Into<String>) -> Self {
         let prediction = prediction.into();
         Self { target: None, prediction, uncut: None, is_marked: false }
+    }
+
+    /// A prediction after a step; the prediction itself where its parse takes too much.
+    pub(super) fn of_parsed(prediction: &str, cut: Option<impl Into<String>>) -> Self {
+        let uncut = cut.is_none().then_some(Uncut::Bound);
+        let prediction = cut.map_or_else(|| prediction.to_owned(), Into::into);
+        Self { uncut, ..Self::of_prediction(prediction) }
     }
 
     pub(super) fn of_both(target: Option<String>, prediction: impl Into<String>) -> Self {

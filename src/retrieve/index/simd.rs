@@ -1,4 +1,4 @@
-//! Which instructions the machine has, and the calls that need them: the only unsafe code of the crate.
+//! Which instructions the machine has, and the calls that need them: one of the two modules of the crate with unsafe code.
 //!
 //! Why it is sound: the kernels are safe functions, checked as any other, but for one promise that the compiler cannot
 //! check for itself: that the processor has the instructions they were compiled for. [`Level`]'s field is private and

@@ -156,7 +156,8 @@ pub fn without_comment_signs(text: &str) -> Cow<'_, str> {
 }
 
 /// A text without its comments, as the language's grammar finds them: docstrings and strings stay, and so do the
-/// newlines within a comment, so that every line keeps its number. A text that begins or ends anywhere can be read.
+/// newlines within a comment, so that every line keeps its number. A text that begins or ends anywhere can be read; one whose
+/// parse takes too much time or memory stays as it is.
 ///
 /// ```
 /// use repoformer::text::language::{Language, without_comments};
@@ -164,9 +165,12 @@ pub fn without_comment_signs(text: &str) -> Cow<'_, str> {
 /// assert_eq!(without_comments("int/* a\n b */x = 7 / 2; // c", Language::Java), "int\nx = 7 / 2; ");
 /// ```
 pub fn without_comments(text: &str, language: Language) -> Cow<'_, str> {
-    let Some(syntax) = Syntax::parse(text, language) else {
-        return text.into();
-    };
+    parse_without_comments(text, language).unwrap_or(text.into())
+}
+
+/// A text [`without_comments`]; `None` if it cannot be parsed within bounds.
+pub(crate) fn parse_without_comments(text: &str, language: Language) -> Option<Cow<'_, str>> {
+    let syntax = Syntax::parse(text, language)?;
     let mut cut = Vec::new();
     for comment in syntax.comments() {
         // The newlines stay, by cutting around them.
@@ -186,7 +190,7 @@ pub fn without_comments(text: &str, language: Language) -> Cow<'_, str> {
             *instead = " ";
         }
     }
-    without(text, cut.into_iter())
+    Some(without(text, cut.into_iter()))
 }
 
 /// The text with each range, in order, replaced by another text.

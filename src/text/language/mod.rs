@@ -10,17 +10,20 @@ mod import;
 mod java;
 mod javascript;
 mod lexical;
+mod parser;
 mod python;
 mod spec;
+mod stack_nodes;
 mod typescript;
 mod walk;
 
 pub use grammar::Grammar;
 pub(crate) use javascript::WHOLE;
-pub(crate) use lexical::chains;
 pub use lexical::{
     bare_identifiers, identifiers, without_comment_signs, without_comments, without_strings,
 };
+pub(crate) use lexical::{chains, parse_without_comments};
+pub(crate) use parser::Parser;
 pub(crate) use spec::{
     Call, Declares, LanguageSpec, Layout, Part, Prose, Resolution, Seen, Step, Steps, TypeRules,
     Variable, Visibility, find,

@@ -79,10 +79,11 @@ fn warn_of_doubled(evaluation: &Evaluation, path: &Path) {
     }
 }
 
-/// Reports predictions that could not be cut: as a warning if their tasks' files cannot be parsed, otherwise as a note.
+/// Reports predictions that could not be cut: as a note if they begin with an error, otherwise as a warning.
 pub(super) fn tell_uncut(path: &Path, scores: &Scores) {
     let file = path.display();
-    for told in scores.tell_uncut(Uncut::File) {
+    for told in [Uncut::File, Uncut::Bound].into_iter().flat_map(|reason| scores.tell_uncut(reason))
+    {
         output::warning(format!("{file}: {told}"));
     }
     for told in scores.tell_uncut(Uncut::Prediction) {

@@ -257,7 +257,8 @@ pub(super) fn make(
             ));
         }
         if let Ok(scores) = &evaluation.scores {
-            let told = scores.tell_uncut(Uncut::File).into_iter();
+            let reasons = [Uncut::File, Uncut::Bound].into_iter();
+            let told = reasons.flat_map(|reason| scores.tell_uncut(reason));
             notes.extend(told.map(|told| format!("{}: {told}.", source.name)));
         }
         let made_as = source.made_as.as_ref().unwrap_or(&source.predictions);

@@ -66,7 +66,7 @@ pub(super) fn tell_unparsed(
     }
     if !unread.is_empty() {
         output::warning(format!(
-            "{command}: nothing is drawn from {} with too much text, or with too long a line, to be parsed: {}",
+            "{command}: nothing is drawn from {} with too much text, too long a line, or too deep nesting to be parsed: {}",
             counted(unread.len() as u64, "file"),
             output::few_of(&unread)
         ));
@@ -86,7 +86,12 @@ pub(crate) fn tell_unfound() {
         let title = language.title();
         let reasons = [
             (format!("the {title} grammar cannot parse all of"), places),
-            (format!("too much {title}, or too long a line, to be parsed is in"), unread),
+            (
+                format!(
+                    "too much {title}, too long a line, or too deep nesting to be parsed is in"
+                ),
+                unread,
+            ),
         ];
         for (reason, files) in reasons.into_iter().filter(|(_, files)| !files.is_empty()) {
             output::warning(format!(

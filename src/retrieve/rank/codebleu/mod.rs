@@ -19,12 +19,11 @@ pub(super) mod twin;
 use std::hash::Hash;
 
 use rustc_hash::FxHashMap;
-use tree_sitter::Parser;
 
 use self::data_flow::{Flow, Rules};
 use super::ngrams::Ngrams;
 use crate::repository::parallel;
-use crate::text::language::{Grammar, Language};
+use crate::text::language::{Language, Parser};
 
 /// Whether data flow is defined for a language. That of JavaScript knows no types, so TypeScript has none.
 pub(super) fn is_defined_for(language: Language) -> bool {
@@ -88,9 +87,7 @@ pub(super) struct Common {
 /// A text's subtrees, and its data flow.
 fn parse(text: &str, language: Language) -> (Vec<u64>, Vec<Flow>) {
     let text = source::bare(text, language);
-    let mut parser = Parser::new();
-    let tree = parser.set_language(&Grammar::from(language).tables()).ok();
-    let tree = tree.and_then(|()| parser.parse(&text, None));
+    let tree = Parser::new(language).and_then(|mut parser| parser.parse(&text, "", None));
     let (Some(tree), Some(rules)) = (tree, Rules::of(language)) else {
         return Default::default();
     };

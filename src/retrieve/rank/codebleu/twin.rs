@@ -10,9 +10,7 @@ pub(in crate::retrieve::rank) fn shares(
 ) -> [f64; 2] {
     let [query, mut document] = [query, document].map(|text| {
         let text = source::bare(text, language);
-        let mut parser = Parser::new();
-        parser.set_language(&Grammar::from(language).tables()).unwrap();
-        let tree = parser.parse(&text, None).unwrap();
+        let tree = Parser::new(language).unwrap().parse(&text, "", None).unwrap();
         let (mut found, mut next) = (Vec::new(), vec![tree.root_node()]);
         while let Some(node) = next.pop() {
             found.push(node.to_sexp());

@@ -17,14 +17,14 @@ pub(crate) use names::{Callee, Declared, Receiver};
 pub use super::import::{Binding, Import};
 pub use super::spec::ScopeKind;
 pub use super::walk::Span;
-pub(crate) use super::walk::{child, preorder, rows};
+pub(crate) use super::walk::{child, preorder, rows, walk};
 
 use std::ops::Range;
 
-use tree_sitter::{Node, Parser, Point, Tree};
+use tree_sitter::{Node, Tree};
 
 use super::import::ImportReader;
-use super::{Grammar, Language, LanguageSpec, find};
+use super::{Grammar, Language, LanguageSpec, Parser, find};
 use crate::text::lines::Lines;
 
 /// Files beyond these sizes are data or generated.
@@ -38,7 +38,7 @@ pub enum Parsed {
     Whole,
     /// All but some code; the 0-based row of the first error.
     Partly(usize),
-    /// Nothing: it is so large, or has so long a line, that it is not parsed.
+    /// Nothing: it is so large, or has so long a line, that it is not parsed, or its parse takes too much time or memory.
     Not,
 }
 
@@ -81,27 +81,18 @@ pub struct Syntax<'a> {
 }
 
 impl<'a> Syntax<'a> {
-    /// Parses a text, whatever it holds. `None` where it has 4 GiB or more, which no tree can address.
+    /// Parses a text, whatever it holds. `None` if it has 4 GiB or more, which no tree can address, or if its parse takes
+    /// more time or memory than its length allows, as of a text that is nested thousands of times and ends there.
     pub fn parse(text: &'a str, grammar: impl Into<Grammar>) -> Option<Self> {
         let grammar = grammar.into();
-        if u32::try_from(text.len()).is_err() {
-            return None;
-        }
-        let mut parser = Parser::new();
-        parser.set_language(&grammar.tables()).ok()?;
         let needs_newline = grammar.language().spec().needs_last_newline;
         let end = if needs_newline && !text.ends_with('\n') { "\n" } else { "" };
-        let mut read = |at: usize, _: Point| match text.as_bytes().get(at..) {
-            Some(rest) if !rest.is_empty() => rest,
-            Some(_) => end.as_bytes(),
-            None => b"",
-        };
-        let tree = parser.parse_with_options(&mut read, None, None)?;
+        let tree = Parser::new(grammar)?.parse(text, end, None)?;
         Some(Self { text, grammar, tree })
     }
 
-    /// Parses the lines of a file; `None` where it is so large, or has so long a line, that it is data or was written by a
-    /// program: a tree takes many times their memory. Lines are those of the joined text, as a row ends at `\n` alone.
+    /// Parses the lines of a file as [`parse`](Self::parse) does; `None` also where it is so large, or has so long a line, that it is data
+    /// or was written by a program: a tree takes many times their memory. Lines are those of the joined text, as a row ends at `\n` alone.
     pub(crate) fn of_lines(lines: &'a Lines, grammar: impl Into<Grammar>) -> Option<Self> {
         let is_code = lines.text().len() <= LARGEST_FILE
             && lines.iter().all(|line| line.len() <= LONGEST_LINE);

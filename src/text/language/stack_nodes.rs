@@ -1,0 +1,137 @@
+//! What tree-sitter's C library holds in memory while a thread parses: one of the two modules of the crate with unsafe code.
+//!
+//! The library says nothing about the height of its parse stack, and a text that ends while a high stack is ambiguous takes memory
+//! that grows with the square of the height. So its allocator counts: the blocks that are held, and those among them that
+//! are nodes of the stack, which are known by their size.
+//!
+//! Why it is sound: each function hands its arguments to the function of C's library that has its contract, which is
+//! tree-sitter's default too, and returns the result. Blocks that were allocated before the counting began, or by another user of the library, are thus
+//! freed by the function that belongs to them. Only addresses are kept, and none is read through.
+#![allow(unsafe_code)]
+
+use std::cell::{Cell, RefCell};
+use std::ffi::c_void;
+use std::sync::Once;
+
+use rustc_hash::FxHashSet;
+
+/// The library's stack node (`src/stack.c`), for its size.
+#[repr(C)]
+struct StackNode {
+    state: u16,
+    position: [u32; 3],
+    links: [StackLink; 8],
+    link_count: u16,
+    reference_count: u32,
+    error_cost: u32,
+    node_count: u32,
+    dynamic_precedence: i32,
+}
+
+#[repr(C)]
+struct StackLink {
+    node: *const c_void,
+    subtree: [usize; 8 / size_of::<usize>()],
+    is_pending: bool,
+}
+
+thread_local! {
+    static IS_COUNTING: Cell<bool> = const { Cell::new(false) };
+    static BLOCKS: Cell<i64> = const { Cell::new(0) };
+    static ALLOCATIONS: Cell<u64> = const { Cell::new(0) };
+    static STACK: RefCell<FxHashSet<usize>> = RefCell::default();
+}
+
+/// Counts of the parse that this thread is in, which last as long as this value.
+#[derive(Debug)]
+pub(super) struct Counts(());
+
+impl Counts {
+    pub(super) fn start() -> Self {
+        static INSTALL: Once = Once::new();
+        INSTALL.call_once(|| {
+            let (malloc, calloc, realloc, free) = (malloc, calloc, realloc, free);
+            let allocator = tree_sitter::Allocator { malloc, calloc, realloc, free };
+            // SAFETY: see above; every parse of the crate begins here, behind this.
+            unsafe { tree_sitter::set_allocator(Some(allocator)) };
+        });
+        IS_COUNTING.set(true);
+        BLOCKS.set(0);
+        ALLOCATIONS.set(0);
+        Self(())
+    }
+
+    /// Number of blocks allocated and not freed since the start.
+    pub(super) fn blocks(&self) -> u64 {
+        BLOCKS.get().try_into().unwrap_or(0)
+    }
+
+    /// Number of blocks allocated since the start.
+    pub(super) fn allocations(&self) -> u64 {
+        ALLOCATIONS.get()
+    }
+
+    /// Number of nodes on the stack, of all the ways in which the text may be read.
+    pub(super) fn stack_nodes(&self) -> u64 {
+        STACK.with_borrow(|nodes| nodes.len() as u64)
+    }
+}
+
+impl Drop for Counts {
+    fn drop(&mut self) {
+        IS_COUNTING.set(false);
+        STACK.with_borrow_mut(FxHashSet::clear);
+    }
+}
+
+/// Counts a new block.
+fn add(block: *mut c_void, size: usize) -> *mut c_void {
+    if block.is_null() && size > 0 {
+        std::process::abort(); // as the library does: it cannot go on without memory
+    }
+    if IS_COUNTING.get() {
+        BLOCKS.set(BLOCKS.get() + 1);
+        ALLOCATIONS.set(ALLOCATIONS.get() + 1);
+        if size == size_of::<StackNode>() {
+            STACK.with_borrow_mut(|nodes| nodes.insert(block.addr()));
+        }
+    }
+    block
+}
+
+/// Counts a block that is no more.
+fn remove(block: *mut c_void) {
+    if IS_COUNTING.get() && !block.is_null() {
+        BLOCKS.set(BLOCKS.get() - 1);
+        STACK.with_borrow_mut(|nodes| nodes.remove(&block.addr()));
+    }
+}
+
+mod c {
+    use std::ffi::c_void;
+
+    unsafe extern "C" {
+        pub(super) fn malloc(size: usize) -> *mut c_void;
+        pub(super) fn calloc(count: usize, size: usize) -> *mut c_void;
+        pub(super) fn realloc(block: *mut c_void, size: usize) -> *mut c_void;
+        pub(super) fn free(block: *mut c_void);
+    }
+}
+
+unsafe extern "C" fn malloc(size: usize) -> *mut c_void {
+    add(unsafe { c::malloc(size) }, size)
+}
+
+unsafe extern "C" fn calloc(count: usize, size: usize) -> *mut c_void {
+    add(unsafe { c::calloc(count, size) }, count.saturating_mul(size))
+}
+
+unsafe extern "C" fn realloc(block: *mut c_void, size: usize) -> *mut c_void {
+    remove(block);
+    add(unsafe { c::realloc(block, size) }, size)
+}
+
+unsafe extern "C" fn free(block: *mut c_void) {
+    remove(block);
+    unsafe { c::free(block) }
+}
