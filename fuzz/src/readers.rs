@@ -601,7 +601,7 @@ fn sources(bytes: &[u8]) {
     let _ = (std::fs::write(&own, bytes), std::fs::write(&project, bytes));
     let _ = Repository::read(&FOLDER.join("repos"), "r", language);
     let _ = (default_test_command(&folder), std::fs::remove_file(&own));
-    if let Some(syntax) = Syntax::parse(&text, language) {
+    for syntax in Language::ALL.into_iter().filter_map(|each| Syntax::parse(&text, each)) {
         let _ = (syntax.imports(), syntax.comments(), syntax.functions(), syntax.scopes());
     }
     let _ = (PythonFile::read(&text), P50k.count(&text));

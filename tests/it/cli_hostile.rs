@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use serde_json::json;
 
 use crate::support::server::{refusal, server_listing};
-use crate::support::{Place, Ran, task};
+use crate::support::{Place, Ran, jsonl, task};
 
 /// A text that stands in files outside of the repositories alone.
 const SECRET: &str = "the_key_of_the_user";
@@ -168,5 +168,109 @@ fn assert_no_part(text: &[u8], what: &str) {
     let text = String::from_utf8_lossy(text);
     for at in 0..=KEY.len() - 12 {
         assert!(!text.contains(&KEY[at..at + 12]), "{what} has a part of the key");
+    }
+}
+
+/// Source files that take gigabytes, minutes, or the whole stack of a parser without bounds, by language, and one function.
+fn endless() -> [(&'static str, &'static str, &'static str, Vec<String>); 6] {
+    let repeated = |parts: &[(&str, usize)]| -> Vec<String> {
+        parts.iter().map(|(part, count)| part.repeat(*count)).collect()
+    };
+    let java = "class A {\n  int twice(int x) {\n    int y = x;\n    return y + x;\n  }\n}\n";
+    let script = "function twice(x) {\n  const y = x;\n  return y + x;\n}\n";
+    let python = "def twice(x):\n    y = x\n    return y + x\n";
+    let go = "package a\n\nfunc twice(x int) int {\n\ty := x\n\treturn y + x\n}\n";
+    let script_files = repeated(&[("/[", 60_000), ("}a=>", 7_500), ("[", 200_000)]);
+    [
+        ("python", "py", python, repeated(&[("\\\n", 200_000), ("f(", 50_000), ("(", 200_000)])),
+        (
+            "java",
+            "java",
+            java,
+            repeated(&[("class H {\n", 5_000), ("x=>", 50_000), ("x=>", 5_000)]),
+        ),
+        (
+            "csharp",
+            "cs",
+            java,
+            repeated(&[("f{", 50_000), ("class A {as &", 2_307), ("(", 200_000)]),
+        ),
+        ("typescript", "ts", script, script_files.clone()),
+        ("javascript", "js", script, script_files),
+        ("go", "go", go, repeated(&[("&#*/else", 3_333), ("<-}", 10_000), ("{", 200_000)])),
+    ]
+}
+
+/// The program with 2 GB of addresses; without bounds, texts of these lengths take 3 to 7 GB.
+fn within_memory(place: &Place, line: &str) -> Ran {
+    place.shell(&format!("ulimit -v 2000000; RAYON_NUM_THREADS=2 repoformer {line}"))
+}
+
+#[test]
+fn files_whose_parse_takes_too_much_are_named_and_the_others_are_kept() {
+    for (language, ending, function, files) in endless() {
+        let place = Place::empty();
+        place.write(&format!("repos/r/good.{ending}"), function);
+        // A deep tree that is parsed, for whatever reads trees.
+        place
+            .write(&format!("repos/r/deep.{ending}"), format!("x = {}a;\n", "a + ".repeat(30_000)));
+        let names: Vec<String> = (0..files.len()).map(|n| format!("bad{n}.{ending}")).collect();
+        for (name, file) in names.iter().zip(&files) {
+            place.write(&format!("repos/r/{name}"), file);
+        }
+        let sample = format!(
+            "sample --kind function --language {language} --repos-dir repos --min-tokens 1 -o tasks.jsonl"
+        );
+        let ran = within_memory(&place, &sample).done();
+        let said = format!("nothing is drawn from {} files with too much text", files.len());
+        let ran = ran.says(&[&said]);
+        names.iter().for_each(|name| assert!(ran.stderr.contains(name), "{name}: {}", ran.stderr));
+        let tasks = place.records("tasks.jsonl");
+        assert_eq!(tasks.len(), 1, "{language}");
+        assert_eq!(tasks[0]["metadata"]["fpath_tuple"][1], format!("good.{ending}"));
+        for (cache, flags) in [
+            ("one", "--ranker definitions --unit chunks"),
+            ("two", "--align enclosing --unit windows"),
+        ] {
+            let run = format!(
+                "run --language {language} --tasks tasks.jsonl --repos-dir repos --mode rg1 --cache-dir {cache} {flags}"
+            );
+            let ran = within_memory(&place, &run).done();
+            if cache == "one" {
+                names.iter().for_each(|name| assert!(ran.stderr.contains(name), "{}", ran.stderr));
+            }
+        }
+    }
+}
+
+#[test]
+fn predictions_whose_parse_takes_too_much_are_kept_whole_and_counted() {
+    for (language, ending, function, texts) in endless() {
+        let place = Place::empty();
+        let at = function.find('\n').unwrap() + 1;
+        let task = |n: usize| {
+            let name = format!("good.{ending}");
+            json!({"prompt": function[..at], "metadata": {
+                "task_id": format!("r/{n}"), "ground_truth": "y = x", "fpath_tuple": ["r", name],
+                "context_start_lineno": 0, "line_no": 1,
+            }})
+        };
+        let tasks: Vec<_> = (0..=texts.len()).map(task).collect();
+        place.write("tasks.jsonl", jsonl(&tasks));
+        let texts = std::iter::once("y = x").chain(texts.iter().map(String::as_str));
+        let predictions =
+            texts.enumerate().map(|(n, text)| json!({"task_id": format!("r/{n}"), "pred": text}));
+        place.write("preds.jsonl", jsonl(&predictions.collect::<Vec<_>>()));
+        for steps in ["comments", "function-body", "statement"] {
+            let eval = format!(
+                "eval --tasks tasks.jsonl --predictions preds.jsonl --metrics chars --postprocess {steps} --format json"
+            );
+            let ran = within_memory(&place, &eval).done();
+            let record: serde_json::Value = serde_json::from_str(&ran.stdout).unwrap();
+            assert_eq!(record["all"]["n"], tasks.len(), "{language} {steps}: {record}");
+            if steps == "comments" {
+                ran.says(&["3 of 4 predictions are compared whole, as their parse would take too much time or memory: r/1, r/2, r/3"]);
+            }
+        }
     }
 }

@@ -8,6 +8,10 @@ use crate::text::language::syntax::preorder;
 use crate::text::language::{Language, Parser};
 use crate::text::lines::{strip, unfinished_line};
 
+/// Most work of all parses together, for each byte of the text and 4 KiB more: as much as that of 4,000 parses of common code. What
+/// would be parsed behind that has no tree.
+const MOST_WORK: u64 = 16_384;
+
 /// Prefixes of a Python text that are parsed one after the other. They share what comes before the last line of the left
 /// context that is not indented; where that is whole statements, its tree is taken over by each.
 pub(super) struct Prefixes {
@@ -15,6 +19,8 @@ pub(super) struct Prefixes {
     /// Where the prediction begins.
     start: usize,
     parser: Option<Parser>,
+    /// Work that is left for parses.
+    work_left: u64,
     /// Trees of what many share, without any error, and their lengths in ascending order. A tree with errors is never
     /// built on: what grows from it can keep an error that a parse from the start would not have.
     shared: Vec<(Tree, usize)>,
@@ -24,7 +30,9 @@ impl Prefixes {
     pub(super) fn new(left_context: &str, prediction: &str) -> Self {
         let text = format!("{left_context}{prediction}");
         let parser = Parser::new(Language::Python);
-        let mut prefixes = Self { shared: Vec::new(), start: left_context.len(), parser, text };
+        let work_left = MOST_WORK * (text.len() as u64 + 4096);
+        let start = left_context.len();
+        let mut prefixes = Self { shared: Vec::new(), start, parser, work_left, text };
         prefixes.share(last_statement(left_context));
         prefixes
     }
@@ -117,7 +125,10 @@ impl Prefixes {
             });
             tree
         });
-        self.parser.as_mut()?.parse(&self.text[..end], "", old.as_ref())
+        let parser = self.parser.as_mut().filter(|_| self.work_left > 0)?;
+        let tree = parser.parse(&self.text[..end], "", old.as_ref());
+        self.work_left = self.work_left.saturating_sub(parser.work.total());
+        tree
     }
 }
 
@@ -219,6 +230,20 @@ mod tests {
         assert!((20..100).contains(&limit), "{limit}");
         let whole = "return x\n";
         assert_eq!(Prefixes::by_line("def f(x):\n    ", whole).limit(), whole.len());
+    }
+
+    /// Each of the prefixes takes all that its own parse may take.
+    #[test]
+    fn all_prefixes_together_have_a_bound() {
+        let text = "\\\n".repeat(8_000);
+        let mut prefixes = Prefixes::new("x = ", &text);
+        let parsed = (0..text.len()).rev().take_while(|end| {
+            prefixes.parses(*end);
+            prefixes.work_left > 0
+        });
+        assert!((10..1_000).contains(&parsed.count()));
+
+        assert!(!prefixes.parses(0));
     }
 
     #[test]

@@ -45,6 +45,11 @@ pub(crate) struct Work {
 }
 
 impl Work {
+    /// Operations, allocations and bytes, which take about as long each.
+    pub(crate) fn total(&self) -> u64 {
+        self.operations + self.allocations + self.bytes
+    }
+
     /// Most work for a text.
     fn most(length: usize) -> Self {
         let length = length as u64 + SPARE;
@@ -153,4 +158,91 @@ fn is_high(nodes: u64, text: &str, grammar: Grammar) -> bool {
     let lines = text.lines().rev().map(str::trim_start);
     let comments = lines.take_while(|line| line.is_empty() || line.starts_with(sign)).count();
     nodes.saturating_sub(comments as u64).saturating_mul(nodes) > MOST_AT_END * MOST_AT_END
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::text::language::Language;
+
+    /// Texts, repeated, of which the library's work or memory grows with the square of the length.
+    const SQUARES: [(Language, &str); 14] = [
+        (Language::Python, "\\\n"),
+        (Language::Python, "f("),
+        (Language::TypeScript, "/["),
+        (Language::TypeScript, "}a=>"),
+        (Language::JavaScript, "/["),
+        (Language::JavaScript, "f{"),
+        (Language::Java, "x=>"),
+        (Language::Java, "class H {\n"),
+        (Language::Java, "if(a)instanceof ->"),
+        (Language::CSharp, "f{"),
+        (Language::CSharp, "class A {as &"),
+        (Language::CSharp, "$\"{var"),
+        (Language::Go, "&#*/else"),
+        (Language::Go, "'<-|"),
+    ];
+
+    fn parse(language: Language, text: &str) -> (bool, Work) {
+        let mut parser = Parser::new(language).unwrap();
+        let is_parsed = parser.parse(text, "", None).is_some();
+        (is_parsed, parser.work)
+    }
+
+    #[test]
+    fn work_grows_with_the_length_whatever_the_text_holds() {
+        for (language, part) in SQUARES {
+            let work = [20_000, 200_000].map(|length| {
+                let text = part.repeat(length / part.len());
+                let (_, work) = parse(language, &text);
+                let most = Work::most(text.len());
+                // What is done before the library asks again.
+                assert!(work.operations <= most.operations + STEP, "{language} {part:?} {work:?}");
+                assert!(work.bytes <= most.bytes + PIECE as u64, "{language} {part:?} {work:?}");
+                assert!(work.allocations <= 2 * most.allocations, "{language} {part:?} {work:?}");
+                assert!(work.blocks <= 2 * most.blocks, "{language} {part:?} {work:?}");
+                work
+            });
+            let [short, long] = work.map(|work| work.total());
+            assert!(long <= 12 * short, "{language} {part:?}: {short} and {long}");
+        }
+    }
+
+    /// By hand: nodes of a stack for brackets that are open, and for comments, one a token.
+    #[test]
+    fn a_high_stack_is_seen_and_comments_on_it_are_not_counted() {
+        let language = Language::Python;
+        assert!(parse(language, &"(".repeat(4_000)).0);
+        assert!(
+            !parse(language, &"(".repeat(4_200)).0,
+            "the library's stack nodes have another size"
+        );
+        assert!(parse(language, &"# x\n".repeat(8_000)).0);
+        for count in [4_200, 9_000] {
+            let closed = format!("{}{}\n", "(".repeat(count), ")".repeat(count));
+            assert_eq!(parse(language, &closed).0, count < MOST_STACK as usize, "{count}");
+        }
+    }
+
+    /// A tree is deep without a high stack.
+    #[test]
+    fn deep_trees_are_parsed_and_dropped() {
+        for language in Language::ALL {
+            let text = format!("x = {}a;\n", "a + ".repeat(100_000));
+            assert!(parse(language, &text).0, "{language}");
+        }
+    }
+
+    #[test]
+    fn pieces_end_with_characters() {
+        let text = format!("x = \"{}\"\n", "\u{e9}\u{1d11e}a".repeat(100));
+        let mut at = 0;
+        while at < text.len() {
+            let piece = piece(&text, "", at);
+            assert!((1..=PIECE + 3).contains(&piece.len()) && str::from_utf8(piece).is_ok());
+            at += piece.len();
+        }
+        let mut parser = Parser::new(Language::Python).unwrap();
+        assert!(!parser.parse(&text, "", None).unwrap().root_node().has_error());
+    }
 }
