@@ -8,7 +8,9 @@ use super::python::{Modules, PythonFile};
 use super::{Content, blob_sha1};
 use crate::error::{Error, Result};
 use crate::repository::corpus::{Repository, SourceFile, path_names};
+use crate::repository::unparsed;
 use crate::store::jsonl::{self, Fields, Object};
+use crate::text::language::syntax::Parsed;
 use crate::text::language::{Language, Resolution};
 use crate::text::lines::{Lines, strip, universal_newlines};
 
@@ -124,7 +126,7 @@ impl RawRepository {
         let modules = PythonFile::modules(paths);
         let (mut files, mut lines) = (Vec::with_capacity(self.files.len()), 0);
         for RawFile { content, metadata } in &self.files {
-            let Value::Object(mut computed) = describe(content, &modules) else {
+            let Value::Object(mut computed) = describe(&self.name, content, &modules) else {
                 continue;
             };
             lines += computed["line_count"].as_u64().unwrap_or(0);
@@ -157,7 +159,7 @@ fn read_file(fields: &Fields<'_>, file: &Object, path: String) -> Result<RawFile
 }
 
 /// Fields of a file that can be computed.
-fn describe(content: &Content, modules: &Modules) -> Value {
+fn describe(repository: &str, content: &Content, modules: &Modules) -> Value {
     let language = Language::of_path(&content.path);
     let lang = language.map_or("", Language::title);
     let file_name = content.path.rsplit('/').next().unwrap_or("");
@@ -166,9 +168,13 @@ fn describe(content: &Content, modules: &Modules) -> Value {
     let lengths = || lines.iter().map(|line| line.chars().count());
     let filled = lines.iter().filter(|line| !strip(line).is_empty());
     let average = lengths().sum::<usize>() as f64 / lines.count().max(1) as f64;
-    let python = match language.map(|language| language.spec().resolution) {
-        Some(Resolution::Modules) => PythonFile::read(&content.text).unwrap_or_default(),
-        _ => PythonFile::default(),
+    let python = match language.filter(|of| matches!(of.spec().resolution, Resolution::Modules)) {
+        Some(language) => PythonFile::read(&content.text).unwrap_or_else(|| {
+            let path = format!("{repository}/{}", content.path);
+            unparsed::remember(language, &path, Parsed::Not);
+            PythonFile::default()
+        }),
+        None => PythonFile::default(),
     };
     let imports: Vec<String> = python.imports.iter().map(ToString::to_string).collect();
     json!({

@@ -11,6 +11,8 @@ use crate::repository::corpus::Repository;
 use crate::repository::fragment::path_in_repository;
 use crate::repository::parallel;
 use crate::repository::record::{PythonFile, RawRepository};
+use crate::repository::unparsed;
+use crate::text::language::syntax::Parsed;
 use crate::text::language::{Language, Resolution};
 use crate::text::lines::Lines;
 
@@ -177,7 +179,10 @@ fn facts_of_part(repository: &Repository, language: Language) -> impl Fn(Range<u
         let of_each = parallel::map(part, |number| {
             let file = &repository.files[number];
             let python = match language.spec().resolution {
-                Resolution::Modules => PythonFile::read_imports(&file.text).unwrap_or_default(),
+                Resolution::Modules => PythonFile::read_imports(&file.text).unwrap_or_else(|| {
+                    unparsed::remember(language, &file.path, Parsed::Not);
+                    PythonFile::default()
+                }),
                 Resolution::Types(_) => PythonFile::default(),
             };
             Facts {
