@@ -104,6 +104,74 @@ fn a_task_names_no_file_outside_of_its_repository() {
     }
 }
 
+/// Git runs the program that `fsmonitor` names whenever it looks at a folder.
+#[test]
+fn what_programs_of_version_control_would_run_is_left_out_of_written_repositories() {
+    let place = Place::empty();
+    let config = format!("[core]\n\tfsmonitor = touch {}\n", place.path("ran").display());
+    let paths = [
+        ".git/HEAD",
+        ".git/config",
+        ".git/objects/x",
+        ".git/refs/x",
+        "sub/.GIT/hooks/post-checkout",
+        "git~1/config",
+        ".g\u{200c}it. ./config",
+        ".hg/hgrc",
+        "bare/HEAD",
+    ];
+    let kept = [".gitmodules", "a.py", "bare/config", "bare/objects/x", "bare/refs/x", "sub/b.py"];
+    let other_case = ["A.py", "SUB/b.py"];
+    let content = |path: &str| match path.rsplit('/').next() {
+        Some("HEAD") => "ref: refs/heads/main\n".to_owned(),
+        _ => config.clone(),
+    };
+    let all: Vec<&str> = paths.iter().chain(&kept).chain(&other_case).copied().collect();
+    let file = |path: &&str| json!({"filepath": path, "content": content(path)});
+    let files: Vec<_> = all.iter().map(file).collect();
+    place.write("raw.jsonl", format!("{}\n", json!({"repo_name": "o/r", "files": files})));
+    let package = |path: &&str| {
+        let content = json!([{"content": content(path)}]);
+        format!(
+            "{}\n",
+            json!({"repository": "r", "filepath": format!("r/{path}"), "content": content})
+        )
+    };
+    place.write("packages.jsonl", all.iter().map(package).collect::<String>());
+    let mut archive = tar::Builder::new(Vec::new());
+    for path in &all {
+        let (mut header, content) = (tar::Header::new_gnu(), content(path));
+        header.set_size(content.len() as u64);
+        header.set_mode(0o755);
+        archive.append_data(&mut header, format!("r/{path}"), content.as_bytes()).unwrap();
+    }
+    place.write("r.tar", archive.into_inner().unwrap());
+    for (input, repository) in [("raw.jsonl", "o_r"), ("packages.jsonl", "r"), ("r.tar", "r")] {
+        let out = format!("out-{input}");
+        let ran = place.run(&["convert", input, "--to", "repos", "-o", &out]).done();
+        ran.says(&[
+            "left out: 9 files in folders of version control, of which programs run commands; the first is '",
+            ".git/HEAD",
+            "left out: 2 files whose names differ from others in case alone",
+            "A.py",
+            "convert: 6 files to repos",
+        ]);
+        let found = place.files(&format!("{out}/{repository}"));
+        assert!(found.keys().eq(kept), "{input}: {:?}", found.keys());
+        for folder in ["", "sub", "bare"] {
+            place.shell(&format!("cd {out}/{repository}/{folder} && git status"));
+            assert!(!place.path("ran").exists(), "{input}: git ran a command in {folder:?}");
+        }
+    }
+    // What is left out is still a sign that an archive is one repository.
+    place
+        .shell("mkdir -p one/pkg one/.git && echo 'x = 1' >one/pkg/a.py && echo >one/.git/HEAD")
+        .done();
+    place.shell("tar -cf one.tar -C one .").done();
+    place.run(&["convert", "one.tar", "--to", "repos", "-o", "ones"]).done().says(&["it has .git"]);
+    assert!(place.files("ones").keys().eq(["one/pkg/a.py"]));
+}
+
 /// A key that servers see in each request.
 const KEY: &str = "sk-live-0a1b2c3d4e5f6a7b8c9d0e1f2a3b4c5d";
 

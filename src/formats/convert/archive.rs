@@ -10,7 +10,7 @@ use tar::{Entry, EntryType};
 use super::stream::{Conversion, finish};
 use crate::error::{Error, Result};
 use crate::repository::corpus::{RepositoryFolders, signs};
-use crate::repository::record::Folders;
+use crate::repository::record::{Folders, Written};
 use crate::store::jsonl::is_tar;
 
 /// Longest file that is taken: no source file is longer.
@@ -87,7 +87,7 @@ pub(in crate::formats) fn to_folders(
             conversion.problems.push(refused(reason));
             continue;
         }
-        if let Err(reason) = folders.unpack(&file, &content)? {
+        if let Written::Refused(reason) = folders.unpack(&file, &content)? {
             conversion.problems.push(refused(reason));
         }
     }
@@ -101,14 +101,14 @@ pub(in crate::formats) fn to_folders(
         conversion.warnings.push(format!("{}: left out: {left_out}", path.display()));
     }
     distribute(path, &mut folders, &mut conversion)?;
-    finish(folders, dir, &mut conversion)?;
+    finish(folders, path, dir, &mut conversion)?;
     Ok(conversion)
 }
 
 /// Makes one repository of what was unpacked, or one of each folder.
 fn distribute(path: &Path, folders: &mut Folders, conversion: &mut Conversion) -> Result<()> {
     let refused = |reason: String| Error::Repository { path: path.to_owned(), reason };
-    let (shown, signs) = (path.display(), signs(&folders.unpacked()));
+    let (shown, signs) = (path.display(), signs(&folders.unpacked(), folders.controls()));
     if !signs.is_empty() {
         let (name, signs) = (name_of(path), signs.join(", "));
         match folders.adopt(&name, "")? {

@@ -11,7 +11,7 @@ use super::stream::{Conversion, Emit, TargetFormat, dropped, each, finish, other
 use crate::error::{Error, Result};
 use crate::repository::corpus::{Walk, languages};
 use crate::repository::record::{
-    Content, Folders, OF_REPOSITORY, Package, RawFile, RawRepository, read_folder,
+    Content, Folders, OF_REPOSITORY, Package, RawFile, RawRepository, Written, read_folder,
 };
 use crate::store::jsonl::{self, At, Object, Reader};
 use crate::store::progress::Work;
@@ -40,15 +40,18 @@ pub fn to_folders(path: &Path, dir: &Path) -> Result<Conversion> {
                 conversion.problems.extend(left_out);
                 for content in contents {
                     match folders.write(&folder, &content.path, content.text.as_bytes())? {
-                        Ok(()) => conversion.records += 1,
-                        Err(reason) => conversion.problems.push(Error::record(path, line, reason)),
+                        Written::Whole => conversion.records += 1,
+                        Written::LeftOut => {}
+                        Written::Refused(reason) => {
+                            conversion.problems.push(Error::record(path, line, reason));
+                        }
                     }
                 }
             }
             Err(error) => conversion.problems.push(error),
         }
     }
-    finish(folders, dir, &mut conversion)?;
+    finish(folders, path, dir, &mut conversion)?;
     Ok(conversion)
 }
 

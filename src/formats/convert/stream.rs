@@ -72,8 +72,15 @@ pub struct Conversion {
     pub notes: Vec<String>,
 }
 
-/// Puts the folders in their places, unless no file was written.
-pub(super) fn finish(folders: Folders, dir: &Path, conversion: &mut Conversion) -> Result<()> {
+/// Puts the folders of a file's repositories in their places, unless no file was written.
+pub(super) fn finish(
+    folders: Folders,
+    of: &Path,
+    dir: &Path,
+    conversion: &mut Conversion,
+) -> Result<()> {
+    let warnings = folders.left_out().map(|left_out| format!("{}: {left_out}", of.display()));
+    conversion.warnings.extend(warnings);
     if conversion.records == 0 {
         return Ok(());
     }

@@ -5,6 +5,7 @@
 //!    has a file or folder of 1 or a `.git` of its own.
 //! 3. Any other is a folder of repositories.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use super::folders::{RepositoryFolders, is_source};
@@ -35,7 +36,7 @@ pub struct Checkout {
 impl Checkout {
     /// Recognises a repository by what lies directly in it.
     pub fn of(folder: &Path) -> Option<Self> {
-        let signs = signs(folder);
+        let signs = signs(folder, &BTreeSet::new());
         if signs.is_empty() {
             return None;
         }
@@ -54,9 +55,10 @@ impl Checkout {
     }
 }
 
-/// Files and folders in a folder that show that it is one repository; none in a folder of repositories.
-pub(crate) fn signs(folder: &Path) -> Vec<String> {
-    let marks = marks(folder);
+/// Files and folders in a folder that show that it is one repository; none in a folder of repositories. `also` are paths that are
+/// taken to be there.
+pub(crate) fn signs(folder: &Path, also: &BTreeSet<PathBuf>) -> Vec<String> {
+    let marks = marks(folder, also);
     if marks.iter().any(|mark| !CONTROL.contains(mark)) {
         return marks.into_iter().map(Into::into).collect();
     }
@@ -64,11 +66,12 @@ pub(crate) fn signs(folder: &Path) -> Vec<String> {
         Some(mark) => vec![(*mark).to_owned()],
         None => guess(folder).into_iter().collect(),
     };
-    if signs.is_empty() || holds_repositories(folder) { Vec::new() } else { signs }
+    if signs.is_empty() || holds_repositories(folder, also) { Vec::new() } else { signs }
 }
 
-fn marks(folder: &Path) -> Vec<&'static str> {
-    CONTROL.into_iter().chain(PROJECT).filter(|mark| folder.join(mark).exists()).collect()
+fn marks(folder: &Path, also: &BTreeSet<PathBuf>) -> Vec<&'static str> {
+    let is_there = |path: PathBuf| path.exists() || also.contains(&path);
+    CONTROL.into_iter().chain(PROJECT).filter(|mark| is_there(folder.join(mark))).collect()
 }
 
 /// A source file directly in a folder, or a part of a repository.
@@ -82,9 +85,9 @@ fn guess(folder: &Path) -> Option<String> {
 }
 
 /// Whether each repository in a folder, of which there are some, has a mark of its own.
-fn holds_repositories(folder: &Path) -> bool {
+fn holds_repositories(folder: &Path, also: &BTreeSet<PathBuf>) -> bool {
     let names = RepositoryFolders::below(folder).unwrap_or_default().names;
-    !names.is_empty() && names.iter().all(|name| !marks(&folder.join(name)).is_empty())
+    !names.is_empty() && names.iter().all(|name| !marks(&folder.join(name), also).is_empty())
 }
 
 #[cfg(test)]

@@ -77,6 +77,33 @@ fn names_behind(path: &str, kept: usize) -> Result<Vec<&str>, PathError> {
     Ok(names)
 }
 
+/// Folders of version control. Programs run commands of what lies in them: hooks, and programs that settings name.
+const VERSION_CONTROL: [&str; 8] =
+    [".git", ".hg", ".svn", ".bzr", ".jj", ".sl", ".pijul", "_darcs"];
+/// Beginnings of the short names that Windows gives `.git` and `.hg`; a number follows.
+const SHORT: [&str; 3] = ["git~", "hg~", "hg8b6c~"];
+
+/// Whether a program of version control takes a folder or file of this name for its own, on any file system.
+pub(crate) fn is_version_control(name: &str) -> bool {
+    // HFS+ ignores these characters; NTFS blanks and dots at the end, and what follows a colon.
+    let is_ignored = |c: &char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
+    let name: String = name.chars().filter(|c| !is_ignored(c)).collect();
+    let name = name.split(':').next().unwrap_or_default();
+    let name = name.trim_end_matches([' ', '.']).to_ascii_lowercase();
+    let is_short = |begin: &&str| {
+        let number = name.strip_prefix(*begin);
+        number.is_some_and(|n| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
+    };
+    VERSION_CONTROL.contains(&&*name) || SHORT.iter().any(|begin| is_short(&begin))
+}
+
+/// Whether git takes the folder of a file for a repository of its own, whose settings name programs: there, `HEAD` names a
+/// branch or a commit.
+pub(crate) fn is_git_head(name: &str, content: &[u8]) -> bool {
+    let is_commit = |text: &[u8]| text.len() >= 40 && text[..40].iter().all(u8::is_ascii_hexdigit);
+    name.eq_ignore_ascii_case("HEAD") && (content.starts_with(b"ref:") || is_commit(content))
+}
+
 /// A name for messages, without the middle if it is long.
 pub(crate) fn abbreviated(name: &str) -> Cow<'_, str> {
     const SHOWN: usize = 40;
@@ -98,6 +125,44 @@ mod tests {
         let [short, long] = [80, 81].map(|length| "é".repeat(length));
         assert_eq!(abbreviated(&short), short);
         assert_eq!(abbreviated(&long), format!("{}…{}", "é".repeat(40), "é".repeat(40)));
+    }
+
+    #[test]
+    fn folders_of_version_control_are_known_by_each_of_their_names() {
+        for name in [
+            ".git",
+            ".GIT",
+            ".Git",
+            ".git.",
+            ".git . .",
+            ".git::$INDEX_ALLOCATION",
+            ".git:x",
+            "git~1",
+            "GIT~12",
+            "GIT~1 .",
+            ".g\u{200c}it",
+            "\u{feff}.gi\u{206f}T",
+            ".hg",
+            ".HG ",
+            "HG~1",
+            "hg8B6C~2",
+            ".svn",
+            "_darcs",
+            ".jj",
+            ".sl",
+            ".bzr",
+        ] {
+            assert!(is_version_control(name), "{name:?}");
+        }
+        for name in [
+            "", "git", ".gitmodules", ".gitignore", ".github", ".gitx", "x.git", ". git", "git~",
+            "git~x", "git1", ".hgignore", ".hgtags", "..git", " .git", "HEAD",
+        ] {
+            assert!(!is_version_control(name), "{name:?}");
+        }
+        let is_head = |text: &str| is_git_head("head", text.as_bytes());
+        assert!(is_head("ref: refs/heads/main\n") && is_head(&"0a".repeat(20)));
+        assert!(!is_head("# Heading\n") && !is_git_head("HEAD.md", b"ref: x"));
     }
 
     #[test]

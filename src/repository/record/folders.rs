@@ -1,6 +1,6 @@
 //! Folders of repositories, written from records.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use walkdir::WalkDir;
 
 use crate::error::{Error, Result};
-use crate::repository::corpus::{abbreviated, path_names};
+use crate::repository::corpus::{abbreviated, is_git_head, is_version_control, path_names};
 use crate::store::artifact::{TemporaryFolder, folder_of};
 use crate::store::files;
 
@@ -30,6 +30,61 @@ pub struct Folders {
     there: BTreeSet<String>,
     /// How many files each repository's folder has so far.
     files: FxHashMap<String, usize>,
+    /// Names of files and folders so far.
+    names: Names,
+    /// Files that are left out by their names: how many, and the first.
+    left_out: BTreeMap<Unwanted, (usize, String)>,
+    /// Paths of `.git` and other folders of version control that are left out.
+    controls: BTreeSet<PathBuf>,
+}
+
+/// What became of a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[must_use]
+pub enum Written {
+    /// It is written.
+    Whole,
+    /// It is left out, and counted among [`Folders::left_out`].
+    LeftOut,
+    /// It cannot be written, in words.
+    Refused(String),
+}
+
+/// Why a file is left out that could be written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Unwanted {
+    Control,
+    Case,
+}
+
+impl Unwanted {
+    const fn reason(self) -> &'static str {
+        match self {
+            Self::Control => "in folders of version control, of which programs run commands",
+            Self::Case => "whose names differ from others in case alone",
+        }
+    }
+}
+
+/// Names in folders, regardless of case: the number of the folder and the name, to the name as it was first written and its number.
+#[derive(Debug, Default)]
+struct Names(HashMap<(usize, String), (String, usize)>);
+
+impl Names {
+    /// Notes the names on a path; false if one differs from a name that is there in case alone.
+    fn add<'n>(&mut self, names: impl IntoIterator<Item = &'n str>) -> bool {
+        let mut folder = 0;
+        for name in names {
+            let number = self.0.len() + 1;
+            let key = (folder, name.to_lowercase());
+            let (there, number) = self.0.entry(key).or_insert_with(|| (name.to_owned(), number));
+            if there != name {
+                return false;
+            }
+            folder = *number;
+        }
+        true
+    }
 }
 
 impl Folders {
@@ -45,25 +100,30 @@ impl Folders {
             .map_err(|e| Error::writing(folder, "create this folder", e))?;
         // Its name hides it from whoever lists the repositories meanwhile.
         let temporary = TemporaryFolder::create(folder).map_err(cannot_write)?;
-        let (dir, there) = (dir.to_owned(), BTreeSet::new());
-        Ok(Self { dir, temporary, is_beside, there, files: FxHashMap::default() })
+        Ok(Self {
+            dir: dir.to_owned(),
+            temporary,
+            is_beside,
+            there: BTreeSet::new(),
+            files: FxHashMap::default(),
+            names: Names::default(),
+            left_out: BTreeMap::new(),
+            controls: BTreeSet::new(),
+        })
     }
 
-    /// Writes a file of a repository. Refuses paths that lead out of the repository, to an existing file, or through another file.
+    /// Writes a file of a repository. Refuses paths that lead out of the repository, to an existing file, or through another file,
+    /// and names that the file system refuses. Leaves out what programs of version control would run, and names that differ in
+    /// case alone.
     ///
     /// # Errors
-    /// The path cannot be used, or the file system refuses a name in it: the reason (`Ok(Err)`). Or writing failed.
-    pub fn write(
-        &mut self,
-        repository: &str,
-        path: &str,
-        content: &[u8],
-    ) -> Result<Result<(), String>> {
+    /// Writing failed.
+    pub fn write(&mut self, repository: &str, path: &str, content: &[u8]) -> Result<Written> {
         if let Err(reason) = self.check(repository) {
-            return Ok(Err(reason));
+            return Ok(Written::Refused(reason));
         }
         let written = self.write_below(repository, path, content)?;
-        if written.is_ok() {
+        if written == Written::Whole {
             *self.files.entry(repository.to_owned()).or_default() += 1;
         }
         Ok(written)
@@ -73,8 +133,21 @@ impl Folders {
     ///
     /// # Errors
     /// As [`write`](Self::write).
-    pub fn unpack(&mut self, path: &str, content: &[u8]) -> Result<Result<(), String>> {
+    pub fn unpack(&mut self, path: &str, content: &[u8]) -> Result<Written> {
         self.write_below(UNPACKED, path, content)
+    }
+
+    /// What is left out, in words.
+    pub fn left_out(&self) -> impl Iterator<Item = String> {
+        self.left_out.iter().map(|(why, (count, first))| {
+            let (files, reason) = (if *count == 1 { "file" } else { "files" }, why.reason());
+            format!("left out: {count} {files} {reason}; the first is '{first}'")
+        })
+    }
+
+    /// Paths of folders of version control that are left out, as if they were there.
+    pub(crate) fn controls(&self) -> &BTreeSet<PathBuf> {
+        &self.controls
     }
 
     /// Folder of what was unpacked.
@@ -109,7 +182,8 @@ impl Folders {
     /// Checks that a repository can have this name; in words why not.
     fn check(&mut self, repository: &str) -> Result<(), String> {
         path_names(repository).map_err(|error| error.to_string())?;
-        if repository.contains('/') || repository.starts_with('.') {
+        let is_hidden = repository.starts_with('.') || is_version_control(repository);
+        if repository.contains('/') || is_hidden {
             return Err(format!("'{repository}' cannot name a repository's folder"));
         }
         let place = self.dir.join(repository);
@@ -128,25 +202,42 @@ impl Folders {
         Ok(())
     }
 
-    fn write_below(&self, folder: &str, path: &str, content: &[u8]) -> Result<Result<(), String>> {
+    fn leave_out(&mut self, why: Unwanted, of: &str, path: &str) -> Written {
+        let first = || format!("{}{of}", abbreviated(path));
+        self.left_out.entry(why).or_insert_with(|| (0, first())).0 += 1;
+        Written::LeftOut
+    }
+
+    fn write_below(&mut self, folder: &str, path: &str, content: &[u8]) -> Result<Written> {
         let names = match path_names(path) {
             Ok(names) => names,
-            Err(error) => return Ok(Err(error.to_string())),
+            Err(error) => return Ok(Written::Refused(error.to_string())),
         };
         // Nothing but what was written here is below the temporary folder: no link leads anywhere.
-        let place = self.temporary.path().join(folder).join(names.join("/"));
-        let parent = place.parent().unwrap_or(self.temporary.path());
+        let below = self.temporary.path().join(folder);
         let shown = abbreviated(path);
         let of = if folder == UNPACKED { "" } else { &format!(" in {}", abbreviated(folder)) };
+        if let Some(at) = names.iter().position(|name| is_version_control(name)) {
+            self.controls.insert(below.join(names[..=at].join("/")));
+            return Ok(self.leave_out(Unwanted::Control, of, path));
+        }
+        if names.last().is_some_and(|name| is_git_head(name, content)) {
+            return Ok(self.leave_out(Unwanted::Control, of, path));
+        }
+        if !self.names.add(std::iter::once(folder).chain(names.iter().copied())) {
+            return Ok(self.leave_out(Unwanted::Case, of, path));
+        }
+        let place = below.join(names.join("/"));
+        let parent = place.parent().unwrap_or(self.temporary.path());
         let refused = |error: std::io::Error| {
             self.remove_empty(parent);
-            Ok(Err(format!(
+            Ok(Written::Refused(format!(
                 "'{shown}'{of} is left out, as the file system refuses its name: {error}"
             )))
         };
         match files::create_dir_all(parent) {
             Err(error) if is_taken(&error) => {
-                return Ok(Err(format!("'{shown}' lies below a file")));
+                return Ok(Written::Refused(format!("'{shown}' lies below a file")));
             }
             Err(error) if is_refused_name(&error) => return refused(error),
             _ => {}
@@ -155,13 +246,13 @@ impl Folders {
             files::File::open_with(std::fs::File::options().write(true).create_new(true), &place);
         let mut file = match file {
             Err(error) if is_taken(&error) => {
-                return Ok(Err(format!("'{shown}' is there twice{of}")));
+                return Ok(Written::Refused(format!("'{shown}' is there twice{of}")));
             }
             Err(error) if is_refused_name(&error) => return refused(error),
             other => other.map_err(|e| Error::writing(&place, "write this file", e))?,
         };
         file.write_all(content).map_err(|e| Error::writing(&place, "write this file", e))?;
-        Ok(Ok(()))
+        Ok(Written::Whole)
     }
 
     /// Removes a folder and the folders above it, as far as they are empty.
@@ -283,6 +374,15 @@ mod tests {
 
     use super::*;
 
+    fn write(folders: &mut Folders, repository: &str, path: &str) {
+        assert_eq!(folders.write(repository, path, b"x").unwrap(), Written::Whole);
+    }
+
+    fn refused(written: Result<Written>) -> String {
+        let Written::Refused(reason) = written.unwrap() else { panic!("it is not refused") };
+        reason
+    }
+
     /// Linux has names of 255 bytes at most, and paths of 4,095.
     #[cfg(target_os = "linux")]
     #[test]
@@ -290,17 +390,17 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let repos = dir.path().join("repos");
         let mut folders = Folders::create(&repos).unwrap();
-        folders.write("r", "a.py", b"x").unwrap().unwrap();
+        write(&mut folders, "r", "a.py");
         let [fits, long] =
             [255, 256].map(|length| "é".repeat(length / 2) + &"n".repeat(length % 2));
         let deep = format!("{}/a.py", ["d"; 2100].join("/"));
-        folders.write("r", &format!("only/{fits}"), b"x").unwrap().unwrap();
+        write(&mut folders, "r", &format!("only/{fits}"));
         for path in [&long, &format!("in/{long}"), &format!("{long}/a.py"), &deep] {
-            let reason = folders.write("r", path, b"x").unwrap().unwrap_err();
+            let reason = refused(folders.write("r", path, b"x"));
             assert!(reason.contains("' in r is left out, as the file system refuses"), "{reason}");
             assert!(reason.contains("File name too long") && reason.len() < 300, "{reason}");
         }
-        let reason = folders.write(&long, "a.py", b"x").unwrap().unwrap_err();
+        let reason = refused(folders.write(&long, "a.py", b"x"));
         assert!(reason.contains("File name too long"), "{reason}");
         assert_eq!(folders.finish().unwrap().files, 2);
         let mut names: Vec<_> = fs::read_dir(repos.join("r"))
@@ -319,7 +419,7 @@ mod tests {
         let repos = dir.path().join("repos");
         fs::create_dir(&outside).unwrap();
         let mut folders = Folders::create(&repos).unwrap();
-        folders.write("r", "a/b.py", b"x\r\n").unwrap().unwrap();
+        assert_eq!(folders.write("r", "a/b.py", b"x\r\n").unwrap(), Written::Whole);
         for (repository, path, wanted) in [
             ("r", "../x.py", "leads out"),
             ("r", "/etc/x.py", "leads out"),
@@ -328,11 +428,12 @@ mod tests {
             ("..", "x.py", "leads out"),
             ("a/b", "x.py", "cannot name"),
             (".git", "x.py", "cannot name"),
+            ("GIT~1", "config", "cannot name"),
             ("r", "a/b.py", "is there twice"),
             ("r", "a", "is there twice"),
             ("r", "a/b.py/c.py", "lies below a file"),
         ] {
-            let reason = folders.write(repository, path, b"bad").unwrap().unwrap_err();
+            let reason = refused(folders.write(repository, path, b"bad"));
             assert!(reason.contains(wanted), "{repository} {path}: {reason}");
         }
         assert!(!repos.join("r").exists(), "not before the end");
@@ -348,15 +449,9 @@ mod tests {
         {
             let mut folders = Folders::create(&repos).unwrap();
             #[cfg(unix)]
-            assert!(
-                folders
-                    .write("link", "c.py", b"")
-                    .unwrap()
-                    .unwrap_err()
-                    .contains("is there already")
-            );
-            folders.write("r", "a/b.py", text.as_bytes()).unwrap().unwrap();
-            folders.write(&format!("new{}", same.len()), "c.py", b"").unwrap().unwrap();
+            assert!(refused(folders.write("link", "c.py", b"")).contains("is there already"));
+            assert_eq!(folders.write("r", "a/b.py", text.as_bytes()).unwrap(), Written::Whole);
+            write(&mut folders, &format!("new{}", same.len()), "c.py");
             let placed = folders.finish().unwrap();
             assert_eq!(placed, Placed { files: 1 + same.len(), same, refused });
         }

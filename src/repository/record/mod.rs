@@ -8,7 +8,7 @@ mod python;
 mod raw;
 mod statements;
 
-pub use folders::{Folders, Placed};
+pub use folders::{Folders, Placed, Written};
 pub use git::blob_sha1;
 pub(crate) use package::OF_REPOSITORY;
 pub use package::Package;

@@ -8,7 +8,7 @@ use repoformer::error::Error;
 use repoformer::evaluate::quality::RetrievalTarget;
 use repoformer::repository::corpus::SourceFile;
 use repoformer::repository::history::History;
-use repoformer::repository::record::Folders;
+use repoformer::repository::record::{Folders, Written};
 use repoformer::task::Task;
 use repoformer::task::sample::{CommitTask, Exclusions, NameSource, Sampling, sample_commits};
 use repoformer::text::language::{Language, identifiers};
@@ -148,6 +148,7 @@ pub(super) fn run(
             "choose an earlier --since, another --kind or --language, or more --context-tokens",
         );
     }
+    folders.left_out().for_each(output::warning);
     let placed = folders.finish()?;
     if let Some(name) = placed.refused.first() {
         return fail(
@@ -190,12 +191,15 @@ fn write(found: &CommitTask, folders: &mut Folders) -> Result<Skipped, Error> {
     let (own, others) = (files.iter().filter(is_own), files.iter().filter(|file| !is_own(file)));
     for file in own.chain(others) {
         let path = file.path.strip_prefix(&format!("{name}/")).unwrap_or(&file.path);
-        if let Err(reason) = folders.write(name, path, file.text.as_bytes())? {
+        let written = folders.write(name, path, file.text.as_bytes())?;
+        if written != Written::Whole && is_own(&file) {
+            skipped.has_target = true;
+        }
+        if let Written::Refused(reason) = written {
             skipped.files.push(Error::Repository { path: PathBuf::from(name), reason });
-            if is_own(&file) {
-                skipped.has_target = true;
-                break;
-            }
+        }
+        if skipped.has_target {
+            break;
         }
     }
     Ok(skipped)
