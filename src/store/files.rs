@@ -7,7 +7,8 @@
 
 use std::fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
-use std::path::{Path, PathBuf};
+use std::path::{Component, Path, PathBuf};
+use std::sync::{PoisonError, RwLock};
 
 pub use std::fs::{DirEntry, Metadata, Permissions, ReadDir, TryLockError};
 
@@ -145,6 +146,73 @@ mod fault {
     }
 }
 
+/// Folders that are confined, as absolute paths.
+static CONFINED: RwLock<Vec<PathBuf>> = RwLock::new(Vec::new());
+
+/// From now on, nothing below a folder is written or removed by way of a link that leads out of it: somebody else may have put it
+/// there. The folder itself may be a link, and need not be there yet.
+pub fn confine(folder: &Path) {
+    let mut confined = CONFINED.write().unwrap_or_else(PoisonError::into_inner);
+    if let Ok(folder) = std::path::absolute(folder)
+        && !confined.contains(&folder)
+    {
+        confined.push(folder);
+    }
+}
+
+/// What a call does with the last name of its path, where that is a link.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Last {
+    /// It works on the link.
+    Stays,
+    /// It works on what the link leads to.
+    Follows,
+}
+
+/// Whether a path lies below a confined folder.
+///
+/// # Errors
+/// A link on the path leads out of that folder.
+fn check_confined(path: &Path, last: Last) -> io::Result<bool> {
+    let confined = CONFINED.read().unwrap_or_else(PoisonError::into_inner);
+    if confined.is_empty() {
+        return Ok(false);
+    }
+    let path = std::path::absolute(path)?;
+    let found = confined.iter().find_map(|folder| {
+        let real = fs::canonicalize(folder).ok()?;
+        let below = path.strip_prefix(folder).or_else(|_| path.strip_prefix(&real)).ok()?;
+        Some((folder, below, real))
+    });
+    let Some((folder, below, real)) = found else { return Ok(false) };
+    let names: Vec<Component<'_>> = below.components().collect();
+    // A path out of the folder is by nobody's link.
+    if names.contains(&Component::ParentDir) {
+        return Ok(false);
+    }
+    let followed = names.len().saturating_sub(usize::from(last == Last::Stays));
+    let mut place = real.clone();
+    for name in &names[..followed] {
+        place.push(name);
+        let Ok(metadata) = fs::symlink_metadata(&place) else { break };
+        let leads_out = || !fs::canonicalize(&place).is_ok_and(|to| to.starts_with(&real));
+        if metadata.is_symlink() && leads_out() {
+            let (link, folder) = (place.display(), folder.display());
+            let reason = format!("{link} is a link that leads out of {folder}; remove it");
+            return Err(io::Error::other(reason));
+        }
+    }
+    Ok(!names.is_empty())
+}
+
+/// Whether a path lies below a confined folder, so that a link in its place is to be replaced.
+///
+/// # Errors
+/// A link above it leads out of that folder.
+pub(super) fn is_confined(path: &Path) -> io::Result<bool> {
+    check_confined(path, Last::Stays)
+}
+
 /// A file that is open.
 #[derive(Debug)]
 pub struct File {
@@ -196,6 +264,7 @@ impl File {
     pub fn open_with(options: &fs::OpenOptions, path: impl AsRef<Path>) -> io::Result<Self> {
         let path = path.as_ref();
         fault::before(Call::Change, "open", path)?;
+        check_confined(path, Last::Follows)?;
         Ok(Self::of(options.open(path)?, path))
     }
 
@@ -414,22 +483,23 @@ pub fn write(path: impl AsRef<Path>, bytes: impl AsRef<[u8]>) -> io::Result<()> 
 
 /// A function of `std::fs` with one path.
 macro_rules! of_path {
-    ($($doc:literal $name:ident $call:ident $result:ty;)*) => {$(
+    ($($doc:literal $name:ident $call:ident $(@ $last:ident)? $result:ty;)*) => {$(
         #[doc = $doc]
         pub fn $name(path: impl AsRef<Path>) -> io::Result<$result> {
             let path = path.as_ref();
             fault::before(Call::$call, stringify!($name), path)?;
+            $(check_confined(path, Last::$last)?;)?
             fs::$name(path)
         }
     )*};
 }
 
 of_path! {
-    "Removes a file." remove_file Change ();
-    "Removes an empty folder." remove_dir Change ();
-    "Removes a folder with all that it holds." remove_dir_all Change ();
-    "Creates a folder." create_dir Change ();
-    "Creates a folder and those above it." create_dir_all Change ();
+    "Removes a file." remove_file Change @Stays ();
+    "Removes an empty folder." remove_dir Change @Stays ();
+    "Removes a folder with all that it holds." remove_dir_all Change @Stays ();
+    "Creates a folder." create_dir Change @Stays ();
+    "Creates a folder and those above it." create_dir_all Change @Follows ();
     "Lists a folder." read_dir Look ReadDir;
     "Properties of a file, or of what a link leads to." metadata Look Metadata;
     "Properties of a file or link." symlink_metadata Look Metadata;
@@ -439,22 +509,85 @@ of_path! {
 
 /// A function of `std::fs` that makes a second path of a first.
 macro_rules! of_paths {
-    ($($doc:literal $name:ident $result:ty;)*) => {$(
+    ($($doc:literal $name:ident ($last:ident) $result:ty;)*) => {$(
         #[doc = $doc]
         pub fn $name(from: impl AsRef<Path>, to: impl AsRef<Path>) -> io::Result<$result> {
             fault::before(Call::Change, stringify!($name), to.as_ref())?;
+            check_confined(to.as_ref(), Last::$last)?;
             fs::$name(from, to)
         }
     )*};
 }
 
 of_paths! {
-    "Moves a file or folder; a file that is there is replaced." rename ();
-    "Copies a file and its permissions." copy u64;
+    "Moves a file or folder; a file that is there is replaced." rename (Stays) ();
+    "Copies a file and its permissions." copy (Follows) u64;
 }
 
 /// Sets a file's permissions.
 pub fn set_permissions(path: impl AsRef<Path>, permissions: Permissions) -> io::Result<()> {
     fault::before(Call::Change, "set_permissions", path.as_ref())?;
+    check_confined(path.as_ref(), Last::Follows)?;
     fs::set_permissions(path, permissions)
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use super::*;
+
+    #[test]
+    fn nothing_is_written_through_a_link_out_of_a_confined_folder() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        fs::create_dir_all(at("real/own")).unwrap();
+        fs::create_dir(at("outside")).unwrap();
+        fs::write(at("outside/mine"), "mine").unwrap();
+        // The folder itself may be a link.
+        symlink(at("real"), at("cache")).unwrap();
+        for (to, link) in [
+            ("outside", "out"),
+            ("outside/mine", "own/file"),
+            ("outside/new", "own/dangling"),
+            ("real/own", "in"),
+        ] {
+            symlink(at(to), at("real").join(link)).unwrap();
+        }
+        confine(&at("cache"));
+        for cache in ["cache", "real"].map(at) {
+            let refused = |done: io::Result<()>| {
+                let reason = done.unwrap_err().to_string();
+                assert!(reason.contains("is a link that leads out of"), "{reason}");
+            };
+            for path in ["out/mine", "own/file", "own/dangling", "out/new"] {
+                let path = cache.join(path);
+                let mut options = fs::File::options();
+                refused(write(&path, "bad"));
+                refused(File::open_with(options.append(true).create(true), &path).map(drop));
+                refused(copy(at("cache/own"), &path).map(drop));
+                refused(set_permissions(&path, fs::metadata(dir.path()).unwrap().permissions()));
+            }
+            for path in ["out/mine", "out/new/deeper"] {
+                let path = cache.join(path);
+                refused(remove_file(&path));
+                refused(remove_dir_all(&path));
+                refused(create_dir(&path));
+                refused(create_dir_all(&path));
+                refused(rename(cache.join("own"), &path));
+            }
+            refused(create_dir_all(cache.join("out")));
+            write(cache.join("in/new"), "x").unwrap();
+            create_dir_all(cache.join("in/deep/deeper")).unwrap();
+            remove_dir_all(cache.join("own/deep")).unwrap();
+            write(cache.join("../outside/by-name"), "x").unwrap();
+        }
+        assert_eq!(fs::read(at("outside/mine")).unwrap(), b"mine");
+        assert_eq!(fs::read_dir(at("outside")).unwrap().count(), 2);
+        // The links themselves can go.
+        for link in ["own/file", "own/dangling", "out"] {
+            remove_file(at("cache").join(link)).unwrap();
+        }
+        assert_eq!(fs::read_dir(at("outside")).unwrap().count(), 2);
+    }
 }

@@ -228,3 +228,43 @@ fn what_lies_beside_a_file_is_read_or_its_reader_stops() {
     unreadable(&header, &|| place.stage(&scores).failed());
     unreadable("a.jsonl.manifest.json", &|| place.run(&["compare", "a.jsonl", "a.jsonl"]).failed());
 }
+
+/// A cache may come from somebody else: links in it, of files and of folders, choose no place to write to.
+#[cfg(unix)]
+#[test]
+fn links_in_a_cache_lead_no_writing_out_of_it() {
+    use std::os::unix::fs::symlink;
+
+    let (place, whole) = ran();
+    let outside = place.path("outside");
+    std::fs::create_dir(&outside).unwrap();
+    for (number, path) in whole.keys().enumerate() {
+        let (path, victim) = (place.path("cache").join(path), outside.join(number.to_string()));
+        std::fs::write(&victim, "mine\n").unwrap();
+        std::fs::remove_file(&path).unwrap();
+        symlink(&victim, &path).unwrap();
+    }
+    place.stage(&["run"]);
+    let again = place.stage(&["run"]);
+    again.done();
+    let count = whole.len();
+    assert!((0..count).all(|n| std::fs::read(outside.join(n.to_string())).unwrap() == b"mine\n"));
+    assert_eq!(std::fs::read_dir(&outside).unwrap().count(), count);
+    let links = place.shell("find cache -type l").done();
+    assert_eq!(links.stdout, "", "links are replaced");
+    assert_eq!(without_temporary(place.files("cache")), whole);
+
+    // A folder.
+    std::fs::remove_dir_all(place.path("cache/scores")).unwrap();
+    std::fs::create_dir(place.path("elsewhere")).unwrap();
+    symlink("../elsewhere", place.path("cache/scores")).unwrap();
+    let refused = place.stage(&["run"]).failed();
+    refused.says(&["cache/scores is a link that leads out of", "remove it"]);
+    assert_eq!(std::fs::read_dir(place.path("elsewhere")).unwrap().count(), 0);
+    // The cache itself may lie elsewhere.
+    std::fs::remove_file(place.path("cache/scores")).unwrap();
+    std::fs::rename(place.path("cache"), place.path("elsewhere/cache")).unwrap();
+    symlink("elsewhere/cache", place.path("cache")).unwrap();
+    place.stage(&["run"]).done();
+    assert_eq!(without_temporary(place.files("cache")), whole);
+}

@@ -152,14 +152,16 @@ enum Target {
 impl Replacement {
     /// Creates the folder and a temporary file in it.
     pub(super) fn new(path: &Path) -> Result<Self> {
-        // A link is followed; renaming over it would replace the link by a file.
-        let target = files::canonicalize(path).ok().filter(|_| path.is_symlink());
+        let is_confined =
+            files::is_confined(path).map_err(|e| Error::writing(path, "write this file", e))?;
+        // The user's own link is followed; renaming over it would replace it by a file.
+        let target = files::canonicalize(path).ok().filter(|_| !is_confined && path.is_symlink());
         let path = target.as_deref().unwrap_or(path);
         let folder = folder_of(path);
         create_folder(folder)?;
         remove_abandoned_once(folder);
-        let is_device =
-            files::metadata(path).is_ok_and(|metadata| !metadata.is_file() && !metadata.is_dir());
+        let is_other = |kind: files::Metadata| !kind.is_file() && !kind.is_dir();
+        let is_device = !is_confined && files::metadata(path).is_ok_and(is_other);
         let file = if is_device {
             let device = File::open_with(std::fs::File::options().write(true), path);
             Target::Device(device.map_err(|e| Error::writing(path, "write this file", e))?)

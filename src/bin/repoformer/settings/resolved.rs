@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use std::str::FromStr;
 
 use anyhow::{Result, anyhow};
+use repoformer::store::files;
 
 use super::declaration::{Given, Group, Setting, Values, variable};
 use super::declared::{BundledProfile, KEY_VARIABLES, Paper, SETTINGS, bundled, declared};
@@ -173,6 +174,7 @@ impl Settings {
         settings.set_all(&flags.given, &Source::Flag);
         settings.follow_unit();
         settings.check()?;
+        files::confine(&settings.parsed::<PathBuf>("cache-dir")?);
         settings.paper_profile =
             profile.map(|name| PaperProfile::bundled(name)).transpose()?.flatten();
         Ok(settings)
