@@ -229,12 +229,13 @@ fn lines_of(text: &str, fragment: &str) -> Option<[usize; 2]> {
     let there: Vec<(usize, &str)> =
         text.split('\n').enumerate().filter(|(_, line)| !is_blank(line)).collect();
     let (last, whole) = wanted.split_last()?;
-    let mut places = there.windows(wanted.len()).filter(|lines| {
-        lines.iter().zip(whole).all(|((_, line), wanted)| line == wanted)
-            && lines.last().is_some_and(|(_, line)| line.starts_with(last))
-    });
-    let place = places.next().filter(|_| places.next().is_none())?;
-    Some([place.first()?.0, place.last()?.0])
+    let lines: Vec<&str> = there.iter().map(|(_, line)| *line).collect();
+    let begins: Vec<usize> = (0..lines.len()).collect();
+    let common = common_lengths(whole, &lines, &begins);
+    let mut places = (whole.len()..lines.len())
+        .filter(|end| common[end - whole.len()] == whole.len() && lines[*end].starts_with(last));
+    let end = places.next().filter(|_| places.next().is_none())?;
+    Some([there[end - whole.len()].0, there[end].0])
 }
 
 /// The longest lines near the cursor, each once.
@@ -270,11 +271,11 @@ fn head(saved: &str, prefix: &str) -> usize {
             continue;
         }
         let places = memmem::find_iter(saved.as_bytes(), anchor).filter(begins);
-        let alike = |at: &usize| {
-            let common = common_length(saved[*at..].bytes(), rest.bytes());
-            (saved[..*at].ends_with(before), common)
-        };
-        let Some(place) = places.max_by_key(alike) else { continue };
+        let places: Vec<usize> = places.collect();
+        let common = common_lengths(rest.as_bytes(), saved.as_bytes(), &places);
+        let alike = |(at, common): &(usize, usize)| (saved[..*at].ends_with(before), *common);
+        let best = places.into_iter().zip(common).max_by_key(alike);
+        let Some((place, _)) = best else { continue };
         if saved[..place].ends_with(before) {
             return place - before.len();
         }
@@ -294,8 +295,9 @@ fn head(saved: &str, prefix: &str) -> usize {
 /// Whether a line may be an earlier form of another: they have half of the longer one in common at their ends.
 fn is_changed(before: &str, after: &str) -> bool {
     let longest = before.len().max(after.len());
-    let start = common_length(before.bytes(), after.bytes());
-    let end = common_length(before.bytes().rev(), after.bytes().rev());
+    let start = common_length(before.as_bytes(), after.as_bytes());
+    let ends = before.bytes().rev().zip(after.bytes().rev());
+    let end = ends.take_while(|(a, b)| a == b).count();
     longest > 0 && 2 * (start + end) >= longest
 }
 
@@ -304,15 +306,65 @@ fn tail(saved: &str, suffix: &str) -> usize {
     let anchor = last_lines(suffix);
     if !anchor.trim_ascii().is_empty() {
         let places = memmem::find_iter(saved.as_bytes(), anchor).map(|at| at + anchor.len());
-        let is_end = |at: &usize| saved.is_char_boundary(*at);
-        let common = |at: &usize| common_length(saved[..*at].bytes().rev(), suffix.bytes().rev());
-        return places.filter(is_end).max_by_key(common).unwrap_or(saved.len());
+        let mut places: Vec<usize> = places.filter(|at| saved.is_char_boundary(*at)).collect();
+        let last = places.last().copied();
+        if places.len() > 1 {
+            let reversed = |text: &str| text.bytes().rev().collect::<Vec<u8>>();
+            places.reverse();
+            let behind: Vec<usize> = places.iter().map(|at| saved.len() - at).collect();
+            let common = common_lengths(&reversed(suffix), &reversed(saved), &behind);
+            let best = places.into_iter().zip(common).rev().max_by_key(|(_, common)| *common);
+            return best.map_or(saved.len(), |(at, _)| at);
+        }
+        return last.unwrap_or(saved.len());
     }
     saved.len()
 }
 
-fn common_length(one: impl Iterator<Item = u8>, other: impl Iterator<Item = u8>) -> usize {
-    one.zip(other).take_while(|(a, b)| a == b).count()
+/// How many elements of a text are those at a pattern's beginning, from each of some ascending places on. Takes as many steps as
+/// there are elements, however often the pattern is found: what is known of a place tells of those behind it.
+fn common_lengths<T: PartialEq>(pattern: &[T], text: &[T], places: &[usize]) -> Vec<usize> {
+    let (Some(first), true) = (places.first(), places.len() > 1) else {
+        let of = |at: &usize| common_length(pattern, &text[*at..]);
+        return places.iter().map(of).collect();
+    };
+    let own = own_lengths(pattern);
+    // The part of the text from `begin` to `end` is the pattern's beginning; no known one ends later.
+    let (mut begin, mut end) = (*first, *first);
+    let mut wanted = places.iter().peekable();
+    let mut found = Vec::with_capacity(places.len());
+    for at in *first..text.len() {
+        let known = own.get(at - begin).map_or(0, |own| (*own).min(end.saturating_sub(at)));
+        let mut length = known;
+        if at + known >= end {
+            length += common_length(&pattern[known..], &text[at + known..]);
+            (begin, end) = (at, at + length);
+        }
+        if wanted.next_if_eq(&&at).is_some() {
+            found.push(length);
+        }
+    }
+    found.resize(places.len(), 0);
+    found
+}
+
+/// How many elements of a pattern are those at its beginning, from each place on.
+fn own_lengths<T: PartialEq>(pattern: &[T]) -> Vec<usize> {
+    let mut own = vec![pattern.len(); pattern.len()];
+    let (mut begin, mut end) = (0, 0);
+    for at in 1..pattern.len() {
+        let known = if at < end { own[at - begin].min(end - at) } else { 0 };
+        own[at] = known;
+        if at + known >= end {
+            own[at] += common_length(&pattern[known..], &pattern[at + known..]);
+            (begin, end) = (at, at + own[at]);
+        }
+    }
+    own
+}
+
+fn common_length<T: PartialEq>(one: &[T], other: &[T]) -> usize {
+    one.iter().zip(other).take_while(|(a, b)| a == b).count()
 }
 
 /// The first complete lines of a text.
