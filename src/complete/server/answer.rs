@@ -490,6 +490,11 @@ impl PartialAnswer {
         self.found.len() >= number && self.found.values().all(|partial| is_done(&partial.sample))
     }
 
+    /// Bytes of all completions so far.
+    pub(super) fn length(&self) -> usize {
+        self.found.values().map(|partial| partial.sample.text.len()).sum()
+    }
+
     /// True if each completion so far is finished.
     pub(super) fn is_finished(&self) -> bool {
         self.are_enough(1, &|_| false)

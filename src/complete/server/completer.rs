@@ -75,6 +75,9 @@ pub(super) fn answer_error(endpoint: &Endpoint, api: Api, error: &AnswerError) -
     }
 }
 
+/// Bytes of completions up to which each token may be the last one that is needed.
+const LOOKED_AT_OFTEN: usize = 1 << 12;
+
 /// Requests completions from a server, and remembers what it does not support.
 #[derive(Debug)]
 pub struct Completer<'a> {
@@ -212,7 +215,14 @@ impl<'a> Completer<'a> {
         number: usize,
         is_enough: &dyn Fn(&str) -> bool,
     ) -> Result<(Vec<Sample>, Duration)> {
+        // Each look reads the whole text, so of a long one there is none at each token.
+        let mut next = 0;
         let (partial, time, streams) = read_stream(self.endpoint, api, body, &mut |partial| {
+            let length = partial.length();
+            if length < next {
+                return false;
+            }
+            next = if length < LOOKED_AT_OFTEN { 0 } else { length + length / 16 };
             partial.are_enough(number, is_enough)
         })?;
         if !streams {

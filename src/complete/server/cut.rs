@@ -3,6 +3,7 @@
 //! A request has at most four stop texts; some servers keep them in their text (TGI), and others ignore them. So every text
 //! is cut here at every stop text: as a whole by [`span`], and piece by piece by [`CompletionCut`].
 
+use std::collections::HashMap;
 use std::ops::Range;
 
 use super::Ending;
@@ -13,17 +14,95 @@ pub const MOST_STOPS: usize = 4;
 /// True if a stop text could begin in withheld white space. A server would find it right behind the prompt, so such a text is
 /// not sent; only the cut here uses it.
 pub(super) fn is_held_back(stop: &str, removed: &str) -> bool {
-    let mut ends = removed.char_indices().map(|(at, _)| &removed[at..]);
-    ends.any(|end| end.starts_with(stop) || stop.starts_with(end))
+    let (machine, mut at) = (Machine::new([stop]), 0);
+    machine.find(&mut at, removed).is_some() || machine.pending(at) > 0
 }
 
-/// Place of the stop text that is complete first, as a server finds it while it writes, and that stop text.
-fn first_stop<'s>(
-    stops: impl IntoIterator<Item = &'s String>,
-    text: &str,
-) -> Option<(usize, &'s str)> {
-    let places = stops.into_iter().filter_map(|stop| Some((text.find(stop.as_str())?, &**stop)));
-    places.min_by_key(|(start, stop)| (start + stop.len(), *start))
+/// Finds the stop text that is complete first, as a server finds it while it writes. Each byte of the text is a step, however many
+/// stop texts there are and however long they are (Aho and Corasick's machine).
+#[derive(Debug, Clone, Default)]
+struct Machine {
+    /// The next state behind a state and a byte, where the byte continues a stop text.
+    next: HashMap<(usize, u8), usize>,
+    states: Vec<State>,
+}
+
+/// What ends here may begin a stop text.
+#[derive(Debug, Clone, Copy, Default)]
+struct State {
+    /// Its length in bytes.
+    length: usize,
+    /// The state of its longest end that may begin a stop text.
+    shorter: usize,
+    /// Length of the longest stop text that ends here; 0 if none does.
+    complete: usize,
+}
+
+impl Machine {
+    fn new<'s>(stops: impl IntoIterator<Item = &'s str>) -> Self {
+        let mut machine = Self { next: HashMap::new(), states: vec![State::default()] };
+        for stop in stops {
+            let mut at = 0;
+            for (length, byte) in (1..).zip(stop.bytes()) {
+                let number = machine.states.len();
+                at = *machine.next.entry((at, byte)).or_insert(number);
+                if at == number {
+                    machine.states.push(State { length, ..State::default() });
+                }
+            }
+            machine.states[at].complete = stop.len();
+        }
+        // Shorter ones first.
+        let mut edges: Vec<_> = machine.next.iter().map(|(from, to)| (*from, *to)).collect();
+        edges.sort_unstable_by_key(|(_, to)| machine.states[*to].length);
+        for ((from, byte), to) in edges {
+            let shorter = match from {
+                0 => 0,
+                _ => machine.step(machine.states[from].shorter, byte),
+            };
+            machine.states[to].shorter = shorter;
+            if machine.states[to].complete == 0 {
+                machine.states[to].complete = machine.states[shorter].complete;
+            }
+        }
+        machine
+    }
+
+    fn step(&self, mut at: usize, byte: u8) -> usize {
+        loop {
+            match self.next.get(&(at, byte)) {
+                Some(next) => return *next,
+                None if at == 0 => return 0,
+                None => at = self.states[at].shorter,
+            }
+        }
+    }
+
+    /// Reads a text from a state on, up to the end of the first stop text; returns where that is, and the stop text's length.
+    fn find(&self, at: &mut usize, text: &str) -> Option<(usize, usize)> {
+        if self.next.is_empty() {
+            return None;
+        }
+        for (end, byte) in (1..).zip(text.bytes()) {
+            *at = self.step(*at, byte);
+            let complete = self.states[*at].complete;
+            if complete > 0 {
+                return Some((end, complete));
+            }
+        }
+        None
+    }
+
+    /// Length of the end of what was read that may begin a stop text.
+    fn pending(&self, at: usize) -> usize {
+        self.states.get(at).map_or(0, |state| state.length)
+    }
+}
+
+/// Length of a text up to the first stop text.
+fn before_stop(stops: &[&String], text: &str) -> usize {
+    let found = Machine::new(stops.iter().map(|stop| stop.as_str())).find(&mut 0, text);
+    found.map_or(text.len(), |(end, length)| end - length)
 }
 
 /// Range of the completion in a server's text; `restore` takes the withheld white space off its beginning.
@@ -35,10 +114,10 @@ pub(crate) fn span<'w>(
 ) -> Range<usize> {
     let (held_back, sent): (Vec<_>, Vec<_>) =
         stops.iter().partition(|stop| is_held_back(stop, removed));
-    let end = first_stop(sent, written).map_or(written.len(), |(start, _)| start);
+    let end = before_stop(&sent, written);
     let text = restore(&written[..end]);
     let start = end - text.len();
-    start..start + first_stop(held_back, text).map_or(text.len(), |(start, _)| start)
+    start..start + before_stop(&held_back, text)
 }
 
 /// Cuts the completion out of a server's text that comes in pieces.
@@ -107,42 +186,49 @@ impl CompletionCut {
 #[derive(Debug, Clone, Default)]
 struct StopTexts {
     texts: Vec<String>,
-    /// End of the text so far that may begin a stop text.
+    machine: Machine,
+    /// The machine's state.
+    at: usize,
+    /// End of the text so far, of which the first bytes are passed on, and the rest may begin a stop text.
     held: String,
+    passed: usize,
     /// The one that ended the text.
     found: Option<String>,
 }
 
 impl StopTexts {
     fn new(texts: Vec<String>) -> Self {
-        Self { texts, ..Self::default() }
+        Self { machine: Machine::new(texts.iter().map(String::as_str)), texts, ..Self::default() }
     }
 
     fn pass(&mut self, piece: &str) -> String {
         if self.found.is_some() {
             return String::new();
         }
+        let before = self.held.len();
         self.held.push_str(piece);
-        let found = first_stop(&self.texts, &self.held);
-        self.found = found.map(|(_, stop)| stop.to_owned());
-        let found = found.map(|(start, _)| start);
-        let may_begin = |at: &usize| {
-            let end = &self.held[*at..];
-            self.texts.iter().any(|stop| stop.starts_with(end))
+        let end = match self.machine.find(&mut self.at, piece) {
+            Some((end, length)) => {
+                self.held.truncate(before + end);
+                let found = self.held.split_off(before + end - length);
+                self.found = Some(found);
+                self.held.len()
+            }
+            None => self.held.len() - self.machine.pending(self.at),
         };
-        let starts = || self.held.char_indices().map(|(at, _)| at).find(may_begin);
-        let end = found.or_else(starts).unwrap_or(self.held.len());
-        let held = self.held.split_off(end);
-        let passed = std::mem::replace(&mut self.held, held);
-        if self.found.is_some() {
-            self.held.clear();
+        let passed = self.held[self.passed..end].to_owned();
+        self.passed = end;
+        // Not for each piece: what is held may be long.
+        if 2 * self.passed >= self.held.len() {
+            self.held.drain(..std::mem::take(&mut self.passed));
         }
         passed
     }
 
     /// Text that was held back and is not a stop text after all.
     fn rest(&mut self) -> String {
-        std::mem::take(&mut self.held)
+        let passed = std::mem::take(&mut self.passed);
+        std::mem::take(&mut self.held).split_off(passed)
     }
 }
 
@@ -152,19 +238,26 @@ struct Withheld {
     removed: String,
     /// Text so far, until it is more than white space.
     written: Option<String>,
+    /// Whether the line before the text ends in it, or was not withheld.
+    is_behind_line: bool,
     dropped: Option<String>,
 }
 
 impl Withheld {
     fn new(removed: &str) -> Self {
         let written = (!removed.is_empty()).then(String::new);
-        Self { removed: removed.to_owned(), written, dropped: None }
+        let is_behind_line = !removed.contains('\n');
+        Self { removed: removed.to_owned(), written, is_behind_line, dropped: None }
     }
 
     fn pass(&mut self, text: &str) -> String {
         let Some(written) = &mut self.written else { return text.to_owned() };
         written.push_str(text);
+        self.is_behind_line |= text.contains('\n');
         // White space is known by the text behind it. A line that the model continues is decided at its end.
+        if !self.is_behind_line || text.trim().is_empty() {
+            return String::new();
+        }
         let restored = Ending::BeforeWhitespace.restore(&self.removed, written);
         if restored.trim().is_empty() { String::new() } else { self.rest() }
     }
