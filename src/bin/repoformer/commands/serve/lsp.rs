@@ -10,7 +10,7 @@ use repoformer::pipeline::path_of_url;
 use repoformer::store::json;
 use serde_json::{Value, json};
 
-use super::document::{Encoding, change, offset_of};
+use super::document::{Document, Encoding};
 use super::request::Wanted;
 use super::service::Service;
 use super::start::{open, runtime};
@@ -125,7 +125,7 @@ struct Server {
     output: Arc<Output>,
     encoding: Encoding,
     /// Texts of open documents, by their URIs.
-    documents: HashMap<String, String>,
+    documents: HashMap<String, Document>,
     asked: Arc<Mutex<Vec<Asked>>>,
     is_shut_down: bool,
     runtime: tokio::runtime::Runtime,
@@ -151,12 +151,12 @@ impl Server {
         match message["method"].as_str().unwrap_or_default() {
             "textDocument/didOpen" => {
                 let text = params["textDocument"]["text"].as_str().unwrap_or_default();
-                self.documents.insert(uri(), text.to_owned());
+                self.documents.insert(uri(), Document::new(text));
             }
             "textDocument/didChange" => {
-                let text = self.documents.entry(uri()).or_default();
+                let document = self.documents.entry(uri()).or_default();
                 for edit in params["contentChanges"].as_array().into_iter().flatten() {
-                    change(text, edit, self.encoding);
+                    document.change(edit, self.encoding);
                 }
             }
             "textDocument/didClose" => drop(self.documents.remove(&uri())),
@@ -180,21 +180,22 @@ impl Server {
     }
 
     fn complete(&self, id: &Value, params: &Value, uri: &str) {
-        let Some(text) = self.documents.get(uri) else {
+        let Some(document) = self.documents.get(uri) else {
             return self.output.fail(id, INVALID_PARAMS, &format!("{uri}: not an open document"));
         };
-        let Some(offset) = offset_of(text, &params["position"], self.encoding) else {
+        let Some(offset) = document.offset_of(&params["position"], self.encoding) else {
             return self.output.fail(
                 id,
                 INVALID_PARAMS,
                 "the position is not a line and a character",
             );
         };
+        let text = document.text();
         // An entry that is selected in the editor's list: the completion has to begin with it.
         let selected = &params["context"]["selectedCompletionInfo"];
         let (mut before, mut behind, mut item) = (text[..offset].to_owned(), &text[offset..], None);
         if let Some(entry) = selected["text"].as_str() {
-            let place = |name: &str| offset_of(text, &selected["range"][name], self.encoding);
+            let place = |name: &str| document.offset_of(&selected["range"][name], self.encoding);
             let Some((start, end)) = place("start").zip(place("end")).filter(|(a, b)| a <= b)
             else {
                 let reason = "the range of selectedCompletionInfo is not one of positions";
