@@ -111,13 +111,25 @@ fetch() { # checksum path
   }
 }
 
+# Removes links, devices, and folders of version control, of which programs run commands.
+purge() { # folder what
+  local wanted=(! -type f ! -type d) name count
+  for name in .git '.git[. ]' '.git:*' 'git~[0-9]' .hg 'hg~[0-9]' .svn .bzr .jj .sl .pijul _darcs; do
+    wanted+=(-o -iname "$name")
+  done
+  count=$(find "$1" \( "${wanted[@]}" \) -prune -print | grep -c '') || return 0
+  find "$1" \( "${wanted[@]}" \) -prune -exec rm -rf {} +
+  say "$2: left out $count links, devices and folders of version control"
+}
+
 unpack() { # archive folder
   mkdir -p "$2"
   case $1 in
     *.zip) unzip -q -o "$1" -d "$2" </dev/null || [ $? = 1 ] ;; # 1: warnings
     *.xz) xz -dc "$1" | tar -xf - -C "$2" ;;
     *) gzip -dc "$1" | tar -xf - -C "$2" ;;
-  esac
+  esac || return 1
+  purge "$2" "${1##*/}"
 }
 
 # Moves the task files below a folder, whatever folders the archive has them in.

@@ -106,12 +106,24 @@ obtain() { # client package digest
   mv "$file" "$archive"
 }
 
+# Removes links, devices, and folders of version control, of which programs run commands.
+purge() { # folder what
+  local wanted=(! -type f ! -type d) name count
+  for name in .git '.git[. ]' '.git:*' 'git~[0-9]' .hg 'hg~[0-9]' .svn .bzr .jj .sl .pijul _darcs; do
+    wanted+=(-o -iname "$name")
+  done
+  count=$(find "$1" \( "${wanted[@]}" \) -prune -print | grep -c '') || return 0
+  find "$1" \( "${wanted[@]}" \) -prune -exec rm -rf {} +
+  say "$2: left out $count links, devices and folders of version control"
+}
+
 # Unpacks an archive into a folder, with the files that are kept.
 unpack() { # client archive files folder
   case $1 in
     wheel-*) python3 -m zipfile -e "$2" "$4" ;;
     *) mkdir "$4" && tar -xf "$2" -C "$4" --strip-components 1 ;;
   esac
+  purge "$4" "${2##*/}"
   case $3 in
     all) ;;
     python | python-200k)

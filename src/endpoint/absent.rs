@@ -41,6 +41,12 @@ impl Endpoint {
         match self.0 {}
     }
 
+    /// # Errors
+    /// Unreachable.
+    pub fn check_open(&self) -> Result<()> {
+        match self.0 {}
+    }
+
     /// Unreachable.
     pub fn url(&self, _path: &str) -> String {
         match self.0 {}

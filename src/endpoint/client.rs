@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::env::VarError;
 use std::fmt;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
@@ -67,6 +68,8 @@ pub struct Endpoint {
     config: ureq::config::Config,
     connector: SharedConnector,
     agent: ureq::Agent,
+    /// Whether the connections are closed.
+    is_closed: Arc<AtomicBool>,
     notice: Option<Arc<Notice>>,
 }
 
@@ -121,18 +124,32 @@ impl Endpoint {
         }
         let (config, connector) = (config.build(), SharedConnector::default());
         let agent = agent(&config, &connector);
-        Ok(Self { address, settings, key, config, connector, agent, notice: None })
+        let (is_closed, notice) = (Arc::default(), None);
+        Ok(Self { address, settings, key, config, connector, agent, is_closed, notice })
     }
 
     /// Client for the same server with connections of its own.
     #[must_use]
     pub fn with_own_connections(&self) -> Self {
-        Self { agent: agent(&self.config, &self.connector), ..self.clone() }
+        let agent = agent(&self.config, &self.connector);
+        Self { agent, is_closed: Arc::default(), ..self.clone() }
     }
 
     /// Closes all connections, which ends the requests in flight and refuses further ones: clones of this client share them.
     pub fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
         self.agent.clone().shutdown();
+    }
+
+    /// Refuses further work for requests whose connections are closed.
+    ///
+    /// # Errors
+    /// They are.
+    pub fn check_open(&self) -> Result<()> {
+        match self.is_closed.load(Ordering::Relaxed) {
+            false => Ok(()),
+            true => Err(self.error("/v1", "the request was given up", "")),
+        }
     }
 
     /// Sets a function that receives a message before each retry.

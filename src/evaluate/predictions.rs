@@ -3,7 +3,7 @@
 //! The formats are RepoCoder's (`{"prompt", "metadata": {the task's}, "choices": [{"text"}, …]}`), CrossCodeEval's
 //! (`{"task_id", "pred"}`) and the samples of lm-evaluation-harness, as its log has them.
 
-use std::cell::{Cell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashMap;
@@ -231,11 +231,14 @@ pub(crate) enum TaskMatch {
 pub(crate) struct TaskIndex<'a> {
     tasks: &'a TaskSet,
     by_row: FxHashMap<usize, usize>,
-    by_id: FxHashMap<&'a str, Vec<usize>>,
-    /// Index of each task's group: the tasks with its id, file and line.
-    group_of: Vec<usize>,
+    /// Tasks by their id, and by what a record may name of the place of their hole: file and line.
+    by_place: FxHashMap<PlaceName<'a>, SameName>,
+    /// Tasks by their id that do not say where their hole is, so that every place fits.
+    unplaced: FxHashMap<&'a str, SameName>,
     /// Indices in the task set of the tasks of each group.
     pub(crate) groups: Vec<Vec<usize>>,
+    /// Of each group, tasks whose holes differ, to compare records with.
+    compared: OnceCell<Vec<Vec<usize>>>,
     /// Whether an unknown id was already compared with the known ones, which takes a while for many.
     is_hinted: Cell<bool>,
     /// First record of another task than the one that it names: its line, the index of that task, and the difference.
@@ -244,14 +247,42 @@ pub(crate) struct TaskIndex<'a> {
     numbered: RefCell<NumberedRecords>,
 }
 
+/// Tasks of a group that a record is compared with, at most.
+const MOST_COMPARED: usize = 16;
+
+/// An id, and the file and line of a hole, where they are named.
+type PlaceName<'a> = (&'a str, Option<String>, Option<usize>);
+
+/// Tasks that have one name.
+#[derive(Debug)]
+struct SameName {
+    /// Index of the first one.
+    first: usize,
+    count: usize,
+    /// Their group, if they are of one: the tasks with an id, file and line.
+    group: Option<usize>,
+}
+
+impl SameName {
+    fn add(same: Option<Self>, place: usize, group: usize) -> Self {
+        match same {
+            None => Self { first: place, count: 1, group: Some(group) },
+            Some(Self { first, count, group: own }) => {
+                Self { first, count: count + 1, group: own.filter(|own| *own == group) }
+            }
+        }
+    }
+}
+
 impl<'a> TaskIndex<'a> {
     pub(crate) fn new(tasks: &'a TaskSet) -> Self {
         let mut index = Self {
             tasks,
             by_row: FxHashMap::default(),
-            by_id: FxHashMap::default(),
-            group_of: Vec::with_capacity(tasks.tasks().len()),
+            by_place: FxHashMap::default(),
+            unplaced: FxHashMap::default(),
             groups: Vec::new(),
+            compared: OnceCell::new(),
             is_hinted: Cell::default(),
             other: Cell::default(),
             others: Cell::default(),
@@ -260,16 +291,42 @@ impl<'a> TaskIndex<'a> {
         let mut known = FxHashMap::default();
         for (place, task) in tasks.tasks().iter().enumerate() {
             index.by_row.insert(task.row, place);
-            index.by_id.entry(&task.id).or_default().push(place);
-            let key = (task.id.as_str(), as_folder(&task.path), task.line_no);
+            let (id, file) = (task.id.as_str(), as_folder(&task.path));
+            let key = (id, file.clone(), task.line_no);
             let group = *known.entry(key).or_insert(index.groups.len());
-            index.group_of.push(group);
+            if has_place(task) {
+                for file in [None, Some(file)] {
+                    for line in [None, Some(task.line_no)] {
+                        let name = (id, file.clone(), line);
+                        let same = index.by_place.remove(&name);
+                        index.by_place.insert(name, SameName::add(same, place, group));
+                    }
+                }
+            } else {
+                let same = index.unplaced.remove(id);
+                index.unplaced.insert(id, SameName::add(same, place, group));
+            }
             if group == index.groups.len() {
                 index.groups.push(Vec::new());
             }
             index.groups[group].push(place);
         }
         index
+    }
+
+    fn compared(&self) -> &[Vec<usize>] {
+        let marks = self.tasks.marks();
+        let different = |group: &Vec<usize>| {
+            let mut kept: Vec<usize> = Vec::new();
+            for place in group {
+                if kept.len() < MOST_COMPARED && kept.iter().all(|one| marks[*one] != marks[*place])
+                {
+                    kept.push(*place);
+                }
+            }
+            kept
+        };
+        self.compared.get_or_init(|| self.groups.iter().map(different).collect())
     }
 
     /// Finds the task that a record names, and checks that the record's target or prompt, if any, belongs to that task.
@@ -281,7 +338,7 @@ impl<'a> TaskIndex<'a> {
         let found = self.named(&name, path, line, object)?;
         let places = match &found {
             TaskMatch::Task(place) => std::slice::from_ref(place),
-            TaskMatch::Alike(group) => &self.groups[*group],
+            TaskMatch::Alike(group) => &self.compared()[*group],
         };
         let prompt =
             ["prompt", "prompt_used"].into_iter().find_map(|name| object.get(name)?.as_str());
@@ -363,29 +420,32 @@ impl<'a> TaskIndex<'a> {
                 None => Err(record.error("field 'task_id' or 'metadata.task_id' is missing")),
             };
         };
-        let Some(same_id) = self.by_id.get(id) else {
+        let placed = self.by_place.get(&(id, name.path.clone(), name.line_no));
+        let unplaced = self.unplaced.get(id);
+        if unplaced.is_none() && !self.by_place.contains_key(&(id, None, None)) {
             return Err(record.error(format!(
                 "task {id:?} is not in {}{}",
                 self.tasks.path.display(),
                 self.meant(id)
             )));
+        }
+        let group = match (placed, unplaced) {
+            (None, None) => return Err(unknown(format!("task {id:?} at {}", name.place()))),
+            (Some(SameName { first, count: 1, .. }), None)
+            | (None, Some(SameName { first, count: 1, .. })) => {
+                return Ok(TaskMatch::Task(*first));
+            }
+            (Some(placed), None) => placed.group.filter(|_| name.has_place()),
+            (None, Some(unplaced)) => unplaced.group,
+            (Some(_), Some(_)) => None,
         };
-        let task = |place: usize| &self.tasks.tasks()[place];
-        let fits = |place: &&usize| name.fits(task(**place));
-        let fitting: Vec<usize> = same_id.iter().filter(fits).copied().collect();
-        match (fitting.as_slice(), name.row) {
-            ([], _) => Err(unknown(format!("task {id:?} at {}", name.place()))),
-            ([place], _) => Ok(TaskMatch::Task(*place)),
-            (_, Some(row)) => self.at_row(row, name, &record),
-            (several @ [first, ..], None) => {
-                let (group, are_placed) = (self.group_of[*first], has_place(task(*first)));
-                let are_alike = several.iter().all(|place| self.group_of[*place] == group);
-                if are_alike && (name.has_place() || !are_placed) {
-                    return Ok(TaskMatch::Alike(group));
-                }
+        match (name.row, group) {
+            (Some(row), _) => self.at_row(row, name, &record),
+            (None, Some(group)) => Ok(TaskMatch::Alike(group)),
+            (None, None) => {
+                let count: usize = [placed, unplaced].into_iter().flatten().map(|s| s.count).sum();
                 Err(record.error(format!(
-                    "{} tasks have the id {id:?}; add metadata.fpath_tuple and metadata.line_no",
-                    several.len()
+                    "{count} tasks have the id {id:?}; add metadata.fpath_tuple and metadata.line_no"
                 )))
             }
         }

@@ -182,6 +182,8 @@ fn archives() -> BTreeMap<&'static str, Vec<u8>> {
     let [mut line_and_api, mut function] =
         [repositories("", &LINE_AND_API), repositories("function_level/", &FUNCTION)];
     line_and_api.insert(0, ("__MACOSX/pytorch_rl/._store.py".into(), String::new()));
+    // What programs of version control would run.
+    line_and_api.push(("pytorch_rl/.Git/config".into(), "[core]\n\tfsmonitor = false\n".into()));
     function.insert(0, ("__MACOSX/function_level/CarperAI_trlx/._store.py".into(), String::new()));
 
     let mut languages = Files::new();
@@ -286,7 +288,11 @@ fn benchmarks_are_laid_out_and_every_printed_command_takes_them() {
     }
     assert!(!field.is_there(".downloads") && !field.is_there(".work"));
     // The stand-ins are smaller than what they stand for, and that is said.
-    let ran = ran.says(&["2k_context_codegen.test.jsonl: 8 tasks, where the papers give 1600"]);
+    let ran = ran.says(&[
+        "2k_context_codegen.test.jsonl: 8 tasks, where the papers give 1600",
+        "line_and_api_level.zip: left out 1 links, devices and folders of version control",
+    ]);
+    assert!(!field.is_there("repoeval/repositories/line_and_api_level/pytorch_rl/.Git"));
     assert_eq!(ran.stdout.matches(" 8 repositories  ").count(), 2, "{}", ran.stdout);
     assert_eq!(ran.stdout.matches(" tasks  ").count(), 10 + 8 + 2, "{}", ran.stdout);
     let commands: Vec<&str> =

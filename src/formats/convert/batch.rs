@@ -1,5 +1,7 @@
 //! Batch requests from prompts, and predictions from the responses, which may arrive in any order.
 
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
 use std::path::Path;
 
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -64,8 +66,8 @@ pub(super) struct Answers<'a> {
     tasks: &'a TaskSet,
     by_row: FxHashMap<usize, usize>,
     by_id: FxHashMap<&'a str, Vec<usize>>,
-    /// Texts for each task, with the number of their prompt.
-    texts: Vec<Vec<(usize, Vec<String>)>>,
+    /// Texts for each task, by the number of their prompt.
+    texts: Vec<BTreeMap<usize, Vec<String>>>,
     /// Answers that only numbers assign to their tasks.
     numbered: NumberedRecords,
 }
@@ -81,7 +83,7 @@ impl<'a> Answers<'a> {
             tasks,
             by_row: rows.zip(0..).collect(),
             by_id,
-            texts: vec![Vec::new(); tasks.tasks().len()],
+            texts: vec![BTreeMap::new(); tasks.tasks().len()],
             numbered: NumberedRecords::default(),
         }
     }
@@ -111,11 +113,14 @@ impl<'a> Answers<'a> {
                 return Err(error(format!("{several} tasks have the id {custom_id:?}")));
             }
         };
-        let answers = &mut self.texts[place];
-        if answers.iter().any(|(other, _)| *other == sample) {
-            return Err(error(format!("custom_id {custom_id:?} was answered before")));
+        match self.texts[place].entry(sample) {
+            Entry::Vacant(answer) => {
+                answer.insert(texts);
+            }
+            Entry::Occupied(_) => {
+                return Err(error(format!("custom_id {custom_id:?} was answered before")));
+            }
         }
-        answers.push((sample, texts));
         // The digest behind a row is that of a request, which is not at hand.
         self.numbered.add(custom_id.split(SEPARATOR).next().unwrap_or(&custom_id));
         Ok(())
@@ -128,14 +133,13 @@ impl<'a> Answers<'a> {
         conversion: &mut Conversion,
         emit: &mut Emit<'_>,
     ) -> Result<()> {
-        for (task, mut answers) in self.tasks.tasks().iter().zip(self.texts) {
+        for (task, answers) in self.tasks.tasks().iter().zip(self.texts) {
             if answers.is_empty() {
                 let problem = self.tasks.error(task, "it has no answer");
                 conversion.problems.push(problem);
                 continue;
             }
-            answers.sort_by_key(|(sample, _)| *sample);
-            let texts: Vec<String> = answers.into_iter().flat_map(|(_, texts)| texts).collect();
+            let texts: Vec<String> = answers.into_values().flatten().collect();
             emit(&match to {
                 RecordKind::RepoCoderPrediction => {
                     json!({"prompt": task.prompt, "metadata": metadata(task), "choices": choices(&texts)})

@@ -6,6 +6,7 @@
 use std::ops::Range;
 use std::path::Path;
 
+use rustc_hash::FxHashSet;
 use serde_json::Value;
 
 use super::gold::Gold;
@@ -112,13 +113,9 @@ fn dependencies(path: &Path, line: usize, object: &Object) -> Result<Vec<String>
         None | Some(Value::Null) => Ok(Vec::new()),
         Some(_) => {
             let own = Fields::new(path, line, "dependency.", fields.object("dependency")?);
-            let mut names: Vec<String> = Vec::new();
-            for name in own.strings("cross_file")? {
-                if !names.iter().any(|known| known == name) {
-                    names.push(name.to_owned());
-                }
-            }
-            Ok(names)
+            let (mut known, names) = (FxHashSet::default(), own.strings("cross_file")?);
+            let names = names.into_iter().filter(|name| known.insert(*name));
+            Ok(names.map(str::to_owned).collect())
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::statements::import_statements;
 use crate::text::language::Language;
@@ -48,6 +48,8 @@ pub struct Modules {
 
 /// A syntax tree takes many times a file's memory; beyond this, files are data.
 const LARGEST_FILE: usize = 8 << 20;
+/// Greatest number of names on a module's path: each two of them begin and end a name that is kept.
+const DEEPEST: usize = 64;
 
 impl PythonFile {
     /// Parses a file; `None` where it is too large for a syntax tree.
@@ -88,6 +90,9 @@ impl PythonFile {
             };
             let path = path.strip_suffix("/__init__").unwrap_or(path);
             let names: Vec<&str> = path.split('/').collect();
+            if names.len() > DEEPEST {
+                continue;
+            }
             // A folder with a module in it is one itself, with or without `__init__.py`.
             for end in 1..=names.len() {
                 modules.whole.insert(names[..end].join("."));
@@ -139,6 +144,7 @@ fn parse<'a>(file: &str, part: &'a str) -> Option<Syntax<'a>> {
 /// The modules that a text imports, each once.
 fn imports(syntax: &Syntax<'_>) -> Vec<Imports> {
     let mut found: Vec<Imports> = Vec::new();
+    let mut places: FxHashMap<(usize, Vec<String>), usize> = FxHashMap::default();
     for import in syntax.imports() {
         let path = import.from.trim_start_matches(|c: char| c == '.' || c.is_whitespace());
         let level = import.from[..import.from.len() - path.len()].matches('.').count();
@@ -147,10 +153,11 @@ fn imports(syntax: &Syntax<'_>) -> Vec<Imports> {
             Binding::Member { member, .. } => Some(dotted(member).join(".")),
             _ => None,
         };
-        match found.iter_mut().find(|known| (known.level, &known.module) == (level, &module)) {
-            Some(known) => known.names.extend(name),
-            None => found.push(Imports { level, module, names: name.into_iter().collect() }),
+        let place = *places.entry((level, module.clone())).or_insert(found.len());
+        if place == found.len() {
+            found.push(Imports { level, module, names: Vec::new() });
         }
+        found[place].names.extend(name);
     }
     found
 }

@@ -45,6 +45,9 @@ const ROLES: [&str; 3] = ["assistant", "model", "ai"];
 /// Greatest number of nested tags around an answer.
 const DEEPEST: usize = 3;
 
+/// Greatest number of thoughts and tokens before an answer; each costs a look at all of it.
+const MOST: usize = 32;
+
 /// Greatest length of a tag or a token.
 const LONGEST: usize = 64;
 
@@ -136,7 +139,7 @@ pub(in super::super) fn without_thoughts<'a>(hole: &Hole<'_>, text: &'a str) -> 
     if template.is_some() {
         text = behind_own_thoughts(text, language);
     } else if !is_in_string {
-        loop {
+        for _ in 0..MOST {
             let before = text.len();
             text = behind_channels(text, language);
             text = behind_tokens(text);

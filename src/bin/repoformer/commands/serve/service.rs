@@ -124,7 +124,8 @@ impl Service {
         }
     }
 
-    /// Makes the prompt for a request. It computes, and waits for nothing but a model that decides, by way of `endpoint`.
+    /// Makes the prompt for a request. It computes, and waits for nothing but a model that decides, by way of `endpoint`; once that
+    /// is closed, it goes no further.
     pub(super) fn prepare(&self, wanted: &Wanted, endpoint: &Endpoint) -> Result<Prepared, Error> {
         thread_local! {
             static SCRATCH: RefCell<CursorScratch> = RefCell::default();
@@ -141,6 +142,7 @@ impl Service {
         let begin = Instant::now();
         let recent = lock(&self.recent).clone();
         let located = self.live.locate(&wanted.place(), &recent);
+        endpoint.check_open()?;
         let Located { path, text, offset, first_line, held, is_known } = &located;
         let locating = ms_since(begin);
         self.remember(&located);
@@ -180,7 +182,9 @@ impl Service {
         // Labels have what was found now, by which policies decide, whatever is shown.
         let mut now = None;
         if decision.is_none_or(|decision| decision.retrieves) {
+            endpoint.check_open()?;
             let found = self.live.retrieve(&cursor, scratch)?;
+            endpoint.check_open()?;
             steps = found.took.map(|took| took.as_secs_f64() * 1e3);
             let begin = Instant::now();
             let new = self.live.prompt(&found, scratch)?;
