@@ -104,6 +104,17 @@ fn a_redirect_is_named_and_not_followed() {
 }
 
 #[test]
+fn closed_connections_end_the_work_for_their_request_alone() {
+    let all = Endpoint::new("http://127.0.0.1:9", quick()).unwrap();
+    let own = all.with_own_connections();
+    let clone = own.clone();
+    assert!(clone.check_open().is_ok());
+    own.close();
+    assert_ends(&clone.check_open().unwrap_err(), "the request was given up");
+    assert!(all.check_open().is_ok() && own.with_own_connections().check_open().is_ok());
+}
+
+#[test]
 fn a_slow_server_is_left_and_asked_again() {
     let (_closed, pass) = gate();
     let server = Server::start(move |number, _| {

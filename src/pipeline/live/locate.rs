@@ -384,6 +384,7 @@ fn last_lines(text: &str) -> &[u8] {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     const SAVED: &str =
         "import a\n\ndef f():\n    return 1\n\ndef g():\n    return 2\n\ndef h():\n    return 3\n";
@@ -417,6 +418,21 @@ mod tests {
         let part = around(twice, "f one():\n    first = load(1)\n    x = 1\n    y = 2\n", "");
         assert_eq!(part.0, "de");
         assert_eq!(around("", "x = 1\ny", "\nz\n"), ("", ""));
+    }
+
+    proptest! {
+        #[test]
+        fn common_lengths_are_those_of_each_place_alone(
+            pattern in "[ab]{0,8}",
+            text in "[ab]{0,40}",
+            places in proptest::collection::btree_set(0..40_usize, 0..20),
+        ) {
+            let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
+            let places: Vec<usize> = places.into_iter().filter(|at| *at <= text.len()).collect();
+            let alone: Vec<usize> =
+                places.iter().map(|at| common_length(pattern, &text[*at..])).collect();
+            prop_assert_eq!(common_lengths(pattern, text, &places), alone);
+        }
     }
 
     #[test]

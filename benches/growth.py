@@ -1,0 +1,353 @@
+#!/usr/bin/env python3
+"""Counts how work grows with input that a stranger chooses: instructions (valgrind's callgrind) for an input of some size, and for one of
+ten times that size, each less those for a tiny one.
+
+    benches/growth.py [NAME...]
+
+Prints a table, and ends with status 1 if ten times the input takes more than LIMIT times the instructions. The program is that of the
+tests: `cargo build --features serve`. Without valgrind it says so and does nothing.
+"""
+
+import concurrent.futures
+import http.client
+import http.server
+import json
+import os
+import pathlib
+import re
+import shutil
+import signal
+import subprocess
+import sys
+import tarfile
+import tempfile
+import threading
+
+ROOT = pathlib.Path(__file__).resolve().parent.parent
+PROGRAM = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "debug" / "repoformer"
+LIMIT = 12.0
+TINY = 4
+LINE = "value = compute(1)\n"
+
+CASES = {}
+
+
+def case(size):
+    """Registers a function that makes the input of a size in a folder, and returns what counts its instructions."""
+
+    def register(function):
+        CASES[function.__name__.replace("_", " ")] = (size, function)
+        return function
+
+    return register
+
+
+def write(folder, path, text):
+    path = folder / path
+    path.parent.mkdir(parents=True, exist_ok=True)
+    path.write_text(text)
+
+
+def environment(folder):
+    return {"PATH": os.environ["PATH"], "HOME": str(folder), "REPOFORMER_THREADS": "1"}
+
+
+def counted(folder, args):
+    """The program with arguments, under callgrind."""
+    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", f"--log-file={folder}/valgrind", PROGRAM, *args]
+    return [str(part) for part in command]
+
+
+def instructions(folder):
+    return int(re.search(r"Collected : (\d+)", (folder / "valgrind").read_text())[1])
+
+
+def run(folder, *args, stdin=b"", fails=False):
+    done = subprocess.run(counted(folder, args), cwd=folder, env=environment(folder), input=stdin, capture_output=True)
+    if (done.returncode != 0) != fails:
+        raise SystemExit(f"{args}: status {done.returncode}\n{done.stderr.decode()[-2000:]}")
+    return instructions(folder)
+
+
+# Editors' requests.
+
+
+def served(folder, request, pieces=()):
+    """`serve` that answers a request, by way of a model's server that streams pieces of text; none for a tiny one."""
+
+    class Model(http.server.BaseHTTPRequestHandler):
+        def log_message(self, *_):
+            pass
+
+        def do_GET(self):
+            self.send_error(404)
+
+        def do_POST(self):
+            self.rfile.read(int(self.headers["Content-Length"]))
+            self.send_response(200)
+            self.send_header("Content-Type", "text/event-stream")
+            self.end_headers()
+            event = lambda text, end=None: json.dumps({"choices": [{"index": 0, "text": text, "finish_reason": end}]})
+            try:
+                for piece in pieces:
+                    self.wfile.write(f"data: {event(piece)}\n\n".encode())
+                self.wfile.write(f"data: {event('', 'stop')}\n\ndata: [DONE]\n\n".encode())
+            except OSError:
+                pass
+
+    model = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Model)
+    threading.Thread(target=model.serve_forever, daemon=True).start()
+    url = f"http://127.0.0.1:{model.server_port}"
+    args = ["serve", "--repos-dir", "r", "--listen", "127.0.0.1:0", "--no-watch", "--endpoint", url, "--model", "m", "--max-tokens", "100000"]
+    process = subprocess.Popen(counted(folder, args), cwd=folder, env=environment(folder), stderr=subprocess.PIPE, text=True)
+    said = []
+    for line in process.stderr:
+        said.append(line)
+        if line.startswith("listening on http://"):
+            break
+    else:
+        raise SystemExit("".join(said))
+    threading.Thread(target=process.stderr.read, daemon=True).start()
+    client = http.client.HTTPConnection(line.split("//")[1].strip(), timeout=1800)
+    client.request("POST", "/v1/completions", json.dumps({"max_tokens": 100000, **request}), {"Content-Type": "application/json"})
+    answer = client.getresponse()
+    body = answer.read()
+    if answer.status != 200:
+        raise SystemExit(f"{answer.status}: {body[:2000]}")
+    process.send_signal(signal.SIGINT)
+    process.wait()
+    model.shutdown()
+    return instructions(folder)
+
+
+def repository(folder, text=LINE * 20):
+    write(folder, "r/pyproject.toml", "")
+    write(folder, "r/a.py", text)
+
+
+@case(4000)
+def serve_equal_lines_and_a_suffix_of_them(n, folder):
+    repository(folder, LINE * n)
+    request = {"prompt": LINE * 10, "suffix": "\n" + LINE * (n // 4)}
+    return served(folder, request)
+
+
+@case(4000)
+def serve_a_prefix_of_equal_lines(n, folder):
+    repository(folder, LINE * n)
+    return served(folder, {"prompt": LINE * (n // 4) + "v", "suffix": "\n"})
+
+
+@case(4000)
+def serve_stop_text_that_nearly_comes(n, folder):
+    repository(folder)
+    return served(folder, {"prompt": "x = ", "stop": ["a" * n + "b"]}, ["a"] * n)
+
+
+@case(4000)
+def serve_stop_texts(n, folder):
+    repository(folder)
+    stops = [f"<|stop-{number}|>" for number in range(n)]
+    return served(folder, {"prompt": "x = ", "stop": stops}, ["<|stop-x"] * (n // 4))
+
+
+@case(4000)
+def serve_white_space_piece_by_piece(n, folder):
+    repository(folder)
+    return served(folder, {"prompt": "x = 1\n    "}, ["\n"] * n)
+
+
+@case(4000)
+def serve_a_line_that_is_continued(n, folder):
+    repository(folder)
+    return served(folder, {"prompt": "x = 1\n    "}, ["a"] * n)
+
+
+@case(4000)
+def lsp_changes_of_a_document(n, folder):
+    repository(folder)
+    root, messages = f"file://{folder}/r", []
+
+    def send(method, params, **more):
+        body = json.dumps({"jsonrpc": "2.0", "method": method, "params": params, **more}).encode()
+        messages.append(b"Content-Length: %d\r\n\r\n" % len(body) + body)
+
+    send("initialize", {"capabilities": {}, "rootUri": root}, id=1)
+    document = {"uri": f"{root}/a.py", "languageId": "python", "version": 1, "text": LINE * n}
+    send("textDocument/didOpen", {"textDocument": document})
+    place = lambda line, character: {"line": line, "character": character}
+    edit = lambda line: {"range": {"start": place(line, 3), "end": place(line, 5)}, "text": "xyz"}
+    changes = [edit(line) for line in range(0, n, 10)] + [edit(line) for line in range(n - 1, 0, -10)]
+    send("textDocument/didChange", {"textDocument": document, "contentChanges": changes})
+    send("shutdown", {}, id=2)
+    send("exit", {})
+    args = ["lsp", "--repos-dir", "r", "--no-watch", "--endpoint", "http://127.0.0.1:9", "--model", "m"]
+    return run(folder, *args, stdin=b"".join(messages))
+
+
+# Predictions.
+
+
+def evaluated(folder, prediction, truth="x = 1", *flags):
+    metadata = {"task_id": "r/0", "ground_truth": truth, "fpath_tuple": ["r", "a.py"], "context_start_lineno": 0, "line_no": 1}
+    write(folder, "tasks.jsonl", json.dumps({"prompt": LINE, "metadata": metadata}) + "\n")
+    write(folder, "predictions.jsonl", json.dumps({"task_id": "r/0", "pred": prediction}) + "\n")
+    return run(folder, "eval", "--tasks", "tasks.jsonl", "--predictions", "predictions.jsonl", *flags)
+
+
+ANSWERS = {
+    "fences": "```\n",
+    "blocks": "```python\nx = 1\n```\n",
+    "named fences": "```python\n",
+    "inline fences": "```x```\n",
+    "sentences with fences": "Here it is: ```x\n",
+    "listed fences": "- ```\n",
+    "tildes": "~~~\n",
+    "backticks": "`",
+    "marks of thoughts": "<think>",
+    "ends of thoughts": "</think>\n",
+    "thoughts": "<think>\nx\n</think>\n",
+    "tags": "<a>",
+    "special tokens": "<|endoftext|>",
+    "quotes": '"',
+    "triple quotes": '"""\n',
+    "sentences": "This is the code.\n",
+    "comments": "# x\n",
+    "brackets": "(",
+    "backslashes": "\\\n",
+    "blank lines": "\n",
+    "blanks": " ",
+    "line of letters": "a",
+    "lines": LINE,
+    "strings": "x = '```'\n",
+}
+
+
+def answer_case(name, unit):
+    def of(n, folder):
+        return evaluated(folder, unit * n, "x = 1", "--postprocess", "chat,lines")
+
+    CASES[f"chat: {name}"] = (max(200, 20000 // len(unit)), of)
+
+
+for name, unit in ANSWERS.items():
+    answer_case(name, unit)
+
+
+# Files of records and archives.
+
+
+@case(400)
+def convert_files_of_a_record(n, folder):
+    files = [{"filepath": f"d{number}/.GIT/{'x' * 20}" if number % 2 else f"d/{number}.py", "content": "x\n"} for number in range(n)]
+    write(folder, "raw.jsonl", json.dumps({"repo_name": "o/r", "files": files + [{"filepath": "a.py", "content": ""}]}) + "\n")
+    return run(folder, "convert", "raw.jsonl", "--to", "repos", "-o", "out")
+
+
+@case(400)
+def convert_files_of_an_archive(n, folder):
+    write(folder, "a.py", "x\n")
+    with tarfile.open(folder / "r.tar", "w") as archive:
+        for number in range(n):
+            archive.add(folder / "a.py", f"r/d{number % 7}/{number}.py")
+    return run(folder, "convert", "r.tar", "--to", "repos", "-o", "out")
+
+
+@case(4000)
+def convert_unknown_fields(n, folder):
+    metadata = {"task_id": "r/0", "ground_truth": "x = 1", "fpath_tuple": ["r", "a.py"], "context_start_lineno": 0, "line_no": 1}
+    fields = {f"field-{number}": number for number in range(n)}
+    write(folder, "tasks.jsonl", json.dumps({"prompt": LINE, "metadata": {**metadata, **fields}, **fields}) + "\n")
+    return run(folder, "convert", "tasks.jsonl", "--to", "repoeval", "-o", "out.jsonl")
+
+
+@case(4000)
+def convert_one_field_again_and_again(n, folder):
+    again = '"field": 1, ' * n
+    record = '{%s"prompt": "x\\n", "metadata": {%s"task_id": "r/0", "ground_truth": "x", "fpath_tuple": ["r", "a.py"], "context_start_lineno": 0, "line_no": 1}}\n'
+    write(folder, "tasks.jsonl", record % (again, again))
+    return run(folder, "convert", "tasks.jsonl", "--to", "repoeval", "-o", "out.jsonl")
+
+
+# Repositories.
+
+
+def retrieved(folder, texts, *flags):
+    for number, text in enumerate(texts):
+        write(folder, f"repos/r/f{number}.py", text)
+    write(folder, "repos/r/a.py", LINE * 20 + "x = 1\n" + LINE)
+    metadata = {"task_id": "r/0", "ground_truth": "x = 1\n", "fpath_tuple": ["r", "a.py"], "context_start_lineno": 0, "line_no": 20}
+    write(folder, "tasks.jsonl", json.dumps({"prompt": LINE * 20, "metadata": metadata}) + "\n")
+    args = ["prompt", "--repos-dir", "repos", "--tasks", "tasks.jsonl", "--mode", "rg1", *flags]
+    for stage in ["window", "vectorize", "search"]:
+        subprocess.run([PROGRAM, stage, *args[1:]], cwd=folder, env=environment(folder), capture_output=True)
+    shutil.rmtree(folder / "data", ignore_errors=True)
+    return run(folder, "run", *args[1:])
+
+
+@case(2000)
+def repository_of_equal_lines(n, folder):
+    return retrieved(folder, [LINE * n])
+
+
+@case(20000)
+def repository_of_one_long_line(n, folder):
+    return retrieved(folder, ["a" * n + "\n"])
+
+
+@case(2000)
+def repository_of_one_long_line_of_words(n, folder):
+    return retrieved(folder, [" ".join(f"w{number}" for number in range(n)) + "\n"])
+
+
+@case(200)
+def repository_of_equal_files(n, folder):
+    return retrieved(folder, [LINE * 5] * n)
+
+
+@case(400)
+def repository_of_definitions(n, folder):
+    names = "".join(f"def name_{number}():\n    return name_{number - 1}()\n\n" for number in range(n))
+    uses = "".join(f"x = name_{number}()\n" for number in range(n))
+    return retrieved(folder, [names, uses], "--profile", "repoformer-paper", "--ranker", "jaccard")
+
+
+@case(100)
+def corpus_of_equal_repositories(n, folder):
+    content = "".join(f"value_{number} = compute({number})\n" for number in range(60))
+    rows = [{"repo_name": f"o/r{number}", "path": "a.py", "content": content + f"x = {number}\n", "stars_count": 0} for number in range(n)]
+    write(folder, "in.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
+    return run(folder, "group", "in.jsonl", "--shards", "1", "--dedup", "near", "-o", "out")
+
+
+def measured(name, size):
+    function = CASES[name][1]
+    with tempfile.TemporaryDirectory() as folder:
+        return function(size, pathlib.Path(folder))
+
+
+def main():
+    names = sys.argv[1:] or list(CASES)
+    unknown = [name for name in names if name not in CASES]
+    if unknown:
+        raise SystemExit(f"unknown: {', '.join(unknown)}; known: {', '.join(CASES)}")
+    if not shutil.which("valgrind"):
+        print("growth: not measured, since valgrind is missing (Debian: apt-get install valgrind)")
+        return
+    if not PROGRAM.exists():
+        raise SystemExit(f"{PROGRAM} is missing; cargo build --features serve")
+    print("| input | size | instructions | of ten times the size |\n|---|---|---|---|")
+    is_bad = False
+    with concurrent.futures.ThreadPoolExecutor(2) as pool:
+        for name in names:
+            size = CASES[name][0]
+            tiny, one, ten = pool.map(measured, [name] * 3, [TINY, size, 10 * size])
+            ratio = (ten - tiny) / (one - tiny)
+            is_bad |= ratio > LIMIT
+            mark = " (!)" if ratio > LIMIT else ""
+            print(f"| {name} | {size} | {(one - tiny) / 1e6:.1f} M | {ratio:.1f} x{mark} |", flush=True)
+    raise SystemExit(int(is_bad))
+
+
+if __name__ == "__main__":
+    main()
