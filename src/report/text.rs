@@ -1,36 +1,23 @@
 //! Escaping of text for HTML, SVG and names of files, and formatting of counts, means and intervals.
 
-use std::fmt::Write;
-
 use crate::evaluate::statistics::{Estimate, Interval};
+use crate::text::visible::visible;
 
-/// Escapes a text for the content and the quoted attributes of HTML and SVG. Control characters except newline and tab, and
-/// characters that reorder or hide text, become visible as `⟨U+202E⟩`: a name must not look like another, and XML forbids some.
+/// Escapes a text for the content and the quoted attributes of HTML and SVG. Hidden characters are [written out](visible), some of
+/// which XML forbids.
 pub(super) fn escape(text: &str) -> String {
     let mut escaped = String::with_capacity(text.len());
-    for c in text.chars() {
+    for c in visible(text).chars() {
         match c {
             '&' => escaped.push_str("&amp;"),
             '<' => escaped.push_str("&lt;"),
             '>' => escaped.push_str("&gt;"),
             '"' => escaped.push_str("&quot;"),
             '\'' => escaped.push_str("&#39;"),
-            c if is_hidden(c) => {
-                // Writing to a string cannot fail.
-                let _ = write!(escaped, "⟨U+{:04X}⟩", u32::from(c));
-            }
             c => escaped.push(c),
         }
     }
     escaped
-}
-
-/// Whether a character is invisible, or changes how others are shown. `page/script/code.js` has the same ranges.
-fn is_hidden(c: char) -> bool {
-    matches!(c,
-        '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{180e}'
-        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
-        | '\u{fff9}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}' | '\u{e0000}'..='\u{e007f}')
 }
 
 /// Cuts a text to `most` characters, the last of which is `…`.

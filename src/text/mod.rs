@@ -4,3 +4,4 @@ pub mod distance;
 pub mod language;
 pub mod lines;
 pub mod tokenize;
+pub mod visible;

@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use serde_json::json;
 
 use crate::support::server::{refusal, server_listing};
-use crate::support::{Place, Ran, jsonl, task};
+use crate::support::{Place, Ran, jsonl, source, task};
 
 /// A text that stands in files outside of the repositories alone.
 const SECRET: &str = "the_key_of_the_user";
@@ -341,4 +341,101 @@ fn predictions_whose_parse_takes_too_much_are_kept_whole_and_counted() {
             }
         }
     }
+/// What commands a terminal, or makes a text look like another: an escape sequence, a carriage return, C1 and bidi controls, and
+/// characters without width.
+const HOSTILE: &str = "x\u{1b}[2J\u{1b}]0;t\u{7}\r\u{9b}31m\u{202e}\u{2066}\u{200b}\u{feff}y";
+
+/// The way in which a person sees it.
+const WRITTEN_OUT: &str =
+    "x⟨U+001B⟩[2J⟨U+001B⟩]0;t⟨U+0007⟩⟨U+000D⟩⟨U+009B⟩31m⟨U+202E⟩⟨U+2066⟩⟨U+200B⟩⟨U+FEFF⟩y";
+
+fn commands_a_terminal(text: &str) -> bool {
+    text.contains(|c: char| c.is_control() && !matches!(c, '\n' | '\t'))
+        || text.contains(['\u{202e}', '\u{2066}', '\u{200b}', '\u{feff}'])
+}
+
+/// Asserts that a person sees the name as it is, and that no byte of it reaches the terminal.
+fn assert_visible(what: &str, ran: &Ran) {
+    for (stream, text) in [("stdout", &ran.stdout), ("stderr", &ran.stderr)] {
+        assert!(!commands_a_terminal(text), "{stream} of {what}: {text:?}");
+    }
+    let is_shown = |text: &String| text.contains(WRITTEN_OUT);
+    assert!(
+        is_shown(&ran.stdout) || is_shown(&ran.stderr),
+        "{what}: {} {}",
+        ran.stdout,
+        ran.stderr
+    );
+}
+
+#[test]
+fn names_of_a_stranger_command_no_terminal() {
+    let place = Place::empty();
+    let text = source("store", 25);
+    let (file, id) = (format!("{HOSTILE}/{HOSTILE}.py"), format!("{HOSTILE}/0"));
+    place.write(&format!("repos/{file}"), &text);
+    place.write(&format!("repos/{HOSTILE}/view.py"), source("view", 30));
+    place.write(&format!("repos/{HOSTILE}/bad.py"), [0xff, 0xfe, b'\n']);
+    symlink("/proc/self/environ", place.path(&format!("repos/{HOSTILE}/{HOSTILE}-link.py")))
+        .unwrap();
+    place.write("tasks.jsonl", jsonl(&[task(&id, &file, &text, 0, 12)]));
+    let models = json!({"data": [{"id": HOSTILE}]}).to_string();
+    let (url, _) = server_listing(("200 OK".into(), models), |_| {
+        refusal("400 Bad Request", &format!("no: {HOSTILE}"))
+    });
+    let pred = json!({"task_id": id, "pred": "store_12 = store(12)"});
+    place.write(&format!("{HOSTILE}.jsonl"), jsonl(&[pred]));
+    let wrong = json!({"task_id": id, "pred": 3});
+    place.write("wrong.jsonl", jsonl(&[wrong]));
+    place.write(&format!("{HOSTILE}.toml"), "tokenizer = 3\n");
+    let named = format!("{HOSTILE}={HOSTILE}.jsonl");
+    let given = format!("{HOSTILE}.jsonl");
+    let file_of_settings = format!("{HOSTILE}.toml");
+    for what in [
+        &["run", "--dry-run"][..],
+        &["run", "--model", HOSTILE, "--endpoint", &url],
+        &["run", "--model", "other", "--endpoint", &url, "--color", "never"],
+        &["window", "-v"],
+        &["window", "--repo", HOSTILE, "--repo", "other"],
+        &["window", "--config", &file_of_settings],
+        &["window", "--ranker", HOSTILE],
+    ] {
+        assert_visible(&what.join(" "), &place.stage(what));
+    }
+    for what in [
+        &["eval", "--tasks", "tasks.jsonl", "--predictions", &named, "--by", "repository"][..],
+        &["eval", "--tasks", "tasks.jsonl", "--predictions", &format!("{HOSTILE}=wrong.jsonl")],
+        &["cache", "list", "--cache-dir", "cache"],
+        &["stats", "tasks.jsonl", "--by", "repository"],
+        &["validate", &given],
+        &["validate", "--format", "text", &given, "wrong.jsonl"],
+        &["inspect", &given],
+        &["policy", "explain", &given],
+        &["doctor", "--endpoint", &url, "--model", "other"],
+        &["doctor", "--cache-dir", HOSTILE],
+        &[HOSTILE],
+        &["eval", "--top-k", HOSTILE],
+    ] {
+        assert_visible(&what.join(" "), &place.run(what));
+    }
+    // A program reads these, to the byte.
+    let json = ["eval", "--tasks", "tasks.jsonl", "--predictions", &named, "--format", "jsonl"];
+    let read: serde_json::Value =
+        serde_json::from_str(place.run(&json).stdout.lines().next().unwrap()).unwrap();
+    assert_eq!(read["predictions"], HOSTILE);
+    // A setting is what it was when it is read again.
+    place.write("repoformer.toml", format!("model = {}\n", json!(HOSTILE)));
+    let shown = place.run(&["run", "--show-settings"]).done().stdout;
+    assert!(!commands_a_terminal(&shown), "{shown:?}");
+    place.write("repoformer.toml", &shown);
+    let again = place.run(&["run", "--show-settings"]).done().stdout;
+    let model =
+        |text: &str| text.lines().find(|line| line.starts_with("model =")).map(str::to_owned);
+    assert!(model(&shown).is_some() && model(&shown) == model(&again), "{again}");
+    // Colours of the program itself stay, and columns stand below each other.
+    let colours = place.run(&["eval", "--color", "always", "--predictions", &given]).stderr;
+    assert!(colours.contains("\u{1b}[1;31merror\u{1b}[0m"), "{colours:?}");
+    let table = place.run(&json[..5]).done().stdout;
+    let ends: Vec<usize> = table.lines().map(|line| line.chars().count()).collect();
+    assert!(ends.windows(2).all(|two| two[0] == two[1]), "{table}");
 }

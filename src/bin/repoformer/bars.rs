@@ -12,6 +12,7 @@ use indicatif::{
     ProgressStyle,
 };
 use repoformer::store::progress::{Progress, running};
+use repoformer::text::visible::visible_in_line;
 
 /// Short work has no bar.
 const AFTER: Duration = Duration::from_millis(700);
@@ -101,7 +102,7 @@ fn style(progress: &Arc<Progress>) -> ProgressStyle {
     style
         .unwrap_or_else(|_| ProgressStyle::default_bar())
         .with_key("label", move |_: &ProgressState, text: &mut dyn fmt::Write| {
-            let _ = text.write_str(&named.label);
+            let _ = text.write_str(&visible_in_line(&named.label));
         })
         .with_key("numbers", move |_: &ProgressState, text: &mut dyn fmt::Write| {
             let _ = text.write_str(&numbers(&counted));

@@ -17,6 +17,7 @@ use repoformer::store::artifact::{OutputFile, write_file};
 use repoformer::store::literal;
 use repoformer::store::manifest::{self, Manifest};
 use repoformer::store::seal::seal;
+use repoformer::text::visible::visible;
 
 use crate::bars;
 use crate::near_files::near_file;
@@ -213,20 +214,25 @@ fn is_new(text: &str) -> bool {
     SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned())
 }
 
-/// Prints a line to stderr; nothing else does. If stderr cannot be written (a closed pipe, a full disk), the work continues,
-/// and the exit code reports its end.
-fn say(line: impl Display) {
+/// Prints a line to stderr; nothing else does.
+fn say(text: &str) {
+    say_after("", text);
+}
+
+/// Prints a line that begins with a label, which alone may have colours: the text may be of others, and its hidden characters are
+/// written out. If stderr cannot be written (a closed pipe, a full disk), the work continues, and the exit code reports its end.
+fn say_after(label: &str, text: &str) {
     bars::aside(|| {
-        let _ = writeln!(anstream::stderr().lock(), "{line}");
+        let _ = writeln!(anstream::stderr().lock(), "{label}{}", visible(text));
     });
 }
 
 fn say_error(text: &str) {
-    say(format_args!("\x1b[1;31merror\x1b[0m: {text}"));
+    say_after("\x1b[1;31merror\x1b[0m: ", text);
 }
 
 fn say_hint(text: &str) {
-    say(format_args!("\x1b[1;36mhint\x1b[0m: {text}"));
+    say_after("\x1b[1;36mhint\x1b[0m: ", text);
 }
 
 /// Prints a message that goes with an error or an interruption, which `--quiet` keeps.
@@ -282,7 +288,7 @@ pub(crate) fn detail(text: impl AsRef<str>) {
 
 pub(crate) fn warning(text: impl AsRef<str>) {
     if !is_quiet() {
-        say(format_args!("\x1b[1;33mwarning\x1b[0m: {}", with_flags(text.as_ref())));
+        say_after("\x1b[1;33mwarning\x1b[0m: ", &with_flags(text.as_ref()));
     }
 }
 
@@ -555,6 +561,11 @@ pub(crate) fn write_data(path: &Path, data: impl AsRef<[u8]>) -> Result<()> {
         stdout.write_all(data.as_ref()).and_then(|()| stdout.flush())
     });
     written.context("standard output: cannot write")
+}
+
+/// Prints a text for people, in which hidden characters are written out.
+pub(crate) fn print_text(text: &str) -> Result<()> {
+    write_data(Path::new("-"), &*visible(text))
 }
 
 /// Writes a manifest beside a file, as `FILE.manifest.json` with the checksum of the file; standard output has none.

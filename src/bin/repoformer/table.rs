@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use clap::ValueEnum;
 use repoformer::evaluate::statistics::Interval;
 use repoformer::store::frame::{ColumnType, Frame};
+use repoformer::text::visible::{visible, visible_in_line};
 use serde_json::{Value, json};
 
 use crate::output::fail;
@@ -134,7 +135,7 @@ pub(crate) fn written(results: &dyn Printable, format: ScoreFormat) -> Result<Ve
         frame
     };
     Ok(match format {
-        ScoreFormat::Text => results.text().into_bytes(),
+        ScoreFormat::Text => visible(&results.text()).into_owned().into_bytes(),
         ScoreFormat::Tsv => results.table().tsv().into_bytes(),
         ScoreFormat::Csv => frame().csv().into_bytes(),
         ScoreFormat::Json => json_text(&results.json()).into_bytes(),
@@ -253,11 +254,15 @@ impl Table {
         self.aligned(1)
     }
 
-    /// The table with so many columns aligned at the left, the others at the right.
+    /// The table with so many columns aligned at the left, the others at the right; hidden characters are written out.
     fn aligned(&self, left: usize) -> String {
         let columns = self.rows.iter().map(Vec::len).max().unwrap_or(0);
+        let cells = |row: &Vec<String>| -> Vec<_> {
+            row.iter().map(|cell| visible_in_line(cell).into_owned()).collect()
+        };
+        let rows: Vec<Vec<String>> = self.rows.iter().map(cells).collect();
         let width = |column: usize| {
-            let cells = self.rows.iter().filter_map(|row| row.get(column));
+            let cells = rows.iter().filter_map(|row| row.get(column));
             cells.map(|cell| cell.chars().count()).max().unwrap_or(0)
         };
         let widths: Vec<usize> = (0..columns).map(width).collect();
@@ -267,6 +272,6 @@ impl Table {
             });
             cells.collect::<Vec<_>>().join("  ").trim_end().to_owned() + "\n"
         };
-        self.rows.iter().map(line).collect()
+        rows.iter().map(line).collect()
     }
 }

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
 use clap::{Arg, ArgAction, Command};
 use repoformer::error::did_you_mean;
+use repoformer::text::visible::is_hidden;
 
 use crate::output::{self, fail, unknown};
 use crate::settings::completable;
@@ -18,8 +19,14 @@ pub(crate) fn tell(answer: &Error, program: Command) -> ExitCode {
             ExitCode::from(2)
         }
         None => {
-            // Like `Error::exit`; help that cannot be printed any more is not missed.
-            let _ = answer.print();
+            let mut arguments = std::env::args_os();
+            if arguments.any(|one| one.to_string_lossy().contains(is_hidden)) {
+                // Clap repeats arguments as they are.
+                output::announce(answer.render().to_string().trim_end());
+            } else {
+                // Like `Error::exit`; help that cannot be printed any more is not missed.
+                let _ = answer.print();
+            }
             ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2))
         }
     }

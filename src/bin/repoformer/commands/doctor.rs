@@ -14,7 +14,7 @@ use repoformer::retrieve::Level;
 use serde_json::{Map, Value, json};
 
 use super::cache;
-use crate::output::{self, error_and_hint, write_data};
+use crate::output::{self, error_and_hint, print_text, write_data};
 use crate::settings::{SettingFlags, Settings};
 use crate::table::{ReportFormat, json_text};
 
@@ -71,14 +71,14 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<()> {
     findings.push(sandbox(args.exec));
     findings.push(python(args.exec));
     findings.push(server(args, &settings));
-    let text = match args.format {
-        ReportFormat::Text => findings.iter().map(line).collect(),
+    match args.format {
+        ReportFormat::Text => print_text(&findings.iter().map(line).collect::<String>())?,
         ReportFormat::Json => {
             let fields = findings.iter().map(|finding| (finding.name.to_owned(), fields(finding)));
-            json_text(&Value::Object(fields.collect::<Map<_, _>>()))
+            let all = Value::Object(fields.collect::<Map<_, _>>());
+            write_data(Path::new("-"), json_text(&all))?;
         }
-    };
-    write_data(Path::new("-"), text)?;
+    }
     for (reason, hint) in findings.iter().filter_map(|finding| finding.problem.as_ref()) {
         output::failed(reason);
         hint.iter().for_each(|hint| output::failed_hint(hint));

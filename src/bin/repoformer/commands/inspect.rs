@@ -22,7 +22,7 @@ use repoformer::task::kind::RecordKind;
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 
-use crate::output::{fail, write_data};
+use crate::output::{fail, print_text, write_data};
 use crate::table::json_text;
 
 #[derive(Debug, Args)]
@@ -46,12 +46,12 @@ pub(crate) enum InspectFormat {
 }
 
 pub(crate) fn run(args: &InspectArgs) -> Result<()> {
-    let text = match args.format {
-        InspectFormat::Text => header_text(&header(&args.file)?).into_bytes(),
+    let data = match args.format {
+        InspectFormat::Text => return print_text(&header_text(&header(&args.file)?)),
         InspectFormat::Json => json_text(&header(&args.file)?).into_bytes(),
         InspectFormat::Jsonl => records_text(args)?,
     };
-    write_data(Path::new("-"), &text)
+    write_data(Path::new("-"), &data)
 }
 
 fn is_jsonl(path: &Path) -> bool {

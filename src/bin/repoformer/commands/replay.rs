@@ -16,7 +16,7 @@ use repoformer::task::{Task, TaskSet};
 use serde_json::{Value, json};
 
 use super::checkout::one_repository;
-use crate::output::{self, fail, group, write_data};
+use crate::output::{self, fail, group, print_text, write_data};
 use crate::table::{ReportFormat, json_text};
 
 /// Failures in a row after which nothing more is typed.
@@ -107,11 +107,10 @@ pub(crate) fn run(args: &ReplayArgs) -> Result<()> {
         );
     }
     let results = measured.results(args);
-    let text = match args.format {
-        ReportFormat::Text => text(&results),
-        ReportFormat::Json => json_text(&results),
-    };
-    write_data(Path::new("-"), text)
+    match args.format {
+        ReportFormat::Text => print_text(&text(&results)),
+        ReportFormat::Json => write_data(Path::new("-"), json_text(&results)),
+    }
 }
 
 /// Number of the latest decision of a server.

@@ -7,7 +7,7 @@ use clap::Args;
 use repoformer::formats::validate::{Severity, Validation, validate};
 
 use super::checkout::folder_for;
-use crate::output::{self, plural, write_data};
+use crate::output::{self, plural, print_text, write_data};
 use crate::table::ReportFormat;
 
 #[derive(Debug, Args)]
@@ -59,7 +59,10 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<()> {
     {
         return Err(error.into());
     }
-    write_data(Path::new("-"), text)
+    match args.format {
+        ReportFormat::Text => print_text(&text),
+        ReportFormat::Json => write_data(Path::new("-"), text),
+    }
 }
 
 /// Prints every finding, by line.

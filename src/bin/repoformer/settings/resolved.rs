@@ -12,6 +12,7 @@ use super::declared::{BundledProfile, KEY_VARIABLES, Paper, SETTINGS, bundled, d
 use super::flags::SettingFlags;
 use super::sources::{FOUND_BY_ITSELF, FileSettings, environment, parse, read_file, read_profile};
 use crate::output::fail;
+use repoformer::text::visible::is_hidden;
 
 /// Origin of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -459,13 +460,25 @@ fn may_hold_key(setting: &Setting, values: &[String]) -> bool {
 
 fn toml_value(setting: &Setting, values: &[String]) -> String {
     let is_number = matches!(setting.values, Values::Whole(_) | Values::Number(..));
-    let written = |value: &String| {
-        if is_number { value.clone() } else { toml::Value::from(value.as_str()).to_string() }
+    let written = |value: &String| match () {
+        () if is_number => value.clone(),
+        () if value.contains(is_hidden) => escaped(value),
+        () => toml::Value::from(value.as_str()).to_string(),
     };
     let all = values.iter().map(written).collect::<Vec<_>>().join(", ");
     // One value of what mostly has one.
     let is_one = values.len() == 1 && setting.default.is_some();
     if setting.is_list() && !is_one { format!("[{all}]") } else { all }
+}
+
+/// A string of TOML with hidden characters as escapes, which a file may hold and a terminal may show.
+fn escaped(value: &str) -> String {
+    let escape = |c: char| match c {
+        '"' | '\\' => format!("\\{c}"),
+        c if c < ' ' || is_hidden(c) => format!("\\U{:08X}", u32::from(c)),
+        c => c.to_string(),
+    };
+    format!("\"{}\"", value.chars().map(escape).collect::<String>())
 }
 
 #[cfg(test)]
