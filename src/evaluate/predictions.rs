@@ -166,8 +166,12 @@ pub fn warning(path: &Path, numbered: &NumberedRecords) -> Option<String> {
 pub(crate) fn samples(path: &Path, line: usize, object: &Object) -> Result<Vec<String>> {
     let fields = Fields::new(path, line, "", object);
     check_record(object).map_err(|failed| fields.error(failed.to_string()))?;
+    let read_pred = || match object.get("pred") {
+        Some(Value::Array(_)) => fields.strings("pred"),
+        _ => fields.string("pred").map(|text| vec![text]),
+    };
     let (name, samples) = match (object.get("choices"), object.get("pred")) {
-        (Some(_), _) => {
+        (Some(_), pred) => {
             let mut texts = Vec::new();
             for (number, choice) in fields.list("choices")?.iter().enumerate() {
                 let prefix = format!("choices[{number}].");
@@ -180,13 +184,14 @@ pub(crate) fn samples(path: &Path, line: usize, object: &Object) -> Result<Vec<S
                 };
                 texts.push(Fields::new(path, line, &prefix, choice).string("text")?.to_owned());
             }
+            if pred.is_some() && read_pred()? != texts {
+                return Err(fields.error(
+                    "fields 'choices' and 'pred' have different texts: remove the one that is not meant",
+                ));
+            }
             ("choices", texts)
         }
-        (None, Some(Value::Array(_))) => {
-            let texts = fields.strings("pred")?;
-            ("pred", texts.into_iter().map(str::to_owned).collect())
-        }
-        (None, Some(_)) => ("pred", vec![fields.string("pred")?.to_owned()]),
+        (None, Some(_)) => ("pred", read_pred()?.into_iter().map(str::to_owned).collect()),
         (None, None) if object.contains_key("next_token") => {
             return Err(fields.error("has the probability of a token and not a completion"));
         }

@@ -163,8 +163,12 @@ pub fn check_beside(path: &Path) -> Result<()> {
         let reason = format!("written by repoformer {version} {format}");
         return Err(Error::artifact(path, reason, "read it with that version, or make it again"));
     }
-    let Some(written) = manifest.get(OUTPUT).and_then(|output| output["blake3"].as_str()) else {
+    let Some(digest) = manifest.get(OUTPUT).and_then(|output| output.get("blake3")) else {
         return Ok(());
+    };
+    let Some(written) = digest.as_str() else {
+        let reason = "field 'output.blake3' must be a string: no checksum of the file";
+        return Err(Error::artifact(&beside(path), reason, "make the file again, or remove this"));
     };
     if digest_of(path)?.digest == written {
         return Ok(());

@@ -8,7 +8,7 @@ use crate::store::jsonl::Object;
 use crate::task::Format;
 
 /// Fields of a task's scores, each an object: the unit tests, and the names of the metrics.
-const SCORED_BY: [&str; 9] = [
+pub(crate) const SCORED_BY: [&str; 9] = [
     "exec", "repocoder", "repoformer", "repoformer-difflib", "crosscodeeval", "repobench", "chars",
     "likelihood", "definitions",
 ];

@@ -13,7 +13,10 @@ use crate::store::manifest::is_part;
 use crate::task::cross_file::{self, CrossFile, Fragment};
 use crate::task::kind::RecordKind;
 use crate::text::language::Language;
-use crate::text::lines::line_ends;
+use crate::text::lines::{line_ends, strip};
+
+/// Problem of a task or label with an empty target.
+pub(crate) const NO_TARGET: &str = "its ground truth is empty: there is nothing to predict";
 
 impl TaskSet {
     /// Reads a task file (`.jsonl`, gzip, zstd, or `-`), each record in the format that its fields tell.
@@ -50,13 +53,23 @@ impl Task {
     /// Reads a record of any task format, told by its fields.
     ///
     /// # Errors
-    /// A field is missing, of another type or leads out of the repository, or the record is no task; the error says
+    /// A field is missing, of another type or leads out of the repository, its target is empty, or the record is no task; the error says
     /// what it is then.
     pub fn from_record(path: &Path, at: At, object: Object) -> Result<Self> {
         let kind = RecordKind::of(&object);
         let record = Record { path, at, object };
         match kind {
-            Some(RecordKind::Task(format)) => record.task(format),
+            // Repoformer's program makes tasks with an empty target of its own.
+            Some(RecordKind::Task(format @ Format::Repoformer)) => record.task(format),
+            Some(RecordKind::Task(format)) => match record.task(format)? {
+                task if strip(&task.ground_truth).is_empty() => Err(Error::Task {
+                    path: path.to_owned(),
+                    line: at.line,
+                    task_id: task.id,
+                    reason: NO_TARGET.into(),
+                }),
+                task => Ok(task),
+            },
             Some(RecordKind::Label) => record.repoformer("filename"),
             Some(kind) => Err(record.top().error(format!(
                 "this is {}, not a task; {}",

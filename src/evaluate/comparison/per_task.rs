@@ -7,6 +7,7 @@ use crate::evaluate::conditions::Conditions;
 use crate::evaluate::score::samples_of;
 use crate::store::jsonl::{self, Object};
 use crate::store::literal::literal;
+use crate::task::kind::SCORED_BY;
 
 /// Scores of one system by task.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -59,15 +60,14 @@ impl PerTask {
     /// ```
     ///
     /// # Errors
-    /// Returns a message if the record has no id, no score, or a row, repository or digest of another type.
+    /// Returns a message if the record has no id, no score, or a score, row, repository or digest of another type, or a score of a
+    /// metric of this program that is not between 0 and 1.
     pub fn add(&mut self, record: &Object) -> Result<(), String> {
         let task_id = match record.get("task_id") {
             Some(value) => jsonl::id(value).ok_or("field 'task_id' must be a string")?,
             None => return Err("field 'task_id' is missing".into()),
         };
-        if let Some(field) = infinite(record) {
-            return Err(field);
-        }
+        self.check(record)?;
         let row = match record.get("row") {
             None | Some(Value::Null) => None,
             Some(row) => {
@@ -101,6 +101,42 @@ impl PerTask {
         Ok(())
     }
 
+    /// Checks that each score is a number, and those of the metrics of this program are between 0 and 1. What is not known to be a
+    /// score may hold anything but a number that is none.
+    pub(crate) fn check(&self, record: &Object) -> Result<(), String> {
+        // Numbers in the task's metadata are line numbers, not scores.
+        for (metric, values) in record.iter().filter(|(name, _)| *name != "metadata") {
+            let is_own = SCORED_BY.contains(&&**metric);
+            let Some(values) = values.as_object().filter(|_| literal(values).is_none()) else {
+                match values {
+                    Value::Null => continue,
+                    _ if is_own => {
+                        let kind = jsonl::kind(values);
+                        return Err(format!("field '{metric}' must be an object, not {kind}"));
+                    }
+                    _ => continue,
+                }
+            };
+            for (name, value) in values {
+                let field = format!("{metric}.{name}");
+                let is_score = is_own || self.places.contains_key(&field);
+                match value.as_f64() {
+                    None if is_score && !value.is_null() || literal(value).is_some() => {
+                        let kind = jsonl::kind(value);
+                        return Err(format!("field '{field}' must be a number, not {kind}"));
+                    }
+                    Some(score) if is_own && !(0.0..=1.0).contains(&score) => {
+                        return Err(format!(
+                            "field '{field}' must be between 0 and 1, not {score}"
+                        ));
+                    }
+                    _ => {}
+                }
+            }
+        }
+        Ok(())
+    }
+
     /// Returns the conditions, with the number of samples.
     pub(super) fn all_conditions(&self) -> Conditions {
         let mut conditions = self.conditions.clone();
@@ -113,17 +149,6 @@ impl PerTask {
         let place = self.places.get(measure)?;
         task.values.get(*place).copied().flatten()
     }
-}
-
-/// Names the score that is NaN or infinite, if one is.
-fn infinite(record: &Object) -> Option<String> {
-    let metrics = record.iter().filter(|(name, _)| *name != "metadata");
-    metrics.filter_map(|(metric, values)| Some((metric, values.as_object()?))).find_map(
-        |(metric, values)| {
-            let (name, value) = values.iter().find(|(_, value)| literal(value).is_some())?;
-            Some(format!("field '{metric}.{name}' must be a number, not {}", jsonl::kind(value)))
-        },
-    )
 }
 
 /// Returns every `METRIC.VALUE` of a record that is a number.

@@ -95,13 +95,20 @@ impl Part {
         let Some(of_shard) = manifest.remove(SHARD) else {
             return Err(refused("not a shard's file: no manifest beside it says which part it is"));
         };
+        let digest = manifest.get("output").and_then(|output| output["blake3"].as_str());
+        if digest.is_none() {
+            return Err(refused("the manifest beside it has no checksum of it, 'output.blake3'"));
+        }
         #[derive(Deserialize)]
         struct OfShard {
             part: String,
             records: Positions,
         }
         let damaged = || Error::damaged(&beside(path), "its part cannot be read");
-        let lacking = manifest.get("counts").and_then(|counts| counts.get(LACKING)?.as_u64());
+        let lacking = match manifest.get("counts").and_then(|counts| counts.get(LACKING)) {
+            None => 0,
+            Some(count) => count.as_u64().ok_or_else(damaged)?,
+        };
         let OfShard { part, records } = serde_json::from_value(of_shard).map_err(|_| damaged())?;
         let shard = part.parse().map_err(|_| damaged())?;
         for field in ["output", "counts"] {
@@ -116,7 +123,6 @@ impl Part {
             (input["name"].as_str().unwrap_or_default().to_owned(), input)
         });
         manifest.insert("inputs".into(), Value::Object(by_name.collect()));
-        let lacking = lacking.unwrap_or(0);
         Ok(Self { path: path.to_owned(), shard, positions: records, alike: manifest, lacking })
     }
 

@@ -6,11 +6,14 @@ use serde_json::Value;
 use super::{Severity, Validator, reason};
 use crate::complete::batch::Response;
 use crate::error::Result;
+use crate::evaluate::comparison::PerTask;
 use crate::evaluate::lm_eval;
 use crate::evaluate::predictions::samples;
 use crate::repository::record::{Package, RawRepository};
 use crate::selective::label::Label;
+use crate::selective::policy::sweep::check_latency;
 use crate::store::jsonl::Object;
+use crate::task::NO_TARGET;
 use crate::task::kind::RecordKind;
 use crate::text::lines::strip;
 
@@ -45,6 +48,10 @@ impl Validator<'_> {
                 self.request(line, &object);
                 Ok(())
             }
+            RecordKind::Score => PerTask::new("")
+                .check(&object)
+                .map_err(|e| crate::error::Error::record(self.path, line, e)),
+            RecordKind::Latency => check_latency(self.path, line, &object),
             RecordKind::BatchResponse => Response::read(self.path, line, &object).map(drop),
             _ => Ok(()),
         };
@@ -121,7 +128,7 @@ impl Validator<'_> {
             find(Error, "field 'metadata.end_i' is not after 'start_i'");
         }
         if strip(&label.ground_truth).is_empty() {
-            find(Error, "its ground truth is empty: there is nothing to predict");
+            find(Error, NO_TARGET);
         }
         if label.prompt.is_empty() {
             find(Note, "no left context: its prompt is empty");

@@ -5,7 +5,7 @@ use super::{Severity, Validator, reason};
 use crate::store::jsonl::{At, Object};
 use crate::task::cross_file::CrossFile;
 use crate::task::kind::RecordKind;
-use crate::task::{Format, Task};
+use crate::task::{Format, NO_TARGET, Task};
 use crate::text::lines::{Lines, is_space, line_ends, strip};
 
 use Severity::{Error, Note};
@@ -75,7 +75,7 @@ fn findings(task: &Task, has_released_id: bool) -> Vec<(Severity, String)> {
     let mut found = Vec::new();
     let mut find = |severity, reason: &str| found.push((severity, reason.to_owned()));
     if strip(&task.ground_truth).is_empty() {
-        find(Error, "its ground truth is empty: there is nothing to predict");
+        find(Note, NO_TARGET);
     }
     if task.prompt.is_empty() {
         find(Note, "no left context: its prompt is empty");

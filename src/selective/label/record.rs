@@ -211,7 +211,13 @@ impl Label {
     /// A field is missing or of another type.
     pub fn read(path: &Path, line: usize, record: Object) -> Result<Self> {
         let top = Fields::new(path, line, "", &record);
-        let metadata = top.below("metadata.", top.object("metadata")?);
+        let metadata_object = top.object("metadata")?;
+        let metadata = top.below("metadata.", metadata_object);
+        let whole = optional(metadata_object, "row", "a whole number", Value::as_u64);
+        let flag = optional(metadata_object, "query_has_target", "a boolean", Value::as_bool);
+        if let Some(wrong) = whole.err().or(flag.err()) {
+            return Err(top.error(wrong.replacen("field '", "field 'metadata.", 1)));
+        }
         let filename = metadata.string("filename")?.to_owned();
         let language = Language::of_path(&filename).unwrap_or_default();
         let number = |name: &str| {
@@ -229,10 +235,14 @@ impl Label {
         }
         let likeliest = optional(&record, "cc_likeliest", "a boolean", Value::as_bool);
         signals.cc_likeliest = likeliest.map_err(|e| top.error(e))?;
-        if let Some(wrong) = signals.cc_probability.filter(|p| !(0.0..=1.0).contains(p)) {
-            let reason = format!("field 'cc_probability' must be between 0 and 1, not {wrong}");
-            return Err(top.error(reason));
-        }
+        within(signals.cc_probability, "cc_probability", 1.0).map_err(|e| top.error(e))?;
+        // The released program writes percentages.
+        let score = |name: &str| {
+            number(name).and_then(|read| within(read, name, 100.0).map_err(|e| top.error(e)))
+        };
+        let share = |name: &str| {
+            number(name).and_then(|read| within(read, name, 1.0).map_err(|e| top.error(e)))
+        };
         let cross_file = match record.get("crossfile_context") {
             Some(value) => read_cross_file(value, language).map_err(|e| top.error(e))?,
             None => None,
@@ -246,14 +256,14 @@ impl Label {
             ground_truth: top.string("groundtruth")?.to_owned(),
             right_context: top.string("right_context")?.to_owned(),
             cross_file: cross_file.unwrap_or_default(),
-            es_infile: number("es_infile")?,
-            es_rg1: number("es_rg1")?,
-            em_infile: number("em_infile")?,
-            em_rg1: number("em_rg1")?,
-            pass_infile: number("pass_infile")?,
-            pass_rg1: number("pass_rg1")?,
-            likelihood_infile: number("likelihood_infile")?,
-            likelihood_rg1: number("likelihood_rg1")?,
+            es_infile: score("es_infile")?,
+            es_rg1: score("es_rg1")?,
+            em_infile: score("em_infile")?,
+            em_rg1: score("em_rg1")?,
+            pass_infile: score("pass_infile")?,
+            pass_rg1: score("pass_rg1")?,
+            likelihood_infile: share("likelihood_infile")?,
+            likelihood_rg1: share("likelihood_rg1")?,
             // Those of `label sample` do not name them, and cannot be others.
             fragments: fragments
                 .map_err(|e| top.error(e))?
@@ -309,6 +319,14 @@ impl Label {
             }
         }
         Value::Object(record)
+    }
+}
+
+/// Checks that a number, if there is one, is from 0 to `most`, or returns a message.
+fn within(number: Option<f64>, name: &str, most: f64) -> Result<Option<f64>, String> {
+    match number.filter(|number| !(0.0..=most).contains(number)) {
+        Some(wrong) => Err(format!("field '{name}' must be between 0 and {most}, not {wrong}")),
+        None => Ok(number),
     }
 }
 

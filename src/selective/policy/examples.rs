@@ -29,6 +29,8 @@ pub struct Example {
     pub content: ContentDigest,
     /// Index of the file it was read from.
     pub file: usize,
+    /// 1-based line in that file; 0 if it is of none.
+    pub line: usize,
     /// Score without retrieval, 0 to 1.
     pub score_base: f64,
     /// Score with retrieval, 0 to 1.
@@ -121,6 +123,7 @@ impl Example {
                 request.right,
             ]),
             file: 0,
+            line: 0,
             score_base,
             score_rag,
             em_base,
@@ -202,6 +205,15 @@ impl Measure {
         }
     }
 
+    /// Fields of its scores without and with retrieval.
+    fn fields(self) -> [&'static str; 2] {
+        match self {
+            Self::Similarity => ["es_infile", "es_rg1"],
+            Self::Pass => ["pass_infile", "pass_rg1"],
+            Self::Likelihood => ["likelihood_infile", "likelihood_rg1"],
+        }
+    }
+
     /// Short name, as tables head a column with it.
     pub fn name(self) -> &'static str {
         match self {
@@ -277,15 +289,19 @@ impl Examples {
             })?;
             examples.take(path, &mut batch, &mut asked, &mut seen);
             examples.problems.append(&mut problems);
-            let of_file = &mut examples.all[first..];
+            let mut of_file = examples.all.split_off(first);
             of_file.iter_mut().for_each(|example| example.file = number);
-            let [repeated, contradicting] = Example::count_repeats(of_file);
+            let names = asked.unwrap_or_default().fields();
+            examples.problems.extend(as_shares(path, &mut of_file, names, |e| {
+                [Some(&mut e.score_base), Some(&mut e.score_rag)]
+            }));
+            examples.problems.extend(as_shares(path, &mut of_file, ["em_infile", "em_rg1"], |e| {
+                [e.em_base.as_mut(), e.em_rag.as_mut()]
+            }));
+            let [repeated, contradicting] = Example::count_repeats(&mut of_file);
             examples.repeated.extend(repeated);
             examples.contradicting.extend(contradicting);
-            if asked != Some(Measure::Likelihood) {
-                as_shares(of_file, |e| [Some(&mut e.score_base), Some(&mut e.score_rag)]);
-            }
-            as_shares(of_file, |e| [e.em_base.as_mut(), e.em_rag.as_mut()]);
+            examples.all.append(&mut of_file);
         }
         let [mut models, metrics, mut fragments] = seen;
         // A label of elsewhere need not name its model, nor its fragments.
@@ -325,7 +341,8 @@ impl Examples {
         let measure = *asked.get_or_insert(Measure::of(metric));
         let read = parallel::map(batch.drain(..), |(at, object)| -> Result<Read> {
             let label = Label::read(path, at.line, object)?;
-            let example = Example::of(&label, measure);
+            let example =
+                Example::of(&label, measure).map(|example| Example { line: at.line, ..example });
             Ok((at.line, [label.generation_model, label.metric, label.fragments], example))
         });
         for read in read {
@@ -363,12 +380,39 @@ impl Examples {
     }
 }
 
-/// Divides values by 100 where any is more than 1: the released program writes percentages.
-fn as_shares(of_file: &mut [Example], values: fn(&mut Example) -> [Option<&mut f64>; 2]) {
-    let mut all: Vec<&mut f64> = of_file.iter_mut().flat_map(values).flatten().collect();
-    if all.iter().any(|value| **value > 1.0) {
-        all.iter_mut().for_each(|value| **value /= 100.0);
+/// Divides a file's values by 100 if these are percentages, as the released program writes them: more of them are above 1 than above
+/// 0 and at most 1. Leaves out the instances with a value that is beyond the scale, and returns a problem for each.
+fn as_shares(
+    path: &Path,
+    of_file: &mut Vec<Example>,
+    names: [&str; 2],
+    values: fn(&mut Example) -> [Option<&mut f64>; 2],
+) -> Vec<Error> {
+    let (mut above, mut within) = (0, 0);
+    for value in of_file.iter_mut().flat_map(values).flatten() {
+        above += usize::from(*value > 1.0);
+        within += usize::from(*value > 0.0 && *value <= 1.0);
     }
+    let most = if above > within { 100.0 } else { 1.0 };
+    let mut problems = Vec::new();
+    of_file.retain_mut(|example| {
+        let (id, line) = (example.id.clone(), example.line);
+        let wrong = values(example).into_iter().zip(names).find_map(|(value, name)| {
+            let value = value?;
+            if !(0.0..=most).contains(value) {
+                return Some((name, *value));
+            }
+            *value /= most;
+            None
+        });
+        let Some((name, value)) = wrong else { return true };
+        let reason = format!(
+            "field '{name}' must be between 0 and {most}, as in the rest of the file, not {value}"
+        );
+        problems.push(Error::Task { path: path.to_owned(), line, task_id: id, reason });
+        false
+    });
+    problems
 }
 
 /// Returns the one value that was seen; of two, the error says what `wrong` says of the other and the one.

@@ -12,7 +12,7 @@ use serde_json::Value;
 use crate::error::{Error, RequestPart, Result, named};
 use crate::selective::policy::Example;
 use crate::selective::policy::rule::{DecisionCost, Policy};
-use crate::store::jsonl;
+use crate::store::jsonl::{self, Object};
 
 /// Times of one request in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -270,6 +270,52 @@ struct Took {
 /// Id, row in the task file where it is known, and times of a task.
 type Record = (String, Option<usize>, Took);
 
+/// Reads the times of a task, and whether its retrieval lacks the time for the query's dense vector.
+fn took(path: &Path, line: usize, object: &Object) -> Result<(String, Option<usize>, Took, bool)> {
+    let fields = jsonl::Fields::new(path, line, "", object);
+    let number = |name: &str| match object.get(name) {
+        None | Some(Value::Null) => Ok(None),
+        Some(value) => match value.as_f64() {
+            Some(time) if time >= 0.0 => Ok(Some(time)),
+            Some(time) => {
+                Err(fields.error(format!("field '{name}' must be a number from 0, not {time}")))
+            }
+            None => {
+                let kind = jsonl::kind(value);
+                Err(fields.error(format!("field '{name}' must be a number, not {kind}")))
+            }
+        },
+    };
+    let without_embedding = match object.get("without_embedding") {
+        None | Some(Value::Null) => false,
+        Some(Value::Bool(flag)) => *flag,
+        Some(other) => {
+            let kind = jsonl::kind(other);
+            return Err(
+                fields.error(format!("field 'without_embedding' must be a boolean, not {kind}"))
+            );
+        }
+    };
+    let took = Took {
+        retrieval: number("retrieval_ms")?,
+        generation: number("generation_ms")?,
+        decision: number("decision_ms")?,
+    };
+    let row = match object.get("row") {
+        None | Some(Value::Null) => None,
+        Some(_) => Some(fields.count(&["row"])?),
+    };
+    Ok((fields.string("task_id")?.to_owned(), row, took, without_embedding))
+}
+
+/// Checks a record of measured times as a sweep reads it.
+///
+/// # Errors
+/// A field is missing, of another type, or a time is negative.
+pub(crate) fn check_latency(path: &Path, line: usize, object: &Object) -> Result<()> {
+    took(path, line, object).map(drop)
+}
+
 /// A file of measured times, in the order of ids and rows.
 struct Measured {
     path: PathBuf,
@@ -281,31 +327,10 @@ impl Measured {
     fn read(path: &Path, generation: Option<f64>) -> Result<Self> {
         let (mut times, mut without_embedding) = (Vec::<Record>::new(), false);
         let problems = jsonl::for_each(path, |at, object| {
-            let number = |name: &str| match object.get(name) {
-                None | Some(Value::Null) => Ok(None),
-                Some(value) => match value.as_f64() {
-                    Some(time) if time >= 0.0 => Ok(Some(time)),
-                    Some(time) => Err(format!("field '{name}' cannot be {time}")),
-                    None => {
-                        let kind = jsonl::kind(value);
-                        Err(format!("field '{name}' must be a number, not {kind}"))
-                    }
-                }
-                .map_err(|reason| Error::record(path, at.line, reason)),
-            };
-            let fields = jsonl::Fields::new(path, at.line, "", &object);
-            let id = fields.string("task_id")?;
-            let took = Took {
-                retrieval: number("retrieval_ms")?,
-                generation: number("generation_ms")?.or(generation),
-                decision: number("decision_ms")?,
-            };
-            let row = match object.get("row") {
-                None | Some(Value::Null) => None,
-                Some(_) => Some(fields.count(&["row"])?),
-            };
-            times.push((id.to_owned(), row, took));
-            without_embedding |= object.get("without_embedding") == Some(&Value::Bool(true));
+            let (id, row, took, is_without) = took(path, at.line, &object)?;
+            let generation = took.generation.or(generation);
+            times.push((id, row, Took { generation, ..took }));
+            without_embedding |= is_without;
             Ok(())
         })?;
         times.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));

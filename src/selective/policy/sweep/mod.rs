@@ -4,6 +4,7 @@ mod latency;
 #[cfg(test)]
 mod tests;
 
+pub(crate) use latency::check_latency;
 pub use latency::{Clock, LatencyModel, RequestTimes};
 
 use super::measure::{Bin, area, calibration_curve, expected_error};
