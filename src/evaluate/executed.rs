@@ -117,10 +117,10 @@ fn executed(path: &Path, line: usize, object: &Object) -> Result<(usize, Execute
     let fields = Fields::new(path, line, "", object);
     let status = match object.get("excluded") {
         Some(_) => Some("excluded"),
-        None => object
-            .get("statuses")
-            .and_then(|statuses| statuses.as_array())
-            .map(|statuses| statuses.first().and_then(Value::as_str).unwrap_or("missing")),
+        None if object.contains_key("statuses") => {
+            Some(fields.strings("statuses")?.first().copied().unwrap_or("missing"))
+        }
+        None => None,
     };
     let Some(status) = status else {
         return Err(Error::record(

@@ -166,6 +166,7 @@ pub fn warning(path: &Path, numbered: &NumberedRecords) -> Option<String> {
 pub(crate) fn samples(path: &Path, line: usize, object: &Object) -> Result<Vec<String>> {
     let fields = Fields::new(path, line, "", object);
     check_record(object).map_err(|failed| fields.error(failed.to_string()))?;
+    check_signals(&fields, object)?;
     let read_pred = || match object.get("pred") {
         Some(Value::Array(_)) => fields.strings("pred"),
         _ => fields.string("pred").map(|text| vec![text]),
@@ -182,7 +183,9 @@ pub(crate) fn samples(path: &Path, line: usize, object: &Object) -> Result<Vec<S
                         "field 'choices[{number}]' must be an object, not {found}"
                     )));
                 };
-                texts.push(Fields::new(path, line, &prefix, choice).string("text")?.to_owned());
+                let choice = Fields::new(path, line, &prefix, choice);
+                choice.optional_number("min_logprob")?;
+                texts.push(choice.string("text")?.to_owned());
             }
             if pred.is_some() && read_pred()? != texts {
                 return Err(fields.error(
@@ -201,6 +204,17 @@ pub(crate) fn samples(path: &Path, line: usize, object: &Object) -> Result<Vec<S
         return Err(fields.error(format!("field '{name}' is empty: no sample")));
     }
     Ok(samples)
+}
+
+/// Checks the signals of the model's confidence that a record may have beside its completions.
+pub(crate) fn check_signals(fields: &Fields<'_>, object: &Object) -> Result<()> {
+    fields.optional_within("entropy", f64::INFINITY)?;
+    if object.get("next_token").is_some_and(|token| !token.is_null()) {
+        let token = fields.below("next_token.", fields.object("next_token")?);
+        token.optional_within("probability", 1.0)?;
+        token.optional_flag("is_likeliest")?;
+    }
+    Ok(())
 }
 
 /// Checks that a record reports no failure next to its completions.

@@ -377,6 +377,73 @@ impl<'a> Fields<'a> {
         Err(self.missing(names.first().unwrap_or(&"")))
     }
 
+    /// Returns a field that may be missing or `null`; `get` selects the type, and `wanted` names it in the error.
+    fn optional<T>(
+        &self,
+        name: &str,
+        wanted: &str,
+        get: impl Fn(&'a Value) -> Option<T>,
+    ) -> Result<Option<T>> {
+        match self.object.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => get(value).map(Some).ok_or_else(|| self.wrong(name, wanted, value)),
+        }
+    }
+
+    /// Returns a string that may be missing or `null`.
+    ///
+    /// # Errors
+    /// It is of another type.
+    pub fn optional_string(&self, name: &str) -> Result<Option<&'a str>> {
+        self.optional(name, "a string", Value::as_str)
+    }
+
+    /// Returns a boolean that may be missing or `null`.
+    ///
+    /// # Errors
+    /// It is of another type.
+    pub fn optional_flag(&self, name: &str) -> Result<Option<bool>> {
+        self.optional(name, "a boolean", Value::as_bool)
+    }
+
+    /// Returns a whole number ≥ 0 that may be missing or `null`.
+    ///
+    /// # Errors
+    /// It is of another type or negative.
+    pub fn optional_count(&self, name: &str) -> Result<Option<usize>> {
+        match self.object.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(_) => self.count(&[name]).map(Some),
+        }
+    }
+
+    /// Returns a number that may be missing or `null`.
+    ///
+    /// # Errors
+    /// It is of another type.
+    pub fn optional_number(&self, name: &str) -> Result<Option<f64>> {
+        self.optional(name, "a number", Value::as_f64)
+    }
+
+    /// Returns a number from 0 to `most` that may be missing or `null`.
+    ///
+    /// # Errors
+    /// It is of another type, or out of this range.
+    pub fn optional_within(&self, name: &str, most: f64) -> Result<Option<f64>> {
+        let number = self.optional_number(name)?;
+        match number.filter(|number| !(0.0..=most).contains(number)) {
+            None => Ok(number),
+            Some(wrong) => {
+                let range = match most.is_finite() {
+                    true => format!("between 0 and {most}"),
+                    false => "a number from 0".into(),
+                };
+                Err(self
+                    .error(format!("field '{}{name}' must be {range}, not {wrong}", self.prefix)))
+            }
+        }
+    }
+
     /// Returns a required object.
     ///
     /// # Errors

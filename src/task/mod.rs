@@ -29,7 +29,7 @@ pub(crate) use files::TaskFiles;
 pub use fill::Hole;
 pub use format::Format;
 pub use identity::{HoleDigest, HoleMark, NumberedRecords, OtherHole, is_numbered};
-pub(crate) use read::{NO_TARGET, read_cross_file, write_cross_file};
+pub(crate) use read::{NO_TARGET, check_drawn, read_cross_file, write_cross_file};
 pub use write::Written;
 
 use std::path::PathBuf;

@@ -70,7 +70,10 @@ impl Task {
                 }),
                 task => Ok(task),
             },
-            Some(RecordKind::Label) => record.repoformer("filename"),
+            Some(RecordKind::Label) => {
+                check_drawn(&record.fields("metadata.", record.metadata()?))?;
+                record.repoformer("filename")
+            }
             Some(kind) => Err(record.top().error(format!(
                 "this is {}, not a task; {}",
                 kind.record(),
@@ -83,6 +86,12 @@ impl Task {
             None => Err(record.top().error(RecordKind::unknown())),
         }
     }
+}
+
+/// Checks the fields of an instance's metadata by which its task and its query are known.
+pub(crate) fn check_drawn(metadata: &Fields<'_>) -> Result<()> {
+    metadata.optional_count("row")?;
+    metadata.optional_flag("query_has_target").map(drop)
 }
 
 /// A record while it is turned into a task: its fields are taken out one by one, and what is left is kept as it is.

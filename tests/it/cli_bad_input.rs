@@ -266,3 +266,33 @@ fn a_shard_whose_manifest_has_no_checksum_is_not_merged() {
         assert!(!place.path("both.jsonl").exists());
     }
 }
+
+#[test]
+fn a_signal_of_a_wrong_type_is_named() {
+    let place = Place::new();
+    let eval: &[&str] = &["eval", "--tasks", "tasks.jsonl", "--predictions", "p.jsonl"];
+    for (field, value, wanted) in [
+        ("entropy", json!("0.5"), "field 'entropy' must be a number, not a string"),
+        ("entropy", json!(-1), "field 'entropy' must be a number from 0, not -1"),
+        (
+            "next_token",
+            json!({"probability": 1.5}),
+            "field 'next_token.probability' must be between 0 and 1, not 1.5",
+        ),
+        (
+            "next_token",
+            json!({"probability": 0.5, "is_likeliest": 1}),
+            "field 'next_token.is_likeliest' must be a boolean, not a number",
+        ),
+        (
+            "choices",
+            json!([{"text": "x", "min_logprob": "-1"}]),
+            "field 'choices[0].min_logprob' must be a number, not a string",
+        ),
+    ] {
+        let mut record = json!({"metadata": {"task_id": "alpha/0"}, "choices": [{"text": "x"}]});
+        record[field] = value;
+        place.write("p.jsonl", jsonl(&[record]));
+        named_everywhere(&place, "p.jsonl", &[eval], wanted);
+    }
+}

@@ -341,6 +341,8 @@ fn predictions_whose_parse_takes_too_much_are_kept_whole_and_counted() {
             }
         }
     }
+}
+
 /// What commands a terminal, or makes a text look like another: an escape sequence, a carriage return, C1 and bidi controls, and
 /// characters without width.
 const HOSTILE: &str = "x\u{1b}[2J\u{1b}]0;t\u{7}\r\u{9b}31m\u{202e}\u{2066}\u{200b}\u{feff}y";

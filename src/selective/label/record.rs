@@ -7,7 +7,8 @@ use serde_json::{Value, json};
 use super::draw::InstanceKind;
 use crate::complete::server::{Confidence, Sample};
 use crate::error::Result;
-use crate::store::jsonl::{self, Fields, Object};
+use crate::store::jsonl::{Fields, Object};
+use crate::task::check_drawn;
 use crate::task::cross_file::CrossFile;
 use crate::task::{Format, Task, read_cross_file, write_cross_file};
 use crate::text::language::Language;
@@ -211,38 +212,20 @@ impl Label {
     /// A field is missing or of another type.
     pub fn read(path: &Path, line: usize, record: Object) -> Result<Self> {
         let top = Fields::new(path, line, "", &record);
-        let metadata_object = top.object("metadata")?;
-        let metadata = top.below("metadata.", metadata_object);
-        let whole = optional(metadata_object, "row", "a whole number", Value::as_u64);
-        let flag = optional(metadata_object, "query_has_target", "a boolean", Value::as_bool);
-        if let Some(wrong) = whole.err().or(flag.err()) {
-            return Err(top.error(wrong.replacen("field '", "field 'metadata.", 1)));
-        }
+        let metadata = top.below("metadata.", top.object("metadata")?);
+        check_drawn(&metadata)?;
         let filename = metadata.string("filename")?.to_owned();
         let language = Language::of_path(&filename).unwrap_or_default();
-        let number = |name: &str| {
-            optional(&record, name, "a number", Value::as_f64).map_err(|e| top.error(e))
-        };
-        let text = |value: &Value| value.as_str().map(str::to_owned);
-        let model = optional(&record, "generation_model", "a string", text);
-        let fragments = optional(&record, "fragments", "a string", text);
+        let text = |name: &str| top.optional_string(name).map(|read| read.map(str::to_owned));
         let is_drawn = is_drawn(&record);
-        let label = optional(&record, "label", "a boolean", Value::as_bool);
-        let metric = optional(&record, "metric", "a string", text);
         let mut signals = Signals::default();
         for (name, value) in signals.fields() {
-            *value = number(name)?;
+            *value = top.optional_number(name)?;
         }
-        let likeliest = optional(&record, "cc_likeliest", "a boolean", Value::as_bool);
-        signals.cc_likeliest = likeliest.map_err(|e| top.error(e))?;
-        within(signals.cc_probability, "cc_probability", 1.0).map_err(|e| top.error(e))?;
+        top.optional_within("cc_probability", 1.0)?;
+        signals.cc_likeliest = top.optional_flag("cc_likeliest")?;
         // The released program writes percentages.
-        let score = |name: &str| {
-            number(name).and_then(|read| within(read, name, 100.0).map_err(|e| top.error(e)))
-        };
-        let share = |name: &str| {
-            number(name).and_then(|read| within(read, name, 1.0).map_err(|e| top.error(e)))
-        };
+        let score = |name: &str| top.optional_within(name, 100.0);
         let cross_file = match record.get("crossfile_context") {
             Some(value) => read_cross_file(value, language).map_err(|e| top.error(e))?,
             None => None,
@@ -262,17 +245,15 @@ impl Label {
             em_rg1: score("em_rg1")?,
             pass_infile: score("pass_infile")?,
             pass_rg1: score("pass_rg1")?,
-            likelihood_infile: share("likelihood_infile")?,
-            likelihood_rg1: share("likelihood_rg1")?,
+            likelihood_infile: top.optional_within("likelihood_infile", 1.0)?,
+            likelihood_rg1: top.optional_within("likelihood_rg1", 1.0)?,
             // Those of `label sample` do not name them, and cannot be others.
-            fragments: fragments
-                .map_err(|e| top.error(e))?
-                .or_else(|| is_drawn.then(|| DRAWN.to_owned())),
-            metric: metric.map_err(|e| top.error(e))?,
+            fragments: text("fragments")?.or_else(|| is_drawn.then(|| DRAWN.to_owned())),
+            metric: text("metric")?,
             signals,
-            generation_model: model.map_err(|e| top.error(e))?,
-            label: label.map_err(|e| top.error(e))?,
-            threshold: number("threshold")?,
+            generation_model: text("generation_model")?,
+            label: top.optional_flag("label")?,
+            threshold: top.optional_number("threshold")?,
             record,
         })
     }
@@ -319,30 +300,6 @@ impl Label {
             }
         }
         Value::Object(record)
-    }
-}
-
-/// Checks that a number, if there is one, is from 0 to `most`, or returns a message.
-fn within(number: Option<f64>, name: &str, most: f64) -> Result<Option<f64>, String> {
-    match number.filter(|number| !(0.0..=most).contains(number)) {
-        Some(wrong) => Err(format!("field '{name}' must be between 0 and {most}, not {wrong}")),
-        None => Ok(number),
-    }
-}
-
-/// Reads a field that may be missing or `null`, or returns a message.
-fn optional<T>(
-    record: &Object,
-    name: &str,
-    wanted: &str,
-    read: impl Fn(&Value) -> Option<T>,
-) -> Result<Option<T>, String> {
-    match record.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => match read(value) {
-            Some(read) => Ok(Some(read)),
-            None => Err(format!("field '{name}' must be {wanted}, not {}", jsonl::kind(value))),
-        },
     }
 }
 

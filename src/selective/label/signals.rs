@@ -113,8 +113,8 @@ pub fn probabilities(path: &Path, tasks: &TaskSet, signals: &mut [Signals]) -> R
     let mut unmatched = Vec::new();
     let problems = jsonl::for_each(path, |at, object| {
         let record = Fields::new(path, at.line, "", &object);
-        let probability = Signals::asked_for(&object).filter(|p| (0.0..=1.0).contains(p));
-        let Some(probability) = probability else {
+        predictions::check_signals(&record, &object)?;
+        let Some(probability) = Signals::asked_for(&object) else {
             return Err(record.error("field 'next_token.probability' must be a number from 0 to 1"));
         };
         match index.find(path, at.line, &object) {

@@ -7,8 +7,6 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
-use serde_json::Value;
-
 use crate::error::{Error, RequestPart, Result, named};
 use crate::selective::policy::Example;
 use crate::selective::policy::rule::{DecisionCost, Policy};
@@ -273,38 +271,14 @@ type Record = (String, Option<usize>, Took);
 /// Reads the times of a task, and whether its retrieval lacks the time for the query's dense vector.
 fn took(path: &Path, line: usize, object: &Object) -> Result<(String, Option<usize>, Took, bool)> {
     let fields = jsonl::Fields::new(path, line, "", object);
-    let number = |name: &str| match object.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(value) => match value.as_f64() {
-            Some(time) if time >= 0.0 => Ok(Some(time)),
-            Some(time) => {
-                Err(fields.error(format!("field '{name}' must be a number from 0, not {time}")))
-            }
-            None => {
-                let kind = jsonl::kind(value);
-                Err(fields.error(format!("field '{name}' must be a number, not {kind}")))
-            }
-        },
-    };
-    let without_embedding = match object.get("without_embedding") {
-        None | Some(Value::Null) => false,
-        Some(Value::Bool(flag)) => *flag,
-        Some(other) => {
-            let kind = jsonl::kind(other);
-            return Err(
-                fields.error(format!("field 'without_embedding' must be a boolean, not {kind}"))
-            );
-        }
-    };
+    let time = |name: &str| fields.optional_within(name, f64::INFINITY);
     let took = Took {
-        retrieval: number("retrieval_ms")?,
-        generation: number("generation_ms")?,
-        decision: number("decision_ms")?,
+        retrieval: time("retrieval_ms")?,
+        generation: time("generation_ms")?,
+        decision: time("decision_ms")?,
     };
-    let row = match object.get("row") {
-        None | Some(Value::Null) => None,
-        Some(_) => Some(fields.count(&["row"])?),
-    };
+    let row = fields.optional_count("row")?;
+    let without_embedding = fields.optional_flag("without_embedding")?.unwrap_or(false);
     Ok((fields.string("task_id")?.to_owned(), row, took, without_embedding))
 }
 
