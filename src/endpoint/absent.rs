@@ -85,6 +85,10 @@ impl Endpoint {
         match self.0 {}
     }
 
+    pub(crate) fn key_mask(&self) -> KeyMask {
+        match self.0 {}
+    }
+
     pub(crate) fn without_key<'t>(&self, _text: &'t str) -> std::borrow::Cow<'t, str> {
         match self.0 {}
     }
@@ -111,5 +115,19 @@ impl Endpoint {
         _hint: impl Into<String>,
     ) -> Error {
         match self.0 {}
+    }
+}
+
+/// A mask of no key.
+#[derive(Debug, Default)]
+pub(crate) struct KeyMask;
+
+impl KeyMask {
+    pub(crate) fn pass(&mut self, piece: &str) -> String {
+        piece.to_owned()
+    }
+
+    pub(crate) fn finish(&mut self) -> String {
+        String::new()
     }
 }

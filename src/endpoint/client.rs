@@ -15,7 +15,7 @@ use ureq::unversioned::transport::{ConnectionDetails, Connector, DefaultConnecto
 use super::address::{Address, MASK, masked};
 use super::answer::{self, Context, Response};
 use super::bound::longest;
-use super::key::Key;
+use super::key::{Key, KeyMask};
 use super::retry::{self, Again, Failure};
 use super::{ConnectionSettings, DEFAULT_KEY_VARIABLE, Event, events};
 use crate::error::{Error, Result};
@@ -63,7 +63,7 @@ type Notice = dyn Fn(&str) + Send + Sync;
 pub struct Endpoint {
     address: Address,
     settings: ConnectionSettings,
-    key: Option<Key>,
+    key: Option<Arc<Key>>,
     /// Configuration of the agent.
     config: ureq::config::Config,
     connector: SharedConnector,
@@ -105,7 +105,7 @@ impl Endpoint {
     ) -> Result<Self> {
         let address = Address::parse(url)?;
         let key = Key::from_environment(url, settings.key_variable.as_deref(), variable)?;
-        let key = Key::with_query(key, address.query());
+        let key = Key::with_query(key, address.query()).map(Arc::new);
         let mut config = ureq::Agent::config_builder()
             .timeout_global(Some(settings.timeout))
             .timeout_connect(Some(settings.connect_timeout))
@@ -317,7 +317,7 @@ impl Endpoint {
         Context {
             timeout: self.settings.timeout,
             key_variable: named.unwrap_or(DEFAULT_KEY_VARIABLE),
-            key: self.key.as_ref(),
+            key: self.key.as_deref(),
             longest: longest(body),
         }
     }
@@ -337,7 +337,7 @@ impl Endpoint {
 
     /// Adds the server's key to a request.
     fn with_key<Body>(&self, request: ureq::RequestBuilder<Body>) -> ureq::RequestBuilder<Body> {
-        match self.key.as_ref().and_then(Key::header) {
+        match self.key.as_deref().and_then(Key::header) {
             Some(header) => request.header("authorization", header),
             None => request,
         }
@@ -368,6 +368,11 @@ impl Endpoint {
                 (retries < settings.retries).then(|| back_off(settings.longest_delay))
             }
         }
+    }
+
+    /// Masks the key in a text that the server writes in pieces.
+    pub(crate) fn key_mask(&self) -> KeyMask {
+        KeyMask::new(self.key.clone())
     }
 
     /// A text that the server wrote, without long parts of its key; the text itself if there are none.

@@ -137,9 +137,10 @@ impl Fields {
         // Servers repeat a wrong key, and an excerpt may end within it.
         match read(data) {
             Ok(value) => {
-                let is_halved = !json::is_unicode(data);
-                let halved = is_halved.then(|| context.masked(data));
-                Ok(Some(Event::Data { value: context.without_key(value), halved }))
+                let (mut value, is_halved) = (value, !json::is_unicode(data));
+                let is_masked = context.key.is_some_and(|key| key.mask(&mut value));
+                let exact = (is_halved || is_masked).then(|| data.to_vec());
+                Ok(Some(Event::Data { value, exact }))
             }
             Err(_) => Err(match read(&context.masked(data)) {
                 Ok(_) => answer::broken_off(&[], ""),
@@ -253,7 +254,7 @@ mod tests {
     }
 
     fn data(numbers: &[u32]) -> Vec<Event> {
-        let of = |number: &u32| Event::Data { value: json!({"a": number}), halved: None };
+        let of = |number: &u32| Event::Data { value: json!({"a": number}), exact: None };
         numbers.iter().map(of).collect()
     }
 
@@ -303,8 +304,8 @@ mod tests {
         // Bytes that are not UTF-8 are U+FFFD, as are halves of surrogate pairs.
         let bytes = b"data: {\"a\": \"\xff\\ud83d\"}\n\ndata: [DONE]\n\n";
         let (found, outcome) = events_in(bytes, 9, 9, false);
-        let halved = Some(b"{\"a\": \"\xff\\ud83d\"}".to_vec());
-        let event = Event::Data { value: json!({"a": "\u{fffd}\u{fffd}"}), halved };
+        let exact = Some(b"{\"a\": \"\xff\\ud83d\"}".to_vec());
+        let event = Event::Data { value: json!({"a": "\u{fffd}\u{fffd}"}), exact };
         assert_eq!((found, outcome), (vec![event], Ok(())));
         // A mark that stands elsewhere is part of a name.
         assert_eq!(events("\n\u{feff}data: {\"a\": 1}\n\ndata: [DONE]\n\n", 9), (vec![], Ok(())));

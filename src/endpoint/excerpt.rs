@@ -14,8 +14,9 @@ pub enum Event {
     Data {
         /// Its JSON.
         value: Value,
-        /// Its text if that holds half a character, as a stream that is divided by tokens may. The JSON has U+FFFD there.
-        halved: Option<Vec<u8>>,
+        /// Its text as it came, if the JSON has something else: U+FFFD for half a character, as a stream that is divided by tokens
+        /// may have, or a mask for the server's key, which is in this text.
+        exact: Option<Vec<u8>>,
     },
     /// JSON of the whole response, of a server that does not stream.
     Whole(Value),

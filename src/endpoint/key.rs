@@ -1,14 +1,17 @@
 //! A server's key: read from the environment, sent to its server alone, and masked in all that comes back.
 
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::env::VarError;
+use std::fmt;
+use std::sync::Arc;
 
-use rustc_hash::FxHashSet;
 use serde_json::Value;
 use ureq::http::HeaderValue;
 
 use super::DEFAULT_KEY_VARIABLE;
 use super::address::{MASK, masked};
+use super::escapes::{Unescaped, has_escapes};
 use crate::error::{Error, Result};
 
 /// Length of a part of a key that is masked as the whole is. Shorter keys are words, such as `EMPTY`, which completions may
@@ -19,13 +22,21 @@ const PART: usize = 12;
 const KEY_WORDS: [&str; 6] = ["key", "token", "secret", "sig", "pass", "auth"];
 
 /// A server's key, from the environment or in the query of its URL.
-#[derive(Clone)]
+#[derive(Clone, Default)]
 pub(super) struct Key {
     /// Empty where the URL alone holds keys.
     secret: String,
     header: Option<HeaderValue>,
-    /// Each part of every key, as it is and as a URL has it; none of a short one.
-    parts: FxHashSet<[u8; PART]>,
+    /// Each part of every key: as it is, as a URL has it, in hexadecimal digits and in base64; none of a short one.
+    parts: BTreeSet<[u8; PART]>,
+    /// Whether a number may hold a part.
+    has_numbers: bool,
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(MASK)
+    }
 }
 
 impl Key {
@@ -62,10 +73,9 @@ impl Key {
             .ok()
             .filter(|_| secret.bytes().all(|byte| byte.is_ascii_graphic()))?;
         header.set_sensitive(true);
-        let mut key =
-            Self { secret: secret.into(), header: Some(header), parts: FxHashSet::default() };
+        let mut key = Self { secret: secret.into(), header: Some(header), ..Self::default() };
         key.add(secret);
-        key.add(&url_encoded(secret));
+        key.add_parts(&url_encoded(secret));
         Some(key)
     }
 
@@ -83,8 +93,7 @@ impl Key {
         if secrets.is_empty() {
             return key;
         }
-        let none = || Self { secret: String::new(), header: None, parts: FxHashSet::default() };
-        let mut key = key.unwrap_or_else(none);
+        let mut key = key.unwrap_or_default();
         for secret in secrets {
             key.add(secret);
             key.add(&url_decoded(secret));
@@ -92,9 +101,25 @@ impl Key {
         Some(key)
     }
 
+    /// Adds a key in all its forms. In base64 it may begin at any of three places of a group.
     fn add(&mut self, secret: &str) {
-        let parts = secret.as_bytes().windows(PART);
-        self.parts.extend(parts.filter_map(|part| <[u8; PART]>::try_from(part).ok()));
+        self.add_parts(secret);
+        let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+        self.add_parts(&hex);
+        self.add_parts(&hex.to_uppercase());
+        for at in 0..3 {
+            let encoded = base64(secret.as_bytes().get(at..).unwrap_or_default());
+            self.add_parts(&encoded);
+            self.add_parts(&encoded.replace('+', "-").replace('/', "_"));
+        }
+    }
+
+    fn add_parts(&mut self, form: &str) {
+        let is_of_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+        for part in form.as_bytes().windows(PART) {
+            self.has_numbers |= part.iter().all(is_of_number);
+            self.parts.extend(<[u8; PART]>::try_from(part));
+        }
     }
 
     /// The header that carries it; none where the URL does.
@@ -104,59 +129,165 @@ impl Key {
 
     /// A message without the key, however short it is, and without long parts of it.
     pub(super) fn masked(&self, message: &[u8]) -> Vec<u8> {
-        let mut is_secret = vec![false; message.len()];
-        if !self.secret.is_empty() {
-            for found in memchr::memmem::find_iter(message, self.secret.as_bytes()) {
-                is_secret[found..found + self.secret.len()].fill(true);
-            }
-        }
-        self.mark_parts(message, &mut is_secret);
-        without(message, &is_secret)
+        without(message, &self.marks(message, &self.secret), false)
     }
 
     /// A text of a server without long parts of the key; the text itself if there are none.
     pub(super) fn masked_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
-        let mut is_secret = vec![false; text.len()];
-        self.mark_parts(text.as_bytes(), &mut is_secret);
+        let is_secret = self.marks(text.as_bytes(), "");
         if !is_secret.contains(&true) {
             return Cow::Borrowed(text);
         }
-        // Keys are ASCII, so no character is split.
-        Cow::Owned(String::from_utf8_lossy(&without(text.as_bytes(), &is_secret)).into_owned())
+        Cow::Owned(to_text(without(text.as_bytes(), &is_secret, false)))
     }
 
-    /// Masks long parts of the key in every text and name of an answer.
-    pub(super) fn mask(&self, answer: &mut Value) {
+    /// Masks long parts of the key in every text, name and number of an answer. Returns whether there were any.
+    pub(super) fn mask(&self, answer: &mut Value) -> bool {
         match answer {
-            Value::String(text) => {
-                if let Cow::Owned(masked) = self.masked_text(text) {
+            Value::String(text) => match self.masked_text(text) {
+                Cow::Owned(masked) => {
                     *text = masked;
+                    true
                 }
-            }
-            Value::Array(values) => values.iter_mut().for_each(|value| self.mask(value)),
+                Cow::Borrowed(_) => false,
+            },
+            Value::Array(values) => values.iter_mut().fold(false, |any, one| self.mask(one) | any),
             Value::Object(fields) => {
-                if fields.keys().any(|name| matches!(self.masked_text(name), Cow::Owned(_))) {
+                let is_named =
+                    fields.keys().any(|name| matches!(self.masked_text(name), Cow::Owned(_)));
+                if is_named {
                     let named = std::mem::take(fields).into_iter();
                     let named =
                         named.map(|(name, value)| (self.masked_text(&name).into_owned(), value));
                     *fields = named.collect();
                 }
-                fields.values_mut().for_each(|value| self.mask(value));
+                fields.values_mut().fold(is_named, |any, one| self.mask(one) | any)
             }
-            Value::Null | Value::Bool(_) | Value::Number(_) => {}
+            Value::Number(number) if self.has_numbers => {
+                let is_secret = matches!(self.masked_text(&number.to_string()), Cow::Owned(_));
+                if is_secret {
+                    *answer = Value::Null;
+                }
+                is_secret
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
         }
     }
 
-    fn mark_parts(&self, text: &[u8], is_secret: &mut [bool]) {
-        if self.parts.is_empty() {
-            return;
+    /// Which bytes of a whole text belong to long parts of the key, or to the text `whole`: as they are, and as their escapes say.
+    fn marks(&self, text: &[u8], whole: &str) -> Vec<bool> {
+        let mut is_secret = vec![false; text.len()];
+        self.mark(text, |at| at, whole, &mut is_secret);
+        if has_escapes(text) {
+            let view = Unescaped::whole(text);
+            self.mark(&view.bytes, |at| view.start(at), whole, &mut is_secret);
         }
-        for (at, part) in text.windows(PART).enumerate() {
-            if self.parts.contains(part) {
-                is_secret[at..at + PART].fill(true);
+        is_secret
+    }
+
+    /// Marks what is found in a view of a text, each byte of which starts somewhere in it.
+    fn mark(
+        &self,
+        view: &[u8],
+        start: impl Fn(usize) -> usize,
+        whole: &str,
+        is_secret: &mut [bool],
+    ) {
+        let mut fill = |from, to| is_secret[start(from)..start(to)].fill(true);
+        if !whole.is_empty() {
+            for found in memchr::memmem::find_iter(view, whole.as_bytes()) {
+                fill(found, found + whole.len());
+            }
+        }
+        if !self.parts.is_empty() {
+            for (at, part) in view.windows(PART).enumerate() {
+                if self.parts.contains(part) {
+                    fill(at, at + PART);
+                }
             }
         }
     }
+
+    /// Where the end of a text begins that may become a long part of the key, once more follows.
+    fn settled(&self, text: &[u8], view: Option<&Unescaped>) -> usize {
+        let begins = |view: &[u8]| {
+            let longest = view.len().min(PART - 1);
+            (view.len() - longest..view.len()).find(|at| self.begins_part(&view[*at..]))
+        };
+        let plain = begins(text).unwrap_or(text.len());
+        let Some(view) = view else { return plain };
+        let escaped = begins(&view.bytes).unwrap_or(view.bytes.len());
+        view.start(escaped).min(view.start_before(plain))
+    }
+
+    fn begins_part(&self, text: &[u8]) -> bool {
+        let mut least = [0; PART];
+        least[..text.len()].copy_from_slice(text);
+        self.parts.range(least..).next().is_some_and(|part| part.starts_with(text))
+    }
+}
+
+/// Masks long parts of the key in a text that comes in pieces: what may become one waits for the next piece.
+#[derive(Debug, Default)]
+pub(crate) struct KeyMask {
+    key: Option<Arc<Key>>,
+    /// End of the text so far, which waits.
+    held: String,
+    /// Bytes of it that are part of a key, whatever follows.
+    masked: usize,
+    /// Whether the text before it ends with a mask.
+    is_behind_mask: bool,
+}
+
+impl KeyMask {
+    pub(super) fn new(key: Option<Arc<Key>>) -> Self {
+        Self { key, ..Self::default() }
+    }
+
+    /// Takes a piece of the text, and returns the next piece without the key.
+    pub(crate) fn pass(&mut self, piece: &str) -> String {
+        self.held += piece;
+        self.release(false)
+    }
+
+    /// Returns the rest, once the text has ended.
+    pub(crate) fn finish(&mut self) -> String {
+        self.release(true)
+    }
+
+    fn release(&mut self, is_end: bool) -> String {
+        let Some(key) = &self.key else { return std::mem::take(&mut self.held) };
+        let text = self.held.as_bytes();
+        let mut is_secret = vec![false; text.len()];
+        is_secret[..self.masked].fill(true);
+        key.mark(text, |at| at, "", &mut is_secret);
+        let view = has_escapes(text).then(|| match is_end {
+            true => Unescaped::whole(text),
+            false => Unescaped::beginning(text),
+        });
+        if let Some(view) = &view {
+            key.mark(&view.bytes, |at| view.start(at), "", &mut is_secret);
+        }
+        let end = if is_end { text.len() } else { key.settled(text, view.as_ref()) };
+        let passed = to_text(without(&text[..end], &is_secret[..end], self.is_behind_mask));
+        self.masked = is_secret[end..].iter().take_while(|is_secret| **is_secret).count();
+        if let Some(last) = end.checked_sub(1) {
+            self.is_behind_mask = is_secret[last];
+        }
+        self.held.drain(..end);
+        passed
+    }
+}
+
+/// Whole groups of a text in base64 (RFC 4648, section 4).
+fn base64(bytes: &[u8]) -> String {
+    const SIGNS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    let groups = bytes.as_chunks::<3>().0.iter();
+    let signs = groups.flat_map(|[a, b, c]| {
+        let bits = u32::from_be_bytes([0, *a, *b, *c]);
+        [18, 12, 6, 0].map(|shift| char::from(SIGNS[(bits >> shift) as usize & 63]))
+    });
+    signs.collect()
 }
 
 /// A text as the query of a URL has it.
@@ -193,17 +324,25 @@ fn url_decoded(value: &str) -> String {
     text
 }
 
-/// A text with each marked run replaced.
-fn without(text: &[u8], is_secret: &[bool]) -> Vec<u8> {
+/// A text with each marked run replaced; behind a mask, a run at its beginning is the rest of that.
+fn without(text: &[u8], is_secret: &[bool], is_behind_mask: bool) -> Vec<u8> {
     let mut out = Vec::with_capacity(text.len());
-    for (at, byte) in text.iter().enumerate() {
-        match is_secret[at] {
+    let mut was_secret = is_behind_mask;
+    for (byte, is_secret) in text.iter().zip(is_secret) {
+        match is_secret {
             false => out.push(*byte),
-            true if at == 0 || !is_secret[at - 1] => out.extend_from_slice(MASK.as_bytes()),
+            true if !was_secret => out.extend_from_slice(MASK.as_bytes()),
             true => {}
         }
+        was_secret = *is_secret;
     }
     out
+}
+
+/// Keys are ASCII, so that no character was split.
+fn to_text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into())
 }
 
 #[cfg(test)]
@@ -250,7 +389,63 @@ mod tests {
         assert_eq!(key.masked_text("?key=sk-live%2B0a1b%2F2c3d."), "?key=***.");
     }
 
+    #[test]
+    fn other_forms_of_a_key_are_masked() {
+        let secret = "sk-live+0a1b/2c3d=4e5f&6a7b";
+        let key = Key::new(secret).unwrap();
+        let each = |form: fn(u8) -> String| secret.bytes().map(form).collect::<String>();
+        let basic = |user: &str| base64(format!("{user}:{secret}").as_bytes());
+        for (form, least) in [
+            (each(|byte| format!("\\u{byte:04x}")), 3),
+            (each(|byte| format!("\\\\u{byte:04X}")), 3),
+            (each(|byte| format!("%{byte:02x}")), 3),
+            (each(|byte| format!("%25{byte:02X}")), 3),
+            (each(|byte| format!("&#{byte};")), 3),
+            (each(|byte| format!("&#x{byte:x};")), 3),
+            (secret.replace('/', "\\/").replace('&', "&amp;"), 3),
+            (each(|byte| format!("{byte:02X}")), 3),
+            // What the surrounding text decides stays: a sign or two, and the rest of a group.
+            (basic("a"), 10),
+            (basic("us"), 10),
+            (basic("use"), 10),
+            (basic("").replace('+', "-").replace('/', "_"), 10),
+        ] {
+            let masked = key.masked_text(&form);
+            assert!(masked.contains(MASK) && masked.len() <= least, "{form}: {masked}");
+        }
+        let digits = Key::new("123456789012345").unwrap();
+        let mut answer = json!({"count": 123456789012345u64, "other": 12});
+        assert!(digits.mask(&mut answer));
+        assert_eq!(answer, json!({"count": null, "other": 12}));
+    }
+
+    #[test]
+    fn a_key_in_pieces_is_masked() {
+        let mut mask = KeyMask::new(Key::new("sk-0123456789abcdef").map(Arc::new));
+        let pieces = "it is sk-0123456789abcdef, s".chars().map(|c| mask.pass(&c.to_string()));
+        let shown: Vec<String> = pieces.collect();
+        // A character that cannot begin the key does not wait.
+        assert_eq!(&shown[..3], ["i", "t", " "]);
+        assert_eq!(shown.concat() + &mask.finish(), "it is ***, s");
+    }
+
     proptest! {
+        #[test]
+        fn pieces_are_masked_as_the_whole(
+            secret in r"[ab%/\\u0]{1,30}",
+            around in proptest::collection::vec(r"[ab%/\\u02356f&;#xamp]{0,9}", 2..6),
+            cuts in proptest::collection::vec(0usize..200, 0..9),
+        ) {
+            let key = Key::new(&secret).unwrap();
+            let text = around.join(&secret) + &url_encoded(&secret).to_lowercase() + &around.concat();
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(text.len())).collect();
+            cuts.extend([0, text.len()]);
+            cuts.sort_unstable();
+            let mut mask = KeyMask::new(Some(Arc::new(key.clone())));
+            let pieces: String = cuts.windows(2).map(|cut| mask.pass(&text[cut[0]..cut[1]])).collect();
+            prop_assert_eq!(pieces + &mask.finish(), key.masked_text(&text));
+        }
+
         #[test]
         fn no_part_of_a_key_stays(secret in "[a-c]{1,30}", text in "[a-cé]{0,60}", cut in 0usize..30) {
             let key = Key::new(&secret).unwrap();

@@ -18,6 +18,8 @@ mod bound;
 #[cfg(feature = "http")]
 mod client;
 #[cfg(feature = "http")]
+mod escapes;
+#[cfg(feature = "http")]
 mod events;
 mod excerpt;
 #[cfg(feature = "http")]
@@ -30,10 +32,14 @@ pub(crate) mod test_server;
 
 #[cfg(not(feature = "http"))]
 pub use absent::Endpoint;
+#[cfg(not(feature = "http"))]
+pub(crate) use absent::KeyMask;
 #[cfg(feature = "http")]
 pub use client::Endpoint;
 pub use excerpt::Event;
 pub(crate) use excerpt::{error_in, excerpt, message_in};
+#[cfg(feature = "http")]
+pub(crate) use key::KeyMask;
 
 /// Environment variable of the server's key, unless another one is named.
 pub const DEFAULT_KEY_VARIABLE: &str = "REPOFORMER_API_KEY";

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use super::Api;
-use crate::endpoint::error_in;
+use crate::endpoint::{KeyMask, error_in};
 use crate::store::json::{PieceDecoder, StringBytes};
 
 /// Result of a request.
@@ -106,7 +106,7 @@ pub struct TokenProbability {
 
 impl TokenProbability {
     /// The bytes that it adds to a completion.
-    fn spelled(&self) -> &[u8] {
+    pub(super) fn spelled(&self) -> &[u8] {
         self.bytes.as_deref().unwrap_or(self.text.as_bytes())
     }
 }
@@ -392,11 +392,12 @@ struct PartialSample {
     has_text: bool,
     stop_text: Option<String>,
     pieces: PieceDecoder,
+    mask: KeyMask,
 }
 
 impl PartialSample {
-    fn new(sample: Sample, has_text: bool) -> Self {
-        Self { sample, has_text, stop_text: None, pieces: PieceDecoder::default() }
+    fn new(sample: Sample, has_text: bool, mask: KeyMask) -> Self {
+        Self { sample, has_text, stop_text: None, pieces: PieceDecoder::default(), mask }
     }
 }
 
@@ -432,11 +433,17 @@ impl PartialAnswer {
         self.model = self.model.take().or_else(model);
     }
 
-    /// Adds an event's parts. `halved` is the event's text if that holds half a character.
+    /// Adds an event's parts. `exact` is the event's text if its JSON has something else for half a character or for the key, which
+    /// `mask` masks in each completion as a whole.
     ///
     /// # Errors
     /// The event has no `choices`, or reports an error in one of them.
-    pub(super) fn add(&mut self, event: &Value, halved: Option<&[u8]>) -> Result<(), AnswerError> {
+    pub(super) fn add(
+        &mut self,
+        event: &Value,
+        exact: Option<&[u8]>,
+        mask: impl Fn() -> KeyMask,
+    ) -> Result<(), AnswerError> {
         self.note(event);
         let is_count = event.get("choices").is_none()
             && ["usage", "timings"]
@@ -445,15 +452,15 @@ impl PartialAnswer {
         if is_count && error_in(event).is_none() {
             return Ok(());
         }
-        let exact = halved.map(|text| PieceEvent::texts(text, self.api)).unwrap_or_default();
+        let exact = exact.map(|text| PieceEvent::texts(text, self.api)).unwrap_or_default();
         let choices = choices(event, TextPlace::Event(self.api))?;
         for (choice, exact) in choices.iter().zip(exact.iter().chain(std::iter::repeat(&None))) {
-            let empty = || PartialSample::new(Sample::of("", None), false);
+            let empty = || PartialSample::new(Sample::of("", None), false, mask());
             let partial = self.found.entry(choice.index).or_insert_with(empty);
             let sample = &mut partial.sample;
             if let Some(text) = choice.text {
                 let piece = exact.as_ref().map_or(text.as_bytes(), |exact| &exact.0);
-                sample.text += &partial.pieces.decode(piece);
+                sample.text += &partial.mask.pass(&partial.pieces.decode(piece));
                 partial.has_text = true;
             }
             sample.tokens.extend(choice.logprobs.map(tokens).unwrap_or_default());
@@ -472,15 +479,17 @@ impl PartialAnswer {
     pub(super) fn set(&mut self, answer: &Value) -> Result<(), AnswerError> {
         self.note(answer);
         let samples = samples(answer, self.api)?;
-        let partial = samples.into_iter().map(|sample| PartialSample::new(sample, true));
+        let partial =
+            samples.into_iter().map(|sample| PartialSample::new(sample, true, KeyMask::default()));
         self.found = (0..).zip(partial).collect();
         Ok(())
     }
 
-    /// Ends the texts: half a character at the end of one becomes U+FFFD.
+    /// Ends the texts: half a character at the end of one becomes U+FFFD, and what might have begun the key is none of it.
     pub(super) fn finish(&mut self) {
         for partial in self.found.values_mut() {
-            partial.sample.text += partial.pieces.finish();
+            let last = partial.mask.pass(partial.pieces.finish());
+            partial.sample.text += &(last + &partial.mask.finish());
         }
     }
 

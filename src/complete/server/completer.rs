@@ -45,7 +45,9 @@ pub fn read_stream(
             }
             // Each completion has its end.
             Event::End => return partial.is_finished(),
-            Event::Data { value, halved } => partial.add(&value, halved.as_deref()),
+            Event::Data { value, exact } => {
+                partial.add(&value, exact.as_deref(), || endpoint.key_mask())
+            }
             Event::Whole(answer) => {
                 streams = false;
                 partial.set(&answer)
@@ -140,17 +142,18 @@ impl<'a> Completer<'a> {
             }
             found.extend(new.into_iter().take(left));
         }
-        // A stream, or its tokens, may spell the key in parts.
+        // Its tokens may spell the key in parts.
         found.iter_mut().for_each(|sample| self.mask_key(sample));
         Ok(Answer { samples: found, seconds: took.as_secs_f64() })
     }
 
-    /// Masks the server's key in a completion, whose tokens are no longer its own then.
+    /// Removes tokens that together spell the server's key, by their texts or by their bytes.
     fn mask_key(&self, sample: &mut Sample) {
-        let tokens: String = sample.tokens.iter().map(|token| token.text.as_str()).collect();
+        let texts: String = sample.tokens.iter().map(|token| token.text.as_str()).collect();
+        let bytes: Vec<u8> =
+            sample.tokens.iter().flat_map(|token| token.spelled()).copied().collect();
         let is_masked = |text: &str| matches!(self.endpoint.without_key(text), Cow::Owned(_));
-        if is_masked(&tokens) || is_masked(&sample.text) {
-            sample.text = self.endpoint.without_key(&sample.text).into_owned();
+        if is_masked(&texts) || is_masked(&String::from_utf8_lossy(&bytes)) {
             sample.tokens.clear();
         }
     }
