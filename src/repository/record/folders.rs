@@ -444,7 +444,7 @@ mod tests {
         #[cfg(unix)]
         std::os::unix::fs::symlink(&outside, repos.join("link")).unwrap();
         // Among others: those with the same files are taken, those with other ones stay.
-        for (text, same, refused) in
+        for (text, same, others) in
             [("x\r\n", vec!["r".to_owned()], vec![]), ("y", vec![], vec!["r".to_owned()])]
         {
             let mut folders = Folders::create(&repos).unwrap();
@@ -453,7 +453,7 @@ mod tests {
             assert_eq!(folders.write("r", "a/b.py", text.as_bytes()).unwrap(), Written::Whole);
             write(&mut folders, &format!("new{}", same.len()), "c.py");
             let placed = folders.finish().unwrap();
-            assert_eq!(placed, Placed { files: 1 + same.len(), same, refused });
+            assert_eq!(placed, Placed { files: 1 + same.len(), same, refused: others });
         }
         assert_eq!(fs::read(repos.join("r/a/b.py")).unwrap(), b"x\r\n");
         assert!(repos.join("new0/c.py").exists() && repos.join("new1/c.py").exists());
