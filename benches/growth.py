@@ -28,6 +28,8 @@ PROGRAM = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "d
 LIMIT = 12.0
 TINY = 4
 LINE = "value = compute(1)\n"
+# A file is found by two lines, at least.
+OTHER = "another = compute(12345)\n"
 
 CASES = {}
 
@@ -125,45 +127,44 @@ def repository(folder, text=LINE * 20):
     write(folder, "r/a.py", text)
 
 
-@case(4000)
+@case(2000)
 def serve_equal_lines_and_a_suffix_of_them(n, folder):
-    repository(folder, LINE * n)
-    request = {"prompt": LINE * 10, "suffix": "\n" + LINE * (n // 4)}
-    return served(folder, request)
+    repository(folder, OTHER + LINE * n)
+    return served(folder, {"prompt": OTHER + LINE * 10, "suffix": "\n" + LINE * (n // 4)})
 
 
-@case(4000)
+@case(2000)
 def serve_a_prefix_of_equal_lines(n, folder):
-    repository(folder, LINE * n)
-    return served(folder, {"prompt": LINE * (n // 4) + "v", "suffix": "\n"})
+    repository(folder, LINE * n + OTHER + LINE)
+    return served(folder, {"prompt": LINE * (n // 4) + OTHER + "v", "suffix": "\n"})
 
 
-@case(4000)
+@case(2000)
 def serve_stop_text_that_nearly_comes(n, folder):
     repository(folder)
     return served(folder, {"prompt": "x = ", "stop": ["a" * n + "b"]}, ["a"] * n)
 
 
-@case(4000)
+@case(2000)
 def serve_stop_texts(n, folder):
     repository(folder)
     stops = [f"<|stop-{number}|>" for number in range(n)]
     return served(folder, {"prompt": "x = ", "stop": stops}, ["<|stop-x"] * (n // 4))
 
 
-@case(4000)
+@case(2000)
 def serve_white_space_piece_by_piece(n, folder):
     repository(folder)
     return served(folder, {"prompt": "x = 1\n    "}, ["\n"] * n)
 
 
-@case(4000)
+@case(2000)
 def serve_a_line_that_is_continued(n, folder):
     repository(folder)
     return served(folder, {"prompt": "x = 1\n    "}, ["a"] * n)
 
 
-@case(4000)
+@case(2000)
 def lsp_changes_of_a_document(n, folder):
     repository(folder)
     root, messages = f"file://{folder}/r", []
@@ -227,7 +228,7 @@ def answer_case(name, unit):
     def of(n, folder):
         return evaluated(folder, unit * n, "x = 1", "--postprocess", "chat,lines")
 
-    CASES[f"chat: {name}"] = (max(200, 20000 // len(unit)), of)
+    CASES[f"chat: {name}"] = (max(200, 8000 // len(unit)), of)
 
 
 for name, unit in ANSWERS.items():
@@ -253,7 +254,7 @@ def convert_files_of_an_archive(n, folder):
     return run(folder, "convert", "r.tar", "--to", "repos", "-o", "out")
 
 
-@case(4000)
+@case(2000)
 def convert_unknown_fields(n, folder):
     metadata = {"task_id": "r/0", "ground_truth": "x = 1", "fpath_tuple": ["r", "a.py"], "context_start_lineno": 0, "line_no": 1}
     fields = {f"field-{number}": number for number in range(n)}
@@ -261,7 +262,7 @@ def convert_unknown_fields(n, folder):
     return run(folder, "convert", "tasks.jsonl", "--to", "repoeval", "-o", "out.jsonl")
 
 
-@case(4000)
+@case(2000)
 def convert_one_field_again_and_again(n, folder):
     again = '"field": 1, ' * n
     record = '{%s"prompt": "x\\n", "metadata": {%s"task_id": "r/0", "ground_truth": "x", "fpath_tuple": ["r", "a.py"], "context_start_lineno": 0, "line_no": 1}}\n'
