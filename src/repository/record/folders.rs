@@ -378,7 +378,7 @@ mod tests {
         assert_eq!(folders.write(repository, path, b"x").unwrap(), Written::Whole);
     }
 
-    fn refused(written: Result<Written>) -> String {
+    fn reason_of(written: Result<Written>) -> String {
         let Written::Refused(reason) = written.unwrap() else { panic!("it is not refused") };
         reason
     }
@@ -396,11 +396,11 @@ mod tests {
         let deep = format!("{}/a.py", ["d"; 2100].join("/"));
         write(&mut folders, "r", &format!("only/{fits}"));
         for path in [&long, &format!("in/{long}"), &format!("{long}/a.py"), &deep] {
-            let reason = refused(folders.write("r", path, b"x"));
+            let reason = reason_of(folders.write("r", path, b"x"));
             assert!(reason.contains("' in r is left out, as the file system refuses"), "{reason}");
             assert!(reason.contains("File name too long") && reason.len() < 300, "{reason}");
         }
-        let reason = refused(folders.write(&long, "a.py", b"x"));
+        let reason = reason_of(folders.write(&long, "a.py", b"x"));
         assert!(reason.contains("File name too long"), "{reason}");
         assert_eq!(folders.finish().unwrap().files, 2);
         let mut names: Vec<_> = fs::read_dir(repos.join("r"))
@@ -433,7 +433,7 @@ mod tests {
             ("r", "a", "is there twice"),
             ("r", "a/b.py/c.py", "lies below a file"),
         ] {
-            let reason = refused(folders.write(repository, path, b"bad"));
+            let reason = reason_of(folders.write(repository, path, b"bad"));
             assert!(reason.contains(wanted), "{repository} {path}: {reason}");
         }
         assert!(!repos.join("r").exists(), "not before the end");
@@ -449,7 +449,7 @@ mod tests {
         {
             let mut folders = Folders::create(&repos).unwrap();
             #[cfg(unix)]
-            assert!(refused(folders.write("link", "c.py", b"")).contains("is there already"));
+            assert!(reason_of(folders.write("link", "c.py", b"")).contains("is there already"));
             assert_eq!(folders.write("r", "a/b.py", text.as_bytes()).unwrap(), Written::Whole);
             write(&mut folders, &format!("new{}", same.len()), "c.py");
             let placed = folders.finish().unwrap();
