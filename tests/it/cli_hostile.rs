@@ -377,67 +377,68 @@ fn names_of_a_stranger_command_no_terminal() {
     let (file, id) = (format!("{HOSTILE}/{HOSTILE}.py"), format!("{HOSTILE}/0"));
     place.write(&format!("repos/{file}"), &text);
     place.write(&format!("repos/{HOSTILE}/view.py"), source("view", 30));
-    place.write(&format!("repos/{HOSTILE}/bad.py"), [0xff, 0xfe, b'\n']);
-    symlink("/proc/self/environ", place.path(&format!("repos/{HOSTILE}/{HOSTILE}-link.py")))
-        .unwrap();
-    place.write("tasks.jsonl", jsonl(&[task(&id, &file, &text, 0, 12)]));
+    let link = place.path(&format!("repos/{HOSTILE}/{HOSTILE}-link.py"));
+    symlink("/proc/self/environ", link).unwrap();
+    let tasks = format!("{HOSTILE}.tasks.jsonl");
+    place.write(&tasks, jsonl(&[task(&id, &file, &text, 0, 12)]));
     let models = json!({"data": [{"id": HOSTILE}]}).to_string();
     let (url, _) = server_listing(("200 OK".into(), models), |_| {
         refusal("400 Bad Request", &format!("no: {HOSTILE}"))
     });
-    let pred = json!({"task_id": id, "pred": "store_12 = store(12)"});
-    place.write(&format!("{HOSTILE}.jsonl"), jsonl(&[pred]));
-    let wrong = json!({"task_id": id, "pred": 3});
-    place.write("wrong.jsonl", jsonl(&[wrong]));
-    place.write(&format!("{HOSTILE}.toml"), "tokenizer = 3\n");
-    let named = format!("{HOSTILE}={HOSTILE}.jsonl");
-    let given = format!("{HOSTILE}.jsonl");
-    let file_of_settings = format!("{HOSTILE}.toml");
+    let (given, settings) = (format!("{HOSTILE}.jsonl"), format!("{HOSTILE}.toml"));
+    place.write(&given, jsonl(&[json!({"task_id": id, "pred": "store_12 = store(12)"})]));
+    place.write("wrong.jsonl", jsonl(&[json!({"task_id": id, "pred": 3})]));
+    place.write(&settings, "tokenizer = 3\n");
     for what in [
         &["run", "--dry-run"][..],
         &["run", "--model", HOSTILE, "--endpoint", &url],
         &["run", "--model", "other", "--endpoint", &url, "--color", "never"],
+        &["run"],
         &["window", "-v"],
         &["window", "--repo", HOSTILE, "--repo", "other"],
-        &["window", "--config", &file_of_settings],
+        &["window", "--config", &settings],
         &["window", "--ranker", HOSTILE],
     ] {
-        assert_visible(&what.join(" "), &place.stage(what));
+        assert_visible(&what.join(" "), &place.stage(&[what, &["--tasks", &tasks]].concat()));
     }
+    let eval = ["eval", "--tasks", &tasks, "--predictions", &given];
     for what in [
-        &["eval", "--tasks", "tasks.jsonl", "--predictions", &named, "--by", "repository"][..],
-        &["eval", "--tasks", "tasks.jsonl", "--predictions", &format!("{HOSTILE}=wrong.jsonl")],
+        &eval[..],
+        &["eval", "--tasks", &tasks, "--predictions", "wrong.jsonl"],
         &["cache", "list", "--cache-dir", "cache"],
-        &["stats", "tasks.jsonl", "--by", "repository"],
+        &["stats", &tasks],
         &["validate", &given],
-        &["validate", "--format", "text", &given, "wrong.jsonl"],
-        &["inspect", &given],
+        &["validate", &given, "wrong.jsonl"],
         &["policy", "explain", &given],
         &["doctor", "--endpoint", &url, "--model", "other"],
         &["doctor", "--cache-dir", HOSTILE],
         &[HOSTILE],
         &["eval", "--top-k", HOSTILE],
+        &["eval", "--format", HOSTILE],
     ] {
         assert_visible(&what.join(" "), &place.run(what));
     }
     // A program reads these, to the byte.
-    let json = ["eval", "--tasks", "tasks.jsonl", "--predictions", &named, "--format", "jsonl"];
-    let read: serde_json::Value =
-        serde_json::from_str(place.run(&json).stdout.lines().next().unwrap()).unwrap();
+    let lines = place.run(&[&eval[..], &["--format", "jsonl"]].concat()).stdout;
+    let read: serde_json::Value = serde_json::from_str(lines.lines().next().unwrap()).unwrap();
     assert_eq!(read["predictions"], HOSTILE);
     // A setting is what it was when it is read again.
-    place.write("repoformer.toml", format!("model = {}\n", json!(HOSTILE)));
-    let shown = place.run(&["run", "--show-settings"]).done().stdout;
-    assert!(!commands_a_terminal(&shown), "{shown:?}");
-    place.write("repoformer.toml", &shown);
-    let again = place.run(&["run", "--show-settings"]).done().stdout;
-    let model =
-        |text: &str| text.lines().find(|line| line.starts_with("model =")).map(str::to_owned);
-    assert!(model(&shown).is_some() && model(&shown) == model(&again), "{again}");
-    // Colours of the program itself stay, and columns stand below each other.
-    let colours = place.run(&["eval", "--color", "always", "--predictions", &given]).stderr;
-    assert!(colours.contains("\u{1b}[1;31merror\u{1b}[0m"), "{colours:?}");
-    let table = place.run(&json[..5]).done().stdout;
+    let model = |text: &str| {
+        place.write("repoformer.toml", text);
+        let shown = place.run(&["run", "--show-settings"]).done().stdout;
+        assert!(!commands_a_terminal(&shown), "{shown:?}");
+        shown.lines().find(|line| line.starts_with("model =")).unwrap().to_owned()
+    };
+    let shown = model(&format!("model = {}\n", json!(HOSTILE)));
+    assert_eq!(model(&shown), shown);
+    // Colours of the program itself stay, and columns end below each other.
+    let colours = place.run(&["eval", "--color", "always", "--top-k", HOSTILE]).stderr;
+    let coloured = "\u{1b}[1;31merror\u{1b}[0m: ";
+    assert!(colours.starts_with(coloured) && colours.contains(WRITTEN_OUT), "{colours:?}");
+    assert!(!commands_a_terminal(
+        &colours.replace("\u{1b}[1;31m", "").replace("\u{1b}[0m", "").replace("\u{1b}[1;36m", "")
+    ));
+    let table = place.run(&eval).done().stdout;
     let ends: Vec<usize> = table.lines().map(|line| line.chars().count()).collect();
     assert!(ends.windows(2).all(|two| two[0] == two[1]), "{table}");
 }
