@@ -4,6 +4,7 @@ use std::fmt;
 
 use serde::de::{Deserialize, Deserializer, Visitor};
 use serde_json::Value;
+use serde_json::de::StrRead;
 
 /// Parses a JSON text. Each half of a surrogate pair that is escaped alone (`"\ud83d"`) becomes U+FFFD: JavaScript writes
 /// such halves for strings that are cut within a character, Python for bytes that are not UTF-8, and no Unicode text can
@@ -19,14 +20,29 @@ use serde_json::Value;
 pub fn parse(text: &[u8]) -> serde_json::Result<Value> {
     // Text that is known to be UTF-8 need not be validated string by string.
     match std::str::from_utf8(text) {
-        Ok(text) => {
-            serde_json::from_str(text).or_else(|error| match without_lone_surrogates(text) {
-                Some(text) => serde_json::from_str(&text),
-                None => Err(error),
-            })
-        }
+        Ok(text) => parse_with(text, |json| Value::deserialize(json)),
         Err(_) => serde_json::from_slice(text),
     }
+}
+
+/// Parses a JSON text as [`parse`] does, by a reader that may skip parts of it.
+///
+/// # Errors
+/// As for [`parse`], and those of the reader.
+pub fn parse_with<T>(
+    text: &str,
+    read: impl Fn(&mut serde_json::Deserializer<StrRead<'_>>) -> serde_json::Result<T>,
+) -> serde_json::Result<T> {
+    let parse = |text: &str| {
+        let mut json = serde_json::Deserializer::from_str(text);
+        let value = read(&mut json)?;
+        json.end()?;
+        Ok(value)
+    };
+    parse(text).or_else(|error| match without_lone_surrogates(text) {
+        Some(text) => parse(&text),
+        None => Err(error),
+    })
 }
 
 /// Replaces each escaped lone surrogate by U+FFFD, in as many bytes; `None` if the text has none.

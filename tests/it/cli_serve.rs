@@ -4,7 +4,7 @@ use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::process::{Child, Stdio};
 use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
-use std::sync::mpsc;
+use std::sync::{Arc, Mutex, mpsc};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
@@ -16,6 +16,8 @@ use crate::support::{Place, parse_jsonl};
 pub(crate) struct Serving {
     child: Child,
     pub(crate) address: String,
+    /// What it writes to standard error.
+    pub(crate) said: Arc<Mutex<String>>,
 }
 
 impl Drop for Serving {
@@ -30,8 +32,14 @@ pub(crate) type Reply = (u16, String, String);
 
 impl Serving {
     pub(crate) fn start(place: &Place, args: &[&str]) -> Self {
+        Self::start_with(place, args, &[])
+    }
+
+    pub(crate) fn start_with(place: &Place, args: &[&str], variables: &[(&str, &str)]) -> Self {
         let all = [&["serve", "--listen", "127.0.0.1:0"], args].concat();
-        let mut child = place.command(&all).stderr(Stdio::piped()).spawn().unwrap();
+        let mut command = place.command(&all);
+        command.envs(variables.iter().copied());
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let mut said = BufReader::new(child.stderr.take().unwrap());
         let mut all = String::new();
         let address = loop {
@@ -43,8 +51,15 @@ impl Serving {
             }
         };
         // What it says later is read, so that it never waits for a reader.
-        std::thread::spawn(move || std::io::copy(&mut said, &mut std::io::sink()));
-        Self { child, address }
+        let lines = Arc::new(Mutex::new(all));
+        let later = Arc::clone(&lines);
+        std::thread::spawn(move || {
+            let mut line = String::new();
+            while said.read_line(&mut line).is_ok_and(|read| read > 0) {
+                *later.lock().unwrap() += &std::mem::take(&mut line);
+            }
+        });
+        Self { child, address, said: lines }
     }
 
     fn connect(&self, path: &str, headers: &str, body: &[u8]) -> TcpStream {
@@ -73,6 +88,16 @@ impl Serving {
 
     pub(crate) fn post(&self, path: &str, body: &Value) -> Reply {
         self.ask(path, "", &body.to_string())
+    }
+
+    /// The answers to a text that is sent as it is.
+    fn say(&self, text: &str) -> String {
+        let mut stream = TcpStream::connect(&self.address).unwrap();
+        stream.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+        stream.write_all(text.replace("ADDRESS", &self.address).as_bytes()).unwrap();
+        let mut answers = Vec::new();
+        let _ = stream.read_to_end(&mut answers);
+        String::from_utf8(answers).unwrap()
     }
 
     pub(crate) fn last(&self) -> Value {
@@ -1051,6 +1076,139 @@ fn requests_are_checked_and_bounded() {
         .run(&[&["serve", "--listen", "0.0.0.0:0"], &data[..]].concat())
         .failed()
         .says(&["REPOFORMER_SERVE_TOKEN", "other machines can reach"]);
+}
+
+#[test]
+fn bodies_that_come_slowly_keep_nobody_waiting() {
+    let place = Place::new();
+    let (url, _) = server(|_| ok(&text_answer("x")));
+    let serving = Serving::start(
+        &place,
+        &["--repos-dir", "repos", "--repo", "alpha", "--endpoint", &url, "--no-watch"],
+    );
+    let slow = |_| {
+        let mut stream = TcpStream::connect(&serving.address).unwrap();
+        let head = format!("POST /infill HTTP/1.1\r\nHost: {}\r\n", serving.address);
+        stream.write_all(format!("{head}Content-Length: 100\r\n\r\n{{").as_bytes()).unwrap();
+        stream
+    };
+    let slow: Vec<TcpStream> = (0..64).map(slow).collect();
+    for _ in &slow {
+        let (status, _, body) = serving.post("/v1/completions", &json!({"prompt": "x = 1\n"}));
+        assert_eq!(status, 200, "{body}");
+    }
+}
+
+/// Peak memory of a process, in bytes.
+#[cfg(target_os = "linux")]
+fn peak(process: u32) -> usize {
+    let status = std::fs::read_to_string(format!("/proc/{process}/status")).unwrap();
+    let line = status.lines().find_map(|line| line.strip_prefix("VmHWM:")).unwrap();
+    line.trim().trim_end_matches(" kB").parse::<usize>().unwrap() << 10
+}
+
+#[cfg(target_os = "linux")]
+#[test]
+fn a_request_takes_little_more_memory_than_its_body() {
+    let place = Place::new();
+    let (url, _) = server(|_| ok(&text_answer("x")));
+    let serving = Serving::start(
+        &place,
+        &["--repos-dir", "repos", "--repo", "alpha", "--endpoint", &url, "--no-watch"],
+    );
+    assert_eq!(serving.post("/v1/completions", &json!({"prompt": "a"})).0, 200);
+    let before = peak(serving.child.id());
+    for field in ["x", "stop", "logit_bias", "segments", "prompt"] {
+        let body = format!("{{\"{field}\": [{}1], \"prompt\": \"a\"}}", "1,".repeat(4_000_000));
+        let (status, _, answer) = serving.ask("/v1/completions", "", &body);
+        assert_eq!(status, if field == "x" { 200 } else { 400 }, "{field}: {answer}");
+        let more = peak(serving.child.id()) - before;
+        assert!(more < 4 * body.len(), "{field}: {more} bytes for a body of {}", body.len());
+    }
+    let head = "POST /infill HTTP/1.1\r\nHost: ADDRESS\r\nConnection: close\r\nContent-Length: 9000000\r\n\r\n";
+    assert!(serving.say(head).starts_with("HTTP/1.1 413"), "it is refused before it comes");
+}
+
+#[test]
+fn corners_of_the_protocol_are_answered() {
+    let place = Place::new();
+    let (url, _) = server(|_| ok(&text_answer("x")));
+    let serving = Serving::start(
+        &place,
+        &["--repos-dir", "repos", "--repo", "alpha", "--endpoint", &url, "--no-watch"],
+    );
+    let own = "Host: ADDRESS\r\nConnection: close\r\n";
+    let post = format!("POST /v1/completions HTTP/1.1\r\n{own}");
+    let body = r#"{"prompt": "a", "max_tokens": 0}"#;
+    let chunk = format!("{:x}\r\n{body}\r\n0\r\n\r\n", body.len());
+    for (request, status) in [
+        (format!("{post}Content-Length: {}\r\n\r\n{body}", body.len()), "200"),
+        (
+            format!(
+                "{post}Content-Type: text/plain\r\nContent-Length: {}\r\n\r\n{body}",
+                body.len()
+            ),
+            "200",
+        ),
+        (format!("{post}Transfer-Encoding: chunked\r\n\r\n{chunk}"), "200"),
+        (format!("{post}Transfer-Encoding: chunked\r\n\r\nzz\r\n{body}"), "400"),
+        (format!("{post}Content-Length: 5\r\nContent-Length: 6\r\n\r\n{body}"), "400"),
+        (format!("{post}Content-Length: -1\r\n\r\n{body}"), "400"),
+        (format!("GET /health HTTP/1.0\r\n{own}\r\n"), "200"),
+        ("GET /health HTTP/1.0\r\n\r\n".into(), "403"),
+        (format!("HEAD /health HTTP/1.1\r\n{own}\r\n"), "200"),
+        (format!("OPTIONS /infill HTTP/1.1\r\n{own}\r\n"), "405"),
+        (format!("GET http://ADDRESS/health HTTP/1.1\r\n{own}\r\n"), "200"),
+        (format!("GET http://evil.example/health HTTP/1.1\r\n{own}\r\n"), "403"),
+        (format!("GET /health HTTP/1.1\r\n{own}Host: ADDRESS\r\n\r\n"), "403"),
+        (format!("GET /health HTTP/1.1\r\n{own}Origin: http://ADDRESS\r\n\r\n"), "200"),
+        (
+            format!(
+                "GET /health HTTP/1.1\r\n{own}Origin: http://203.0.113.5:{}\r\n\r\n",
+                serving.address.split(':').nth(1).unwrap()
+            ),
+            "403",
+        ),
+        (format!("GET /health HTTP/1.1\r\n{own}Origin: null\r\n\r\n"), "403"),
+        (
+            format!(
+                "GET /health HTTP/1.1\r\n{own}Origin: http://ADDRESS\r\nOrigin: http://evil.example\r\n\r\n"
+            ),
+            "403",
+        ),
+        ("nonsense\r\n\r\n".into(), "400"),
+    ] {
+        let answer = serving.say(&request);
+        assert_eq!(answer.split(' ').nth(1), Some(status), "{request}\n{answer}");
+    }
+    let get = "GET /health HTTP/1.1\r\nHost: ADDRESS\r\n";
+    let twice = format!("{get}\r\n{get}Connection: close\r\n\r\n");
+    assert_eq!(serving.say(&twice).matches("HTTP/1.1 200").count(), 2);
+}
+
+#[test]
+fn counts_that_cannot_be_are_not_counted() {
+    let place = Place::new();
+    let (url, _) = server(|_| {
+        let mut answer = text_answer("x");
+        let huge = u64::MAX;
+        answer["usage"] = json!({"prompt_tokens": huge, "completion_tokens": -1});
+        answer["timings"] = json!({"prompt_n": huge, "cache_n": huge, "predicted_n": 1e30});
+        ok(&answer)
+    });
+    let serving = Serving::start(
+        &place,
+        &["--repos-dir", "repos", "--repo", "alpha", "--endpoint", &url, "--no-watch"],
+    );
+    let (status, _, body) =
+        serving.post("/infill", &json!({"input_prefix": "a", "input_suffix": ""}));
+    assert!(status == 200 && !body.contains("tokens_cached"), "{body}");
+    assert_eq!(serving.post("/v1/completions", &json!({"prompt": "a"})).0, 200);
+    assert_eq!(serving.last()["tokens"], json!({"prompt": null, "cached": null, "written": null}));
+    let (_, _, metrics) = serving.ask("/metrics", "", "");
+    for name in ["prompt_tokens", "cached_tokens", "written_tokens"] {
+        assert!(metrics.contains(&format!("\nrepoformer_{name}_total 0\n")), "{metrics}");
+    }
 }
 
 #[test]

@@ -294,7 +294,8 @@ impl Measured {
         });
         let tokens = |name: &str| -> Option<u64> {
             let all = self.requests.iter().filter(|one| one["outcome"] == "done");
-            all.map(|one| one["tokens"][name].as_u64()).sum()
+            let mut counts = all.map(|one| one["tokens"][name].as_u64());
+            counts.try_fold(0u64, |sum, count| Some(sum.saturating_add(count?)))
         };
         let count = |field: &str, value: &Value| {
             self.requests.iter().filter(|one| one[field] == *value).count()

@@ -4,7 +4,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use anyhow::Result;
 use axum::extract::{Request, State};
-use axum::http::{HeaderMap, StatusCode};
+use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::middleware::Next;
 use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
@@ -44,10 +44,15 @@ impl Guard {
     }
 
     /// Says why a request is refused; `None` where it is not.
-    fn refusal(&self, headers: &HeaderMap) -> Option<(StatusCode, &'static str)> {
-        let text = |name: &str| headers.get(name).map(|value| value.to_str().unwrap_or("?"));
+    fn refusal(&self, uri: &Uri, headers: &HeaderMap) -> Option<(StatusCode, &'static str)> {
+        // Of several, no program knows which one another takes.
+        let only = |name: &str| {
+            let mut all = headers.get_all(name).iter();
+            let value = all.next()?.to_str().unwrap_or("?");
+            Some(if all.next().is_some() { "?" } else { value })
+        };
         if let Some(token) = &self.token {
-            let given = text("authorization").and_then(|value| value.strip_prefix("Bearer "));
+            let given = only("authorization").and_then(|value| value.strip_prefix("Bearer "));
             let is_right =
                 given.is_some_and(|given| same(given.trim().as_bytes(), token.as_bytes()));
             // Who has the token may ask by any name of this machine; a page has none.
@@ -56,29 +61,47 @@ impl Guard {
                 "send the token of REPOFORMER_SERVE_TOKEN as the API key (Authorization: Bearer …)",
             ));
         }
-        if !text("host").is_some_and(|host| self.is_own(host)) {
-            return Some((StatusCode::FORBIDDEN, "the header Host names another server"));
+        let host = only("host").and_then(|host| self.own(host));
+        let named = uri.authority().map(|authority| self.own(authority.as_str()));
+        if host.is_none() || named.is_some_and(|named| named != host) {
+            let reason =
+                "the header Host must name this server: an address or localhost, and its port";
+            return Some((StatusCode::FORBIDDEN, reason));
         }
-        let is_own_origin = |origin: &str| {
-            let host = origin.strip_prefix("http://").or_else(|| origin.strip_prefix("https://"));
-            host.is_some_and(|host| self.is_own(host))
+        let is_same = |origin: &str| {
+            let scheme = origin.get(..7).filter(|text| text.eq_ignore_ascii_case("http://"));
+            scheme.is_some() && self.own(&origin[7..]) == host
         };
-        let is_foreign = text("origin").is_some_and(|origin| !is_own_origin(origin))
-            || matches!(text("sec-fetch-site"), Some("cross-site" | "same-site"));
+        let is_foreign = only("origin").is_some_and(|origin| !is_same(origin))
+            || only("sec-fetch-site").is_some_and(|site| !["none", "same-origin"].contains(&site));
         is_foreign.then_some((StatusCode::FORBIDDEN, "a page of another site may not ask"))
     }
 
-    /// Whether a host with its port is this server's: an address, or this machine's name for itself. A name of the network may
-    /// be made to lead here by whoever owns it.
-    fn is_own(&self, host: &str) -> bool {
+    /// The name in a host with its port, if that is this server's: an address, or this machine's name for itself. A name of the network
+    /// may be made to lead here by whoever owns it.
+    fn own(&self, host: &str) -> Option<Name> {
         let (name, port) = match host.rsplit_once(':') {
-            Some((name, port)) if !port.contains(']') => (name, port.parse().ok()),
-            _ => (host, Some(80)),
+            Some((name, port)) if !port.contains(']') => (name, port),
+            _ => (host, "80"),
         };
-        let bare = name.trim_start_matches('[').trim_end_matches(']');
-        let is_address = bare.parse::<IpAddr>().is_ok();
-        port == Some(self.listen.port()) && (is_address || bare.eq_ignore_ascii_case("localhost"))
+        let is_number = port.bytes().all(|byte| byte.is_ascii_digit());
+        if !is_number || port.parse() != Ok(self.listen.port()) {
+            return None;
+        }
+        let inner = name.strip_prefix('[').and_then(|name| name.strip_suffix(']'));
+        match inner {
+            Some(address) => address.parse().ok().map(|address| Name::Address(IpAddr::V6(address))),
+            None if name.eq_ignore_ascii_case("localhost") => Some(Name::Localhost),
+            None => name.parse().ok().map(|address| Name::Address(IpAddr::V4(address))),
+        }
     }
+}
+
+/// Name of a server on its machine.
+#[derive(Debug, PartialEq, Eq)]
+enum Name {
+    Localhost,
+    Address(IpAddr),
 }
 
 /// Compares secrets in a time that does not tell where they differ.
@@ -93,7 +116,7 @@ pub(super) async fn check(
     request: Request,
     next: Next,
 ) -> Response {
-    match guard.refusal(request.headers()) {
+    match guard.refusal(request.uri(), request.headers()) {
         Some((status, reason)) => refusal(status, reason).into_response(),
         None => next.run(request).await,
     }
@@ -110,9 +133,9 @@ mod tests {
     fn status(guard: &Guard, headers: &[(&'static str, &'static str)]) -> Option<u16> {
         let mut map = HeaderMap::new();
         for (name, value) in headers {
-            map.insert(*name, value.parse().unwrap());
+            map.append(*name, value.parse().unwrap());
         }
-        guard.refusal(&map).map(|(status, _)| status.as_u16())
+        guard.refusal(&Uri::from_static("/"), &map).map(|(status, _)| status.as_u16())
     }
 
     #[test]
@@ -121,17 +144,56 @@ mod tests {
         for host in ["127.0.0.1:8012", "localhost:8012", "[::1]:8012", "LOCALHOST:8012"] {
             assert_eq!(status(&open, &[("host", host)]), None, "{host}");
         }
-        for host in
-            ["evil.example:8012", "127.0.0.1:80", "localhost", "127.0.0.1.evil.example:8012"]
-        {
+        for host in [
+            "evil.example:8012",
+            "127.0.0.1:80",
+            "localhost",
+            "127.0.0.1.evil.example:8012",
+            "localhost.:8012",
+            "localhost:+8012",
+            "localhost:",
+            "user@localhost:8012",
+            "::1:8012",
+            "[127.0.0.1]:8012",
+            "127.1:8012",
+        ] {
             assert_eq!(status(&open, &[("host", host)]), Some(403), "{host}");
         }
         assert_eq!(status(&open, &[]), Some(403));
-        let from = |origin| [("host", "localhost:8012"), ("origin", origin)];
-        assert_eq!(status(&open, &from("http://localhost:8012")), None);
-        for origin in ["http://evil.example", "null", "http://localhost:3000", "file://"] {
-            assert_eq!(status(&open, &from(origin)), Some(403), "{origin}");
+        for (host, origin) in [
+            ("localhost:8012", "http://localhost:8012"),
+            ("localhost:8012", "HTTP://LOCALHOST:8012"),
+            ("127.0.0.1:8012", "http://127.0.0.1:8012"),
+            ("[::1]:8012", "http://[0:0:0:0:0:0:0:1]:8012"),
+        ] {
+            assert_eq!(status(&open, &[("host", host), ("origin", origin)]), None, "{origin}");
         }
+        for origin in [
+            "http://evil.example",
+            "null",
+            "http://localhost:3000",
+            "file://",
+            "",
+            "http://203.0.113.5:8012",
+            "http://127.0.0.1:8012",
+            "https://localhost:8012",
+            "http://localhost.:8012",
+            "http://localhost",
+            "http://user@localhost:8012",
+            "http://localhost:8012/",
+            "http://localhost:8012@evil.example:8012",
+            "localhost:8012",
+        ] {
+            let headers = [("host", "localhost:8012"), ("origin", origin)];
+            assert_eq!(status(&open, &headers), Some(403), "{origin}");
+        }
+        let own = [("host", "localhost:8012"), ("origin", "http://localhost:8012")];
+        assert_eq!(status(&open, &[own[0], own[1], own[1]]), Some(403), "two origins");
+        assert_eq!(status(&open, &[own[0], own[0]]), Some(403), "two hosts");
+        // Where the port is HTTP's own, neither has one.
+        let usual = Guard { listen: "127.0.0.1:80".parse().unwrap(), token: None };
+        let headers = [("host", "localhost"), ("origin", "http://localhost:80")];
+        assert_eq!(status(&usual, &headers), None);
         let site = [("host", "localhost:8012"), ("sec-fetch-site", "cross-site")];
         assert_eq!(status(&open, &site), Some(403));
     }

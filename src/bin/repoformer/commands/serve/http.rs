@@ -14,14 +14,13 @@ use axum::middleware::Next;
 use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
-use futures_core::Stream as _;
 use repoformer::endpoint::Endpoint;
 use repoformer::error::Error;
-use repoformer::store::json;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
 use super::answer::{Answer, of_json, refusal, typed};
+use super::body::{Bodies, fields};
 use super::connections::{self, Bounds};
 use super::guard::{self, Guard};
 use super::learn::Asked;
@@ -32,12 +31,12 @@ use super::start::runtime;
 use super::upstream::{Completing, End, Piece, ms_since};
 use crate::output::announce;
 
-/// Bytes of a request's body, at most.
-const LARGEST_BODY: usize = 64 << 20;
 /// Requests at a time.
 const AT_ONCE: usize = 32;
 /// Time in which a client sends or takes something more.
 const PROGRESS: Duration = Duration::from_secs(10);
+/// Time for a whole body.
+const WHOLE_BODY: Duration = Duration::from_secs(30);
 /// Bounds of connections to this server.
 const BOUNDS: Bounds = Bounds { at_once: 256, head: Duration::from_secs(60), answer: PROGRESS };
 /// Name of the header that tells the decision.
@@ -48,6 +47,7 @@ const DECISION: HeaderName = HeaderName::from_static("x-repoformer-decision");
 struct Shared {
     service: Arc<Service>,
     room: Arc<Semaphore>,
+    bodies: Bodies,
 }
 
 /// Serves until the program ends.
@@ -67,7 +67,8 @@ pub(super) fn serve(service: Arc<Service>, guard: Guard) -> Result<()> {
 }
 
 fn router(service: Arc<Service>, guard: Guard) -> Router {
-    let shared = Shared { service, room: Arc::new(Semaphore::new(AT_ONCE)) };
+    let (room, bodies) = (Arc::new(Semaphore::new(AT_ONCE)), Bodies::new(PROGRESS, WHOLE_BODY));
+    let shared = Shared { service, room, bodies };
     // What asks the model's server, or may be large.
     let asking = Router::new()
         .route("/v1/completions", post(completion))
@@ -92,48 +93,28 @@ fn router(service: Arc<Service>, guard: Guard) -> Router {
         .with_state(shared)
 }
 
-/// Room that a request takes until its answer is through and its work has ended.
+/// Room that a request takes until its answer is through and its work has ended: a place, and the bytes of its body.
 #[derive(Clone)]
-struct Room(#[expect(dead_code, reason = "held, not read")] Arc<OwnedSemaphorePermit>);
+struct Room(#[expect(dead_code, reason = "held, not read")] Arc<[Option<OwnedSemaphorePermit>; 2]>);
 
-/// Takes room before the body of a request is read, and reads it.
-async fn make_room(State(shared): State<Shared>, mut request: Request, next: Next) -> Response {
-    let Ok(room) = Arc::clone(&shared.room).try_acquire_owned() else {
-        shared.service.metrics.refused.fetch_add(1, Relaxed);
-        let reason = format!("{AT_ONCE} requests are in flight");
-        return refusal(StatusCode::TOO_MANY_REQUESTS, &reason);
-    };
-    request.extensions_mut().insert(Room(Arc::new(room)));
+/// Reads the body of a request, and then takes room: who sends slowly keeps nobody else waiting.
+async fn make_room(State(shared): State<Shared>, request: Request, next: Next) -> Response {
     let (head, body) = request.into_parts();
-    let (status, reason) = match whole(body).await {
-        Ok(body) => return next.run(Request::from_parts(head, body.into())).await,
-        Err(refused) => refused,
-    };
-    shared.service.metrics.refused.fetch_add(1, Relaxed);
-    refusal(status, &reason)
-}
-
-/// Reads a body, or says with which status and why it is refused.
-async fn whole(body: Body) -> Result<Vec<u8>, (StatusCode, String)> {
-    let (mut parts, mut all) = (body.into_data_stream(), Vec::new());
-    loop {
-        let part = std::future::poll_fn(|context| Pin::new(&mut parts).poll_next(context));
-        match tokio::time::timeout(PROGRESS, part).await {
-            Ok(None) => return Ok(all),
-            Ok(Some(Ok(part))) if all.len() + part.len() <= LARGEST_BODY => {
-                all.extend_from_slice(&part)
-            }
-            Ok(Some(Ok(_))) => {
-                let reason = format!("the body has more than {} MiB", LARGEST_BODY >> 20);
-                return Err((StatusCode::PAYLOAD_TOO_LARGE, reason));
-            }
-            Ok(Some(Err(error))) => {
-                return Err((StatusCode::BAD_REQUEST, format!("the body cannot be read: {error}")));
-            }
-            Err(_) => {
-                let reason = format!("no part of the body came for {} s", PROGRESS.as_secs());
-                return Err((StatusCode::REQUEST_TIMEOUT, reason));
-            }
+    let read = shared.bodies.read(body).await.and_then(|(body, bytes)| {
+        let place = Arc::clone(&shared.room).try_acquire_owned();
+        let reason = format!("{AT_ONCE} requests are in flight");
+        let place = place.map_err(|_| (StatusCode::TOO_MANY_REQUESTS, reason))?;
+        Ok((body, Room(Arc::new([Some(place), bytes]))))
+    });
+    match read {
+        Ok((body, room)) => {
+            let mut request = Request::from_parts(head, body.into());
+            request.extensions_mut().insert(room);
+            next.run(request).await
+        }
+        Err((status, reason)) => {
+            shared.service.metrics.refused.fetch_add(1, Relaxed);
+            refusal(status, &reason)
         }
     }
 }
@@ -143,7 +124,7 @@ async fn completion(
     Extension(room): Extension<Room>,
     body: Bytes,
 ) -> Response {
-    answer(shared, room, &body, Wanted::completion).await
+    answer(shared, room, body, Wanted::completion).await
 }
 
 async fn infill(
@@ -151,13 +132,13 @@ async fn infill(
     Extension(room): Extension<Room>,
     body: Bytes,
 ) -> Response {
-    answer(shared, room, &body, Wanted::infill).await
+    answer(shared, room, body, Wanted::infill).await
 }
 
 async fn answer(
     shared: Shared,
     room: Room,
-    body: &[u8],
+    body: Bytes,
     read: fn(&Value) -> Result<Wanted, String>,
 ) -> Response {
     let begin = Instant::now();
@@ -166,10 +147,11 @@ async fn answer(
         metrics.refused.fetch_add(1, Relaxed);
         refusal(status, reason)
     };
-    let wanted = match parsed(body).and_then(|body| read(&body)) {
+    let wanted = match fields(&body).and_then(|body| read(&body)) {
         Ok(wanted) => wanted,
         Err(reason) => return refuse(StatusCode::BAD_REQUEST, &reason),
     };
+    drop(body);
     shared.service.count(wanted.protocol);
     // An editor that warms the model's cache reads no answer.
     if wanted.max_tokens == Some(0) {
@@ -221,16 +203,6 @@ async fn answer(
         response.headers_mut().insert(DECISION, header);
     }
     response
-}
-
-/// Reads the JSON of a body, or says why it is none.
-fn parsed(body: &[u8]) -> Result<Value, String> {
-    if let Err(error) = std::str::from_utf8(body) {
-        let at = error.valid_up_to();
-        return Err(format!("the body is not UTF-8: byte {} is 0x{:02x}", at + 1, body[at]));
-    }
-    json::parse(json::without_byte_order_mark(body))
-        .map_err(|error| format!("the body is not JSON: {error}"))
 }
 
 /// A request whose prompt is being made. Dropped before that is there, it is kept as one that was given up, or that failed.

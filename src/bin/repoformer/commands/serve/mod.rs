@@ -1,6 +1,7 @@
 //! `serve` and `lsp`: completions for editors, with selective retrieval.
 
 mod answer;
+mod body;
 mod connections;
 mod decide;
 mod document;

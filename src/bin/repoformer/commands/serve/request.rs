@@ -56,8 +56,19 @@ const PASSED: [&str; 12] = [
     "temperature", "top_p", "top_k", "min_p", "seed", "presence_penalty", "frequency_penalty",
     "repeat_penalty", "repetition_penalty", "logit_bias", "t_max_predict_ms", "samplers",
 ];
+/// Other fields of requests that are read.
+const READ: [&str; 17] = [
+    "prompt", "suffix", "input_prefix", "input_suffix", "segments", "model", "stream",
+    "stream_options", "stop", "max_tokens", "max_completion_tokens", "n_predict", "n", "best_of",
+    "echo", "logprobs", "response_fields",
+];
 /// Names under which editors send the file's name.
 const FILE_NAMES: [&str; 5] = ["filepath", "filename", "file", "path", "file_path"];
+
+/// Whether a field of a request is read; any other is skipped.
+pub(super) fn is_read(name: &str) -> bool {
+    READ.contains(&name) || PASSED.contains(&name) || FILE_NAMES.contains(&name)
+}
 
 impl Wanted {
     /// Reads the body of a request to `/v1/completions`.

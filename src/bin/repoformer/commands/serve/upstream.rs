@@ -34,8 +34,7 @@ pub(super) struct End {
 
 impl End {
     fn number(&self, place: &str, name: &str) -> Option<u64> {
-        let of = if place == "usage" { &self.usage } else { &self.timings };
-        of[name].as_u64()
+        count(if place == "usage" { &self.usage[name] } else { &self.timings[name] })
     }
 
     /// Tokens of the prompt.
@@ -47,12 +46,17 @@ impl End {
     /// Tokens of the prompt that the server had from earlier requests.
     pub(super) fn cached_tokens(&self) -> Option<u64> {
         let details = &self.usage["prompt_tokens_details"]["cached_tokens"];
-        self.number("timings", "cache_n").or(details.as_u64())
+        self.number("timings", "cache_n").or(count(details))
     }
 
     pub(super) fn written_tokens(&self) -> Option<u64> {
         self.number("usage", "completion_tokens").or(self.number("timings", "predicted_n"))
     }
+}
+
+/// A number of tokens. What cannot be one is not counted, so that sums do not overflow.
+fn count(number: &Value) -> Option<u64> {
+    number.as_u64().filter(|number| u32::try_from(*number).is_ok())
 }
 
 /// A request in flight: its pieces, and its end where it is dropped.
