@@ -2,10 +2,13 @@
 
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
+use crate::cli_lsp::Session;
+use crate::cli_serve::{Serving, soon};
 use crate::support::{Place, Ran, TARGETS, jsonl};
 
 /// A key whose URL-encoded form is another text.
@@ -112,19 +115,111 @@ fn url_encoded(text: &str) -> String {
     text.bytes().map(encode).collect()
 }
 
-/// Every twelve characters of a key, as it is, in an URL, and in base64 wherever in a text it begins.
+fn each(key: &str, form: impl Fn(u8) -> String) -> String {
+    key.bytes().map(form).collect()
+}
+
+/// Every twelve characters of a key: as it is, in a URL, escaped, in hexadecimal digits, and in base64 wherever in a text it begins.
 fn forms(key: &str) -> Vec<String> {
     let mut whole = vec![key.to_owned(), url_encoded(key), url_encoded(key).to_lowercase()];
     whole.extend((0..3).map(|at| base64(&key.as_bytes()[at..])));
-    whole.push(key.bytes().map(|byte| format!("{byte:02x}")).collect());
-    let parts = whole.iter().flat_map(|text| text.as_bytes().windows(12));
-    parts.map(|part| str::from_utf8(part).unwrap().to_owned()).collect()
+    whole.push(each(key, |byte| format!("{byte:02x}")));
+    let part = |part: &[u8]| str::from_utf8(part).unwrap().to_owned();
+    let mut parts: Vec<String> =
+        whole.iter().flat_map(|text| text.as_bytes().windows(12)).map(part).collect();
+    for of_key in key.as_bytes().windows(12).map(part) {
+        parts.push(each(&of_key, |byte| format!("\\u{byte:04x}")));
+        parts.push(each(&of_key, |byte| format!("\\\\u{byte:04x}")));
+        parts.push(each(&of_key, |byte| format!("%{byte:02x}")));
+    }
+    parts
 }
 
 fn assert_no_key(bytes: &[u8], what: &str) {
     for form in [KEY, POLICY_KEY].into_iter().flat_map(forms) {
         let found = memchr::memmem::find(bytes, form.as_bytes());
         assert!(found.is_none(), "{what} has '{form}' of a key");
+    }
+}
+
+/// Texts that repeat a key: as it is, and as headers, URLs, JSON, pages and dumps have it.
+fn echoes(key: &str) -> Vec<String> {
+    vec![
+        key.to_owned(),
+        format!("Bearer {key}"),
+        base64(key.as_bytes()),
+        base64(format!("Bearer {key}").as_bytes()),
+        base64(format!("user:{key}").as_bytes()),
+        url_encoded(key),
+        each(key, |byte| format!("%{byte:02x}")),
+        each(key, |byte| format!("\\u{byte:04x}")),
+        key.replace('/', "\\/").replace('&', "&amp;"),
+        each(key, |byte| format!("{byte:02x}")),
+    ]
+}
+
+/// The keys that a request bears.
+fn keys_of(head: &str) -> Vec<&str> {
+    let bearer = head.lines().filter_map(|line| line.split_once("Bearer ").map(|(_, key)| key));
+    bearer.chain(head.contains("api-key=").then_some(KEY)).collect()
+}
+
+/// A model that writes the keys it gets wherever it may, in tokens of so many bytes, each of which is an event of a stream.
+fn echoing(length: usize) -> impl Fn(&str, &Value) -> String {
+    move |head, body| {
+        let echoes: Vec<String> = keys_of(head).into_iter().flat_map(echoes).collect();
+        let text = format!("\nx = 1  # {}", echoes.join(" , "));
+        let first = echoes.first().cloned().unwrap_or_default();
+        let kind = "Content-Type: application/json\r\n";
+        if body.is_null() {
+            let models = [&["tiny".to_owned()], &echoes[..]].concat();
+            let models: Vec<Value> = models.iter().map(|id| json!({"id": id})).collect();
+            return response("200 OK", kind, &json!({"data": models}).to_string());
+        }
+        if body.get("prompt").or(body.get("messages")).is_none() || body["max_tokens"] == 1 {
+            return sound(head, body);
+        }
+        let tokens: Vec<&str> =
+            text.as_bytes().chunks(length).map(|part| str::from_utf8(part).unwrap()).collect();
+        let is_chat = path_of(head).contains("/chat/");
+        let choice = |texts: &[&str], finish: Value| {
+            let logprobs = match is_chat {
+                true => json!({"content": texts.iter().map(|text| json!({
+                    "token": "\u{fffd}", "bytes": text.as_bytes(), "logprob": -0.5,
+                })).collect::<Vec<_>>()}),
+                false => json!({"tokens": texts, "token_logprobs": vec![-0.5; texts.len()]}),
+            };
+            let call = json!({"function": {"name": first, "arguments": first}});
+            let mut choice = json!({"index": 0, "finish_reason": finish, "logprobs": logprobs});
+            match (is_chat, body["stream"] == true) {
+                (false, _) => choice["text"] = texts.concat().into(),
+                (true, false) => {
+                    choice["message"] = json!({"content": texts.concat(), "tool_calls": [call]})
+                }
+                (true, true) => {
+                    choice["delta"] = json!({"content": texts.concat(), "tool_calls": [call]})
+                }
+            }
+            json!({
+                "id": first, "model": first, "choices": [choice], "system_fingerprint": first,
+                "usage": {"prompt_tokens": 3, "completion_tokens": first, "note": first},
+                "timings": {"prompt_n": 3, first.clone(): first},
+            })
+        };
+        let headers = format!("X-Key: {first}\r\nServer: {first}\r\n");
+        if body["stream"] == true {
+            let mut events = String::new();
+            for token in &tokens {
+                events += &format!("data: {}\n\n", choice(&[token], Value::Null));
+            }
+            events += &format!("data: {}\n\ndata: [DONE]\n\n", choice(&[""], "stop".into()));
+            return response(
+                "200 OK",
+                &format!("Content-Type: text/event-stream\r\n{headers}"),
+                &events,
+            );
+        }
+        response("200 OK", &format!("{kind}{headers}"), &choice(&tokens, "stop".into()).to_string())
     }
 }
 
@@ -219,15 +314,135 @@ fn no_byte_of_a_key_is_left_by_any_command() {
 }
 
 #[test]
+fn no_byte_of_a_key_is_left_when_models_write_it() {
+    let place = place();
+    // A character is a token, or half of the key is one.
+    for length in [1, KEY.len() / 2] {
+        let server = Recorder::start(echoing(length));
+        play(&place, &format!("echoing {length}"), &server.url());
+        place.shell("rm -rf cache/journal own.jsonl");
+    }
+    assert_nothing_left(&place, "echoing", 60);
+}
+
+#[test]
+fn no_byte_of_a_key_reaches_an_editor() {
+    let place = place();
+    let variables = [("REPOFORMER_API_KEY", KEY)];
+    for length in [1, KEY.len() / 2] {
+        let server = Recorder::start(echoing(length));
+        let url = server.url();
+        let data = ["--repos-dir", "repos", "--repo", "alpha", "--no-watch", "--endpoint", &url];
+        let serving = Serving::start_with(&place, &data, &variables);
+        for stream in [false, true] {
+            for (path, body) in [
+                (
+                    "/v1/completions",
+                    json!({"prompt": "x = 1\n", "stream": stream, "stream_options": {"include_usage": true}}),
+                ),
+                ("/v1/completions", json!({"segments": {"prefix": "x = 1\n"}})),
+                (
+                    "/infill",
+                    json!({"input_prefix": "x = 1\n", "input_suffix": "", "stream": stream}),
+                ),
+            ] {
+                let (status, head, answer) = serving.post(path, &body);
+                assert_eq!(status, 200, "{answer}");
+                assert_no_key(head.as_bytes(), path);
+                assert_no_key(answer.as_bytes(), path);
+                // What comes in events, too.
+                let text: Vec<Value> = answer
+                    .lines()
+                    .filter_map(|line| {
+                        serde_json::from_str(line.strip_prefix("data: ").unwrap_or(line)).ok()
+                    })
+                    .collect();
+                let text: String = text
+                    .iter()
+                    .map(|event| {
+                        event["content"]
+                            .as_str()
+                            .or(event["choices"][0]["text"].as_str())
+                            .unwrap_or_default()
+                    })
+                    .collect();
+                assert!(text.contains("x = 1  # ***"), "{text}");
+                assert_no_key(text.as_bytes(), path);
+            }
+        }
+        for path in ["/v1/models", "/debug/decisions", "/debug/last", "/metrics", "/health", "/"] {
+            let (_, head, answer) = serving.ask(path, "", "");
+            assert_no_key((head + &answer).as_bytes(), path);
+        }
+        assert_no_key(serving.said.lock().unwrap().as_bytes(), "what serve says");
+        // Accepted in the language server, a line is learned.
+        let labels = format!("labels-{length}.jsonl");
+        let mut session = Session::start_with(
+            &place,
+            &[&data[..4], &data[5..], &["--learn", &labels]].concat(),
+            &variables,
+        );
+        place.write("repos/alpha/typed.py", "x = 1\n");
+        let uri = session.open(&place, "repos/alpha", "typed.py", "x = 1\n");
+        let shown = session.complete(&uri, 1, 0);
+        assert!(shown.to_string().contains("# ***"), "{shown}");
+        assert_no_key(shown.to_string().as_bytes(), "lsp");
+        let at = json!({"line": 1, "character": 0});
+        let edit = json!({"range": {"start": at, "end": at}, "text": "y = 2\n"});
+        session.tell(
+            "textDocument/didChange",
+            json!({"textDocument": {"uri": uri, "version": 2}, "contentChanges": [edit]}),
+        );
+        session.complete(&uri, 2, 0);
+        soon("a label", || place.path(&labels).metadata().is_ok_and(|file| file.len() > 0));
+        assert!(place.read(&labels).contains("***"));
+    }
+    assert_nothing_left(&place, "editors", 8);
+    // Errors, of a whole answer and in a stream.
+    for event in [false, true] {
+        let count = AtomicUsize::new(0);
+        let server = Recorder::start(move |head, _| {
+            let echoes: Vec<String> = keys_of(head).into_iter().flat_map(echoes).collect();
+            let echo = &echoes[count.fetch_add(1, Relaxed) % echoes.len()];
+            let error = json!({"error": {"message": format!("wrong key {echo}")}}).to_string();
+            match event {
+                true => response(
+                    "200 OK",
+                    "Content-Type: text/event-stream\r\n",
+                    &format!("data: {error}\n\n"),
+                ),
+                false => response("401 Unauthorized", "", &error),
+            }
+        });
+        let url = server.url();
+        let data = ["--repos-dir", "repos", "--repo", "alpha", "--no-watch", "--endpoint", &url];
+        let serving = Serving::start_with(&place, &data, &variables);
+        for _ in 0..10 {
+            let (status, _, answer) =
+                serving.post("/v1/completions", &json!({"prompt": "x = 1\n", "stream": event}));
+            assert!(
+                status == 502 && answer.contains("wrong key ***") || answer.contains("***"),
+                "{answer}"
+            );
+            assert_no_key(answer.as_bytes(), "an error");
+        }
+        assert_no_key(serving.ask("/debug/decisions", "", "").2.as_bytes(), "decisions");
+    }
+}
+
+#[test]
 fn no_byte_of_a_key_is_left_when_servers_refuse() {
     let place = place();
-    // It repeats what it was sent: the key of the header, and the address.
-    let server = Recorder::start(|head, _| {
+    // It repeats what it was sent: the key of the header, in one form or another, and the address.
+    let count = AtomicUsize::new(0);
+    let server = Recorder::start(move |head, _| {
         let key =
             head.lines().find_map(|line| line.split_once("Bearer ").or(line.split_once("bearer ")));
         let key = key.map_or("none", |(_, key)| key);
         let part = key.get(5..30).unwrap_or(key);
-        let message = format!("wrong key {key} at {}; or {part}", path_of(head));
+        let echoes = echoes(key);
+        let echo = &echoes[count.fetch_add(1, Relaxed) % echoes.len()];
+        let message = format!("wrong key {echo} at {}; or {part}", path_of(head));
         let body = json!({"error": {"message": message}}).to_string();
         response("401 Unauthorized", &format!("WWW-Authenticate: {key}\r\n"), &body)
     });
