@@ -22,6 +22,6 @@ static GROUP: LazyLock<&readers::Group> = LazyLock::new(|| {
 
 fuzz_target!(|bytes: &[u8]| {
     if bytes.len() <= GROUP.longest {
-        memory::bounded(bytes, GROUP.read);
+        memory::bounded(|| (GROUP.read)(bytes));
     }
 });

@@ -6,13 +6,8 @@
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 
-/// Most bytes that reading one input of some length may take: what grows with the square of the length exceeds it.
-fn most(length: usize) -> usize {
-    (SPARE + (length << 16)).min(1 << 30)
-}
-
-/// Bytes of an empty input, such as those of a block of a compressed file.
-const SPARE: usize = 256 << 20;
+/// Most bytes that reading one input may take.
+const MOST: usize = 1 << 30;
 
 static USED: AtomicUsize = AtomicUsize::new(0);
 static BOUND: AtomicUsize = AtomicUsize::new(usize::MAX);
@@ -22,18 +17,18 @@ struct Counting;
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// Calls `read` with an input; the process ends if it has more bytes at once than [`most`] says.
-pub(crate) fn bounded(input: &[u8], read: impl FnOnce(&[u8])) {
-    BOUND.store(USED.load(Relaxed).saturating_add(most(input.len())), Relaxed);
-    read(input);
+/// Calls `read`; the process ends if it has more than [`MOST`] bytes at once.
+pub(crate) fn bounded(read: impl FnOnce()) {
+    BOUND.store(USED.load(Relaxed).saturating_add(MOST), Relaxed);
+    read();
     BOUND.store(usize::MAX, Relaxed);
 }
 
 fn take(bytes: usize) {
     let used = USED.fetch_add(bytes, Relaxed).saturating_add(bytes);
     if used > BOUND.load(Relaxed) {
-        let more = used - BOUND.swap(usize::MAX, Relaxed);
-        panic!("one input took {more} bytes more than its length allows");
+        BOUND.store(usize::MAX, Relaxed);
+        panic!("one input took more than {} MiB", MOST >> 20);
     }
 }
 
