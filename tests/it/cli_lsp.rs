@@ -27,7 +27,12 @@ impl Drop for Session {
 
 impl Session {
     pub(crate) fn start(place: &Place, args: &[&str]) -> Self {
+        Self::start_with(place, args, &[])
+    }
+
+    pub(crate) fn start_with(place: &Place, args: &[&str], variables: &[(&str, &str)]) -> Self {
         let mut command = place.command(&[&["lsp", "--no-watch"], args].concat());
+        command.envs(variables.iter().copied());
         let mut child = command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().unwrap();
         let mut output = BufReader::new(child.stdout.take().unwrap());
         let (sender, answers) = mpsc::channel();
@@ -75,7 +80,7 @@ impl Session {
         answer
     }
 
-    fn tell(&mut self, method: &str, params: Value) {
+    pub(crate) fn tell(&mut self, method: &str, params: Value) {
         self.send(json!({"method": method, "params": params}));
     }
 
@@ -256,4 +261,66 @@ fn what_is_no_request_is_refused_and_a_start_that_fails_is_said() {
     let message = failed["error"]["message"].as_str().unwrap();
     assert!(message.contains("--endpoint is not set"), "{failed}");
     assert!(!session.child.wait().unwrap().success());
+}
+
+#[test]
+fn a_wrong_change_leaves_a_document_that_is_not_completed() {
+    let place = Place::new();
+    let (url, seen) = server(|_| ok(&text_answer("y")));
+    let args = ["--repos-dir", "repos", "--repo", "alpha", "--endpoint", &url];
+    let mut session = Session::start(&place, &args);
+    session.ask(1, "initialize", json!({"capabilities": {}}));
+    assert_eq!(session.ask(2, "initialize", json!({}))["error"]["code"], -32600);
+    let uri = "file:///x.py";
+    let document =
+        json!({"uri": uri, "languageId": "python", "version": 5, "text": "first = 1\nx = "});
+    session.tell("textDocument/didOpen", json!({"textDocument": document}));
+    let change = |session: &mut Session, uri: &str, version: i64, edit: Value| {
+        let params =
+            json!({"textDocument": {"uri": uri, "version": version}, "contentChanges": [edit]});
+        session.tell("textDocument/didChange", params);
+    };
+    let at = |line: i64, character: i64| json!({"line": line, "character": character});
+    let part = |from: Value, to: Value| json!({"range": {"start": from, "end": to}, "text": "z"});
+    for (version, edit, says) in [
+        (6, part(at(-1, 0), at(1, 0)), "contentChanges[0].range.start is {\"line\":-1"),
+        (6, part(at(0, 0), at(0, -1)), "contentChanges[0].range.end"),
+        (6, part(at(1, 1), at(0, 1)), "contentChanges[0].range ends before it starts"),
+        (6, json!({"range": {"start": at(0, 0)}, "text": "z"}), "contentChanges[0].range.end"),
+        (6, json!({"range": {"start": at(0, 0), "end": at(0, 0)}}), "contentChanges[0].text"),
+        (4, part(at(0, 0), at(0, 0)), "textDocument.version is 4"),
+    ] {
+        change(&mut session, uri, version, edit.clone());
+        let told = session.answer();
+        assert_eq!(
+            (&told["method"], &told["params"]["type"]),
+            (&json!("window/logMessage"), &json!(1))
+        );
+        let message = told["params"]["message"].as_str().unwrap();
+        assert!(message.contains(uri) && message.contains(says), "{message}");
+        let refused = session.complete(uri, 1, 4);
+        let message = refused["error"]["message"].as_str().unwrap();
+        assert!(message.contains(says) && message.contains("close and open it"), "{message}");
+        // All of the text is known again.
+        change(&mut session, uri, 5, json!({"text": "first = 1\nx = "}));
+        assert!(session.complete(uri, 1, 4).get("result").is_some());
+    }
+    assert!(seen.lock().unwrap().iter().all(|request| request.prompt().contains("first = 1")));
+    change(&mut session, "file:///other.py", 1, json!({"text": "x"}));
+    let told = session.answer();
+    assert!(told["params"]["message"].as_str().unwrap().contains("not an open document"), "{told}");
+    assert_eq!(session.complete("file:///other.py", 0, 0)["error"]["code"], -32602);
+    session.send_text("[]");
+    assert_eq!(session.answer()["error"]["code"], -32600);
+}
+
+#[test]
+fn an_exit_without_a_shutdown_is_a_failure() {
+    let place = Place::new();
+    let args = ["--repos-dir", "repos", "--repo", "alpha", "--endpoint", "http://127.0.0.1:9"];
+    let mut session = Session::start(&place, &args);
+    assert_eq!(session.ask(1, "shutdown", Value::Null)["error"]["code"], -32002);
+    session.tell("textDocument/didOpen", json!({}));
+    session.tell("exit", Value::Null);
+    assert_eq!(session.child.wait().unwrap().code(), Some(1));
 }

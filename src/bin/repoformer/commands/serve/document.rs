@@ -31,10 +31,10 @@ impl Encoding {
     }
 }
 
-/// Text of an open document. The two parts meet where it was changed last: changes mostly lie near each other, or follow one
+/// Text of a document. The two parts meet where it was changed last: changes mostly lie near each other, or follow one
 /// another through the document, so that little moves from one part to the other.
 #[derive(Debug, Default)]
-pub(super) struct Document {
+struct Text {
     before: Vec<u8>,
     /// Backwards.
     behind: Vec<u8>,
@@ -51,22 +51,18 @@ struct Place {
     offset: usize,
 }
 
-impl Document {
-    pub(super) fn new(text: &str) -> Self {
+impl Text {
+    fn new(text: &str) -> Self {
         Self { behind: text.bytes().rev().collect(), ..Self::default() }
     }
 
-    pub(super) fn text(&self) -> String {
+    fn whole(&self) -> String {
         let bytes = self.before.iter().copied().chain(self.behind.iter().rev().copied()).collect();
         // Parts meet between characters.
         String::from_utf8(bytes).unwrap_or_default()
     }
 
-    /// Bytes before a position; a character behind the end of its line is its end, a line behind the last the end of the text.
-    pub(super) fn offset_of(&self, position: &Value, encoding: Encoding) -> Option<usize> {
-        Some(self.place(position, encoding)?.offset)
-    }
-
+    /// The place of a position; a character behind the end of its line is its end, a line behind the last the end of the text.
     fn place(&self, position: &Value, encoding: Encoding) -> Option<Place> {
         let number = |name: &str| Some(position[name].as_u64()? as usize);
         let (line, character) = (number("line")?, number("character")?);
@@ -137,14 +133,8 @@ impl Document {
         }
     }
 
-    /// Changes a part of the text, or all where no range is named.
-    pub(super) fn change(&mut self, edit: &Value, encoding: Encoding) {
-        let new = edit["text"].as_str().unwrap_or_default();
-        let place = |name: &str| self.place(&edit["range"][name], encoding);
-        let Some((start, end)) = place("start").zip(place("end")) else {
-            *self = Self::new(new);
-            return;
-        };
+    /// Replaces what is between two places.
+    fn replace(&mut self, start: Place, end: Place, new: &str) {
         let removed = end.offset.saturating_sub(start.offset);
         self.known = start;
         self.part_at(start.offset);
@@ -167,6 +157,89 @@ impl Document {
     }
 }
 
+/// An open document.
+#[derive(Debug)]
+pub(super) struct Document {
+    text: Text,
+    version: Option<i64>,
+    /// Why the text is no longer known to be the editor's.
+    lost: Option<String>,
+}
+
+impl Document {
+    /// Opens a `TextDocumentItem`.
+    ///
+    /// # Errors
+    /// It has no text.
+    pub(super) fn open(item: &Value) -> Result<Self, String> {
+        let text = item["text"].as_str().ok_or("textDocument.text is not a text")?;
+        Ok(Self { text: Text::new(text), version: item["version"].as_i64(), lost: None })
+    }
+
+    /// The text, or why it is not known.
+    pub(super) fn text(&self) -> Result<String, &str> {
+        self.lost.as_deref().map_or_else(|| Ok(self.text.whole()), Err)
+    }
+
+    /// Bytes before a position; a character behind the end of its line is its end, a line behind the last the end of the text.
+    pub(super) fn offset_of(&self, position: &Value, encoding: Encoding) -> Option<usize> {
+        Some(self.text.place(position, encoding)?.offset)
+    }
+
+    /// Applies the parameters of `textDocument/didChange`. A wrong change leaves the text unknown, until another one replaces all of it.
+    ///
+    /// # Errors
+    /// One of the changes is wrong.
+    pub(super) fn change(&mut self, params: &Value, encoding: Encoding) -> Result<(), String> {
+        let version = params["textDocument"]["version"].as_i64();
+        let known = self.version;
+        self.version = version.or(known);
+        let changed = match params["contentChanges"].as_array() {
+            None => Err("contentChanges is not a list".into()),
+            Some(edits) => {
+                let is_whole = edits.first().is_some_and(|edit| edit["range"].is_null());
+                match version.zip(known).filter(|(new, known)| new < known && !is_whole) {
+                    Some((new, known)) => {
+                        Err(format!("textDocument.version is {new}, behind version {known}"))
+                    }
+                    None => (0..).zip(edits).try_for_each(|(number, edit)| {
+                        let edited = self.edit(edit, encoding);
+                        edited.map_err(|reason| format!("contentChanges[{number}].{reason}"))
+                    }),
+                }
+            }
+        };
+        if let Err(reason) = &changed {
+            self.lost = Some(reason.clone());
+        }
+        changed
+    }
+
+    /// Changes a part of the text, or all where no range is named.
+    fn edit(&mut self, edit: &Value, encoding: Encoding) -> Result<(), String> {
+        let (new, range) = (edit["text"].as_str().ok_or("text is not a text")?, &edit["range"]);
+        if range.is_null() {
+            self.text = Text::new(new);
+            self.lost = None;
+            return Ok(());
+        }
+        if self.lost.is_some() {
+            return Ok(());
+        }
+        let place = |name: &str| {
+            let place = self.text.place(&range[name], encoding);
+            let wrong = || format!("range.{name} is {}, not a line and a character", range[name]);
+            place.ok_or_else(wrong)
+        };
+        let (start, end) = (place("start")?, place("end")?);
+        if end.offset < start.offset {
+            return Err("range ends before it starts".into());
+        }
+        self.text.replace(start, end, new);
+        Ok(())
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -176,7 +249,7 @@ mod tests {
 
     fn at(text: &str, line: usize, character: usize, encoding: Encoding) -> usize {
         let position = json!({"line": line, "character": character});
-        Document::new(text).offset_of(&position, encoding).unwrap()
+        Text::new(text).place(&position, encoding).unwrap().offset
     }
 
     #[test]
@@ -190,20 +263,42 @@ mod tests {
         assert_eq!(at(text, 1, 1, Encoding::Utf16), "é𝄞x\r\nb".len());
         assert_eq!(at(text, 2, 0, Encoding::Utf16), "é𝄞x\r\nb\r".len());
         assert_eq!(at(text, 9, 0, Encoding::Utf16), text.len());
-        let nowhere = Document::new(text).offset_of(&json!({"line": -1}), Encoding::Utf16);
-        assert_eq!(nowhere, None);
+        assert!(Text::new(text).place(&json!({"line": -1}), Encoding::Utf16).is_none());
     }
 
     #[test]
-    fn changes_replace_a_part_or_all() {
-        let mut document = Document::new("one\ntwo\n");
-        let position = |line: u32, character: u32| json!({"line": line, "character": character});
-        let edit =
-            json!({"range": {"start": position(1, 0), "end": position(1, 3)}, "text": "2\n3"});
-        document.change(&edit, Encoding::Utf16);
-        assert_eq!(document.text(), "one\n2\n3\n");
-        document.change(&json!({"text": "all"}), Encoding::Utf16);
-        assert_eq!(document.text(), "all");
+    fn changes_replace_a_part_or_all_and_wrong_ones_are_told() {
+        let mut document = Document::open(&json!({"text": "one\ntwo\n", "version": 3})).unwrap();
+        let at = |line: i64, character: i64| json!({"line": line, "character": character});
+        let part = |start: Value, end: Value| json!({"range": {"start": start, "end": end}, "text": "2\n3"});
+        let mut change = |version: Value, edit: Value| {
+            let params = json!({"textDocument": {"version": version}, "contentChanges": [edit]});
+            let changed = document.change(&params, Encoding::Utf16);
+            (changed, document.text().map(str::to_owned).map_err(str::to_owned))
+        };
+        let (_, text) = change(json!(4), part(at(1, 0), at(1, 3)));
+        assert_eq!(text.as_deref(), Ok("one\n2\n3\n"));
+        for (version, edit, says) in [
+            (json!(5), part(at(-1, 0), at(1, 0)), "contentChanges[0].range.start"),
+            (json!(5), part(at(0, 0), at(0, -1)), "contentChanges[0].range.end"),
+            (json!(5), part(at(0, 0), json!({"line": 0})), "contentChanges[0].range.end"),
+            (json!(5), part(at(0, 0), json!(7)), "contentChanges[0].range.end"),
+            (json!(5), part(at(1, 0), at(0, 0)), "ends before it starts"),
+            (json!(5), json!({"text": 7}), "contentChanges[0].text"),
+            (json!(1), part(at(0, 0), at(0, 0)), "version is 1"),
+        ] {
+            let (changed, text) = change(version, edit);
+            let reason = changed.unwrap_err();
+            assert!(reason.contains(says), "{reason}");
+            assert_eq!(text, Err(reason), "it is not known");
+            // A part of it does not help; all of it does.
+            assert!(change(json!(6), part(at(0, 0), at(0, 0))).1.is_err());
+            let (_, text) = change(json!(2), json!({"text": "all\n"}));
+            assert_eq!(text.as_deref(), Ok("all\n"));
+        }
+        // Beyond its end there is its end, and a version may be missing.
+        let (_, text) = change(Value::Null, part(at(0, 9), at(9, 0)));
+        assert_eq!(text.as_deref(), Ok("all2\n3"));
     }
 
     proptest! {
@@ -216,19 +311,20 @@ mod tests {
             is_utf8: bool,
         ) {
             let encoding = if is_utf8 { Encoding::Utf8 } else { Encoding::Utf16 };
-            let (mut plain, mut document) = (begin.clone(), Document::new(&begin));
+            let (mut plain, mut document) = (begin.clone(), Text::new(&begin));
             for (start, end, text) in edits {
                 let offset = |(line, character)| {
-                    Document::new(&plain)
-                        .offset_of(&json!({"line": line, "character": character}), encoding)
-                        .unwrap()
+                    let position = json!({"line": line, "character": character});
+                    Text::new(&plain).place(&position, encoding).unwrap().offset
                 };
                 let (from, to) = (offset(start), offset(end));
                 plain.replace_range(from..to.max(from), &text);
-                let position = |(line, character)| json!({"line": line, "character": character});
-                let range = json!({"start": position(start), "end": position(end)});
-                document.change(&json!({"range": range, "text": text}), encoding);
-                prop_assert_eq!(&document.text(), &plain);
+                let place = |(line, character)| {
+                    document.place(&json!({"line": line, "character": character}), encoding).unwrap()
+                };
+                let (start, end) = (place(start), place(end));
+                document.replace(start, end, &text);
+                prop_assert_eq!(&document.whole(), &plain);
             }
         }
     }

@@ -28,6 +28,7 @@ const NOT_JSON: i64 = -32700;
 const INVALID_REQUEST: i64 = -32600;
 const METHOD_NOT_FOUND: i64 = -32601;
 const INVALID_PARAMS: i64 = -32602;
+const NOT_INITIALIZED: i64 = -32002;
 const CANCELLED: i64 = -32800;
 const FAILED: i64 = -32803;
 
@@ -87,7 +88,7 @@ struct Initialize {
 fn initialize(input: &mut impl BufRead, output: &Output) -> Result<Option<Initialize>> {
     while let Some(message) = next(input, output)? {
         let params = &message["params"];
-        if message["method"] == "initialize" {
+        if message["method"] == "initialize" && !message["id"].is_null() {
             let folder = params["workspaceFolders"][0]["uri"].as_str();
             let root = folder.or_else(|| params["rootUri"].as_str());
             let root = root.or_else(|| params["rootPath"].as_str());
@@ -100,13 +101,24 @@ fn initialize(input: &mut impl BufRead, output: &Output) -> Result<Option<Initia
             }));
         }
         if message["method"] == "exit" {
-            return Ok(None);
+            // It was not shut down.
+            std::process::exit(1);
         }
-        if !message["id"].is_null() {
-            output.fail(&message["id"], -32002, "the server is not initialized");
+        if is_request(&message, output) {
+            output.fail(&message["id"], NOT_INITIALIZED, "the server is not initialized");
         }
     }
     Ok(None)
+}
+
+/// Whether a message wants an answer. One that has no form of the protocol's is refused.
+fn is_request(message: &Value, output: &Output) -> bool {
+    let (id, has_method) = (&message["id"], message["method"].is_string());
+    let is_answer = ["result", "error"].iter().any(|name| message.get(name).is_some());
+    if !has_method && !is_answer {
+        output.fail(id, INVALID_REQUEST, "a message needs a method");
+    }
+    has_method && !id.is_null()
 }
 
 fn capabilities(encoding: Encoding) -> Value {
@@ -124,7 +136,7 @@ struct Server {
     service: Arc<Service>,
     output: Arc<Output>,
     encoding: Encoding,
-    /// Texts of open documents, by their URIs.
+    /// Open documents, by their URIs.
     documents: HashMap<String, Document>,
     asked: Arc<Mutex<Vec<Asked>>>,
     is_shut_down: bool,
@@ -142,33 +154,39 @@ impl Server {
     fn take(&mut self, message: &Value) {
         let (id, params) = (&message["id"], &message["params"]);
         let uri = || params["textDocument"]["uri"].as_str().unwrap_or_default().to_owned();
+        let is_request = is_request(message, &self.output);
         if self.is_shut_down {
-            if !id.is_null() {
+            if is_request {
                 self.output.fail(id, INVALID_REQUEST, "the server is shut down");
             }
             return;
         }
         match message["method"].as_str().unwrap_or_default() {
-            "textDocument/didOpen" => {
-                let text = params["textDocument"]["text"].as_str().unwrap_or_default();
-                self.documents.insert(uri(), Document::new(text));
-            }
+            "textDocument/didOpen" => match Document::open(&params["textDocument"]) {
+                Ok(document) => drop(self.documents.insert(uri(), document)),
+                Err(reason) => self.output.log(&format!("{}: {reason}", uri())),
+            },
             "textDocument/didChange" => {
-                let document = self.documents.entry(uri()).or_default();
-                for edit in params["contentChanges"].as_array().into_iter().flatten() {
-                    document.change(edit, self.encoding);
+                let changed = match self.documents.get_mut(&uri()) {
+                    Some(document) => document.change(params, self.encoding),
+                    None => Err("not an open document".into()),
+                };
+                if let Err(reason) = changed {
+                    self.output.log(&format!("{}: {reason}", uri()));
                 }
             }
             "textDocument/didClose" => drop(self.documents.remove(&uri())),
-            "textDocument/inlineCompletion" => self.complete(id, params, &uri()),
+            "textDocument/inlineCompletion" if is_request => self.complete(id, params, &uri()),
             "$/cancelRequest" => self.cancel(&params["id"]),
-            "shutdown" => {
+            "initialize" if is_request => {
+                self.output.fail(id, INVALID_REQUEST, "the server is initialized already");
+            }
+            "shutdown" if is_request => {
                 self.is_shut_down = true;
                 self.output.answer(id, &Value::Null);
             }
             // What an editor may send and no answer is needed for.
-            _ if id.is_null() => {}
-            "" => {}
+            _ if !is_request => {}
             other => self.output.fail(id, METHOD_NOT_FOUND, &format!("unknown method {other}")),
         }
     }
@@ -183,6 +201,15 @@ impl Server {
         let Some(document) = self.documents.get(uri) else {
             return self.output.fail(id, INVALID_PARAMS, &format!("{uri}: not an open document"));
         };
+        let text = match document.text() {
+            Ok(text) => text,
+            Err(reason) => {
+                let reason = format!(
+                    "{uri}: its text is not known since a wrong change ({reason}); close and open it"
+                );
+                return self.output.fail(id, FAILED, &reason);
+            }
+        };
         let Some(offset) = document.offset_of(&params["position"], self.encoding) else {
             return self.output.fail(
                 id,
@@ -190,7 +217,6 @@ impl Server {
                 "the position is not a line and a character",
             );
         };
-        let text = document.text();
         // An entry that is selected in the editor's list: the completion has to begin with it.
         let selected = &params["context"]["selectedCompletionInfo"];
         let (mut before, mut behind, mut item) = (text[..offset].to_owned(), &text[offset..], None);
@@ -307,6 +333,12 @@ impl Output {
     fn fail(&self, id: &Value, code: i64, message: &str) {
         let error = json!({"code": code, "message": message});
         self.write(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
+    }
+
+    /// Says in the editor's log that something is wrong.
+    fn log(&self, message: &str) {
+        let params = json!({"type": 1, "message": message});
+        self.write(&json!({"jsonrpc": "2.0", "method": "window/logMessage", "params": params}));
     }
 
     fn write(&self, message: &Value) {
