@@ -273,7 +273,6 @@ fn a_signal_of_a_wrong_type_is_named() {
     let eval: &[&str] = &["eval", "--tasks", "tasks.jsonl", "--predictions", "p.jsonl"];
     for (field, value, wanted) in [
         ("entropy", json!("0.5"), "field 'entropy' must be a number, not a string"),
-        ("entropy", json!(-1), "field 'entropy' must be a number from 0, not -1"),
         (
             "next_token",
             json!({"probability": 1.5}),
