@@ -274,7 +274,7 @@ mod tests {
         let mut change = |version: Value, edit: Value| {
             let params = json!({"textDocument": {"version": version}, "contentChanges": [edit]});
             let changed = document.change(&params, Encoding::Utf16);
-            (changed, document.text().map(str::to_owned).map_err(str::to_owned))
+            (changed, document.text().map_err(str::to_owned))
         };
         let (_, text) = change(json!(4), part(at(1, 0), at(1, 3)));
         assert_eq!(text.as_deref(), Ok("one\n2\n3\n"));
