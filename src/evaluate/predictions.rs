@@ -187,7 +187,7 @@ pub(crate) fn samples(path: &Path, line: usize, object: &Object) -> Result<Vec<S
                 choice.optional_number("min_logprob")?;
                 texts.push(choice.string("text")?.to_owned());
             }
-            if pred.is_some() && read_pred()? != texts {
+            if pred.is_some_and(|pred| !pred.is_null()) && read_pred()? != texts {
                 return Err(fields.error(
                     "fields 'choices' and 'pred' have different texts: remove the one that is not meant",
                 ));
