@@ -69,6 +69,9 @@ impl Work {
     }
 }
 
+/// Receiver of a parser's log.
+pub(crate) type Logger = Box<dyn FnMut(LogType, &str) + Send>;
+
 /// A parser of a grammar: the only caller of tree-sitter's.
 pub(crate) struct Parser {
     parser: tree_sitter::Parser,
@@ -88,7 +91,7 @@ impl Parser {
     }
 
     /// Receives the parser's log until it is set to `None`.
-    pub(crate) fn set_logger(&mut self, logger: Option<Box<dyn FnMut(LogType, &str) + Send>>) {
+    pub(crate) fn set_logger(&mut self, logger: Option<Logger>) {
         self.parser.set_logger(logger);
     }
 
