@@ -62,6 +62,10 @@ impl Bodies {
         loop {
             let part = std::future::poll_fn(|context| Pin::new(&mut parts).poll_next(context));
             let left = self.whole.saturating_sub(begin.elapsed());
+            // A part that is there already would be taken without any time left.
+            if left.is_zero() {
+                return Err((StatusCode::REQUEST_TIMEOUT, self.too_slow(left)));
+            }
             let part = match tokio::time::timeout(self.part.min(left), part).await {
                 Ok(None) => return Ok((all, room)),
                 Ok(Some(Ok(part))) => part,
