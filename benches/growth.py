@@ -16,7 +16,6 @@ import os
 import pathlib
 import re
 import shutil
-import signal
 import subprocess
 import sys
 import tarfile
@@ -56,7 +55,7 @@ def environment(folder):
 
 def counted(folder, args):
     """The program with arguments, under callgrind."""
-    command = ["valgrind", "--tool=callgrind", "--callgrind-out-file=/dev/null", f"--log-file={folder}/valgrind", PROGRAM, *args]
+    command = ["valgrind", "--fair-sched=try", "--tool=callgrind", "--callgrind-out-file=/dev/null", f"--log-file={folder}/valgrind", PROGRAM, *args]
     return [str(part) for part in command]
 
 
@@ -116,7 +115,7 @@ def served(folder, request, pieces=()):
     body = answer.read()
     if answer.status != 200:
         raise SystemExit(f"{answer.status}: {body[:2000]}")
-    process.send_signal(signal.SIGINT)
+    process.terminate()  # an interrupt may be ignored, as in the background of a shell
     process.wait()
     model.shutdown()
     return instructions(folder)

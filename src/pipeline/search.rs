@@ -40,8 +40,8 @@ pub struct SearchTime {
 struct NotedTime {
     #[serde(flatten)]
     time: SearchTime,
-    /// Digest of the identity of the retrieval that was searched for.
-    retrieval: String,
+    /// Digest of the identity of the retrieval that was searched for; version 0.2.0 noted none.
+    retrieval: Option<String>,
 }
 
 /// Time of one query's retrieval.
@@ -140,7 +140,7 @@ fn search_repository(
                 experiment,
                 mode,
                 repository,
-                NotedTime { time, retrieval: digest_of(&identity) },
+                NotedTime { time, retrieval: Some(digest_of(&identity)) },
             )?;
             Ok(found)
         })?;
@@ -362,10 +362,14 @@ fn noted_time(
     if check(&json) == Seal::Broken {
         return Ok(Some(Err("damaged: its checksum does not match")));
     }
-    Ok(Some(match serde_json::from_slice::<NotedTime>(&json) {
-        Ok(noted) if noted.retrieval == digest_of(&header.identity) => Ok(noted.time),
-        _ => Err("it is of another search"),
-    }))
+    Ok(match serde_json::from_slice(&json) {
+        // Whose it is, nothing tells.
+        Ok(NotedTime { retrieval: None, .. }) => None,
+        Ok(NotedTime { time, retrieval: Some(of) }) if of == digest_of(&header.identity) => {
+            Some(Ok(time))
+        }
+        _ => Some(Err("it is of another search")),
+    })
 }
 
 /// Digest of everything that determines an artifact's bytes.

@@ -94,7 +94,7 @@ pub(crate) fn is_version_control(name: &str) -> bool {
         let number = name.strip_prefix(*begin);
         number.is_some_and(|n| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
     };
-    VERSION_CONTROL.contains(&&*name) || SHORT.iter().any(|begin| is_short(&begin))
+    VERSION_CONTROL.contains(&&*name) || SHORT.iter().any(is_short)
 }
 
 /// Whether git takes the folder of a file for a repository of its own, whose settings name programs: there, `HEAD` names a
