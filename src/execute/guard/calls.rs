@@ -135,6 +135,7 @@ const UNSEEN: &[i64] = &[
     libc::SYS_shmget,
     libc::SYS_msgget,
     libc::SYS_semget,
+    libc::SYS_vmsplice, // a pipe holds a whole large page for each part of one
 ];
 
 /// Settings of a socket that let it hold more.

@@ -321,6 +321,9 @@ impl Started {
             // So many, with those that ended, that reading each would take longer than ending all.
             return Some(Ended::Processes);
         }
+        if self.alone && processes::many_locks() {
+            return Some(Ended::Memory);
+        }
         self.look_at_disk(order);
         let Ok(processes) = self.processes() else { return Some(Ended::Unseen) };
         if processes.iter().filter(|process| process.is_alive()).count() > limits.processes {

@@ -69,7 +69,7 @@ fn every_problem_of_a_task_file_has_its_line() {
     );
     assert_eq!(
         (report.records, report.count(Severity::Error), report.count(Severity::Note)),
-        (12, 11, 7)
+        (12, 11, 6)
     );
     assert_eq!(report.kind(), "repoeval+crosscodeeval-predictions");
     assert_eq!(

@@ -193,9 +193,9 @@ mod tests {
     }
 
     #[test]
-    fn work_grows_with_the_length_whatever_the_text_holds() {
+    fn work_stays_within_its_bound_whatever_the_text_holds() {
         for (language, part) in SQUARES {
-            let work = [10_000, 100_000].map(|length| {
+            for length in [10_000, 100_000] {
                 let text = part.repeat(length / part.len());
                 let (_, work) = parse(language, &text);
                 let most = Work::most(text.len());
@@ -204,10 +204,7 @@ mod tests {
                 assert!(work.bytes <= most.bytes + PIECE as u64, "{language} {part:?} {work:?}");
                 assert!(work.allocations <= 2 * most.allocations, "{language} {part:?} {work:?}");
                 assert!(work.blocks <= 2 * most.blocks, "{language} {part:?} {work:?}");
-                work
-            });
-            let [short, long] = work.map(|work| work.total());
-            assert!(long <= 12 * short, "{language} {part:?}: {short} and {long}");
+            }
         }
     }
 
