@@ -120,7 +120,7 @@ impl Endpoint {
 
 /// A mask of no key.
 #[derive(Debug, Default)]
-pub(crate) struct KeyMask;
+pub(crate) struct KeyMask(());
 
 impl KeyMask {
     pub(crate) fn pass(&mut self, piece: &str) -> String {
