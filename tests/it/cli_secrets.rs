@@ -7,7 +7,9 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::{Value, json};
 
+#[cfg(feature = "serve")]
 use crate::cli_lsp::Session;
+#[cfg(feature = "serve")]
 use crate::cli_serve::{Serving, soon};
 use crate::support::{Place, Ran, TARGETS, jsonl};
 
@@ -325,6 +327,7 @@ fn no_byte_of_a_key_is_left_when_models_write_it() {
     assert_nothing_left(&place, "echoing", 60);
 }
 
+#[cfg(feature = "serve")]
 #[test]
 fn no_byte_of_a_key_reaches_an_editor() {
     let place = place();
