@@ -433,7 +433,7 @@ const HOGS: [(&str, &str, &str); 22] = [
     ("messages", "out-of-memory", "fail"),
     ("unreadable", "out-of-memory", "out-of-memory"),
     ("shared-by-children", "out-of-memory", "out-of-memory"),
-    ("unnoticed-children", "error", "error"),
+    ("unnoticed-children", "timeout", "timeout"),
     ("threads", "error", "fail"),
     ("pipes", "fail", "fail"),
     ("locks", "out-of-memory", "out-of-memory"),
