@@ -29,6 +29,7 @@ END
 
 fail() { printf 'error: %s\n' "$1" >&2; exit "${2:-1}"; }
 say() { printf '%s\n' "$*" >&2; }
+. "$(dirname "$0")/purge.sh"
 
 # The archives of a benchmark: checksum, and path with the commit. The authors publish no checksums of their own; these are
 # git's, by which the commit names its files.
@@ -109,17 +110,6 @@ fetch() { # checksum path
     mv "$file" "$file.refused"
     fail "$name: wrong checksum: expected $1, got $got (kept as $file.refused); run again to fetch it anew"
   }
-}
-
-# Removes links, devices, and folders of version control, of which programs run commands.
-purge() { # folder what
-  local wanted=(! -type f ! -type d) name count
-  for name in .git '.git[. ]' '.git:*' 'git~[0-9]' .hg 'hg~[0-9]' .svn .bzr .jj .sl .pijul _darcs; do
-    wanted+=(-o -iname "$name")
-  done
-  count=$(find "$1" \( "${wanted[@]}" \) -prune -print | grep -c '') || return 0
-  find "$1" \( "${wanted[@]}" \) -prune -exec rm -rf {} +
-  say "$2: left out $count links, devices and folders of version control"
 }
 
 unpack() { # archive folder

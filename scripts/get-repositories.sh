@@ -26,6 +26,7 @@ END
 
 fail() { printf 'error: %s\n' "$1" >&2; exit "${2:-1}"; }
 say() { printf '%s\n' "$*" >&2; }
+. "$(dirname "$0")/purge.sh"
 
 # Rows of the table: folder, client, package, digest, files.
 rows() { sed -e '/^#/d' -e '/^[[:space:]]*$/d' "$table"; }
@@ -104,17 +105,6 @@ obtain() { # client package digest
   file=$(find "$work/archive" -type f)
   sha256sum "$file" | grep -q "^\\\\\\?$3 " || fail "$2: the archive ${file##*/} has another digest than $3"
   mv "$file" "$archive"
-}
-
-# Removes links, devices, and folders of version control, of which programs run commands.
-purge() { # folder what
-  local wanted=(! -type f ! -type d) name count
-  for name in .git '.git[. ]' '.git:*' 'git~[0-9]' .hg 'hg~[0-9]' .svn .bzr .jj .sl .pijul _darcs; do
-    wanted+=(-o -iname "$name")
-  done
-  count=$(find "$1" \( "${wanted[@]}" \) -prune -print | grep -c '') || return 0
-  find "$1" \( "${wanted[@]}" \) -prune -exec rm -rf {} +
-  say "$2: left out $count links, devices and folders of version control"
 }
 
 # Unpacks an archive into a folder, with the files that are kept.

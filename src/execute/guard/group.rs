@@ -151,12 +151,12 @@ pub struct RunGroup {
     folders: Vec<PathBuf>,
 }
 
-/// What the kernel counted of a run.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+/// Resources of a run, as the kernel counts them.
+#[derive(Debug, Clone, Copy)]
 pub(super) struct Counts {
     /// Bytes of memory that the run holds: its processes' own, shared memory, and the kernel's for it, without caches of files.
     pub(super) memory: u64,
-    /// Bytes of it that the first version does not hold to its bound: of sockets of the internet.
+    /// Bytes of that memory in internet sockets, which the first version counts separately.
     pub(super) apart: u64,
     /// Nanoseconds of processor time, of processes that ended too.
     pub(super) nanoseconds: u64,
@@ -200,7 +200,7 @@ impl RunGroup {
         fs::read_to_string(self.file(name)?)
     }
 
-    /// Opens what a guard writes to. `place` gives the place where it sees a folder writable.
+    /// Opens the files that a guard writes. `place` returns the path at which a folder is writable.
     pub(super) fn open<E: From<io::Error>>(
         &self,
         mut place: impl FnMut(&Path) -> Result<PathBuf, E>,
@@ -217,7 +217,7 @@ impl RunGroup {
         Ok(handles)
     }
 
-    /// Returns what the kernel counted. `in_files` is what file systems in memory hold, which has a limit of its own.
+    /// Reads the counts. `in_files` is the number of bytes in file systems in memory, which have a limit of their own.
     pub(super) fn counts(&self, in_files: u64) -> io::Result<Counts> {
         let number = |text: String| {
             text.trim().parse::<u64>().map_err(|_| io::Error::other(format!("no number: {text:?}")))

@@ -1,4 +1,4 @@
-//! The last step before a command: a process that takes on what holds the command alone, and becomes it.
+//! The last step before a command: a process that applies the command's limits to itself, and then becomes the command.
 //!
 //! Limits, priority and filters of system calls are inherited by whatever the command starts; its guard has none of them, so
 //! nothing that exhausts them stops the guard.
@@ -21,7 +21,7 @@ use super::group::Handles;
 use super::order::{Files, RunOrder, SUBCOMMAND};
 use super::priority;
 
-/// What a command begins with.
+/// Start of a command: its limits, priority and filters.
 #[derive(Serialize, Deserialize)]
 pub(super) struct Launch {
     /// For `sh -c`.
@@ -33,7 +33,7 @@ pub(super) struct Launch {
     /// Limit of the user's processes and threads.
     tasks: Option<u64>,
     niceness: i32,
-    /// What filters of system calls keep from the command; `None` without filters.
+    /// Processes that filters of system calls protect; `None` without filters.
     guarded: Option<Guarded>,
 }
 
@@ -86,7 +86,7 @@ impl Launch {
         Err(failed(&refusal))
     }
 
-    /// Takes on the limits of this launch, and becomes its command; returns only why it cannot.
+    /// Applies the limits of this launch, and becomes its command; returns only if a step fails, with the reason.
     fn become_command(&self) -> String {
         let step = |step: &'static str| move |error: Errno| format!("{step}: {error}");
         let limited = || -> Result<(), String> {

@@ -17,7 +17,7 @@ use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
 use nix::unistd::Pid;
 
 use super::calls::Guarded;
-use super::group::{Counts, Handles};
+use super::group::Handles;
 use super::launch::{self, Launch};
 use super::order::{Ended, Files, RunOrder, RunOutcome};
 use super::output::HeadAndTail;
@@ -64,8 +64,6 @@ struct Started {
     disk_full: bool,
     group: Option<Handles>,
     in_memory: Vec<PathBuf>,
-    /// What the control group counts.
-    counts: Counts,
 }
 
 fn start(
@@ -147,7 +145,6 @@ fn start(
         disk_full: false,
         group,
         in_memory: in_memory.to_owned(),
-        counts: Counts::default(),
     })
 }
 
@@ -356,7 +353,6 @@ impl Started {
         };
         let in_files = self.in_memory.iter().filter_map(used).sum();
         let Ok(counts) = group.counts(in_files) else { return Some(Ended::Unseen) };
-        self.counts = counts;
         let (limits, most) = (&order.limits, mega(order.limits.memory_mb));
         if counts.refused > 0 {
             return Some(Ended::Processes);
