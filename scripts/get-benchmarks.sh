@@ -29,7 +29,8 @@ END
 
 fail() { printf 'error: %s\n' "$1" >&2; exit "${2:-1}"; }
 say() { printf '%s\n' "$*" >&2; }
-. "$(dirname "$0")/purge.sh"
+here=${0%"${0##*/}"}
+. "${here:-./}purge.sh"
 
 # The archives of a benchmark: checksum, and path with the commit. The authors publish no checksums of their own; these are
 # git's, by which the commit names its files.

@@ -26,7 +26,8 @@ END
 
 fail() { printf 'error: %s\n' "$1" >&2; exit "${2:-1}"; }
 say() { printf '%s\n' "$*" >&2; }
-. "$(dirname "$0")/purge.sh"
+here=${0%"${0##*/}"}
+. "${here:-./}purge.sh"
 
 # Rows of the table: folder, client, package, digest, files.
 rows() { sed -e '/^#/d' -e '/^[[:space:]]*$/d' "$table"; }
