@@ -60,7 +60,7 @@ impl Unescaped {
     }
 }
 
-/// What a text begins with.
+/// First part of a text.
 enum Escape {
     /// An escape of a byte, and its length.
     Byte(u8, usize),

@@ -404,7 +404,7 @@ mod tests {
             (each(|byte| format!("&#x{byte:x};")), 3),
             (secret.replace('/', "\\/").replace('&', "&amp;"), 3),
             (each(|byte| format!("{byte:02X}")), 3),
-            // What the surrounding text decides stays: a sign or two, and the rest of a group.
+            // The surrounding text decides a sign or two and the rest of a group, which stay.
             (basic("a"), 12),
             (basic("us"), 12),
             (basic("use"), 12),
@@ -424,7 +424,7 @@ mod tests {
         let mut mask = KeyMask::new(Key::new("sk-0123456789abcdef").map(Arc::new));
         let pieces = "it is sk-0123456789abcdef, s".chars().map(|c| mask.pass(&c.to_string()));
         let shown: Vec<String> = pieces.collect();
-        // What cannot begin a form of the key does not wait.
+        // Text that cannot begin a form of the key does not wait.
         assert_eq!(shown[..3].concat(), "it ");
         assert_eq!(shown.concat() + &mask.finish(), "it is ***, s");
     }

@@ -270,7 +270,7 @@ pub(crate) struct TaskIndex<'a> {
 /// Tasks of a group that a record is compared with, at most.
 const MOST_COMPARED: usize = 16;
 
-/// An id, and the file and line of a hole, where they are named.
+/// An id, and the file and line of a hole if the record names them.
 type PlaceName<'a> = (&'a str, Option<String>, Option<usize>);
 
 /// Tasks that have one name.

@@ -284,7 +284,7 @@ fn keep_time(experiment: &Experiment, mode: Mode, repository: &str, time: NotedT
     write_file(&experiment.layout.search_time(mode, repository), &json)
 }
 
-/// Removes a time that is damaged or of another search, and the retrieval beside it, so that both are made again: notes why.
+/// Removes a time that is damaged or belongs to another search, and its retrieval, so that the search runs again; notes the reason.
 fn forget_wrong_time(
     report: &mut StageReport,
     experiment: &Experiment,
@@ -348,7 +348,7 @@ pub(super) fn time_each(
     Ok(times)
 }
 
-/// Returns the time that is noted beside a retrieval with this header, or why it does not belong there; `None` if there is none.
+/// Returns the time of the search for a retrieval with this header, or the reason why the file is wrong; `None` without a known time.
 fn noted_time(
     experiment: &Experiment,
     mode: Mode,

@@ -160,7 +160,7 @@ pub fn confine(folder: &Path) {
     }
 }
 
-/// What a call does with the last name of its path, where that is a link.
+/// Treatment of a link as the last name of a path.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Last {
     /// It works on the link.

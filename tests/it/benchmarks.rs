@@ -182,7 +182,7 @@ fn archives() -> BTreeMap<&'static str, Vec<u8>> {
     let [mut line_and_api, mut function] =
         [repositories("", &LINE_AND_API), repositories("function_level/", &FUNCTION)];
     line_and_api.insert(0, ("__MACOSX/pytorch_rl/._store.py".into(), String::new()));
-    // What programs of version control would run.
+    // Programs of version control would run these.
     line_and_api.push(("pytorch_rl/.Git/config".into(), "[core]\n\tfsmonitor = false\n".into()));
     function.insert(0, ("__MACOSX/function_level/CarperAI_trlx/._store.py".into(), String::new()));
 

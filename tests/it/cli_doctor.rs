@@ -67,7 +67,7 @@ fn a_mount_among_temporary_files_does_not_hinder_isolation() {
         let findings: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
         findings["sandbox"]["processes_and_files"].clone()
     };
-    // Where no namespace can be had, there is nothing to hinder.
+    // Without namespaces there is no isolation to test.
     if found("") == true {
         assert_eq!(found("mount -t tmpfs none m &&"), true);
     }

@@ -414,7 +414,7 @@ fn reports_come_through_wrappers() {
     ran.done().says(&["1 of 1 tasks are judged by the exit code and the output of their tests"]);
 }
 
-/// Ways to take more than the limits allow, and how they end where the kernel counts and where the guard does.
+/// Ways to take more than the limits allow, and their statuses if the kernel counts and if the guard does.
 const HOGS: [(&str, &str, &str); 22] = [
     ("memory", "out-of-memory", "out-of-memory"),
     ("time", "timeout", "timeout"),
@@ -474,7 +474,7 @@ fn no_limit_is_passed_that_the_kernel_counts() {
 #[test]
 #[ignore = "needs python3"]
 fn no_limit_is_passed_that_the_guard_watches() {
-    // Where no control groups can be seen, none can be made.
+    // Hidden control groups cannot be used.
     let prefix = "unshare -Urm sh -c 'mount -t tmpfs none /sys/fs/cgroup && \"$@\"' sh";
     if is_counted("") {
         assert!(!is_counted(prefix));

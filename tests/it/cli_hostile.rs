@@ -163,7 +163,7 @@ fn what_programs_of_version_control_would_run_is_left_out_of_written_repositorie
             assert!(!place.path("ran").exists(), "{input}: git ran a command in {folder:?}");
         }
     }
-    // What is left out is still a sign that an archive is one repository.
+    // A folder that is left out still marks the archive as one repository.
     place
         .shell("mkdir -p one/pkg one/.git && echo 'x = 1' >one/pkg/a.py && echo >one/.git/HEAD")
         .done();

@@ -22,7 +22,7 @@ pub(super) fn is_held_back(stop: &str, removed: &str) -> bool {
 /// stop texts there are and however long they are (Aho and Corasick's machine).
 #[derive(Debug, Clone, Default)]
 struct Machine {
-    /// The next state behind a state and a byte, where the byte continues a stop text.
+    /// Next state for a state and a byte that continues a stop text.
     next: HashMap<(usize, u8), usize>,
     states: Vec<State>,
 }

@@ -47,7 +47,7 @@ impl Cut {
         Self { target: None, prediction, uncut: None, is_marked: false }
     }
 
-    /// A prediction after a step; the prediction itself where its parse takes too much.
+    /// A prediction after a step, or the prediction itself if its parse takes too much.
     pub(super) fn of_parsed(prediction: &str, cut: Option<impl Into<String>>) -> Self {
         let uncut = cut.is_none().then_some(Uncut::Bound);
         let prediction = cut.map_or_else(|| prediction.to_owned(), Into::into);

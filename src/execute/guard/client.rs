@@ -17,7 +17,7 @@ use crate::error::{Error, Result};
 /// Environment variable that identifies the processes of one run, to find them if their guard is gone.
 const MARK: &str = "REPOFORMER_RUN";
 
-/// Who counts what a run uses.
+/// Counter of a run's memory, processes and processor time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Counter {
@@ -39,7 +39,7 @@ pub struct Enclosure {
     pub network_off: bool,
     /// Whether system calls are filtered.
     pub filtered: bool,
-    /// Who counts memory, processes and processor time.
+    /// Counter of memory, processes and processor time.
     pub counter: Counter,
     /// Parts that are not isolated, and why, in words.
     pub open: Vec<String>,
@@ -181,7 +181,7 @@ impl Guard {
             (true, false) => "enclosed",
             (true, true) => "enclosed-with-network",
         };
-        // What an enclosed run writes lies in memory, but for what a setup writes.
+        // An enclosed run writes to memory; a setup writes to the disk.
         let layers = self.enclosure.enclosed && !set_up;
         let bounds =
             Bounds { tasks: order.limits.tasks(), memory: order.limits.most_memory(layers) };

@@ -252,7 +252,7 @@ fn private_folders(order: &RunOrder) -> Vec<PathBuf> {
     folders
 }
 
-/// Opens the run's control group, in a view where it can be written to.
+/// Opens the run's control group; the view must still allow writing there.
 pub(super) fn open_group(order: &RunOrder) -> Result<Option<Handles>, Refusal> {
     let open = |group: &RunGroup| group.open(|folder| io::Result::Ok(folder.to_owned()));
     order.group.as_ref().map(open).transpose().map_err(at("a control group"))
@@ -276,7 +276,7 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
     make_devices(stage, &devices)?;
     view.in_memory.push("/dev".into());
     if let Some(group) = &order.group {
-        // What is open for writing there would keep the folders that the command sees from becoming read-only.
+        // A mount with files open for writing cannot become read-only, so these are opened through mounts of their own.
         let mut number = 0;
         let place = |folder: &Path| -> io::Result<PathBuf> {
             number += 1;

@@ -359,7 +359,7 @@ fn parents() -> Vec<PathBuf> {
     folders
 }
 
-/// Gives a folder's groups the controllers where this program is alone in a folder that was delegated to it, as in a scope of systemd:
+/// Enables the controllers of a folder that was delegated to this program alone, such as a scope of systemd:
 /// only a folder without processes can do so, and the program moves to a group below.
 fn step_aside(folder: &Path) -> io::Result<()> {
     let controllers = fs::read_to_string(folder.join("cgroup.controllers"))?;

@@ -38,7 +38,7 @@ pub struct Folders {
     controls: BTreeSet<PathBuf>,
 }
 
-/// What became of a file.
+/// Outcome of writing a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[must_use]
 pub enum Written {
@@ -137,7 +137,7 @@ impl Folders {
         self.write_below(UNPACKED, path, content)
     }
 
-    /// What is left out, in words.
+    /// Description of the files that are left out.
     pub fn left_out(&self) -> impl Iterator<Item = String> {
         self.left_out.iter().map(|(why, (count, first))| {
             let (files, reason) = (if *count == 1 { "file" } else { "files" }, why.reason());

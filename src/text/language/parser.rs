@@ -23,7 +23,7 @@ const MOST_STACK: u64 = 8192;
 const MOST_AT_END: u64 = 4096;
 /// Bytes that are handed out at once: how often they are read is only seen of whole pieces.
 const PIECE: usize = 64;
-/// What is read instead of the text when the parse is to end: any token ends within it, so that the library soon asks whether
+/// Text that the library reads once the budget is spent: any token ends within it, so that the library soon asks whether
 /// to go on. It never reads the end of the text, where it would copy its stack.
 const REST: &[u8] = b"\0\n*/;\"'`\n-->\n{<\"\"\"'''\n";
 /// Bytes of it after which the text does end.
@@ -199,7 +199,7 @@ mod tests {
                 let text = part.repeat(length / part.len());
                 let (_, work) = parse(language, &text);
                 let most = Work::most(text.len());
-                // What is done before the library asks again.
+                // The library may do this much before it asks again.
                 assert!(work.operations <= most.operations + STEP, "{language} {part:?} {work:?}");
                 assert!(work.bytes <= most.bytes + PIECE as u64, "{language} {part:?} {work:?}");
                 assert!(work.allocations <= 2 * most.allocations, "{language} {part:?} {work:?}");

@@ -215,7 +215,7 @@ impl Document {
         changed
     }
 
-    /// Changes a part of the text, or all where no range is named.
+    /// Replaces a range of the text, or all of it if the edit names no range.
     fn edit(&mut self, edit: &Value, encoding: Encoding) -> Result<(), String> {
         let (new, range) = (edit["text"].as_str().ok_or("text is not a text")?, &edit["range"]);
         if range.is_null() {

@@ -190,7 +190,7 @@ mod tests {
         let own = [("host", "localhost:8012"), ("origin", "http://localhost:8012")];
         assert_eq!(status(&open, &[own[0], own[1], own[1]]), Some(403), "two origins");
         assert_eq!(status(&open, &[own[0], own[0]]), Some(403), "two hosts");
-        // Where the port is HTTP's own, neither has one.
+        // Neither header names the default port of HTTP.
         let usual = Guard { listen: "127.0.0.1:80".parse().unwrap(), token: None };
         let headers = [("host", "localhost"), ("origin", "http://localhost:80")];
         assert_eq!(status(&usual, &headers), None);
