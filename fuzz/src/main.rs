@@ -2,7 +2,7 @@
 
 #![no_main]
 
-mod memory;
+mod budget;
 mod program;
 mod readers;
 
@@ -22,6 +22,6 @@ static GROUP: LazyLock<&readers::Group> = LazyLock::new(|| {
 
 fuzz_target!(|bytes: &[u8]| {
     if bytes.len() <= GROUP.longest {
-        memory::bounded(|| (GROUP.read)(bytes));
+        budget::read(&GROUP, bytes);
     }
 });

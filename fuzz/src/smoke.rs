@@ -1,11 +1,11 @@
 //! The corpus of the fuzzer as a test of its own: `cargo test --test fuzz` reads each file once. With `-- SECONDS` it also reads
 //! random changes of them for so long a group, two groups at a time, as CI does: without coverage, but with nothing to compile.
 //!
-//! A group runs in a process of its own, which fails on a panic, more than five seconds of processor time, or a gigabyte.
+//! A group runs in a process of its own, which fails on a panic, and on more time or memory than an input's length allows.
 
 #![allow(clippy::print_stdout, clippy::print_stderr)] // a program
 
-mod memory;
+mod budget;
 mod program;
 mod readers;
 
@@ -15,11 +15,12 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::time::{Duration, Instant};
 
 // Their paths in the program.
+use budget::INPUT;
 use program::{bars, commands, near_files, output};
-use readers::{FOLDER, GROUPS, Group};
+use readers::{GROUPS, Group};
 
-/// Processor seconds that reading one input may take.
-const LONGEST: f64 = 5.0;
+/// Processor seconds after which an input is taken for one that never ends.
+const LONGEST: f64 = 60.0;
 /// Name of the variable with the group of a process.
 const VARIABLE: &str = "READERS";
 
@@ -48,9 +49,6 @@ fn main() -> ExitCode {
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// Copy of the input that is being read.
-const INPUT: &str = "read";
-
 fn start(group: &Group) -> Child {
     let program = std::env::current_exe().expect("the path of this program");
     let arguments = std::env::args_os().skip(1);
@@ -76,19 +74,19 @@ fn run(group: &'static Group, seconds: u64) {
         read(group, &random.changed(&small));
         count += 1;
     }
-    println!("{}: {count} inputs in {:.1} s", group.name, begin.elapsed().as_secs_f64());
+    let (seconds, costliest) = (begin.elapsed().as_secs_f64(), budget::COSTLIEST.load(Relaxed));
+    println!("{}: {count} inputs in {seconds:.1} s, at most {costliest} ns a byte", group.name);
 }
 
 fn read(group: &Group, bytes: &[u8]) {
-    std::fs::write(FOLDER.join(INPUT), bytes).expect("a file in memory can be written");
     INPUTS.fetch_add(1, Relaxed);
-    memory::bounded(|| (group.read)(bytes));
+    budget::read(group, bytes);
 }
 
 /// Inputs begun so far.
 static INPUTS: AtomicU64 = AtomicU64::new(0);
 
-/// Ends the process where one input takes too much processor time, or a minute of waiting.
+/// Ends the process where one input does not end.
 fn watch() {
     let (mut input, mut begin, mut used) = (0, Instant::now(), 0.0);
     loop {
@@ -96,7 +94,7 @@ fn watch() {
         let now = processor_seconds();
         if INPUTS.load(Relaxed) != input {
             (input, begin, used) = (INPUTS.load(Relaxed), Instant::now(), now);
-        } else if now - used > LONGEST || begin.elapsed() > Duration::from_secs(60) {
+        } else if now - used > LONGEST || begin.elapsed() > Duration::from_secs(300) {
             eprintln!(
                 "one input took {:.1} s of processor time, {:.1} s in all",
                 now - used,
