@@ -72,3 +72,42 @@ fn a_mount_among_temporary_files_does_not_hinder_isolation() {
         assert_eq!(found("mount -t tmpfs none m &&"), true);
     }
 }
+
+/// A stand-in for systemd starts what it is told, and refuses a flag that older ones lack: the program is started anew once, where
+/// the user lingers and no group can be made.
+#[test]
+fn a_user_who_lingers_gets_a_scope_of_systemd() {
+    const SYSTEMD: &str = "#!/bin/sh
+echo \"$*\" >> \"$CALLS\"
+case \"$*\" in *expand*) exit 1;; esac
+while [ \"$1\" != -- ]; do shift; done
+shift
+exec \"$@\"
+";
+    let place = Place::empty();
+    place.write("bin/systemd-run", SYSTEMD);
+    let none = "mount -t tmpfs none /sys/fs/cgroup";
+    let linger = "mkdir -p /var/lib/systemd && mount -t tmpfs none /var/lib/systemd && mkdir /var/lib/systemd/linger && \
+                  touch /var/lib/systemd/linger/root";
+    let calls = |before: &str| {
+        let line = format!(
+            "chmod +x bin/* && rm -f calls && CALLS=\"$PWD/calls\" PATH=\"$PWD/bin:$PATH\" \
+             unshare -Urm sh -c '{before} && repoformer doctor --format json'; cat calls >&2"
+        );
+        let ran = place.shell(&line);
+        let found: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
+        (found["sandbox"]["limits_counted_by"].clone(), ran.stderr)
+    };
+    // Without namespaces there is no such system to make.
+    if calls(none).0 == "guard" {
+        let scope = "--user --scope --quiet --property=Delegate=yes";
+        let (_, called) = calls(&format!("{none} && {linger}"));
+        let lines: Vec<&str> = called.lines().filter(|line| line.contains("--scope")).collect();
+        let [refused, trial, again] = lines[..] else { panic!("{called}") };
+        assert_eq!(refused, format!("{scope} --expand-environment=no -- true"));
+        assert_eq!(trial, format!("{scope} -- true"));
+        assert!(again.starts_with(&format!("{scope} -- /")), "{again}");
+        assert!(again.ends_with("doctor --format json"), "{again}");
+        assert!(!calls(none).1.contains("--scope"));
+    }
+}

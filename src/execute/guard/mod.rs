@@ -25,6 +25,7 @@ mod output;
 mod priority;
 mod processes;
 mod report;
+mod scope;
 mod serve;
 mod supervise;
 
@@ -32,4 +33,5 @@ pub use client::{Counter, Enclosure, Guard};
 pub use group::RunGroup;
 pub use order::{Ended, Files, Hidden, Limits, RunOrder, RunOutcome, SUBCOMMAND};
 pub use report::Report;
+pub use scope::enter_scope;
 pub use serve::serve;

@@ -64,6 +64,8 @@ impl Finding {
 }
 
 pub(crate) fn run(args: &DoctorArgs) -> Result<()> {
+    #[cfg(target_os = "linux")]
+    repoformer::execute::guard::enter_scope();
     let (configuration, settings) = configuration(args)?;
     let mut findings = vec![version(), instructions(), threads(&settings), configuration];
     findings.push(cached(&settings));
@@ -250,7 +252,7 @@ fn sandbox(is_asked: bool) -> Finding {
         }
         Counter::Guard => {
             "limits: no control group can be made here, so memory, processes and processor time of each run are added up from \
-             /proc; as root, or below `systemd-run --user --scope -p Delegate=yes`, the kernel counts them"
+             /proc; as root, below `systemd-run --user --scope -p Delegate=yes`, or after `loginctl enable-linger`, the kernel counts them"
         }
     };
     let layer = if enclosure.layered {

@@ -31,6 +31,7 @@ use crate::settings::Settings;
 use crate::table::{ScoreFormat, written};
 
 pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
+    execute::guard::enter_scope();
     let exec = &args.exec;
     let is_lines = match args.format()? {
         ScoreFormat::Text | ScoreFormat::Jsonl => true,

@@ -1,0 +1,46 @@
+//! A scope of the user's systemd: a control group that is delegated to this program.
+
+use std::os::unix::process::CommandExt;
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use super::group::Group;
+
+/// Variable with the number of the process that systemd was asked for.
+const ASKED: &str = "IN_SCOPE_OF_REPOFORMER";
+
+/// Lets the program go on in a scope of the user's systemd, if it can make no control group otherwise: systemd moves the process there
+/// and starts the program anew in it, with the same arguments. Returns if that is not needed, or not possible.
+///
+/// It is only done where the user lingers (`loginctl enable-linger`): otherwise the user's systemd ends with the last session, and so
+/// would a run that shall outlive its session.
+pub fn enter_scope() {
+    let process = std::process::id().to_string();
+    if std::env::var(ASKED).is_ok_and(|asked| asked == process) || !lingers() {
+        return;
+    }
+    let Ok(program) = std::env::current_exe() else { return };
+    if Group::make().exists() {
+        return;
+    }
+    // Arguments are to stay as they are; versions before 254 have no such flag, and expand nothing in a scope.
+    for flag in [Some("--expand-environment=no"), None] {
+        let scope = |program: &Path| {
+            let mut command = Command::new("systemd-run");
+            command.args(["--user", "--scope", "--quiet", "--property=Delegate=yes"]);
+            command.args(flag).arg("--").arg(program).env(ASKED, &process);
+            command
+        };
+        let mut trial = scope(Path::new("true"));
+        let trial = trial.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        if trial.status().is_ok_and(|status| status.success()) {
+            // It returns if nothing was started: the guard counts then.
+            let _ = scope(&program).args(std::env::args_os().skip(1)).exec();
+        }
+    }
+}
+
+fn lingers() -> bool {
+    let user = nix::unistd::User::from_uid(nix::unistd::Uid::current()).ok().flatten();
+    user.is_some_and(|user| Path::new("/var/lib/systemd/linger").join(user.name).exists())
+}
