@@ -144,7 +144,7 @@ def serve_stop_text_that_nearly_comes(n, folder):
     return served(folder, {"prompt": "x = ", "stop": ["a" * n + "b"]}, ["a"] * n)
 
 
-@case(2000)
+@case(400)
 def serve_stop_texts(n, folder):
     repository(folder)
     stops = [f"<|stop-{number}|>" for number in range(n)]

@@ -62,6 +62,10 @@ const READ: [&str; 17] = [
     "stream_options", "stop", "max_tokens", "max_completion_tokens", "n_predict", "n", "best_of",
     "echo", "logprobs", "response_fields",
 ];
+/// Most bytes of a file's or a model's name: what a path may have on Linux.
+const LONGEST_NAME: usize = 4096;
+/// Most bytes of all stop texts: the machine that looks for them takes a hundred times as many.
+const LONGEST_STOPS: usize = 1 << 16;
 /// Names under which editors send the file's name.
 const FILE_NAMES: [&str; 5] = ["filepath", "filename", "file", "path", "file_path"];
 
@@ -188,12 +192,29 @@ impl Wanted {
             }
             Some(_) => return Err("'stop' must be a text or a list of texts".into()),
         };
+        let length: usize = stop.iter().map(String::len).sum();
+        if length > LONGEST_STOPS {
+            return Err(format!(
+                "'stop' has {length} bytes; at most {LONGEST_STOPS} are looked for"
+            ));
+        }
         let passed = PASSED.iter().filter_map(|name| {
             let value = body.get(*name).filter(|value| !value.is_null())?;
             Some(((*name).to_owned(), value.clone()))
         });
-        let fields = body.get("response_fields").and_then(Value::as_array);
-        let fields = fields.into_iter().flatten().filter_map(Value::as_str);
+        let response_fields = match body.get("response_fields") {
+            None | Some(Value::Null) => Some(Vec::new()),
+            Some(fields) => fields.as_array().and_then(|fields| {
+                fields.iter().map(|field| field.as_str().map(str::to_owned)).collect()
+            }),
+        };
+        let include_usage = match body.get("stream_options") {
+            None | Some(Value::Null) => None,
+            Some(options) => {
+                let options = options.as_object().ok_or("'stream_options' must be an object")?;
+                options.get("include_usage").filter(|value| !value.is_null())
+            }
+        };
         Ok(Self {
             protocol,
             prefix: String::new(),
@@ -207,11 +228,14 @@ impl Wanted {
             max_tokens: None,
             stop: stop.into_iter().filter(|text| !text.is_empty()).collect(),
             passed: passed.collect(),
-            response_fields: fields.map(str::to_owned).collect(),
-            model: text(body, "model")?,
-            include_usage: body
-                .get("stream_options")
-                .is_some_and(|options| options["include_usage"].as_bool() == Some(true)),
+            response_fields: response_fields.ok_or("'response_fields' must be a list of texts")?,
+            model: short_text(body, "model")?,
+            include_usage: match include_usage {
+                None => false,
+                Some(include) => {
+                    include.as_bool().ok_or("'include_usage' must be true or false")?
+                }
+            },
             is_supposed: false,
         })
     }
@@ -241,7 +265,16 @@ fn whole(body: &Map<String, Value>, name: &str) -> Result<Option<u64>, String> {
 
 fn file(body: &Map<String, Value>) -> Result<Option<String>, String> {
     let named = FILE_NAMES.iter().find(|name| body.get(**name).is_some_and(|it| !it.is_null()));
-    named.map(|name| text(body, name)).transpose()
+    named.map(|name| short_text(body, name)).transpose()
+}
+
+/// A name, which is kept with the decision and may be looked for part by part.
+fn short_text(body: &Map<String, Value>, name: &str) -> Result<String, String> {
+    let text = text(body, name)?;
+    match text.len() {
+        0..=LONGEST_NAME => Ok(text),
+        length => Err(format!("'{name}' has {length} bytes; a name has at most {LONGEST_NAME}")),
+    }
 }
 
 #[cfg(test)]
@@ -281,8 +314,15 @@ mod tests {
             ("logprobs", json!(true)),
             ("stream", json!("true")),
             ("filepath", json!(7)),
+            ("filepath", json!("a/".repeat(2049))),
+            ("model", json!("m".repeat(4097))),
+            ("stop", json!(vec!["s".repeat(1000); 66])),
+            ("response_fields", json!(["content", 1])),
+            ("stream_options", json!(true)),
+            ("stream_options", json!({"include_usage": "yes"})),
         ] {
-            assert!(says(json!({"prompt": "a", name: value})).contains(name), "{name}");
+            let says = says(json!({"prompt": "a", name: value}));
+            assert!(says.contains(name) || says.contains("include_usage"), "{name}: {says}");
         }
         let off = json!({"prompt": "a", "n": 1, "echo": false, "logprobs": null, "stream": null, "max_completion_tokens": 7});
         assert_eq!(Wanted::completion(&off).unwrap().max_tokens, Some(7));
