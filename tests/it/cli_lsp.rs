@@ -275,7 +275,7 @@ fn a_wrong_change_leaves_a_document_that_is_not_completed() {
     let document =
         json!({"uri": uri, "languageId": "python", "version": 5, "text": "first = 1\nx = "});
     session.tell("textDocument/didOpen", json!({"textDocument": document}));
-    let change = |session: &mut Session, uri: &str, version: i64, edit: Value| {
+    let change = |session: &mut Session, uri: &str, version: Value, edit: Value| {
         let params =
             json!({"textDocument": {"uri": uri, "version": version}, "contentChanges": [edit]});
         session.tell("textDocument/didChange", params);
@@ -283,14 +283,29 @@ fn a_wrong_change_leaves_a_document_that_is_not_completed() {
     let at = |line: i64, character: i64| json!({"line": line, "character": character});
     let part = |from: Value, to: Value| json!({"range": {"start": from, "end": to}, "text": "z"});
     for (version, edit, says) in [
-        (6, part(at(-1, 0), at(1, 0)), "contentChanges[0].range.start is {\"line\":-1"),
-        (6, part(at(0, 0), at(0, -1)), "contentChanges[0].range.end"),
-        (6, part(at(1, 1), at(0, 1)), "contentChanges[0].range ends before it starts"),
-        (6, json!({"range": {"start": at(0, 0)}, "text": "z"}), "contentChanges[0].range.end"),
-        (6, json!({"range": {"start": at(0, 0), "end": at(0, 0)}}), "contentChanges[0].text"),
-        (4, part(at(0, 0), at(0, 0)), "textDocument.version is 4"),
+        (json!(6), part(at(-1, 0), at(1, 0)), "contentChanges[0].range.start is {\"line\":-1"),
+        (json!(6), part(at(0, 0), at(0, -1)), "contentChanges[0].range.end"),
+        (json!(6), part(at(1, 1), at(0, 1)), "contentChanges[0].range ends before it starts"),
+        (
+            json!(6),
+            json!({"range": {"start": at(0, 0)}, "text": "z"}),
+            "contentChanges[0].range.end",
+        ),
+        (
+            json!(6),
+            json!({"range": {"start": at(0, 0), "end": at(0, 0)}}),
+            "contentChanges[0].text",
+        ),
+        (json!(4), part(at(0, 0), at(0, 0)), "textDocument.version is 4, behind version 5"),
+        (json!(-7), json!({"text": "stale"}), "textDocument.version is -7, behind version 5"),
+        (
+            json!("6"),
+            json!({"text": "of no version"}),
+            "textDocument.version is \"6\", not a whole",
+        ),
+        (json!(6.5), json!({"text": "of no version"}), "textDocument.version is 6.5, not a whole"),
     ] {
-        change(&mut session, uri, version, edit.clone());
+        change(&mut session, uri, version, edit);
         let told = session.answer();
         assert_eq!(
             (&told["method"], &told["params"]["type"]),
@@ -302,11 +317,16 @@ fn a_wrong_change_leaves_a_document_that_is_not_completed() {
         let message = refused["error"]["message"].as_str().unwrap();
         assert!(message.contains(says) && message.contains("close and open it"), "{message}");
         // All of the text is known again.
-        change(&mut session, uri, 5, json!({"text": "first = 1\nx = "}));
+        change(&mut session, uri, json!(6), json!({"text": "first = 1\nx = "}));
         assert!(session.complete(uri, 1, 4).get("result").is_some());
+        session.tell("textDocument/didClose", json!({"textDocument": {"uri": uri}}));
+        session.tell("textDocument/didOpen", json!({"textDocument": document}));
     }
+    session.tell("textDocument/didOpen", json!({"textDocument": document}));
+    let told = session.answer();
+    assert!(told["params"]["message"].as_str().unwrap().contains("without being closed"), "{told}");
     assert!(seen.lock().unwrap().iter().all(|request| request.prompt().contains("first = 1")));
-    change(&mut session, "file:///other.py", 1, json!({"text": "x"}));
+    change(&mut session, "file:///other.py", json!(1), json!({"text": "x"}));
     let told = session.answer();
     assert!(told["params"]["message"].as_str().unwrap().contains("not an open document"), "{told}");
     assert_eq!(session.complete("file:///other.py", 0, 0)["error"]["code"], -32602);

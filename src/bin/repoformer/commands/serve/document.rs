@@ -173,7 +173,7 @@ impl Document {
     /// It has no text.
     pub(super) fn open(item: &Value) -> Result<Self, String> {
         let text = item["text"].as_str().ok_or("textDocument.text is not a text")?;
-        Ok(Self { text: Text::new(text), version: item["version"].as_i64(), lost: None })
+        Ok(Self { text: Text::new(text), version: version(item)?, lost: None })
     }
 
     /// The text, or why it is not known.
@@ -191,28 +191,26 @@ impl Document {
     /// # Errors
     /// One of the changes is wrong.
     pub(super) fn change(&mut self, params: &Value, encoding: Encoding) -> Result<(), String> {
-        let version = params["textDocument"]["version"].as_i64();
-        let known = self.version;
-        self.version = version.or(known);
-        let changed = match params["contentChanges"].as_array() {
-            None => Err("contentChanges is not a list".into()),
-            Some(edits) => {
-                let is_whole = edits.first().is_some_and(|edit| edit["range"].is_null());
-                match version.zip(known).filter(|(new, known)| new < known && !is_whole) {
-                    Some((new, known)) => {
-                        Err(format!("textDocument.version is {new}, behind version {known}"))
-                    }
-                    None => (0..).zip(edits).try_for_each(|(number, edit)| {
-                        let edited = self.edit(edit, encoding);
-                        edited.map_err(|reason| format!("contentChanges[{number}].{reason}"))
-                    }),
-                }
-            }
-        };
+        let changed = self.try_change(params, encoding);
         if let Err(reason) = &changed {
             self.lost = Some(reason.clone());
         }
         changed
+    }
+
+    fn try_change(&mut self, params: &Value, encoding: Encoding) -> Result<(), String> {
+        let version = version(&params["textDocument"])?;
+        let known = self.version;
+        // Behind a refused change, whatever version it had, another one may follow.
+        self.version = version.or(known);
+        if let Some((new, known)) = version.zip(known).filter(|(new, known)| new < known) {
+            return Err(format!("textDocument.version is {new}, behind version {known}"));
+        }
+        let edits = params["contentChanges"].as_array().ok_or("contentChanges is not a list")?;
+        (0..).zip(edits).try_for_each(|(number, edit)| {
+            let edited = self.edit(edit, encoding);
+            edited.map_err(|reason| format!("contentChanges[{number}].{reason}"))
+        })
     }
 
     /// Replaces a range of the text, or all of it if the edit names no range.
@@ -237,6 +235,15 @@ impl Document {
         }
         self.text.replace(start, end, new);
         Ok(())
+    }
+}
+
+/// The version of a document, which editors may leave out.
+fn version(document: &Value) -> Result<Option<i64>, String> {
+    match &document["version"] {
+        Value::Null => Ok(None),
+        Value::Number(number) if number.is_i64() => Ok(number.as_i64()),
+        other => Err(format!("textDocument.version is {other}, not a whole number")),
     }
 }
 
@@ -285,15 +292,17 @@ mod tests {
             (json!(5), part(at(0, 0), json!(7)), "contentChanges[0].range.end"),
             (json!(5), part(at(1, 0), at(0, 0)), "ends before it starts"),
             (json!(5), json!({"text": 7}), "contentChanges[0].text"),
-            (json!(1), part(at(0, 0), at(0, 0)), "version is 1"),
+            (json!(1), part(at(0, 0), at(0, 0)), "version is 1, behind version 5"),
+            (json!(2), json!({"text": "stale"}), "version is 2, behind version 5"),
+            (json!(5.5), json!({"text": "of no version"}), "version is 5.5"),
         ] {
             let (changed, text) = change(version, edit);
             let reason = changed.unwrap_err();
             assert!(reason.contains(says), "{reason}");
             assert_eq!(text, Err(reason), "it is not known");
             // A part of it does not help; all of it does.
-            assert!(change(json!(6), part(at(0, 0), at(0, 0))).1.is_err());
-            let (_, text) = change(json!(2), json!({"text": "all\n"}));
+            assert!(change(json!(5), part(at(0, 0), at(0, 0))).1.is_err());
+            let (_, text) = change(json!(5), json!({"text": "all\n"}));
             assert_eq!(text.as_deref(), Ok("all\n"));
         }
         // Beyond its end there is its end, and a version may be missing.

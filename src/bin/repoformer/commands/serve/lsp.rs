@@ -163,7 +163,12 @@ impl Server {
         }
         match message["method"].as_str().unwrap_or_default() {
             "textDocument/didOpen" => match Document::open(&params["textDocument"]) {
-                Ok(document) => drop(self.documents.insert(uri(), document)),
+                Ok(document) => {
+                    if self.documents.insert(uri(), document).is_some() {
+                        let reason = "opened again without being closed; its newer text is taken";
+                        self.output.log(&format!("{}: {reason}", uri()));
+                    }
+                }
                 Err(reason) => self.output.log(&format!("{}: {reason}", uri())),
             },
             "textDocument/didChange" => {
