@@ -7,8 +7,8 @@ use std::path::Path;
 use serde_json::{Value, json};
 
 use super::server::samples_of_any;
-use crate::endpoint::message_in;
-use crate::error::Result;
+use crate::endpoint::{mask_keys, message_in};
+use crate::error::{Error, Result};
 use crate::store::jsonl::{Fields, Object};
 
 /// Settings of all requests in a file.
@@ -88,35 +88,39 @@ impl Response {
         let body = answer.map_err(|message| {
             fields.error(format!("the endpoint answered {custom_id:?} with an error: {message}"))
         })?;
-        let samples = samples_of_any(&Value::Object(body.clone()))
+        let samples = samples_of_any(&body)
             .map_err(|error| fields.error(format!("the answer to {custom_id:?}: {error}")))?;
         let texts = samples.into_iter().map(|sample| sample.text).collect();
-        Ok(Self { custom_id: custom_id.to_owned(), texts })
+        Ok(Self { custom_id, texts })
     }
 }
 
-/// Returns the `custom_id` of a response, and its body or the endpoint's error message.
+/// Returns the `custom_id` of a response, and its body or the endpoint's error message, both without the program's keys.
 ///
 /// # Errors
 /// A field is missing or of another type.
-pub(crate) fn answer<'r>(
-    path: &'r Path,
+pub(crate) fn answer(
+    path: &Path,
     line: usize,
-    record: &'r Object,
-) -> Result<(&'r str, Result<&'r Object, String>)> {
-    let fields = Fields::new(path, line, "", record);
-    let custom_id = fields.string("custom_id")?;
+    record: &Object,
+) -> Result<(String, Result<Value, String>)> {
+    let mut record = Value::Object(record.clone());
+    mask_keys(&mut record);
+    let Value::Object(record) = record else { return Err(Error::record(path, line, "no object")) };
+    let fields = Fields::new(path, line, "", &record);
+    let custom_id = fields.string("custom_id")?.to_owned();
     if let Some(error) = record.get("error").filter(|error| !error.is_null()) {
         return Ok((custom_id, Err(message_in(error))));
     }
     let response = fields.object("response")?;
-    let status = response.get("status_code").and_then(Value::as_u64);
+    let below = fields.below("response.", response);
+    let status = below.optional_count("status_code")?;
     if let Some(status) = status.filter(|status| !(200..300).contains(status)) {
         let message = response.get("body").map(message_in).unwrap_or_default();
         return Ok((custom_id, Err(format!("status {status}, {message}"))));
     }
-    let response = fields.below("response.", response);
-    Ok((custom_id, Ok(response.object("body")?)))
+    let body = below.object("body")?;
+    Ok((custom_id, Ok(Value::Object(body.clone()))))
 }
 
 #[cfg(test)]
@@ -147,7 +151,14 @@ mod tests {
         assert_eq!(read(answer(chat)).unwrap(), ["c"]);
         let failed = json!({"custom_id": "x", "response": {"status_code": 429, "body": {"error": {"message": "slow down"}}}, "error": null});
         let expired = json!({"custom_id": "x", "response": null, "error": {"code": "batch_expired", "message": "too late"}});
+        let status = |status: Value| {
+            let body = json!({"choices": [{"index": 0, "text": "a"}]});
+            json!({"custom_id": "x", "response": {"status_code": status, "body": body}})
+        };
+        assert_eq!(read(status(Value::Null)).unwrap(), ["a"]);
         for (bad, wanted) in [
+            (status(json!("500")), "field 'response.status_code' must be a whole number, not a string"),
+            (status(json!(200.5)), "field 'response.status_code' must be a whole number, not 200.5"),
             (failed, "the endpoint answered \"x\" with an error: status 429, slow down"),
             (expired, "the endpoint answered \"x\" with an error: too late"),
             (

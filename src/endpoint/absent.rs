@@ -131,3 +131,11 @@ impl KeyMask {
         String::new()
     }
 }
+
+/// Masks no key.
+pub(crate) fn mask_keys(_answer: &mut serde_json::Value) {}
+
+/// No text holds a key.
+pub(crate) fn holds_key(_text: &str) -> bool {
+    false
+}

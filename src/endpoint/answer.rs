@@ -8,6 +8,7 @@ use ureq::http::response::Parts;
 use ureq::http::{HeaderMap, StatusCode};
 
 use super::address::masked;
+use super::bound::{ANY, Size};
 use super::excerpt::{SHOWN, error_in, excerpt, message_in};
 use super::key::Key;
 use super::retry::{Again, Failure, asked_wait, passes};
@@ -28,8 +29,8 @@ pub(super) struct Context<'a> {
     /// Environment variable of the key.
     pub(super) key_variable: &'a str,
     pub(super) key: Option<&'a Key>,
-    /// Greatest number of bytes of an answer.
-    pub(super) longest: u64,
+    /// Greatest size of an answer.
+    pub(super) greatest: Size,
 }
 
 /// Reads the JSON of a response.
@@ -45,8 +46,9 @@ pub(super) fn read_body(
     context: Context<'_>,
 ) -> Result<Value, Failure> {
     let mut bytes = Vec::new();
-    let read = body.into_reader().take(context.longest.saturating_add(1)).read_to_end(&mut bytes);
-    if bytes.len() as u64 > context.longest {
+    let read =
+        body.into_reader().take(context.greatest.bytes.saturating_add(1)).read_to_end(&mut bytes);
+    if bytes.len() as u64 > context.greatest.bytes {
         return Err(too_long(context));
     }
     // Servers repeat a wrong key, and an excerpt may end within it.
@@ -85,8 +87,10 @@ impl Context<'_> {
 
 /// Failure of an answer that no such request calls for.
 pub(super) fn too_long(context: Context<'_>) -> Failure {
-    let reason =
-        format!("the answer is longer than {} bytes, more than was asked for", context.longest);
+    let Size { bytes, values } = context.greatest;
+    let reason = format!(
+        "the answer is longer than {bytes} bytes or {values} values of JSON, more than was asked for"
+    );
     Failure::new(Again::Never, reason, "is this the server's URL?")
 }
 
@@ -146,6 +150,9 @@ pub(super) fn stopped(reason: String) -> Failure {
 pub(super) fn parse(bytes: &[u8], context: Context<'_>) -> Result<Value, Failure> {
     // As the Fetch standard decodes a body: without a byte-order mark, and with U+FFFD for invalid UTF-8.
     let text = String::from_utf8_lossy(json::without_byte_order_mark(bytes));
+    if json::count_values(text.as_bytes()) > context.greatest.values {
+        return Err(too_long(context));
+    }
     let value = match json::parse(text.as_bytes()) {
         Ok(value) => value,
         Err(error) if error.is_eof() => return Err(broken_off(bytes, "")),
@@ -258,8 +265,9 @@ _ if too_long => {
 
 /// The error message in a response, wherever servers put it, or else the beginning of the response.
 pub(super) fn message_of(bytes: &[u8]) -> String {
-    match json::parse(bytes) {
-        Ok(value @ Value::Object(_)) => message_in(&value),
+    let is_small = json::count_values(bytes) <= ANY.values;
+    match is_small.then(|| json::parse(bytes)) {
+        Some(Ok(value @ Value::Object(_))) => message_in(&value),
         _ => excerpt(bytes),
     }
 }
@@ -267,6 +275,23 @@ pub(super) fn message_of(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    /// Each takes seventy times as much memory as its bytes.
+    #[test]
+    fn an_answer_of_too_many_values_is_refused() {
+        let context = |values| Context {
+            timeout: Duration::ZERO,
+            key_variable: "KEY",
+            key: None,
+            greatest: Size { bytes: 1 << 20, values },
+        };
+        let text = format!("{{\"x\": [{}0], \"choices\": []}}", "[[]],".repeat(1000));
+        assert!(parse(text.as_bytes(), context(3010)).is_ok());
+        let failure = parse(text.as_bytes(), context(2900)).unwrap_err();
+        assert!(failure.reason.contains("2900 values of JSON"), "{}", failure.reason);
+        let text = format!("{{\"x\": \"{}\"}}", "[[]],".repeat(1000));
+        assert!(parse(text.as_bytes(), context(9)).is_ok());
+    }
 
     #[test]
     fn the_servers_message_is_found_wherever_it_stands() {
@@ -297,8 +322,12 @@ mod tests {
 
     #[test]
     fn what_is_no_json_is_shown_where_it_stands() {
-        let context =
-            Context { timeout: Duration::ZERO, key_variable: "KEY", key: None, longest: 99 };
+        let context = Context {
+            timeout: Duration::ZERO,
+            key_variable: "KEY",
+            key: None,
+            greatest: Size { bytes: 999, values: 999 },
+        };
         let failure = |text: &str| parse(text.as_bytes(), context).unwrap_err();
         let page = failure("\n<!DOCTYPE html><p>hello");
         assert!(page.reason.starts_with("HTML instead of JSON: <!DOCTYPE"), "{page:?}");

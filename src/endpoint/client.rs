@@ -14,7 +14,7 @@ use ureq::unversioned::transport::{ConnectionDetails, Connector, DefaultConnecto
 
 use super::address::{Address, MASK, masked};
 use super::answer::{self, Context, Response};
-use super::bound::longest;
+use super::bound::greatest;
 use super::key::{Key, KeyMask};
 use super::retry::{self, Again, Failure};
 use super::{ConnectionSettings, DEFAULT_KEY_VARIABLE, Event, events};
@@ -318,7 +318,7 @@ impl Endpoint {
             timeout: self.settings.timeout,
             key_variable: named.unwrap_or(DEFAULT_KEY_VARIABLE),
             key: self.key.as_deref(),
-            longest: longest(body),
+            greatest: greatest(body),
         }
     }
 

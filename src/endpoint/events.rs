@@ -127,8 +127,10 @@ impl Fields {
             let value = answer::parse(data, context);
             match self.is_error {
                 true => {
-                    let error = json::parse(data).unwrap_or_default();
-                    let reported = || answer::reported(&error, &answer::message_of(data), context);
+                    let reported = || {
+                        let error = json::parse(data).unwrap_or_default();
+                        answer::reported(&error, &answer::message_of(data), context)
+                    };
                     Err(value.err().unwrap_or_else(reported))
                 }
                 false => value,
@@ -170,7 +172,7 @@ fn follow(
     context: Context<'_>,
     take: &mut dyn FnMut(Event) -> bool,
 ) -> Result<(), Failure> {
-    let left = context.longest.saturating_add(1);
+    let left = context.greatest.bytes.saturating_add(1);
     let mut lines = Lines { reader, left, is_behind_cr: false };
     let (mut fields, mut is_first, mut events) = (Fields::default(), true, 0);
     loop {
@@ -215,6 +217,7 @@ fn follow(
 
 #[cfg(test)]
 mod tests {
+    use super::super::bound::Size;
     use super::super::key::Key;
     use super::super::retry::Again;
     use super::*;
@@ -235,7 +238,7 @@ mod tests {
             timeout: Duration::from_secs(1),
             key_variable: "KEY",
             key: Some(&key),
-            longest: 1 << 16,
+            greatest: Size { bytes: 1 << 16, values: 1 << 16 },
         };
         let mut found = Vec::new();
         let reader = BufReader::with_capacity(size, bytes);
@@ -320,8 +323,12 @@ mod tests {
                 self.0.read(buffer)
             }
         }
-        let context =
-            Context { timeout: Duration::ZERO, key_variable: "KEY", key: None, longest: 1 << 16 };
+        let context = Context {
+            timeout: Duration::ZERO,
+            key_variable: "KEY",
+            key: None,
+            greatest: Size { bytes: 1 << 16, values: 1 << 16 },
+        };
         let reader = BufReader::new(Stopped(b"data: {\"a\": 1}\r\r"));
         assert_eq!(follow(reader, context, &mut |_| true), Ok(()));
     }

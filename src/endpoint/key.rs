@@ -4,22 +4,23 @@ use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::env::VarError;
 use std::fmt;
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use serde_json::Value;
 use ureq::http::HeaderValue;
 
-use super::DEFAULT_KEY_VARIABLE;
 use super::address::{MASK, masked};
 use super::escapes::{Unescaped, has_escapes};
+use super::{DEFAULT_KEY_VARIABLE, POLICY_KEY_VARIABLE};
 use crate::error::{Error, Result};
 
 /// Length of a part of a key that is masked as the whole is. Shorter keys are words, such as `EMPTY`, which completions may
 /// contain.
 const PART: usize = 12;
 
-/// Words in the names of a URL's parameters that hold keys.
-const KEY_WORDS: [&str; 6] = ["key", "token", "secret", "sig", "pass", "auth"];
+/// Words in the names of a URL's parameters that hold no keys: their values are words that completions may contain. Any other may be
+/// one (`api-key`, `sig`, Azure's `code`).
+const WORDS_OF_NO_KEY: [&str; 5] = ["version", "model", "deployment", "region", "organization"];
 
 /// A server's key, from the environment or in the query of its URL.
 #[derive(Clone, Default)]
@@ -86,7 +87,7 @@ impl Key {
             .filter_map(|pair| pair.split_once('='))
             .filter(|(name, value)| {
                 let name = name.to_ascii_lowercase();
-                value.len() >= PART && KEY_WORDS.iter().any(|word| name.contains(word))
+                value.len() >= PART && !WORDS_OF_NO_KEY.iter().any(|word| name.contains(word))
             })
             .map(|(_, value)| value)
             .collect();
@@ -225,6 +226,25 @@ impl Key {
         least[..text.len()].copy_from_slice(text);
         self.parts.range(least..).next().is_some_and(|part| part.starts_with(text))
     }
+}
+
+/// The keys that the environment holds: what a server wrote may come by a file, without a connection that knows its key.
+static OWN: LazyLock<Vec<Key>> = LazyLock::new(|| {
+    let names = [DEFAULT_KEY_VARIABLE, POLICY_KEY_VARIABLE];
+    let values = names.into_iter().filter_map(|name| std::env::var(name).ok());
+    values.filter_map(|value| Key::new(value.trim())).collect()
+});
+
+/// Masks long parts of the program's keys in an answer that came by a file.
+pub(crate) fn mask_keys(answer: &mut Value) {
+    OWN.iter().for_each(|key| {
+        key.mask(answer);
+    });
+}
+
+/// Whether a text holds a long part of one of the program's keys.
+pub(crate) fn holds_key(text: &str) -> bool {
+    OWN.iter().any(|key| matches!(key.masked_text(text), Cow::Owned(_)))
 }
 
 /// Masks long parts of the key in a text that comes in pieces: what may become one waits for the next piece.
@@ -383,6 +403,11 @@ mod tests {
         assert_eq!(text("?api-key=ab%2Bcdefghijklm%2Fn"), "?api-key=***");
         assert_eq!(text("2024-10-21-preview"), "2024-10-21-preview");
         assert_eq!(key.masked(b"x ab+cdefghijklm/n"), b"x ***");
+        // Azure's name of a key, and one that nobody foresaw.
+        for name in ["code", "x"] {
+            let key = Key::with_query(None, &format!("?{name}=0123456789abcdef")).unwrap();
+            assert_eq!(key.masked_text("is 0123456789abcdef"), "is ***");
+        }
         assert!(Key::with_query(None, "?key=short&api-version=2024-10-21-preview").is_none());
         // A key of the environment in a URL.
         let key = Key::with_query(Key::new("sk-live+0a1b/2c3d"), "").unwrap();

@@ -33,16 +33,18 @@ pub(crate) mod test_server;
 #[cfg(not(feature = "http"))]
 pub use absent::Endpoint;
 #[cfg(not(feature = "http"))]
-pub(crate) use absent::KeyMask;
+pub(crate) use absent::{KeyMask, holds_key, mask_keys};
 #[cfg(feature = "http")]
 pub use client::Endpoint;
 pub use excerpt::Event;
 pub(crate) use excerpt::{error_in, excerpt, message_in};
 #[cfg(feature = "http")]
-pub(crate) use key::KeyMask;
+pub(crate) use key::{KeyMask, holds_key, mask_keys};
 
 /// Environment variable of the server's key, unless another one is named.
 pub const DEFAULT_KEY_VARIABLE: &str = "REPOFORMER_API_KEY";
+/// Environment variable of the key of the server that decides when to retrieve, where that is another one.
+pub const POLICY_KEY_VARIABLE: &str = "REPOFORMER_POLICY_API_KEY";
 
 /// Settings of the connection to a server.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -45,6 +45,26 @@ pub fn parse_with<T>(
     })
 }
 
+/// Number of values in a JSON text, at most: names of fields count too, and texts that are no JSON may count less.
+///
+/// ```
+/// use repoformer::store::json::count_values;
+/// assert_eq!(count_values(br#"{"a": [1, "b, [c]"]}"#), 5);
+/// ```
+pub fn count_values(text: &[u8]) -> u64 {
+    let (mut count, mut is_text, mut is_escaped) = (1, false, false);
+    for byte in text {
+        match byte {
+            _ if is_escaped => is_escaped = false,
+            b'\\' => is_escaped = is_text,
+            b'"' => is_text = !is_text,
+            b',' | b':' | b'[' | b'{' if !is_text => count += 1,
+            _ => {}
+        }
+    }
+    count
+}
+
 /// Replaces each escaped lone surrogate by U+FFFD, in as many bytes; `None` if the text has none.
 pub(super) fn without_lone_surrogates(text: &str) -> Option<String> {
     let code = |at: usize| {

@@ -1,5 +1,5 @@
 //! Files on disk: typed artifacts, JSONL, append-only logs, manifests and data frames, all written whole or not at all; and
-//! the progress of reading them and of other long work.
+//! the progress of reading them and of other long work; the start of other programs.
 
 pub mod append_log;
 pub mod artifact;
@@ -14,6 +14,7 @@ pub mod literal;
 pub mod manifest;
 #[cfg(feature = "parquet")]
 pub mod parquet;
+pub mod program;
 pub mod progress;
 pub(crate) mod readings;
 pub mod seal;

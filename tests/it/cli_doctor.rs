@@ -111,3 +111,14 @@ exec \"$@\"
         assert!(!calls(none).1.contains("--scope"));
     }
 }
+
+/// Programs of others get none of the variables, keys among them.
+#[test]
+fn doctor_hands_no_key_to_the_programs_that_it_starts() {
+    let place = Place::empty();
+    place.write("bin/python3", "#!/bin/sh\nenv > seen\necho Python 3\n");
+    let line = "chmod +x bin/* && PATH=\"$PWD/bin:$PATH\" REPOFORMER_API_KEY=sk-0123456789abcdef repoformer doctor; cat seen";
+    let ran = place.shell(line);
+    assert!(ran.stdout.contains("PATH="), "{}", ran.stdout);
+    assert!(!ran.stdout.contains("sk-0123456789"), "{}", ran.stdout);
+}

@@ -344,12 +344,12 @@ fn predictions_whose_parse_takes_too_much_are_kept_whole_and_counted() {
 }
 
 /// What commands a terminal, or makes a text look like another: an escape sequence, a carriage return, C1 and bidi controls, and
-/// characters without width.
-const HOSTILE: &str = "x\u{1b}[2J\u{1b}]0;t\u{7}\r\u{9b}31m\u{202e}\u{2066}\u{200b}\u{feff}y";
+/// characters without width; and a line that looks like a message of the program.
+const HOSTILE: &str =
+    "x\nerror: forged\u{1b}[2J\u{1b}]0;t\u{7}\r\u{9b}31m\u{202e}\u{2066}\u{200b}\u{feff}y";
 
 /// The way in which a person sees it.
-const WRITTEN_OUT: &str =
-    "x⟨U+001B⟩[2J⟨U+001B⟩]0;t⟨U+0007⟩⟨U+000D⟩⟨U+009B⟩31m⟨U+202E⟩⟨U+2066⟩⟨U+200B⟩⟨U+FEFF⟩y";
+const WRITTEN_OUT: &str = "error: forged⟨U+001B⟩[2J⟨U+001B⟩]0;t⟨U+0007⟩⟨U+000D⟩⟨U+009B⟩31m⟨U+202E⟩⟨U+2066⟩⟨U+200B⟩⟨U+FEFF⟩y";
 
 fn commands_a_terminal(text: &str) -> bool {
     text.contains(|c: char| c.is_control() && !matches!(c, '\n' | '\t'))
@@ -361,6 +361,8 @@ fn assert_visible(what: &str, ran: &Ran) {
     for (stream, text) in [("stdout", &ran.stdout), ("stderr", &ran.stderr)] {
         assert!(!commands_a_terminal(text), "{stream} of {what}: {text:?}");
     }
+    let mut messages = ran.stderr.lines().map(str::trim_start);
+    assert!(!messages.any(|line| line.starts_with("error: forged")), "{what}: {}", ran.stderr);
     let is_shown = |text: &String| text.contains(WRITTEN_OUT);
     assert!(
         is_shown(&ran.stdout) || is_shown(&ran.stderr),

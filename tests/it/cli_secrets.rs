@@ -327,6 +327,45 @@ fn no_byte_of_a_key_is_left_when_models_write_it() {
     assert_nothing_left(&place, "echoing", 60);
 }
 
+/// What a server wrote is searched for the key even if it comes by a file.
+#[test]
+fn no_byte_of_a_key_is_left_of_answers_to_a_batch() {
+    let place = place();
+    let keys = [("REPOFORMER_API_KEY", KEY), ("REPOFORMER_POLICY_API_KEY", POLICY_KEY)];
+    place.run(&place.args(&["prompt", "--mode", "none"])).done();
+    let sent = ["complete", "--mode", "none", "--model", "m", "--write-batch", "requests.jsonl"];
+    place.run(&place.args(&sent)).done();
+    let requests = std::fs::read_to_string(place.path("requests.jsonl")).unwrap();
+    let answers = (0..).zip(requests.lines()).map(|(number, request)| {
+        let request: Value = serde_json::from_str(request).unwrap();
+        let tokens: Vec<String> = KEY.chars().map(|c| c.to_string()).collect();
+        let logprobs = json!({"tokens": tokens, "token_logprobs": vec![-0.5; tokens.len()]});
+        let text = format!("value = '{KEY}' # {POLICY_KEY}");
+        let choice = json!({"index": 0, "text": text, "logprobs": logprobs, "finish_reason": "stop"});
+        let response = json!({"status_code": 200, "body": {"choices": [choice]}});
+        match number % 2 {
+            0 => json!({"custom_id": request["custom_id"], "response": response, "error": null}),
+            _ => json!({"custom_id": request["custom_id"], "response": null, "error": {"message": text}}),
+        }
+    });
+    let answers: Vec<Value> = answers.collect();
+    let file = tempfile::NamedTempFile::with_suffix(".jsonl").unwrap();
+    std::fs::write(file.path(), jsonl(&answers)).unwrap();
+    let path = file.path().to_str().unwrap();
+    let read = ["complete", "--mode", "none", "--model", "m", "--read-batch", path];
+    let convert = ["convert", path, "--to", "repocoder-predictions", "--tasks", "tasks.jsonl"];
+    for words in [&place.args(&read)[..], &convert, &["validate", path]] {
+        let mut run = place.command(words);
+        let ran = Ran::of(run.envs(keys).output().unwrap());
+        let said = format!("{}{}", ran.stdout, ran.stderr);
+        assert!(said.contains("***"), "{words:?}: {said}");
+        assert_no_key(said.as_bytes(), &words.join(" "));
+    }
+    let journal = std::fs::read_to_string(place.path("cache/journal/m.jsonl")).unwrap();
+    assert!(journal.contains("value = '***'"), "{journal}");
+    assert_nothing_left(&place, "batch", 5);
+}
+
 #[cfg(feature = "serve")]
 #[test]
 fn no_byte_of_a_key_reaches_an_editor() {
@@ -554,7 +593,14 @@ fn a_crash_with_a_key_leaves_no_core() {
 
     let place = place();
     let mut dumped = Vec::new();
-    for key in [None, Some(("REPOFORMER_API_KEY", KEY)), Some(("REPOFORMER_POLICY_API_KEY", KEY))] {
+    let url = format!("http://127.0.0.1:9/?code={KEY}");
+    for key in [
+        None,
+        Some(("REPOFORMER_API_KEY", KEY)),
+        Some(("REPOFORMER_POLICY_API_KEY", KEY)),
+        Some(("REPOFORMER_SERVE_TOKEN", KEY)),
+        Some(("REPOFORMER_POLICY_ENDPOINT", &url)),
+    ] {
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let url = format!("http://{}", listener.local_addr().unwrap());
         let words =
@@ -587,7 +633,7 @@ fn a_crash_with_a_key_leaves_no_core() {
     if !dumped[0] {
         eprintln!("this machine makes no cores: the test shows nothing");
     }
-    assert_eq!(dumped[1..], [false, false]);
+    assert_eq!(dumped[1..], [false; 4]);
     assert_nothing_left(&place, "a core", 5);
 }
 

@@ -9,6 +9,7 @@ mod settings;
 mod table;
 mod usage;
 
+use std::ffi::OsString;
 use std::process::ExitCode;
 
 use anyhow::Result;
@@ -156,10 +157,17 @@ fn main() -> ExitCode {
     }
 }
 
-/// Lets no core dump, and no debugger of the same user, show the keys of servers; without any, crashes can be examined.
+/// Lets no core dump, and no debugger of the same user, show the keys of servers, also those in URLs, or the token of clients; without
+/// any, crashes can be examined.
 fn keep_keys_in_memory() {
+    let is_secret = |(name, value): &(OsString, OsString)| {
+        let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
+        name.strip_prefix("REPOFORMER_").is_some_and(|name| {
+            name.ends_with("_KEY") || name.ends_with("_TOKEN") || value.contains('?')
+        })
+    };
     #[cfg(target_os = "linux")]
-    if settings::KEY_VARIABLES.iter().any(|(_, name)| std::env::var_os(name).is_some()) {
+    if std::env::vars_os().any(|variable| is_secret(&variable)) {
         // It fails for no value but a wrong one.
         let _ = nix::sys::prctl::set_dumpable(false);
     }

@@ -219,11 +219,12 @@ fn say(text: &str) {
     say_after("", text);
 }
 
-/// Prints a line that begins with a label, which alone may have colours: the text may be of others, and its hidden characters are
-/// written out. If stderr cannot be written (a closed pipe, a full disk), the work continues, and the exit code reports its end.
+/// Prints a text behind a label, which alone may have colours: the text may be of others, so hidden characters are written out, and
+/// no line but the first begins like a message. If stderr cannot be written (a closed pipe, a full disk), the work continues, and the exit code reports its end.
 fn say_after(label: &str, text: &str) {
     bars::aside(|| {
-        let _ = writeln!(anstream::stderr().lock(), "{label}{}", visible(text));
+        let text = visible(text).replace('\n', "\n  | ");
+        let _ = writeln!(anstream::stderr().lock(), "{label}{text}");
     });
 }
 

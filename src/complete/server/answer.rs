@@ -37,6 +37,16 @@ impl Sample {
         Self { text: text.to_owned(), finish_reason: None, tokens }
     }
 
+    /// Removes the tokens if together they spell a secret, by their texts or by their bytes.
+    pub(crate) fn drop_secret_tokens(&mut self, is_secret: impl Fn(&str) -> bool) {
+        let texts: String = self.tokens.iter().map(|token| token.text.as_str()).collect();
+        let bytes: Vec<u8> =
+            self.tokens.iter().flat_map(|token| token.spelled()).copied().collect();
+        if is_secret(&texts) || is_secret(&String::from_utf8_lossy(&bytes)) {
+            self.tokens.clear();
+        }
+    }
+
     /// Returns the tokens that begin before this byte of the text; none if the tokens do not spell the text.
     pub(crate) fn tokens_before(&self, end: usize) -> &[TokenProbability] {
         let mut at = 0;

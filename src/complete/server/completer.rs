@@ -143,19 +143,9 @@ impl<'a> Completer<'a> {
             found.extend(new.into_iter().take(left));
         }
         // Its tokens may spell the key in parts.
-        found.iter_mut().for_each(|sample| self.mask_key(sample));
+        let is_key = |text: &str| matches!(self.endpoint.without_key(text), Cow::Owned(_));
+        found.iter_mut().for_each(|sample| sample.drop_secret_tokens(is_key));
         Ok(Answer { samples: found, seconds: took.as_secs_f64() })
-    }
-
-    /// Removes tokens that together spell the server's key, by their texts or by their bytes.
-    fn mask_key(&self, sample: &mut Sample) {
-        let texts: String = sample.tokens.iter().map(|token| token.text.as_str()).collect();
-        let bytes: Vec<u8> =
-            sample.tokens.iter().flat_map(|token| token.spelled()).copied().collect();
-        let is_masked = |text: &str| matches!(self.endpoint.without_key(text), Cow::Owned(_));
-        if is_masked(&texts) || is_masked(&String::from_utf8_lossy(&bytes)) {
-            sample.tokens.clear();
-        }
     }
 
     /// Sends a request, without fields that the server rejects.

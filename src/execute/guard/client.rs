@@ -4,7 +4,7 @@ use std::ffi::{OsStr, OsString};
 use std::io::{Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Stdio;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use serde::{Deserialize, Serialize};
@@ -13,6 +13,7 @@ use super::group::{Bounds, Group};
 use super::order::{Ended, Files, Hidden, Limits, RunOrder, RunOutcome, SUBCOMMAND};
 use super::{priority, processes};
 use crate::error::{Error, Result};
+use crate::store::program::program;
 
 /// Environment variable that identifies the processes of one run, to find them if their guard is gone.
 const MARK: &str = "REPOFORMER_RUN";
@@ -206,18 +207,13 @@ impl Guard {
     }
 
     fn serve(&self, stage: &str, order: &RunOrder) -> std::io::Result<RunOutcome> {
-        let mut command = Command::new(&self.program);
+        // A guard lives beside the command, and needs no keys.
+        let mut command = program(&self.program);
         command
             .args([SUBCOMMAND, stage])
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit());
-        // Keys of servers among them: a guard lives beside the command, and needs none.
-        for (name, _) in std::env::vars_os() {
-            if name.to_string_lossy().starts_with("REPOFORMER_") {
-                command.env_remove(name);
-            }
-        }
         let mut child = command.spawn()?;
         let stdin = child.stdin.take();
         let mut line = serde_json::to_vec(order)?;

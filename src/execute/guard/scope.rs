@@ -5,6 +5,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use super::group::Group;
+use crate::store::program::program;
 
 /// Variable with the number of the process that systemd was asked for.
 const ASKED: &str = "IN_SCOPE_OF_REPOFORMER";
@@ -19,23 +20,24 @@ pub fn enter_scope() {
     if std::env::var(ASKED).is_ok_and(|asked| asked == process) || !lingers() {
         return;
     }
-    let Ok(program) = std::env::current_exe() else { return };
+    let Ok(own) = std::env::current_exe() else { return };
     if Group::make().exists() {
         return;
     }
     // Arguments are to stay as they are; versions before 254 have no such flag, and expand nothing in a scope.
     for flag in [Some("--expand-environment=no"), None] {
-        let scope = |program: &Path| {
-            let mut command = Command::new("systemd-run");
+        let scope = |mut command: Command, program: &Path| {
             command.args(["--user", "--scope", "--quiet", "--property=Delegate=yes"]);
             command.args(flag).arg("--").arg(program).env(ASKED, &process);
             command
         };
-        let mut trial = scope(Path::new("true"));
+        let mut trial = scope(program("systemd-run"), Path::new("true"));
         let trial = trial.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         if trial.status().is_ok_and(|status| status.success()) {
-            // It returns if nothing was started: the guard counts then.
-            let _ = scope(&program).args(std::env::args_os().skip(1)).exec();
+            // This returns if nothing was started: the guard counts then.
+            // It is to have all variables of this program, which it becomes again.
+            let mut anew = scope(Command::new("systemd-run"), &own);
+            let _ = anew.args(std::env::args_os().skip(1)).exec();
         }
     }
 }

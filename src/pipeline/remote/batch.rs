@@ -14,6 +14,7 @@ use crate::complete::batch::{SEPARATOR, answer, custom_id};
 use crate::complete::server::{
     Api, Entry, Journal, NextToken, Prober, Sample, TextProber, echo_body, read_echo, samples,
 };
+use crate::endpoint::holds_key;
 use crate::error::{Error, Result};
 use crate::retrieve::Mode;
 use crate::store::jsonl;
@@ -165,6 +166,7 @@ impl<'a> BatchQuestion<'a> {
         }
         let asking = &self.server.asking;
         let mut found = samples(body, asking.api).map_err(|error| error.to_string())?;
+        found.iter_mut().for_each(|sample| sample.drop_secret_tokens(holds_key));
         if found.len() < asking.samples {
             return Err(format!("{} of {} samples came", found.len(), asking.samples));
         }
@@ -285,7 +287,7 @@ fn entry(
         );
         return Err(Error::record(path, line, reason));
     };
-    let found = answer.and_then(|body| question.samples(&Value::Object(body.clone()), asked));
+    let found = answer.and_then(|body| question.samples(&body, asked));
     let key = &asked.key;
     Ok(match found {
         Err(reason) => Entry::failed(key, reason),

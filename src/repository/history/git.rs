@@ -7,6 +7,7 @@ use std::process::{Child, Command, Stdio};
 use std::thread::JoinHandle;
 
 use crate::error::{Error, Result};
+use crate::store::program::program;
 
 /// Dates are those of UTC.
 pub(super) const DATES: &str = "--date=format-local:%Y-%m-%dT%H:%M:%SZ";
@@ -73,7 +74,7 @@ impl Git {
     }
 
     fn command(&self, arguments: &[&str]) -> Command {
-        let mut command = Command::new("git");
+        let mut command = program("git");
         for (name, _) in std::env::vars_os() {
             let text = name.to_string_lossy();
             if text.starts_with("GIT_") && !KEPT.iter().any(|kept| text.starts_with(kept)) {

@@ -1,7 +1,6 @@
 //! `doctor`: what this machine and these settings allow.
 
 use std::path::{Path, PathBuf};
-use std::process::Command;
 use std::time::Duration;
 
 use anyhow::Result;
@@ -11,6 +10,7 @@ use repoformer::endpoint::{ConnectionSettings, DEFAULT_KEY_VARIABLE, Endpoint};
 use repoformer::error::{Access, Error, did_you_mean};
 use repoformer::pipeline::Condition;
 use repoformer::retrieve::Level;
+use repoformer::store::program::program;
 use serde_json::{Map, Value, json};
 
 use super::cache;
@@ -294,7 +294,7 @@ fn sandbox(is_asked: bool) -> Finding {
 
 fn python(is_asked: bool) -> Finding {
     let asked = |words: &[&str]| {
-        let output = Command::new("python3").args(words).output().ok()?;
+        let output = program("python3").args(words).output().ok()?;
         let text = if output.stdout.is_empty() { output.stderr } else { output.stdout };
         let text = String::from_utf8_lossy(&text).lines().next()?.trim().to_owned();
         output.status.success().then_some(text)

@@ -27,7 +27,7 @@ use super::server::{self, resumable};
 use super::session::seed;
 use super::stage_log::StageLog;
 use crate::output::{self, fail};
-use crate::settings::{POLICY_KEY_VARIABLE, Settings};
+use crate::settings::Settings;
 
 /// The modes that policies may choose instead of none; the first of them that is there.
 const RETRIEVING: [Mode; 2] = [Mode::LeftContext, Mode::Given];
@@ -360,7 +360,7 @@ fn policy_settings(settings: &Settings) -> Result<Option<Settings>> {
 
 /// The policy's own model.
 fn policy_model(settings: &Settings) -> Result<Completion> {
-    server::model_with_key(settings, POLICY_KEY_VARIABLE)
+    server::model_with_key(settings, repoformer::endpoint::POLICY_KEY_VARIABLE)
 }
 
 /// Decisions of the model that policies ask: the probability of the token that asks for retrieval, behind each prompt.

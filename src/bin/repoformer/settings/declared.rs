@@ -4,7 +4,7 @@ use std::fmt::Display;
 use std::path::Path;
 
 use repoformer::complete::server::{Api, Ending};
-use repoformer::endpoint::DEFAULT_KEY_VARIABLE;
+use repoformer::endpoint::{DEFAULT_KEY_VARIABLE, POLICY_KEY_VARIABLE};
 use repoformer::evaluate::metrics::Metric;
 use repoformer::evaluate::postprocess::{Postprocess, Step};
 use repoformer::pipeline::Until;
@@ -360,8 +360,6 @@ pub(crate) fn completable(key: &str) -> Option<Completable> {
 /// Flags of servers, and the variables that hold their keys.
 pub(crate) const KEY_VARIABLES: [(&str, &str); 2] =
     [("endpoint", DEFAULT_KEY_VARIABLE), ("policy-endpoint", POLICY_KEY_VARIABLE)];
-/// Variable that holds the key of the policy's server.
-pub(crate) const POLICY_KEY_VARIABLE: &str = "REPOFORMER_POLICY_API_KEY";
 
 /// Environment variable of a setting; `None` where the key is of none.
 pub(crate) fn variable_of(key: &str) -> Option<String> {

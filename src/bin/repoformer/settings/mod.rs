@@ -9,7 +9,7 @@ mod resolved;
 mod sources;
 
 pub(crate) use declaration::{Completable, Given, Listed};
-pub(crate) use declared::{KEY_VARIABLES, POLICY_KEY_VARIABLE, Paper, completable, variable_of};
+pub(crate) use declared::{KEY_VARIABLES, Paper, completable, variable_of};
 pub(crate) use departure::Departure;
 pub(crate) use flags::{SHOW, SettingFlags};
 pub(crate) use page::settings_page;
