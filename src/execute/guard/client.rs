@@ -83,7 +83,7 @@ impl Guard {
     /// # Errors
     /// No guard can be started.
     pub fn try_out(program: OsString, work: &Path, enclosed: bool, network: bool) -> Result<Self> {
-        let group = Group::make();
+        let group = Group::make(&program);
         let with = |group: &Group, enclosed, layered, network_off, filtered| Self {
             program: program.clone(),
             group: group.clone(),
