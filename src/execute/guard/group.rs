@@ -22,6 +22,7 @@ use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use super::order::SUBCOMMAND;
+use super::processes;
 
 /// Beginning of a group's name; the number of the program's process follows.
 const NAME: &str = "repoformer-";
@@ -157,7 +158,7 @@ impl Drop for Folders {
         self.paths.iter().for_each(|folder| remove(folder));
         if let Some(mut sweeper) = self.sweeper.take() {
             drop(sweeper.stdin.take());
-            let _ = sweeper.wait();
+            let _ = processes::wait(&mut sweeper);
         }
     }
 }
@@ -169,7 +170,7 @@ fn start_sweeper(program: &OsStr, folders: &[PathBuf]) -> io::Result<Child> {
     let mut command = Command::new(program);
     command.args([SUBCOMMAND, "sweep"]).process_group(0);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
-    let mut sweeper = command.spawn()?;
+    let mut sweeper = processes::start(&mut command)?;
     // It stays open for as long as the program is there.
     sweeper.stdin.as_mut().map_or(Ok(()), |stdin| stdin.write_all(&line))?;
     Ok(sweeper)

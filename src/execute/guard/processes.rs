@@ -3,11 +3,14 @@
 use std::fs;
 use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::net::UnixDatagram;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::{Mutex, PoisonError};
 
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::{getsockopt, sockopt};
-use nix::unistd::{Pid, SysconfVar, sysconf};
+use nix::sys::wait::{WaitPidFlag, waitpid};
+use nix::unistd::{Pid, SysconfVar, getsid, sysconf};
 use rustc_hash::FxHashMap;
 
 /// State and resource use of a process.
@@ -15,6 +18,7 @@ use rustc_hash::FxHashMap;
 pub(super) struct Process {
     pub(super) pid: i32,
     parent: i32,
+    session: i32,
     is_zombie: bool,
     /// Ticks used by the process and its ended children.
     cpu_ticks: u64,
@@ -153,6 +157,7 @@ fn read(pid: i32) -> io::Result<Option<Process>> {
         Some(Process {
             pid,
             parent: fields.get(1)?.parse().ok()?,
+            session: fields.get(3)?.parse().ok()?,
             // The first thread may have ended before the others.
             is_zombie: matches!(*fields.first()?, "Z" | "X") && threads <= 1,
             cpu_ticks: times?.iter().sum(),
@@ -193,25 +198,54 @@ impl Process {
     }
 }
 
-/// Kills every process of the system that was started with this environment variable, left behind by a guard that is gone.
-pub(super) fn end_marked(name: &str, value: &str) {
-    let wanted = format!("{name}={value}");
-    let marked = || {
-        let has_it = |pid: &i32| {
-            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
-        };
-        all_pids().into_iter().flatten().filter(has_it).collect::<Vec<i32>>()
-    };
+/// Numbers of the processes that this program started and did not wait for yet.
+static STARTED: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+
+/// Starts a process. Other sessions than this program's are those of processes that were started so, or of orphans.
+pub(super) fn start(command: &mut Command) -> io::Result<Child> {
+    let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let child = command.spawn()?;
+    started.push(child.id());
+    Ok(child)
+}
+
+/// Waits for the end of a process that was started.
+pub(super) fn wait(child: &mut Child) -> io::Result<ExitStatus> {
+    let status = child.wait()?;
+    let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+    started.retain(|&number| number != child.id());
+    Ok(status)
+}
+
+/// Kills every process that a guard without namespaces left to this one when it was killed: the processes below this one that are
+/// in another session, as all of a guard are, and not below one of those that it started.
+pub(super) fn end_orphans() {
     for _ in 0..1000 {
-        let left = marked();
-        if left.is_empty() {
+        // Nothing is started while the list is made.
+        let started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+        let below = all_below().unwrap_or_default();
+        let is_orphan = |process: &Process| {
+            process.parent == Pid::this().as_raw()
+                && getsid(None).is_ok_and(|own| own.as_raw() != process.session)
+                && !started.contains(&process.pid.cast_unsigned())
+        };
+        let mut orphans: Vec<Process> = Vec::new();
+        for process in below {
+            // Parents come first.
+            if is_orphan(&process) || orphans.iter().any(|other| other.pid == process.parent) {
+                orphans.push(process);
+            }
+        }
+        drop(started);
+        if orphans.is_empty() {
             return;
         }
         for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
-            for &pid in &left {
-                let _ = kill(Pid::from_raw(pid), signal);
-            }
+            orphans.iter().for_each(|process| process.send(signal));
+        }
+        for process in &orphans {
+            // Others are not this process's children yet.
+            let _ = waitpid(Pid::from_raw(process.pid), Some(WaitPidFlag::WNOHANG));
         }
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
