@@ -256,7 +256,7 @@ fn a_killed_guard_leaves_no_process() {
     let hidden = "unshare -Urm sh -c 'mount -t tmpfs none /sys/fs/cgroup && exec \"$@\"' sh";
     let has_hidden = Place::empty().shell(&format!("{hidden} true")).code == Some(0);
     for (isolation, stage) in [("off", "open"), ("auto", "enclosed"), ("auto", "inside")] {
-        for prefix in if has_hidden { &["", hidden][..] } else { &[""] } {
+        for prefix in ["", hidden].into_iter().take(if has_hidden { 2 } else { 1 }) {
             let (place, nap) = (place(), "4242.7");
             predict(&place, &["CLEARED", "FINE"]);
             let test = command(&place, nap);
