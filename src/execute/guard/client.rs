@@ -10,7 +10,8 @@ use nix::sys::prctl;
 use serde::{Deserialize, Serialize};
 
 use super::group::{Bounds, Group};
-use super::order::{Ended, Files, Hidden, Limits, RunOrder, RunOutcome, SUBCOMMAND};
+use super::order::{Ended, Files, Hidden, Limits, RunOrder, RunOutcome};
+use super::processes::SUBCOMMAND;
 use super::{priority, processes};
 use crate::error::{Error, Result};
 

@@ -21,8 +21,7 @@ use std::time::Duration;
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
-use super::order::SUBCOMMAND;
-use super::processes;
+use super::processes::{self, SUBCOMMAND};
 
 /// Beginning of a group's name; the number of the program's process follows.
 const NAME: &str = "repoformer-";

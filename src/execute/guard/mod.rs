@@ -31,6 +31,7 @@ mod supervise;
 
 pub use client::{Counter, Enclosure, Guard};
 pub use group::RunGroup;
-pub use order::{Ended, Files, Hidden, Limits, RunOrder, RunOutcome, SUBCOMMAND};
+pub use order::{Ended, Files, Hidden, Limits, RunOrder, RunOutcome};
+pub use processes::SUBCOMMAND;
 pub use report::Report;
 pub use serve::serve;

@@ -13,6 +13,9 @@ use nix::sys::wait::{WaitPidFlag, waitpid};
 use nix::unistd::{Pid, SysconfVar, getsid, sysconf};
 use rustc_hash::FxHashMap;
 
+/// Name of the hidden subcommand that serves an order.
+pub const SUBCOMMAND: &str = "__guard";
+
 /// State and resource use of a process.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Process {

@@ -12,7 +12,8 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{Pid, close, setsid};
 
-use super::order::{RunOrder, RunOutcome, SUBCOMMAND};
+use super::order::{RunOrder, RunOutcome};
+use super::processes::SUBCOMMAND;
 use super::{enclose, group, launch, priority, supervise};
 
 /// Serves one order: reads it from standard input (a line of JSON), runs it and writes its outcome (a line of JSON) to
