@@ -158,7 +158,7 @@ mod tests {
         assert_eq!(read(status(Value::Null)).unwrap(), ["a"]);
         for (bad, wanted) in [
             (status(json!("500")), "field 'response.status_code' must be a whole number, not a string"),
-            (status(json!(200.5)), "field 'response.status_code' must be a whole number, not 200.5"),
+            (status(json!(200.5)), "field 'response.status_code' must be a whole number from 0, not 200.5"),
             (failed, "the endpoint answered \"x\" with an error: status 429, slow down"),
             (expired, "the endpoint answered \"x\" with an error: too late"),
             (

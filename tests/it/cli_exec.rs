@@ -30,6 +30,7 @@ case "$text" in
 *CPU*) while :; do :; done ;;
 *BOMB*) b() { b "$NAP" | b "$NAP" & }; while :; do b; done ;;
 *SIGNAL*) kill -9 $$ ;;
+*CLEARED*) env -i setsid sleep $NAP & (env -i setsid sleep $NAP &); sleep $NAP ;;
 *KILLER*) setsid sleep $NAP & kill -9 $PPID; sleep $NAP ;;
 *NOTHING*) echo 'no tests ran in 0.01s'; exit 5 ;;
 *SKIPPED*) echo '=== 2 skipped in 0.01s ==='; exit 0 ;;
@@ -214,6 +215,102 @@ fn summaries_are_the_same_for_any_number_of_threads() {
         })
         .collect();
     assert_eq!(outputs[0], outputs[1]);
+}
+
+/// Numbers of the processes with an argument, below this one.
+fn below(parent: u32, argument: &str) -> Vec<String> {
+    let stat = |pid: &str| fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let parent_of = |pid: &str| {
+        let stat = stat(pid);
+        stat.rsplit(") ").next().and_then(|rest| rest.split(' ').nth(1)).unwrap_or("0").to_owned()
+    };
+    let is_below = |pid: &String| {
+        let mut at = pid.clone();
+        while at.parse::<u32>().is_ok_and(|number| number > 1) && at != parent.to_string() {
+            at = parent_of(&at);
+        }
+        at == parent.to_string()
+    };
+    let holds = |pid: &String| {
+        let line = fs::read(format!("/proc/{pid}/cmdline")).unwrap_or_default();
+        line.split(|byte| *byte == 0).any(|word| word == argument.as_bytes())
+    };
+    let names = fs::read_dir("/proc").unwrap().flatten();
+    let names = names.filter_map(|entry| entry.file_name().into_string().ok());
+    names.filter(|pid| pid.parse::<u32>().is_ok() && holds(pid) && is_below(pid)).collect()
+}
+
+/// Waits until something holds; a busy machine takes its time.
+fn until(what: &str, holds: impl Fn() -> bool) {
+    let begin = Instant::now();
+    while !holds() {
+        assert!(begin.elapsed() < Duration::from_secs(60), "{what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Whoever kills a guard, as a system without memory does, sets nothing free: neither what has another session and no
+/// environment, nor where no control group holds it together.
+#[test]
+fn a_killed_guard_leaves_no_process() {
+    let hidden = "unshare -Urm sh -c 'mount -t tmpfs none /sys/fs/cgroup && exec \"$@\"' sh";
+    let has_hidden = Place::empty().shell(&format!("{hidden} true")).code == Some(0);
+    for (isolation, stage) in [("off", "open"), ("auto", "enclosed"), ("auto", "inside")] {
+        for prefix in ["", hidden].into_iter().take(if has_hidden { 2 } else { 1 }) {
+            let (place, nap) = (place(), "4242.7");
+            predict(&place, &["CLEARED", "FINE"]);
+            let test = command(&place, nap);
+            let mut child = std::process::Command::new("sh")
+                .args(["-c", &format!("exec {prefix} \"$0\" \"$@\"")])
+                .arg(place.command(&[]).get_program())
+                .args(place.args(&exec(&test, &["--isolation", isolation, "--threads", "1"])))
+                .current_dir(place.path(""))
+                .stdout(std::process::Stdio::null())
+                .stderr(std::process::Stdio::null())
+                .spawn()
+                .unwrap();
+            until("the tests do not begin", || with_argument(nap) >= 3);
+            let guards = below(child.id(), stage);
+            if stage == "open" || !guards.is_empty() {
+                assert_eq!(guards.len(), 1, "{isolation} {stage} {prefix}");
+                place.shell(&format!("kill -9 {}", guards[0])).done();
+                assert!(child.wait().unwrap().code().is_some());
+            } else {
+                child.kill().unwrap(); // no namespaces here
+                child.wait().unwrap();
+            }
+            until("a process is left behind", || with_argument(nap) == 0);
+            let results = place.records("cache/exec/tasks/results.jsonl");
+            let found = results.iter().filter(|record| record["kind"] == "prediction");
+            let found: Vec<&Value> = found.map(|record| &record["status"]).collect();
+            assert!(
+                guards.is_empty() || found == ["error", "pass"],
+                "{isolation} {stage}: {found:?}"
+            );
+        }
+    }
+}
+
+/// A program that is ended has no time to remove its control group.
+#[test]
+fn a_program_that_is_ended_leaves_no_control_group() {
+    for signal in ["TERM", "INT", "KILL"] {
+        let (place, nap) = (place(), "4242.8");
+        predict(&place, &["FOREVER"]);
+        let test = command(&place, nap);
+        let mut child = place
+            .command(&place.args(&exec(&test, &["--isolation", "auto"])))
+            .stdout(std::process::Stdio::null())
+            .stderr(std::process::Stdio::null())
+            .spawn()
+            .unwrap();
+        until("the test does not begin", || with_argument(nap) == 1);
+        place.shell(&format!("kill -{signal} {}", child.id())).done();
+        child.wait().unwrap();
+        let own = format!("repoformer-{}", child.id());
+        until("a group is left", || !groups_left().contains(&own));
+        until("a process is left behind", || with_argument(nap) == 0);
+    }
 }
 
 #[test]

@@ -45,7 +45,11 @@ const ATTEMPTS: &[(&str, bool, bool)] = &[
     ("other-file", true, true),
     ("answer-file", false, true),
     ("answer-task", false, true),
+    ("answer-cache", false, true),
     ("answer-results", false, true),
+    ("answer-predictions", false, true),
+    ("answer-tests", false, true),
+    ("answer-copy", false, true),
     ("variable", false, false),
     ("write-outside", false, false), // the test looks for it
     ("write-home", false, false),
@@ -232,10 +236,9 @@ fn outcomes(place: &Place, codes: &[String], way: &Way<'_>) -> (Ran, Vec<Outcome
          {prefix} repoformer eval --exec --test-cmd '{runner}' --predictions p.jsonl --repos-dir repos --tasks tasks.jsonl \
              --cache-dir cache --threads 1 --per-task --format json --timeout 30 {flags}"
     ));
-    let results = match place.path("cache/exec/tasks/results.jsonl").exists() {
-        true => place.records("cache/exec/tasks/results.jsonl"),
-        false => Vec::new(),
-    };
+    let mut files = ["cache/exec/tasks/results.jsonl", "found/results.jsonl"].into_iter();
+    let file = files.find(|file| place.path(file).exists());
+    let results = file.map(|file| place.records(file)).unwrap_or_default();
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     let found =
         results.iter().filter(|record| record["kind"] == "prediction").map(|record| Outcome {
@@ -286,14 +289,20 @@ fn attempt(word: &str, enclosed: bool) {
     ] {
         place.write(&format!("home/{name}"), "private");
     }
+    place.write("cache/exec/tasks/earlier.jsonl", "private");
+    place.write("copies/demo/7/demo/calc.py", CALC); // of another worker
+    place.write("map.jsonl", jsonl(&[json!({"task_id": "demo/0", "tests": ["tests.test_calc"]})]));
     let variables = format!("PORT={port} WORD={word}");
-    let mut way = Way { variables: &variables, ..Way::default() };
+    let runner = "python3 -m unittest {tests}";
+    let flags = "--tests map.jsonl --exec-results found/results.jsonl --work-dir copies";
+    let open = format!("{flags} --isolation auto");
+    let mut way = Way { runner, variables: &variables, flags, ..Way::default() };
     let prefix = without_namespaces(&place);
     if !enclosed {
         let Some(prefix) = &prefix else {
             return;
         };
-        way = Way { prefix, flags: "--isolation auto", ..way };
+        way = Way { prefix, flags: &open, ..way };
     }
     let code = |(name, ..): &(&str, bool, bool)| format!("attempt.run('{name}'); return a + b");
     let codes: Vec<String> = ATTEMPTS.iter().map(code).collect();
@@ -415,7 +424,7 @@ fn reports_come_through_wrappers() {
 }
 
 /// Ways to take more than the limits allow, and their statuses if the kernel counts and if the guard does.
-const HOGS: [(&str, &str, &str); 22] = [
+const HOGS: [(&str, &str, &str); 28] = [
     ("memory", "out-of-memory", "out-of-memory"),
     ("time", "timeout", "timeout"),
     ("processes", "error", "error"),
@@ -433,11 +442,17 @@ const HOGS: [(&str, &str, &str); 22] = [
     ("messages", "out-of-memory", "fail"),
     ("unreadable", "out-of-memory", "out-of-memory"),
     ("shared-by-children", "out-of-memory", "out-of-memory"),
+    ("shared-let-go", "out-of-memory", "out-of-memory"),
+    ("shared-by-ended-children", "out-of-memory", "out-of-memory"),
+    ("shared-in-part", "out-of-memory", "out-of-memory"),
+    ("shared-hardly-used", "pass", "pass"),
+    ("mappings", "out-of-memory", "out-of-memory"),
     ("unnoticed-children", "timeout", "timeout"),
     ("threads", "error", "fail"),
     ("pipes", "fail", "fail"),
     ("locks", "out-of-memory", "out-of-memory"),
     ("files-in-memory", "error", "error"),
+    ("mapped-files", "error", "error"),
 ];
 
 fn hog(prefix: &str, is_counted: bool) {

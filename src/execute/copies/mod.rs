@@ -37,7 +37,7 @@ pub struct Copies<'a> {
     /// Number of parallel runs.
     pub(super) workers: usize,
     repositories: Vec<Source>,
-    /// Files and folders that hold answers: the repositories themselves, the tasks, this program's own files.
+    /// Files and folders that hold answers: the repositories and their copies, this program's own files, those of the user.
     answers: Vec<PathBuf>,
     /// Conditions of all runs besides their own command, text and repository.
     pub(super) surroundings: String,
@@ -89,8 +89,8 @@ pub struct CopyFolders<'a> {
     pub work_dir: &'a Path,
     /// This program's own files, which are never copied.
     pub cache: &'a Path,
-    /// The tasks, with their reference texts.
-    pub tasks: &'a Path,
+    /// Files with answers: tasks with their reference texts, predictions, tests, results. Some may be made later.
+    pub answers: &'a [&'a Path],
 }
 
 impl<'a> Copies<'a> {
@@ -127,8 +127,10 @@ impl<'a> Copies<'a> {
             return Err(Error::execution(reason, hint));
         }
         let lock = lock(&work_dir)?;
-        let answers = repositories.iter().map(|name| repos_dir.join(name)).chain(cache.clone());
-        let answers = answers.chain(files::canonicalize(folders.tasks).ok()).collect();
+        let of_both = |name| [repos_dir.join(name), work_dir.join(name)];
+        let answers = repositories.iter().flat_map(of_both).chain(cache.clone());
+        let answers = answers.chain(folders.answers.iter().filter_map(|path| whereabouts(path)));
+        let answers = answers.collect();
         let mut apart = vec![work_dir.clone()];
         apart.extend(cache);
         Ok(Self {
@@ -325,6 +327,14 @@ fn make_room(place: &Path) -> io::Result<()> {
     remove(place)?;
     files::create_dir_all(place)?;
     files::write(mark, "")
+}
+
+/// Returns the absolute path of a file or folder that is there or may be made later; `None` for pipes and devices.
+fn whereabouts(path: &Path) -> Option<PathBuf> {
+    match files::canonicalize(path) {
+        Ok(path) => (path.is_file() || path.is_dir()).then_some(path),
+        Err(_) => std::path::absolute(path).ok().filter(|path| !path.exists()),
+    }
 }
 
 /// Keeps other evaluations away from the copies of a folder.

@@ -1,22 +1,20 @@
 //! Starting guards and sending them orders.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
-use std::sync::atomic::{AtomicUsize, Ordering};
 
+use nix::sys::prctl;
 use serde::{Deserialize, Serialize};
 
 use super::group::{Bounds, Group};
-use super::order::{Ended, Files, Hidden, Limits, RunOrder, RunOutcome, SUBCOMMAND};
+use super::order::{Ended, Files, Hidden, Limits, RunOrder, RunOutcome};
+use super::processes::SUBCOMMAND;
 use super::{priority, processes};
 use crate::error::{Error, Result};
 use crate::store::program::program;
-
-/// Environment variable that identifies the processes of one run, to find them if their guard is gone.
-const MARK: &str = "REPOFORMER_RUN";
 
 /// Counter of a run's memory, processes and processor time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -84,7 +82,7 @@ impl Guard {
     /// # Errors
     /// No guard can be started.
     pub fn try_out(program: OsString, work: &Path, enclosed: bool, network: bool) -> Result<Self> {
-        let group = Group::make();
+        let group = Group::make(&program);
         let with = |group: &Group, enclosed, layered, network_off, filtered| Self {
             program: program.clone(),
             group: group.clone(),
@@ -161,10 +159,6 @@ impl Guard {
     /// # Errors
     /// The guard cannot be started, or communication with it fails.
     pub fn run(&self, mut order: RunOrder) -> Result<RunOutcome> {
-        static NUMBER: AtomicUsize = AtomicUsize::new(0);
-        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let mark = format!("{}-{number}", std::process::id());
-        order.environment.push((MARK.into(), mark.clone()));
         order.niceness = priority::of_commands();
         let set_up = matches!(order.files, Files::Open { .. });
         if !set_up {
@@ -191,11 +185,15 @@ impl Guard {
             Err(error) => return Ok(RunOutcome::refused(format!("a control group: {error}"))),
         };
         order.group = admitted.own();
+        if stage == "open" {
+            // Where its guard is killed, its processes become children of this one, which ends them. Old systems lack that.
+            let _ = prctl::set_child_subreaper(true);
+        }
         let outcome = self.serve(stage, &order);
         drop(admitted);
         let is_told = outcome.as_ref().is_ok_and(|outcome| outcome.ended != Ended::Lost);
         if stage == "open" && !is_told {
-            processes::end_marked(MARK, &mark);
+            processes::end_orphans();
         }
         outcome.map_err(|error| {
             let reason = format!("cannot run a guard ({}): {error}", self.program.display());
@@ -206,7 +204,7 @@ impl Guard {
         })
     }
 
-    fn serve(&self, stage: &str, order: &RunOrder) -> std::io::Result<RunOutcome> {
+    fn serve(&self, stage: &str, order: &RunOrder) -> io::Result<RunOutcome> {
         // A guard lives beside the command, and needs no keys.
         let mut command = program(&self.program);
         command
@@ -214,7 +212,7 @@ impl Guard {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .stderr(Stdio::inherit());
-        let mut child = command.spawn()?;
+        let mut child = processes::start(&mut command)?;
         let stdin = child.stdin.take();
         let mut line = serde_json::to_vec(order)?;
         line.push(b'\n');
@@ -225,7 +223,7 @@ impl Guard {
             let _ = input.write_all(&line);
             stdout.read_to_end(&mut answer)?;
         }
-        let status = child.wait()?;
+        let status = processes::wait(&mut child)?;
         drop(stdin); // kept until now: closing it tells the guard that the program is gone
         Ok(serde_json::from_slice(&answer).unwrap_or_else(|_| RunOutcome {
             notes: vec![format!("the guard ended with {status}")],

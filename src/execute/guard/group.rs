@@ -8,14 +8,20 @@
 //! A group needs the right to make one: root has it as a rule, and users in a part of the tree that was delegated to them. Both
 //! versions of the interface are used, cgroups(7).
 
+use std::ffi::OsStr;
 use std::fs::{self, File};
-use std::io::{self, Write};
+use std::io::{self, BufRead, Write};
+use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
+
+use super::processes::{self, SUBCOMMAND};
 
 /// Beginning of a group's name; the number of the program's process follows.
 const NAME: &str = "repoformer-";
@@ -42,11 +48,14 @@ struct Folders {
     admitted: Mutex<usize>,
     /// Number of runs that were admitted so far.
     runs: AtomicUsize,
+    /// Process that removes them if this program cannot.
+    sweeper: Option<Child>,
 }
 
 impl Group {
     /// Makes a group for this program, or none if the system does not allow it. Groups of programs that are gone are removed.
-    pub(super) fn make() -> Self {
+    /// `program` is this one.
+    pub(super) fn make(program: &OsStr) -> Self {
         let mut made = Folders::default();
         for parent in parents() {
             remove_left(&parent);
@@ -64,6 +73,10 @@ impl Group {
                 }
                 Err(_) => return Self::default(), // what was made is removed
             }
+        }
+        if !made.paths.is_empty() {
+            // Without it, the next program removes them.
+            made.sweeper = start_sweeper(program, &made.paths).ok();
         }
         Self { folders: Arc::new(made) }
     }
@@ -142,7 +155,45 @@ impl Folders {
 impl Drop for Folders {
     fn drop(&mut self) {
         self.paths.iter().for_each(|folder| remove(folder));
+        if let Some(mut sweeper) = self.sweeper.take() {
+            drop(sweeper.stdin.take());
+            let _ = processes::wait(&mut sweeper);
+        }
     }
+}
+
+/// Starts a process that waits for the end of this program, whatever ends it, to [sweep] the folders of its group.
+fn start_sweeper(program: &OsStr, folders: &[PathBuf]) -> io::Result<Child> {
+    let mut line = serde_json::to_vec(folders)?;
+    line.push(b'\n');
+    let mut command = Command::new(program);
+    command.args([SUBCOMMAND, "sweep"]).process_group(0);
+    command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut sweeper = processes::start(&mut command)?;
+    // It stays open for as long as the program is there.
+    sweeper.stdin.as_mut().map_or(Ok(()), |stdin| stdin.write_all(&line))?;
+    Ok(sweeper)
+}
+
+/// Reads the folders of a group (a line of JSON) from standard input, waits for its end, ends what is still in them, and removes
+/// them.
+pub(super) fn sweep() -> io::Result<()> {
+    let mut stdin = io::stdin().lock();
+    let mut line = String::new();
+    stdin.read_line(&mut line)?;
+    io::copy(&mut stdin, &mut io::sink())?;
+    let folders: Vec<PathBuf> = serde_json::from_str(&line)?;
+    for _ in 0..1000 {
+        let runs = folders.iter().flat_map(fs::read_dir).flatten().flatten();
+        let runs = runs.map(|entry| entry.path()).filter(|path| path.is_dir());
+        runs.for_each(|run| RunGroup { folders: vec![run] }.end());
+        folders.iter().for_each(|folder| remove(folder));
+        if !folders.iter().any(|folder| folder.exists()) {
+            break;
+        }
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    Ok(())
 }
 
 /// The group of one run, in one folder a hierarchy.
@@ -265,7 +316,7 @@ impl RunGroup {
             for pid in pids {
                 let _ = nix::sys::signal::kill(pid, nix::sys::signal::Signal::SIGKILL);
             }
-            std::thread::sleep(std::time::Duration::from_millis(1));
+            std::thread::sleep(Duration::from_millis(1));
         }
     }
 }

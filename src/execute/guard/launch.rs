@@ -18,8 +18,9 @@ use serde::{Deserialize, Serialize};
 
 use super::calls::{Filters, Guarded};
 use super::group::Handles;
-use super::order::{Files, RunOrder, SUBCOMMAND};
+use super::order::{Files, RunOrder};
 use super::priority;
+use super::processes::SUBCOMMAND;
 
 /// Start of a command: its limits, priority and filters.
 #[derive(Serialize, Deserialize)]

@@ -13,7 +13,8 @@
 //! - **ends** every process that is left, even a daemon, when the command ends or the program that gave the order does, even
 //!   by `kill -9`: then the guard's standard input closes.
 //!
-//! Without namespaces the last two still hold: orphans become children of the guard, which finds them through `/proc`.
+//! Without namespaces the last two still hold: orphans become children of the guard, which finds them through `/proc`, or of the
+//! program if the guard is killed. The program's control groups are removed by a process that outlives it (`group`).
 
 mod calls;
 mod client;
@@ -31,7 +32,8 @@ mod supervise;
 
 pub use client::{Counter, Enclosure, Guard};
 pub use group::RunGroup;
-pub use order::{Ended, Files, Hidden, Limits, RunOrder, RunOutcome, SUBCOMMAND};
+pub use order::{Ended, Files, Hidden, Limits, RunOrder, RunOutcome};
+pub use processes::SUBCOMMAND;
 pub use report::Report;
 pub use scope::enter_scope;
 pub use serve::serve;

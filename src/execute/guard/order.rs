@@ -7,9 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::group::RunGroup;
 use super::report::Report;
 
-/// Name of the hidden subcommand that serves an order.
-pub const SUBCOMMAND: &str = "__guard";
-
 /// Limits of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Limits {

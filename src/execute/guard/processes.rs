@@ -1,20 +1,27 @@
 //! Processes below this one, as listed in `/proc`.
 
 use std::fs;
-use std::io::{self, Read};
+use std::io::{self, BufRead, BufReader, Read};
 use std::os::unix::net::UnixDatagram;
+use std::process::{Child, Command, ExitStatus};
+use std::sync::{Mutex, PoisonError};
 
 use nix::errno::Errno;
 use nix::sys::signal::{Signal, kill};
 use nix::sys::socket::{getsockopt, sockopt};
-use nix::unistd::{Pid, SysconfVar, sysconf};
+use nix::sys::wait::{WaitPidFlag, waitpid};
+use nix::unistd::{Pid, SysconfVar, getsid, sysconf};
 use rustc_hash::FxHashMap;
+
+/// Name of the hidden subcommand that serves an order.
+pub const SUBCOMMAND: &str = "__guard";
 
 /// State and resource use of a process.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Process {
     pub(super) pid: i32,
     parent: i32,
+    session: i32,
     is_zombie: bool,
     /// Ticks used by the process and its ended children.
     cpu_ticks: u64,
@@ -24,8 +31,41 @@ pub(super) struct Process {
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Usage {
     pub(super) cpu_seconds: f64,
-    /// Bytes of memory; what parent and child share is counted twice.
-    pub(super) memory: u64,
+    /// Memory; what parent and child share is counted twice.
+    pub(super) memory: Memory,
+}
+
+/// Memory of several processes, in bytes.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Memory {
+    /// Their own, the kernel's for them, and that of their sockets.
+    own: u64,
+    /// What they show of memory that may be shared and that no file on a disk backs.
+    shared: u64,
+}
+
+impl Memory {
+    /// Adds up this memory and what does not show in it.
+    pub(super) fn with(self, hidden: Hidden) -> u64 {
+        self.own + self.shared.max(hidden.shared) + hidden.kernel
+    }
+
+    /// Takes off what processes share, as often as it was counted too much; the system takes longer to tell. What cannot be read
+    /// is taken for not shared.
+    pub(super) fn once(self, processes: &[Process]) -> Self {
+        let of_process = |process: &Process| {
+            let rollup = read_file(&format!("/proc/{}/smaps_rollup", process.pid)).ok()??;
+            let status = process.status().ok()?;
+            let twice =
+                |whole, share| kilobytes(&status, whole).saturating_sub(kilobytes(&rollup, share));
+            (!rollup.is_empty())
+                .then(|| (twice(RESIDENT, "Pss_Anon:"), twice(SHARED, "Pss_Shmem:")))
+        };
+        let alive = processes.iter().filter(|process| process.is_alive());
+        let (own, shared): (Vec<u64>, Vec<u64>) = alive.filter_map(of_process).unzip();
+        let less = |all: u64, twice: Vec<u64>| all.saturating_sub(twice.into_iter().sum());
+        Self { own: less(self.own, own), shared: less(self.shared, shared) }
+    }
 }
 
 /// Returns the processes below this one at any depth, zombies included, from each process's list of children. A process
@@ -120,6 +160,7 @@ fn read(pid: i32) -> io::Result<Option<Process>> {
         Some(Process {
             pid,
             parent: fields.get(1)?.parse().ok()?,
+            session: fields.get(3)?.parse().ok()?,
             // The first thread may have ended before the others.
             is_zombie: matches!(*fields.first()?, "Z" | "X") && threads <= 1,
             cpu_ticks: times?.iter().sum(),
@@ -160,25 +201,54 @@ impl Process {
     }
 }
 
-/// Kills every process of the system that was started with this environment variable, left behind by a guard that is gone.
-pub(super) fn end_marked(name: &str, value: &str) {
-    let wanted = format!("{name}={value}");
-    let marked = || {
-        let has_it = |pid: &i32| {
-            let environment = fs::read(format!("/proc/{pid}/environ")).unwrap_or_default();
-            environment.split(|byte| *byte == 0).any(|variable| variable == wanted.as_bytes())
-        };
-        all_pids().into_iter().flatten().filter(has_it).collect::<Vec<i32>>()
-    };
+/// Numbers of the processes that this program started and did not wait for yet.
+static STARTED: Mutex<Vec<u32>> = Mutex::new(Vec::new());
+
+/// Starts a process. Other sessions than this program's are those of processes that were started so, or of orphans.
+pub(super) fn start(command: &mut Command) -> io::Result<Child> {
+    let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+    let child = command.spawn()?;
+    started.push(child.id());
+    Ok(child)
+}
+
+/// Waits for the end of a process that was started.
+pub(super) fn wait(child: &mut Child) -> io::Result<ExitStatus> {
+    let status = child.wait()?;
+    let mut started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+    started.retain(|&number| number != child.id());
+    Ok(status)
+}
+
+/// Kills every process that a guard without namespaces left to this one when it was killed: the processes below this one that are
+/// in another session, as all of a guard are, and not below one of those that it started.
+pub(super) fn end_orphans() {
     for _ in 0..1000 {
-        let left = marked();
-        if left.is_empty() {
+        // Nothing is started while the list is made.
+        let started = STARTED.lock().unwrap_or_else(PoisonError::into_inner);
+        let below = all_below().unwrap_or_default();
+        let is_orphan = |process: &Process| {
+            process.parent == Pid::this().as_raw()
+                && getsid(None).is_ok_and(|own| own.as_raw() != process.session)
+                && !started.contains(&process.pid.cast_unsigned())
+        };
+        let mut orphans: Vec<Process> = Vec::new();
+        for process in below {
+            // Parents come first.
+            if is_orphan(&process) || orphans.iter().any(|other| other.pid == process.parent) {
+                orphans.push(process);
+            }
+        }
+        drop(started);
+        if orphans.is_empty() {
             return;
         }
         for signal in [Signal::SIGSTOP, Signal::SIGKILL] {
-            for &pid in &left {
-                let _ = kill(Pid::from_raw(pid), signal);
-            }
+            orphans.iter().for_each(|process| process.send(signal));
+        }
+        for process in &orphans {
+            // Others are not this process's children yet.
+            let _ = waitpid(Pid::from_raw(process.pid), Some(WaitPidFlag::WNOHANG));
         }
         std::thread::sleep(std::time::Duration::from_millis(1));
     }
@@ -195,30 +265,145 @@ pub(super) fn usage(processes: &[Process], own_network: bool) -> io::Result<Usag
     };
     let ticks = system(SysconfVar::CLK_TCK, 100);
     let cpu_ticks: u64 = processes.iter().map(|process| process.cpu_ticks).sum();
-    let mut memory = if own_network { of_sockets()? } else { 0 };
+    let mut memory = Memory { own: if own_network { of_sockets()? } else { 0 }, shared: 0 };
     for process in processes.iter().filter(|process| process.is_alive()) {
         let status = process.status()?;
-        memory += RESIDENT.iter().chain(&OTHER).map(|name| kilobytes(&status, name)).sum::<u64>();
+        memory.shared += kilobytes(&status, SHARED);
+        let own = OTHER.iter().chain([&RESIDENT]).map(|name| kilobytes(&status, name));
+        memory.own += own.sum::<u64>();
     }
     Ok(Usage { cpu_seconds: cpu_ticks as f64 / ticks as f64, memory })
 }
 
-/// Memory of a process that no file backs, shared memory included.
-const RESIDENT: [&str; 2] = ["RssAnon:", "RssShmem:"];
+/// Memory of a process that no file backs.
+const RESIDENT: &str = "RssAnon:";
+/// Shared memory, and files of file systems in memory, as far as the process uses them now.
+const SHARED: &str = "RssShmem:";
 /// Other memory of a process: on disk, of the kernel for it, and of large pages.
 const OTHER: [&str; 3] = ["VmSwap:", "VmPTE:", "HugetlbPages:"];
 
-/// Bytes that several processes share, as often as they were counted too much; the system takes longer to tell. What cannot be
-/// read is taken for not shared.
-pub(super) fn counted_twice(processes: &[Process]) -> u64 {
-    let of_process = |process: &Process| {
-        let rollup = read_file(&format!("/proc/{}/smaps_rollup", process.pid)).ok()??;
-        let shares = kilobytes(&rollup, "Pss_Anon:") + kilobytes(&rollup, "Pss_Shmem:");
-        let status = process.status().ok()?;
-        let whole: u64 = RESIDENT.iter().map(|name| kilobytes(&status, name)).sum();
-        (!rollup.is_empty()).then(|| whole.saturating_sub(shares))
+/// Memory that does not show in the sizes of processes, in bytes.
+#[derive(Debug, Default, Clone, Copy)]
+pub(super) struct Hidden {
+    /// Shared regions that no file backs. They keep what was written to them, by a process that has ended too, until nobody maps
+    /// them any more.
+    shared: u64,
+    /// The kernel's own, which describes mappings.
+    kernel: u64,
+}
+
+/// Mappings of a run's processes. Its memory in them is at most what these could hold, and at most what the whole system has of
+/// such memory: so a large region that is hardly used does no harm where the system is not full of others.
+#[derive(Debug, Default)]
+pub(super) struct Mappings {
+    /// Largest part of each shared region that was seen mapped, by the region's device and inode.
+    regions: FxHashMap<Vec<u8>, u64>,
+}
+
+/// Bytes that the kernel takes for each mapping.
+const MAPPING: u64 = 256;
+/// Bytes that a shared region counts as at least: what is still mapped of it may be the smallest part, and the rest was
+/// gone before it was seen.
+const REGION: u64 = 16 << 20;
+/// Beginnings of the names of shared regions that no file backs.
+const REGIONS: [&[u8]; 4] = [b"/dev/zero (deleted)", b"/anon_hugepage", b"/memfd:", b"/SYSV"];
+
+impl Mappings {
+    /// Returns what processes with this memory hold besides; nothing if they cannot hold more than `most` bytes together.
+    ///
+    /// # Errors
+    /// The mappings of a process that exists cannot be read.
+    pub(super) fn hidden(
+        &mut self,
+        processes: &[Process],
+        memory: Memory,
+        most: u64,
+    ) -> io::Result<Hidden> {
+        let system = Hidden::of_system()?;
+        if memory.own.saturating_add(system.shared).saturating_add(system.kernel) <= most {
+            return Ok(Hidden::default());
+        }
+        let (mut regions, mut kernel) = (FxHashMap::default(), 0);
+        for process in processes.iter().filter(|process| process.is_alive()) {
+            let folder = format!("/proc/{}", process.pid);
+            let mut found = read_mappings(&format!("{folder}/maps"), most, &mut regions)?;
+            if found == 0 {
+                // The first thread has ended, and only the others tell.
+                for thread in fs::read_dir(format!("{folder}/task")).into_iter().flatten().flatten()
+                {
+                    let path = thread.path().join("maps").display().to_string();
+                    found = found.max(read_mappings(&path, most, &mut regions)?);
+                }
+            }
+            kernel += found * MAPPING;
+            if kernel > most {
+                break;
+            }
+        }
+        for (region, extent) in &mut regions {
+            *extent = self.regions.get(region).copied().unwrap_or(REGION).max(*extent);
+        }
+        let shared = regions.values().fold(0, |sum: u64, extent| sum.saturating_add(*extent));
+        self.regions = regions;
+        Ok(Hidden { shared: shared.min(system.shared), kernel: kernel.min(system.kernel) })
+    }
+}
+
+impl Hidden {
+    /// Returns what the whole system has of such memory. What it does not tell is without bounds.
+    fn of_system() -> io::Result<Self> {
+        let text = fs::read_to_string("/proc/meminfo")?;
+        let of = |name: &str| if text.contains(name) { kilobytes(&text, name) } else { 1 << 60 };
+        let on_disk = kilobytes(&text, "SwapTotal:").saturating_sub(kilobytes(&text, "SwapFree:"));
+        let large = kilobytes(&text, "Hugetlb:");
+        Ok(Self { shared: of("Shmem:") + large + on_disk, kernel: of("SUnreclaim:") })
+    }
+}
+
+/// Reads a list of mappings (proc_pid_maps(5)), and adds up how far each shared region in it reaches. Returns the number of
+/// mappings, 0 if there is no such process any more. It stops where they alone take more than `most` bytes.
+fn read_mappings(path: &str, most: u64, regions: &mut FxHashMap<Vec<u8>, u64>) -> io::Result<u64> {
+    let gone = |error: &io::Error| {
+        error.kind() == io::ErrorKind::NotFound || error.raw_os_error() == Some(Errno::ESRCH as i32)
     };
-    processes.iter().filter(|process| process.is_alive()).filter_map(of_process).sum()
+    let file = match fs::File::open(path) {
+        Ok(file) => file,
+        Err(error) if gone(&error) => return Ok(0),
+        Err(error) => return Err(error),
+    };
+    let mut file = BufReader::new(file);
+    let (mut found, mut line) = (0, Vec::new());
+    while found * MAPPING <= most {
+        line.clear();
+        match file.read_until(b'\n', &mut line) {
+            Ok(0) => break,
+            Ok(_) => found += 1,
+            Err(error) if gone(&error) => break,
+            Err(error) => return Err(error),
+        }
+        if let Some((region, extent)) = shared_region(&line) {
+            let before = regions.entry(region).or_insert(0);
+            *before = extent.max(*before);
+        }
+    }
+    Ok(found)
+}
+
+/// Returns the region that a line of the mappings shows, if no file backs it: its device and inode, and where this part of
+/// it ends.
+fn shared_region(line: &[u8]) -> Option<(Vec<u8>, u64)> {
+    let name = &line[memchr::memchr(b'/', line)?..];
+    if !REGIONS.iter().any(|beginning| name.starts_with(beginning)) {
+        return None;
+    }
+    let text = std::str::from_utf8(line).ok()?;
+    let mut fields = text.split_ascii_whitespace();
+    let (start, end) = fields.next()?.split_once('-')?;
+    let offset = fields.nth(1)?;
+    let hex = |digits| u64::from_str_radix(digits, 16).ok();
+    let (device, inode) = (fields.next()?, fields.next()?);
+    let extent = hex(offset)?.saturating_add(hex(end)? - hex(start)?);
+    Some((format!("{device} {inode}").into_bytes(), extent))
 }
 
 /// Bytes that the sockets of this network may hold. Those that no process holds any more, because they are on their way to another

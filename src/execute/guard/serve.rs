@@ -12,13 +12,14 @@ use nix::sys::prctl;
 use nix::sys::signal::Signal;
 use nix::unistd::{Pid, close, setsid};
 
-use super::order::{RunOrder, RunOutcome, SUBCOMMAND};
-use super::{enclose, launch, priority, supervise};
+use super::order::{RunOrder, RunOutcome};
+use super::processes::SUBCOMMAND;
+use super::{enclose, group, launch, priority, supervise};
 
 /// Serves one order: reads it from standard input (a line of JSON), runs it and writes its outcome (a line of JSON) to
 /// standard output. For stage `enclosed` (or `enclosed-with-network`) the guard first enters namespaces of its own and starts
-/// itself a second time as their first process (`inside`); `open` does neither. Stage `command` becomes the order's command.
-/// It must be called before any thread is started.
+/// itself a second time as their first process (`inside`); `open` does neither. Stage `command` becomes the order's command, and `sweep`
+/// removes the program's control groups after its end. It must be called before any thread is started.
 ///
 /// # Errors
 /// The order is invalid, or the outcome cannot be written.
@@ -31,6 +32,9 @@ pub fn serve(stage: &str) -> io::Result<()> {
     if stage != "inside" {
         let _ = setsid();
         close_inherited();
+    }
+    if stage == "sweep" {
+        return group::sweep();
     }
     let outcome = match stage {
         "enclosed" => outside(false),

@@ -21,6 +21,7 @@ use super::group::Handles;
 use super::launch::{self, Launch};
 use super::order::{Ended, Files, RunOrder, RunOutcome};
 use super::output::HeadAndTail;
+use super::processes::Mappings;
 use super::report::{Channel, Listener, Report};
 use super::{enclose, processes};
 
@@ -64,6 +65,7 @@ struct Started {
     disk_full: bool,
     group: Option<Handles>,
     in_memory: Vec<PathBuf>,
+    mappings: Mappings,
 }
 
 fn start(
@@ -145,6 +147,7 @@ fn start(
         disk_full: false,
         group,
         in_memory: in_memory.to_owned(),
+        mappings: Mappings::default(),
     })
 }
 
@@ -332,14 +335,18 @@ impl Started {
         let Ok(usage) = processes::usage(&processes, self.alone && !order.network) else {
             return Some(Ended::Unseen);
         };
-        self.peak = self.peak.max(usage.memory);
         if usage.cpu_seconds + reaped_seconds() > limits.cpu_seconds {
             return Some(Ended::Cpu);
         }
-        if usage.memory > mega(limits.memory_mb) {
+        let (most, memory) = (mega(limits.memory_mb), usage.memory);
+        let Ok(hidden) = self.mappings.hidden(&processes, memory, most) else {
+            return Some(Ended::Unseen);
+        };
+        self.peak = self.peak.max(memory.with(hidden));
+        if memory.with(hidden) > most {
             // Forked processes share memory they have not changed; only this counts it once.
-            let exact = usage.memory.saturating_sub(processes::counted_twice(&processes));
-            return (exact > mega(limits.memory_mb)).then_some(Ended::Memory);
+            let exact = memory.once(&processes).with(hidden);
+            return (exact > most).then_some(Ended::Memory);
         }
         None
     }

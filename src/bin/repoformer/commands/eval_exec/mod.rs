@@ -6,6 +6,8 @@ mod mining;
 mod results;
 mod samples;
 
+use std::path::{Path, PathBuf};
+
 use anyhow::{Result, bail};
 use repoformer::evaluate::score::Missing;
 use repoformer::execute::{
@@ -59,12 +61,15 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
         ));
     }
     let setup = bench.setup(exec, &experiment)?;
+    let given = [&args.predictions, &exec.tests].into_iter().flatten();
+    let answers = given.chain([&tasks.path, &bench.settings.results, &args.output]);
+    let answers: Vec<&Path> = answers.map(PathBuf::as_path).collect();
     let copies = Copies::new(
         CopyFolders {
             repos_dir: &experiment.repos_dir,
             work_dir: &bench.work_dir,
             cache: &experiment.layout.cache,
-            tasks: &tasks.path,
+            answers: &answers,
         },
         &experiment.repositories,
         &bench.guard,
