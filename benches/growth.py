@@ -269,6 +269,26 @@ def convert_one_field_again_and_again(n, folder):
     return run(folder, "convert", "tasks.jsonl", "--to", "repoeval", "-o", "out.jsonl")
 
 
+@case(2000)
+def convert_prompts_of_many_modes(n, folder):
+    metadata = lambda number: {"task_id": f"r/{number}", "ground_truth": "x = 1", "fpath_tuple": ["r", "a.py"], "context_start_lineno": 0, "line_no": number}
+    task = lambda number: {"prompt": LINE, "metadata": metadata(number)}
+    prompt = lambda number: {"prompt": LINE, "metadata": {**metadata(number), "mode": f"m{number}", "prompt_style": f"s{number}", "top_k_context": []}}
+    write(folder, "tasks.jsonl", "".join(json.dumps(task(number)) + "\n" for number in range(n)))
+    write(folder, "prompts.jsonl", "".join(json.dumps(prompt(number)) + "\n" for number in range(n)))
+    return run(folder, "convert", "prompts.jsonl", "--to", "lm-eval", "--tasks", "tasks.jsonl", "--metrics", "repocoder", "-o", "out")
+
+
+@case(2000)
+def convert_a_prompt_of_many_stop_texts(n, folder):
+    metadata = {"task_id": "r/0", "ground_truth": "x = 1", "fpath_tuple": ["r", "a.py"], "context_start_lineno": 0, "line_no": 1}
+    write(folder, "tasks.jsonl", json.dumps({"prompt": LINE, "metadata": metadata}) + "\n")
+    stops = [f"<|stop-{number}|>" for number in range(n)]
+    prompt = {"prompt": LINE, "metadata": {**metadata, "stop": stops, "top_k_context": []}}
+    write(folder, "prompts.jsonl", json.dumps(prompt) + "\n")
+    return run(folder, "convert", "prompts.jsonl", "--to", "lm-eval", "--tasks", "tasks.jsonl", "--metrics", "repocoder", "-o", "out")
+
+
 # Repositories.
 
 

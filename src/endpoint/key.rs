@@ -10,7 +10,7 @@ use serde_json::Value;
 use ureq::http::HeaderValue;
 
 use super::address::{MASK, masked};
-use super::escapes::{Unescaped, has_escapes};
+use super::escapes::{Decoded, Encoding};
 use super::{DEFAULT_KEY_VARIABLE, POLICY_KEY_VARIABLE};
 use crate::error::{Error, Result};
 
@@ -28,7 +28,7 @@ pub(super) struct Key {
     /// Empty where the URL alone holds keys.
     secret: String,
     header: Option<HeaderValue>,
-    /// Each part of every key: as it is, as a URL has it, in hexadecimal digits and in base64; none of a short one.
+    /// Each part of every key: as it is, as a URL has it, in hexadecimal digits, in base64 and in base32; none of a short one.
     parts: BTreeSet<[u8; PART]>,
     /// Whether a number may hold a part.
     has_numbers: bool,
@@ -102,16 +102,19 @@ impl Key {
         Some(key)
     }
 
-    /// Adds a key in all its forms. In base64 it may begin at any of three places of a group.
+    /// Adds a key in all its forms. In base64 it may begin at any of three places of a group, in base32 at any of five.
     fn add(&mut self, secret: &str) {
         self.add_parts(secret);
         let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
         self.add_parts(&hex);
         self.add_parts(&hex.to_uppercase());
-        for at in 0..3 {
-            let encoded = base64(secret.as_bytes().get(at..).unwrap_or_default());
-            self.add_parts(&encoded);
-            self.add_parts(&encoded.replace('+', "-").replace('/', "_"));
+        for at in 0..secret.len().min(5) {
+            let [base64, base32] =
+                [BASE64, BASE32].map(|signs| encoded(&secret.as_bytes()[at..], signs));
+            self.add_parts(&base64);
+            self.add_parts(&base64.replace('+', "-").replace('/', "_"));
+            self.add_parts(&base32);
+            self.add_parts(&base32.to_lowercase());
         }
     }
 
@@ -175,26 +178,32 @@ impl Key {
         }
     }
 
-    /// Which bytes of a whole text belong to long parts of the key, or to the text `whole`: as they are, and as their escapes say.
+    /// Which bytes of a whole text belong to long parts of the key, or to the text `whole`: as they are, and as encodings write them.
     fn marks(&self, text: &[u8], whole: &str) -> Vec<bool> {
         let mut is_secret = vec![false; text.len()];
-        self.mark(text, |at| at, whole, &mut is_secret);
-        if has_escapes(text) {
-            let view = Unescaped::whole(text);
-            self.mark(&view.bytes, |at| view.start(at), whole, &mut is_secret);
+        self.mark(text, |from, to| (from, to), whole, &mut is_secret);
+        for encoding in Encoding::ALL {
+            // Two numbers may be in any message.
+            let whole = if encoding == Encoding::Escapes { whole } else { "" };
+            if let Some(view) = Decoded::of(text, encoding, true, false) {
+                self.mark(&view.bytes, |from, to| view.range(from, to), whole, &mut is_secret);
+            }
         }
         is_secret
     }
 
-    /// Marks what is found in a view of a text, each byte of which starts somewhere in it.
+    /// Marks what is found in a view of a text, in which some of its bytes lie in some range.
     fn mark(
         &self,
         view: &[u8],
-        start: impl Fn(usize) -> usize,
+        range: impl Fn(usize, usize) -> (usize, usize),
         whole: &str,
         is_secret: &mut [bool],
     ) {
-        let mut fill = |from, to| is_secret[start(from)..start(to)].fill(true);
+        let mut fill = |from, to| {
+            let (from, to) = range(from, to);
+            is_secret[from..to].fill(true);
+        };
         if !whole.is_empty() {
             for found in memchr::memmem::find_iter(view, whole.as_bytes()) {
                 fill(found, found + whole.len());
@@ -210,15 +219,23 @@ impl Key {
     }
 
     /// Where the end of a text begins that may become a long part of the key, once more follows.
-    fn settled(&self, text: &[u8], view: Option<&Unescaped>) -> usize {
+    fn settled(&self, text: &str, views: &[Decoded]) -> usize {
         let begins = |view: &[u8]| {
             let longest = view.len().min(PART - 1);
-            (view.len() - longest..view.len()).find(|at| self.begins_part(&view[*at..]))
+            let mut places = view.len() - longest..view.len();
+            places.find(|at| self.begins_part(&view[*at..])).unwrap_or(view.len())
         };
-        let plain = begins(text).unwrap_or(text.len());
-        let Some(view) = view else { return plain };
-        let escaped = begins(&view.bytes).unwrap_or(view.bytes.len());
-        view.start(escaped).min(view.start_before(plain))
+        let ends = views.iter().map(|view| view.start(begins(&view.bytes)));
+        let mut end = ends.fold(begins(text.as_bytes()), usize::min);
+        // No view has a character on both sides.
+        loop {
+            let whole = text.floor_char_boundary(end);
+            let before = views.iter().fold(whole, |end, view| end.min(view.start_before(end)));
+            if before == end {
+                return end;
+            }
+            end = before;
+        }
     }
 
     fn begins_part(&self, text: &[u8]) -> bool {
@@ -257,6 +274,8 @@ pub(crate) struct KeyMask {
     masked: usize,
     /// Whether the text before it ends with a mask.
     is_behind_mask: bool,
+    /// Whether the text before it ends with a letter or digit.
+    is_in_word: bool,
 }
 
 impl KeyMask {
@@ -280,34 +299,41 @@ impl KeyMask {
         let text = self.held.as_bytes();
         let mut is_secret = vec![false; text.len()];
         is_secret[..self.masked].fill(true);
-        key.mark(text, |at| at, "", &mut is_secret);
-        let view = has_escapes(text).then(|| match is_end {
-            true => Unescaped::whole(text),
-            false => Unescaped::beginning(text),
-        });
-        if let Some(view) = &view {
-            key.mark(&view.bytes, |at| view.start(at), "", &mut is_secret);
+        key.mark(text, |from, to| (from, to), "", &mut is_secret);
+        let views = Encoding::ALL.map(|one| Decoded::of(text, one, is_end, self.is_in_word));
+        let views: Vec<Decoded> = views.into_iter().flatten().collect();
+        for view in &views {
+            key.mark(&view.bytes, |from, to| view.range(from, to), "", &mut is_secret);
         }
-        let end = if is_end { text.len() } else { key.settled(text, view.as_ref()) };
+        let end = if is_end { text.len() } else { key.settled(&self.held, &views) };
         let passed = to_text(without(&text[..end], &is_secret[..end], self.is_behind_mask));
         self.masked = is_secret[end..].iter().take_while(|is_secret| **is_secret).count();
         if let Some(last) = end.checked_sub(1) {
             self.is_behind_mask = is_secret[last];
+            self.is_in_word = text[last].is_ascii_alphanumeric();
         }
         self.held.drain(..end);
         passed
     }
 }
 
-/// Whole groups of a text in base64 (RFC 4648, section 4).
-fn base64(bytes: &[u8]) -> String {
-    const SIGNS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
-    let groups = bytes.as_chunks::<3>().0.iter();
-    let signs = groups.flat_map(|[a, b, c]| {
-        let bits = u32::from_be_bytes([0, *a, *b, *c]);
-        [18, 12, 6, 0].map(|shift| char::from(SIGNS[(bits >> shift) as usize & 63]))
-    });
-    signs.collect()
+/// Signs of base64 and base32 (RFC 4648, sections 4 and 6).
+const BASE64: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const BASE32: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+
+/// A text in some signs, each of which has as many of its bits; without those that are left at its end.
+fn encoded(bytes: &[u8], signs: &[u8]) -> String {
+    let of_sign = signs.len().ilog2();
+    let (mut bits, mut count, mut encoded) = (0u32, 0, String::new());
+    for byte in bytes {
+        bits = bits << 8 | u32::from(*byte);
+        count += 8;
+        while count >= of_sign {
+            count -= of_sign;
+            encoded.push(char::from(signs[(bits >> count) as usize % signs.len()]));
+        }
+    }
+    encoded
 }
 
 /// A text as the query of a URL has it.
@@ -419,7 +445,15 @@ mod tests {
         let secret = "sk-live+0a1b/2c3d=4e5f&6a7b";
         let key = Key::new(secret).unwrap();
         let each = |form: fn(u8) -> String| secret.bytes().map(form).collect::<String>();
-        let basic = |user: &str| base64(format!("{user}:{secret}").as_bytes());
+        let basic = |user: &str| encoded(format!("{user}:{secret}").as_bytes(), BASE64);
+        let list = |form: fn(u8) -> String, between: &str| {
+            secret.bytes().map(form).collect::<Vec<_>>().join(between)
+        };
+        // As `xxd` has them.
+        let words = secret.as_bytes().chunks(2);
+        let words: Vec<String> = words
+            .map(|pair| pair.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+            .collect();
         for (form, least) in [
             (each(|byte| format!("\\u{byte:04x}")), 3),
             (each(|byte| format!("\\\\u{byte:04X}")), 3),
@@ -428,6 +462,26 @@ mod tests {
             (each(|byte| format!("&#{byte};")), 3),
             (each(|byte| format!("&#x{byte:x};")), 3),
             (secret.replace('/', "\\/").replace('&', "&amp;"), 3),
+            (each(|byte| format!("\\x{byte:02x}")), 3),
+            (each(|byte| format!("\\{byte:03o}")), 3),
+            (each(|byte| format!("\\u{{{byte:x}}}")), 3),
+            (each(|byte| format!("\\U{byte:08x}")), 3),
+            (each(|byte| format!("&#{byte}")), 3),
+            (each(|byte| format!("&#x{byte:04x}")), 3),
+            (each(|byte| format!("&#{byte:07};")), 3),
+            (secret.replace('&', "&amp"), 3),
+            (each(|byte| format!("={byte:02X}")), 3),
+            (secret.replace('=', "=3D").replace("5f", "5=\r\nf"), 3),
+            (secret.replace("li", "li\n"), 3),
+            (list(|byte| format!("{byte:02x}"), " "), 3),
+            (list(|byte| format!("{byte:02X}"), ":"), 3),
+            (list(|byte| format!("0x{byte:02x}"), ", "), 3),
+            (list(|byte| byte.to_string(), ", "), 3),
+            (list(|byte| format!("'{byte}'"), ", "), 5),
+            (list(|byte| format!("{byte:02x}"), "").replace("2d6c", "2d 6c"), 10),
+            (words.join(" "), 3),
+            (encoded(secret.as_bytes(), BASE32), 3),
+            (encoded(secret.as_bytes(), BASE32).to_lowercase(), 3),
             (each(|byte| format!("{byte:02X}")), 3),
             // The surrounding text decides a sign or two and the rest of a group, which stay.
             (basic("a"), 12),
@@ -458,12 +512,15 @@ mod tests {
         #[test]
         fn pieces_are_masked_as_the_whole(
             secret in r"[ab%/\\u0]{1,30}",
-            around in proptest::collection::vec(r"[ab%/\\u02356f&;#xamp]{0,9}", 2..6),
-            cuts in proptest::collection::vec(0usize..200, 0..9),
+            around in proptest::collection::vec(r"[ab%/\\u02356f&;#xamp= \n\ré]{0,9}", 2..6),
+            cuts in proptest::collection::vec(0usize..400, 0..20),
         ) {
             let key = Key::new(&secret).unwrap();
-            let text = around.join(&secret) + &url_encoded(&secret).to_lowercase() + &around.concat();
-            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(text.len())).collect();
+            let numbers: Vec<String> = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+            let list: Vec<String> = secret.bytes().map(|byte| byte.to_string()).collect();
+            let text = around.join(&secret) + &url_encoded(&secret).to_lowercase() + &around.join(" ")
+                + &numbers.join(&around[0]) + &list.join(&around[1]) + &numbers.join(" ") + &list.join(",");
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| text.floor_char_boundary(cut.min(text.len()))).collect();
             cuts.extend([0, text.len()]);
             cuts.sort_unstable();
             let mut mask = KeyMask::new(Some(Arc::new(key.clone())));

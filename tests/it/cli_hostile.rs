@@ -119,14 +119,25 @@ fn what_programs_of_version_control_would_run_is_left_out_of_written_repositorie
         ".g\u{200c}it. ./config",
         ".hg/hgrc",
         "bare/HEAD",
+        "bare/HEAD. ",
+        "bare/head::$DATA",
     ];
-    let kept = [".gitmodules", "a.py", "bare/config", "bare/objects/x", "bare/refs/x", "sub/b.py"];
-    let other_case = ["A.py", "SUB/b.py"];
+    let kept = [
+        ".gitmodules", "a.py", "bare/config", "bare/objects/x", "bare/refs/x", "stra\u{df}e.py",
+        "sub/b.py", "\u{e9}.py",
+    ];
+    // Case, dots and blanks at the end, full case folding, composition, and characters that nobody sees.
+    let alike = [
+        "A.py", "SUB/b.py", "a.py.", "sub /b.py", "STRASSE.py", "stra\u{1e9e}e.py", "e\u{301}.py",
+        "a\u{ad}.py",
+    ];
     let content = |path: &str| match path.rsplit('/').next() {
-        Some("HEAD") => "ref: refs/heads/main\n".to_owned(),
+        Some(name) if name.to_lowercase().starts_with("head") => {
+            "ref: refs/heads/main\n".to_owned()
+        }
         _ => config.clone(),
     };
-    let all: Vec<&str> = paths.iter().chain(&kept).chain(&other_case).copied().collect();
+    let all: Vec<&str> = paths.iter().chain(&kept).chain(&alike).copied().collect();
     let file = |path: &&str| json!({"filepath": path, "content": content(path)});
     let files: Vec<_> = all.iter().map(file).collect();
     place.write("raw.jsonl", format!("{}\n", json!({"repo_name": "o/r", "files": files})));
@@ -150,11 +161,11 @@ fn what_programs_of_version_control_would_run_is_left_out_of_written_repositorie
         let out = format!("out-{input}");
         let ran = place.run(&["convert", input, "--to", "repos", "-o", &out]).done();
         ran.says(&[
-            "left out: 9 files in folders of version control, of which programs run commands; the first is '",
+            "left out: 11 files in folders of version control, of which programs run commands; the first is '",
             ".git/HEAD",
-            "left out: 2 files whose names differ from others in case alone",
+            "left out: 8 files whose names some file systems take for those of others",
             "A.py",
-            "convert: 6 files to repos",
+            "convert: 8 files to repos",
         ]);
         let found = place.files(&format!("{out}/{repository}"));
         assert!(found.keys().eq(kept), "{input}: {:?}", found.keys());
@@ -170,6 +181,13 @@ fn what_programs_of_version_control_would_run_is_left_out_of_written_repositorie
     place.shell("tar -cf one.tar -C one .").done();
     place.run(&["convert", "one.tar", "--to", "repos", "-o", "ones"]).done().says(&["it has .git"]);
     assert!(place.files("ones").keys().eq(["one/pkg/a.py"]));
+    // Where nothing else is in it, that is said.
+    for folder in [".", "r"] {
+        place.shell(&format!("mkdir -p all/{folder} && cp -r one/.git all/{folder}/")).done();
+        place.shell("tar -cf all.tar -C all . && rm -r all").done();
+        let ran = place.run(&["convert", "all.tar", "--to", "repos", "-o", "none"]).failed();
+        ran.says(&["has no file but those of version control, which are left out", "git archive"]);
+    }
 }
 
 /// A key that servers see in each request.

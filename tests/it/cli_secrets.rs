@@ -133,6 +133,16 @@ fn forms(key: &str) -> Vec<String> {
         parts.push(each(&of_key, |byte| format!("\\u{byte:04x}")));
         parts.push(each(&of_key, |byte| format!("\\\\u{byte:04x}")));
         parts.push(each(&of_key, |byte| format!("%{byte:02x}")));
+        parts.push(each(&of_key, |byte| format!("\\x{byte:02x}")));
+        parts.push(each(&of_key, |byte| format!("\\{byte:03o}")));
+        parts.push(each(&of_key, |byte| format!("\\u{{{byte:x}}}")));
+        parts.push(each(&of_key, |byte| format!("&#{byte}")));
+        parts.push(each(&of_key, |byte| format!("&#x{byte:04x};")));
+        parts.push(each(&of_key, |byte| format!("={byte:02X}")));
+        parts.push(each(&of_key, |byte| format!("{byte:02x} ")));
+        parts.push(each(&of_key, |byte| format!("{byte:02X}:")));
+        parts.push(each(&of_key, |byte| format!("0x{byte:02x}, ")));
+        parts.push(each(&of_key, |byte| format!("{byte}, ")));
     }
     parts
 }
@@ -157,6 +167,16 @@ fn echoes(key: &str) -> Vec<String> {
         each(key, |byte| format!("\\u{byte:04x}")),
         key.replace('/', "\\/").replace('&', "&amp;"),
         each(key, |byte| format!("{byte:02x}")),
+        each(key, |byte| format!("\\x{byte:02x}")),
+        each(key, |byte| format!("\\{byte:03o}")),
+        each(key, |byte| format!("\\u{{{byte:x}}}")),
+        each(key, |byte| format!("&#{byte}")),
+        each(key, |byte| format!("&#x{byte:04x};")),
+        each(key, |byte| format!("={byte:02X}")),
+        each(key, |byte| format!("{byte:02x} ")),
+        each(key, |byte| format!("{byte:02X}:")),
+        each(key, |byte| format!("0x{byte:02x}, ")),
+        each(key, |byte| format!("{byte}, ")),
     ]
 }
 
@@ -459,7 +479,7 @@ fn no_byte_of_a_key_reaches_an_editor() {
         let url = server.url();
         let data = ["--repos-dir", "repos", "--repo", "alpha", "--no-watch", "--endpoint", &url];
         let serving = Serving::start_with(&place, &data, &variables);
-        for _ in 0..10 {
+        for _ in 0..20 {
             let (status, _, answer) =
                 serving.post("/v1/completions", &json!({"prompt": "x = 1\n", "stream": event}));
             assert!(

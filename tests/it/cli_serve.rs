@@ -1099,6 +1099,36 @@ fn bodies_that_come_slowly_keep_nobody_waiting() {
     }
 }
 
+/// As many connections as there may be, each of which sends half a request: the oldest ends for the next.
+#[test]
+fn slow_connections_end_for_a_new_one() {
+    let place = Place::new();
+    let (url, _) = server(|_| ok(&text_answer("x")));
+    let serving = Serving::start(
+        &place,
+        &["--repos-dir", "repos", "--repo", "alpha", "--endpoint", &url, "--no-watch"],
+    );
+    let head = format!("POST /infill HTTP/1.1\r\nHost: {}\r\n", serving.address);
+    let slow = |number: usize| {
+        let end = if number.is_multiple_of(2) { "" } else { "Content-Length: 100\r\n\r\n{" };
+        let mut stream = TcpStream::connect(&serving.address).unwrap();
+        stream.write_all(format!("{head}{end}").as_bytes()).unwrap();
+        stream.set_nonblocking(true).unwrap();
+        stream
+    };
+    let slow: Vec<TcpStream> = (0..256).map(slow).collect();
+    let is_open = |mut stream: &TcpStream| {
+        let read = stream.read(&mut [0]);
+        read.is_err_and(|error| error.kind() == std::io::ErrorKind::WouldBlock)
+    };
+    for _ in 0..3 {
+        let (status, _, body) = serving.post("/v1/completions", &json!({"prompt": "x = 1\n"}));
+        assert_eq!(status, 200, "{body}");
+    }
+    soon("the oldest is closed", || !is_open(&slow[0]));
+    assert!(slow[16..].iter().all(is_open), "no more end than there are new ones");
+}
+
 /// Peak memory of a process, in bytes.
 #[cfg(target_os = "linux")]
 fn peak(process: u32) -> usize {

@@ -2,6 +2,7 @@
 
 use std::ops::Range;
 
+use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
 use super::Ending;
@@ -149,11 +150,9 @@ impl CompletionRequest {
 
     /// Adds the stop texts of a prompt's style.
     pub(crate) fn add_stops(&mut self, stops: Vec<String>) {
-        for stop in stops {
-            if !stop.is_empty() && !self.stop.contains(&stop) {
-                self.stop.push(stop);
-            }
-        }
+        let mut known: FxHashSet<String> = self.stop.iter().cloned().collect();
+        let is_new = |stop: &String| !stop.is_empty() && known.insert(stop.clone());
+        self.stop.extend(stops.into_iter().filter(is_new));
     }
 
     /// A stop text that is not sent with this prompt.

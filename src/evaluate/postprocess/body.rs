@@ -25,9 +25,15 @@ pub(super) fn function_body(hole: &Hole<'_>, prediction: &str) -> Cut {
     }
     let left = Left::of(hole);
     let (target, prediction) = (left.continued(hole.target), left.continued(prediction));
-    let Some(parsed) = longest_prefix(&left.context, prediction) else {
-        let uncut = Some(Uncut::of(&left.context, target));
-        return Cut { uncut, ..Cut::of_prediction(prediction) };
+    let parsed = match longest_prefix(&left.context, prediction) {
+        Ok(parsed) => parsed,
+        Err(unparsed) => {
+            let uncut = match unparsed {
+                Unparsed::Bound => Uncut::Bound,
+                Unparsed::None => Uncut::of(&left.context, target),
+            };
+            return Cut { uncut: Some(uncut), ..Cut::of_prediction(prediction) };
+        }
     };
     let body = |text: &str| {
         let number = bodies(&format!("{}pass", left.context))?.len();
@@ -95,18 +101,34 @@ impl Left {
     }
 }
 
+/// Why there is no longest prefix.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Unparsed {
+    /// None parses.
+    None,
+    /// To find it takes too much work.
+    Bound,
+}
+
 /// The longest prefix that parses, without the white space at its end.
-pub(super) fn longest_prefix<'a>(left_context: &str, prediction: &'a str) -> Option<&'a str> {
+pub(super) fn longest_prefix<'a>(
+    left_context: &str,
+    prediction: &'a str,
+) -> Result<&'a str, Unparsed> {
     let longest =
         prediction.char_indices().nth(MOST_CHARACTERS).map_or(prediction.len(), |(at, _)| at);
     let mut prefixes = Prefixes::by_line(left_context, &prediction[..longest]);
     if prefixes.parses(longest) {
-        return Some(prediction[..longest].trim_end_matches(is_space));
+        return Ok(prediction[..longest].trim_end_matches(is_space));
     }
     let limit = prefixes.limit();
     let ends = prediction[..longest].char_indices().map(|(at, _)| at);
-    let end = ends.rev().find(|&end| end <= limit && prefixes.parses(end))?;
-    Some(prediction[..end].trim_end_matches(is_space))
+    let end = ends.rev().find(|&end| end <= limit && prefixes.parses(end));
+    match end {
+        Some(end) => Ok(prediction[..end].trim_end_matches(is_space)),
+        None if prefixes.are_exceeded() => Err(Unparsed::Bound),
+        None => Err(Unparsed::None),
+    }
 }
 
 /// The bodies of the functions, each before those within it; `None` where one is without.

@@ -62,14 +62,24 @@ pub(super) fn first_statement(hole: &Hole<'_>, prediction: &str) -> Cut {
     let left_context = hole.left_context;
     let mut prefixes = Prefixes::new(left_context, prediction);
     let ends = memchr::memchr_iter(b'\n', prediction.as_bytes());
-    let mut is_uncut = false;
-    for end in ends.filter(|&end| end > 0).take(STATEMENT_LINES) {
+    let (mut is_uncut, mut limit) = (false, usize::MAX);
+    for (line, end) in ends.filter(|&end| end > 0).take(STATEMENT_LINES).enumerate() {
+        if end > limit {
+            break;
+        }
         if prefixes.parses(end) {
             return Cut::of_prediction(prediction[..end].trim_end_matches(is_space));
         }
         is_uncut |= !strip(&prediction[end..]).is_empty();
+        // Most statements are shorter; a left context that never parses is one parse more.
+        if line == 2 {
+            limit = prefixes.limit();
+        }
     }
     // One line alone is the statement, whether it parses or not.
-    let uncut = is_uncut.then(|| Uncut::of(left_context, hole.target));
+    let uncut = is_uncut.then(|| match prefixes.are_exceeded() {
+        true => Uncut::Bound,
+        false => Uncut::of(left_context, hole.target),
+    });
     Cut { uncut, ..Cut::of_prediction(prediction) }
 }

@@ -104,6 +104,11 @@ impl Prefixes {
         }
     }
 
+    /// Whether the bound of all parses is reached: what was not found may be there.
+    pub(super) fn are_exceeded(&self) -> bool {
+        self.work_left == 0
+    }
+
     /// Whether the left context and this many bytes of the prediction have no syntax error. Tokens that the parser
     /// had to add are none, as in the reference programs.
     pub(super) fn parses(&mut self, length: usize) -> bool {
@@ -239,7 +244,7 @@ mod tests {
         let mut prefixes = Prefixes::new("x = ", &text);
         let parsed = (0..text.len()).rev().take_while(|end| {
             prefixes.parses(*end);
-            prefixes.work_left > 0
+            !prefixes.are_exceeded()
         });
         assert!((10..1_000).contains(&parsed.count()));
 

@@ -166,7 +166,7 @@ impl Drop for Folders {
 fn start_sweeper(program: &OsStr, folders: &[PathBuf]) -> io::Result<Child> {
     let mut line = serde_json::to_vec(folders)?;
     line.push(b'\n');
-    let mut command = Command::new(program);
+    let mut command = crate::store::program::program(program);
     command.args([SUBCOMMAND, "sweep"]).process_group(0);
     command.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::null());
     let mut sweeper = processes::start(&mut command)?;

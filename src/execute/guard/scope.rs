@@ -21,7 +21,7 @@ pub fn enter_scope() {
         return;
     }
     let Ok(own) = std::env::current_exe() else { return };
-    if Group::make().exists() {
+    if Group::make(own.as_os_str()).exists() {
         return;
     }
     // Arguments are to stay as they are; versions before 254 have no such flag, and expand nothing in a scope.

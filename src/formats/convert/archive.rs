@@ -108,6 +108,12 @@ pub(in crate::formats) fn to_folders(
 /// Makes one repository of what was unpacked, or one of each folder.
 fn distribute(path: &Path, folders: &mut Folders, conversion: &mut Conversion) -> Result<()> {
     let refused = |reason: String| Error::Repository { path: path.to_owned(), reason };
+    if !folders.unpacked().exists() && folders.left_out().next().is_some() {
+        let reason = "has no file but those of version control, which are left out; make an archive of the other \
+                      files, as with `git archive`";
+        conversion.problems.push(refused(reason.into()));
+        return Ok(());
+    }
     let (shown, signs) = (path.display(), signs(&folders.unpacked(), folders.controls()));
     if !signs.is_empty() {
         let (name, signs) = (name_of(path), signs.join(", "));

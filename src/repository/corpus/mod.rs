@@ -28,7 +28,8 @@ pub use listing::languages;
 pub(crate) use listing::{Listing, source_files};
 pub use names::is_folder_name;
 pub(crate) use names::{
-    PathError, abbreviated, is_git_head, is_version_control, path_names, path_names_with_repository,
+    PathError, abbreviated, folded, is_git_head, is_version_control, path_names,
+    path_names_with_repository,
 };
 pub use reading::identity;
 pub(crate) use reading::{decode, place_in, read_bytes, read_named};

@@ -3,6 +3,8 @@
 use std::borrow::Cow;
 use std::path::{Component, Path};
 
+use unicode_normalization::UnicodeNormalization as _;
+
 /// Reason why a path cannot name a file in a repository. Completes a sentence that begins with the path's field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum PathError {
@@ -83,13 +85,35 @@ const VERSION_CONTROL: [&str; 8] =
 /// Beginnings of the short names that Windows gives `.git` and `.hg`; a number follows.
 const SHORT: [&str; 3] = ["git~", "hg~", "hg8b6c~"];
 
+/// A name as the file systems know it that tell the fewest names apart; equal for two names that one of them takes for the same.
+///
+/// NTFS, APFS, HFS+ and folders of ext4 with `casefold` ignore case; the last three also how characters are composed; the last
+/// two also characters that nobody sees. Windows drops blanks and dots at the end.
+pub(crate) fn folded(name: &str) -> String {
+    // Full case folding: ẞ, ß and SS become ss.
+    let lower = |c: char| c.to_lowercase();
+    let folded = name.nfd().filter(|c| !is_unseen(*c)).flat_map(lower).flat_map(char::to_uppercase);
+    let mut folded: String = folded.flat_map(lower).nfd().collect();
+    folded.truncate(folded.trim_end_matches([' ', '.']).len());
+    folded
+}
+
+/// Whether a character takes no place in a text (Unicode's `Default_Ignorable_Code_Point`).
+const fn is_unseen(c: char) -> bool {
+    matches!(c, '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}' | '\u{180b}'..='\u{180f}'
+        | '\u{200b}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}'
+        | '\u{feff}' | '\u{ffa0}' | '\u{fff0}'..='\u{fff8}' | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}'
+        | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// A name without what NTFS takes for the name of a stream in the file: what follows a colon.
+fn file_of(name: &str) -> String {
+    folded(name.split(':').next().unwrap_or_default())
+}
+
 /// Whether a program of version control takes a folder or file of this name for its own, on any file system.
 pub(crate) fn is_version_control(name: &str) -> bool {
-    // HFS+ ignores these characters; NTFS blanks and dots at the end, and what follows a colon.
-    let is_ignored = |c: &char| matches!(c, '\u{200c}'..='\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{206a}'..='\u{206f}' | '\u{feff}');
-    let name: String = name.chars().filter(|c| !is_ignored(c)).collect();
-    let name = name.split(':').next().unwrap_or_default();
-    let name = name.trim_end_matches([' ', '.']).to_ascii_lowercase();
+    let name = file_of(name);
     let is_short = |begin: &&str| {
         let number = name.strip_prefix(*begin);
         number.is_some_and(|n| !n.is_empty() && n.bytes().all(|byte| byte.is_ascii_digit()))
@@ -101,7 +125,7 @@ pub(crate) fn is_version_control(name: &str) -> bool {
 /// branch or a commit.
 pub(crate) fn is_git_head(name: &str, content: &[u8]) -> bool {
     let is_commit = |text: &[u8]| text.len() >= 40 && text[..40].iter().all(u8::is_ascii_hexdigit);
-    name.eq_ignore_ascii_case("HEAD") && (content.starts_with(b"ref:") || is_commit(content))
+    file_of(name) == "head" && (content.starts_with(b"ref:") || is_commit(content))
 }
 
 /// A name for messages, without the middle if it is long.

@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use walkdir::WalkDir;
 
 use crate::error::{Error, Result};
-use crate::repository::corpus::{abbreviated, is_git_head, is_version_control, path_names};
+use crate::repository::corpus::{abbreviated, folded, is_git_head, is_version_control, path_names};
 use crate::store::artifact::{TemporaryFolder, folder_of};
 use crate::store::files;
 
@@ -54,29 +54,29 @@ pub enum Written {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Unwanted {
     Control,
-    Case,
+    Alike,
 }
 
 impl Unwanted {
     const fn reason(self) -> &'static str {
         match self {
             Self::Control => "in folders of version control, of which programs run commands",
-            Self::Case => "whose names differ from others in case alone",
+            Self::Alike => "whose names some file systems take for those of others",
         }
     }
 }
 
-/// Names in folders, regardless of case: the number of the folder and the name, to the name as it was first written and its number.
+/// Names in folders, as every file system knows them: the number of the folder and the name, to the name as it was first written and its number.
 #[derive(Debug, Default)]
 struct Names(HashMap<(usize, String), (String, usize)>);
 
 impl Names {
-    /// Notes the names on a path; false if one differs from a name that is there in case alone.
+    /// Notes the names on a path; false if a file system takes one for another name that is there.
     fn add<'n>(&mut self, names: impl IntoIterator<Item = &'n str>) -> bool {
         let mut folder = 0;
         for name in names {
             let number = self.0.len() + 1;
-            let key = (folder, name.to_lowercase());
+            let key = (folder, folded(name));
             let (there, number) = self.0.entry(key).or_insert_with(|| (name.to_owned(), number));
             if there != name {
                 return false;
@@ -113,8 +113,8 @@ impl Folders {
     }
 
     /// Writes a file of a repository. Refuses paths that lead out of the repository, to an existing file, or through another file,
-    /// and names that the file system refuses. Leaves out what programs of version control would run, and names that differ in
-    /// case alone.
+    /// and names that the file system refuses. Leaves out what programs of version control would run, and names that
+    /// some file systems take for others.
     ///
     /// # Errors
     /// Writing failed.
@@ -225,7 +225,7 @@ impl Folders {
             return Ok(self.leave_out(Unwanted::Control, of, path));
         }
         if !self.names.add(std::iter::once(folder).chain(names.iter().copied())) {
-            return Ok(self.leave_out(Unwanted::Case, of, path));
+            return Ok(self.leave_out(Unwanted::Alike, of, path));
         }
         let place = below.join(names.join("/"));
         let parent = place.parent().unwrap_or(self.temporary.path());

@@ -4,6 +4,7 @@
 //! [`crate::evaluate::score`] to the bit. Only metrics that need no parser are written: lm-evaluation-harness runs elsewhere.
 //! The log of its answers is read by [`crate::evaluate::predictions`].
 
+use std::collections::BTreeSet;
 use std::path::Path;
 
 use serde_json::{Value, json};
@@ -73,8 +74,8 @@ pub fn lm_eval(path: &Path, settings: &LmEvalSettings<'_>) -> Result<LmEvalTask>
         index: TaskIndex::new(settings.tasks),
         asking: None,
         of_task: vec![None; settings.tasks.tasks().len()],
-        modes: Vec::new(),
-        styles: Vec::new(),
+        modes: BTreeSet::new(),
+        styles: BTreeSet::new(),
     };
     let mut conversion = Conversion::default();
     for (at, bytes) in jsonl::records(&text) {
@@ -154,9 +155,9 @@ struct Documents<'a> {
     asking: Option<(usize, CompletionRequest)>,
     /// Line and document of each task.
     of_task: Vec<Option<(usize, Value)>>,
-    /// Modes and styles of the prompts, each once.
-    modes: Vec<String>,
-    styles: Vec<String>,
+    /// Modes and styles of the prompts.
+    modes: BTreeSet<String>,
+    styles: BTreeSet<String>,
 }
 
 impl<'a> Documents<'a> {
@@ -193,8 +194,8 @@ impl<'a> Documents<'a> {
         let metadata = object.get("metadata").and_then(Value::as_object);
         let said = |name: &str| metadata.and_then(|metadata| metadata.get(name)?.as_str());
         for (name, known) in [("mode", &mut self.modes), ("prompt_style", &mut self.styles)] {
-            if let Some(value) = said(name).filter(|value| !known.iter().any(|one| one == value)) {
-                known.push(value.to_owned());
+            if let Some(value) = said(name).filter(|value| !known.contains(*value)) {
+                known.insert(value.to_owned());
             }
         }
         let folders: Vec<&str> = task.path.split('/').collect();
@@ -275,9 +276,8 @@ impl<'a> Documents<'a> {
         let tasks = &self.settings.tasks.path;
         let file = tasks.file_name().unwrap_or_default().to_string_lossy();
         let stem = file.split_once(".json").map_or(&*file, |(stem, _)| stem);
-        let one_of = |names: &[String]| match names {
-            [] => None,
-            [one] => Some(one.clone()),
+        let one_of = |names: &BTreeSet<String>| match names.len() {
+            0 | 1 => names.first().cloned(),
             _ => Some("mixed".to_owned()),
         };
         let parts = [Some(stem.to_owned()), one_of(&self.modes), one_of(&self.styles)];
@@ -300,8 +300,9 @@ impl<'a> Documents<'a> {
                 "  - metric: {name}\n    aggregation: !function utils.mean\n    higher_is_better: {is_better}\n"
             )
         });
-        let list =
-            |names: &[String]| names.iter().map(|name| yaml(name)).collect::<Vec<_>>().join(", ");
+        let list = |names: &BTreeSet<String>| {
+            names.iter().map(|name| yaml(name)).collect::<Vec<_>>().join(", ")
+        };
         format!(
             "# Made by repoformer; needs lm-eval 0.4.10 or newer.
 task: {quoted}

@@ -1,15 +1,23 @@
-//! Connections: how many there are at a time, and how long each may be silent.
+//! Connections: how many there are at a time, how long each may be silent, and which of them end for others.
 
+use std::collections::BTreeMap;
+use std::convert::Infallible;
 use std::io::ErrorKind;
-use std::sync::Arc;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use axum::Router;
+use axum::body::{Body, Bytes, HttpBody};
+use hyper::Request;
+use hyper::body::{Frame, Incoming, SizeHint};
 use hyper::server::conn::http1;
+use hyper::service::{Service as _, service_fn};
 use hyper_util::rt::{TokioIo, TokioTimer};
 use hyper_util::service::TowerToHyperService;
 use tokio::net::TcpListener;
-use tokio::sync::Semaphore;
+use tokio::sync::{Notify, OwnedSemaphorePermit, Semaphore};
 use tokio_io_timeout::TimeoutStream;
 
 /// Time to wait after a connection could not be taken, as where too many files are open.
@@ -18,7 +26,8 @@ const AGAIN: Duration = Duration::from_millis(100);
 /// Bounds of connections.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Bounds {
-    /// Connections at a time; others wait, without an answer, until one ends.
+    /// Connections at a time. For another, the one ends that has been without a whole request for longest; where each has one, the other
+    /// waits, without an answer, until one is answered.
     pub(super) at_once: usize,
     /// Time for the head of a request, from the connection's start or the last answer on.
     pub(super) head: Duration,
@@ -28,11 +37,10 @@ pub(super) struct Bounds {
 
 /// Answers every connection by the routes, without end.
 pub(super) async fn serve(listener: TcpListener, routes: Router, bounds: Bounds) {
-    let room = Arc::new(Semaphore::new(bounds.at_once));
+    let (room, waiting) = (Arc::new(Semaphore::new(bounds.at_once)), Arc::<Waiting>::default());
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(bounds.head);
-    // It is never closed.
-    while let Ok(place) = Arc::clone(&room).acquire_owned().await {
+    loop {
         let stream = match listener.accept().await {
             Ok((stream, _)) => stream,
             // Its client has gone.
@@ -46,13 +54,172 @@ pub(super) async fn serve(listener: TcpListener, routes: Router, bounds: Bounds)
         let _ = stream.set_nodelay(true);
         let mut stream = TimeoutStream::new(stream);
         stream.set_write_timeout(Some(bounds.answer));
-        let service = TowerToHyperService::new(routes.clone());
+        let turn = Arc::new(Turn::of(&waiting));
+        turn.wait(place(&room, &waiting).await);
+        let (routes, is_over) =
+            (TowerToHyperService::new(routes.clone()), Arc::clone(&turn.is_over));
+        let service = service_fn(move |request: Request<Incoming>| {
+            let turn = Arc::clone(&turn);
+            let part = Of::Request;
+            let of = Arc::clone(&turn);
+            let request = request.map(|body| Part { body: Body::new(body), part, turn: of });
+            let answer = routes.call(request);
+            async move {
+                Ok::<_, Infallible>(answer.await?.map(|body| Part { body, part: Of::Answer, turn }))
+            }
+        });
         let connection = http.serve_connection(TokioIo::new(Box::pin(stream)), service);
         tokio::spawn(async move {
             // Its client sees how it ends.
-            let _ = connection.await;
-            drop(place);
+            tokio::select! {
+                _ = connection => {}
+                () = is_over.notified() => {}
+            }
         });
+    }
+}
+
+/// A place for a new connection: a free one, or that of a connection that ends for it.
+async fn place(room: &Arc<Semaphore>, waiting: &Waiting) -> OwnedSemaphorePermit {
+    loop {
+        let place = Arc::clone(room).try_acquire_owned().ok().or_else(|| waiting.end_oldest());
+        if let Some(place) = place {
+            return place;
+        }
+        tokio::select! {
+            _ = room.acquire() => {}
+            () = waiting.is_longer.notified() => {}
+        }
+    }
+}
+
+/// Connections without a whole request, in the order in which they became so. Whoever opens many and sends slowly loses those, and
+/// keeps no other waiting.
+#[derive(Debug, Default)]
+struct Waiting {
+    line: Mutex<Line>,
+    is_longer: Notify,
+}
+
+#[derive(Debug, Default)]
+struct Line {
+    number: u64,
+    places: BTreeMap<u64, (OwnedSemaphorePermit, Arc<Notify>)>,
+}
+
+impl Waiting {
+    fn line(&self) -> MutexGuard<'_, Line> {
+        self.line.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Ends the connection that has waited for longest, and gives its place.
+    fn end_oldest(&self) -> Option<OwnedSemaphorePermit> {
+        let (_, (place, is_over)) = self.line().places.pop_first()?;
+        is_over.notify_one();
+        Some(place)
+    }
+}
+
+/// Where a connection stands: in the line of those that wait, or with a request that is being answered.
+#[derive(Debug)]
+struct Turn {
+    waiting: Arc<Waiting>,
+    is_over: Arc<Notify>,
+    stand: Mutex<Stand>,
+}
+
+#[derive(Debug, Default)]
+enum Stand {
+    /// Its number in the line, in which it may no longer be.
+    Waiting(u64),
+    Answering(OwnedSemaphorePermit),
+    #[default]
+    Over,
+}
+
+impl Turn {
+    fn of(waiting: &Arc<Waiting>) -> Self {
+        let (is_over, stand) = (Arc::default(), Mutex::default());
+        Self { waiting: Arc::clone(waiting), is_over, stand }
+    }
+
+    fn stand(&self) -> MutexGuard<'_, Stand> {
+        self.stand.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Goes to the end of the line.
+    fn wait(&self, place: OwnedSemaphorePermit) {
+        let (mut stand, mut line) = (self.stand(), self.waiting.line());
+        line.number += 1;
+        let number = line.number;
+        line.places.insert(number, (place, Arc::clone(&self.is_over)));
+        *stand = Stand::Waiting(number);
+        self.waiting.is_longer.notify_one();
+    }
+
+    /// Leaves the line with its place, if that was not given away.
+    fn leave(&self) {
+        let mut stand = self.stand();
+        if let Stand::Waiting(number) = *stand {
+            let place = self.waiting.line().places.remove(&number);
+            *stand = place.map_or(Stand::Over, |(place, _)| Stand::Answering(place));
+        }
+    }
+
+    fn wait_again(&self) {
+        let stand = std::mem::take(&mut *self.stand());
+        match stand {
+            Stand::Answering(place) => self.wait(place),
+            stand => *self.stand() = stand,
+        }
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        self.leave();
+    }
+}
+
+/// A body, which is through once it is dropped: a request is whole then, and after an answer the next request is awaited.
+struct Part {
+    body: Body,
+    part: Of,
+    turn: Arc<Turn>,
+}
+
+#[derive(Clone, Copy)]
+enum Of {
+    Request,
+    Answer,
+}
+
+impl Drop for Part {
+    fn drop(&mut self) {
+        match self.part {
+            Of::Request => self.turn.leave(),
+            Of::Answer => self.turn.wait_again(),
+        }
+    }
+}
+
+impl HttpBody for Part {
+    type Data = Bytes;
+    type Error = axum::Error;
+
+    fn poll_frame(
+        mut self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+    ) -> Poll<Option<Result<Frame<Bytes>, axum::Error>>> {
+        Pin::new(&mut self.body).poll_frame(context)
+    }
+
+    fn is_end_stream(&self) -> bool {
+        self.body.is_end_stream()
+    }
+
+    fn size_hint(&self) -> SizeHint {
+        self.body.size_hint()
     }
 }
 
@@ -89,7 +256,7 @@ mod tests {
     }
 
     #[test]
-    fn silent_connections_end_and_others_wait_for_room() {
+    fn silent_connections_end_for_others_and_those_that_are_answered_do_not() {
         let (asked, may_answer) = (Arc::new(AtomicUsize::new(0)), Arc::new(Semaphore::new(0)));
         let (count, wait) = (Arc::clone(&asked), Arc::clone(&may_answer));
         let answer = async move || {
@@ -110,7 +277,8 @@ mod tests {
         may_answer.add_permits(1);
         let answers = open.into_iter().map(|mut stream| {
             let mut answer = String::new();
-            stream.read_to_string(&mut answer).unwrap();
+            // One that ends for another is reset, if it was not read.
+            let _ = stream.read_to_string(&mut answer);
             answer.ends_with("answered")
         });
         assert_eq!(answers.collect::<Vec<_>>(), [true, true, false, false, true]);
@@ -122,10 +290,10 @@ mod tests {
         let answer = async || "x".repeat(LARGE);
         let (_runtime, address) = start(Router::new().route("/", get(answer)), 1);
         let mut first = connect(address, REQUEST);
-        let mut second = Vec::new();
+        let (mut part, mut second) = (vec![0], Vec::new());
+        first.read_exact(&mut part).unwrap();
         connect(address, REQUEST).read_to_end(&mut second).unwrap();
         assert!(second.len() > LARGE);
-        let mut part = Vec::new();
         let _ = first.read_to_end(&mut part);
         assert!((1..LARGE).contains(&part.len()), "{}", part.len());
     }
