@@ -10,6 +10,7 @@ use super::server::samples_of_any;
 use crate::endpoint::message_in;
 use crate::error::Result;
 use crate::store::jsonl::{Fields, Object};
+use crate::task::kind::RecordKind;
 
 /// Settings of all requests in a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -104,6 +105,7 @@ pub(crate) fn answer<'r>(
     line: usize,
     record: &'r Object,
 ) -> Result<(&'r str, Result<&'r Object, String>)> {
+    RecordKind::BatchResponse.check(path, line, record)?;
     let fields = Fields::new(path, line, "", record);
     let custom_id = fields.string("custom_id")?;
     if let Some(error) = record.get("error").filter(|error| !error.is_null()) {

@@ -16,4 +16,5 @@ pub mod manifest;
 pub mod parquet;
 pub mod progress;
 pub(crate) mod readings;
+pub(crate) mod schema;
 pub mod seal;

@@ -122,12 +122,11 @@ const RECORDS: &str = r#"
     note its 'crossfile_context' is empty
     note no right context: 'right_context' is empty
 {"prompt": "p", "groundtruth": "g", "right_context": "", "metadata": {"task_id": "a"}, "crossfile_context": {"list": [{"filename": 1}]}}
-    error field 'crossfile_context.text' is missing
     error field 'crossfile_context.list[0].retrieved_chunk' is missing
     error field 'crossfile_context.list[0].filename' must be a string, not a number
 {"prompt": "p", "groundtruth": "g", "right_context": "r", "full_left_context": "q", "full_right_context": "x", "metadata": {"task_id": "a", "filepath": "r/a.py"}}
-    error 'full_left_context' does not end with 'prompt'
-    error 'full_right_context' does not begin with 'right_context'
+    note 'full_left_context' does not end with 'prompt'
+    note 'full_right_context' does not begin with 'right_context'
 {"_id": "1", "title": "t", "text": 3}
     error field 'text' must be a string, not a number
 {"task_id": "a", "em": 1, "es": 0.5}
