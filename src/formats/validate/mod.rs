@@ -4,7 +4,8 @@
 //! type, a path that leads out of the repository, lines out of order, a target without text, records of several kinds in one
 //! file, ids that a join needs to be unique, and, with the repositories, a missing file or one with other text. It is a *note*
 //! if the record is valid in its format and may still surprise: repeated task ids, `lineno`, `owner--name`, empty contexts,
-//! unknown fields, a byte-order mark.
+//! unknown fields, a byte-order mark. What is an error here is one for the commands that read the record, too: both go by the fields of
+//! [`task::fields`](crate::task), and by the same readers.
 
 mod function_level;
 mod records;
