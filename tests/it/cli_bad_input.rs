@@ -561,10 +561,10 @@ fn refused(stderr: &str) -> BTreeMap<usize, String> {
 }
 
 /// What is said of records that are right, and that other records, files or settings do not fit.
-const OF_OTHERS: [&str; 10] = [
+const OF_OTHERS: [&str; 11] = [
     "is not in tasks.jsonl", "names row", "was answered before", "belongs to no task",
     "is there twice", "equals that of line", "same custom_id", "this prediction", "; set it",
-    "ends within a line",
+    "the target is empty", "ends within a line",
 ];
 
 fn is_of_others(reason: &str) -> bool {

@@ -114,8 +114,11 @@ const RECORDS: &str = r#"
     error field 'metadata[0].window_size' is missing
     error field 'metadata[0].repo' is missing
     error field 'metadata[0].slice_size' is missing
-{"metadata": {"task_id": "a", "filename": "f", "start_i": 3, "end_i": 3}, "prompt": "", "groundtruth": "x", "right_context": "r", "crossfile_context": ""}
+{"metadata": {"task_id": "a", "filename": "r/f.py", "start_i": 3, "end_i": 3}, "prompt": "", "groundtruth": "x", "right_context": "r", "crossfile_context": ""}
     error field 'metadata.end_i' is not after 'start_i'
+{"metadata": {"task_id": "a", "filename": "f", "start_i": 3, "end_i": 4}, "prompt": "p", "groundtruth": "x", "right_context": "r", "crossfile_context": ""}
+    error field 'metadata.filename' must be repository/folder/…/file
+{"metadata": {"task_id": "a", "filename": "r/f.py", "start_i": 3, "end_i": 4}, "prompt": "", "groundtruth": "x", "right_context": "r", "crossfile_context": ""}
     note no left context: its prompt is empty
     note no cross-file context: 'crossfile_context' is empty
 {"prompt": "p", "groundtruth": "g", "right_context": "", "metadata": {"task_id": "a", "repository": "r", "file": "x.py", "context_start_lineno": 0, "groundtruth_start_lineno": 0}, "crossfile_context": {}}
