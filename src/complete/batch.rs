@@ -10,6 +10,7 @@ use super::server::samples_of_any;
 use crate::endpoint::{mask_keys, message_in};
 use crate::error::{Error, Result};
 use crate::store::jsonl::{Fields, Object};
+use crate::task::kind::RecordKind;
 
 /// Settings of all requests in a file.
 #[derive(Debug, Clone, PartialEq)]
@@ -107,6 +108,7 @@ pub(crate) fn answer(
     let mut record = Value::Object(record.clone());
     mask_keys(&mut record);
     let Value::Object(record) = record else { return Err(Error::record(path, line, "no object")) };
+    RecordKind::BatchResponse.check(path, line, &record)?;
     let fields = Fields::new(path, line, "", &record);
     let custom_id = fields.string("custom_id")?.to_owned();
     if let Some(error) = record.get("error").filter(|error| !error.is_null()) {
@@ -157,8 +159,14 @@ mod tests {
         };
         assert_eq!(read(status(Value::Null)).unwrap(), ["a"]);
         for (bad, wanted) in [
-            (status(json!("500")), "field 'response.status_code' must be a whole number, not a string"),
-            (status(json!(200.5)), "field 'response.status_code' must be a whole number from 0, not 200.5"),
+            (
+                status(json!("500")),
+                "field 'response.status_code' must be a whole number, not a string",
+            ),
+            (
+                status(json!(200.5)),
+                "field 'response.status_code' must be a whole number from 0, not 200.5",
+            ),
             (failed, "the endpoint answered \"x\" with an error: status 429, slow down"),
             (expired, "the endpoint answered \"x\" with an error: too late"),
             (

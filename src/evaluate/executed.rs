@@ -10,6 +10,7 @@ use crate::store::files;
 use crate::store::json;
 use crate::store::jsonl::{self, At, Fields, Object};
 use crate::store::manifest;
+use crate::task::kind::RecordKind;
 use crate::task::{NumberedRecords, TaskSet};
 
 /// How one task's tests went.
@@ -31,7 +32,9 @@ pub fn read_executed(path: &Path, name: &str) -> Result<BTreeMap<usize, Executed
     let text = jsonl::read(path)?;
     let mut found = BTreeMap::new();
     let mut add = |line: usize, object: &Object| -> Result<()> {
-        let of_other = object.get("predictions").is_some_and(|of| of.as_str() != Some(name));
+        RecordKind::Score.check(path, line, object)?;
+        let of_other =
+            object.get("predictions").and_then(Value::as_str).is_some_and(|of| of != name);
         if !of_other {
             let (row, executed) = executed(path, line, object)?;
             found.insert(row, executed);
@@ -44,8 +47,10 @@ pub fn read_executed(path: &Path, name: &str) -> Result<BTreeMap<usize, Executed
             let several = whole.as_array().map_or(std::slice::from_ref(&whole), Vec::as_slice);
             let is_named = |one: &&Value| several.len() == 1 || one["predictions"] == name;
             for one in several.iter().filter(is_named) {
-                for task in one["tasks"].as_array().into_iter().flatten() {
-                    add(1, task.as_object().unwrap_or(&Object::new()))?;
+                let empty = Object::new();
+                let of_one = Fields::new(path, 1, "", one.as_object().unwrap_or(&empty));
+                for task in of_one.list("tasks")? {
+                    add(1, task.as_object().unwrap_or(&empty))?;
                 }
             }
         }
@@ -113,14 +118,16 @@ pub fn is_of(results: &Path, predictions: &Path) -> Result<Option<bool>> {
     Ok(Some(digests.iter().any(|digest| digest.as_str() == Some(own.as_str()))))
 }
 
-fn executed(path: &Path, line: usize, object: &Object) -> Result<(usize, Executed)> {
+/// Reads the unit tests of one task.
+///
+/// # Errors
+/// A field is missing, of another type or out of its range.
+pub(crate) fn executed(path: &Path, line: usize, object: &Object) -> Result<(usize, Executed)> {
     let fields = Fields::new(path, line, "", object);
-    let status = match object.get("excluded") {
-        Some(_) => Some("excluded"),
-        None if object.contains_key("statuses") => {
-            Some(fields.strings("statuses")?.first().copied().unwrap_or("missing"))
-        }
-        None => None,
+    let status = match (fields.has("excluded"), fields.has("statuses")) {
+        (true, _) => Some("excluded"),
+        (false, true) => Some(fields.strings("statuses")?.first().copied().unwrap_or("missing")),
+        (false, false) => None,
     };
     let Some(status) = status else {
         return Err(Error::record(
@@ -130,14 +137,11 @@ fn executed(path: &Path, line: usize, object: &Object) -> Result<(usize, Execute
         ));
     };
     let row = fields.count(&["row"])?;
-    let pass_rate = match object.get("exec").map(|rates| &rates["pass_1"]) {
-        None | Some(Value::Null) => None,
-        Some(rate) => Some(rate.as_f64().ok_or_else(|| {
-            let kind = jsonl::kind(rate);
-            fields.error(format!("field 'exec.pass_1' must be a number, not {kind}"))
-        })?),
+    let pass_rate = match fields.has("exec") {
+        true => fields.below("exec.", fields.object("exec")?).optional_within("pass_1", 1.0)?,
+        false => None,
     };
-    let (task_id, status) = (fields.string("task_id")?.to_owned(), status.to_owned());
+    let (task_id, status) = (fields.task_id()?, status.to_owned());
     Ok((row, Executed { task_id, status, pass_rate }))
 }
 

@@ -38,18 +38,17 @@ pub(crate) fn as_prediction(path: &Path, line: usize, record: Object) -> Result<
     if !is_sample(&record) {
         return Ok(record);
     }
+    RecordKind::LmEvalSample.check(path, line, &record)?;
     let fields = Fields::new(path, line, "", &record);
     let doc = fields.object("doc")?;
     let of_doc = fields.below("doc.", doc);
-    if let Some(filter) = record.get("filter").filter(|filter| *filter != NO_FILTER) {
+    let filter = record.get("filter").filter(|filter| !filter.is_null());
+    if let Some(filter) = filter.filter(|filter| *filter != NO_FILTER) {
         return Err(fields.error(format!(
             "is of filter {filter}; answers are read from the samples of filter \"{NO_FILTER}\""
         )));
     }
-    let text = |name: &str| match doc.get(name) {
-        None | Some(Value::Null) => Ok(""),
-        Some(_) => of_doc.string(name),
-    };
+    let text = |name: &str| of_doc.optional_string(name).map(Option::unwrap_or_default);
     let (sent, withheld) = (text("prompt")?, text("withheld")?);
     let mut metadata = match doc.get("metadata") {
         None | Some(Value::Null) => Object::new(),
@@ -58,8 +57,8 @@ pub(crate) fn as_prediction(path: &Path, line: usize, record: Object) -> Result<
     // Columns of its data sets have a value in every row.
     metadata.retain(|_, value| !value.is_null());
     metadata.insert("task_id".into(), of_doc.task_id()?.into());
-    if doc.contains_key("target") {
-        metadata.insert("ground_truth".into(), of_doc.string("target")?.into());
+    if let Some(target) = of_doc.optional_string("target")? {
+        metadata.insert("ground_truth".into(), target.into());
     }
     let ending = metadata.shift_remove("prompt_end");
     let asked = asked(&record, sent, ending);

@@ -15,6 +15,8 @@ use crate::repository::fragment::Cut;
 use crate::retrieve::Mode;
 use crate::store::artifact;
 use crate::store::jsonl::{self, Object};
+use crate::store::schema::require;
+use crate::task::fields::MADE;
 
 /// Values that a file names for each setting. A file from another program may name none.
 #[derive(Debug)]
@@ -63,7 +65,7 @@ struct Record {
 }
 
 impl Record {
-    /// Reads a record. The reader of its contents reports one that cannot be read.
+    /// Reads a record. The reader of its contents reports one that cannot be used, which says nothing here.
     fn read(path: &Path, line: usize, bytes: &[u8]) -> Self {
         let record: serde_json::Result<Self> = serde_json::from_slice(bytes);
         if let Ok(record) = record
@@ -71,23 +73,21 @@ impl Record {
         {
             return record;
         }
-        // It holds NaN, or a field of another type, or it is a sample of lm-evaluation-harness.
-        let Ok(object) = jsonl::parse(path, line, bytes) else { return Self::default() };
-        match object.contains_key("resps") {
-            false => Self::from_object(&object),
-            true => lm_eval::as_prediction(path, line, object)
-                .map_or_else(|_| Self::default(), |object| Self::from_object(&object)),
-        }
+        // It holds NaN, or a null, or it is a sample of lm-evaluation-harness.
+        let read = || {
+            let object = lm_eval::as_prediction(path, line, jsonl::parse(path, line, bytes)?)?;
+            require(path, line, MADE, &object)?;
+            Ok::<_, Error>(Self::from_object(&object))
+        };
+        read().unwrap_or_default()
     }
 
-    /// Reads each field separately: a field of another type hides no other.
+    /// Reads the fields of a record that have their types.
     fn from_object(object: &Object) -> Self {
         let metadata = |name: &str| object.get("metadata")?.get(name);
         let text = |name: &str| metadata(name)?.as_str().map(str::to_owned);
-        let number = |name: &str| match metadata(name)? {
-            Value::String(digits) => digits.parse().ok(),
-            number => number.as_u64(),
-        };
+        let number = |name: &str| metadata(name)?.as_u64();
+        let token = |name: &str| object.get("next_token")?.get(name)?.as_str().map(str::to_owned);
         Self {
             asked: object.get("asked").and_then(Value::as_object).cloned(),
             metadata: Metadata {
@@ -99,12 +99,7 @@ impl Record {
                 chunk_size: number("chunk_size"),
                 chunk_stride: number("chunk_stride"),
             },
-            next_token: Token {
-                text: object
-                    .get("next_token")
-                    .and_then(|token| token.get("text")?.as_str())
-                    .map(str::to_owned),
-            },
+            next_token: Token { text: token("text") },
             resps: None,
         }
     }

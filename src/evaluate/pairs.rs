@@ -3,8 +3,6 @@
 use std::path::Path;
 
 use serde::Deserialize;
-use serde::de::IgnoredAny;
-use serde_json::Value;
 
 use crate::error::{Error, Result};
 use crate::evaluate::predictions::samples;
@@ -58,12 +56,12 @@ pub fn read(path: &Path) -> Result<ReadPairs> {
 }
 
 /// Reads the pair of any record.
-fn of(path: &Path, At { line, row }: At, object: &Object) -> Result<Pair> {
+///
+/// # Errors
+/// A field is missing or of another type, or the language is unknown.
+pub(crate) fn of(path: &Path, At { line, row }: At, object: &Object) -> Result<Pair> {
     let fields = Fields::new(path, line, "", object);
-    let optional = |name: &str| match object.get(name) {
-        None | Some(Value::Null) => Ok(None),
-        Some(_) => fields.string(name).map(|text| Some(text.to_owned())),
-    };
+    let optional = |name: &str| fields.optional_string(name).map(|text| text.map(str::to_owned));
     Ok(Pair {
         row,
         task_id: fields.task_id()?,
@@ -81,14 +79,13 @@ fn of(path: &Path, At { line, row }: At, object: &Object) -> Result<Pair> {
 
 /// Fields of nearly every record, read without a map: reading is half of the work of scoring lines.
 #[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
 struct Plain {
     task_id: String,
     target: String,
     pred: String,
     prompt: Option<String>,
     language: Option<String>,
-    /// If present, they replace `pred`.
-    choices: Option<IgnoredAny>,
 }
 
 impl Plain {
@@ -100,7 +97,7 @@ impl Plain {
             Some(name) => Some(name.parse().ok()?),
             None => None,
         };
-        plain.choices.is_none().then_some(Pair {
+        Some(Pair {
             row,
             task_id: plain.task_id,
             target: plain.target,
@@ -146,6 +143,6 @@ mod tests {
         assert_eq!(pairs, [first, second]);
         let [missing, odd] = &problems[..] else { panic!("{problems:?}") };
         assert!(missing.to_string().ends_with("p.jsonl:2: field 'target' is missing"));
-        assert!(odd.to_string().ends_with("'pred' must be a list of strings, not a number"));
+        assert!(odd.to_string().ends_with("field 'pred[1]' must be a string, not a number"));
     }
 }

@@ -14,6 +14,9 @@ use super::postprocess::{Hole, Recipe};
 use crate::complete::server::{AnswerError, check_answer, check_choice};
 use crate::error::{Error, Result, did_you_mean};
 use crate::store::jsonl::{self, Fields, Object};
+use crate::store::schema::require;
+use crate::task::fields::MADE;
+use crate::task::kind::RecordKind;
 use crate::task::{NumberedRecords, OtherHole, Task, TaskSet};
 
 /// Predictions joined with their tasks.
@@ -166,28 +169,28 @@ pub fn warning(path: &Path, numbered: &NumberedRecords) -> Option<String> {
 pub(crate) fn samples(path: &Path, line: usize, object: &Object) -> Result<Vec<String>> {
     let fields = Fields::new(path, line, "", object);
     check_record(object).map_err(|failed| fields.error(failed.to_string()))?;
-    check_signals(&fields, object)?;
+    match RecordKind::of(object) {
+        Some(kind @ (RecordKind::CrossCodeEvalPrediction | RecordKind::Pair)) => {
+            kind.check(path, line, object)?;
+        }
+        _ if fields.has("choices") => RecordKind::RepoCoderPrediction.check(path, line, object)?,
+        _ => require(path, line, MADE, object)?,
+    }
     let read_pred = || match object.get("pred") {
         Some(Value::Array(_)) => fields.strings("pred"),
         _ => fields.string("pred").map(|text| vec![text]),
     };
-    let (name, samples) = match (object.get("choices"), object.get("pred")) {
+    let said = |name: &str| object.get(name).filter(|value| !value.is_null());
+    let (name, samples) = match (said("choices"), said("pred")) {
         (Some(_), pred) => {
             let mut texts = Vec::new();
             for (number, choice) in fields.list("choices")?.iter().enumerate() {
                 let prefix = format!("choices[{number}].");
                 check_choice(choice, number).map_err(|failed| fields.error(failed.to_string()))?;
-                let Value::Object(choice) = choice else {
-                    let found = jsonl::kind(choice);
-                    return Err(fields.error(format!(
-                        "field 'choices[{number}]' must be an object, not {found}"
-                    )));
-                };
-                let choice = Fields::new(path, line, &prefix, choice);
-                choice.optional_number("min_logprob")?;
-                texts.push(choice.string("text")?.to_owned());
+                let Value::Object(choice) = choice else { continue };
+                texts.push(fields.below(&prefix, choice).string("text")?.to_owned());
             }
-            if pred.is_some_and(|pred| !pred.is_null()) && read_pred()? != texts {
+            if pred.is_some() && read_pred()? != texts {
                 return Err(fields.error(
                     "fields 'choices' and 'pred' have different texts: remove the one that is not meant",
                 ));
@@ -204,18 +207,6 @@ pub(crate) fn samples(path: &Path, line: usize, object: &Object) -> Result<Vec<S
         return Err(fields.error(format!("field '{name}' is empty: no sample")));
     }
     Ok(samples)
-}
-
-/// Checks the signals of the model's confidence that a record may have beside its completions.
-pub(crate) fn check_signals(fields: &Fields<'_>, object: &Object) -> Result<()> {
-    // Rounding makes some estimates negative.
-    fields.optional_number("entropy")?;
-    if object.get("next_token").is_some_and(|token| !token.is_null()) {
-        let token = fields.below("next_token.", fields.object("next_token")?);
-        token.optional_within("probability", 1.0)?;
-        token.optional_flag("is_likeliest")?;
-    }
-    Ok(())
 }
 
 /// Checks that a record reports no failure next to its completions.
@@ -437,7 +428,7 @@ impl<'a> TaskIndex<'a> {
         let Some(id) = name.id.as_deref() else {
             return match name.row {
                 Some(row) => self.at_row(row, name, &record),
-                None => Err(record.error("field 'task_id' or 'metadata.task_id' is missing")),
+                None => Err(record.error(NO_ID)),
             };
         };
         let placed = self.by_place.get(&(id, name.path.clone(), name.line_no));
@@ -503,6 +494,20 @@ impl<'a> TaskIndex<'a> {
     }
 }
 
+/// Problem of a record that names no task.
+const NO_ID: &str = "field 'task_id' or 'metadata.task_id' is missing";
+
+/// Checks that a record names a task, and by fields of their types.
+///
+/// # Errors
+/// It names none, or a field is of another type.
+pub(crate) fn check_reference(path: &Path, line: usize, object: &Object) -> Result<()> {
+    match TaskReference::read(path, line, object)? {
+        TaskReference { id: None, row: None, .. } => Err(Error::record(path, line, NO_ID)),
+        _ => Ok(()),
+    }
+}
+
 /// Name and place of a task in a record.
 struct TaskReference {
     id: Option<String>,
@@ -515,17 +520,14 @@ impl TaskReference {
     fn read(path: &Path, line: usize, object: &Object) -> Result<Self> {
         let top = Fields::new(path, line, "", object);
         let empty = Object::new();
-        let metadata = match object.get("metadata") {
-            Some(_) => top.object("metadata")?,
-            None => &empty,
+        let metadata = if top.has("metadata") { top.object("metadata")? } else { &empty };
+        let fields = top.below("metadata.", metadata);
+        let id = match (top.has("task_id"), fields.has("task_id")) {
+            (false, false) => None,
+            (false, true) => Some(fields.task_id()?),
+            (true, _) => Some(top.task_id()?),
         };
-        let id = match (object.get("task_id"), metadata.get("task_id")) {
-            (None, None) => None,
-            (None, Some(_)) => Some(Fields::new(path, line, "metadata.", metadata).task_id()?),
-            (Some(_), _) => Some(top.task_id()?),
-        };
-        let fields = Fields::new(path, line, "metadata.", metadata);
-        let given = |names: &[&str]| names.iter().any(|name| metadata.contains_key(*name));
+        let given = |names: &[&str]| names.iter().any(|name| fields.has(name));
         let count = |names: &[&str]| given(names).then(|| fields.count(names)).transpose();
         let path = given(&["fpath_tuple"]).then(|| fields.strings("fpath_tuple")).transpose()?;
         Ok(Self {
@@ -677,7 +679,10 @@ mod tests {
         let bad = ALIKE.replace(r#""PRED""#, "3");
         let joined = join(&set, &[&bad, &second]);
         assert_eq!(joined.predictions, [vec![], vec![], vec!["2"]]);
-        assert_eq!(reasons(&joined.problems), ["1: field 'pred' must be a string, not a number"]);
+        assert_eq!(
+            reasons(&joined.problems),
+            ["1: field 'pred' must be a string or a list of strings, not a number"]
+        );
 
         // One record or three for two tasks: their tasks cannot be known.
         for lines in [vec![first.as_str()], vec![&first, &second, &first]] {

@@ -104,7 +104,8 @@ pub fn subjects(
 
 /// Files of tests in a task's `metadata.test_files`, `{path in the repository: text}`.
 fn test_files(task: &Task, hole: &str, repos_dir: &Path) -> Result<Vec<(String, String)>, String> {
-    let Some(found) = task.metadata.get("test_files") else { return Ok(Vec::new()) };
+    let found = task.metadata.get("test_files").filter(|files| !files.is_null());
+    let Some(found) = found else { return Ok(Vec::new()) };
     let files = found.as_object().ok_or(
         "its metadata.test_files is not an object of paths and texts, {\"path\": \"text\"}",
     )?;

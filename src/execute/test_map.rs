@@ -62,8 +62,11 @@ impl TestMap {
     /// The tests of a task are no list of names.
     pub fn of_tasks(tasks: &TaskSet) -> Result<Option<Self>> {
         let mut by_row: FxHashMap<usize, Vec<String>> = FxHashMap::default();
-        for task in tasks.tasks().iter().filter(|task| task.metadata.contains_key("tests")) {
+        for task in tasks.tasks() {
             let tests = Fields::new(&tasks.path, task.line, "metadata.", &task.metadata);
+            if !tests.has("tests") {
+                continue;
+            }
             let tests = tests.strings("tests")?;
             if !tests.is_empty() {
                 by_row.insert(task.row, tests.into_iter().map(str::to_owned).collect());
@@ -76,8 +79,8 @@ impl TestMap {
     fn add(&mut self, line: usize, record: &Object, tasks: &TaskSet) -> Result<()> {
         let fields = Fields::new(&self.path, line, "", record);
         let tests = fields.strings("tests")?;
-        let id = record.contains_key("task_id").then(|| fields.task_id()).transpose()?;
-        let rows: Vec<usize> = match (record.contains_key("row"), &id) {
+        let id = fields.has("task_id").then(|| fields.task_id()).transpose()?;
+        let rows: Vec<usize> = match (fields.has("row"), &id) {
             (true, _) => {
                 let row = fields.count(&["row"])?;
                 let task =

@@ -217,9 +217,10 @@ impl<'a> Local<'a> {
     fn complete(&mut self, piece: &[u8]) -> Result<()> {
         let made = parallel::map(jsonl::records(piece), |(at, bytes)| {
             let line = self.lines + at.line;
-            let mut latency = Latency::of_prompt(self.path, line, bytes)?;
             let begin = Instant::now();
-            let line = complete_record(self.path, line, bytes, self.completion, self.style)?;
+            let object = parse_prompt(self.path, line, bytes)?;
+            let mut latency = Latency::of_record(self.path, line, &object)?;
+            let line = complete_record(self.path, line, object, self.completion, self.style)?;
             latency.generation_ms = Some(1e3 * begin.elapsed().as_secs_f64());
             latency.at_once = Some(rayon::current_num_threads());
             self.work.done(1);
@@ -243,11 +244,10 @@ impl<'a> Local<'a> {
 fn complete_record(
     path: &Path,
     line: usize,
-    bytes: &[u8],
+    object: Object,
     completion: &Completion,
     style: Option<&Style>,
 ) -> Result<Vec<u8>> {
-    let object = parse_prompt(path, line, bytes)?;
     let fields = Fields::new(path, line, "", &object);
     let limits = Limits {
         max_lines: match completion.max_lines {

@@ -3,7 +3,7 @@
 use std::fmt;
 use std::path::{Path, PathBuf};
 
-use serde::de::{Deserialize, Deserializer, IgnoredAny, MapAccess, Visitor};
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Value, json};
 
 use super::remote::Latency;
@@ -14,6 +14,9 @@ use crate::error::{Error, Result, named};
 use crate::store::artifact::Identity;
 use crate::store::jsonl::{self, Fields, Object};
 use crate::store::literal;
+use crate::store::schema::Past;
+use crate::task::fields::of_prompt_metadata;
+use crate::task::kind::RecordKind;
 use crate::text::lines::{Lines, strip};
 
 /// How prompts are completed.
@@ -178,20 +181,21 @@ const RETRIEVED: [&str; 5] =
 /// Parses a prompt's record without what was retrieved for it.
 ///
 /// # Errors
-/// As for [`jsonl::parse`].
+/// It is not JSON, or a field is missing or of another type.
 pub(super) fn parse_prompt(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
     let text = std::str::from_utf8(bytes).ok().filter(|text| !literal::may_change(text));
     let mut object = match text.and_then(|text| serde_json::from_str::<Lean<false>>(text).ok()) {
         Some(Lean(object)) => object,
         None => jsonl::parse(path, line, bytes)?,
     };
+    RecordKind::Prompt.check(path, line, &object)?;
     if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
         RETRIEVED.iter().for_each(|field| drop(metadata.remove(*field)));
     }
     Ok(object)
 }
 
-/// An object in whose metadata (`true`: that is the metadata) the retrieved fields are null; making their values would take most of
+/// An object in whose metadata (`true`: that is the metadata) the retrieved fields, which have their types, are null; making their values would take most of
 /// the time.
 struct Lean<const IS_METADATA: bool>(Object);
 
@@ -213,8 +217,11 @@ impl<'de, const IS_METADATA: bool> Visitor<'de> for LeanFields<IS_METADATA> {
     fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
         let mut object = Object::new();
         while let Some(name) = fields.next_key::<String>()? {
-            let value = if IS_METADATA && RETRIEVED.contains(&&*name) {
-                fields.next_value::<IgnoredAny>()?;
+            let retrieved = || RETRIEVED.iter().find(|field| **field == name);
+            let value = if IS_METADATA
+                && let Some(holds) = retrieved().and_then(|name| of_prompt_metadata(name))
+            {
+                fields.next_value_seed(Past { holds, or_null: true })?;
                 Value::Null
             } else if !IS_METADATA && name == "metadata" {
                 Value::Object(fields.next_value::<Lean<true>>()?.0)
@@ -266,13 +273,20 @@ mod tests {
         let plain = |line: usize, text: &str| -> Result<String, String> {
             let mut object =
                 jsonl::parse(Path::new("p"), line, text.as_bytes()).map_err(|e| e.to_string())?;
+            RecordKind::Prompt.check(Path::new("p"), line, &object).map_err(|e| e.to_string())?;
             if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
                 RETRIEVED.iter().for_each(|field| drop(metadata.remove(*field)));
             }
             Ok(Value::from(object).to_string())
         };
         for text in [
-            r#"{"prompt": "p", "metadata": {"a": 1, "top_k_context": [{"x": "\ud800"}], "b": 2.50, "query": null, "c": {"query": 3}}, "query": "q"}"#,
+            r#"{"prompt": "p", "metadata": {"a": 1, "top_k_context": [{"retrieved_chunk": "\ud800"}], "b": 2.50, "query": null, "c": {"query": 3}}, "query": "q"}"#,
+            r#"{"prompt": "p", "metadata": {"top_k_context": [{"retrieved_chunk": "x", "filename": null, "score": 1}], "shown_context": [null, {"context": "x"}]}}"#,
+            r#"{"prompt": "p", "metadata": {"top_k_context": [{"context": "x", "metadata": [], "sim_score": 0}, {"context": 1}]}}"#,
+            r#"{"prompt": "p", "metadata": {"top_k_context": [{"context": "x", "metadata": []}]}}"#,
+            r#"{"prompt": "p", "metadata": {"query": "x"}}"#,
+            r#"{"prompt": "p", "metadata": {"query": {"text": "x", "hole": 1, "more": []}}}"#,
+            r#"{"prompt": "p", "metadata": {"query": {"text": "x", "hole": -1}}}"#,
             "\u{feff}{\"metadata\": {\"query_window\": {\"context\": \"é\"}, \"z\": []}, \"prompt\": \"\"} \n",
             r#"{"metadata": [1], "prompt": "lone \ud800"}"#,
             r#"{"metadata": null}"#,

@@ -51,7 +51,7 @@ pub fn likelihoods(
             let log_probability = in_context::log_likelihood(&prompt, target);
             let likelihood = Likelihood { log_probability, text: target, tokens: None };
             work.done(1);
-            let latency = Latency::of_prompt(path, lines + at.line, bytes)?;
+            let latency = Latency::of_record(path, lines + at.line, &object)?;
             Ok((latency, likelihood.line(&object, &completion.model)))
         });
         lines += memchr::memchr_iter(b'\n', piece).count();

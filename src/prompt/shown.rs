@@ -6,9 +6,11 @@ use std::sync::Arc;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::Value;
 
-use crate::error::Result;
+use crate::error::{Error, Result};
 use crate::store::jsonl::{self, Object};
+use crate::store::schema::require;
 use crate::task::cross_file;
+use crate::task::fields::MADE;
 
 /// A retrieved piece of code. Its texts are shared by the outcomes that show it.
 #[derive(Debug, Clone, PartialEq)]
@@ -46,7 +48,7 @@ pub struct ShownContexts {
 /// Reads the fragments that each row's prompt shows, best first.
 ///
 /// # Errors
-/// The file cannot be read.
+/// The file cannot be read, or a record in it has a wrong field.
 pub fn read_fragments(path: &Path) -> Result<FxHashMap<usize, Vec<Fragment>>> {
     let shown = read_shown(path)?.into_iter();
     Ok(shown.map(|(row, shown)| (row, shown.fragments)).collect())
@@ -55,19 +57,21 @@ pub fn read_fragments(path: &Path) -> Result<FxHashMap<usize, Vec<Fragment>>> {
 /// Reads the contexts that each row's prompt shows.
 ///
 /// # Errors
-/// The file cannot be read.
+/// The file cannot be read, or a record in it has a wrong field.
 pub fn read_shown(path: &Path) -> Result<FxHashMap<usize, ShownContexts>> {
-    read_checked(path, |_, _| {})
+    let (shown, problems) = read_checked(path, |_, _| {})?;
+    problems.into_iter().next().map_or(Ok(shown), Err)
 }
 
-/// Reads the contexts that each row's prompt shows; `check` sees each record and its line.
+/// Reads the contexts that each row's prompt shows, and which records cannot be used; `check` sees each other record and its line.
 pub(crate) fn read_checked(
     path: &Path,
     mut check: impl FnMut(usize, &Object),
-) -> Result<FxHashMap<usize, ShownContexts>> {
+) -> Result<(FxHashMap<usize, ShownContexts>, Vec<Error>)> {
     let mut texts: FxHashSet<Arc<str>> = FxHashSet::default();
     let mut found = FxHashMap::default();
-    jsonl::for_each(path, |at, object| {
+    let problems = jsonl::for_each(path, |at, object| {
+        require(path, at.line, MADE, &object)?;
         check(at.line, &object);
         if let Some((row, shown)) = shown_in(&object, &mut texts) {
             // Of several samples' prompts the first is shown.
@@ -75,10 +79,10 @@ pub(crate) fn read_checked(
         }
         Ok(())
     })?;
-    Ok(found)
+    Ok((found, problems))
 }
 
-/// Row of a prompt's record, and the contexts that the prompt shows.
+/// Row of a prompt's record, whose fields have their types, and the contexts that the prompt shows.
 pub(crate) fn shown_in(
     record: &Object,
     texts: &mut FxHashSet<Arc<str>>,

@@ -236,9 +236,42 @@ pub fn value(path: &Path, line: usize, bytes: &[u8]) -> serde_json::Result<Value
 pub fn id(value: &Value) -> Option<String> {
     match value {
         Value::String(id) => Some(id.clone()),
-        Value::Number(id) => Some(id.to_string()),
+        Value::Number(id) if !id.is_f64() => Some(id.to_string()),
         other => literal(other).filter(|id| literal::is_integer(id)).map(str::to_owned),
     }
+}
+
+/// Whether a value has the type of an [`id`].
+pub(crate) fn is_id(value: &Value) -> bool {
+    match value {
+        Value::String(_) => true,
+        Value::Number(id) => !id.is_f64(),
+        other => literal(other).is_some_and(literal::is_integer),
+    }
+}
+
+/// Greatest whole number of a record: nothing that is counted there comes near it, and sums of such numbers fit 64 bits.
+const MOST: u64 = u32::MAX as u64;
+
+/// Returns a whole number from 0 that counts something: lines, places in lists, tokens.
+pub(crate) fn count(value: &Value) -> Option<usize> {
+    value.as_u64().filter(|count| *count <= MOST).and_then(|count| usize::try_from(count).ok())
+}
+
+/// Says what is wrong with a value that is no [`count`].
+pub(crate) fn not_a_count(value: &Value) -> String {
+    match value {
+        Value::Number(number) if value.as_u64().is_some() => {
+            format!("must be a whole number from 0 to {MOST}, not {number}")
+        }
+        Value::Number(number) => format!("must be a whole number from 0, not {number}"),
+        other => format!("must be a whole number, not {}", kind(other)),
+    }
+}
+
+/// Describes numbers from 0 to another.
+pub(crate) fn range(most: f64) -> String {
+    if most.is_finite() { format!("between 0 and {most}") } else { "a number from 0".into() }
 }
 
 /// Parses the JSON object on a line of a file.
@@ -319,10 +352,20 @@ impl<'a> Fields<'a> {
     /// # Errors
     /// It is missing or of another type.
     pub fn task_id(&self) -> Result<String> {
-        match self.object.get("task_id").and_then(id) {
-            Some(id) => Ok(id),
-            None => self.string("task_id").map(str::to_owned),
-        }
+        self.id("task_id")
+    }
+
+    /// Returns a required id: a string, or a whole number as its digits.
+    ///
+    /// # Errors
+    /// It is missing or of another type.
+    pub fn id(&self, name: &str) -> Result<String> {
+        self.required(name, "a string", id)
+    }
+
+    /// Whether a field is there, and not `null`.
+    pub fn has(&self, name: &str) -> bool {
+        self.object.get(name).is_some_and(|value| !value.is_null())
     }
 
     /// Returns an error that names this record.
@@ -357,24 +400,18 @@ impl<'a> Fields<'a> {
         self.required(name, "a string", Value::as_str)
     }
 
-    /// Returns a whole number ≥ 0 under the first of `names` that is present.
+    /// Returns a whole number ≥ 0 under the first of `names` that is present and not `null`.
     ///
     /// # Errors
     /// None is present, or it is of another type or negative.
     pub fn count(&self, names: &[&str]) -> Result<usize> {
-        for name in names {
-            if let Some(value) = self.object.get(*name) {
-                let whole = value.as_u64().and_then(|n| usize::try_from(n).ok());
-                return whole.ok_or_else(|| match value {
-                    Value::Number(n) => self.error(format!(
-                        "field '{}{name}' must be a whole number from 0, not {n}",
-                        self.prefix
-                    )),
-                    other => self.wrong(name, "a whole number", other),
-                });
-            }
-        }
-        Err(self.missing(names.first().unwrap_or(&"")))
+        let there = names.iter().filter_map(|name| Some((name, self.object.get(*name)?)));
+        let first = there.clone().find(|(_, value)| !value.is_null()).or(there.clone().next());
+        let Some((name, value)) = first else {
+            return Err(self.missing(names.first().unwrap_or(&"")));
+        };
+        let wrong = || format!("field '{}{name}' {}", self.prefix, not_a_count(value));
+        count(value).ok_or_else(|| self.error(wrong()))
     }
 
     /// Returns a field that may be missing or `null`; `get` selects the type, and `wanted` names it in the error.
@@ -434,10 +471,7 @@ impl<'a> Fields<'a> {
         match number.filter(|number| !(0.0..=most).contains(number)) {
             None => Ok(number),
             Some(wrong) => {
-                let range = match most.is_finite() {
-                    true => format!("between 0 and {most}"),
-                    false => "a number from 0".into(),
-                };
+                let range = range(most);
                 Err(self
                     .error(format!("field '{}{name}' must be {range}, not {wrong}", self.prefix)))
             }

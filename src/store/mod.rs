@@ -17,4 +17,5 @@ pub mod parquet;
 pub mod program;
 pub mod progress;
 pub(crate) mod readings;
+pub(crate) mod schema;
 pub mod seal;

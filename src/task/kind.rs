@@ -125,7 +125,8 @@ impl RecordKind {
             return Some(Self::Score);
         }
         // A prediction may repeat its whole task, so it is recognised before tasks.
-        if has("pred") {
+        let says = |name: &str| record.get(name).is_some_and(|value| !value.is_null());
+        if says("pred") || has("pred") && !says("choices") {
             return Some(if has("target") { Self::Pair } else { Self::CrossCodeEvalPrediction });
         }
         if has("choices") {
@@ -169,7 +170,7 @@ impl RecordKind {
             Some(Value::Array(_)) => Some(Self::Window),
             _ if has("full_left_context") => Some(Self::Task(Format::Repoformer)),
             _ if has("groundtruth") => Some(Self::Task(Format::CrossCodeLongEval)),
-            _ if has("task_id") && (has("em") || has("es") || has("repocoder")) => {
+            _ if has("task_id") && ["em", "es", "repocoder", "excluded"].into_iter().any(has) => {
                 Some(Self::Score)
             }
             _ => None,

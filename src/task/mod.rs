@@ -13,6 +13,7 @@
 
 pub mod cross_file;
 mod defined;
+pub(crate) mod fields;
 mod files;
 mod fill;
 mod format;
@@ -29,7 +30,7 @@ pub(crate) use files::TaskFiles;
 pub use fill::Hole;
 pub use format::Format;
 pub use identity::{HoleDigest, HoleMark, NumberedRecords, OtherHole, is_numbered};
-pub(crate) use read::{NO_TARGET, check_drawn, read_cross_file, write_cross_file};
+pub(crate) use read::{NO_TARGET, check_place, read_cross_file, write_cross_file};
 pub use write::Written;
 
 use std::path::PathBuf;

@@ -57,22 +57,17 @@ impl Task {
     /// what it is then.
     pub fn from_record(path: &Path, at: At, object: Object) -> Result<Self> {
         let kind = RecordKind::of(&object);
+        if let Some(kind @ (RecordKind::Task(_) | RecordKind::Label)) = kind {
+            kind.check(path, at.line, &object)?;
+        }
         let record = Record { path, at, object };
         match kind {
             // Repoformer's program makes tasks with an empty target of its own.
             Some(RecordKind::Task(format @ Format::Repoformer)) => record.task(format),
-            Some(RecordKind::Task(format)) => match record.task(format)? {
-                task if strip(&task.ground_truth).is_empty() => Err(Error::Task {
-                    path: path.to_owned(),
-                    line: at.line,
-                    task_id: task.id,
-                    reason: NO_TARGET.into(),
-                }),
-                task => Ok(task),
-            },
+            Some(RecordKind::Task(format)) => with_target(path, at, record.task(format)?),
             Some(RecordKind::Label) => {
-                check_drawn(&record.fields("metadata.", record.metadata()?))?;
-                record.repoformer("filename")
+                check_place(&record.fields("metadata.", record.metadata()?))?;
+                with_target(path, at, record.repoformer("filename")?)
             }
             Some(kind) => Err(record.top().error(format!(
                 "this is {}, not a task; {}",
@@ -88,10 +83,22 @@ impl Task {
     }
 }
 
-/// Checks the fields of an instance's metadata by which its task and its query are known.
-pub(crate) fn check_drawn(metadata: &Fields<'_>) -> Result<()> {
-    metadata.optional_count("row")?;
-    metadata.optional_flag("query_has_target").map(drop)
+/// Checks that an instance's path is that of a file in a repository, and that its lines are some.
+pub(crate) fn check_place(metadata: &Fields<'_>) -> Result<()> {
+    let names = path_names_with_repository(metadata.string("filename")?);
+    source_file(metadata, "filename", names)?;
+    match metadata.count(&["start_i"])? < metadata.count(&["end_i"])? {
+        true => Ok(()),
+        false => Err(metadata.error("field 'metadata.end_i' is not after 'start_i'")),
+    }
+}
+
+fn with_target(path: &Path, at: At, task: Task) -> Result<Task> {
+    if !strip(&task.ground_truth).is_empty() {
+        return Ok(task);
+    }
+    let (path, reason) = (path.to_owned(), NO_TARGET.into());
+    Err(Error::Task { path, line: at.line, task_id: task.id, reason })
 }
 
 /// A record while it is turned into a task: its fields are taken out one by one, and what is left is kept as it is.
@@ -238,7 +245,7 @@ impl Record<'_> {
         let (repository, path) =
             source_file(&fields, path_field, path_names_with_repository(file))?;
         // Kept by a conversion; of use only where nothing else says how much the prompt leaves out.
-        let kept = fields.count(&["context_start_lineno"]).unwrap_or(0);
+        let kept = fields.optional_count("context_start_lineno")?.unwrap_or(0);
         let format = Format::Repoformer;
         let task = Task { format, id, repository, path, metadata, ..Task::default() };
         let mut task = self.contexts(task)?;

@@ -1,8 +1,10 @@
 //! Repositories whose files cannot be read, or change while they are read. What is said of bad
 //! repositories and tasks otherwise stands in `tests/cmd/bad_input`.
 
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use repoformer::task::kind::RecordKind;
 use serde_json::{Value, json};
 
 use crate::cli_policy::labels;
@@ -294,4 +296,349 @@ fn a_signal_of_a_wrong_type_is_named() {
         place.write("p.jsonl", jsonl(&[record]));
         named_everywhere(&place, "p.jsonl", &[eval], wanted);
     }
+}
+
+/// A kind of record, and the commands that read it.
+struct Reading {
+    good: Value,
+    commands: Vec<Vec<&'static str>>,
+    /// Whether the commands stop at the first wrong record.
+    is_first_only: bool,
+    /// Texts of these fields tell one record from others: other ones are right, and belong to nothing here.
+    names: &'static [&'static str],
+}
+
+const F: &str = "records.jsonl";
+
+fn place_of_window(number_field: &str) -> Value {
+    json!({
+        "fpath_tuple": ["alpha", "view.py"], number_field: 10, "start_line_no": 0, "end_line_no": 20,
+        "window_size": 20, "repo": "alpha", "slice_size": 2,
+    })
+}
+
+/// Good records, of which each field is known and there.
+fn readings() -> Vec<Reading> {
+    let cross_file = json!({"text": "# x", "list": [{"retrieved_chunk": "x", "filename": "a.py", "score": 0.5}]});
+    let signals = json!({"text": "<cc>", "probability": 0.5, "is_likeliest": true});
+    let of_prompt = json!({
+        "task_id": "alpha/0", "fpath_tuple": ["alpha", "store.py"], "line_no": 12, "context_start_lineno": 10,
+        "ground_truth": "store_12 = store(12)", "row": 0, "sample": 0, "mode": "rg1", "prompt_style_digest": "d",
+        "window_size": 20, "slice_size": 2, "right_context": "x", "stop": ["</s>"], "prompt_tokens": 3,
+        "query_window": {"context": "x", "metadata": {
+            "task_id": "alpha/0", "row": 0, "fpath_tuple": ["alpha", "store.py"], "line_no": 12, "start_line_no": 0,
+            "end_line_no": 12, "context_start_lineno": 10, "window_size": 20, "slice_size": 2, "repo": "alpha",
+        }},
+        "top_k_context": [{"context": "x", "metadata": [place_of_window("line_no")], "sim_score": 0.5}],
+        "shown_context": [{"context": "x", "start_line_no": 1, "end_line_no": 2}],
+    });
+    let label = labels(0..1).remove(0);
+    let stats = vec![vec!["stats", F, "-v"]];
+    let to_predictions = |form: &'static str| {
+        ["convert", F, "--tasks", "tasks.jsonl", "--to", form, "-o", "p.jsonl", "-v"]
+    };
+    let eval = vec![
+        vec!["eval", "--tasks", "tasks.jsonl", "--predictions", F, "-v"],
+        to_predictions("crosscodeeval-predictions").to_vec(),
+        to_predictions("repocoder-predictions").to_vec(),
+    ];
+    let to_tasks =
+        vec![vec!["convert", F, "--to", "repoeval", "--repos-dir", "repos", "-o", "t.jsonl", "-v"]];
+    let to_folders = vec![vec!["convert", F, "--to", "repos", "-o", "out", "-v"]];
+    let completions = vec![to_predictions("crosscodeeval-predictions").to_vec()];
+    let reading = |good, commands: &[Vec<&'static str>], names| Reading {
+        good,
+        commands: commands.to_vec(),
+        is_first_only: false,
+        names,
+    };
+    let function = "def f(x):\n    y = x\n    return y\n";
+    vec![
+        reading(task("alpha/0", "alpha/store.py", &source("store", 25), 10, 12), &stats, &[]),
+        reading(
+            json!({"prompt": "a\n", "groundtruth": "b", "right_context": "c", "full_left_context": "a\n",
+                "full_right_context": "c", "crossfile_context": "# x", "ranking_latency": 0.5,
+                "metadata": {"task_id": "r/0", "filepath": "r/a.py", "repository": "r", "url": "u", "context_start_lineno": 0}}),
+            &stats,
+            &[],
+        ),
+        reading(
+            json!({"prompt": "a\n", "groundtruth": "b", "right_context": "c", "crossfile_context": cross_file,
+                "metadata": {"task_id": "r/0", "repository": "r", "file": "a.py", "context_start_lineno": 0,
+                    "groundtruth_start_lineno": 1, "right_context_start_lineno": 2}}),
+            &stats,
+            &[],
+        ),
+        reading(
+            json!({"prompt": "a\n", "groundtruth": "b", "right_context": "c", "crossfile_context": cross_file,
+                "metadata": {"task_id": "r/0"}}),
+            &stats,
+            &[],
+        ),
+        reading(
+            json!({"repo_name": "o/r", "file_path": "a.py", "context": [{"identifier": "x", "path": "b.py", "snippet": "x = 1"}],
+                "import_statement": "import b", "token_num": 3, "cropped_code": "a", "all_code": "a\nb", "next_line": "b",
+                "gold_snippet_index": 0, "created_at": "2023", "level": "2k"}),
+            &stats,
+            &[],
+        ),
+        reading(json!({"pkg": "p", "fpath": "p/a.py", "input": "x\n", "gt": "y"}), &stats, &[]),
+        reading(
+            label,
+            &[
+                vec!["stats", F, "-v"],
+                vec!["policy", "sweep", "--labels", F, "--policy", "always", "-v"],
+                vec!["policy", "train", "--labels", F, "-o", "policy.json", "-v"],
+            ],
+            &["generation_model", "metric", "fragments"],
+        ),
+        reading(
+            json!({"prompt": "", "metadata": of_prompt, "choices": [{"text": "x", "index": 0, "finish_reason": "stop", "min_logprob": -0.5}],
+                "entropy": 0.5, "next_token": signals, "asked": {"model": "m"}}),
+            &eval,
+            &["prompt", "metadata.ground_truth"],
+        ),
+        reading(
+            json!({"task_id": "alpha/0", "pred": "x", "pred_raw": "x", "retrieval_prob": 0.5, "do_retrieval": true}),
+            &eval,
+            &[],
+        ),
+        reading(
+            serde_json::from_str(
+                include_str!("../fixtures/lm_eval/none.jsonl").lines().next().unwrap(),
+            )
+            .unwrap(),
+            &eval,
+            &["filter", "doc.target", "doc.prompt", "doc.withheld"],
+        ),
+        reading(
+            json!({"task_id": "a", "target": "x", "pred": "y", "prompt": "p", "language": "python"}),
+            &[vec!["eval", "--pairs", F, "-v"]],
+            &[],
+        ),
+        reading(
+            json!({"task_id": "a", "row": 0, "repository": "r", "target_digest": "0f", "repocoder": {"em": 1, "es": 1.0}}),
+            &[vec!["compare", F, F, "-v"]],
+            &[],
+        ),
+        reading(
+            json!({"source": "s", "url": "u", "license": "l", "patent": "p", "repository": "r", "filepath": "r/a.py",
+                "content": [{"type": "code", "lang": "python", "content": "x = 1\n"}]}),
+            &to_folders,
+            &[],
+        ),
+        reading(
+            json!({"repo_name": "o/r", "stars_count": 3, "files": [{"filepath": "a.py", "content": "x = 1\n", "metadata": {
+                "size": 6, "lang": "Python", "ext": "py", "hexsha": "00", "avg_line_length": 5.0, "max_line_length": 5,
+                "line_count": 1, "non_empty_line_count": 1, "imports": ["os"], "local_imports": ["b"], "functions": [[[0, 0], [1, 2]]],
+            }}], "repo_size": {"number_of_files": 1, "lines_of_code": 1}}),
+            &[
+                to_folders[0].clone(),
+                vec!["label", "sample", "--raw", F, "--no-filter", "-o", "drawn.jsonl", "-v"],
+            ],
+            &[],
+        ),
+        reading(
+            json!({"id": "b", "custom_id": "row-0", "response": {"status_code": 200, "request_id": "r", "body": {
+                "choices": [{"index": 0, "text": "x"}]}}, "error": null}),
+            &completions,
+            &[],
+        ),
+        reading(json!({"namespace": "alpha/0", "completion": "x", "idx": 0}), &completions, &[]),
+        reading(
+            json!({"namespace": "a.f", "type": "function", "project_path": "T/a", "completion_path": "T/a/b.py",
+                "signature_position": [1, 1], "body_position": [2, 3], "tests": ["t.py::x"], "indent": 4,
+                "dependency": {"intra_class": [], "intra_file": ["a.g"], "cross_file": ["a.h"]},
+                "requirement": {"Functionality": "f", "Arguments": "a"}}),
+            &to_tasks,
+            &[],
+        ),
+        reading(
+            json!({"problem_ids": 0, "project": "test-apps/a", "focal_function": function, "module": "b", "code": function,
+                "entry_point": "f", "test": "t", "test_list": ["t"]}),
+            &to_tasks,
+            &[],
+        ),
+        reading(
+            json!({"prompt": "store_1 = store(1)\n", "metadata": of_prompt}),
+            &[
+                vec![
+                    "complete", "--prompts", F, "--max-lines", "1", "--max-tokens", "4", "-o",
+                    "out.jsonl", "-v",
+                ],
+                vec!["complete", "--likelihood", "--prompts", F, "-o", "likely.jsonl", "-v"],
+                vec!["convert", F, "--to", "batch-requests", "--model", "m", "-o", "b.jsonl", "-v"],
+            ],
+            &[],
+        ),
+        Reading {
+            is_first_only: true,
+            ..reading(
+                json!({"task_id": "repo0/pkg/m0.py/4_5", "row": 0, "sample": 0, "at_once": 1, "retrieval_ms": 1,
+                    "generation_ms": 5, "decision_ms": 1, "without_embedding": false}),
+                &[vec![
+                    "policy", "sweep", "--labels", "labels.jsonl", "--latency", F, "--policy",
+                    "always",
+                ]],
+                &[],
+            )
+        },
+    ]
+}
+
+/// A record with one field otherwise, in the words of a message.
+fn variants(good: &Value) -> Vec<(String, Value)> {
+    fn paths(value: &Value, path: &str, found: &mut Vec<String>) {
+        let inner: Vec<(String, &Value)> = match value {
+            Value::Object(object) => {
+                object.iter().map(|(name, inner)| (format!("{path}/{name}"), inner)).collect()
+            }
+            Value::Array(list) => {
+                list.first().map(|inner| (format!("{path}/0"), inner)).into_iter().collect()
+            }
+            _ => Vec::new(),
+        };
+        for (path, inner) in inner {
+            paths(inner, &path, found);
+            found.push(path);
+        }
+    }
+    let mut found = Vec::new();
+    paths(good, "", &mut found);
+    let mut variants = Vec::new();
+    for path in found {
+        let (above, name) = path.rsplit_once('/').unwrap();
+        let mut without = good.clone();
+        match without.pointer_mut(above).unwrap() {
+            Value::Object(object) => drop(object.shift_remove(name)),
+            Value::Array(list) => drop(list.remove(0)),
+            _ => unreachable!(),
+        }
+        variants.push((format!("{path} removed"), without));
+        for value in [
+            json!(null),
+            json!(true),
+            json!(1),
+            json!(-1),
+            json!(0.25),
+            json!(u64::MAX),
+            json!("@1e999"),
+            json!("@NaN"),
+            json!(""),
+            json!("x"),
+            json!([]),
+            json!([[]]),
+            json!([null]),
+            json!({}),
+            json!({"x": []}),
+        ] {
+            let mut other = good.clone();
+            let text = value.to_string();
+            *other.pointer_mut(&path).unwrap() = value;
+            variants.push((format!("{path} = {text}"), other));
+        }
+    }
+    variants
+}
+
+/// A line of a file: numbers that are no JSON values among the fields.
+fn line(record: &Value) -> String {
+    let text = record.to_string();
+    text.replace("\"@1e999\"", "1e999").replace("\"@NaN\"", "NaN") + "\n"
+}
+
+/// Reasons by line in what a command prints.
+fn refused(stderr: &str) -> BTreeMap<usize, String> {
+    let mut found = BTreeMap::new();
+    for told in stderr.lines() {
+        let Some((_, place)) = told.split_once(&format!("{F}:")) else { continue };
+        let Some((line, reason)) = place.split_once(':') else { continue };
+        if let Ok(line) = line.parse() {
+            found.entry(line).or_insert_with(|| reason.trim().to_owned());
+        }
+    }
+    found
+}
+
+/// What is said of records that are right, and that other records, files or settings do not fit.
+const OF_OTHERS: [&str; 11] = [
+    "is not in tasks.jsonl", "names row", "was answered before", "belongs to no task",
+    "is there twice", "equals that of line", "same custom_id", "this prediction", "; set it",
+    "the target is empty", "ends within a line",
+];
+
+fn is_of_others(reason: &str) -> bool {
+    let is_of_its_text = reason.starts_with("task ") && !reason.contains("ground truth");
+    is_of_its_text || OF_OTHERS.iter().any(|said| reason.contains(said))
+}
+
+/// Reasons for which a command refuses lines of a file.
+fn refused_by(
+    place: &Place,
+    reading: &Reading,
+    command: &[&str],
+    lines: &[String],
+) -> BTreeMap<usize, String> {
+    if !reading.is_first_only {
+        return refused(&place.run(command).stderr);
+    }
+    let each = (1..).zip(lines).filter_map(|(number, line)| {
+        place.write(F, line);
+        Some((number, refused(&place.run(command).stderr).remove(&1)?))
+    });
+    each.collect()
+}
+
+/// Whatever is wrong with a field of a record, `validate` and the commands that read it find it alike.
+#[test]
+fn what_is_refused_is_refused_by_all() {
+    let kind = |record: &Value| RecordKind::of(record.as_object().unwrap());
+    let mut disagreements = Vec::new();
+    for reading in readings() {
+        let good = &reading.good;
+        let place = Place::new();
+        place.write("repos/a/b.py", "def f(x):\n    y = x\n    return y\n");
+        place.write("labels.jsonl", jsonl(&labels(0..1)));
+        let mut tasks = place.records("tasks.jsonl");
+        tasks.iter_mut().for_each(|task| task["metadata"]["indent"] = json!(4));
+        place.write("tasks.jsonl", jsonl(&tasks));
+        let is_name = |what: &str| {
+            let paths =
+                reading.names.iter().map(|name| format!("/{} = \"", name.replace('.', "/")));
+            paths.into_iter().any(|path| what.starts_with(&path))
+        };
+        // The good one is first: some files are of what their first record is. Other kinds are for other commands.
+        let mut all = vec![("nothing".to_owned(), good.clone())];
+        all.extend(variants(good));
+        all.retain(|(what, record)| !is_name(what) && kind(record) == kind(good));
+        let lines: Vec<String> = all.iter().map(|(_, record)| line(record)).collect();
+        place.write(F, lines.concat());
+        let of_kind = kind(good).map_or("?", RecordKind::name);
+        let report = place.run(&["validate", F, "--format", "json"]).stdout;
+        let report: Value = serde_json::from_str(&report).unwrap();
+        let mut wrong = BTreeMap::new();
+        for found in report["findings"].as_array().unwrap() {
+            let reason = found["message"].as_str().unwrap();
+            if found["severity"] == "error" && !reason.contains("equals that of line") {
+                wrong.entry(found["line"].as_u64().unwrap() as usize).or_insert(reason);
+            }
+        }
+        assert!(!wrong.contains_key(&1) && wrong.len() > 10, "{of_kind}: {wrong:?}");
+        for command in &reading.commands {
+            let said = refused_by(&place, &reading, command, &lines);
+            for (number, (what, _)) in (1..).zip(&all) {
+                let told = format!("{of_kind}: {command:?} on {what}: ");
+                match (wrong.get(&number), said.get(&number)) {
+                    (Some(reason), None) => {
+                        disagreements.push(format!("{told}only validate: {reason}"))
+                    }
+                    (None, Some(reason)) if !is_of_others(reason) => {
+                        disagreements.push(format!("{told}not validate: {reason}"));
+                    }
+                    _ => {}
+                }
+            }
+        }
+    }
+    assert!(disagreements.is_empty(), "{}:\n{}", disagreements.len(), disagreements.join("\n"));
 }

@@ -267,10 +267,14 @@ fn searches_refuse_predictions_of_other_cuts() {
         .failed()
         .says(&["was made with window_size 10, and this search has chunk_size"]);
     // Neither Python's Infinity nor a size as a text hides the difference.
-    let odd = place.read(&small).replace("\"window_size\":10", "\"window_size\":\"10\"");
-    place.write("odd.jsonl", odd.replace("{\"prompt\"", "{\"perplexity\":NaN,\"prompt\""));
-    assert!(place.read("odd.jsonl").contains("NaN") && place.read("odd.jsonl").contains("\"10\""));
+    let odd = place.read(&small).replace("{\"prompt\"", "{\"perplexity\":NaN,\"prompt\"");
+    place.write("odd.jsonl", &odd);
+    assert!(place.read("odd.jsonl").contains("NaN"));
     rg_rg("odd.jsonl", &[]).failed().says(&["was made with window_size 10"]);
+    place.write("odd.jsonl", odd.replace("\"window_size\":10", "\"window_size\":\"10\""));
+    rg_rg("odd.jsonl", &[])
+        .failed()
+        .says(&["field 'metadata.window_size' must be a whole number, not a string"]);
     rg_rg(&small, &["--window-size", "10"]).done();
     // Prompts of styles say their cut, too.
     let styled = ["--unit", "chunks", "--prompt-style", "starcoder"];

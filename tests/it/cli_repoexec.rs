@@ -189,8 +189,8 @@ fn the_files_of_tests_are_there_while_they_run() {
         (json!({"src/texts/change.py": ""}), "is the file with the hole"),
         (json!({"out/new/a.py": ""}), "a link out of the repository"),
         (json!({"gone": ""}), "a link that leads nowhere"),
-        (json!({ name: 1 }), "has no text"),
-        (json!([name]), "is not an object of paths and texts"),
+        (json!({ name: 1 }), "must be a string, not a number"),
+        (json!([name]), "'metadata.test_files' must be an object, not a list"),
     ] {
         with(files);
         exec().says(&[wanted]);

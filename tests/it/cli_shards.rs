@@ -433,9 +433,10 @@ fn sequences_of_all_shards_are_those_of_one_process() {
         let rest = ["--tokenizer", "tokenizer.json", "-o", folder];
         place.run(&[&labels[..], &rest, more].concat())
     };
-    let left_out = |said: &str| said.matches("left out").count();
+    let wrong = ["labels.jsonl:8: field 'metadata.filename'", "labels.jsonl:10: its ground truth"];
+    let named = |said: &str| wrong.iter().filter(|wrong| said.contains(*wrong)).count();
     let said = verbalize("whole", &[]).partly().stderr;
-    assert_eq!(left_out(&said), 2, "{said}");
+    assert_eq!(named(&said), 2, "{said}");
     let whole = place.files("whole");
     let names: Vec<&str> = whole.keys().map(String::as_str).collect();
     let sets = ["train.jsonl", "train.parquet", "validation.jsonl", "validation.parquet"];
@@ -445,10 +446,10 @@ fn sequences_of_all_shards_are_those_of_one_process() {
         let mut warned = 0;
         for (part, number) in parts.iter().zip((1..=shards).rev()) {
             let said = verbalize(part, &["--shard", &format!("{number}/{shards}")]).stderr;
-            warned += left_out(&said);
+            warned += named(&said);
             assert!(!place.path(&format!("{part}/train.parquet")).exists(), "{said}");
         }
-        assert_eq!(warned, 2, "each by the shard that has the record");
+        assert!(warned >= 2, "nobody knows which shard's they are");
         let parts: Vec<&str> = parts.iter().map(String::as_str).collect();
         let merge =
             |parts: &[&str]| place.run(&[&["merge"][..], parts, &["-o", "merged"]].concat());

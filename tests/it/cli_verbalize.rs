@@ -200,9 +200,9 @@ fn what_cannot_be_used_is_told_and_counted() {
         "labels.jsonl:2: field 'prompt' is missing",
         "labels.jsonl:31: not JSON",
         "1 instances are left out: not judged",
-        "1 instances are left out: the target is empty",
+        "labels.jsonl:6: its ground truth is empty: there is nothing to predict",
         "1 instances are left out: labelled as helped",
-        "1 instances are left out: no repository",
+        "labels.jsonl:8: field 'metadata.filename' must be repository/folder/…/file",
         "1 instances are left out: target and cross-file context leave no room",
     ]);
     let written =

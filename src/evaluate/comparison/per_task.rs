@@ -7,7 +7,8 @@ use crate::evaluate::conditions::Conditions;
 use crate::evaluate::score::samples_of;
 use crate::store::jsonl::{self, Object};
 use crate::store::literal::literal;
-use crate::task::kind::SCORED_BY;
+use crate::store::schema::first_wrong;
+use crate::task::kind::{RecordKind, SCORED_BY};
 
 /// Scores of one system by task.
 #[derive(Debug, Clone, PartialEq, Default)]
@@ -63,24 +64,11 @@ impl PerTask {
     /// Returns a message if the record has no id, no score, or a score, row, repository or digest of another type, or a score of a
     /// metric of this program that is not between 0 and 1.
     pub fn add(&mut self, record: &Object) -> Result<(), String> {
-        let task_id = match record.get("task_id") {
-            Some(value) => jsonl::id(value).ok_or("field 'task_id' must be a string")?,
-            None => return Err("field 'task_id' is missing".into()),
-        };
         self.check(record)?;
-        let row = match record.get("row") {
-            None | Some(Value::Null) => None,
-            Some(row) => {
-                let whole = row.as_u64().and_then(|row| usize::try_from(row).ok());
-                Some(whole.ok_or("field 'row' must be a whole number from 0")?)
-            }
-        };
-        let text = |name: &str| match record.get(name) {
-            None | Some(Value::Null) => Ok(None),
-            Some(Value::String(text)) => Ok(Some(text.clone())),
-            Some(_) => Err(format!("field '{name}' must be a string")),
-        };
-        let (repository, target) = (text("repository")?, text("target_digest")?);
+        let task_id = record.get("task_id").and_then(jsonl::id).unwrap_or_default();
+        let row = record.get("row").and_then(jsonl::count);
+        let text = |name: &str| record.get(name).and_then(Value::as_str).map(str::to_owned);
+        let (repository, target) = (text("repository"), text("target_digest"));
         let mut values = vec![None; self.measures.len()];
         for (measure, value) in numbers(record) {
             let next = self.measures.len();
@@ -101,9 +89,12 @@ impl PerTask {
         Ok(())
     }
 
-    /// Checks that each score is a number, and those of the metrics of this program are between 0 and 1. What is not known to be a
+    /// Checks the fields, that each score is a number, and those of the metrics of this program are between 0 and 1. What is not known to be a
     /// score may hold anything but a number that is none.
-    pub(crate) fn check(&self, record: &Object) -> Result<(), String> {
+    fn check(&self, record: &Object) -> Result<(), String> {
+        if let Some(wrong) = first_wrong(RecordKind::Score.fields(), record) {
+            return Err(wrong);
+        }
         // Numbers in the task's metadata are line numbers, not scores.
         for (metric, values) in record.iter().filter(|(name, _)| *name != "metadata") {
             let is_own = SCORED_BY.contains(&&**metric);

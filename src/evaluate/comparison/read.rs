@@ -10,6 +10,7 @@ use crate::error::{Error, Result};
 use crate::evaluate::conditions::Conditions;
 use crate::store::jsonl::{self, Object};
 use crate::store::manifest;
+use crate::store::schema::{Field, Type, first_wrong, may};
 use crate::task::kind::RecordKind;
 
 /// Hint for files without such scores.
@@ -52,7 +53,7 @@ pub fn read(given: &str) -> Result<ReadScores> {
         None => conditions_of(&manifest::read_beside(path)?, name.as_deref()),
     };
     for (place, record) in &chosen {
-        if record.contains_key("excluded") {
+        if record.get("excluded").is_some_and(|why| !why.is_null()) {
             reading.excluded += 1;
         } else if let Err(reason) = reading.scores.add(record) {
             reading.problems.push(place.error(path, reason));
@@ -184,6 +185,14 @@ fn not_an_object(found: &Value) -> String {
 
 type Records = Vec<(Place, Object)>;
 
+/// What an object with the scores of several tasks, or of one, says of all; a record of one task may have more.
+const SET: &[Field] = &[
+    may("predictions", Type::Text),
+    may("tasks", Type::List(&Type::Any)),
+    may("made_with postprocess", Type::Map(&Type::Text)),
+    may("manifest", Type::Open(&[may("settings", Type::Open(&[]))])),
+];
+
 /// Task records of a file, by the name of the predictions.
 #[derive(Default)]
 struct Sets {
@@ -198,10 +207,11 @@ struct Sets {
 
 impl Sets {
     fn add(&mut self, path: &Path, place: Place, mut object: Object) {
-        let name = match object.get("predictions") {
-            Some(Value::String(name)) => Some(name.clone()),
-            _ => None,
-        };
+        if let Some(wrong) = first_wrong(SET, &object) {
+            self.problems.push(place.error(path, wrong));
+            return;
+        }
+        let name = object.get("predictions").and_then(Value::as_str).map(str::to_owned);
         if let Some(Value::Array(tasks)) = object.remove("tasks") {
             self.conditions.push((name.clone(), conditions_of(&object, name.as_deref())));
             for (number, task) in tasks.into_iter().enumerate() {

@@ -49,13 +49,12 @@ pub fn requests(path: &Path, sampling: &Sampling, emit: &mut Emit<'_>) -> Result
 
 /// Returns the request's id, the prompt, and its stop texts.
 fn prompt(path: &Path, at: At, object: &Object) -> Result<(String, String, Vec<String>)> {
+    RecordKind::Prompt.check(path, at.line, object)?;
     let fields = Fields::new(path, at.line, "", object);
-    let object = fields.object("metadata")?;
-    let metadata = fields.below("metadata.", object);
-    let has = |name: &str| object.get(name).is_some_and(|value| !value.is_null());
-    let count = |name, missing| if has(name) { metadata.count(&[name]) } else { Ok(missing) };
-    let id = custom_id(count("row", at.row)?, count("sample", 0)?);
-    let stop = if has("stop") { metadata.strings("stop")? } else { Vec::new() };
+    let metadata = fields.below("metadata.", fields.object("metadata")?);
+    let count = |name| metadata.optional_count(name);
+    let id = custom_id(count("row")?.unwrap_or(at.row), count("sample")?.unwrap_or(0));
+    let stop = if metadata.has("stop") { metadata.strings("stop")? } else { Vec::new() };
     let stop = stop.into_iter().map(str::to_owned).collect();
     Ok((id, fields.string("prompt")?.to_owned(), stop))
 }

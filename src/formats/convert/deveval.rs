@@ -7,11 +7,11 @@ use std::ops::Range;
 use std::path::Path;
 
 use rustc_hash::FxHashSet;
-use serde_json::Value;
 
 use super::gold::Gold;
 use crate::error::{Error, Result};
-use crate::store::jsonl::{At, Fields, Object};
+use crate::store::jsonl::{self, At, Fields, Object};
+use crate::task::kind::RecordKind;
 use crate::task::{Task, TaskFiles};
 use crate::text::language::syntax::{Function, Syntax};
 use crate::text::language::{Grammar, Language};
@@ -25,16 +25,8 @@ pub(super) fn task(
     mut object: Object,
     files: Option<&mut TaskFiles<'_>>,
 ) -> Result<Task> {
-    let fields = Fields::new(path, at.line, "", &object);
-    let namespace = fields.string("namespace")?.to_owned();
-    let file = file_of(&fields, &object)?;
-    let signature = span(&fields, "signature_position")?;
-    let mut body = span(&fields, "body_position")?;
-    let tests = fields.strings("tests")?;
-    if tests.is_empty() {
-        return Err(fields.error("field 'tests' is empty, so nothing can judge a completion"));
-    }
-    let dependencies = dependencies(path, at.line, &object)?;
+    let Described { namespace, file, signature, mut body, dependencies } =
+        Described::read(path, at.line, &object)?;
     let refused = |reason: String| Error::Task {
         path: path.to_owned(),
         line: at.line,
@@ -81,13 +73,43 @@ pub(super) fn task(
     Ok(Task { line: at.line, row: at.row, ..task })
 }
 
+/// What a record says of its function.
+pub(in crate::formats) struct Described {
+    namespace: String,
+    file: String,
+    /// Lines, 0-based.
+    signature: Range<usize>,
+    body: Range<usize>,
+    /// Names that it uses and that other files define.
+    dependencies: Vec<String>,
+}
+
+impl Described {
+    /// Reads a record at a line of a file.
+    ///
+    /// # Errors
+    /// A field is missing, of another type, or cannot be.
+    pub(in crate::formats) fn read(path: &Path, line: usize, object: &Object) -> Result<Self> {
+        RecordKind::DevEval.check(path, line, object)?;
+        let fields = Fields::new(path, line, "", object);
+        if fields.list("tests")?.is_empty() {
+            return Err(fields.error("field 'tests' is empty, so nothing can judge a completion"));
+        }
+        Ok(Self {
+            namespace: fields.string("namespace")?.to_owned(),
+            file: file_of(&fields)?,
+            signature: span(&fields, "signature_position")?,
+            body: span(&fields, "body_position")?,
+            dependencies: dependencies(&fields)?,
+        })
+    }
+}
+
 /// Path of the file from its project on.
-fn file_of(fields: &Fields<'_>, object: &Object) -> Result<String> {
+fn file_of(fields: &Fields<'_>) -> Result<String> {
     let whole = fields.string("completion_path")?;
-    let topic = match object.contains_key("project_path") {
-        true => fields.string("project_path")?.rsplit_once('/').map_or("", |(topic, _)| topic),
-        false => "",
-    };
+    let project = fields.optional_string("project_path")?.and_then(|path| path.rsplit_once('/'));
+    let topic = project.map_or("", |(topic, _)| topic);
     let file = whole.strip_prefix(topic).map(|file| file.trim_start_matches('/'));
     match file {
         Some(file) if file.contains('/') => Ok(file.to_owned()),
@@ -97,8 +119,7 @@ fn file_of(fields: &Fields<'_>, object: &Object) -> Result<String> {
 
 /// Lines, 0-based, of a field `[first, last]` that counts from 1.
 fn span(fields: &Fields<'_>, name: &str) -> Result<Range<usize>> {
-    let numbers: Vec<usize> =
-        fields.list(name)?.iter().filter_map(|n| Some(n.as_u64()? as usize)).collect();
+    let numbers: Vec<usize> = fields.list(name)?.iter().filter_map(jsonl::count).collect();
     match numbers[..] {
         [first, last] if 1 <= first && first <= last => Ok(first - 1..last),
         _ => Err(fields
@@ -107,17 +128,14 @@ fn span(fields: &Fields<'_>, name: &str) -> Result<Range<usize>> {
 }
 
 /// Names that the function uses and that other files define.
-fn dependencies(path: &Path, line: usize, object: &Object) -> Result<Vec<String>> {
-    let fields = Fields::new(path, line, "", object);
-    match object.get("dependency") {
-        None | Some(Value::Null) => Ok(Vec::new()),
-        Some(_) => {
-            let own = Fields::new(path, line, "dependency.", fields.object("dependency")?);
-            let (mut known, names) = (FxHashSet::default(), own.strings("cross_file")?);
-            let names = names.into_iter().filter(|name| known.insert(*name));
-            Ok(names.map(str::to_owned).collect())
-        }
+fn dependencies(fields: &Fields<'_>) -> Result<Vec<String>> {
+    if !fields.has("dependency") {
+        return Ok(Vec::new());
     }
+    let own = fields.below("dependency.", fields.object("dependency")?);
+    let (mut known, names) = (FxHashSet::default(), own.strings("cross_file")?);
+    let names = names.into_iter().filter(|name| known.insert(*name));
+    Ok(names.map(str::to_owned).collect())
 }
 
 /// Checks that lines are a function's signature, and its body to its end.

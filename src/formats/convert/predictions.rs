@@ -63,8 +63,8 @@ pub fn predictions(
                 of_dev_eval(path, line, object, tasks)?
             }
             (Some(RecordKind::RepoCoderPrediction), RecordKind::CrossCodeEvalPrediction) => {
-                find(&object)?;
-                to_cross_code_eval(path, line, object)?
+                let task = find(&object)?;
+                to_cross_code_eval(path, line, object, task)?
             }
             (Some(RecordKind::CrossCodeEvalPrediction), RecordKind::RepoCoderPrediction) => {
                 let task = find(&object)?;
@@ -97,6 +97,7 @@ const NO_INDENT: &str =
 
 /// A completion of DevEval or EvoCodeBench, placed as `pass_k.py` places it.
 fn of_dev_eval(path: &Path, line: usize, mut object: Object, tasks: &TaskSet) -> Result<Value> {
+    RecordKind::DevEvalCompletion.check(path, line, &object)?;
     let fields = Fields::new(path, line, "", &object);
     let (namespace, completion) = (fields.string("namespace")?, fields.string("completion")?);
     let refused = |what: String| Err(fields.error(format!("task {namespace:?} {what}")));
@@ -129,12 +130,18 @@ fn too_many(path: &Path, line: usize, alike: usize) -> Error {
     Error::record(path, line, reason)
 }
 
-fn to_cross_code_eval(path: &Path, line: usize, mut object: Object) -> Result<Value> {
+fn to_cross_code_eval(
+    path: &Path,
+    line: usize,
+    mut object: Object,
+    task: Option<&Task>,
+) -> Result<Value> {
     let texts = samples(path, line, &object)?;
     let fields = Fields::new(path, line, "", &object);
-    let task_id = match object.get("task_id") {
-        Some(_) => fields.task_id()?,
-        None => Fields::new(path, line, "metadata.", fields.object("metadata")?).task_id()?,
+    let task_id = match (fields.has("task_id"), task) {
+        (true, _) => fields.task_id()?,
+        (false, Some(task)) => task.id.clone(),
+        (false, None) => fields.below("metadata.", fields.object("metadata")?).task_id()?,
     };
     // If a choice has fields besides its text, the choices are kept in the record.
     let bare = |choice: &Value| choice.as_object().is_some_and(|choice| choice.len() == 1);
@@ -156,9 +163,7 @@ fn to_repo_coder(
     mut object: Object,
     task: Option<&Task>,
 ) -> Result<Value> {
-    let bare =
-        Object::from_iter([("pred".to_owned(), object.get("pred").cloned().unwrap_or_default())]);
-    let texts = samples(path, line, &bare)?; // without any 'choices', which would take precedence
+    let texts = samples(path, line, &object)?;
     let has_task_id = |metadata: &Value| metadata.get("task_id").is_some();
     let knows_task = object.get("prompt").is_some_and(Value::is_string)
         && object.get("metadata").is_some_and(has_task_id);

@@ -13,6 +13,7 @@ use super::gold::Gold;
 use crate::error::{Error, Result};
 use crate::repository::definitions::Names;
 use crate::store::jsonl::{At, Fields, Object};
+use crate::task::kind::RecordKind;
 use crate::task::{Task, TaskFiles};
 use crate::text::language::syntax::{Binding, Function, Import, Syntax};
 use crate::text::language::{Grammar, Language};
@@ -26,6 +27,7 @@ pub(super) fn task(
     object: Object,
     files: Option<&mut TaskFiles<'_>>,
 ) -> Result<Task> {
+    RecordKind::RepoExec.check(path, at.line, &object)?;
     let fields = Fields::new(path, at.line, "", &object);
     let project = fields.string("project")?;
     let [module, name] = [fields.string("module")?, fields.string("entry_point")?];

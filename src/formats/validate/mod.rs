@@ -4,12 +4,11 @@
 //! type, a path that leads out of the repository, lines out of order, a target without text, records of several kinds in one
 //! file, ids that a join needs to be unique, and, with the repositories, a missing file or one with other text. It is a *note*
 //! if the record is valid in its format and may still surprise: repeated task ids, `lineno`, `owner--name`, empty contexts,
-//! unknown fields, a byte-order mark.
+//! unknown fields, a byte-order mark. What is an error here is one for the commands that read the record, too: both go by the fields of
+//! [`task::fields`](crate::task), and by the same readers.
 
-mod fields;
 mod function_level;
 mod records;
-mod schema;
 mod tasks;
 #[cfg(test)]
 mod tests;
@@ -23,6 +22,7 @@ use serde_json::{Value, json};
 use crate::error::{Error, Result};
 use crate::store::jsonl::{self, At, Object, Reader};
 use crate::store::manifest::is_part;
+use crate::store::schema;
 use crate::task::TaskFiles;
 use crate::task::kind::RecordKind;
 use function_level::FunctionLevel;
@@ -174,7 +174,7 @@ impl Validator<'_> {
             None => self.kinds.push((kind, 1, at.line)),
         }
         let id = task_id(&object);
-        let schema::Checked { wrong, mut unknown } = schema::check(fields::fields(kind), &object);
+        let schema::Checked { wrong, mut unknown } = schema::check(kind.fields(), &object);
         // Scores and samples have a field per metric.
         if matches!(kind, RecordKind::Score | RecordKind::LmEvalSample) {
             unknown.clear();

@@ -7,13 +7,15 @@ use super::{Severity, Validator, reason};
 use crate::complete::batch::Response;
 use crate::error::Result;
 use crate::evaluate::comparison::PerTask;
-use crate::evaluate::lm_eval;
-use crate::evaluate::predictions::samples;
+use crate::evaluate::executed::executed;
+use crate::evaluate::predictions::{check_reference, samples};
+use crate::evaluate::{lm_eval, pairs};
+use crate::formats::convert::Described;
 use crate::repository::record::{Package, RawRepository};
+use crate::retrieve::dense::Text;
 use crate::selective::label::Label;
 use crate::selective::policy::sweep::check_latency;
-use crate::store::jsonl::Object;
-use crate::task::NO_TARGET;
+use crate::store::jsonl::{At, Fields, Object};
 use crate::task::kind::RecordKind;
 use crate::text::lines::strip;
 
@@ -36,9 +38,11 @@ impl Validator<'_> {
             self.find(line, id.clone(), Note, reason);
         }
         let checked = match kind {
-            RecordKind::RepoCoderPrediction
-            | RecordKind::CrossCodeEvalPrediction
-            | RecordKind::Pair => self.samples(line, &object, id.clone()),
+            RecordKind::RepoCoderPrediction | RecordKind::CrossCodeEvalPrediction => {
+                self.samples(line, &object, id.clone())
+            }
+            RecordKind::Pair => pairs::of(self.path, At { line, row: 0 }, &object)
+                .and_then(|_| self.samples(line, &object, id.clone())),
             RecordKind::LmEvalSample => lm_eval::as_prediction(self.path, line, object)
                 .and_then(|object| self.samples(line, &object, id.clone())),
             RecordKind::Package => Package::read(self.path, line, object).map(drop),
@@ -48,9 +52,11 @@ impl Validator<'_> {
                 self.request(line, &object);
                 Ok(())
             }
-            RecordKind::Score => PerTask::new("")
-                .check(&object)
-                .map_err(|e| crate::error::Error::record(self.path, line, e)),
+            RecordKind::Score => self.score(line, &object),
+            RecordKind::DevEval => Described::read(self.path, line, &object).map(drop),
+            RecordKind::BeirDocument | RecordKind::BeirQuery => {
+                Text::read(self.path, line, &object).map(drop)
+            }
             RecordKind::Latency => check_latency(self.path, line, &object),
             RecordKind::BatchResponse => Response::read(self.path, line, &object).map(drop),
             _ => Ok(()),
@@ -93,16 +99,26 @@ impl Validator<'_> {
 
     fn samples(&mut self, line: usize, object: &Object, id: Option<String>) -> Result<()> {
         let samples = samples(self.path, line, object)?;
-        if id.is_none() {
-            let reason = "field 'task_id' or 'metadata.task_id' is missing";
-            self.find(line, None, Error, reason);
-        }
+        check_reference(self.path, line, object)?;
         let empty = samples.iter().filter(|sample| strip(sample).is_empty()).count();
         if empty > 0 {
             let reason = format!("{empty} of its {} samples are empty", samples.len());
             self.find(line, id, Note, reason);
         }
         Ok(())
+    }
+
+    fn score(&self, line: usize, object: &Object) -> Result<()> {
+        let fields = Fields::new(self.path, line, "", object);
+        if fields.has("statuses") || fields.has("excluded") {
+            executed(self.path, line, object)?;
+        }
+        // CrossCodeEval's program writes the scores themselves.
+        let is_taken = fields.has("excluded") || fields.has("em") || fields.has("es");
+        match is_taken {
+            true => Ok(()),
+            false => PerTask::new("").add(object).map_err(|reason| fields.error(reason)),
+        }
     }
 
     fn raw(&mut self, line: usize, object: Object) -> Result<()> {
@@ -124,12 +140,6 @@ impl Validator<'_> {
     fn label(&mut self, line: usize, object: Object, id: Option<String>) -> Result<()> {
         let label = Label::read(self.path, line, object)?;
         let mut find = |severity, reason: &str| self.find(line, id.clone(), severity, reason);
-        if label.start >= label.end {
-            find(Error, "field 'metadata.end_i' is not after 'start_i'");
-        }
-        if strip(&label.ground_truth).is_empty() {
-            find(Error, NO_TARGET);
-        }
         if label.prompt.is_empty() {
             find(Note, "no left context: its prompt is empty");
         }

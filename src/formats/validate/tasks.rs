@@ -99,12 +99,12 @@ fn findings(task: &Task, has_released_id: bool) -> Vec<(Severity, String)> {
         && task.format != Format::RepoBench
         && !left.ends_with(&task.prompt)
     {
-        find(Error, "'full_left_context' does not end with 'prompt'");
+        find(Note, "'full_left_context' does not end with 'prompt'");
     }
     if let (Some(whole), Some(right)) = (&task.full_right_context, &task.right_context)
         && !whole.starts_with(right.as_str())
     {
-        find(Error, "'full_right_context' does not begin with 'right_context'");
+        find(Note, "'full_right_context' does not begin with 'right_context'");
     }
     let (shown, between) = (line_ends(&task.prompt), task.line_no - task.context_start);
     if matches!(task.format, Format::RepoEval | Format::CrossCodeEval)

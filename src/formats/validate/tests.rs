@@ -114,20 +114,22 @@ const RECORDS: &str = r#"
     error field 'metadata[0].window_size' is missing
     error field 'metadata[0].repo' is missing
     error field 'metadata[0].slice_size' is missing
-{"metadata": {"task_id": "a", "filename": "f", "start_i": 3, "end_i": 3}, "prompt": "", "groundtruth": "x", "right_context": "r", "crossfile_context": ""}
+{"metadata": {"task_id": "a", "filename": "r/f.py", "start_i": 3, "end_i": 3}, "prompt": "", "groundtruth": "x", "right_context": "r", "crossfile_context": ""}
     error field 'metadata.end_i' is not after 'start_i'
+{"metadata": {"task_id": "a", "filename": "f", "start_i": 3, "end_i": 4}, "prompt": "p", "groundtruth": "x", "right_context": "r", "crossfile_context": ""}
+    error field 'metadata.filename' must be repository/folder/…/file
+{"metadata": {"task_id": "a", "filename": "r/f.py", "start_i": 3, "end_i": 4}, "prompt": "", "groundtruth": "x", "right_context": "r", "crossfile_context": ""}
     note no left context: its prompt is empty
     note no cross-file context: 'crossfile_context' is empty
 {"prompt": "p", "groundtruth": "g", "right_context": "", "metadata": {"task_id": "a", "repository": "r", "file": "x.py", "context_start_lineno": 0, "groundtruth_start_lineno": 0}, "crossfile_context": {}}
     note its 'crossfile_context' is empty
     note no right context: 'right_context' is empty
 {"prompt": "p", "groundtruth": "g", "right_context": "", "metadata": {"task_id": "a"}, "crossfile_context": {"list": [{"filename": 1}]}}
-    error field 'crossfile_context.text' is missing
     error field 'crossfile_context.list[0].retrieved_chunk' is missing
     error field 'crossfile_context.list[0].filename' must be a string, not a number
 {"prompt": "p", "groundtruth": "g", "right_context": "r", "full_left_context": "q", "full_right_context": "x", "metadata": {"task_id": "a", "filepath": "r/a.py"}}
-    error 'full_left_context' does not end with 'prompt'
-    error 'full_right_context' does not begin with 'right_context'
+    note 'full_left_context' does not end with 'prompt'
+    note 'full_right_context' does not begin with 'right_context'
 {"_id": "1", "title": "t", "text": 3}
     error field 'text' must be a string, not a number
 {"task_id": "a", "em": 1, "es": 0.5}

@@ -11,7 +11,7 @@ use crate::error::{Error, Result};
 use crate::retrieve::Mode;
 use crate::store::artifact::{header_path, write_file};
 use crate::store::files;
-use crate::store::jsonl::{self, At};
+use crate::store::jsonl::{self, At, Fields, Object};
 use crate::store::seal::{Seal, check, seal};
 
 /// Times of one task's prompt, in milliseconds.
@@ -42,7 +42,7 @@ pub struct Latency {
 }
 
 impl Latency {
-    /// Returns the times of a prompt's record, not measured yet.
+    /// Returns the times of a prompt's record, not measured yet, of whose text no more is read.
     ///
     /// # Errors
     /// The fields that name its task are of other types.
@@ -57,29 +57,49 @@ impl Latency {
         #[serde(default)]
         struct Metadata {
             task_id: Option<String>,
-            row: Option<u64>,
-            sample: u64,
+            row: Option<u32>,
+            sample: u32,
         }
-        let prompt: Prompt = match serde_json::from_slice(record) {
-            Ok(prompt) => prompt,
-            // It may hold NaN.
-            Err(_) => {
-                let object = jsonl::parse(path, line, record)?;
-                let read = serde_json::from_value(object.into());
-                read.map_err(|e| Error::record(path, line, format!("does not name its task: {e}")))?
-            }
-        };
-        let id = prompt.metadata.task_id.or(prompt.task_id);
-        Ok(Self {
-            task_id: id.unwrap_or_default(),
-            row: prompt.metadata.row,
-            sample: prompt.metadata.sample,
+        match serde_json::from_slice::<Prompt>(record) {
+            Ok(Prompt { task_id, metadata }) => Ok(Self::unmeasured(
+                metadata.task_id.or(task_id).unwrap_or_default(),
+                metadata.row.map(u64::from),
+                metadata.sample.into(),
+            )),
+            // It may hold NaN, or null, or an id that is a number.
+            Err(_) => Self::of_record(path, line, &jsonl::parse(path, line, record)?),
+        }
+    }
+
+    /// Returns the times of a prompt's record, not measured yet.
+    ///
+    /// # Errors
+    /// The fields that name its task are of other types.
+    pub(in crate::pipeline) fn of_record(
+        path: &Path,
+        line: usize,
+        record: &Object,
+    ) -> Result<Self> {
+        let (top, empty) = (Fields::new(path, line, "", record), Object::new());
+        let metadata = if top.has("metadata") { top.object("metadata")? } else { &empty };
+        let metadata = top.below("metadata.", metadata);
+        let named = [metadata, top].into_iter().find(|fields| fields.has("task_id"));
+        let id = named.map(|fields| fields.task_id()).transpose()?.unwrap_or_default();
+        let number = |name: &str| Ok(metadata.optional_count(name)?.map(|number| number as u64));
+        Ok(Self::unmeasured(id, number("row")?, number("sample")?.unwrap_or(0)))
+    }
+
+    fn unmeasured(task_id: String, row: Option<u64>, sample: u64) -> Self {
+        Self {
+            task_id,
+            row,
+            sample,
             retrieval_ms: None,
             without_embedding: false,
             generation_ms: None,
             decision_ms: None,
             at_once: None,
-        })
+        }
     }
 
     /// Time of its retrieval; `None` where it was not measured, or made elsewhere (mode given).

@@ -3,7 +3,7 @@
 use std::io::BufRead;
 use std::path::{Path, PathBuf};
 
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::super::completion::{
     Completion, Server, Until, parse_prompt, record_line, target_lines,
@@ -371,9 +371,7 @@ impl Server {
     ) -> Result<Record> {
         let object = parse_prompt(path, line, bytes)?;
         let fields = Fields::new(path, line, "", &object);
-        fields.string("prompt")?;
-        let metadata = object.get("metadata").and_then(Value::as_object);
-        let text = |name: &str| metadata.and_then(|m| m.get(name)?.as_str());
+        let id = object.get("metadata").and_then(|metadata| jsonl::id(metadata.get("task_id")?));
         let mut asking = CompletionRequest {
             model: completion.model.clone(),
             max_tokens: completion.max_tokens,
@@ -386,7 +384,7 @@ impl Server {
         };
         Ok(Record {
             line,
-            task_id: text("task_id").unwrap_or("without id").to_owned(),
+            task_id: id.unwrap_or_else(|| "without id".to_owned()),
             asking,
             lines,
             object,

@@ -10,9 +10,10 @@ mod statements;
 
 pub use folders::{Folders, Placed, Written};
 pub use git::blob_sha1;
-pub(crate) use package::OF_REPOSITORY;
 pub use package::Package;
+pub(crate) use package::{OF_REPOSITORY, PACKAGE};
 pub use python::{Imports, Modules, Point, PythonFile};
+pub(crate) use raw::RAW;
 pub use raw::{RawFile, RawRepository};
 
 use std::path::Path;

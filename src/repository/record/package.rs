@@ -8,7 +8,17 @@ use super::Content;
 use crate::error::Result;
 use crate::repository::corpus::path_names_with_repository;
 use crate::store::jsonl::{Fields, Object};
+use crate::store::schema::{Field, Type, may, must, require};
 use crate::text::language::Language;
+
+/// Fields of a record of a packages file.
+pub(crate) const PACKAGE: &[Field] = &[
+    may("source url license patent", Type::Text),
+    must("repository filepath", Type::Text),
+    must("content", Type::List(&Type::Object(CONTENT))),
+];
+
+const CONTENT: &[Field] = &[may("type lang", Type::Text), must("content", Type::Text)];
 
 /// A record of a packages file (`jsonify.py`): `source, url, license, patent, repository, filepath, content[{type, lang,
 /// content}]`.
@@ -30,6 +40,7 @@ impl Package {
     /// # Errors
     /// A field is missing, of another type, or leads out of the repository.
     pub fn read(path: &Path, line: usize, record: Object) -> Result<Self> {
+        require(path, line, PACKAGE, &record)?;
         let fields = Fields::new(path, line, "", &record);
         let filepath = fields.string("filepath")?;
         let names = path_names_with_repository(filepath)

@@ -9,10 +9,33 @@ use super::{Content, blob_sha1};
 use crate::error::{Error, Result};
 use crate::repository::corpus::{Repository, SourceFile, path_names};
 use crate::repository::unparsed;
-use crate::store::jsonl::{self, Fields, Object};
+use crate::store::jsonl::{Fields, Object};
+use crate::store::schema::{Field, Type, may, must, require};
 use crate::text::language::syntax::Parsed;
 use crate::text::language::{Language, Resolution};
 use crate::text::lines::{Lines, strip, universal_newlines};
+
+/// Fields of a record of a raw file.
+pub(crate) const RAW: &[Field] = &[
+    must("repo_name", Type::Text),
+    may("stars_count", Type::Number),
+    must("files", Type::List(&Type::Object(FILE))),
+    may("repo_size", Type::Object(&[may("number_of_files lines_of_code", Type::Count)])),
+];
+
+const FILE: &[Field] =
+    &[must("filepath content", Type::Text), may("metadata", Type::Object(METADATA))];
+
+const METADATA: &[Field] = &[
+    may("size", Type::Count),
+    may("lang ext hexsha", Type::Text),
+    may("avg_line_length", Type::Number),
+    may("max_line_length line_count non_empty_line_count", Type::Count),
+    may("imports local_imports", Type::List(&Type::Text)),
+    may("functions", Type::List(&Type::List(&Type::List(&Type::Count)))),
+    // Of packages that it was made from.
+    may("source url license patent repository", Type::Text),
+];
 
 /// A file of a raw repository.
 #[derive(Debug, Clone, PartialEq)]
@@ -49,18 +72,14 @@ impl RawRepository {
     /// # Errors
     /// A field is missing or of another type, or the repository's name leads elsewhere.
     pub fn read(path: &Path, line: usize, mut record: Object) -> Result<(Self, Vec<Error>)> {
+        require(path, line, RAW, &record)?;
         let fields = Fields::new(path, line, "", &record);
         let name = fields.string("repo_name")?.to_owned();
         path_names(&name).map_err(|e| fields.error(format!("field 'repo_name' {e}")))?;
         let (mut files, mut left_out) = (Vec::new(), Vec::new());
         for (number, file) in fields.list("files")?.iter().enumerate() {
             let prefix = format!("files[{number}].");
-            let Value::Object(file) = file else {
-                return Err(fields.error(format!(
-                    "field 'files[{number}]' must be an object, not {}",
-                    jsonl::kind(file)
-                )));
-            };
+            let Value::Object(file) = file else { continue };
             let fields = fields.below(&prefix, file);
             match path_names(fields.string("filepath")?) {
                 Ok(names) => files.push(read_file(&fields, file, names.join("/"))?),

@@ -6,7 +6,8 @@ use serde_json::json;
 
 use crate::error::Result;
 use crate::store::artifact::write_file;
-use crate::store::jsonl::{self, Fields};
+use crate::store::jsonl::{self, Fields, Object};
+use crate::task::kind::RecordKind;
 
 /// A text and its id in the file of texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,6 +16,24 @@ pub struct Text {
     pub id: String,
     /// Content, exactly as it is embedded.
     pub text: String,
+}
+
+impl Text {
+    /// Reads a record at a line of a file.
+    ///
+    /// # Errors
+    /// A field is missing or of another type, or the digest is another text's.
+    pub fn read(path: &Path, line: usize, record: &Object) -> Result<Self> {
+        RecordKind::BeirQuery.check(path, line, record)?;
+        let fields = Fields::new(path, line, "", record);
+        let text = Self { id: fields.id("_id")?, text: fields.string("text")?.to_owned() };
+        match fields.optional_string("digest")? {
+            Some(other) if other != digest(&text.text).to_hex().as_str() => {
+                Err(fields.error("field 'digest' does not match field 'text'"))
+            }
+            _ => Ok(text),
+        }
+    }
 }
 
 /// BLAKE3 of a text.
@@ -60,14 +79,7 @@ pub fn write_texts(path: &Path, texts: &[Text]) -> Result<()> {
 pub fn read_texts(path: &Path) -> Result<Vec<Text>> {
     let mut texts = Vec::new();
     let problems = jsonl::for_each(path, |at, object| {
-        let fields = Fields::new(path, at.line, "", &object);
-        let text = Text { id: fields.string("_id")?.into(), text: fields.string("text")?.into() };
-        if object.contains_key("digest")
-            && fields.string("digest")? != digest(&text.text).to_hex().as_str()
-        {
-            return Err(fields.error("field 'digest' does not match field 'text'"));
-        }
-        texts.push(text);
+        texts.push(Text::read(path, at.line, &object)?);
         Ok(())
     })?;
     // If a line were skipped, the rows of an NPY file would belong to other texts.

@@ -201,7 +201,7 @@ impl<'a> JudgeInputs<'a> {
             problems.extend(found.unmatched);
         }
         let shown = match judging.prompts {
-            Some(path) => Some(shown(path, &tasks, warnings)?),
+            Some(path) => Some(shown(path, &tasks, problems, warnings)?),
             None => None,
         };
         Ok(Self {
@@ -514,11 +514,13 @@ fn passed(
 fn shown(
     path: &Path,
     tasks: &TaskSet,
+    problems: &mut Vec<Error>,
     warnings: &mut Vec<String>,
 ) -> Result<FxHashMap<usize, ShownContexts>> {
     let index = TaskIndex::new(tasks);
     // A prompt of none of the instances is not asked for.
-    let shown = read_checked(path, |line, object| drop(index.find(path, line, object)))?;
+    let (shown, wrong) = read_checked(path, |line, object| drop(index.find(path, line, object)))?;
+    problems.extend(wrong);
     warnings.extend(predictions::warning(path, &index.finish(path)?));
     Ok(shown)
 }

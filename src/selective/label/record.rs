@@ -8,11 +8,11 @@ use super::draw::InstanceKind;
 use crate::complete::server::{Confidence, Sample};
 use crate::error::Result;
 use crate::store::jsonl::{Fields, Object};
-use crate::task::check_drawn;
 use crate::task::cross_file::CrossFile;
-use crate::task::{Format, Task, read_cross_file, write_cross_file};
+use crate::task::kind::RecordKind;
+use crate::task::{Format, NO_TARGET, Task, check_place, read_cross_file, write_cross_file};
 use crate::text::language::Language;
-use crate::text::lines::Lines;
+use crate::text::lines::{Lines, strip};
 
 /// Fragments of instances that `label sample` draws, in the words of [`Experiment::fragments_name`](crate::pipeline::Experiment::fragments_name).
 const DRAWN: &str = "chunks ranked by jaccard";
@@ -211,9 +211,13 @@ impl Label {
     /// # Errors
     /// A field is missing or of another type.
     pub fn read(path: &Path, line: usize, record: Object) -> Result<Self> {
+        RecordKind::Label.check(path, line, &record)?;
         let top = Fields::new(path, line, "", &record);
         let metadata = top.below("metadata.", top.object("metadata")?);
-        check_drawn(&metadata)?;
+        check_place(&metadata)?;
+        if strip(top.string("groundtruth")?).is_empty() {
+            return Err(top.error(NO_TARGET));
+        }
         let filename = metadata.string("filename")?.to_owned();
         let language = Language::of_path(&filename).unwrap_or_default();
         let text = |name: &str| top.optional_string(name).map(|read| read.map(str::to_owned));
@@ -222,16 +226,14 @@ impl Label {
         for (name, value) in signals.fields() {
             *value = top.optional_number(name)?;
         }
-        top.optional_within("cc_probability", 1.0)?;
         signals.cc_likeliest = top.optional_flag("cc_likeliest")?;
-        // The released program writes percentages.
-        let score = |name: &str| top.optional_within(name, 100.0);
+        let score = |name: &str| top.optional_number(name);
         let cross_file = match record.get("crossfile_context") {
             Some(value) => read_cross_file(value, language).map_err(|e| top.error(e))?,
             None => None,
         };
         Ok(Self {
-            id: metadata.string("task_id")?.to_owned(),
+            id: metadata.task_id()?,
             start: metadata.count(&["start_i"])?,
             end: metadata.count(&["end_i"])?,
             filename,
@@ -245,8 +247,8 @@ impl Label {
             em_rg1: score("em_rg1")?,
             pass_infile: score("pass_infile")?,
             pass_rg1: score("pass_rg1")?,
-            likelihood_infile: top.optional_within("likelihood_infile", 1.0)?,
-            likelihood_rg1: top.optional_within("likelihood_rg1", 1.0)?,
+            likelihood_infile: top.optional_number("likelihood_infile")?,
+            likelihood_rg1: top.optional_number("likelihood_rg1")?,
             // Those of `label sample` do not name them, and cannot be others.
             fragments: text("fragments")?.or_else(|| is_drawn.then(|| DRAWN.to_owned())),
             metric: text("metric")?,

@@ -6,6 +6,8 @@ use super::Signals;
 use crate::error::{Error, Result};
 use crate::evaluate::{lm_eval, predictions};
 use crate::store::jsonl::{self, Fields};
+use crate::store::schema::require;
+use crate::task::fields::MADE;
 use crate::task::{NumberedRecords, TaskSet};
 
 /// Adds the entropy over samples of each completion, drawn at temperature 1 into a file of their own.
@@ -17,6 +19,7 @@ pub fn entropies(path: &Path, tasks: &TaskSet, signals: &mut [Signals]) -> Resul
     let mut found = vec![None; tasks.tasks().len()];
     let problems = jsonl::for_each(path, |at, object| {
         let record = Fields::new(path, at.line, "", &object);
+        predictions::samples(path, at.line, &object)?;
         let Some(entropy) = Signals::of_prediction(&object).entropy else {
             return Err(record.error(
                 "has no 'entropy': several samples at temperature 1 have one, with log-probabilities of tokens that spell them",
@@ -113,7 +116,7 @@ pub fn probabilities(path: &Path, tasks: &TaskSet, signals: &mut [Signals]) -> R
     let mut unmatched = Vec::new();
     let problems = jsonl::for_each(path, |at, object| {
         let record = Fields::new(path, at.line, "", &object);
-        predictions::check_signals(&record, &object)?;
+        require(path, at.line, MADE, &object)?;
         let Some(probability) = Signals::asked_for(&object) else {
             return Err(record.error("field 'next_token.probability' must be a number from 0 to 1"));
         };

@@ -222,6 +222,7 @@ impl<'a> Documents<'a> {
         if RecordKind::of(object) != Some(RecordKind::Prompt) {
             return Err(other_kind(self.path, line, object, TargetFormat::LmEval));
         }
+        RecordKind::Prompt.check(self.path, line, object)?;
         let prompt = fields.string("prompt")?;
         let TaskMatch::Task(place) = self.index.find(self.path, line, object)? else {
             return Err(fields.error("several tasks have this id; add metadata.row"));

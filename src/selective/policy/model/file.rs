@@ -184,6 +184,22 @@ impl PolicyModel {
             let reason = "this policy is damaged: its calibration is not increasing";
             return Err(wrong(reason.into()));
         }
+        let Training { held_out_auc, held_out_calibration_error, .. } = policy.training;
+        let points = match &policy.calibration {
+            Calibration::Isotonic { points } => &points[..],
+            Calibration::Platt { .. } => &[],
+        };
+        let shares = points.iter().map(|point| ("calibration", point.1)).chain([
+            ("training.held_out_auc", held_out_auc),
+            ("training.held_out_calibration_error", held_out_calibration_error),
+        ]);
+        for (field, share) in shares {
+            if !(0.0..=1.0).contains(&share) {
+                return Err(wrong(format!(
+                    "this policy is damaged: field '{field}' must be between 0 and 1, not {share}"
+                )));
+            }
+        }
         Ok(policy)
     }
 }

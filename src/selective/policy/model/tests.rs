@@ -157,6 +157,19 @@ fn files_are_read_again_and_others_refused() {
         let said = PolicyModel::read(&path).unwrap_err().to_string();
         assert!(said.contains(wanted) && said.contains("policy.json"), "{said}");
     }
+    let mut edited: serde_json::Value = serde_json::from_str(&policy.to_text()).unwrap();
+    edited.as_object_mut().unwrap().remove("record_checksum");
+    for (place, value, wanted) in [
+        ("/training/held_out_auc", 1.5, "'training.held_out_auc' must be between 0 and 1, not 1.5"),
+        ("/training/instances", -1.0, "damaged"),
+        ("/training/instances", 0.5, "damaged"),
+    ] {
+        let mut other = edited.clone();
+        *other.pointer_mut(place).unwrap() = value.into();
+        std::fs::write(&path, other.to_string()).unwrap();
+        let said = PolicyModel::read(&path).unwrap_err().to_string();
+        assert!(said.contains(wanted), "{said}");
+    }
     std::fs::write(&path, "not json").unwrap();
     assert!(PolicyModel::read(&path).is_err());
     assert!(PolicyModel::read(Path::new("/nowhere/policy.json")).is_err());

@@ -11,6 +11,7 @@ use crate::error::{Error, RequestPart, Result, named};
 use crate::selective::policy::Example;
 use crate::selective::policy::rule::{DecisionCost, Policy};
 use crate::store::jsonl::{self, Object};
+use crate::task::kind::RecordKind;
 
 /// Times of one request in milliseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
@@ -270,8 +271,9 @@ type Record = (String, Option<usize>, Took);
 
 /// Reads the times of a task, and whether its retrieval lacks the time for the query's dense vector.
 fn took(path: &Path, line: usize, object: &Object) -> Result<(String, Option<usize>, Took, bool)> {
+    RecordKind::Latency.check(path, line, object)?;
     let fields = jsonl::Fields::new(path, line, "", object);
-    let time = |name: &str| fields.optional_within(name, f64::INFINITY);
+    let time = |name: &str| fields.optional_number(name);
     let took = Took {
         retrieval: time("retrieval_ms")?,
         generation: time("generation_ms")?,
@@ -279,7 +281,7 @@ fn took(path: &Path, line: usize, object: &Object) -> Result<(String, Option<usi
     };
     let row = fields.optional_count("row")?;
     let without_embedding = fields.optional_flag("without_embedding")?.unwrap_or(false);
-    Ok((fields.string("task_id")?.to_owned(), row, took, without_embedding))
+    Ok((fields.task_id()?, row, took, without_embedding))
 }
 
 /// Checks a record of measured times as a sweep reads it.

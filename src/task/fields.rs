@@ -1,10 +1,20 @@
 //! Fields of each kind of record, with their types, as tables: a row has the names of fields alike, with blanks between.
 
-use super::schema::{Field, Type, may, must, unless};
-use crate::task::Format;
-use crate::task::kind::RecordKind;
+use std::path::Path;
 
-use Type::{Anything, Count, Either, Flag, Id, List, MaybeEmpty, Number, Text};
+use super::Format;
+use super::kind::RecordKind;
+use crate::error::Result;
+use crate::repository::record::{PACKAGE, RAW};
+use crate::store::jsonl::Object;
+use crate::store::schema::{Field, Type, may, must, require, type_of, unless};
+
+use Type::{
+    Any, Count, Either, Flag, Id, List, Map, MaybeEmpty, Number, Open, OrNull, Text, Within,
+};
+
+/// An object with any fields.
+const ANYTHING: Type = Open(&[]);
 
 const TEXTS: Type = List(&Text);
 const TEXT_OR_TEXTS: Type = Either(&[Text, TEXTS], "a string or a list of strings");
@@ -12,7 +22,7 @@ const TEXT_OR_TEXTS: Type = Either(&[Text, TEXTS], "a string or a list of string
 const SHOWN: Type =
     List(&Type::Object(&[must("retrieved_chunk filename", Text), may("score", Number)]));
 const CROSS_FILE: Type =
-    Either(&[Text, MaybeEmpty(&[must("text", Text), may("list", SHOWN)])], "a string or an object");
+    Either(&[Text, MaybeEmpty(&[may("text", Text), may("list", SHOWN)])], "a string or an object");
 
 const REPO_EVAL_TASK: &[Field] = &[
     must("task_id ground_truth", Text),
@@ -28,11 +38,11 @@ const REPO_EVAL_TASK: &[Field] = &[
     // Of DevEval and EvoCodeBench.
     may("type domain", Text),
     may("signature_position body_position", List(&Count)),
-    may("dependency requirement", Anything),
+    may("dependency requirement", ANYTHING),
     may("tests", TEXTS),
     may("indent", Count),
     // Of RepoExec.
-    may("test_files", Anything),
+    may("test_files", Map(&Text)),
     may("module project", Text),
 ];
 
@@ -41,15 +51,15 @@ const DEFINITION: &[Field] = &[must("path text", Text), must("line code_line", C
 const COMMIT: &[Field] = &[
     must("id parent date stratum", Text),
     must("names", Type::Object(&[must("file import repository nowhere", Count)])),
-    may("similar", Number),
+    may("similar", Within(1.0)),
     may("in_history", Flag),
 ];
 
 const REPO_EVAL: &[Field] = &[must("prompt", Text), must("metadata", Type::Object(REPO_EVAL_TASK))];
 
 const REPOFORMER: &[Field] = &[
-    must("prompt groundtruth right_context", Text),
-    may("full_left_context full_right_context", Text),
+    must("prompt groundtruth", Text),
+    may("right_context full_left_context full_right_context", Text),
     may("crossfile_context", CROSS_FILE),
     may("ranking_latency", Number),
     must("metadata", Type::Object(REPOFORMER_METADATA)),
@@ -66,7 +76,8 @@ const REPOFORMER_METADATA: &[Field] = &[
 ];
 
 const CROSS_CODE_EVAL: &[Field] = &[
-    must("prompt groundtruth right_context", Text),
+    must("prompt groundtruth", Text),
+    may("right_context full_left_context full_right_context", Text),
     may("crossfile_context", CROSS_FILE),
     must("metadata", Type::Object(CROSS_CODE_EVAL_METADATA)),
 ];
@@ -82,7 +93,7 @@ const CROSS_CODE_EVAL_METADATA: &[Field] = &[
 
 const CROSS_CODE_LONG_EVAL: &[Field] = &[
     must("prompt groundtruth", Text),
-    may("right_context", Text),
+    may("right_context full_left_context full_right_context", Text),
     may("crossfile_context", CROSS_FILE),
     must("metadata", Type::Object(&[must("task_id", Id)])),
 ];
@@ -151,11 +162,11 @@ const RETRIEVAL: &[Field] = &[
 const PROMPT: &[Field] = &[
     must("prompt", Text),
     may("groundtruth", Text),
-    must("metadata", Type::Object(PROMPT_METADATA)),
+    may("metadata", Type::Object(PROMPT_METADATA)),
 ];
 
 const PROMPT_METADATA: &[Field] = &[
-    must("task_id", Id),
+    may("task_id", Id),
     may("ground_truth", Text),
     may("fpath_tuple", TEXTS),
     may("context_start_lineno line_no lineno", Count),
@@ -166,7 +177,7 @@ const PROMPT_METADATA: &[Field] = &[
     may("query_window", Type::Object(QUERY_WINDOW)),
     may("query", Type::Object(&[must("text", Text), must("hole", Count)])),
     may("top_k_context", HITS),
-    may("shown_context", List(&Anything)),
+    may("shown_context", List(&OrNull(&Open(SHOWN_LINES)))),
     may("right_context prompt_style_digest", Text),
     may("window_size slice_size chunk_size chunk_stride sample row", Count),
     may("mode prompt_style", Text),
@@ -174,22 +185,48 @@ const PROMPT_METADATA: &[Field] = &[
     may("stop", TEXTS),
 ];
 
+/// Lines that a prompt shows in the place of a fragment.
+const SHOWN_LINES: &[Field] =
+    &[may("context retrieved_chunk", Text), may("start_line_no end_line_no", Count)];
+
+/// Type of a field of a prompt's metadata.
+pub(crate) fn of_prompt_metadata(name: &str) -> Option<&'static Type> {
+    type_of(PROMPT_METADATA, name)
+}
+
+/// What a prediction, a prompt or a probability may say of how it was made, whatever else it is.
+pub(crate) const MADE: &[Field] =
+    &[may("metadata", Open(PROMPT_METADATA)), may("asked", ANYTHING), may("next_token", TOKEN)];
+
+const TOKEN: Type =
+    Open(&[may("text", Text), may("probability", Within(1.0)), may("is_likeliest", Flag)]);
+
 const REPO_CODER_PREDICTION: &[Field] = &[
+    may("task_id", Id),
     may("prompt groundtruth", Text),
-    must("metadata", Anything),
+    may("metadata", Open(PROMPT_METADATA)),
+    may("pred", TEXT_OR_TEXTS),
     must("choices", List(&Type::Object(CHOICE))),
+    may("asked", ANYTHING),
+    may("next_token", TOKEN),
+    // Rounding makes some estimates negative.
+    may("entropy", Number),
+    may("finish_reason", Text),
+    may("error", Any),
 ];
 
 const CHOICE: &[Field] = &[
     must("text", Text),
     may("index", Count),
-    may("finish_reason", Text),
-    may("logprobs", Anything),
+    may("finish_reason written", Text),
+    may("min_logprob mean_logprob", Number),
+    may("logprobs", ANYTHING),
 ];
 
 const CROSS_CODE_EVAL_PREDICTION: &[Field] = &[
-    unless("task_id", "metadata", Id),
+    may("task_id", Id),
     must("pred", TEXT_OR_TEXTS),
+    may("choices", List(&Type::Object(CHOICE))),
     may("pred_raw prompt_used", Text),
     may("retrieval_prob", Number),
     may("do_retrieval", Either(&[Flag, Number], "a boolean or a number")),
@@ -197,17 +234,29 @@ const CROSS_CODE_EVAL_PREDICTION: &[Field] = &[
     may("prompt groundtruth right_context full_left_context full_right_context", Text),
     may("crossfile_context", CROSS_FILE),
     may("ranking_latency", Number),
-    may("metadata", Anything),
+    may("metadata", Open(PROMPT_METADATA)),
+    may("asked", ANYTHING),
+    may("next_token", TOKEN),
+    may("entropy", Number),
+    may("finish_reason", Text),
+    may("error", Any),
 ];
 
 const LM_EVAL_SAMPLE: &[Field] = &[
     must("doc_id", Count),
-    must("doc arguments", Anything),
-    must("resps", List(&TEXTS)),
-    may("filtered_resps", List(&TEXT_OR_TEXTS)),
+    must("doc", Open(LM_EVAL_DOCUMENT)),
+    may("arguments", ANYTHING),
+    must("resps", List(&Any)),
+    may("filtered_resps", List(&Any)),
     may("target filter", Text),
     may("metrics", TEXTS),
     may("doc_hash prompt_hash target_hash", Text),
+];
+
+const LM_EVAL_DOCUMENT: &[Field] = &[
+    must("task_id", Id),
+    may("prompt withheld target", Text),
+    may("metadata", Open(PROMPT_METADATA)),
 ];
 
 const PAIR: &[Field] = &[
@@ -218,54 +267,24 @@ const PAIR: &[Field] = &[
     may("pred_ids target_ids", TEXTS),
 ];
 
-const PACKAGE: &[Field] = &[
-    may("source url license patent", Text),
-    must("repository filepath", Text),
-    must("content", List(&Type::Object(&[may("type lang", Text), must("content", Text)]))),
-];
-
-const RAW: &[Field] = &[
-    must("repo_name", Text),
-    may("stars_count", Number),
-    must(
-        "files",
-        List(&Type::Object(&[
-            must("filepath content", Text),
-            may("metadata", Type::Object(RAW_METADATA)),
-        ])),
-    ),
-    may("repo_size", Type::Object(&[may("number_of_files lines_of_code", Count)])),
-];
-
-const RAW_METADATA: &[Field] = &[
-    may("size", Count),
-    may("lang ext hexsha", Text),
-    may("avg_line_length", Number),
-    may("max_line_length line_count non_empty_line_count", Count),
-    may("imports local_imports", TEXTS),
-    may("functions", List(&List(&List(&Count)))),
-    // Of packages that it was made from.
-    may("source url license patent repository", Text),
-];
-
 const LABEL: &[Field] = &[
     must("prompt groundtruth right_context", Text),
-    must("crossfile_context", CROSS_FILE),
+    may("crossfile_context", CROSS_FILE),
     must("metadata", Type::Object(LABEL_METADATA)),
-    may(
-        "es_infile es_rg1 em_infile em_rg1 pass_infile pass_rg1 likelihood_infile likelihood_rg1",
-        Number,
-    ),
-    may("min_logprob entropy cc_probability", Number),
+    // The released program writes percentages.
+    may("es_infile es_rg1 em_infile em_rg1 pass_infile pass_rg1", Within(100.0)),
+    may("likelihood_infile likelihood_rg1 cc_probability", Within(1.0)),
+    may("min_logprob entropy", Number),
     may("generation_model metric fragments", Text),
     may("label cc_likeliest", Flag),
     may("threshold", Number),
 ];
 
 const LABEL_METADATA: &[Field] = &[
-    must("task_id filename", Text),
+    must("task_id", Id),
+    must("filename", Text),
     must("start_i end_i", Count),
-    may("row", Count),
+    may("row context_start_lineno", Count),
     may("kind", Text),
     may("query_has_target", Flag),
 ];
@@ -273,21 +292,38 @@ const LABEL_METADATA: &[Field] = &[
 const BATCH_REQUEST: &[Field] = &[
     must("custom_id method url", Text),
     // Servers accept other fields of their own.
-    must("body", Anything),
+    must("body", ANYTHING),
 ];
 
-const BATCH_RESPONSE: &[Field] =
-    &[may("id", Text), must("custom_id", Text), may("response error", Anything)];
+const BATCH_RESPONSE: &[Field] = &[
+    may("id", Text),
+    must("custom_id", Text),
+    may("response", Open(&[may("status_code", Count), may("body", Any)])),
+    may("error", Any),
+];
 
-const BEIR_DOCUMENT: &[Field] =
-    &[must("_id", Id), may("title", Text), must("text", Text), may("metadata", Anything)];
+const BEIR_DOCUMENT: &[Field] = &[
+    must("_id", Id),
+    may("title", Text),
+    must("text", Text),
+    may("metadata", ANYTHING),
+    // Of texts that are to be embedded.
+    may("digest", Text),
+];
 
-const SCORE: &[Field] = &[must("task_id", Id)];
+/// Beside these, objects of numbers by the names of metrics.
+const SCORE: &[Field] = &[
+    must("task_id", Id),
+    may("row", Count),
+    may("repository target_digest predictions", Text),
+    may("statuses", TEXTS),
+    may("metadata", ANYTHING),
+];
 
 const LATENCY: &[Field] = &[
-    must("task_id", Text),
+    must("task_id", Id),
     may("row sample at_once", Count),
-    may("retrieval_ms generation_ms decision_ms", Number),
+    may("retrieval_ms generation_ms decision_ms", Within(f64::INFINITY)),
     may("record_checksum", Text),
     may("without_embedding", Flag),
 ];
@@ -305,8 +341,11 @@ const DEV_EVAL: &[Field] = &[
     // EvoCodeBench has none, and a domain.
     may("project_path domain", Text),
     must("signature_position body_position", List(&Count)),
-    must("dependency", Type::Object(&[must("intra_class intra_file cross_file", TEXTS)])),
-    may("requirement", Type::Object(&[must("Functionality Arguments", Text)])),
+    may(
+        "dependency",
+        Type::Object(&[may("intra_class intra_file", TEXTS), must("cross_file", TEXTS)]),
+    ),
+    may("requirement", Type::Object(&[may("Functionality Arguments", Text)])),
     must("tests", TEXTS),
     must("indent", Count),
 ];
@@ -319,34 +358,44 @@ const REPO_EXEC: &[Field] = &[
 
 const DEV_EVAL_COMPLETION: &[Field] = &[must("namespace completion", Text), may("idx", Count)];
 
-/// Fields of a kind of record.
-pub(super) fn fields(kind: RecordKind) -> &'static [Field] {
-    match kind {
-        RecordKind::Task(Format::RepoEval) => REPO_EVAL,
-        RecordKind::Task(Format::Repoformer) => REPOFORMER,
-        RecordKind::Task(Format::CrossCodeEval) => CROSS_CODE_EVAL,
-        RecordKind::Task(Format::CrossCodeLongEval) => CROSS_CODE_LONG_EVAL,
-        RecordKind::Task(Format::RepoBench) => REPO_BENCH,
-        RecordKind::Task(Format::ReccEval) => RECC_EVAL,
-        RecordKind::Window => WINDOW,
-        RecordKind::QueryWindow => QUERY_WINDOW,
-        RecordKind::Retrieval => RETRIEVAL,
-        RecordKind::Prompt => PROMPT,
-        RecordKind::RepoCoderPrediction => REPO_CODER_PREDICTION,
-        RecordKind::CrossCodeEvalPrediction => CROSS_CODE_EVAL_PREDICTION,
-        RecordKind::LmEvalSample => LM_EVAL_SAMPLE,
-        RecordKind::Pair => PAIR,
-        RecordKind::Score => SCORE,
-        RecordKind::Package => PACKAGE,
-        RecordKind::RawRepository => RAW,
-        RecordKind::Label => LABEL,
-        RecordKind::BatchRequest => BATCH_REQUEST,
-        RecordKind::BatchResponse => BATCH_RESPONSE,
-        RecordKind::BeirDocument | RecordKind::BeirQuery => BEIR_DOCUMENT,
-        RecordKind::Latency => LATENCY,
-        RecordKind::Sequence => SEQUENCE,
-        RecordKind::DevEval => DEV_EVAL,
-        RecordKind::DevEvalCompletion => DEV_EVAL_COMPLETION,
-        RecordKind::RepoExec => REPO_EXEC,
+impl RecordKind {
+    /// Its fields.
+    pub(crate) fn fields(self) -> &'static [Field] {
+        match self {
+            RecordKind::Task(Format::RepoEval) => REPO_EVAL,
+            RecordKind::Task(Format::Repoformer) => REPOFORMER,
+            RecordKind::Task(Format::CrossCodeEval) => CROSS_CODE_EVAL,
+            RecordKind::Task(Format::CrossCodeLongEval) => CROSS_CODE_LONG_EVAL,
+            RecordKind::Task(Format::RepoBench) => REPO_BENCH,
+            RecordKind::Task(Format::ReccEval) => RECC_EVAL,
+            RecordKind::Window => WINDOW,
+            RecordKind::QueryWindow => QUERY_WINDOW,
+            RecordKind::Retrieval => RETRIEVAL,
+            RecordKind::Prompt => PROMPT,
+            RecordKind::RepoCoderPrediction => REPO_CODER_PREDICTION,
+            RecordKind::CrossCodeEvalPrediction => CROSS_CODE_EVAL_PREDICTION,
+            RecordKind::LmEvalSample => LM_EVAL_SAMPLE,
+            RecordKind::Pair => PAIR,
+            RecordKind::Score => SCORE,
+            RecordKind::Package => PACKAGE,
+            RecordKind::RawRepository => RAW,
+            RecordKind::Label => LABEL,
+            RecordKind::BatchRequest => BATCH_REQUEST,
+            RecordKind::BatchResponse => BATCH_RESPONSE,
+            RecordKind::BeirDocument | RecordKind::BeirQuery => BEIR_DOCUMENT,
+            RecordKind::Latency => LATENCY,
+            RecordKind::Sequence => SEQUENCE,
+            RecordKind::DevEval => DEV_EVAL,
+            RecordKind::DevEvalCompletion => DEV_EVAL_COMPLETION,
+            RecordKind::RepoExec => REPO_EXEC,
+        }
+    }
+
+    /// Checks that a record at a line of a file has the fields of this kind, each of its type.
+    ///
+    /// # Errors
+    /// A field is missing, of another type, or out of its range.
+    pub(crate) fn check(self, path: &Path, line: usize, record: &Object) -> Result<()> {
+        require(path, line, self.fields(), record)
     }
 }
