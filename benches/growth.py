@@ -292,12 +292,13 @@ def convert_a_prompt_of_many_stop_texts(n, folder):
 # Repositories.
 
 
-def retrieved(folder, texts, *flags):
+def retrieved(folder, texts, *flags, above=LINE):
     for number, text in enumerate(texts):
         write(folder, f"repos/r/f{number}.py", text)
-    write(folder, "repos/r/a.py", LINE * 20 + "x = 1\n" + LINE)
+    left = LINE * 19 + above
+    write(folder, "repos/r/a.py", left + "x = 1\n" + LINE)
     metadata = {"task_id": "r/0", "ground_truth": "x = 1\n", "fpath_tuple": ["r", "a.py"], "context_start_lineno": 0, "line_no": 20}
-    write(folder, "tasks.jsonl", json.dumps({"prompt": LINE * 20, "metadata": metadata}) + "\n")
+    write(folder, "tasks.jsonl", json.dumps({"prompt": left, "metadata": metadata}) + "\n")
     args = ["prompt", "--repos-dir", "repos", "--tasks", "tasks.jsonl", "--mode", "rg1", *flags]
     for stage in ["window", "vectorize", "search"]:
         subprocess.run([PROGRAM, stage, *args[1:]], cwd=folder, env=environment(folder), capture_output=True)
@@ -330,6 +331,11 @@ def repository_of_definitions(n, folder):
     names = "".join(f"def name_{number}():\n    return name_{number - 1}()\n\n" for number in range(n))
     uses = "".join(f"x = name_{number}()\n" for number in range(n))
     return retrieved(folder, [names, uses], "--profile", "repoformer-paper", "--ranker", "jaccard")
+
+
+@case(2000)
+def repository_of_a_chain_of_names(n, folder):
+    return retrieved(folder, ["x\n"], "--unit", "chunks", "--ranker", "definitions", above="a." * n + "b\n")
 
 
 @case(100)

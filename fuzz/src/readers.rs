@@ -16,7 +16,7 @@ use repoformer::complete::server::{
 use repoformer::endpoint::{ConnectionSettings, Endpoint};
 use repoformer::evaluate::conditions::made_with;
 use repoformer::evaluate::metrics::Metric;
-use repoformer::evaluate::postprocess::{FunctionBodies, Postprocess, Recipe};
+use repoformer::evaluate::postprocess::{FunctionBodies, Hole, Postprocess, Recipe, Step};
 use repoformer::evaluate::score::Scoring;
 use repoformer::evaluate::{comparison, executed, pairs, predictions};
 use repoformer::execute::{Log, Runner, TestMap, default_test_command, guard::RunOutcome, judge};
@@ -185,6 +185,13 @@ fn of_predictions(bytes: &[u8]) {
                 let _ = metric.score(&task.ground_truth, &samples, task.language());
             }
         }
+    }
+    // The file as one prediction. The two steps that are left out may take seconds, as SECURITY.md says.
+    let text = String::from_utf8_lossy(bytes);
+    let is_short = |step: &Step| !matches!(step, Step::Statement | Step::FunctionBody);
+    for recipe in Step::ALL.iter().filter(|step| is_short(step)).map(|step| step.name()) {
+        let recipe: Recipe = recipe.parse().expect("the name of a step");
+        let _ = recipe.apply(Hole::of(&tasks.tasks()[0]), &text);
     }
     let _ = pairs::read(&path);
     let _ = comparison::read(&path.to_string_lossy());

@@ -88,6 +88,25 @@ impl fmt::Debug for Endpoint {
     }
 }
 
+/// Variables that choose a proxy.
+const PROXIES: [&str; 6] =
+    ["ALL_PROXY", "all_proxy", "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"];
+
+/// Whether a variable is set to something that is no proxy which can be used.
+fn names_no_proxy(variable: impl Fn(&str) -> Result<String, VarError>, name: &str) -> bool {
+    let value = match variable(name) {
+        Ok(value) => value,
+        Err(VarError::NotPresent) => return false,
+        Err(VarError::NotUnicode(_)) => return true,
+    };
+    let is_of_http = match value.split_once("://") {
+        Some((scheme, _)) => ["http", "https"].iter().any(|http| scheme.eq_ignore_ascii_case(http)),
+        None => true,
+    };
+    let can_be_used = value.is_empty() || is_of_http && ureq::Proxy::new(&value).is_ok();
+    !can_be_used
+}
+
 impl Endpoint {
     /// Client for the server at a URL, with or without `/v1` at its end. The proxy of `ALL_PROXY`, `HTTPS_PROXY` or
     /// `HTTP_PROXY` is used, except for the hosts of `NO_PROXY` and for this machine itself.
@@ -104,7 +123,7 @@ impl Endpoint {
         variable: impl Fn(&str) -> Result<String, VarError>,
     ) -> Result<Self> {
         let address = Address::parse(url)?;
-        let key = Key::from_environment(url, settings.key_variable.as_deref(), variable)?;
+        let key = Key::from_environment(url, settings.key_variable.as_deref(), &variable)?;
         let key = Key::with_query(key, address.query()).map(Arc::new);
         let mut config = ureq::Agent::config_builder()
             .timeout_global(Some(settings.timeout))
@@ -121,6 +140,15 @@ impl Endpoint {
             .user_agent(concat!("repoformer/", env!("CARGO_PKG_VERSION")));
         if address.local {
             config = config.proxy(None);
+        } else if let Some(name) = PROXIES.into_iter().find(|name| names_no_proxy(&variable, name))
+        {
+            // The client would ignore it, and send keys and prompts directly.
+            return Err(Error::Endpoint {
+                url: masked(url),
+                reason: format!("the variable {name} does not name a proxy of HTTP"),
+                hint: "set it to http://HOST:PORT, or leave it empty; proxies of SOCKS are not supported".into(),
+                status: None,
+            });
         }
         let (config, connector) = (config.build(), SharedConnector::default());
         let agent = agent(&config, &connector);

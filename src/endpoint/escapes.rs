@@ -229,10 +229,16 @@ fn percent(text: &[u8], is_cut: bool) -> Sign {
     digits_of(&text[start..], 2, 16, start, is_cut)
 }
 
-/// `&amp;`, `&#47;` and `&#x2f;` of HTML, which reads them without `;` too.
+/// `&amp;`, `&sol;`, `&#47;` and `&#x2f;` of HTML, which reads some without `;` too.
 fn ampersand(text: &[u8], is_cut: bool) -> Sign {
-    const NAMES: [(&[u8], u8); 5] =
-        [(b"amp", b'&'), (b"lt", b'<'), (b"gt", b'>'), (b"quot", b'"'), (b"apos", b'\'')];
+    /// Names, each with its sign behind it.
+    const NAMES: [&[u8]; 35] = [
+        b"amp&", b"lt<", b"gt>", b"quot\"", b"apos'", b"excl!", b"num#", b"dollar$", b"percnt%",
+        b"lpar(", b"rpar)", b"ast*", b"midast*", b"plus+", b"comma,", b"period.", b"sol/",
+        b"colon:", b"semi;", b"equals=", b"quest?", b"commat@", b"lsqb[", b"lbrack[", b"bsol\\",
+        b"rsqb]", b"rbrack]", b"Hat^", b"lowbar_", b"grave`", b"lcub{", b"lbrace{", b"verbar|",
+        b"rcub}", b"rbrace}",
+    ];
     let name = &text[1..];
     let (byte, length) = if let Some(number_of) = name.strip_prefix(b"#") {
         let is_hexadecimal = matches!(number_of, [b'x' | b'X', ..]);
@@ -241,11 +247,12 @@ fn ampersand(text: &[u8], is_cut: bool) -> Sign {
         let length = digits.iter().take_while(is_digit).count();
         (number(&digits[..length], radix), length + 1 + usize::from(is_hexadecimal))
     } else {
-        let named = NAMES.iter().find(|(of, _)| name.starts_with(of));
-        if is_cut && NAMES.iter().any(|(of, _)| of.starts_with(name)) {
+        let mut names = NAMES.iter().filter_map(|name| name.split_last());
+        if is_cut && names.clone().any(|(_, of)| of.starts_with(name)) {
             return Sign::Open;
         }
-        (named.map(|(_, byte)| *byte), named.map_or(0, |(of, _)| of.len()))
+        let named = names.find(|(_, of)| name.starts_with(of));
+        (named.map(|(sign, _)| *sign), named.map_or(0, |(_, of)| of.len()))
     };
     match (byte, name.get(length)) {
         (_, None) if is_cut => Sign::Open,

@@ -470,6 +470,7 @@ mod tests {
             (each(|byte| format!("&#x{byte:04x}")), 3),
             (each(|byte| format!("&#{byte:07};")), 3),
             (secret.replace('&', "&amp"), 3),
+            (secret.replace('+', "&plus;").replace('/', "&sol;").replace('=', "&equals;"), 3),
             (each(|byte| format!("={byte:02X}")), 3),
             (secret.replace('=', "=3D").replace("5f", "5=\r\nf"), 3),
             (secret.replace("li", "li\n"), 3),

@@ -153,6 +153,7 @@ fn a_stream_that_fails_is_no_prediction() {
         (stream(&[part("return "), end("error")]), "finish_reason \"error\""),
         (stream(&[part("return "), end("abort")]), "finish_reason \"abort\""),
         (stream(&[part("return "), json!({"error": error})]), "out of memory"),
+        (stream(&[part("return "), end("stop"), json!({"error": error})]), "out of memory"),
         (stream(&[part("return "), with_choices]), "the answer is an error: out of memory"),
         (stream(&[json!({"choices": [{"text": null, "finish_reason": "stop"}]})]), "has no 'text'"),
         (stream(&[json!({"choices": []})]), "'choices' are empty"),

@@ -250,12 +250,20 @@ fn until(what: &str, holds: impl Fn() -> bool) {
 }
 
 /// Whoever kills a guard, as a system without memory does, sets nothing free: neither what has another session and no
-/// environment, nor where no control group holds it together.
+/// environment, nor where no control group holds it together. Whoever stops one, again and again, kills it.
 #[test]
 fn a_killed_guard_leaves_no_process() {
     let hidden = "unshare -Urm sh -c 'mount -t tmpfs none /sys/fs/cgroup && exec \"$@\"' sh";
     let has_hidden = Place::empty().shell(&format!("{hidden} true")).code == Some(0);
-    for (isolation, stage) in [("off", "open"), ("auto", "enclosed"), ("auto", "inside")] {
+    let kill = "kill -9";
+    let stop = "for i in $(seq 1000); do kill -STOP $1 2>/dev/null || break; sleep 0.02; done #";
+    for (isolation, stage, end) in [
+        ("off", "open", kill),
+        ("auto", "enclosed", kill),
+        ("auto", "inside", kill),
+        ("off", "open", stop),
+        ("auto", "enclosed", stop),
+    ] {
         for prefix in ["", hidden].into_iter().take(if has_hidden { 2 } else { 1 }) {
             let (place, nap) = (place(), "4242.7");
             predict(&place, &["CLEARED", "FINE"]);
@@ -273,7 +281,7 @@ fn a_killed_guard_leaves_no_process() {
             let guards = below(child.id(), stage);
             if stage == "open" || !guards.is_empty() {
                 assert_eq!(guards.len(), 1, "{isolation} {stage} {prefix}");
-                place.shell(&format!("kill -9 {}", guards[0])).done();
+                place.shell(&format!("set -- {}; {end} $1", guards[0])).done();
                 assert!(child.wait().unwrap().code().is_some());
             } else {
                 child.kill().unwrap(); // no namespaces here
@@ -285,7 +293,7 @@ fn a_killed_guard_leaves_no_process() {
             let found: Vec<&Value> = found.map(|record| &record["status"]).collect();
             assert!(
                 guards.is_empty() || found == ["error", "pass"],
-                "{isolation} {stage}: {found:?}"
+                "{isolation} {stage} {end}: {found:?}"
             );
         }
     }

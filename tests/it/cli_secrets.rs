@@ -546,7 +546,15 @@ fn redirects_are_told_and_get_no_key() {
 fn passwords_of_proxies_are_told_nowhere() {
     let place = place();
     let refusing = Recorder::start(|_, _| response("407 Proxy Authentication Required", "", "no"));
-    for proxy in [refusing.url(), "http://127.0.0.1:9".into(), "http://proxy.invalid:3128".into()] {
+    for proxy in [
+        refusing.url(),
+        "http://127.0.0.1:9".into(),
+        "http://proxy.invalid:3128".into(),
+        // A client that ignored these would send the key directly.
+        refusing.url().replace("http", "socks5"),
+        refusing.url().replace("http", "junk"),
+    ] {
+        let is_refused = !proxy.starts_with("http");
         let proxy = proxy.replace("://", &format!("://user:{}@", url_encoded(POLICY_KEY)));
         for command in [
             "doctor --endpoint URL",
@@ -561,6 +569,9 @@ fn passwords_of_proxies_are_told_nowhere() {
                 assert_no_key(ran.stdout.as_bytes(), &format!("stdout of {command}, {proxy}"));
                 assert_no_key(ran.stderr.as_bytes(), &format!("stderr of {command}, {proxy}"));
                 assert_ne!(ran.code, Some(0), "{}", ran.stdout);
+                let is_told =
+                    format!("{}{}", ran.stdout, ran.stderr).contains("ALL_PROXY does not");
+                assert_eq!(is_told, is_refused, "{proxy}: {} {}", ran.stdout, ran.stderr);
             }
         }
     }

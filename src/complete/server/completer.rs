@@ -216,7 +216,8 @@ impl<'a> Completer<'a> {
                 return false;
             }
             next = if length < LOOKED_AT_OFTEN { 0 } else { length + length / 16 };
-            partial.are_enough(number, is_enough)
+            // Behind the last end the server may still report a failure.
+            partial.are_enough(number, is_enough) && !partial.is_finished()
         })?;
         if !streams {
             self.tell_without_stream();

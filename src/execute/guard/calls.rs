@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use nix::libc;
-use nix::unistd::{Pid, getpgrp, getppid};
+use nix::unistd::{Pid, getpgid, getpgrp, getppid};
 use seccompiler::{
     BpfProgram, SeccompAction, SeccompCmpArgLen, SeccompCmpOp, SeccompCondition, SeccompFilter,
     SeccompRule, TargetArch,
@@ -37,7 +37,8 @@ impl Guarded {
         let threads = threads.filter_map(|thread| thread.file_name().to_str()?.parse().ok());
         let threads = threads.collect();
         if !alone {
-            processes.extend([-getpgrp().as_raw(), -1]);
+            let of_program = getpgid(Some(getppid())).unwrap_or(getpgrp());
+            processes.extend([-getpgrp().as_raw(), -of_program.as_raw(), -1]);
         }
         Self { processes, threads, counted }
     }
@@ -145,6 +146,11 @@ const BUFFERS: [i32; 4] =
 /// Calls that can name all processes of a user, and the first argument that does.
 const OF_USER: [(i64, u64); 2] = [(libc::SYS_setpriority, 2), (libc::SYS_ioprio_set, 3)];
 
+/// Requests that choose the process which gets a file's signals, and that `libc` does not know.
+const F_SETOWN_EX: u64 = 15;
+const FIOSETOWN: libc::Ioctl = 0x8901;
+const SIOCSPGRP: libc::Ioctl = 0x8902;
+
 /// Bit of the calls by x32, another way to call a kernel of x86-64, and the calls that have numbers of their own there.
 const X32: (i64, std::ops::Range<i64>) = (1 << 30, 512..548);
 
@@ -179,7 +185,12 @@ impl Filters {
                 libc::SYS_ioctl,
             ];
             let by_number = [OF_OTHERS, OF_PROCESS, UNSEEN].concat();
-            let more = [libc::SYS_tkill, libc::SYS_setsockopt, libc::SYS_pidfd_send_signal];
+            let more = [
+                libc::SYS_tkill,
+                libc::SYS_setsockopt,
+                libc::SYS_pidfd_send_signal,
+                libc::SYS_fcntl,
+            ];
             let numbers = REFUSED.iter().copied().chain(own).chain(by_argument).chain(by_number);
             let numbers = numbers.chain(OF_USER.map(|(call, _)| call)).chain(more);
             refused.extend(numbers.map(|call| (call | bit, Vec::new())));
@@ -187,8 +198,8 @@ impl Filters {
         let rule = |conditions: &[Condition]| rule(conditions).map_err(|e| failed(&e));
         let clone =
             NAMESPACES.iter().map(|&flag| (0, SeccompCmpOp::MaskedEq(flag as u64), flag as u64));
-        // What is typed at a terminal, by the program's user.
-        let ioctl = [libc::TIOCSTI, libc::TIOCLINUX]
+        // What is typed at a terminal, by the program's user; and who gets the signals of a socket.
+        let ioctl = [libc::TIOCSTI, libc::TIOCLINUX, FIOSETOWN, SIOCSPGRP]
             .into_iter()
             .map(|call| (1, SeccompCmpOp::Eq, u64::from(call as u32)));
         let one = |condition| rule(&[condition]);
@@ -205,9 +216,19 @@ impl Filters {
             let numbers = numbers.iter().map(|&number| u64::from(number.cast_unsigned()));
             numbers.map(|number| one((0, SeccompCmpOp::Eq, number))).collect()
         };
+        // A thread's number stands for its process.
+        let guarded_numbers = [&guarded.processes[..], &guarded.threads].concat();
         for &call in OF_PROCESS {
-            refused.insert(call, is_any(&guarded.processes)?);
+            refused.insert(call, is_any(&guarded_numbers)?);
         }
+        // Signals that tell of files may go to any process. Of the newer call that says so, the process lies in memory.
+        let mut owners = vec![one((1, SeccompCmpOp::Eq, F_SETOWN_EX))?];
+        for &number in &guarded_numbers {
+            let owner = u64::from(number.cast_unsigned());
+            let set = (1, SeccompCmpOp::Eq, libc::F_SETOWN as u64);
+            owners.push(rule(&[set, (2, SeccompCmpOp::Eq, owner)])?);
+        }
+        refused.insert(libc::SYS_fcntl, owners);
         refused.insert(libc::SYS_tkill, is_any(&guarded.threads)?);
         let others = FAMILIES.map(|family| (0, SeccompCmpOp::Ne, family as u64));
         let socket = vec![rule(&others)?];

@@ -5,8 +5,13 @@ use std::io::{self, Read, Write};
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::process::Stdio;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
 
 use nix::sys::prctl;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
 use serde::{Deserialize, Serialize};
 
 use super::group::{Bounds, Group};
@@ -217,11 +222,18 @@ impl Guard {
         let mut line = serde_json::to_vec(order)?;
         line.push(b'\n');
         let mut answer = Vec::new();
+        let number = Pid::from_raw(child.id().cast_signed());
         if let (Some(stdin), Some(stdout)) = (&stdin, &mut child.stdout) {
             let mut input: &std::process::ChildStdin = stdin;
             // A guard that refuses does not read its order.
             let _ = input.write_all(&line);
-            stdout.read_to_end(&mut answer)?;
+            let (answered, waits) = mpsc::channel::<()>();
+            thread::scope(|scope| {
+                scope.spawn(move || end_if_stopped(number, &waits));
+                let read = stdout.read_to_end(&mut answer);
+                drop(answered);
+                read
+            })?;
         }
         let status = processes::wait(&mut child)?;
         drop(stdin); // kept until now: closing it tells the guard that the program is gone
@@ -229,6 +241,20 @@ impl Guard {
             notes: vec![format!("the guard ended with {status}")],
             ..RunOutcome::default()
         }))
+    }
+}
+
+/// Kills a guard that a command has stopped: it would hold no limit any more. Returns where its answer is read.
+fn end_if_stopped(guard: Pid, waits: &mpsc::Receiver<()>) {
+    let mut seen = 0;
+    while waits.recv_timeout(Duration::from_millis(200)) == Err(mpsc::RecvTimeoutError::Timeout) {
+        let is_stopped = processes::state(guard).is_some_and(|state| matches!(state, 'T' | 't'));
+        seen = if is_stopped { seen + 1 } else { 0 };
+        // The first time, someone may have meant another process.
+        let signal = if seen < 3 { Signal::SIGCONT } else { Signal::SIGKILL };
+        if is_stopped {
+            let _ = kill(guard, signal);
+        }
     }
 }
 

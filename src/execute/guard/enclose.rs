@@ -6,11 +6,11 @@
 //! user namespace: mounts of the first one cannot be undone within it.
 
 use std::ffi::OsString;
-use std::fs::{self, File};
+use std::fs::{self, File, Permissions};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::os::unix::ffi::OsStringExt;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 use std::path::{Path, PathBuf};
 
 use nix::errno::Errno;
@@ -311,8 +311,7 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
             if of_system {
                 view.notes.push(format!("{path} is read-only: {error}"));
             } else {
-                tmpfs(&folder.path, &size).map_err(at("a temporary folder"))?;
-                view.in_memory.push(folder.path.clone());
+                empty(&folder.path, &format!("/dev/{number}")).map_err(at("a temporary folder"))?;
                 view.notes.push(format!("{path} starts empty: {error}"));
             }
         }
@@ -322,8 +321,7 @@ fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Ref
         && !Path::new("/run/current-system").exists()
     {
         // Sockets of the system's services: files, which no network namespace isolates.
-        tmpfs("/run", &size).map_err(at("/run"))?;
-        view.in_memory.push("/run".into());
+        empty(Path::new("/run"), "/dev/run").map_err(at("/run"))?;
     }
     let secrets = secrets().into_iter().map(|path| Hidden { path, kept: Vec::new() });
     for hidden in order.hidden.iter().cloned().chain(secrets) {
@@ -459,6 +457,14 @@ pub(super) fn keep_thread(number: i32) -> nix::Result<()> {
 fn tmpfs<P: ?Sized + nix::NixPath>(path: &P, size: &str) -> nix::Result<()> {
     let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
     mount(Some("tmpfs"), path, Some("tmpfs"), flags, Some(size))
+}
+
+/// Shows an empty folder that all may write to, which is kept at `place`: within the limit of all layers.
+fn empty(folder: &Path, place: &str) -> io::Result<()> {
+    let _ = fs::remove_dir_all(place);
+    fs::create_dir(place)?;
+    fs::set_permissions(place, Permissions::from_mode(0o1777))?;
+    Ok(bind(Path::new(place), folder, MsFlags::empty())?)
 }
 
 /// Mounts an overlay over a folder, whose changes are stored below `place`.

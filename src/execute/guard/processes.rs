@@ -169,6 +169,12 @@ fn read(pid: i32) -> io::Result<Option<Process>> {
     parse().map(Some).ok_or_else(|| io::Error::other(format!("{path}: {stat:?}")))
 }
 
+/// The letter of a process's state, such as `T` of a stopped one; `None` if it cannot be read.
+pub(super) fn state(pid: Pid) -> Option<char> {
+    let stat = read_file(&format!("/proc/{pid}/stat")).ok()??;
+    stat.get(stat.rfind(')')? + 2..)?.chars().next()
+}
+
 impl Process {
     pub(super) fn is_alive(&self) -> bool {
         !self.is_zombie

@@ -33,8 +33,11 @@ pub fn bare_identifiers(text: &str, language: Language) -> Vec<&str> {
     words(text, language, None)
 }
 
+/// Most names of a chain. Each beginning of a chain may be looked up, and no definition is nested so deep.
+const LONGEST_CHAIN: usize = 64;
+
 /// Chains of names in a line, such as `["a", "b"]` of `a.b(c)`, keywords and strings left out. One that begins behind a dot
-/// has `"this"`, `"super"` or else `""` before it.
+/// has `"this"`, `"super"` or else `""` before it. Of a longer chain the first 64 names are kept.
 pub(crate) fn chains(line: &str, language: Language) -> Vec<Vec<&str>> {
     let mut chains: Vec<Vec<&str>> = Vec::new();
     let mut end = 0;
@@ -42,7 +45,11 @@ pub(crate) fn chains(line: &str, language: Language) -> Vec<Vec<&str>> {
         let start = name.as_ptr().addr() - line.as_ptr().addr();
         let between = line[end..start].trim();
         match chains.last_mut() {
-            Some(chain) if matches!(between, "." | "?." | "::") => chain.push(name),
+            Some(chain) if matches!(between, "." | "?." | "::") => {
+                if chain.len() < LONGEST_CHAIN {
+                    chain.push(name);
+                }
+            }
             _ if between.ends_with('.') => {
                 let object = match between.trim_end_matches(['.', '?']) {
                     object if object.ends_with("this") => "this",
@@ -253,6 +260,15 @@ impl Strings {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    /// All beginnings of a chain are kept somewhere: of one with any length they would fill the memory.
+    #[test]
+    fn a_chain_has_a_bound() {
+        let line = format!("{}b = x.y", "a.".repeat(10_000));
+        let found = chains(&line, Language::Python);
+        let lengths: Vec<usize> = found.iter().map(Vec::len).collect();
+        assert_eq!(lengths, [LONGEST_CHAIN, 2]);
+    }
 
     /// The pattern one character at a time, from every place anew.
     fn naive_string_end(text: &[char], at: usize) -> Option<usize> {
