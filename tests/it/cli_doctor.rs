@@ -73,6 +73,19 @@ fn a_mount_among_temporary_files_does_not_hinder_isolation() {
     }
 }
 
+/// At a terminal the program draws its progress, by a thread; its guards do not.
+#[test]
+fn a_terminal_does_not_hinder_isolation() {
+    let place = Place::empty();
+    let found = |line: &str| {
+        let ran = place.shell(line);
+        let findings: Value = serde_json::from_str(&ran.stdout).unwrap_or_default();
+        findings["sandbox"]["processes_and_files"].clone()
+    };
+    let plain = found("repoformer doctor --format json");
+    assert_eq!(found("script -qec 'repoformer doctor --format json' /dev/null </dev/null"), plain);
+}
+
 /// A stand-in for systemd starts what it is told, and refuses a flag that older ones lack: the program is started anew once, where
 /// the user lingers and no group can be made.
 #[test]

@@ -140,7 +140,9 @@ fn main() -> ExitCode {
         Ok(cli) => cli,
         Err(answer) => return usage::tell(&answer, Cli::command()),
     };
-    output::init(cli.screen);
+    if !is_guard(&cli.command) {
+        output::init(cli.screen);
+    }
     let done = settings::check_environment().and_then(|()| run(cli.command));
     bars::end();
     take_passed_over().iter().for_each(output::warning);
@@ -171,6 +173,14 @@ fn keep_keys_in_memory() {
         // It fails for no value but a wrong one.
         let _ = nix::sys::prctl::set_dumpable(false);
     }
+}
+
+/// Whether the program is a guard, which draws nothing: only a process of one thread can enter namespaces.
+fn is_guard(command: &Command) -> bool {
+    #[cfg(target_os = "linux")]
+    return matches!(command, Command::Guard { .. });
+    #[cfg(not(target_os = "linux"))]
+    return false;
 }
 
 fn run(command: Command) -> Result<()> {

@@ -174,7 +174,7 @@ fn is_secret(name: &str, value: &str) -> bool {
         "pwd=", "accountkey=", "api_key=", "api-key=", "token=", "sig=", "hooks.slack.com/",
     ];
     let name = name.to_uppercase();
-    let name = name.trim_end_matches(|c: char| c.is_ascii_digit());
+    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
     let is_named = name != "TOKENIZERS_PARALLELISM" && WORDS.iter().any(|word| name.contains(word));
     // `PWD` and `OLDPWD` are folders.
     let last = name.rsplit('_').next().unwrap_or("");
