@@ -352,7 +352,9 @@ fn no_byte_of_a_key_is_left_when_models_write_it() {
 fn no_byte_of_a_key_is_left_of_answers_to_a_batch() {
     let place = place();
     let keys = [("REPOFORMER_API_KEY", KEY), ("REPOFORMER_POLICY_API_KEY", POLICY_KEY)];
-    place.run(&place.args(&["prompt", "--mode", "none"])).done();
+    for stage in ["window", "prompt"] {
+        place.run(&place.args(&[stage, "--mode", "none"])).done();
+    }
     let sent = ["complete", "--mode", "none", "--model", "m", "--write-batch", "requests.jsonl"];
     place.run(&place.args(&sent)).done();
     let requests = std::fs::read_to_string(place.path("requests.jsonl")).unwrap();

@@ -228,7 +228,8 @@ fn end() {
     bars::end();
     let text = INTERRUPTION_MESSAGE.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(text) = &*text {
-        announce(&format!("\ninterrupted; {text}"));
+        announce(""); // below what the terminal shows of the key
+        announce(&format!("interrupted; {text}"));
     }
     // A shell ends its loop only if Ctrl-C ended the program itself. What takes the program's place has no handler.
     #[cfg(unix)]

@@ -289,7 +289,7 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
         ));
     }
     let summary = Summary { judged: &judged, lengths: lengths(&judged) };
-    output::note(summary.text().trim_end());
+    summary.text().trim_end().lines().for_each(output::note);
     if let Some(place) = &args.summary {
         write_data(place, written(&summary, ScoreFormat::of(args.format, place)?)?)?;
     }
