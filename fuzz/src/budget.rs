@@ -1,7 +1,6 @@
-//! What reading one input may take: memory and time in proportion to its length.
+//! Bounds on the memory and time of reading one input, in proportion to its length.
 //!
-//! Work that grows with the square of the length is seldom seen in the short inputs that a fuzzer likes. So some inputs are also read
-//! stretched: a part of them is repeated, once up to an eighth of the group's longest input and once up to that length. Reading the
+//! Quadratic work seldom shows in the short inputs that a fuzzer prefers. So some inputs are also read stretched: a part is repeated, once up to an eighth of the group's longest input and once up to that length. Reading the
 //! longer one may take little more than eight times the work.
 
 // An allocator is unsafe by its interface; this one counts and hands on.
@@ -43,7 +42,7 @@ pub(crate) fn read(group: &Group, bytes: &[u8]) {
     }
 }
 
-/// Processor time of reading an input, which is kept beside what the readers write.
+/// Reads an input and returns the processor time. A copy of the input is kept in the process's folder, for the report of a failure.
 fn time(group: &Group, bytes: &[u8]) -> Duration {
     std::fs::write(FOLDER.join(INPUT), bytes).expect("a file in memory can be written");
     let most = |(any, each): (usize, usize)| any + each * bytes.len();

@@ -245,14 +245,14 @@ impl Key {
     }
 }
 
-/// The keys that the environment holds: what a server wrote may come by a file, without a connection that knows its key.
+/// Keys in the environment: a server's answer may also come in a file, without a connection that knows the key.
 static OWN: LazyLock<Vec<Key>> = LazyLock::new(|| {
     let names = [DEFAULT_KEY_VARIABLE, POLICY_KEY_VARIABLE];
     let values = names.into_iter().filter_map(|name| std::env::var(name).ok());
     values.filter_map(|value| Key::new(value.trim())).collect()
 });
 
-/// Masks long parts of the program's keys in an answer that came by a file.
+/// Masks long parts of the program's keys in an answer that was read from a file.
 pub(crate) fn mask_keys(answer: &mut Value) {
     OWN.iter().for_each(|key| {
         key.mask(answer);

@@ -1,10 +1,10 @@
-//! Programs of others.
+//! Other programs, such as git and Python.
 
 use std::ffi::OsStr;
 use std::process::Command;
 
-/// A program of others, which gets none of this program's variables: keys are among them, and other processes of the same user can
-/// read its environment.
+/// Returns a command without this program's variables: some hold keys, and other processes of the same user can read the environment
+/// of the started program.
 pub fn program(path: impl AsRef<OsStr>) -> Command {
     let mut command = Command::new(path);
     let own =

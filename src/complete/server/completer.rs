@@ -216,7 +216,7 @@ impl<'a> Completer<'a> {
                 return false;
             }
             next = if length < LOOKED_AT_OFTEN { 0 } else { length + length / 16 };
-            // Behind the last end the server may still report a failure.
+            // After the last finish reason the server may still report a failure.
             partial.are_enough(number, is_enough) && !partial.is_finished()
         })?;
         if !streams {

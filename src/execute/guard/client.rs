@@ -191,7 +191,7 @@ impl Guard {
         };
         order.group = admitted.own();
         if stage == "open" {
-            // Where its guard is killed, its processes become children of this one, which ends them. Old systems lack that.
+            // If the guard is killed, its processes become children of this program, which ends them. Old kernels lack the call.
             let _ = prctl::set_child_subreaper(true);
         }
         let outcome = self.serve(stage, &order);
@@ -244,13 +244,13 @@ impl Guard {
     }
 }
 
-/// Kills a guard that a command has stopped: it would hold no limit any more. Returns where its answer is read.
+/// Kills a guard that a command has stopped, since a stopped guard enforces no limit. Returns once the guard's answer has been read.
 fn end_if_stopped(guard: Pid, waits: &mpsc::Receiver<()>) {
     let mut seen = 0;
     while waits.recv_timeout(Duration::from_millis(200)) == Err(mpsc::RecvTimeoutError::Timeout) {
         let is_stopped = processes::state(guard).is_some_and(|state| matches!(state, 'T' | 't'));
         seen = if is_stopped { seen + 1 } else { 0 };
-        // The first time, someone may have meant another process.
+        // A single stop may be an accident, which the guard survives.
         let signal = if seen < 3 { Signal::SIGCONT } else { Signal::SIGKILL };
         if is_stopped {
             let _ = kill(guard, signal);

@@ -459,7 +459,7 @@ fn tmpfs<P: ?Sized + nix::NixPath>(path: &P, size: &str) -> nix::Result<()> {
     mount(Some("tmpfs"), path, Some("tmpfs"), flags, Some(size))
 }
 
-/// Shows an empty folder that all may write to, which is kept at `place`: within the limit of all layers.
+/// Mounts an empty, writable folder over `folder`. Its files are stored at `place`, so they count for the limit of all layers.
 fn empty(folder: &Path, place: &str) -> io::Result<()> {
     let _ = fs::remove_dir_all(place);
     fs::create_dir(place)?;

@@ -7,14 +7,14 @@ use std::process::{Command, Stdio};
 use super::group::Group;
 use crate::store::program::program;
 
-/// Variable with the number of the process that systemd was asked for.
+/// Variable that holds the number of the process for which systemd was already asked.
 const ASKED: &str = "IN_SCOPE_OF_REPOFORMER";
 
-/// Lets the program go on in a scope of the user's systemd, if it can make no control group otherwise: systemd moves the process there
-/// and starts the program anew in it, with the same arguments. Returns if that is not needed, or not possible.
+/// Restarts the program in a scope of the user's systemd if it cannot make a control group any other way. The process keeps its number
+/// and arguments. Returns if a scope is not needed, or cannot be had.
 ///
-/// It is only done where the user lingers (`loginctl enable-linger`): otherwise the user's systemd ends with the last session, and so
-/// would a run that shall outlive its session.
+/// Only for a user who lingers (`loginctl enable-linger`): otherwise the user's systemd ends with the last session, and kills runs that
+/// should outlive the session.
 pub fn enter_scope() {
     let process = std::process::id().to_string();
     if std::env::var(ASKED).is_ok_and(|asked| asked == process) || !lingers() {
@@ -24,7 +24,7 @@ pub fn enter_scope() {
     if Group::make(own.as_os_str()).exists() {
         return;
     }
-    // Arguments are to stay as they are; versions before 254 have no such flag, and expand nothing in a scope.
+    // Arguments must not be expanded. Versions before 254 lack the flag, and expand nothing in a scope.
     for flag in [Some("--expand-environment=no"), None] {
         let scope = |mut command: Command, program: &Path| {
             command.args(["--user", "--scope", "--quiet", "--property=Delegate=yes"]);
@@ -34,8 +34,8 @@ pub fn enter_scope() {
         let mut trial = scope(program("systemd-run"), Path::new("true"));
         let trial = trial.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
         if trial.status().is_ok_and(|status| status.success()) {
-            // This returns if nothing was started: the guard counts then.
-            // It is to have all variables of this program, which it becomes again.
+            // This returns only if nothing was started; the guard counts then.
+            // It becomes this program again, so it keeps all variables.
             let mut anew = scope(Command::new("systemd-run"), &own);
             let _ = anew.args(std::env::args_os().skip(1)).exec();
         }

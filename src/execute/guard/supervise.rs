@@ -161,14 +161,14 @@ fn is_secret(name: &str, value: &str) -> bool {
     /// Last words of names.
     const LAST: [&str; 11] =
         ["KEY", "KEYS", "PAT", "PWD", "PASS", "PW", "CRED", "CREDS", "AUTH", "JWT", "DSN"];
-    /// Beginnings of keys, by those who give them out: GitHub, GitLab, Amazon, OpenAI and others, npm, Hugging Face, Slack, PyPI,
+    /// Prefixes of keys, by issuer: GitHub, GitLab, Amazon, OpenAI and others, npm, Hugging Face, Slack, PyPI,
     /// Google, Docker; and JSON Web Tokens.
     const KEYS: [&str; 21] = [
         "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "AKIA", "ASIA", "sk-",
         "sk_", "rk_", "npm_", "hf_", "xoxb-", "xoxp-", "pypi-", "AIza", "ya29.", "dckr_pat_",
         "eyJ",
     ];
-    /// What stands before a secret in a longer value.
+    /// Texts before a secret in a longer value, in lower case.
     const BEFORE: [&str; 14] = [
         "-----begin", "bearer ", "basic ", "password=", "password:", "password\"", "password ",
         "pwd=", "accountkey=", "api_key=", "api-key=", "token=", "sig=", "hooks.slack.com/",
