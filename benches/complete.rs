@@ -1,9 +1,10 @@
 //! The embedded model: fitting on a prompt and writing one line.
 
-use crate::support::corpus::PROMPTS;
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use repoformer::complete::in_context::{self, Limits};
+use repoformer_models::in_context::{self, Limits};
+
+use crate::support::corpus::PROMPTS;
 
 #[divan::bench(sample_count = 10)]
 fn ten_lines(bencher: Bencher<'_, '_>) {

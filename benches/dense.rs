@@ -1,7 +1,7 @@
 //! Cosines of one query's vector with those of a repository: 5,000 windows of 768 numbers.
 
 use divan::{Bencher, black_box};
-use repoformer::retrieve::dense::Matrix;
+use repoformer_core::retrieve::dense::Matrix;
 
 const ROWS: usize = 5_000;
 const DIM: usize = 768;

@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use crate::support::corpus::{SAMPLE, bytes};
 use divan::Bencher;
 use divan::counter::BytesCount;
-use repoformer::formats::group::decontaminate::Contamination;
-use repoformer::formats::group::min_hash::{Signature, Signer};
-use repoformer::task::TaskSet;
+use repoformer_core::task::TaskSet;
+use repoformer_formats::group::decontaminate::Contamination;
+use repoformer_formats::group::min_hash::{Signature, Signer};
+
+use crate::support::corpus::{SAMPLE, bytes};
 
 /// The signature of all files, as of one repository.
 #[divan::bench]

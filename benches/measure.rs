@@ -12,12 +12,12 @@ use std::io::{BufRead, Write};
 use std::path::{Path, PathBuf};
 
 use cpu_time::ProcessTime;
-use repoformer::repository::fragment::RepoFragments;
-use repoformer::retrieve::rank::Words;
-use repoformer::retrieve::vector::TokenSets;
-use repoformer::retrieve::{Level, Queries, Retrieval};
-use repoformer::store::artifact::{self, Payload};
-use repoformer::text::tokenize::{P50k, each_word};
+use repoformer_core::repository::fragment::RepoFragments;
+use repoformer_core::retrieve::rank::Words;
+use repoformer_core::retrieve::vector::TokenSets;
+use repoformer_core::retrieve::{Level, Queries, Retrieval};
+use repoformer_store::artifact::{self, Payload};
+use repoformer_text::tokenize::{P50k, each_word};
 use serde_json::json;
 use support::chunks::{self, CHUNKS};
 use support::corpus::{FUNCTION_TASKS, LINE_TASKS, PROMPTS, SAMPLE, SAMPLE_WINDOWS, pairs};

@@ -6,13 +6,13 @@ use std::sync::LazyLock;
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use repoformer::selective::label::{Label, Signals};
-use repoformer::selective::policy::features::Request;
-use repoformer::selective::policy::model::{CalibrationMethod, LearnedPolicy, PolicyModel, train};
-use repoformer::selective::policy::{CompletionScores, Example, Examples};
-use repoformer::store::jsonl;
-use repoformer::task::cross_file::Fragment;
-use repoformer::text::language::Language;
+use repoformer_core::label::{Label, Signals};
+use repoformer_core::policy::features::Request;
+use repoformer_core::policy::model::{CalibrationMethod, LearnedPolicy, PolicyModel, train};
+use repoformer_core::policy::{CompletionScores, Example, Examples};
+use repoformer_core::task::cross_file::Fragment;
+use repoformer_store::jsonl;
+use repoformer_text::language::Language;
 
 use crate::support::corpus::SAMPLE;
 

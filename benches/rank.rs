@@ -4,11 +4,12 @@
 
 use std::cell::Cell;
 
-use crate::support::chunks::{CHUNKS, Chunks, sizes};
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
-use repoformer::retrieve::rank::{Hit, Index, Ranker, Scratch, Vocabulary, Words};
-use repoformer::text::language::Language;
+use repoformer_core::retrieve::rank::{Hit, Index, Ranker, Scratch, Vocabulary, Words};
+use repoformer_text::language::Language;
+
+use crate::support::chunks::{CHUNKS, Chunks, sizes};
 
 const TOP_K: usize = 10;
 

@@ -6,7 +6,7 @@ use divan::Bencher;
 use divan::counter::ItemsCount;
 use rand_chacha::ChaCha8Rng;
 use rand_chacha::rand_core::{Rng, SeedableRng};
-use repoformer::evaluate::statistics::{Groups, Resampling, SignFlips};
+use repoformer_evaluate::statistics::{Groups, Resampling, SignFlips};
 
 const TASKS: usize = 5_000;
 

@@ -6,10 +6,10 @@ use std::sync::LazyLock;
 
 use divan::counter::ItemsCount;
 use divan::{Bencher, black_box};
-use repoformer::prompt::style::{Budget, Parts, Style};
-use repoformer::task::cross_file::{CrossFile, Fragment};
-use repoformer::text::language::Language;
-use repoformer::text::tokenize::model::Tokenizer;
+use repoformer_core::prompt::style::{Budget, Parts, Style};
+use repoformer_core::task::cross_file::{CrossFile, Fragment};
+use repoformer_text::language::Language;
+use repoformer_text::tokenize::model::Tokenizer;
 
 use crate::support::corpus::SAMPLE;
 

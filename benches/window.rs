@@ -1,10 +1,11 @@
 //! Cutting a repository into windows, merged by text.
 
-use crate::support::corpus::{REPOSITORY, WINDOWS, bytes};
 use divan::Bencher;
 use divan::counter::{BytesCount, ItemsCount};
-use repoformer::repository::fragment::{Cut, RepoFragments, WindowShape};
-use repoformer::text::language::Language;
+use repoformer_core::repository::fragment::{Cut, RepoFragments, WindowShape};
+use repoformer_text::language::Language;
+
+use crate::support::corpus::{REPOSITORY, WINDOWS, bytes};
 
 #[divan::bench]
 fn cut(bencher: Bencher<'_, '_>) {

@@ -9,10 +9,10 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use repoformer::selective::label::Signals;
-use repoformer::selective::policy::features::Request;
-use repoformer::selective::policy::model::{LearnedPolicy, PolicyModel};
-use repoformer::text::language::Language;
+use repoformer_core::label::Signals;
+use repoformer_core::policy::features::Request;
+use repoformer_core::policy::model::{LearnedPolicy, PolicyModel};
+use repoformer_text::language::Language;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use anyhow::{Context, Result};
 use cpu_time::ThreadTime;
-use repoformer::formats::group::min_hash::{Signature, clusters};
-use repoformer::store::jsonl::{self, Fields};
+use repoformer_formats::group::min_hash::{Signature, clusters};
+use repoformer_store::jsonl::{self, Fields};
 
 fn main() -> Result<()> {
     let path = std::env::args().nth(1).context("usage: near_duplicates TEXTS.jsonl")?;

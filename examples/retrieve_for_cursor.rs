@@ -6,12 +6,12 @@
 use std::path::Path;
 
 use anyhow::{Context, Result, bail, ensure};
-use repoformer::repository::corpus::Repository;
-use repoformer::repository::fragment::{ChunkShape, Cut, RepoFragments};
-use repoformer::retrieve::rank::{Ranker, Vocabulary, Words};
-use repoformer::retrieve::*;
-use repoformer::task::{Task, TaskSet};
-use repoformer::text::language::Language;
+use repoformer_core::repository::corpus::Repository;
+use repoformer_core::repository::fragment::{ChunkShape, Cut, RepoFragments};
+use repoformer_core::retrieve::rank::{Ranker, Vocabulary, Words};
+use repoformer_core::retrieve::*;
+use repoformer_core::task::{Task, TaskSet};
+use repoformer_text::language::Language;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -9,11 +9,11 @@
 use std::path::Path;
 
 use anyhow::{Result, bail};
-use repoformer::evaluate::metrics::Metric;
-use repoformer::evaluate::postprocess::Postprocess;
-use repoformer::evaluate::predictions;
-use repoformer::evaluate::score::{MetricMeans, Missing, score_tasks};
-use repoformer::task::TaskSet;
+use repoformer_core::metrics::Metric;
+use repoformer_core::postprocess::Postprocess;
+use repoformer_core::task::TaskSet;
+use repoformer_evaluate::predictions;
+use repoformer_evaluate::score::{MetricMeans, Missing, score_tasks};
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -7,7 +7,7 @@
 
 A command that met a fault must have said so and named a file, or have done its work all the same. The run after it must
 give the bytes of an undisturbed run, and leave no temporary file, process or mount. `calls` needs a debug build, where
-FAULTY_CALL=KIND:NUMBER fails a call (src/store/files.rs); `kills` takes any. Linux; Python 3.9 or newer alone.
+FAULTY_CALL=KIND:NUMBER fails a call (crates/store/src/files.rs); `kills` takes any. Linux; Python 3.9 or newer alone.
 """
 
 import argparse

@@ -24,7 +24,7 @@ def main():
     binary, folder = pathlib.Path(sys.argv[1]).resolve(), pathlib.Path(sys.argv[2]).resolve()
     folder.mkdir(parents=True)
     program = Program(binary, folder)
-    tokens = P50kBase(PROJECT / "data/p50k_base.tiktoken")
+    tokens = P50kBase(PROJECT / "crates/text/data/p50k_base.tiktoken")
     repositories = {path.name: retrieval.Repository.read(path) for path in sorted(REPOSITORIES.iterdir())}
     started, passed, counted, planted, missed = time.monotonic(), True, 0, 0, []
     for part in parts(program, repositories, tokens):

@@ -82,7 +82,7 @@ def main():
         (work / "repositories").mkdir()
         (work / "repositories/line_and_api_level").symlink_to(repos)
         own = [ours() for _ in range(rounds)]
-        theirs = seconds([[sys.executable, "-c", THEIRS, clone, PROJECT / "data/p50k_base.tiktoken", *names]], work, 0)
+        theirs = seconds([[sys.executable, "-c", THEIRS, clone, PROJECT / "crates/text/data/p50k_base.tiktoken", *names]], work, 0)
         own += [ours() for _ in range(rounds)]
     middle = statistics.median(own)
     print("| RepoCoder, CPU s | ours, CPU s | RepoCoder / ours |\n|---|---|---|")

@@ -2,8 +2,8 @@
 
 use std::sync::LazyLock;
 
-use repoformer::repository::corpus::SourceFile;
-use repoformer::retrieve::rank::Query;
+use repoformer_core::repository::corpus::SourceFile;
+use repoformer_core::retrieve::rank::Query;
 
 use super::corpus::REPOSITORY;
 use super::growth::{QUERIES, shuffled};

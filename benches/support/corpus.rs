@@ -5,20 +5,20 @@
 use std::path::PathBuf;
 use std::sync::LazyLock;
 
-use repoformer::prompt::{Budget, Builder, BuilderSettings};
-use repoformer::repository::corpus::{Repository, folder_names};
-use repoformer::repository::fragment::{Cut, RepoFragments, WindowShape};
-use repoformer::retrieve::rank::{Ranker, Vocabulary};
-use repoformer::retrieve::vector::TokenSets;
-use repoformer::retrieve::{
+use repoformer_core::prompt::{Budget, Builder, BuilderSettings};
+use repoformer_core::repository::corpus::{Repository, folder_names};
+use repoformer_core::repository::fragment::{Cut, RepoFragments, WindowShape};
+use repoformer_core::retrieve::rank::{Ranker, Vocabulary};
+use repoformer_core::retrieve::vector::TokenSets;
+use repoformer_core::retrieve::{
     Align, FragmentTextSettings, HoleGuard, Mode, Queries, QueryForm, QuerySettings, QueryVectors,
     RepositoryIndex, Retrieval, SearchSettings, Vectors, Visibility,
 };
-use repoformer::task::sample::{Kind, Sampling, sample};
-use repoformer::task::{Task, TaskSet};
-use repoformer::text::language::Language;
-use repoformer::text::tokenize::P50k;
-use repoformer::text::tokenize::model::Tokenizer;
+use repoformer_core::task::sample::{Kind, Sampling, sample};
+use repoformer_core::task::{Task, TaskSet};
+use repoformer_text::language::Language;
+use repoformer_text::tokenize::P50k;
+use repoformer_text::tokenize::model::Tokenizer;
 
 use super::growth::{self, QUERIES};
 
@@ -40,7 +40,7 @@ pub static REPOSITORY: LazyLock<Repository> = LazyLock::new(|| {
     as_repository(files)
 });
 
-fn as_repository(mut files: Vec<repoformer::repository::corpus::SourceFile>) -> Repository {
+fn as_repository(mut files: Vec<repoformer_core::repository::corpus::SourceFile>) -> Repository {
     files.iter_mut().enumerate().for_each(|(i, file)| file.same_as = i as u32);
     Repository { name: "all".into(), files }
 }

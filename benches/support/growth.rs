@@ -4,12 +4,12 @@
 
 use std::sync::LazyLock;
 
-use repoformer::repository::corpus::{Repository, SourceFile};
-use repoformer::repository::fragment::{Cut, RepoFragments, WindowShape};
-use repoformer::retrieve::vector::TokenSets;
-use repoformer::retrieve::{Mode, Queries, Query, QueryForm};
-use repoformer::text::language::Language;
-use repoformer::text::tokenize::P50k;
+use repoformer_core::repository::corpus::{Repository, SourceFile};
+use repoformer_core::repository::fragment::{Cut, RepoFragments, WindowShape};
+use repoformer_core::retrieve::vector::TokenSets;
+use repoformer_core::retrieve::{Mode, Queries, Query, QueryForm};
+use repoformer_text::language::Language;
+use repoformer_text::tokenize::P50k;
 
 use super::corpus::REPOSITORY;
 use super::sets::Sets;

@@ -1,9 +1,9 @@
 //! The two types of the library that searching is about, `TokenSets` and `Index`, as the benches use them: nothing
 //! else here knows how they are read and called.
 
-use repoformer::retrieve::index::Hit;
-use repoformer::retrieve::vector::TokenSets;
-use repoformer::retrieve::{Index, Level, Scratch};
+use repoformer_core::retrieve::index::Hit;
+use repoformer_core::retrieve::vector::TokenSets;
+use repoformer_core::retrieve::{Index, Level, Scratch};
 
 /// Windows kept a query.
 pub const TOP_K: usize = 20;

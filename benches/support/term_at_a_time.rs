@@ -4,7 +4,7 @@
 //! 16 bits; within a block windows ascend by size, so that a run of equal size needs one least overlap to be compared
 //! with, and most runs are passed over 32 windows at a time.
 
-use repoformer::retrieve::index::Hit;
+use repoformer_core::retrieve::index::Hit;
 
 use super::sets::Sets;
 use super::twins::rank;

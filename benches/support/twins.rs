@@ -2,8 +2,8 @@
 
 use std::cmp::Ordering;
 
-use repoformer::repository::fragment::RepoFragments;
-use repoformer::retrieve::index::Hit;
+use repoformer_core::repository::fragment::RepoFragments;
+use repoformer_core::retrieve::index::Hit;
 use rustc_hash::FxHashSet;
 use tiktoken_rs::CoreBPE;
 

@@ -1,12 +1,12 @@
 //! The operations that several programs time: what each does, and how many times over in one run.
 
-use repoformer::evaluate::metrics::Metric;
-use repoformer::retrieve::Level;
-use repoformer::retrieve::rank::{Index, Ranker, Scratch, Vocabulary, Words};
-use repoformer::retrieve::vector::TokenSets;
-use repoformer::text::distance::levenshtein;
-use repoformer::text::language::Language;
-use repoformer::text::tokenize::{P50k, PieceCache};
+use repoformer_core::metrics::Metric;
+use repoformer_core::retrieve::Level;
+use repoformer_core::retrieve::rank::{Index, Ranker, Scratch, Vocabulary, Words};
+use repoformer_core::retrieve::vector::TokenSets;
+use repoformer_text::distance::levenshtein;
+use repoformer_text::language::Language;
+use repoformer_text::tokenize::{P50k, PieceCache};
 use rustc_hash::FxHashSet;
 
 use super::chunks::CHUNKS;

@@ -2,15 +2,15 @@
 
 #![allow(dead_code, unused_imports)] // most of them is for commands
 
-#[path = "../../src/bin/repoformer/bars.rs"]
+#[path = "../../src/bars.rs"]
 pub(crate) mod bars;
-#[path = "../../src/bin/repoformer/commands/paper/names.rs"]
+#[path = "../../src/commands/paper/names.rs"]
 pub(crate) mod names;
-#[path = "../../src/bin/repoformer/near_files.rs"]
+#[path = "../../src/near_files.rs"]
 pub(crate) mod near_files;
-#[path = "../../src/bin/repoformer/output.rs"]
+#[path = "../../src/output.rs"]
 pub(crate) mod output;
-#[path = "../../src/bin/repoformer/settings/mod.rs"]
+#[path = "../../src/settings/mod.rs"]
 pub(crate) mod settings;
 
 /// Where the settings look for the names of the paper's tables.

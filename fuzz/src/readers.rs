@@ -8,57 +8,60 @@ use std::path::{Path, PathBuf};
 use std::sync::{LazyLock, Mutex};
 use std::time::Duration;
 
-use repoformer::complete::batch::Sampling as Requested;
-use repoformer::complete::in_context::{Limits, complete};
-use repoformer::complete::server::{
-    Api, Completer, CompletionRequest, Ending, Journal, NextToken, Prober, samples,
+use repoformer_core::completion::{Api, CompletionRequest, Ending, samples};
+use repoformer_core::label;
+use repoformer_core::label::verbalize::{Proportions, VerbalizeSettings, verbalize};
+use repoformer_core::label::{
+    CollectSettings, Drawing, Filter, InstanceKind, RecordFormat, Repositories, Shard, Signals,
+    draw,
 };
-use repoformer::endpoint::{ConnectionSettings, Endpoint};
-use repoformer::evaluate::conditions::made_with;
-use repoformer::evaluate::metrics::Metric;
-use repoformer::evaluate::postprocess::{FunctionBodies, Hole, Postprocess, Recipe, Step};
-use repoformer::evaluate::score::Scoring;
-use repoformer::evaluate::{comparison, executed, pairs, predictions};
-use repoformer::execute::{Log, Runner, TestMap, default_test_command, guard::RunOutcome, judge};
-use repoformer::formats::convert::lm_eval::{LmEvalSettings, lm_eval};
-use repoformer::formats::convert::{self, TargetFormat};
-use repoformer::formats::group::{Dedup, Grouping, group};
-use repoformer::formats::{lengths, validate};
-use repoformer::pipeline::{
+use repoformer_core::metrics::Metric;
+use repoformer_core::policy::features::Request;
+use repoformer_core::policy::model::PolicyModel;
+use repoformer_core::policy::sweep::LatencyModel;
+use repoformer_core::policy::{Examples, Policy, Threshold};
+use repoformer_core::postprocess::{FunctionBodies, Hole, Postprocess, Recipe, Step};
+use repoformer_core::prompt::shown::{read_fragments, read_shown};
+use repoformer_core::prompt::style::{self, Parts, Style};
+use repoformer_core::prompt::{Budget, Builder, BuilderSettings};
+use repoformer_core::repository::corpus::{Repository, SourceFile, Walk};
+use repoformer_core::repository::fragment::{ChunkShape, Cut, RepoFragments, WindowShape};
+use repoformer_core::repository::record::PythonFile;
+use repoformer_core::retrieve::dense::{self, EmbeddingTimes, Matrix, VectorStore};
+use repoformer_core::retrieve::rank::{Ranker, Vocabulary, Words};
+use repoformer_core::retrieve::vector::TokenSets;
+use repoformer_core::retrieve::{
+    Align, FragmentTextSettings, HoleGuard, Mode, Queries, QueryForm, QuerySettings, QueryVectors,
+    RepositoryIndex, Retrieval, SearchSettings, Vectors, Visibility,
+};
+use repoformer_core::task::kind::RecordKind;
+use repoformer_core::task::sample::{Kind, PathPattern, Sampling, sample};
+use repoformer_core::task::{Format, TaskSet};
+use repoformer_evaluate::conditions::made_with;
+use repoformer_evaluate::label::{JudgeSettings, JudgedBy};
+use repoformer_evaluate::score::Scoring;
+use repoformer_evaluate::{comparison, executed, pairs, predictions};
+use repoformer_execute::guard::RunOutcome;
+use repoformer_execute::{Log, Runner, TestMap, default_test_command, judge};
+use repoformer_formats::convert::lm_eval::{LmEvalSettings, lm_eval};
+use repoformer_formats::convert::{self, TargetFormat};
+use repoformer_formats::group::{Dedup, Grouping, group};
+use repoformer_formats::{lengths, validate};
+use repoformer_models::batch::Sampling as Requested;
+use repoformer_models::embed::Embedder;
+use repoformer_models::endpoint::{ConnectionSettings, Endpoint};
+use repoformer_models::in_context::{Limits, complete};
+use repoformer_models::server::{Completer, Journal, NextToken, Prober};
+use repoformer_pipeline::{
     BatchOf, CacheSources, Completion, Experiment, Layout, Notice, PromptLayout, PromptSettings,
     PromptText, RetrievalSettings, RightContexts, Server, Until, cache_files, decision_latencies,
     latencies, read_batch, search_time, write_batch,
 };
-use repoformer::prompt::shown::{read_fragments, read_shown};
-use repoformer::prompt::style::{self, Parts, Style};
-use repoformer::prompt::{Budget, Builder, BuilderSettings};
-use repoformer::repository::corpus::{Repository, SourceFile, Walk};
-use repoformer::repository::fragment::{ChunkShape, Cut, RepoFragments, WindowShape};
-use repoformer::repository::record::PythonFile;
-use repoformer::retrieve::dense::{self, Embedder, EmbeddingTimes, Matrix, VectorStore};
-use repoformer::retrieve::rank::{Ranker, Vocabulary, Words};
-use repoformer::retrieve::vector::TokenSets;
-use repoformer::retrieve::{
-    Align, FragmentTextSettings, HoleGuard, Mode, Queries, QueryForm, QuerySettings, QueryVectors,
-    RepositoryIndex, Retrieval, SearchSettings, Vectors, Visibility,
-};
-use repoformer::selective::label::verbalize::{Proportions, VerbalizeSettings, verbalize};
-use repoformer::selective::label::{
-    self, CollectSettings, Drawing, Filter, InstanceKind, JudgeSettings, JudgedBy, RecordFormat,
-    Repositories, Shard, Signals, draw,
-};
-use repoformer::selective::policy::features::Request;
-use repoformer::selective::policy::model::PolicyModel;
-use repoformer::selective::policy::sweep::LatencyModel;
-use repoformer::selective::policy::{Examples, Policy, Threshold};
-use repoformer::store::{artifact, jsonl, manifest};
-use repoformer::task::kind::RecordKind;
-use repoformer::task::sample::{Kind, PathPattern, Sampling, sample};
-use repoformer::task::{Format, TaskSet};
-use repoformer::text::language::Language;
-use repoformer::text::language::syntax::Syntax;
-use repoformer::text::tokenize::P50k;
-use repoformer::text::tokenize::model::{Encoder, Part, Tokenizer};
+use repoformer_store::{artifact, jsonl, manifest};
+use repoformer_text::language::Language;
+use repoformer_text::language::syntax::Syntax;
+use repoformer_text::tokenize::P50k;
+use repoformer_text::tokenize::model::{Encoder, Part, Tokenizer};
 
 use crate::program::settings::{SettingFlags, Settings};
 
@@ -198,9 +201,9 @@ fn of_predictions(bytes: &[u8]) {
     let _ = executed::read_executed(&path, "input");
     let _ = TestMap::read(&path, tasks);
     let _ = (read_fragments(&path), read_shown(&path));
-    if let Ok(mut signals) = label::signals(&path, tasks) {
-        let _ = label::entropies(&path, tasks, &mut signals);
-        let _ = label::probabilities(&path, tasks, &mut signals);
+    if let Ok(mut signals) = repoformer_evaluate::label::signals(&path, tasks) {
+        let _ = repoformer_evaluate::label::entropies(&path, tasks, &mut signals);
+        let _ = repoformer_evaluate::label::probabilities(&path, tasks, &mut signals);
     }
     let settings = LmEvalSettings {
         tasks,
@@ -255,7 +258,7 @@ fn labels(bytes: &[u8]) {
         threshold: 0.0,
         shard: Shard::WHOLE,
     };
-    let _ = label::judge(&judging, &mut |_, _| Ok(()));
+    let _ = repoformer_evaluate::label::judge(&judging, &mut |_, _| Ok(()));
     let (settings, encoder) = &*VERBALIZING;
     let _ = verbalize(&[&path], encoder, settings, &FOLDER.join("sequences"));
     let journal = file("journal.jsonl", bytes);
@@ -360,7 +363,7 @@ fn settings(bytes: &[u8]) {
         let _ = (settings.lines(), settings.of_functions().lines());
     }
     if let Ok(style) = Style::open(&path) {
-        let context = repoformer::task::cross_file::CrossFile {
+        let context = repoformer_core::task::cross_file::CrossFile {
             text: "# b = 2\n".into(),
             fragments: Vec::new(),
         };
@@ -377,9 +380,9 @@ fn settings(bytes: &[u8]) {
     for text in text.split('\n').take(8) {
         let _ = (text.parse::<Ranker>(), text.parse::<Recipe>(), text.parse::<Threshold>());
         let _ = (text.parse::<Language>(), PathPattern::parse(text));
-        let _ = repoformer::execute::Template::parse("test-command", text);
+        let _ = repoformer_execute::Template::parse("test-command", text);
         let _ = Endpoint::new(text, ConnectionSettings::default());
-        let _ = repoformer::complete::batch::parse_custom_id(text);
+        let _ = repoformer_models::batch::parse_custom_id(text);
     }
 }
 
@@ -441,7 +444,7 @@ fn answers(bytes: &[u8]) {
     }
     for (at, bytes) in jsonl::records(bytes).take(8) {
         if let Ok(object) = jsonl::parse(Path::new("batch.jsonl"), at.line, bytes) {
-            let _ = repoformer::complete::batch::Response::read(Path::new("b"), at.line, &object);
+            let _ = repoformer_models::batch::Response::read(Path::new("b"), at.line, &object);
         }
     }
     let (completion, prompts) = &*BATCH;
@@ -604,7 +607,7 @@ fn artifacts(bytes: &[u8]) {
     let _ = (latencies(&EXPERIMENT, mode, "m"), decision_latencies(&EXPERIMENT, "m"));
     let _ = search_time(&EXPERIMENT, mode);
     let _ = cache_files(&cache, &CacheSources::default());
-    let rows = repoformer::store::parquet::Rows::open(&path);
+    let rows = repoformer_store::parquet::Rows::open(&path);
     let _ = rows.map(|rows| rows.for_each(drop));
 }
 
@@ -613,7 +616,7 @@ fn sources(bytes: &[u8]) {
     let Some(first) = bytes.first() else { return };
     let language = Language::ALL[usize::from(*first) % Language::ALL.len()];
     let text =
-        repoformer::text::lines::universal_newlines(String::from_utf8_lossy(bytes).into_owned());
+        repoformer_text::lines::universal_newlines(String::from_utf8_lossy(bytes).into_owned());
     let extension = language.extensions()[0].trim_start_matches('.');
     let name = format!("r/a.{extension}");
     let source = |path: &str, text: &str, same_as| SourceFile {

@@ -238,7 +238,7 @@ fn a_report_takes_the_test_results_of_its_predictions_alone() {
         .run(&report)
         .failed()
         .says(&["exec.jsonl: holds the test results of other predictions than p.jsonl"]);
-    manifest(&repoformer::store::artifact::digest(place.read("p.jsonl").as_bytes()));
+    manifest(&repoformer_store::artifact::digest(place.read("p.jsonl").as_bytes()));
     place.run(&report).done();
 }
 

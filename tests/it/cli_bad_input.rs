@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use repoformer::task::kind::RecordKind;
+use repoformer_core::task::kind::RecordKind;
 use serde_json::{Value, json};
 
 use crate::cli_policy::labels;

@@ -348,7 +348,7 @@ fn an_interrupted_run_leaves_no_process_and_goes_on_where_it_stopped() {
     child.kill().unwrap(); // SIGKILL: it can clean up nothing itself
     child.wait().unwrap();
     let begin = Instant::now();
-    while with_argument(naps) > 0 || with_argument(repoformer::execute::guard::SUBCOMMAND) > 0 {
+    while with_argument(naps) > 0 || with_argument(repoformer_execute::guard::SUBCOMMAND) > 0 {
         assert!(begin.elapsed() < Duration::from_secs(20), "a process is left behind");
         std::thread::sleep(Duration::from_millis(5));
     }

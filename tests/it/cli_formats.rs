@@ -2,9 +2,10 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::support::{Place, parse_jsonl};
-use repoformer::complete::server::{Api, samples};
+use repoformer_core::completion::{Api, samples};
 use serde_json::Value;
+
+use crate::support::{Place, parse_jsonl};
 
 fn fixture(path: &str) -> String {
     let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures");

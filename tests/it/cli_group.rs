@@ -10,7 +10,7 @@ use parquet::data_type::{ByteArray, ByteArrayType, Int64Type};
 use parquet::file::properties::WriterProperties;
 use parquet::file::writer::SerializedFileWriter;
 use parquet::schema::types::Type;
-use repoformer::repository::Shard;
+use repoformer_core::repository::Shard;
 use serde_json::{Value, json};
 
 use crate::support::{Place, Ran, jsonl};

@@ -277,7 +277,8 @@ fn place() -> Place {
         })
     };
     place.write("given.jsonl", jsonl(&[given(0), given(1)]));
-    let bundled = Path::new(env!("CARGO_MANIFEST_DIR")).join("src/prompt/style/bundled");
+    let bundled =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/core/src/prompt/style/bundled");
     place.write("style.toml", fs::read(bundled.join("starcoder.toml")).unwrap());
     let tokenizers = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/fixtures/tokenizers");
     place.write("tokenizer.json", fs::read(tokenizers.join("starcoder.json")).unwrap());

@@ -3,11 +3,11 @@
 use std::path::PathBuf;
 use std::time::Instant;
 
-use repoformer::repository::corpus::Repository;
-use repoformer::task::Task;
-use repoformer::task::sample::{Kind, Sampling, sample};
-use repoformer::text::language::syntax::Syntax;
-use repoformer::text::language::{Grammar, Language};
+use repoformer_core::repository::corpus::Repository;
+use repoformer_core::task::Task;
+use repoformer_core::task::sample::{Kind, Sampling, sample};
+use repoformer_text::language::syntax::Syntax;
+use repoformer_text::language::{Grammar, Language};
 
 /// The repository below `REPOFORMER_CORPORA`, and the folder.
 fn corpus(name: &str, language: Language) -> (PathBuf, Repository) {

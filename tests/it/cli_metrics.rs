@@ -1,8 +1,8 @@
 //! Profiles and their metrics, settings that contradict them, names of metrics and kinds of intervals, and numbers that JSON values
 //! cannot hold.
 
-use repoformer::evaluate::metrics::Metric;
-use repoformer::text::language::Language;
+use repoformer_core::metrics::Metric;
+use repoformer_text::language::Language;
 use serde_json::{Value, json};
 
 use crate::support::{Place, jsonl, parse_jsonl, sampled, task};

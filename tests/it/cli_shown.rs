@@ -46,7 +46,10 @@ fn with_right(labels: &[Value], right: impl Fn(&Value) -> Value) -> String {
 fn the_embedded_model_knows_a_prompt_by_its_own_style() {
     let place = Place::empty();
     let bundled = |name: &str| {
-        std::fs::read_to_string(format!("{PROJECT}/src/prompt/style/bundled/{name}.toml")).unwrap()
+        std::fs::read_to_string(format!(
+            "{PROJECT}/crates/core/src/prompt/style/bundled/{name}.toml"
+        ))
+        .unwrap()
     };
     place.write("copy.toml", bundled("starcoder"));
     place.write("mine.toml", format!("# mine\n{}", bundled("starcoder")));

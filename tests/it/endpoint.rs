@@ -3,9 +3,10 @@
 //! The text of a model differs from one processor to another, so these tests look at everything around it: fields, numbers
 //! of samples, probabilities, cached answers. A key, if the server wants one, is taken from `REPOFORMER_API_KEY`.
 
-use crate::support::{Place, Ran, TARGETS, jsonl, parse_jsonl};
-use repoformer::endpoint::{ConnectionSettings, Endpoint};
+use repoformer_models::endpoint::{ConnectionSettings, Endpoint};
 use serde_json::{Value, json};
+
+use crate::support::{Place, Ran, TARGETS, jsonl, parse_jsonl};
 
 /// The server, and the name of its first model.
 struct Model {

@@ -4,7 +4,6 @@
 #![allow(clippy::unwrap_used)] // what a test expects and does not get ends it
 #![allow(clippy::print_stderr)] // the tests that are asked for say what they counted
 
-mod architecture;
 mod benchmarks;
 mod book;
 mod cli_alike;
@@ -65,6 +64,7 @@ mod report_browser;
 #[cfg(unix)]
 mod repositories;
 mod scores;
+mod sources;
 mod support;
 mod tokenize;
 mod transcripts;

@@ -8,19 +8,19 @@ use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 
-use repoformer::prompt::{Budget, Builder, BuilderSettings};
-use repoformer::repository::corpus::Repository;
-use repoformer::repository::fragment::{Cut, RepoFragments, WindowShape};
-use repoformer::retrieve::rank::{Ranker, Vocabulary};
-use repoformer::retrieve::vector::TokenSets;
-use repoformer::retrieve::{
+use repoformer_core::prompt::{Budget, Builder, BuilderSettings};
+use repoformer_core::repository::corpus::Repository;
+use repoformer_core::repository::fragment::{Cut, RepoFragments, WindowShape};
+use repoformer_core::retrieve::rank::{Ranker, Vocabulary};
+use repoformer_core::retrieve::vector::TokenSets;
+use repoformer_core::retrieve::{
     Align, FragmentTextSettings, HoleGuard, Mode, Queries, Query, QueryForm, QuerySettings,
     QueryVectors, RepositoryIndex, Retrieval, Score, SearchSettings, Vectors, Visibility,
 };
-use repoformer::task::TaskSet;
-use repoformer::text::language::Language;
-use repoformer::text::tokenize::P50k;
-use repoformer::text::tokenize::model::Tokenizer;
+use repoformer_core::task::TaskSet;
+use repoformer_text::language::Language;
+use repoformer_text::tokenize::P50k;
+use repoformer_text::tokenize::model::Tokenizer;
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 

@@ -8,15 +8,13 @@ use std::collections::BTreeSet;
 use std::io::BufRead;
 use std::path::Path;
 
-use repoformer::evaluate::metrics::repoformer::Fuzz;
-use repoformer::evaluate::metrics::{
-    PairScore, crosscodeeval, repocoder, repoformer as code_tokens,
-};
-use repoformer::evaluate::postprocess::{Hole, Recipe};
-use repoformer::store::jsonl;
-use repoformer::text::distance::indel;
-use repoformer::text::language::{Language, identifiers, without_strings};
-use repoformer::text::lines::strip;
+use repoformer_core::metrics::repoformer::Fuzz;
+use repoformer_core::metrics::{PairScore, crosscodeeval, repocoder, repoformer as code_tokens};
+use repoformer_core::postprocess::{Hole, Recipe};
+use repoformer_store::jsonl;
+use repoformer_text::distance::indel;
+use repoformer_text::language::{Language, identifiers, without_strings};
+use repoformer_text::lines::strip;
 use serde_json::{Value, json};
 
 /// Result of comparing one file.

@@ -1,9 +1,10 @@
 //! The tokenizer against tiktoken-rs, whose answers are the definition of right.
 
-use proptest::prelude::*;
-use repoformer::text::tokenize::{IdSet, LineTokens, P50k, PieceCache};
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
+
+use proptest::prelude::*;
+use repoformer_text::tokenize::{IdSet, LineTokens, P50k, PieceCache};
 use tiktoken_rs::p50k_base_singleton;
 
 /// The oracle's ids.

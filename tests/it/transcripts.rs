@@ -259,7 +259,7 @@ const UNSEEN: [&str; 4] = [
 #[test]
 fn every_phrase_that_gets_a_flag_is_shown() {
     let project = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let source = std::fs::read_to_string(project.join("src/bin/repoformer/output.rs")).unwrap();
+    let source = std::fs::read_to_string(project.join("src/output.rs")).unwrap();
     let (_, list) = source.split_once("const FLAGS").unwrap();
     let list = list.split_once("= [").unwrap().1.split_once("];").unwrap().0;
     let pairs = list.lines().filter_map(|line| {

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use repoformer::report::{
+use repoformer_evaluate::report::{
     Chart, ChartPage, Fragment, IndexPage, Line, PageLink, PageTable, Report, TaskOutcome,
 };
 

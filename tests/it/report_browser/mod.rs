@@ -16,8 +16,8 @@ mod speed;
 mod sweep;
 
 use browser::Browser;
-use repoformer::evaluate::statistics::Changes;
-use repoformer::report::{Report, System, TaskOutcome};
+use repoformer_evaluate::report::{Report, System, TaskOutcome};
+use repoformer_evaluate::statistics::Changes;
 
 /// A window with the page of a report, read by daylight.
 fn opened(report: &Report, place: &str) -> Browser {
@@ -90,7 +90,7 @@ fn filters_leave_the_tasks_that_they_name() {
     for key in ["R", "e", "t", "u", "r", "n", " ", "s", "e", "l", "f"] {
         browser.press(key);
     }
-    let holds = |task: &&repoformer::report::ReportTask| {
+    let holds = |task: &&repoformer_evaluate::report::ReportTask| {
         let all = format!("{}\n{}/{}\n{}", task.id, task.repository, task.path, task.target)
             .to_lowercase();
         all.contains("return") && all.contains("self")

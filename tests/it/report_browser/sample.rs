@@ -5,10 +5,10 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use repoformer::evaluate::statistics::{Estimate, Interval};
-use repoformer::report::{
+use repoformer_evaluate::report::{
     BaselineComparison, Fragment, Report, ReportMeasure, ReportTask, System, TaskOutcome,
 };
+use repoformer_evaluate::statistics::{Estimate, Interval};
 
 /// A source file, by lines.
 struct Source {

@@ -1,0 +1,378 @@
+//! Lloyd's k-means on sparse vectors of unit length.
+//!
+//! The distance to a centroid is |x|² − 2 x·c + |c|²; the products of a document with all centroids come from lists of the
+//! centroids that have each of its terms. The distance to a centroid without any of them is |x|² + |c|², so of these only the
+//! shortest can be nearest. All sums are in the order of the documents, so nothing depends on scheduling.
+
+use rayon::prelude::*;
+use repoformer_store::progress::Work;
+
+use super::Vectors;
+
+/// Greatest number of rounds; clusters of a repository's chunks settle in about ten.
+const ROUNDS: usize = 100;
+/// Least number of documents that one thread takes at a time.
+const AT_ONCE: usize = 256;
+
+/// Returns the cluster of each document, numbered from 0 in the order of their first documents; at most `k`, and no more than there
+/// are distinct documents. `draw(n)` returns a number below n and is the only source of randomness.
+///
+/// The first centroids are those of k-means++. A cluster that loses all its documents takes the document farthest from its
+/// centroid.
+///
+/// ```
+/// use repoformer_core::cluster::{Vectors, k_means};
+/// use repoformer_core::retrieve::rank::Words;
+/// let texts = ["import os", "import os", "return x", "return x"];
+/// let vectors = Vectors::of(&Words::of(&texts), 1);
+/// assert_eq!(k_means(&vectors, 2, &mut |n| n / 2), [0, 0, 1, 1]);
+/// ```
+pub fn k_means(vectors: &Vectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) -> Vec<usize> {
+    let k = k.clamp(1, vectors.len().max(1));
+    let seeds = seeds(vectors, k, draw);
+    let mut clusters = vec![usize::MAX; vectors.len()];
+    for (cluster, seed) in seeds.iter().enumerate() {
+        clusters[*seed] = cluster;
+    }
+    let mut centroids = Centroids::means(vectors, &clusters, seeds.len());
+    for round in 1..=ROUNDS {
+        // They settle long before the last of them.
+        let work = Work::of(format!("cluster, round {round}"), "texts", vectors.len());
+        let documents = (0..vectors.len()).into_par_iter().with_min_len(AT_ONCE);
+        let mut nearest: Vec<Nearest> = documents
+            .map_init(Scratch::default, |scratch, document| {
+                work.done(1);
+                centroids.nearest(vectors.row(document), scratch)
+            })
+            .collect();
+        let found = nearest.iter().map(|nearest| nearest.cluster);
+        if found.clone().eq(clusters.iter().copied()) {
+            break;
+        }
+        clusters = found.collect();
+        fill_empty(centroids.count(), &mut clusters, &mut nearest);
+        centroids = Centroids::means(vectors, &clusters, centroids.count());
+    }
+    in_order(clusters)
+}
+
+/// Distance between vectors of length 1 that is larger than rounding errors.
+const MARGIN: f64 = 1e-5;
+
+/// Draws the first centroids: each a document, with probability proportional to its squared distance from the earlier ones.
+fn seeds(vectors: &Vectors, k: usize, draw: &mut dyn FnMut(u64) -> u64) -> Vec<usize> {
+    let mut seeds = Vec::with_capacity(k);
+    if vectors.is_empty() {
+        return seeds;
+    }
+    let by_term = Postings::new(vectors);
+    let squares: Vec<f64> =
+        (0..vectors.len()).map(|document| square(vectors.row(document))).collect();
+    let mut distances = vec![f64::INFINITY; vectors.len()];
+    let mut next = draw(vectors.len() as u64) as usize;
+    let mut products = vec![0.0_f64; vectors.len()];
+    let work = Work::of("cluster, first centroids", "clusters", k);
+    loop {
+        work.done(1);
+        seeds.push(next);
+        by_term.products(vectors.row(next), &mut products);
+        for (document, distance) in distances.iter_mut().enumerate() {
+            let apart = squares[document] + squares[next] - 2.0 * products[document];
+            *distance = distance.min(apart.max(0.0));
+            // Rounding error of the distance between equal documents.
+            if *distance < 1e-9 {
+                *distance = 0.0;
+            }
+        }
+        let total: f64 = distances.iter().sum();
+        if seeds.len() == k || total <= 0.0 {
+            return seeds;
+        }
+        let mut left = total * (draw(1 << 53) as f64 / (1_u64 << 53) as f64);
+        let is_it = |distance: &f64| {
+            left -= distance;
+            left < 0.0
+        };
+        let found = distances.iter().position(is_it);
+        // With a rounding error left, the last that differs.
+        let last = distances.iter().rposition(|distance| *distance > 0.0);
+        next = found.or(last).unwrap_or(0);
+    }
+}
+
+fn square(row: &[(u32, f32)]) -> f64 {
+    row.iter().map(|(_, weight)| f64::from(*weight).powi(2)).sum()
+}
+
+/// Documents that have each term.
+struct Postings {
+    of_term: Vec<Vec<(u32, f32)>>,
+}
+
+impl Postings {
+    fn new(vectors: &Vectors) -> Self {
+        let mut of_term = vec![Vec::new(); vectors.terms()];
+        for document in 0..vectors.len() {
+            for (term, weight) in vectors.row(document) {
+                of_term[*term as usize].push((document as u32, *weight));
+            }
+        }
+        Self { of_term }
+    }
+
+    /// Computes the products of a vector with all documents.
+    fn products(&self, row: &[(u32, f32)], products: &mut [f64]) {
+        products.fill(0.0);
+        for (term, weight) in row {
+            for (document, other) in &self.of_term[*term as usize] {
+                products[*document as usize] += f64::from(*weight) * f64::from(*other);
+            }
+        }
+    }
+}
+
+/// Means of clusters.
+struct Centroids {
+    /// Centroids that have each term, ascending, with their weights.
+    of_term: Vec<Vec<(u32, f64)>>,
+    /// Squared length of each centroid.
+    squares: Vec<f64>,
+    /// Centroid of least length.
+    shortest: usize,
+}
+
+/// Products of one document with all centroids, and the centroids whose product is not 0.
+#[derive(Default)]
+struct Scratch {
+    products: Vec<f64>,
+    touched: Vec<u32>,
+}
+
+/// Centroid nearest to a document.
+struct Nearest {
+    cluster: usize,
+    distance: f64,
+}
+
+impl Centroids {
+    /// Computes the means of `count` clusters; documents without a cluster have a greater number.
+    fn means(vectors: &Vectors, clusters: &[usize], count: usize) -> Self {
+        let mut members = vec![Vec::new(); count];
+        for (document, cluster) in clusters.iter().enumerate() {
+            if let Some(members) = members.get_mut(*cluster) {
+                members.push(document);
+            }
+        }
+        let mut of_term: Vec<Vec<(u32, f64)>> = vec![Vec::new(); vectors.terms()];
+        let mut squares = vec![0.0; count];
+        let mut sums = vec![0.0_f64; vectors.terms()];
+        for (cluster, members) in members.iter().enumerate() {
+            let mut row: Vec<(u32, f64)> = Vec::new();
+            for document in members {
+                for (term, weight) in vectors.row(*document) {
+                    let sum = &mut sums[*term as usize];
+                    if *sum == 0.0 {
+                        row.push((*term, 0.0));
+                    }
+                    *sum += f64::from(*weight);
+                }
+            }
+            for (term, mean) in &mut row {
+                *mean = std::mem::take(&mut sums[*term as usize]) / members.len() as f64;
+                squares[cluster] += *mean * *mean;
+                of_term[*term as usize].push((cluster as u32, *mean));
+            }
+        }
+        let shorter = |a: &usize, b: &usize| squares[*a].total_cmp(&squares[*b]);
+        Self { shortest: (0..count).min_by(shorter).unwrap_or(0), of_term, squares }
+    }
+
+    fn count(&self) -> usize {
+        self.squares.len()
+    }
+
+    /// Finds the centroid nearest to a document, the first of equals.
+    fn nearest(&self, row: &[(u32, f32)], scratch: &mut Scratch) -> Nearest {
+        scratch.products.resize(self.count(), 0.0);
+        for (term, weight) in row {
+            for (cluster, mean) in &self.of_term[*term as usize] {
+                let product = &mut scratch.products[*cluster as usize];
+                if *product == 0.0 {
+                    scratch.touched.push(*cluster);
+                }
+                *product += f64::from(*weight) * mean;
+            }
+        }
+        let mut cluster = self.shortest;
+        let apart = |cluster: usize| self.squares[cluster] - 2.0 * scratch.products[cluster];
+        let mut least = apart(cluster);
+        for &other in &scratch.touched {
+            let (other, distance) = (other as usize, apart(other as usize));
+            if distance < least || distance == least && other < cluster {
+                (cluster, least) = (other, distance);
+            }
+        }
+        for cluster in scratch.touched.drain(..) {
+            scratch.products[cluster as usize] = 0.0;
+        }
+        let distance = (least + square(row)).max(0.0).sqrt();
+        Nearest { cluster, distance }
+    }
+}
+
+/// Gives each empty cluster the document that is farthest from its own centroid, unless all are at theirs.
+fn fill_empty(count: usize, clusters: &mut [usize], nearest: &mut [Nearest]) {
+    let mut sizes = vec![0_usize; count];
+    clusters.iter().for_each(|cluster| sizes[*cluster] += 1);
+    for empty in 0..count {
+        if sizes[empty] > 0 {
+            continue;
+        }
+        let distance = |document: usize| nearest[document].distance;
+        let farthest = (0..clusters.len())
+            .filter(|&document| sizes[clusters[document]] > 1 && distance(document) > MARGIN)
+            .max_by(|&a, &b| distance(a).total_cmp(&distance(b)).then(b.cmp(&a)));
+        if let Some(document) = farthest {
+            sizes[clusters[document]] -= 1;
+            sizes[empty] += 1;
+            clusters[document] = empty;
+            nearest[document].distance = 0.0;
+        }
+    }
+}
+
+/// Numbers clusters in the order of their first documents.
+fn in_order(clusters: Vec<usize>) -> Vec<usize> {
+    let most = clusters.iter().copied().max().map_or(0, |most| most + 1);
+    let (mut numbers, mut next) = (vec![usize::MAX; most], 0);
+    let number = |cluster: usize| {
+        if numbers[cluster] == usize::MAX {
+            numbers[cluster] = next;
+            next += 1;
+        }
+        numbers[cluster]
+    };
+    clusters.into_iter().map(number).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::retrieve::rank::Words;
+
+    fn vectors(texts: &[String]) -> Vectors {
+        Vectors::of(&Words::of(texts), 1)
+    }
+
+    /// A generator good enough for tests.
+    fn chance(mut state: u64) -> impl FnMut(u64) -> u64 {
+        move |n| {
+            state = state.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (state >> 11) % n
+        }
+    }
+
+    /// Dense vectors and distances to every centroid, round after round, from the same seeds.
+    fn plainly(vectors: &Vectors, k: usize, seed: u64) -> Vec<usize> {
+        let dense: Vec<Vec<f64>> = (0..vectors.len())
+            .map(|document| {
+                let mut dense = vec![0.0; vectors.terms()];
+                for (term, weight) in vectors.row(document) {
+                    dense[*term as usize] = f64::from(*weight);
+                }
+                dense
+            })
+            .collect();
+        let distance =
+            |a: &[f64], b: &[f64]| -> f64 { a.iter().zip(b).map(|(a, b)| (a - b) * (a - b)).sum() };
+        let mut draw = chance(seed);
+        let first = seeds(vectors, k.clamp(1, vectors.len().max(1)), &mut draw);
+        let mut centroids: Vec<Vec<f64>> = first.iter().map(|seed| dense[*seed].clone()).collect();
+        let mut clusters = vec![usize::MAX; dense.len()];
+        for _ in 0..ROUNDS {
+            let before = clusters.clone();
+            let mut nearest = Vec::new();
+            for vector in &dense {
+                let of = |cluster: &usize| distance(vector, &centroids[*cluster]);
+                // Among what rounding cannot tell apart, the one it was in or the first.
+                let least = (0..centroids.len()).map(|c| of(&c)).fold(f64::INFINITY, f64::min);
+                let near = |cluster: &usize| of(cluster) < least + 1e-9;
+                let cluster = (0..centroids.len()).find(near).unwrap();
+                nearest.push(Nearest { cluster, distance: least.sqrt() });
+            }
+            clusters = nearest.iter().map(|nearest| nearest.cluster).collect();
+            if clusters == before {
+                break;
+            }
+            fill_empty(centroids.len(), &mut clusters, &mut nearest);
+            for (cluster, centroid) in centroids.iter_mut().enumerate() {
+                let members = dense.iter().zip(&clusters).filter(|(_, of)| **of == cluster);
+                let members: Vec<&Vec<f64>> = members.map(|(vector, _)| vector).collect();
+                if !members.is_empty() {
+                    for (term, value) in centroid.iter_mut().enumerate() {
+                        let sum: f64 = members.iter().map(|member| member[term]).sum();
+                        *value = sum / members.len() as f64;
+                    }
+                }
+            }
+        }
+        in_order(clusters)
+    }
+
+    /// Squared distance of a document from a cluster's mean.
+    fn distance(vectors: &Vectors, means: &Centroids, document: usize, cluster: usize) -> f64 {
+        let row = vectors.row(document);
+        let product = |(term, weight): &(u32, f32)| {
+            let of_term = means.of_term[*term as usize].iter();
+            let mean =
+                of_term.filter(|(other, _)| *other as usize == cluster).map(|(_, mean)| mean);
+            f64::from(*weight) * mean.sum::<f64>()
+        };
+        square(row) - 2.0 * row.iter().map(product).sum::<f64>() + means.squares[cluster]
+    }
+
+    proptest! {
+        #[test]
+        fn sparse_rounds_end_as_well_as_plain_ones(
+            texts in prop::collection::vec("[a-f]( [a-h]){0,5}", 1..40), k in 1_usize..12, seed: u64,
+        ) {
+            let vectors = vectors(&texts);
+            let fast = k_means(&vectors, k, &mut chance(seed));
+            let means_of = |clusters: &[usize]| {
+                let count = clusters.iter().max().map_or(0, |most| most + 1);
+                Centroids::means(&vectors, clusters, count)
+            };
+            // Where it settled, no document is nearer to another cluster's mean.
+            let means = means_of(&fast);
+            let root = |document, cluster| {
+                distance(&vectors, &means, document, cluster).max(0.0).sqrt()
+            };
+            for (document, own) in fast.iter().enumerate() {
+                for cluster in 0..means.count() {
+                    prop_assert!(root(document, *own) <= root(document, cluster) + 1e-4);
+                }
+            }
+            // Ties may be broken otherwise; what is reached is as good.
+            let inertia = |clusters: &[usize]| -> f64 {
+                let means = means_of(clusters);
+                let documents = clusters.iter().enumerate();
+                documents.map(|(document, own)| distance(&vectors, &means, document, *own)).sum()
+            };
+            let (fast_sum, slow_sum) = (inertia(&fast), inertia(&plainly(&vectors, k, seed)));
+            prop_assert!(fast_sum <= slow_sum * 1.25 + 1e-6, "{} {}", fast_sum, slow_sum);
+            let distinct: std::collections::BTreeSet<&String> = texts.iter().collect();
+            let clusters: std::collections::BTreeSet<&usize> = fast.iter().collect();
+            prop_assert!(clusters.len() <= k.min(texts.len()));
+            prop_assert_eq!(clusters.len(), clusters.last().map_or(0, |last| **last + 1));
+            prop_assert!(distinct.len() > 1 || clusters.len() == 1);
+        }
+    }
+
+    #[test]
+    fn no_text_has_no_cluster_and_two_have_two_at_most() {
+        assert!(k_means(&vectors(&[]), 3, &mut chance(0)).is_empty());
+        assert_eq!(k_means(&vectors(&["a".into(), "b".into()]), 9, &mut chance(0)).len(), 2);
+    }
+}

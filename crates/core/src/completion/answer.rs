@@ -1,0 +1,420 @@
+//! Answers of a server: texts, and the log-probabilities of their tokens.
+
+use std::ops::Range;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::Api;
+use super::excerpt::error_in;
+
+/// Result of a request.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Answer {
+    /// The completions.
+    pub samples: Vec<Sample>,
+    /// Seconds from the request to the answer; of several requests their sum.
+    pub seconds: f64,
+}
+
+/// One completion as written by the server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Sample {
+    /// The text.
+    pub text: String,
+    /// Finish reason (`stop`, `length`); `None` if it is unknown, or if the stream was closed before the end.
+    pub finish_reason: Option<String>,
+    /// Its tokens, if the server returns them.
+    pub tokens: Vec<TokenProbability>,
+}
+
+impl Sample {
+    /// A completion from another program, with the log-probabilities beside it.
+    pub fn of(text: &str, logprobs: Option<&Value>) -> Self {
+        let tokens = logprobs.map(tokens).unwrap_or_default();
+        Self { text: text.to_owned(), finish_reason: None, tokens }
+    }
+
+    /// Removes the tokens if together they spell a secret, by their texts or by their bytes.
+    pub fn drop_secret_tokens(&mut self, is_secret: impl Fn(&str) -> bool) {
+        let texts: String = self.tokens.iter().map(|token| token.text.as_str()).collect();
+        let bytes: Vec<u8> =
+            self.tokens.iter().flat_map(|token| token.spelled()).copied().collect();
+        if is_secret(&texts) || is_secret(&String::from_utf8_lossy(&bytes)) {
+            self.tokens.clear();
+        }
+    }
+
+    /// Returns the tokens that begin before this byte of the text; none if the tokens do not spell the text.
+    pub fn tokens_before(&self, end: usize) -> &[TokenProbability] {
+        let mut at = 0;
+        let begins_before = |token: &&TokenProbability| {
+            let begin = at;
+            at += token.spelled().len();
+            begin < end
+        };
+        match self.is_spelled() {
+            true => &self.tokens[..self.tokens.iter().take_while(begins_before).count()],
+            false => &[],
+        }
+    }
+
+    /// Returns the log-probabilities of the tokens in a part of the text, given in bytes: not those of a text that ended it, which
+    /// some servers list as well. None if the tokens do not spell the text, such as those of a model's thoughts before it, or
+    /// tokens that are parts of a character and whose bytes the server does not list: nobody knows which are the text's own.
+    ///
+    /// ```
+    /// use repoformer_core::completion::{Sample, TokenProbability};
+    /// let token = |text: &str, logprob| TokenProbability { text: text.into(), logprob, ..Default::default() };
+    /// let tokens = vec![token("\n  ", -3.0), token("x", -0.5), token("\ny", -2.0)];
+    /// let sample = Sample { text: "\n  x\ny".into(), finish_reason: None, tokens };
+    /// assert_eq!(sample.logprobs(3..4), [-0.5]);
+    /// assert_eq!(sample.logprobs(1..4), [-3.0, -0.5]);
+    /// let ended = Sample { text: "\n  x".into(), ..sample.clone() };
+    /// assert_eq!(ended.logprobs(0..4), [-3.0, -0.5]);
+    /// let other = Sample { text: "z".into(), ..sample };
+    /// assert!(other.logprobs(0..1).is_empty());
+    /// ```
+    pub fn logprobs(&self, part: Range<usize>) -> Vec<f64> {
+        let (mut found, mut at) = (Vec::new(), 0);
+        if !self.is_spelled() {
+            return found;
+        }
+        for token in &self.tokens {
+            let end = at + token.spelled().len();
+            if at < part.end && end > part.start {
+                found.push(token.logprob);
+            }
+            at = end;
+        }
+        found
+    }
+
+    /// Whether the tokens begin with the text.
+    fn is_spelled(&self) -> bool {
+        let whole: Vec<u8> =
+            self.tokens.iter().flat_map(|token| token.spelled()).copied().collect();
+        whole.starts_with(self.text.as_bytes())
+    }
+}
+
+/// A token and the logarithm of its probability.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TokenProbability {
+    /// Number in the model's vocabulary, if the server returns it; special tokens have no text.
+    pub id: Option<u64>,
+    /// Its text.
+    pub text: String,
+    /// Its bytes, if the server returns them and they are not those of the text: a part of a character.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes: Option<Vec<u8>>,
+    /// Natural logarithm of the model's probability.
+    pub logprob: f64,
+}
+
+impl TokenProbability {
+    /// The bytes that it adds to a completion.
+    pub(super) fn spelled(&self) -> &[u8] {
+        self.bytes.as_deref().unwrap_or(self.text.as_bytes())
+    }
+}
+
+/// Reason why an answer has no completion.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum AnswerError {
+    /// It is not an answer of the API.
+    #[error("{0}")]
+    Form(&'static str),
+    /// It has no choice.
+    #[error("the answer's 'choices' are empty")]
+    NoChoice,
+    /// A choice has no text.
+    #[error("the answer's choices[{choice}] has no '{field}'{}", finish.as_ref().map_or_else(String::new, |finish| format!(" (finish_reason {finish:?})")))]
+    NoText {
+        /// Its place.
+        choice: u64,
+        /// Field that has the text in this API.
+        field: &'static str,
+        /// Finish reason, if the choice has one.
+        finish: Option<String>,
+    },
+    /// The server reports an error.
+    #[error("the answer is an error: {0}")]
+    Reported(String),
+    /// The server reports an error in a choice.
+    #[error("the answer's choices[{choice}] is an error: {message}")]
+    FailedChoice {
+        /// Its place.
+        choice: u64,
+        /// The server's message.
+        message: String,
+    },
+    /// The finish reason is not one of a completion.
+    #[error(
+        "the answer's choices[{choice}] ended with finish_reason {finish:?}, which is not the end of a completion"
+    )]
+    Unfinished {
+        /// Its place.
+        choice: u64,
+        /// The reason.
+        finish: String,
+    },
+}
+
+impl AnswerError {
+    /// Hint for the user.
+    pub fn hint(&self) -> &'static str {
+        match self {
+            Self::Form(_) => "is this an OpenAI-compatible server? The chat API needs messages",
+            Self::NoChoice | Self::Reported(_) | Self::FailedChoice { .. } => {
+                "see the server's log, or its provider's status"
+            }
+            Self::NoText { field: TEXT, .. } => {
+                "the server must have OpenAI's /v1/completions, which chat models lack"
+            }
+            Self::NoText { .. } => "a model that thinks may have used up its tokens: allow it more",
+            Self::Unfinished { .. } => "see the server's log, and its documentation of this reason",
+        }
+    }
+}
+
+/// Why a completion ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Finish {
+    /// The model ended it, or a stop text that the server does not tell from that.
+    Stop,
+    /// A stop text.
+    StopText,
+    /// A greatest length.
+    Length,
+}
+
+/// Finish reasons of a text that is a completion.
+///
+/// OpenAI, llama.cpp, Ollama: `stop`, `length`; vLLM also `repetition`, a limit as `length` is; TGI: `eos_token`,
+/// `stop_sequence`; Mistral: `model_length`; Together: `eos`; Anthropic, Gemini, Cohere, watsonx and LM Studio, whose names
+/// gateways pass on: the others. Every other reason is a failure, such as `error`, `abort`, `content_filter`, `tool_calls` (the text is
+/// in the call), `load` (Ollama loaded the model), `insufficient_system_resource`, `cancelled`, `safety`, `refusal`.
+const FINISHES: [(&str, Finish); 16] = [
+    ("stop", Finish::Stop),
+    ("length", Finish::Length),
+    ("repetition", Finish::Length),
+    ("eos", Finish::Stop),
+    ("eos_token", Finish::Stop),
+    ("stop_sequence", Finish::StopText),
+    ("stop_token", Finish::Stop),
+    ("model_length", Finish::Length),
+    ("max_length", Finish::Length),
+    ("max_tokens", Finish::Length),
+    ("token_limit", Finish::Length),
+    ("end_turn", Finish::Stop),
+    ("complete", Finish::Stop),
+    ("eosfound", Finish::Stop),
+    ("stopstringfound", Finish::StopText),
+    ("maxpredictedtokensreached", Finish::Length),
+];
+
+impl Finish {
+    /// Returns the meaning of a server's finish reason, in any case; `None` if such a text is no completion.
+    pub fn of_reason(reason: &str) -> Option<Self> {
+        let found = FINISHES.iter().find(|(name, _)| name.eq_ignore_ascii_case(reason));
+        found.map(|(_, finish)| *finish)
+    }
+}
+
+/// Whether a text that ended for this reason is a completion. An empty reason is none.
+pub fn is_complete(finish_reason: &str) -> bool {
+    finish_reason.is_empty() || Finish::of_reason(finish_reason).is_some()
+}
+
+/// Field of a completion's text.
+const TEXT: &str = "text";
+
+/// Place of a choice's text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TextPlace {
+    /// In an answer of this API.
+    Answer(Api),
+    /// In an answer of any API.
+    AnyAnswer,
+    /// In an event of this API.
+    Event(Api),
+}
+
+impl TextPlace {
+    fn of(self, choice: &Value) -> Option<&str> {
+        let content = |pointer| choice.pointer(pointer);
+        let text = match self {
+            Self::Answer(Api::Completions) | Self::Event(Api::Completions) => choice.get(TEXT),
+            Self::Answer(Api::Chat) => content("/message/content"),
+            Self::Event(Api::Chat) => content("/delta/content"),
+            Self::AnyAnswer => choice.get(TEXT).or_else(|| content("/message/content")),
+        };
+        text.and_then(Value::as_str)
+    }
+
+    /// Name of the field.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Answer(Api::Completions) | Self::Event(Api::Completions) => TEXT,
+            Self::Answer(Api::Chat) | Self::Event(Api::Chat) => "message.content",
+            Self::AnyAnswer => "text' or 'message.content",
+        }
+    }
+}
+
+/// One choice of an answer, or what an event adds to it.
+#[derive(Debug)]
+pub struct Choice<'a> {
+    /// Its index, by default its place in the list.
+    pub index: u64,
+    /// The text; `None` if there is none, as in an event that ends a completion.
+    pub text: Option<&'a str>,
+    /// Finish reason.
+    pub finish: Option<&'a str>,
+    /// Stop text that ended it, if the server names it (vLLM).
+    pub stop_text: Option<&'a str>,
+    /// The tokens' log-probabilities, as the server wrote them.
+    pub logprobs: Option<&'a Value>,
+}
+
+/// Reads the choices of an answer or of an event.
+///
+/// # Errors
+/// It has no choices, or reports an error, of one choice or as a whole.
+pub fn choices(answer: &Value, place: TextPlace) -> Result<Vec<Choice<'_>>, AnswerError> {
+    if let Some(message) = error_in(answer) {
+        return Err(AnswerError::Reported(message));
+    }
+    let choices = match answer.get("choices") {
+        Some(Value::Array(choices)) => choices,
+        Some(_) => return Err(AnswerError::Form("the answer's 'choices' are not a list")),
+        None => return Err(AnswerError::Form("the answer has no 'choices'")),
+    };
+    choices.iter().zip(0..).map(|(choice, number)| self::choice(choice, number, place)).collect()
+}
+
+fn choice(choice: &Value, number: u64, place: TextPlace) -> Result<Choice<'_>, AnswerError> {
+    let index = choice.get("index").and_then(Value::as_u64).unwrap_or(number);
+    if let Some(message) = error_in(choice) {
+        return Err(AnswerError::FailedChoice { choice: index, message });
+    }
+    // OpenAI's field for the words of a model that refuses; the text is then empty.
+    let refusal = ["/message/refusal", "/delta/refusal"].iter().find_map(|at| choice.pointer(at));
+    if let Some(words) = refusal.and_then(Value::as_str).filter(|words| !words.is_empty()) {
+        let message = format!("the model refuses: {words}");
+        return Err(AnswerError::FailedChoice { choice: index, message });
+    }
+    // SGLang's own form is an object.
+    let finish = choice.get("finish_reason").filter(|finish| !finish.is_null());
+    let name = finish.and_then(|finish| finish.as_str().or_else(|| finish.get("type")?.as_str()));
+    if let Some(finish) = finish.filter(|_| !name.is_some_and(is_complete)) {
+        let finish = name.map_or_else(|| finish.to_string(), str::to_owned);
+        return Err(AnswerError::Unfinished { choice: index, finish });
+    }
+    Ok(Choice {
+        index,
+        text: place.of(choice),
+        finish: name.filter(|name| !name.is_empty()),
+        stop_text: choice.get("stop_reason").and_then(Value::as_str),
+        logprobs: choice.get("logprobs"),
+    })
+}
+
+/// Returns the completions of an answer, in the order of their indices.
+///
+/// ```
+/// use repoformer_core::completion::{Api, samples};
+/// let answer = serde_json::json!({"choices": [{"text": "x", "index": 0, "finish_reason": "stop",
+///     "logprobs": {"tokens": ["x"], "token_logprobs": [-0.5]}}]});
+/// let found = samples(&answer, Api::Completions).unwrap();
+/// assert_eq!((found[0].text.as_str(), found[0].tokens[0].logprob), ("x", -0.5));
+/// let failed = serde_json::json!({"choices": [{"text": "", "finish_reason": "abort"}]});
+/// assert!(samples(&failed, Api::Completions).is_err());
+/// ```
+///
+/// # Errors
+/// The answer contains no completion, or one that failed or has no text.
+pub fn samples(answer: &Value, api: Api) -> Result<Vec<Sample>, AnswerError> {
+    samples_at(answer, TextPlace::Answer(api))
+}
+
+/// Returns the completions of an answer of any API, as [`samples`] does.
+///
+/// # Errors
+/// As for [`samples`].
+pub fn samples_of_any(answer: &Value) -> Result<Vec<Sample>, AnswerError> {
+    samples_at(answer, TextPlace::AnyAnswer)
+}
+
+fn samples_at(answer: &Value, place: TextPlace) -> Result<Vec<Sample>, AnswerError> {
+    let mut choices = choices(answer, place)?;
+    if choices.is_empty() {
+        return Err(AnswerError::NoChoice);
+    }
+    choices.sort_by_key(|choice| choice.index);
+    let sample = |choice: Choice<'_>| {
+        let finish_reason = choice.finish.map(str::to_owned);
+        let Some(text) = choice.text else {
+            let (choice, field) = (choice.index, place.name());
+            return Err(AnswerError::NoText { choice, field, finish: finish_reason });
+        };
+        let tokens = choice.logprobs.map(tokens).unwrap_or_default();
+        Ok(Sample { text: text.to_owned(), finish_reason, tokens })
+    };
+    choices.into_iter().map(sample).collect()
+}
+
+/// Checks that an answer did not fail, whatever its text and form.
+///
+/// # Errors
+/// It did.
+pub fn check_answer(answer: &Value) -> Result<(), AnswerError> {
+    match choices(answer, TextPlace::AnyAnswer) {
+        Ok(_) | Err(AnswerError::Form(_)) => Ok(()),
+        Err(failed) => Err(failed),
+    }
+}
+
+/// Checks that the choice at this place did not fail.
+///
+/// # Errors
+/// It did.
+pub fn check_choice(choice: &Value, number: usize) -> Result<(), AnswerError> {
+    self::choice(choice, number as u64, TextPlace::AnyAnswer).map(|_| ())
+}
+
+/// Reads tokens in the style of chats (`content`, a list of objects) or the older one (`tokens` and `token_logprobs`).
+pub fn tokens(logprobs: &Value) -> Vec<TokenProbability> {
+    if let Some(content) = logprobs.get("content").and_then(Value::as_array) {
+        let token = |token: &Value| {
+            let text = token.get("token")?.as_str()?;
+            let bytes = token.get("bytes").and_then(Value::as_array);
+            let bytes = bytes.and_then(|bytes| {
+                bytes
+                    .iter()
+                    .map(|byte| u8::try_from(byte.as_u64()?).ok())
+                    .collect::<Option<Vec<u8>>>()
+            });
+            Some(TokenProbability {
+                id: token.get("id").and_then(Value::as_u64),
+                bytes: bytes.filter(|bytes| !bytes.is_empty() && bytes != text.as_bytes()),
+                text: text.to_owned(),
+                logprob: token.get("logprob")?.as_f64()?,
+            })
+        };
+        return content.iter().filter_map(token).collect();
+    }
+    let list = |name: &str| logprobs.get(name).and_then(Value::as_array);
+    let (Some(texts), Some(values)) = (list("tokens"), list("token_logprobs")) else {
+        return Vec::new();
+    };
+    let token = |(text, value): (&Value, &Value)| {
+        Some(TokenProbability {
+            text: text.as_str()?.to_owned(),
+            logprob: value.as_f64()?,
+            ..TokenProbability::default()
+        })
+    };
+    texts.iter().zip(values).filter_map(token).collect()
+}

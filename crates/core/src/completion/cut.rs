@@ -1,0 +1,359 @@
+//! The completion in a server's text: without the white space at the prompt's end, up to the first stop text.
+//!
+//! A request has at most four stop texts; some servers keep them in their text (TGI), and others ignore them. So every text
+//! is cut here at every stop text: as a whole by [`span`], and piece by piece by [`CompletionCut`].
+
+use std::collections::HashMap;
+use std::ops::Range;
+
+use super::Ending;
+
+/// Stop texts of a request, at most: OpenAI's interface, vLLM and TGI refuse more.
+pub const MOST_STOPS: usize = 4;
+
+/// True if a stop text could begin in withheld white space. A server would find it right behind the prompt, so such a text is
+/// not sent; only the cut here uses it.
+pub(super) fn is_held_back(stop: &str, removed: &str) -> bool {
+    let (machine, mut at) = (Machine::new([stop]), 0);
+    machine.find(&mut at, removed).is_some() || machine.pending(at) > 0
+}
+
+/// Finds the stop text that is complete first, as a server finds it while it writes. Each byte of the text is a step, however many
+/// stop texts there are and however long they are (Aho and Corasick's machine).
+#[derive(Debug, Clone, Default)]
+struct Machine {
+    /// Next state for a state and a byte that continues a stop text.
+    next: HashMap<(usize, u8), usize>,
+    states: Vec<State>,
+}
+
+/// What ends here may begin a stop text.
+#[derive(Debug, Clone, Copy, Default)]
+struct State {
+    /// Its length in bytes.
+    length: usize,
+    /// The state of its longest end that may begin a stop text.
+    shorter: usize,
+    /// Length of the longest stop text that ends here; 0 if none does.
+    complete: usize,
+}
+
+impl Machine {
+    fn new<'s>(stops: impl IntoIterator<Item = &'s str>) -> Self {
+        let mut machine = Self { next: HashMap::new(), states: vec![State::default()] };
+        for stop in stops {
+            let mut at = 0;
+            for (length, byte) in (1..).zip(stop.bytes()) {
+                let number = machine.states.len();
+                at = *machine.next.entry((at, byte)).or_insert(number);
+                if at == number {
+                    machine.states.push(State { length, ..State::default() });
+                }
+            }
+            machine.states[at].complete = stop.len();
+        }
+        // Shorter ones first.
+        let mut edges: Vec<_> = machine.next.iter().map(|(from, to)| (*from, *to)).collect();
+        edges.sort_unstable_by_key(|(_, to)| machine.states[*to].length);
+        for ((from, byte), to) in edges {
+            let shorter = match from {
+                0 => 0,
+                _ => machine.step(machine.states[from].shorter, byte),
+            };
+            machine.states[to].shorter = shorter;
+            if machine.states[to].complete == 0 {
+                machine.states[to].complete = machine.states[shorter].complete;
+            }
+        }
+        machine
+    }
+
+    fn step(&self, mut at: usize, byte: u8) -> usize {
+        loop {
+            match self.next.get(&(at, byte)) {
+                Some(next) => return *next,
+                None if at == 0 => return 0,
+                None => at = self.states[at].shorter,
+            }
+        }
+    }
+
+    /// Reads a text from a state on, up to the end of the first stop text; returns where that is, and the stop text's length.
+    fn find(&self, at: &mut usize, text: &str) -> Option<(usize, usize)> {
+        if self.next.is_empty() {
+            return None;
+        }
+        for (end, byte) in (1..).zip(text.bytes()) {
+            *at = self.step(*at, byte);
+            let complete = self.states[*at].complete;
+            if complete > 0 {
+                return Some((end, complete));
+            }
+        }
+        None
+    }
+
+    /// Length of the end of what was read that may begin a stop text.
+    fn pending(&self, at: usize) -> usize {
+        self.states.get(at).map_or(0, |state| state.length)
+    }
+}
+
+/// Length of a text up to the first stop text.
+fn before_stop(stops: &[&String], text: &str) -> usize {
+    let found = Machine::new(stops.iter().map(|stop| stop.as_str())).find(&mut 0, text);
+    found.map_or(text.len(), |(end, length)| end - length)
+}
+
+/// Range of the completion in a server's text; `restore` takes the withheld white space off its beginning.
+pub fn span<'w>(
+    stops: &[String],
+    removed: &str,
+    written: &'w str,
+    restore: impl Fn(&'w str) -> &'w str,
+) -> Range<usize> {
+    let (held_back, sent): (Vec<_>, Vec<_>) =
+        stops.iter().partition(|stop| is_held_back(stop, removed));
+    let end = before_stop(&sent, written);
+    let text = restore(&written[..end]);
+    let start = end - text.len();
+    start..start + before_stop(&held_back, text)
+}
+
+/// Cuts the completion out of a server's text that comes in pieces.
+///
+/// ```
+/// use repoformer_core::completion::CompletionCut;
+/// let mut cut = CompletionCut::new(["\ndef ".into()], "\n    ");
+/// let pieces = ["\n    ret", "urn x\nde", "f g():"].map(|piece| cut.pass(piece));
+/// assert_eq!((pieces.concat(), cut.stop_text()), ("return x".into(), Some("\ndef ")));
+/// ```
+#[derive(Debug, Clone, Default)]
+pub struct CompletionCut {
+    in_text: StopTexts,
+    withheld: Withheld,
+    in_completion: StopTexts,
+}
+
+impl CompletionCut {
+    /// Creates a cut at these stop texts, for a prompt that was sent without the white space `removed` at its end.
+    pub fn new(stops: impl IntoIterator<Item = String>, removed: &str) -> Self {
+        let stops = stops.into_iter().filter(|stop| !stop.is_empty());
+        let (held_back, sent) = stops.partition(|stop| is_held_back(stop, removed));
+        Self {
+            in_text: StopTexts::new(sent),
+            withheld: Withheld::new(removed),
+            in_completion: StopTexts::new(held_back),
+        }
+    }
+
+    /// The stop texts for the request: as many as servers accept.
+    pub fn stops_to_send(&self) -> &[String] {
+        let texts = &self.in_text.texts;
+        &texts[..texts.len().min(MOST_STOPS)]
+    }
+
+    /// Takes a piece of the server's text, and returns the next piece of the completion: without text that may turn out to begin
+    /// a stop text.
+    pub fn pass(&mut self, piece: &str) -> String {
+        let text = self.in_text.pass(piece);
+        let mut restored = self.withheld.pass(&text);
+        if self.in_text.found.is_some() {
+            restored += &self.withheld.rest();
+        }
+        self.in_completion.pass(&restored)
+    }
+
+    /// Returns the stop text that ended the completion.
+    pub fn stop_text(&self) -> Option<&str> {
+        self.in_completion.found.as_deref().or(self.in_text.found.as_deref())
+    }
+
+    /// Returns the rest of the completion, once the server has written all of its text.
+    pub fn finish(&mut self) -> String {
+        let text = self.in_text.rest();
+        let restored = self.withheld.pass(&text) + &self.withheld.rest();
+        self.in_completion.pass(&restored) + &self.in_completion.rest()
+    }
+
+    /// Text that is not part of the completion because the model continued the line before it.
+    pub fn dropped(&self) -> Option<&str> {
+        self.withheld.dropped.as_deref()
+    }
+}
+
+/// Finds stop texts in a text that comes in pieces.
+#[derive(Debug, Clone, Default)]
+struct StopTexts {
+    texts: Vec<String>,
+    machine: Machine,
+    /// The machine's state.
+    at: usize,
+    /// End of the text so far, of which the first bytes are passed on, and the rest may begin a stop text.
+    held: String,
+    passed: usize,
+    /// The one that ended the text.
+    found: Option<String>,
+}
+
+impl StopTexts {
+    fn new(texts: Vec<String>) -> Self {
+        Self { machine: Machine::new(texts.iter().map(String::as_str)), texts, ..Self::default() }
+    }
+
+    fn pass(&mut self, piece: &str) -> String {
+        if self.found.is_some() {
+            return String::new();
+        }
+        let before = self.held.len();
+        self.held.push_str(piece);
+        let end = match self.machine.find(&mut self.at, piece) {
+            Some((end, length)) => {
+                self.held.truncate(before + end);
+                let found = self.held.split_off(before + end - length);
+                self.found = Some(found);
+                self.held.len()
+            }
+            None => self.held.len() - self.machine.pending(self.at),
+        };
+        let passed = self.held[self.passed..end].to_owned();
+        self.passed = end;
+        // Not for each piece: what is held may be long.
+        if 2 * self.passed >= self.held.len() {
+            self.held.drain(..std::mem::take(&mut self.passed));
+        }
+        passed
+    }
+
+    /// Text that was held back and is not a stop text after all.
+    fn rest(&mut self) -> String {
+        let passed = std::mem::take(&mut self.passed);
+        std::mem::take(&mut self.held).split_off(passed)
+    }
+}
+
+/// Takes withheld white space off the beginning of a text that comes in pieces.
+#[derive(Debug, Clone, Default)]
+struct Withheld {
+    removed: String,
+    /// Text so far, until it is more than white space.
+    written: Option<String>,
+    /// Whether the line before the text ends in it, or was not withheld.
+    is_behind_line: bool,
+    dropped: Option<String>,
+}
+
+impl Withheld {
+    fn new(removed: &str) -> Self {
+        let written = (!removed.is_empty()).then(String::new);
+        let is_behind_line = !removed.contains('\n');
+        Self { removed: removed.to_owned(), written, is_behind_line, dropped: None }
+    }
+
+    fn pass(&mut self, text: &str) -> String {
+        let Some(written) = &mut self.written else { return text.to_owned() };
+        written.push_str(text);
+        self.is_behind_line |= text.contains('\n');
+        // White space is known by the text behind it. A line that the model continues is decided at its end.
+        if !self.is_behind_line || text.trim().is_empty() {
+            return String::new();
+        }
+        let restored = Ending::BeforeWhitespace.restore(&self.removed, written);
+        if restored.trim().is_empty() { String::new() } else { self.rest() }
+    }
+
+    fn rest(&mut self) -> String {
+        let Some(written) = self.written.take() else { return String::new() };
+        let restored = Ending::BeforeWhitespace.restore(&self.removed, &written);
+        let dropped = written[..written.len() - restored.len()].trim();
+        self.dropped = (!dropped.is_empty()).then(|| dropped.to_owned());
+        restored.to_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn in_pieces(cut: &mut CompletionCut, pieces: &[&str]) -> String {
+        let passed: String = pieces.iter().map(|piece| cut.pass(piece)).collect();
+        passed + &cut.finish()
+    }
+
+    #[test]
+    fn a_stream_ends_at_every_stop_text() {
+        let all = ["<a>", "<b>", "<c>", "<d>", "<end>", "é="].map(String::from);
+        let cut = CompletionCut::new(all, "");
+        assert_eq!(cut.stops_to_send(), ["<a>", "<b>", "<c>", "<d>"]);
+        let written = |pieces: &[&str]| {
+            let mut cut = cut.clone();
+            (in_pieces(&mut cut, pieces), cut.stop_text().map(str::to_owned))
+        };
+        let ended = |text: &str, stop: &str| (text.to_owned(), Some(stop.to_owned()));
+        assert_eq!(written(&["x = 1", "<e", "nd>y", "z"]), ended("x = 1", "<end>"));
+        // A stop text of the request, which the server keeps in its text.
+        assert_eq!(written(&["x = 1<", "a", ">"]), ended("x = 1", "<a>"));
+        assert_eq!(written(&["x <", "e", "nd", "ed"]), ("x <ended".into(), None));
+        assert_eq!(written(&["<<end", ">"]), ended("<", "<end>"));
+        assert_eq!(written(&["a é", "= é"]), ended("a ", "é="));
+        assert_eq!(written(&["a é"]), ("a é".into(), None));
+    }
+
+    #[test]
+    fn what_may_begin_a_stop_text_is_held_back() {
+        let mut cut = CompletionCut::new(["\n\n".into(), "<|file_sep|>".into()], "");
+        assert_eq!(cut.pass("x = 1\n"), "x = 1");
+        assert_eq!(cut.pass("y <|fi"), "\ny ");
+        assert_eq!(cut.pass("m|>"), "<|fim|>");
+        assert_eq!(cut.pass("<|file_sep|>z"), "");
+        assert_eq!(cut.stop_text(), Some("<|file_sep|>"));
+        assert_eq!((cut.pass("more"), cut.finish()), (String::new(), String::new()));
+    }
+
+    #[test]
+    fn a_stream_has_the_text_of_the_whole_as_soon_as_it_is_known() {
+        let texts = [
+            "\n    return x\n", " # c\n    return x", "x = 1", "  x", "\n\n  y\n", "\n    \n x",
+            "a b\nc\n", "", " ", "\n",
+        ];
+        for removed in ["\n    ", "\n", " ", "\n\n", "\n\n    "] {
+            for text in texts {
+                let whole = Ending::BeforeWhitespace.restore(removed, text);
+                let mut cut = CompletionCut::new([], removed);
+                let mut passed = String::new();
+                for c in text.chars() {
+                    passed += &cut.pass(&c.to_string());
+                    assert!(whole.starts_with(&passed), "{removed:?} {text:?}: {passed:?}");
+                }
+                assert_eq!(passed + &cut.finish(), whole, "{removed:?} {text:?}");
+            }
+        }
+        let mut cut = CompletionCut::new([], " ");
+        assert_eq!(cut.pass("w0 "), "w0 ");
+        let mut cut = CompletionCut::new([], "\n    ");
+        assert_eq!(cut.pass("return total"), "");
+        assert_eq!((&*cut.finish(), cut.dropped()), ("", Some("return total")));
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_make_the_whole(
+            stops in proptest::collection::vec("[ab\n ]{1,3}", 0..4),
+            removed in "[\n ]{0,3}",
+            pieces in proptest::collection::vec("[ab\n ]{0,3}", 0..9),
+        ) {
+            let written = pieces.concat();
+            let restore = |text| Ending::BeforeWhitespace.restore(&removed, text);
+            let whole = &written[span(&stops, &removed, &written, restore)];
+            let mut cut = CompletionCut::new(stops.clone(), &removed);
+            let pieces: Vec<&str> = pieces.iter().map(String::as_str).collect();
+            prop_assert_eq!(in_pieces(&mut cut, &pieces), whole);
+            // Neither a stop text of the request nor one behind the white space stays.
+            let is_sent = |stop: &&String| !is_held_back(stop, &removed);
+            prop_assert!(!stops.iter().filter(is_sent).any(|stop| whole.contains(stop.as_str())));
+            prop_assert!(!stops.iter().any(|stop| whole.contains(stop.as_str())));
+        }
+    }
+}

@@ -1,0 +1,408 @@
+//! Draws instances of many repositories: memory is bounded by one repository per thread.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use repoformer_store::artifact::digest;
+use repoformer_store::error::{Error, Result};
+use repoformer_store::files;
+use repoformer_store::jsonl::Reader;
+use repoformer_store::progress::Work;
+use repoformer_store::readings;
+use repoformer_text::language::Language;
+use serde::Deserialize;
+
+use super::draw::{Draw, Drawing, Instance, draw};
+use super::filter::{Facts, Filter, Rejection};
+use super::journal::{self, Journal, RepositoryDraw};
+use super::written::RecordFormat;
+use crate::repository::Shard;
+use crate::repository::corpus::{Repository, Walk};
+use crate::repository::parallel;
+use crate::repository::record::RawRepository;
+use crate::task::sample::{Exclusions, UnparsedFile};
+
+/// Source of repositories.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Repositories {
+    /// Folders in a folder, by name, and how their files are listed.
+    Folders(PathBuf, Vec<String>, Walk),
+    /// A file of raw repositories, or a folder of such shards as [`Shard`] tells them, and the names of the repositories to use; empty: all.
+    Raw(PathBuf, Vec<String>),
+}
+
+/// Settings of [`collect`].
+#[derive(Debug, Clone, Copy)]
+pub struct CollectSettings<'a> {
+    /// Source of the repositories.
+    pub from: &'a Repositories,
+    /// Part of the repositories to draw from.
+    pub shard: Shard,
+    /// Filter of the repositories.
+    pub filter: &'a Filter,
+    /// Settings of drawing from each repository.
+    pub drawing: &'a Drawing,
+    /// Format of the records.
+    pub format: RecordFormat,
+    /// File that keeps what was drawn until all is done: an interrupted run resumes from it.
+    pub journal: Option<&'a Path>,
+}
+
+/// Counts of [`collect`].
+#[derive(Debug, Default)]
+pub struct CollectSummary {
+    /// Number of repositories used.
+    pub repositories: usize,
+    /// Names of the repositories that were rejected, by reason.
+    pub rejected: BTreeMap<Rejection, Vec<String>>,
+    /// Whether each pattern of excluded paths matches a file of a repository.
+    pub matched: Vec<bool>,
+    /// Files of the used repositories that could not be parsed completely.
+    pub unparsed: Vec<UnparsedFile>,
+    /// Number of instances.
+    pub instances: usize,
+    /// Number of lines of their targets.
+    pub lines: usize,
+    /// Number of repositories taken from the journal.
+    pub known: usize,
+    /// Repositories and files that could not be read.
+    pub problems: Vec<Error>,
+    /// Digest of all that was read, as [`fingerprint`] returns it for the same.
+    pub drawn_from: String,
+}
+
+/// Takes the number of a repository among those of all shards, from 0, and a record, a line of JSON without newline.
+pub(super) type EmitRecord<'e> = dyn FnMut(u64, &str) -> Result<()> + 'e;
+
+/// Draws the instances of all repositories that pass a filter, in the order of the repositories, and passes each record to
+/// `emit`.
+///
+/// # Errors
+/// The raw file cannot be read, the journal cannot be written, or `emit` fails.
+pub fn collect(
+    collecting: &CollectSettings<'_>,
+    emit: &mut EmitRecord<'_>,
+) -> Result<CollectSummary> {
+    let (mut collected, mut hasher) = (CollectSummary::default(), blake3::Hasher::new());
+    let mut journal = collecting.journal.map(Journal::open).transpose()?;
+    // How many there are in a raw file is seen by its bytes.
+    let work = Work::of("label sample", "repositories", collecting.known_repositories());
+    collecting.for_each_batch(&mut |batch| {
+        let drawn: Vec<Result<Drawn>> = parallel::map(batch, |read| {
+            let read = read?;
+            let (name, position) = (read.repository.name.clone(), read.position);
+            let matched = collecting.drawing.exclusions.matched(&read.repository);
+            let outcome = collecting.draw(read.repository, read.said, journal.as_ref());
+            work.done(1);
+            Ok(Drawn { name, position, outcome, matched, skipped: read.skipped })
+        });
+        for drawn in drawn {
+            let Drawn { name, position, mut outcome, matched, skipped } = match drawn {
+                Ok(drawn) => drawn,
+                Err(error) => {
+                    hasher.update(error.to_string().as_bytes());
+                    collected.problems.push(error);
+                    continue;
+                }
+            };
+            hasher.update(outcome.key.as_bytes());
+            collected.problems.extend(skipped);
+            match &mut journal {
+                Some(journal) if journal.knows(&outcome.key) => {
+                    collected.known += 1;
+                    outcome = journal.get(&outcome.key)?;
+                }
+                Some(journal) => journal.append(&outcome)?,
+                None => {}
+            }
+            Exclusions::also_matched(&mut collected.matched, &matched);
+            collected.add(name, &outcome, &mut |record| emit(position, record))?;
+        }
+        Ok(())
+    })?;
+    collected.drawn_from = hasher.finalize().to_hex().to_string();
+    Ok(collected)
+}
+
+/// File that says that all shards of a folder are there.
+pub const RAW_FOLDER: &str = "group.json";
+
+/// A file of raw repositories.
+struct RawFile {
+    /// Its number among those of all shards.
+    number: u64,
+    path: PathBuf,
+    /// Digest that it must have.
+    digest: Option<String>,
+}
+
+impl RawFile {
+    /// Checks that the file that was read is the one of the folder's record.
+    fn check(&self) -> Result<()> {
+        let read = readings::known(&self.path)?.map(|content| content.digest);
+        match (&self.digest, read) {
+            (Some(wanted), Some(read)) if *wanted != read => {
+                let reason = format!("is not the file that {RAW_FOLDER} is of");
+                Err(Error::artifact(&self.path, reason, "run `group` again"))
+            }
+            _ => Ok(()),
+        }
+    }
+}
+
+/// Record of a folder of shards, as far as it is needed here.
+#[derive(Deserialize)]
+struct RawRecord {
+    settings: RawSettings,
+    shards: Vec<RawShard>,
+}
+
+#[derive(Deserialize)]
+struct RawSettings {
+    language: String,
+}
+
+#[derive(Deserialize)]
+struct RawShard {
+    name: String,
+    digest: String,
+}
+
+impl RawRecord {
+    fn read(folder: &Path) -> Result<Option<Self>> {
+        let path = folder.join(RAW_FOLDER);
+        let text = files::read_if_there(&path)
+            .map_err(|e| Error::reading(&path, "read this record", e))?;
+        let record = text.map(|text| serde_json::from_slice(&text)).transpose();
+        record.map_err(|e| Error::artifact(&path, format!("damaged: {e}"), "run `group` again"))
+    }
+}
+
+/// Language that the shards of a folder, or one of its files, were grouped by; `None` if by none, or if no record says so.
+///
+/// # Errors
+/// The record is damaged or cannot be read.
+pub fn grouped_language(raw: &Path) -> Result<Option<Language>> {
+    let record = match raw.is_dir() {
+        true => RawRecord::read(raw)?,
+        false => {
+            let beside = RawRecord::read(raw.parent().unwrap_or(raw)).ok().flatten();
+            let is_it = |shard: &RawShard| raw.file_name() == Some(shard.name.as_ref());
+            beside.filter(|record| record.shards.iter().any(is_it))
+        }
+    };
+    Ok(record.and_then(|record| record.settings.language.parse().ok()))
+}
+
+/// The files that hold repositories of a shard: a file, or of a folder's those that share names with it.
+fn raw_files(path: &Path, shard: Shard) -> Result<Vec<RawFile>> {
+    if !path.is_dir() {
+        return Ok(vec![RawFile { number: 0, path: path.to_owned(), digest: None }]);
+    }
+    let Some(record) = RawRecord::read(path)? else {
+        let reason = format!("has no {RAW_FOLDER}, so its shards may not be whole");
+        return Err(Error::artifact(path, reason, "run `group` to its end"));
+    };
+    // The same number of a name, modulo the two counts.
+    let alike = gcd(record.shards.len() as u64, shard.count);
+    let files = (0..).zip(record.shards).map(|(number, RawShard { name, digest })| RawFile {
+        number,
+        path: path.join(name),
+        digest: Some(digest),
+    });
+    Ok(files.filter(|file| file.number % alike == shard.index % alike).collect())
+}
+
+fn gcd(one: u64, other: u64) -> u64 {
+    if other == 0 { one } else { gcd(other, one % other) }
+}
+
+/// Returns a digest of all that [`collect`] depends on, the repositories' files and the settings, without drawing; and what could
+/// not be read.
+///
+/// # Errors
+/// The raw file cannot be read.
+pub fn fingerprint(collecting: &CollectSettings<'_>) -> Result<(String, Vec<Error>)> {
+    let (mut hasher, mut problems) = (blake3::Hasher::new(), Vec::new());
+    collecting.for_each_batch(&mut |batch| {
+        let keys = parallel::map(batch, |read| match read {
+            Ok(read) => (collecting.key(&read.repository, read.said.as_ref()), read.skipped),
+            Err(error) => (error.to_string(), vec![error]),
+        });
+        for (key, skipped) in keys {
+            hasher.update(key.as_bytes());
+            problems.extend(skipped);
+        }
+        Ok(())
+    })?;
+    Ok((hasher.finalize().to_hex().to_string(), problems))
+}
+
+/// What a repository gave.
+struct Drawn {
+    name: String,
+    position: u64,
+    outcome: RepositoryDraw,
+    /// Whether each pattern of excluded paths matches a file.
+    matched: Vec<bool>,
+    skipped: Vec<Error>,
+}
+
+struct Read {
+    /// Number of the repository among those of all shards.
+    position: u64,
+    repository: Repository,
+    /// Facts in its record, which then need not be computed.
+    said: Option<Facts>,
+    skipped: Vec<Error>,
+}
+
+impl CollectSettings<'_> {
+    /// Number of repositories of the shard; 0 where it is not known.
+    fn known_repositories(&self) -> usize {
+        match self.from {
+            Repositories::Folders(_, names, _) => {
+                names.iter().filter(|name| self.shard.holds(name)).count()
+            }
+            Repositories::Raw(..) => 0,
+        }
+    }
+
+    /// Reads the repositories in their order, as many at once as there are threads.
+    fn for_each_batch(&self, take: &mut dyn FnMut(Vec<Result<Read>>) -> Result<()>) -> Result<()> {
+        let at_once = rayon::current_num_threads().max(1);
+        match self.from {
+            Repositories::Folders(dir, names, walk) => {
+                let is_held = |(_, name): &(u64, &String)| self.shard.holds(name);
+                let names: Vec<(u64, &String)> = (0..).zip(names).filter(is_held).collect();
+                for names in names.chunks(at_once) {
+                    let read = parallel::map(names, |&(position, name)| {
+                        let language = self.drawing.language;
+                        let reading = Repository::read_with(dir, name, language, *walk)?;
+                        Ok(Read {
+                            position,
+                            repository: reading.repository,
+                            said: None,
+                            skipped: reading.skipped,
+                        })
+                    });
+                    take(read)?;
+                }
+            }
+            Repositories::Raw(path, wanted) => {
+                for file in raw_files(path, self.shard)? {
+                    let mut reader = Reader::open(&file.path)?;
+                    loop {
+                        let mut batch = self.raw_batch(&mut reader, &file.path, at_once, wanted)?;
+                        if batch.is_empty() {
+                            break;
+                        }
+                        for read in batch.iter_mut().flatten() {
+                            read.position += file.number << 32;
+                        }
+                        take(batch)?;
+                    }
+                    file.check()?;
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// Digest of all settings but the shard.
+    pub fn digest(&self) -> String {
+        let Self { drawing, filter, format, .. } = self;
+        // The debug text has every field, including those added later.
+        digest(format!("{drawing:?}{filter:?}{format:?}").as_bytes())
+    }
+
+    fn key(&self, repository: &Repository, said: Option<&Facts>) -> String {
+        journal::key(repository, said, self.drawing, self.filter, self.format)
+    }
+
+    /// Reads the next raw repositories of the shard; none at the end of the file.
+    fn raw_batch(
+        &self,
+        reader: &mut Reader<'_>,
+        path: &Path,
+        at_once: usize,
+        wanted: &[String],
+    ) -> Result<Vec<Result<Read>>> {
+        let is_wanted = |name: &String| wanted.is_empty() || wanted.contains(name);
+        let language = self.drawing.language;
+        let mut batch = Vec::new();
+        while batch.len() < at_once {
+            let Some((at, bytes)) = reader.next_record()? else {
+                break;
+            };
+            let read = repoformer_store::jsonl::parse(path, at.line, bytes)
+                .and_then(|object| RawRepository::read(path, at.line, object));
+            match read {
+                Ok((raw, _)) if !self.shard.holds(&raw.folder()) || !is_wanted(&raw.folder()) => {}
+                Ok((raw, skipped)) => batch.push(Ok(Read {
+                    position: at.row as u64,
+                    said: Facts::said(&raw, language),
+                    repository: raw.repository(language),
+                    skipped,
+                })),
+                Err(error) => batch.push(Err(error)),
+            }
+        }
+        Ok(batch)
+    }
+
+    /// Draws from a repository. Of one that the journal knows only the key is returned.
+    fn draw(
+        &self,
+        repository: Repository,
+        said: Option<Facts>,
+        journal: Option<&Journal>,
+    ) -> RepositoryDraw {
+        let key = self.key(&repository, said.as_ref());
+        let mut drawn = RepositoryDraw { key, ..RepositoryDraw::default() };
+        if journal.is_some_and(|journal| journal.knows(&drawn.key)) {
+            return drawn;
+        }
+        match self.instances(repository, said) {
+            Ok(Draw { instances, unparsed }) => {
+                drawn.unparsed = unparsed;
+                let record =
+                    |instance: Instance| instance.to_record(self.format, self.drawing.kind);
+                drawn.lines = instances.iter().map(|instance| instance.lines.len()).sum();
+                drawn.records = instances.into_iter().map(record).collect();
+            }
+            Err(reason) => drawn.rejected = Some(reason),
+        }
+        drawn
+    }
+
+    fn instances(&self, repository: Repository, said: Option<Facts>) -> Result<Draw, Rejection> {
+        match said {
+            Some(facts) => facts.pass(self.filter)?,
+            None => self.filter.check(&repository, self.drawing.language)?,
+        }
+        match draw(repository, self.drawing) {
+            drawn if drawn.instances.is_empty() => Err(Rejection::NoInstance),
+            drawn => Ok(drawn),
+        }
+    }
+}
+
+impl CollectSummary {
+    fn add(
+        &mut self,
+        name: String,
+        outcome: &RepositoryDraw,
+        emit: &mut dyn FnMut(&str) -> Result<()>,
+    ) -> Result<()> {
+        if let Some(reason) = outcome.rejected {
+            self.rejected.entry(reason).or_default().push(name);
+            return Ok(());
+        }
+        self.repositories += 1;
+        self.unparsed.extend_from_slice(&outcome.unparsed);
+        self.instances += outcome.records.len();
+        self.lines += outcome.lines;
+        outcome.records.iter().try_for_each(|record| emit(record.get()))
+    }
+}

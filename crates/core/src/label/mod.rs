@@ -1,0 +1,31 @@
+//! Labelled data on when retrieval helps: instances are drawn from repositories, completed without and with retrieved fragments,
+//! and labelled by the difference (Repoformer, section 3.3 and appendix D).
+//!
+//! - [`Filter`]: selects repositories.
+//! - [`draw`]: holes of varied code, each with its contexts and three fragments of other files.
+//! - [`collect`]: instances of many repositories, in shards that can be drawn separately.
+//! - [`verbalize`]: labels as training sequences.
+//! - [`Label`]: an instance as it is exchanged, judged or not.
+
+mod code;
+mod collect;
+mod draw;
+mod filter;
+mod journal;
+mod nearest;
+mod record;
+#[cfg(test)]
+mod tests;
+pub mod verbalize;
+mod written;
+
+pub use crate::repository::Shard;
+pub use crate::task::sample::CountedLines;
+pub use collect::{
+    CollectSettings, CollectSummary, RAW_FOLDER, Repositories, collect, fingerprint,
+    grouped_language,
+};
+pub use draw::{CHUNK_LINES, Draw, Drawing, Instance, InstanceKind, draw};
+pub use filter::{Facts, Filter, Rejection};
+pub use record::{LIKELIHOOD, Label, PASS, Signals};
+pub use written::RecordFormat;

@@ -1,0 +1,103 @@
+//! Writes a split's sequences as JSON lines and as Parquet.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use repoformer_store::artifact::OutputFile;
+use repoformer_store::error::{Error, Result};
+use repoformer_store::files;
+use repoformer_store::manifest::forget_beside;
+
+use super::parquet::Table;
+use super::row::Row;
+use super::split::Split;
+
+fn places(folder: &Path, split: Split) -> [PathBuf; 2] {
+    ["jsonl", "parquet"].map(|ending| folder.join(format!("{}.{ending}", split.name())))
+}
+
+/// Path of a split's JSON lines in a folder of sequences.
+pub fn lines_of(folder: &Path, split: Split) -> PathBuf {
+    let [lines, _] = places(folder, split);
+    lines
+}
+
+/// Removes the files of a split, if there are any.
+fn remove(folder: &Path, split: Split) -> Result<()> {
+    for path in places(folder, split) {
+        // Of a shard, there was one.
+        forget_beside(&path)?;
+        match files::remove_file(&path) {
+            Err(e) if e.kind() != io::ErrorKind::NotFound => {
+                return Err(Error::writing(&path, "remove this file", e));
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// Files of the splits in a folder during writing.
+pub struct SequenceFiles {
+    folder: PathBuf,
+    splits: Vec<(Split, OutputFile, Option<Table>)>,
+}
+
+impl SequenceFiles {
+    /// Starts the files of these splits in a folder: JSON lines, and Parquet tables `with_tables`.
+    ///
+    /// # Errors
+    /// They cannot be written, or this build lacks the feature `parquet`.
+    pub fn create(
+        folder: &Path,
+        splits: impl IntoIterator<Item = Split>,
+        with_tables: bool,
+    ) -> Result<Self> {
+        let splits = splits.into_iter().map(|split| {
+            let [lines, table] = places(folder, split);
+            let table = with_tables.then(|| Table::create(&table)).transpose()?;
+            Ok((split, OutputFile::create(&lines)?, table))
+        });
+        Ok(Self { folder: folder.to_owned(), splits: splits.collect::<Result<_>>()? })
+    }
+
+    /// Appends a sequence, given as its line, to a split that was started.
+    ///
+    /// # Errors
+    /// The line is no sequence, or it cannot be written.
+    pub fn push_line(&mut self, split: Split, line: &[u8]) -> Result<()> {
+        let row: Row = serde_json::from_slice(line).map_err(|error| {
+            let path = lines_of(&self.folder, split);
+            Error::artifact(&path, format!("not a training sequence: {error}"), "make it again")
+        })?;
+        self.push(split, row, line)
+    }
+
+    pub(super) fn push(&mut self, split: Split, row: Row, line: &[u8]) -> Result<()> {
+        if let Some((_, lines, table)) = self.splits.iter_mut().find(|(its, ..)| *its == split) {
+            lines.write(line)?;
+            if let Some(table) = table {
+                table.push(row)?;
+            }
+        }
+        Ok(())
+    }
+
+    /// Moves all files into place. Files of other splits are removed, as their repositories are now trained on.
+    ///
+    /// # Errors
+    /// A file cannot be written or removed.
+    pub fn finish(self) -> Result<()> {
+        // Splits of another run must not be mixed with new ones, even after an interruption.
+        for split in Split::ALL {
+            remove(&self.folder, split)?;
+        }
+        for (_, lines, table) in self.splits {
+            lines.finish()?;
+            if let Some(table) = table {
+                table.finish()?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,432 @@
+//! Judged instances as policies see them: features, what the model said, and what retrieval did.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use repoformer_store::content::ContentDigest;
+use repoformer_store::error::{Error, Result};
+use repoformer_store::jsonl::{self, At, Object};
+use repoformer_text::language::Language;
+use serde_json::Value;
+
+use super::features::{Context, Hashed, Local, Request, Retrieved};
+use crate::label::{LIKELIHOOD, Label, PASS, Signals};
+use crate::repository::parallel;
+use crate::task::cross_file::Fragment;
+
+/// One judged instance.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Example {
+    /// Id of the task.
+    pub id: String,
+    /// Row of the task file, if known: ids may repeat.
+    pub row: Option<usize>,
+    /// Number of earlier instances with the same id and repository in the same file.
+    pub repeat: usize,
+    /// First part of the file's path.
+    pub repository: String,
+    /// Digest of its contexts, and of its id and its file's path below the repository.
+    pub content: ContentDigest,
+    /// Index of the file it was read from.
+    pub file: usize,
+    /// 1-based line in that file; 0 if it is of none.
+    pub line: usize,
+    /// Score without retrieval, 0 to 1.
+    pub score_base: f64,
+    /// Score with retrieval, 0 to 1.
+    pub score_rag: f64,
+    /// Exact match without retrieval, if known.
+    pub em_base: Option<f64>,
+    /// Exact match with retrieval, if known.
+    pub em_rag: Option<f64>,
+    /// Whether the completion without retrieval is right, if known: it passes its tests, or matches exactly.
+    pub is_right: Option<bool>,
+    /// Whether retrieval helped.
+    pub label: bool,
+    /// Whether the query of its fragments has the target, as for half of the drawn instances.
+    pub query_has_target: bool,
+    /// Score of the best fragment: negative infinity if nothing was retrieved, `None` if unknown.
+    pub top_score: Option<f64>,
+    /// Whether the retrieved fragments are known, each with its score.
+    pub is_scored: bool,
+    /// Signals of the model's confidence.
+    pub signals: Signals,
+    /// Features of the contexts.
+    pub local: Local,
+    /// Features of the fragments.
+    pub retrieved: Retrieved,
+    /// Words near the hole.
+    pub hashed: Hashed,
+}
+
+impl Example {
+    /// Gain of retrieval in the score.
+    pub fn gain(&self) -> f64 {
+        self.score_rag - self.score_base
+    }
+
+    /// File and repository.
+    pub(super) fn group(&self) -> (usize, &str) {
+        (self.file, &self.repository)
+    }
+
+    /// Numbers instances of one id and repository. Returns the ids of those that are not the first, and of those that contradict an
+    /// earlier one of their row.
+    pub fn count_repeats(all: &mut [Self]) -> [Vec<String>; 2] {
+        let mut seen: BTreeMap<(String, String), usize> = BTreeMap::new();
+        let mut labels = BTreeMap::new();
+        let (mut repeated, mut contradicting) = (Vec::new(), Vec::new());
+        for example in all {
+            let key = (example.repository.clone(), example.id.clone());
+            let label = labels.entry((key.clone(), example.row)).or_insert(example.label);
+            if *label != example.label {
+                contradicting.push(example.id.clone());
+            }
+            let count = seen.entry(key).or_default();
+            example.repeat = *count;
+            *count += 1;
+            if example.repeat > 0 {
+                repeated.push(example.id.clone());
+            }
+        }
+        [repeated, contradicting]
+    }
+
+    /// Returns the example of a request with the scores of its completions. Without fragments, `retrieved_something` says that
+    /// they are not known; otherwise nothing was retrieved.
+    pub fn new(
+        id: &str,
+        request: Request<'_>,
+        outcome: CompletionScores,
+        signals: Signals,
+        retrieved_something: bool,
+    ) -> Self {
+        let context = Context::of(request);
+        let repository = request.path.split('/').next().unwrap_or("");
+        let below = |path: &'_ str| {
+            let below = path.strip_prefix(repository).and_then(|path| path.strip_prefix('/'));
+            below.unwrap_or(path).to_owned()
+        };
+        let [score_base, score_rag] = outcome.score;
+        let score = |fragment: &Fragment| fragment.score.filter(|score| !score.is_nan());
+        let is_known = !(request.fragments.is_empty() && retrieved_something);
+        let [em_base, em_rag] = outcome.em;
+        Self {
+            id: id.to_owned(),
+            row: None,
+            repeat: 0,
+            repository: repository.to_owned(),
+            content: ContentDigest::from_texts([
+                &*below(id),
+                &*below(request.path),
+                request.left,
+                request.right,
+            ]),
+            file: 0,
+            line: 0,
+            score_base,
+            score_rag,
+            em_base,
+            em_rag,
+            is_right: em_base.map(|exact| exact >= 1.0),
+            label: outcome.label.unwrap_or(score_rag > score_base),
+            query_has_target: false,
+            top_score: match request.fragments.first() {
+                Some(best) => score(best),
+                None => is_known.then_some(f64::NEG_INFINITY),
+            },
+            is_scored: is_known && request.fragments.iter().all(|one| score(one).is_some()),
+            signals,
+            local: Local::of(&context),
+            hashed: Hashed::of(&context),
+            retrieved: Retrieved::of(&context),
+        }
+    }
+
+    /// Converts an instance, or returns the missing field if it is not judged. Without `label`, or if another metric than that of
+    /// `measure` decided it, the scores decide.
+    fn of(label: &Label, measure: Measure) -> Result<Self, &'static str> {
+        let request = Request {
+            left: &label.prompt,
+            right: &label.right_context,
+            path: &label.filename,
+            language: Language::of_path(&label.filename).unwrap_or_default(),
+            fragments: &label.cross_file.fragments,
+        };
+        let score = match measure {
+            Measure::Similarity => {
+                [label.es_infile.ok_or("es_infile")?, label.es_rg1.ok_or("es_rg1")?]
+            }
+            Measure::Pass => {
+                [label.pass_infile.ok_or("pass_infile")?, label.pass_rg1.ok_or("pass_rg1")?]
+            }
+            Measure::Likelihood => [
+                label.likelihood_infile.ok_or("likelihood_infile")?,
+                label.likelihood_rg1.ok_or("likelihood_rg1")?,
+            ],
+        };
+        let outcome = CompletionScores {
+            score,
+            em: [label.em_infile, label.em_rg1],
+            label: label.helped().filter(|_| Measure::of(label.metric.as_deref()) == measure),
+        };
+        let retrieved_something = !label.cross_file.is_empty();
+        let metadata = |name: &str| label.record.get("metadata")?.get(name);
+        let passes = label.pass_infile.filter(|_| measure == Measure::Pass);
+        let exact = label.em_infile.filter(|_| measure == Measure::Similarity);
+        Ok(Self {
+            is_right: passes.or(exact).map(|value| value >= 1.0),
+            row: metadata("row").and_then(Value::as_u64).map(|row| row as usize),
+            query_has_target: metadata("query_has_target").and_then(Value::as_bool) == Some(true),
+            ..Self::new(&label.id, request, outcome, label.signals, retrieved_something)
+        })
+    }
+}
+
+/// Measure of what retrieval gains.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Measure {
+    /// Edit similarity.
+    #[default]
+    Similarity,
+    /// Unit-test pass rate.
+    Pass,
+    /// Probability of the target, the geometric mean over its characters.
+    Likelihood,
+}
+
+impl Measure {
+    /// Measure of labels that were decided by this metric.
+    fn of(metric: Option<&str>) -> Self {
+        match metric {
+            Some(PASS) => Self::Pass,
+            Some(LIKELIHOOD) => Self::Likelihood,
+            _ => Self::Similarity,
+        }
+    }
+
+    /// Fields of its scores without and with retrieval.
+    fn fields(self) -> [&'static str; 2] {
+        match self {
+            Self::Similarity => ["es_infile", "es_rg1"],
+            Self::Pass => ["pass_infile", "pass_rg1"],
+            Self::Likelihood => ["likelihood_infile", "likelihood_rg1"],
+        }
+    }
+
+    /// Short name, as tables head a column with it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Similarity => "ES",
+            Self::Pass => "UT",
+            Self::Likelihood => "p",
+        }
+    }
+}
+
+/// Scores of the completions without and with retrieval.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CompletionScores {
+    /// Scores that say what is better, 0 to 1.
+    pub score: [f64; 2],
+    /// Exact matches, 0 or 1, if known.
+    pub em: [Option<f64>; 2],
+    /// Whether retrieval helped, if it is not decided by the similarities.
+    pub label: Option<bool>,
+}
+
+/// Judged instances of some files.
+#[derive(Debug, Default)]
+pub struct Examples {
+    /// Instances in the order of the files.
+    pub all: Vec<Example>,
+    /// Model whose completions were judged.
+    pub model: Option<String>,
+    /// Metric of the labels, if they name it.
+    pub metric: Option<String>,
+    /// Fragments of the instances, if the labels say which.
+    pub fragments: Option<String>,
+    /// Measure of the scores.
+    pub measure: Measure,
+    /// Number of instances that lack a similarity, by field name.
+    pub unjudged: BTreeMap<&'static str, usize>,
+    /// Ids of the instances with the id and repository of an earlier one in their file.
+    pub repeated: Vec<String>,
+    /// Ids of those that have its row as well, and another label.
+    pub contradicting: Vec<String>,
+    /// Records that cannot be used.
+    pub problems: Vec<Error>,
+}
+
+/// Line of a record, its model, metric and fragments, and the example or the field that is missing.
+type Read = (usize, [Option<String>; 3], Result<Example, &'static str>);
+
+/// First place of each value of a field that all labels share; `None` is a label without it.
+type Seen = BTreeMap<Option<String>, (PathBuf, usize)>;
+
+/// Number of records processed at once.
+const BATCH: usize = 512;
+
+impl Examples {
+    /// Reads labels (`.jsonl`, gzip, zstd, or `-`) by a measure, or by that of the first label. Edit similarities may be from 0 to
+    /// 1 or from 0 to 100.
+    ///
+    /// # Errors
+    /// A file cannot be read, or the labels are of different models or metrics.
+    pub fn read(paths: &[PathBuf], measure: Option<Measure>) -> Result<Self> {
+        let mut examples = Self::default();
+        let mut asked = measure;
+        let mut seen = [const { Seen::new() }; 3];
+        for (number, path) in paths.iter().enumerate() {
+            let first = examples.all.len();
+            let mut batch: Vec<(At, Object)> = Vec::with_capacity(BATCH);
+            let mut problems = jsonl::for_each(path, |at, object| {
+                batch.push((at, object));
+                if batch.len() == BATCH {
+                    examples.take(path, &mut batch, &mut asked, &mut seen);
+                }
+                Ok(())
+            })?;
+            examples.take(path, &mut batch, &mut asked, &mut seen);
+            examples.problems.append(&mut problems);
+            let mut of_file = examples.all.split_off(first);
+            of_file.iter_mut().for_each(|example| example.file = number);
+            let names = asked.unwrap_or_default().fields();
+            examples.problems.extend(as_shares(path, &mut of_file, names, |e| {
+                [Some(&mut e.score_base), Some(&mut e.score_rag)]
+            }));
+            examples.problems.extend(as_shares(path, &mut of_file, ["em_infile", "em_rg1"], |e| {
+                [e.em_base.as_mut(), e.em_rag.as_mut()]
+            }));
+            let [repeated, contradicting] = Example::count_repeats(&mut of_file);
+            examples.repeated.extend(repeated);
+            examples.contradicting.extend(contradicting);
+            examples.all.append(&mut of_file);
+        }
+        let [mut models, metrics, mut fragments] = seen;
+        // A label of elsewhere need not name its model, nor its fragments.
+        models.remove(&None);
+        fragments.remove(&None);
+        examples.model = only(models, |other, one| {
+            (
+                format!("is judged by model {other}, and others by {one}"),
+                "what helps one model need not help another: give the labels of one",
+            )
+        })?;
+        examples.metric = only(metrics, |other, one| {
+            (
+                format!("is judged by metric {other}, and others by {one}"),
+                "gains of two metrics cannot be compared: judge all by one",
+            )
+        })?;
+        examples.fragments = only(fragments, |other, one| {
+            (
+                format!("has {other}, and others have {one}"),
+                "scores of two kinds of fragments cannot be compared: give the labels of one",
+            )
+        })?;
+        examples.measure = asked.unwrap_or_default();
+        Ok(examples)
+    }
+
+    fn take(
+        &mut self,
+        path: &Path,
+        batch: &mut Vec<(At, Object)>,
+        asked: &mut Option<Measure>,
+        [models, metrics, fragments]: &mut [Seen; 3],
+    ) {
+        let Some((_, first)) = batch.first() else { return };
+        let metric = first.get("metric").and_then(Value::as_str);
+        let measure = *asked.get_or_insert(Measure::of(metric));
+        let read = parallel::map(batch.drain(..), |(at, object)| -> Result<Read> {
+            let label = Label::read(path, at.line, object)?;
+            let example =
+                Example::of(&label, measure).map(|example| Example { line: at.line, ..example });
+            Ok((at.line, [label.generation_model, label.metric, label.fragments], example))
+        });
+        for read in read {
+            match read {
+                Ok((line, [model, metric, shape], Ok(example))) => {
+                    models.entry(model).or_insert_with(|| (path.to_owned(), line));
+                    metrics.entry(metric).or_insert_with(|| (path.to_owned(), line));
+                    fragments.entry(shape).or_insert_with(|| (path.to_owned(), line));
+                    self.all.push(example);
+                }
+                Ok((line, [_, metric, _], Err(missing))) => {
+                    *self.unjudged.entry(missing).or_default() += 1;
+                    // What was judged by another metric lacks this one's scores.
+                    if metric.is_some() {
+                        metrics.entry(metric).or_insert_with(|| (path.to_owned(), line));
+                    }
+                }
+                Err(problem) => self.problems.push(problem),
+            }
+        }
+    }
+
+    /// Numbers the files after those of `other`, so that repositories of the same name are told apart.
+    pub fn behind(mut self, other: &Self) -> Self {
+        let first = other.all.iter().map(|example| example.file + 1).max();
+        for example in &mut self.all {
+            example.file += first.unwrap_or(0);
+        }
+        self
+    }
+
+    /// Returns the distinct repositories.
+    pub fn repositories(&self) -> BTreeSet<&str> {
+        self.all.iter().map(|e| e.repository.as_str()).collect()
+    }
+}
+
+/// Divides a file's values by 100 if these are percentages, as the released program writes them: more of them are above 1 than above
+/// 0 and at most 1. Leaves out the instances with a value that is beyond the scale, and returns a problem for each.
+fn as_shares(
+    path: &Path,
+    of_file: &mut Vec<Example>,
+    names: [&str; 2],
+    values: fn(&mut Example) -> [Option<&mut f64>; 2],
+) -> Vec<Error> {
+    let (mut above, mut within) = (0, 0);
+    for value in of_file.iter_mut().flat_map(values).flatten() {
+        above += usize::from(*value > 1.0);
+        within += usize::from(*value > 0.0 && *value <= 1.0);
+    }
+    let most = if above > within { 100.0 } else { 1.0 };
+    let mut problems = Vec::new();
+    of_file.retain_mut(|example| {
+        let (id, line) = (example.id.clone(), example.line);
+        let wrong = values(example).into_iter().zip(names).find_map(|(value, name)| {
+            let value = value?;
+            if !(0.0..=most).contains(value) {
+                return Some((name, *value));
+            }
+            *value /= most;
+            None
+        });
+        let Some((name, value)) = wrong else { return true };
+        let reason = format!(
+            "field '{name}' must be between 0 and {most}, as in the rest of the file, not {value}"
+        );
+        problems.push(Error::Task { path: path.to_owned(), line, task_id: id, reason });
+        false
+    });
+    problems
+}
+
+/// Returns the one value that was seen; of two, the error says what `wrong` says of the other and the one.
+fn only(
+    seen: Seen,
+    wrong: impl FnOnce(&str, &str) -> (String, &'static str),
+) -> Result<Option<String>> {
+    let mut seen = seen.into_iter();
+    let name = |value: Option<String>| value.unwrap_or_else(|| "that it does not name".into());
+    match (seen.next(), seen.next()) {
+        (Some((one, _)), Some((other, (path, line)))) => {
+            let (reason, hint) = wrong(&name(other), &name(one));
+            Err(Error::artifact(&path, format!("line {line} {reason}"), hint))
+        }
+        (one, _) => Ok(one.and_then(|(value, _)| value)),
+    }
+}

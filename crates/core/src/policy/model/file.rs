@@ -1,0 +1,205 @@
+//! A trained policy as a file.
+
+use std::path::Path;
+
+use repoformer_store::artifact::write_file;
+use repoformer_store::error::{Error, Result};
+use repoformer_store::jsonl;
+use repoformer_store::seal::{self, Seal};
+use serde::{Deserialize, Serialize};
+
+use super::learned::{LearnedPolicy, values};
+use super::{Additive, Calibration};
+use crate::label::Signals;
+use crate::policy::Example;
+use crate::policy::features::{BUCKETS, Context, Hashed, Local, Request, Retrieved};
+
+/// Type name in the file.
+const FILE: &str = "repoformer-policy";
+/// Version, raised whenever a change of the features or of the model changes decisions.
+const VERSION: u32 = 1;
+
+/// Training data of a policy, and its quality on repositories that it was not trained on.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Training {
+    /// Model whose completions were judged.
+    pub generation_model: Option<String>,
+    /// Metric that they were judged by, if the labels name it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metric: Option<String>,
+    /// Fragments of the instances, if the labels say which: scores of others have another scale.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fragments: Option<String>,
+    /// Repositories of the instances.
+    pub repositories: Vec<String>,
+    /// Number of instances.
+    pub instances: usize,
+    /// Number of instances that retrieval helped.
+    pub positive: usize,
+    /// Area under the receiver operating characteristic on held-out instances.
+    pub held_out_auc: f64,
+    /// Expected calibration error on held-out instances.
+    pub held_out_calibration_error: f64,
+}
+
+/// A trained policy.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct PolicyModel {
+    file: String,
+    version: u32,
+    /// Kind of policy.
+    pub policy: LearnedPolicy,
+    /// Training data and quality.
+    pub training: Training,
+    /// Map from log-odds to probabilities.
+    pub calibration: Calibration,
+    /// Model of the log-odds.
+    pub model: Additive,
+}
+
+/// The part of a file that every version has.
+#[derive(Deserialize)]
+struct Head {
+    file: String,
+    version: u32,
+}
+
+impl PolicyModel {
+    pub(super) fn new(
+        policy: LearnedPolicy,
+        model: Additive,
+        calibration: Calibration,
+        training: Training,
+    ) -> Self {
+        Self { file: FILE.into(), version: VERSION, policy, training, calibration, model }
+    }
+
+    /// Returns the probability that retrieval helps a request; `None` if a signal that the policy needs is missing.
+    pub fn decide(&self, request: Request<'_>, signals: Signals) -> Option<f64> {
+        if !self.policy.has_signals(&signals) {
+            return None;
+        }
+        let context = Context::of(request);
+        let words =
+            if self.model.words.is_empty() { Hashed::default() } else { Hashed::of(&context) };
+        let retrieved = match self.policy.looks_at_fragments() {
+            true => Retrieved::of(&context),
+            false => Retrieved::default(),
+        };
+        let local = Local::of(&context);
+        let values = self.policy.values(&local, &retrieved, &signals);
+        Some(self.calibration.probability(self.model.log_odds(values, &words)))
+    }
+
+    /// Returns the probability that retrieval helps an example; `None` if the data that the policy needs are missing.
+    pub fn probability(&self, example: &Example) -> Option<f64> {
+        self.policy.has_data(example).then(|| {
+            let values = values(self.policy, example);
+            self.calibration.probability(self.model.log_odds(values, &example.hashed))
+        })
+    }
+
+    /// Returns the text of the file.
+    pub fn to_text(&self) -> String {
+        let mut text = seal::seal(serde_json::to_vec_pretty(self).unwrap_or_default());
+        text.push(b'\n');
+        String::from_utf8(text).unwrap_or_default()
+    }
+
+    /// Writes a file.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn write(&self, path: &Path) -> Result<()> {
+        write_file(path, self.to_text().as_bytes())
+    }
+
+    /// Reads a file.
+    ///
+    /// # Errors
+    /// The file cannot be read, is not a policy, or has another version or other features than this program.
+    pub fn read(path: &Path) -> Result<Self> {
+        Self::parse(path, &jsonl::read(path)?)
+    }
+
+    /// Returns the policy `learned-scored` that comes with the program.
+    ///
+    /// Its labels are chunks of 41 Python packages, completed by a small model that fills in the middle; retrieval helps there where
+    /// it raises the edit similarity by more than 0.1. `scripts/trained.py --size full --until policies-labels` makes it
+    /// (docs/trained.md).
+    ///
+    /// # Errors
+    /// None: a test reads it.
+    pub fn bundled() -> Result<Self> {
+        Self::parse(Path::new("bundled"), include_bytes!("bundled/learned-scored.json"))
+    }
+
+    fn parse(path: &Path, text: &[u8]) -> Result<Self> {
+        let wrong = |reason: String| Error::artifact(path, reason, "train the policy again");
+        let head: Head = serde_json::from_slice(text)
+            .map_err(|e| wrong(format!("this is not a trained policy ({e})")))?;
+        if head.file != FILE {
+            return Err(wrong("this is not a trained policy".into()));
+        }
+        if head.version != VERSION {
+            return Err(wrong(format!(
+                "this policy is of version {}, and this program's are of version {VERSION}",
+                head.version
+            )));
+        }
+        if seal::check(text) == Seal::Broken {
+            let reason = "this policy is damaged: its checksum does not match; if you edited it, remove its field 'record_checksum'";
+            return Err(wrong(reason.into()));
+        }
+        let policy: Self = serde_json::from_slice(text)
+            .map_err(|e| wrong(format!("this policy is damaged: {e}")))?;
+        let known: Vec<String> = policy.policy.features().map(|(name, _)| name).collect();
+        let curves = &policy.model.curves;
+        let trained: Vec<&String> = curves.iter().map(|curve| &curve.feature).collect();
+        let place = (0..known.len().max(trained.len()))
+            .find(|&place| known.get(place) != trained.get(place).copied());
+        if let Some(place) = place {
+            return Err(wrong(match (known.get(place), trained.get(place)) {
+                (Some(known), Some(trained)) => format!(
+                    "this policy was trained on other features: it has '{trained}' where this program has '{known}'"
+                ),
+                (Some(known), None) => {
+                    format!("this policy was trained without the feature '{known}'")
+                }
+                (_, trained) => format!(
+                    "this policy was trained on a feature that this program does not have: '{}'",
+                    trained.map_or("", |name| name.as_str())
+                ),
+            }));
+        }
+        if ![0, BUCKETS].contains(&policy.model.words.len()) {
+            return Err(wrong(format!(
+                "this policy has {} buckets of words, and this program {BUCKETS}",
+                policy.model.words.len()
+            )));
+        }
+        if let Calibration::Isotonic { points } = &policy.calibration
+            && (points.is_empty() || !points.is_sorted_by(|a, b| a.0 < b.0 && a.1 <= b.1))
+        {
+            let reason = "this policy is damaged: its calibration is not increasing";
+            return Err(wrong(reason.into()));
+        }
+        let Training { held_out_auc, held_out_calibration_error, .. } = policy.training;
+        let points = match &policy.calibration {
+            Calibration::Isotonic { points } => &points[..],
+            Calibration::Platt { .. } => &[],
+        };
+        let shares = points.iter().map(|point| ("calibration", point.1)).chain([
+            ("training.held_out_auc", held_out_auc),
+            ("training.held_out_calibration_error", held_out_calibration_error),
+        ]);
+        for (field, share) in shares {
+            if !(0.0..=1.0).contains(&share) {
+                return Err(wrong(format!(
+                    "this policy is damaged: field '{field}' must be between 0 and 1, not {share}"
+                )));
+            }
+        }
+        Ok(policy)
+    }
+}

@@ -1,0 +1,188 @@
+//! Policies by name, and their scores.
+
+use std::fmt;
+
+use repoformer_text::parse_by_name;
+
+use super::Example;
+use super::model::LearnedPolicy;
+
+/// A policy that decides when to retrieve: it gives a request a score, and retrieves if that is above a threshold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Policy {
+    /// Never retrieve.
+    Never,
+    /// Always retrieve.
+    Always,
+    /// Retrieve at random: the score is uniform between 0 and 1, so a threshold of 0.8 retrieves for a fifth.
+    Random,
+    /// Retrieve first, and decide by the best fragment's score, of any ranker, whether to show the fragments.
+    TrialRetrieval,
+    /// Decide by uncertainty: 1 minus the least probability of a token of the completion without retrieval.
+    TrialGeneration,
+    /// Decide by uncertainty: the entropy over samples of that completion, in nats.
+    Entropy,
+    /// Let a model decide: the probability of the token that requests retrieval.
+    SelfDecision,
+    /// Let a model decide greedily: whether the token that requests retrieval is the likeliest of all.
+    SelfGreedy,
+    /// Decide by the gain, which only the labels know: no policy is better.
+    Oracle,
+    /// Decide by a learned probability that retrieval helps, from the contexts alone.
+    Learned,
+    /// Decide by a learned probability that the retrieved fragments help.
+    LearnedScored,
+    /// Decide by such a probability that is learned from the model's own as well.
+    SelfScored,
+}
+
+impl Policy {
+    /// All policies.
+    pub const ALL: [Self; 12] = [
+        Self::Never,
+        Self::Always,
+        Self::Random,
+        Self::TrialRetrieval,
+        Self::TrialGeneration,
+        Self::Entropy,
+        Self::SelfDecision,
+        Self::SelfGreedy,
+        Self::Oracle,
+        Self::Learned,
+        Self::LearnedScored,
+        Self::SelfScored,
+    ];
+
+    /// Name of the policy, as users write it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Never => "never",
+            Self::Always => "always",
+            Self::Random => "random",
+            Self::TrialRetrieval => "trial-retrieval",
+            Self::TrialGeneration => "trial-generation",
+            Self::Entropy => "entropy",
+            Self::SelfDecision => "self",
+            Self::SelfGreedy => "self@greedy",
+            Self::Oracle => "oracle",
+            Self::Learned => LearnedPolicy::Learned.name(),
+            Self::LearnedScored => LearnedPolicy::LearnedScored.name(),
+            Self::SelfScored => LearnedPolicy::SelfScored.name(),
+        }
+    }
+
+    /// Returns the learned policy, if this is one.
+    pub fn learned(self) -> Option<LearnedPolicy> {
+        match self {
+            Self::Learned => Some(LearnedPolicy::Learned),
+            Self::LearnedScored => Some(LearnedPolicy::LearnedScored),
+            Self::SelfScored => Some(LearnedPolicy::SelfScored),
+            _ => None,
+        }
+    }
+
+    /// Whether its score is a probability that retrieval helps.
+    pub fn is_probability(self) -> bool {
+        self.learned().is_some() || self == Self::SelfDecision
+    }
+
+    /// Whether its score depends on the retrieved fragments.
+    pub fn looks_at_fragments(self) -> bool {
+        matches!(self, Self::TrialRetrieval | Self::LearnedScored | Self::SelfScored)
+    }
+
+    /// Whether its score depends on the probability that a model gives the token that requests retrieval.
+    pub fn asks_model(self) -> bool {
+        matches!(self, Self::SelfDecision | Self::SelfGreedy | Self::SelfScored)
+    }
+
+    /// Returns the cost of the decision.
+    pub fn decision_cost(self) -> DecisionCost {
+        match self {
+            Self::TrialRetrieval | Self::LearnedScored => DecisionCost::Retrieval,
+            Self::TrialGeneration | Self::Entropy => DecisionCost::Generation,
+            Self::SelfDecision | Self::SelfGreedy => DecisionCost::Decision,
+            Self::SelfScored => DecisionCost::DecisionAndRetrieval,
+            _ => DecisionCost::Nothing,
+        }
+    }
+
+    /// Names the data that the policy's score needs, for instances that lack them.
+    pub fn lacking(self) -> &'static str {
+        match self {
+            Self::TrialRetrieval => {
+                "a score of their best fragment: a cross-file context that is one text has none, `crossfile_context.list` and retrieval have"
+            }
+            Self::LearnedScored => {
+                "their fragments with scores: a cross-file context that is one text has none, `crossfile_context.list` and retrieval have"
+            }
+            Self::SelfScored => {
+                "cc_probability (the probability of the token that requests retrieval), or their fragments with scores"
+            }
+            Self::TrialGeneration => "min_logprob: log-probabilities of the completion's tokens",
+            Self::Entropy => "entropy: several samples of each completion",
+            Self::SelfDecision => {
+                "cc_probability: the probability of the token that requests retrieval"
+            }
+            Self::SelfGreedy => {
+                "cc_likeliest: whether the token that requests retrieval is the likeliest"
+            }
+            _ => "a score",
+        }
+    }
+
+    /// Returns the score of an instance; `None` if the data it needs are missing. Learned policies are scored by their model.
+    pub fn score(self, example: &Example, seed: u64) -> Option<f64> {
+        match self {
+            Self::Learned | Self::LearnedScored | Self::SelfScored => None,
+            Self::Never => Some(f64::NEG_INFINITY),
+            Self::Always => Some(1.0),
+            Self::Random => Some(chance(example, seed)),
+            Self::TrialRetrieval => example.top_score,
+            Self::TrialGeneration => {
+                example.signals.min_logprob.map(|least| 1.0 - libm::exp(least))
+            }
+            Self::Entropy => example.signals.entropy,
+            Self::SelfDecision => example.signals.cc_probability,
+            Self::SelfGreedy => example.signals.cc_likeliest.map(f64::from),
+            Self::Oracle => Some(example.gain()),
+        }
+    }
+}
+
+impl fmt::Display for Policy {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.pad(self.name())
+    }
+}
+
+parse_by_name!(Policy, "policy");
+
+/// Cost of a decision in the paper's latency model.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum DecisionCost {
+    /// Nothing: microseconds.
+    Nothing,
+    /// One token of the model.
+    Decision,
+    /// The retrieval.
+    Retrieval,
+    /// One token of the model, and the retrieval.
+    DecisionAndRetrieval,
+    /// The completion without retrieval.
+    Generation,
+}
+
+/// Number between 0 and 1, computed from an instance's content and a seed, so that instances with the same id differ.
+fn chance(example: &Example, seed: u64) -> f64 {
+    let mut hasher = blake3::Hasher::new();
+    hasher.update(b"repoformer random policy 2\0");
+    hasher.update(&seed.to_le_bytes());
+    hasher.update(example.content.as_bytes());
+    if example.repeat > 0 {
+        hasher.update(&(example.repeat as u64).to_le_bytes());
+    }
+    let mut bytes = [0; 8];
+    bytes.copy_from_slice(&hasher.finalize().as_bytes()[..8]);
+    (u64::from_le_bytes(bytes) >> 11) as f64 / (1u64 << 53) as f64
+}

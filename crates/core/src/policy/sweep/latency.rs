@@ -1,0 +1,331 @@
+//! Latency of a request under a policy: the paper's latency model.
+//!
+//! The decision (T_d), the completion without retrieval (T_g), and retrieval followed by the completion with it (T_r + T_g)
+//! start together ([`Clock::Parallel`]). A request without retrieval takes the longer of T_d and T_g, one with retrieval the longer of T_d and T_r + T_g.
+//! The paper has one T_g; prompts with retrieved fragments are longer, so both are used if both were measured.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use repoformer_store::error::{Error, RequestPart, Result};
+use repoformer_store::jsonl::{self, Object};
+use repoformer_text::named;
+
+use crate::policy::Example;
+use crate::policy::rule::{DecisionCost, Policy};
+use crate::task::kind::RecordKind;
+
+/// Times of one request in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct RequestTimes {
+    /// T_r: retrieval.
+    pub retrieval: f64,
+    /// T_g without retrieved fragments.
+    pub base: f64,
+    /// T_g with retrieved fragments.
+    pub generation: f64,
+    /// T_d if a model decides: one token; `None` if nobody measured.
+    pub decision: Option<f64>,
+}
+
+/// Which parts of a request run at the same time.
+///
+/// ```
+/// use repoformer_core::policy::sweep::Clock;
+/// assert_eq!("serial".parse::<Clock>()?, Clock::Serial);
+/// # Ok::<(), repoformer_store::error::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Clock {
+    /// Decision, retrieval and completion begin together, as in the paper's latency model.
+    #[default]
+    Parallel,
+    /// Each part waits for the one before it: the decision, then retrieval if it says so, then one completion.
+    Serial,
+}
+
+named! {
+    Clock, "clock":
+    Parallel = "parallel",
+    Serial = "serial",
+}
+
+impl RequestTimes {
+    /// Times of a generation that takes as long with retrieved fragments as without.
+    pub fn new(retrieval: f64, generation: f64) -> Self {
+        Self { retrieval, base: generation, generation, decision: None }
+    }
+
+    /// Returns the latency of a request; `None` if a part of it was not measured.
+    ///
+    /// ```
+    /// use repoformer_core::policy::Policy;
+    /// use repoformer_core::policy::sweep::{Clock, RequestTimes};
+    /// let times = RequestTimes::new(300.0, 500.0);
+    /// assert_eq!(times.cost(Policy::Learned, false, Clock::Parallel), Some(500.0));
+    /// assert_eq!(times.cost(Policy::Learned, true, Clock::Parallel), Some(800.0));
+    /// let slow = RequestTimes { retrieval: 900.0, ..times };
+    /// let trial = |clock| slow.cost(Policy::TrialRetrieval, false, clock);
+    /// assert_eq!(trial(Clock::Parallel), Some(900.0), "it waits for the score");
+    /// assert_eq!(trial(Clock::Serial), Some(1400.0), "and then completes");
+    /// assert_eq!(times.cost(Policy::SelfDecision, true, Clock::Parallel), None);
+    /// let asked = RequestTimes { decision: Some(50.0), ..times };
+    /// assert_eq!(asked.cost(Policy::SelfScored, true, Clock::Serial), Some(50.0 + 300.0 + 500.0));
+    /// ```
+    pub fn cost(&self, policy: Policy, retrieves: bool, clock: Clock) -> Option<f64> {
+        let decision = match policy.decision_cost() {
+            DecisionCost::Nothing => 0.0,
+            DecisionCost::Decision => self.decision?,
+            DecisionCost::Retrieval => self.retrieval,
+            DecisionCost::DecisionAndRetrieval => match clock {
+                Clock::Parallel => self.retrieval.max(self.decision?),
+                Clock::Serial => self.retrieval + self.decision?,
+            },
+            DecisionCost::Generation => self.base,
+        };
+        let answer = if retrieves { self.retrieval + self.generation } else { self.base };
+        let answer = match (clock, policy.decision_cost()) {
+            (Clock::Parallel, _) => return Some(decision.max(answer)),
+            // What the decision needed is there.
+            (Clock::Serial, DecisionCost::Retrieval | DecisionCost::DecisionAndRetrieval)
+                if retrieves =>
+            {
+                self.generation
+            }
+            (Clock::Serial, DecisionCost::Generation) if !retrieves => 0.0,
+            (Clock::Serial, _) => answer,
+        };
+        Some(decision + answer)
+    }
+}
+
+/// Values by task: by id and, since ids may repeat, by row of the task file where it is known.
+#[derive(Debug, Clone, PartialEq)]
+struct ByTask<T> {
+    rows: BTreeMap<(String, usize), T>,
+    /// With the row, where it is known; `None` where several records have the id.
+    ids: BTreeMap<String, Option<(Option<usize>, T)>>,
+}
+
+impl<T: Clone> ByTask<T> {
+    fn of(all: impl IntoIterator<Item = (String, Option<usize>, T)>) -> Self {
+        let (mut rows, mut ids) = (BTreeMap::new(), BTreeMap::new());
+        for (id, row, value) in all {
+            let of_id = ids.entry(id.clone()).and_modify(|one| *one = None);
+            of_id.or_insert_with(|| Some((row, value.clone())));
+            if let Some(row) = row {
+                rows.insert((id, row), value);
+            }
+        }
+        Self { rows, ids }
+    }
+
+    /// The value of an instance; `None` if there is none, or if it may be another's of the same id.
+    fn get(&self, example: &Example) -> Option<&T> {
+        let of_row = example.row.and_then(|row| self.rows.get(&(example.id.clone(), row)));
+        of_row.or_else(|| {
+            let (row, value) = self.ids.get(&example.id)?.as_ref()?;
+            // Two rows are two tasks.
+            (row.is_none() || example.row.is_none()).then_some(value)
+        })
+    }
+}
+
+/// Times of requests by task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LatencyModel {
+    /// Measured times, with means in the place of a part that was not measured; `None` if the times of every request are given.
+    times: Option<ByTask<RequestTimes>>,
+    /// Tasks whose retrieval and completion were both measured, if measured times were read.
+    whole: Option<ByTask<()>>,
+    /// Tasks whose completions without retrieval were measured, if these were measured separately.
+    base: Option<ByTask<()>>,
+    /// Given times, or mean times for tasks that were not measured.
+    mean: RequestTimes,
+    /// Parts that run at the same time.
+    clock: Clock,
+    /// Whether any measured retrieval lacks the time for its query's dense vector.
+    pub without_embedding: bool,
+}
+
+impl LatencyModel {
+    /// Returns a model of equal times for every request.
+    pub fn given(times: RequestTimes) -> Self {
+        let clock = Clock::default();
+        Self { times: None, whole: None, base: None, mean: times, without_embedding: false, clock }
+    }
+
+    /// Reads measured times: JSON lines with `task_id`, `retrieval_ms`, `generation_ms`, of completions with retrieved fragments
+    /// and, if measured, of those without (`base`). `generation` replaces generation times that were not measured.
+    ///
+    /// # Errors
+    /// A file cannot be read, or has no time of one of the two.
+    pub fn read(path: &Path, base: Option<&Path>, generation: Option<f64>) -> Result<Self> {
+        let found = Measured::read(path, generation)?;
+        let base = base.map(|path| Measured::read(path, generation)).transpose()?;
+        let with = found.mean(|time| time.generation);
+        let with = with.ok_or_else(|| found.lacks(RequestPart::Generation))?;
+        let retrieval = found.mean(|time| time.retrieval);
+        let retrieval = retrieval.ok_or_else(|| found.lacks(RequestPart::Retrieval))?;
+        let mut mean = RequestTimes::new(retrieval, with);
+        if let Some(base) = &base {
+            let without = base.mean(|time| time.generation);
+            mean.base = without.ok_or_else(|| base.lacks(RequestPart::BaseGeneration))?;
+            mean.decision = base.mean(|time| time.decision);
+        }
+        let of_task = |(id, row, time): &Record| {
+            let retrieval = time.retrieval.unwrap_or(mean.retrieval);
+            let mut times = RequestTimes::new(retrieval, time.generation.unwrap_or(with));
+            if let Some(base) = &base {
+                let same = |(other, at, _): &&Record| (other, at) == (id, row);
+                let place = base.times.partition_point(|(other, at, _)| (other, at) < (id, row));
+                let measured = base.times.get(place).filter(same).map(|(.., time)| time);
+                times.base = measured.and_then(|time| time.generation).unwrap_or(mean.base);
+                times.decision = measured.and_then(|time| time.decision).or(mean.decision);
+            }
+            (id.clone(), *row, times)
+        };
+        let known = |all: &Measured, is_known: fn(&Took) -> bool| {
+            let known = all.times.iter().filter(|(.., time)| is_known(time));
+            ByTask::of(known.map(|(id, row, _)| (id.clone(), *row, ())))
+        };
+        let is_whole = |time: &Took| time.retrieval.is_some() && time.generation.is_some();
+        Ok(Self {
+            times: Some(ByTask::of(found.times.iter().map(of_task))),
+            mean,
+            clock: Clock::default(),
+            without_embedding: found.without_embedding,
+            whole: Some(known(&found, is_whole)),
+            base: base.as_ref().map(|base| known(base, |time| time.generation.is_some())),
+        })
+    }
+
+    /// Returns a model of times that were measured for each of these instances.
+    pub fn of_each<'e>(
+        each: impl IntoIterator<Item = (&'e Example, RequestTimes)>,
+        without_embedding: bool,
+    ) -> Self {
+        let each =
+            each.into_iter().map(|(example, times)| (example.id.clone(), example.row, times));
+        let times = Some(ByTask::of(each));
+        Self { times, without_embedding, ..Self::given(RequestTimes::default()) }
+    }
+
+    /// Whether a task's times were measured or given.
+    pub fn knows(&self, example: &Example) -> bool {
+        let is_there = self.times.as_ref().is_none_or(|times| times.get(example).is_some());
+        is_there && self.whole.as_ref().is_none_or(|whole| whole.get(example).is_some())
+    }
+
+    /// Whether times were measured, and belong to tasks.
+    pub fn is_measured(&self) -> bool {
+        self.times.is_some()
+    }
+
+    /// Whether completions without retrieval were measured separately.
+    pub fn has_base(&self) -> bool {
+        self.base.is_some()
+    }
+
+    /// Whether a task's completion without retrieval was measured.
+    pub fn knows_base(&self, example: &Example) -> bool {
+        self.base.as_ref().is_some_and(|base| base.get(example).is_some())
+    }
+
+    /// Sets the time that a model takes to decide, if it is given.
+    pub fn deciding(mut self, decision: Option<f64>) -> Self {
+        let measured = self.times.iter_mut().flat_map(|times| {
+            let of_ids = times.ids.values_mut().flatten().map(|(_, times)| times);
+            times.rows.values_mut().chain(of_ids)
+        });
+        for times in measured.chain([&mut self.mean]) {
+            times.decision = decision.or(times.decision);
+        }
+        self
+    }
+
+    /// Sets what runs at the same time.
+    pub fn by(mut self, clock: Clock) -> Self {
+        self.clock = clock;
+        self
+    }
+
+    /// Returns the latency of a task's request; `None` if a part of it was not measured.
+    pub fn cost(&self, example: &Example, policy: Policy, retrieves: bool) -> Option<f64> {
+        self.of(example).cost(policy, retrieves, self.clock)
+    }
+
+    /// Times of a task.
+    pub(super) fn of(&self, example: &Example) -> RequestTimes {
+        let measured = self.times.as_ref().and_then(|times| times.get(example));
+        *measured.unwrap_or(&self.mean)
+    }
+}
+
+/// Measured times of one task.
+struct Took {
+    retrieval: Option<f64>,
+    generation: Option<f64>,
+    decision: Option<f64>,
+}
+
+/// Id, row in the task file where it is known, and times of a task.
+type Record = (String, Option<usize>, Took);
+
+/// Reads the times of a task, and whether its retrieval lacks the time for the query's dense vector.
+fn took(path: &Path, line: usize, object: &Object) -> Result<(String, Option<usize>, Took, bool)> {
+    RecordKind::Latency.check(path, line, object)?;
+    let fields = jsonl::Fields::new(path, line, "", object);
+    let time = |name: &str| fields.optional_number(name);
+    let took = Took {
+        retrieval: time("retrieval_ms")?,
+        generation: time("generation_ms")?,
+        decision: time("decision_ms")?,
+    };
+    let row = fields.optional_count("row")?;
+    let without_embedding = fields.optional_flag("without_embedding")?.unwrap_or(false);
+    Ok((fields.task_id()?, row, took, without_embedding))
+}
+
+/// Checks a record of measured times as a sweep reads it.
+///
+/// # Errors
+/// A field is missing, of another type, or a time is negative.
+pub fn check_latency(path: &Path, line: usize, object: &Object) -> Result<()> {
+    took(path, line, object).map(drop)
+}
+
+/// A file of measured times, in the order of ids and rows.
+struct Measured {
+    path: PathBuf,
+    times: Vec<Record>,
+    without_embedding: bool,
+}
+
+impl Measured {
+    fn read(path: &Path, generation: Option<f64>) -> Result<Self> {
+        let (mut times, mut without_embedding) = (Vec::<Record>::new(), false);
+        let problems = jsonl::for_each(path, |at, object| {
+            let (id, row, took, is_without) = took(path, at.line, &object)?;
+            let generation = took.generation.or(generation);
+            times.push((id, row, Took { generation, ..took }));
+            without_embedding |= is_without;
+            Ok(())
+        })?;
+        times.sort_by(|a, b| (&a.0, a.1).cmp(&(&b.0, b.1)));
+        match problems.into_iter().next() {
+            Some(problem) => Err(problem),
+            None => Ok(Self { path: path.to_owned(), times, without_embedding }),
+        }
+    }
+
+    /// Mean of a time over the tasks that have it; `None` if none has.
+    fn mean(&self, time: impl Fn(&Took) -> Option<f64>) -> Option<f64> {
+        let times: Vec<f64> = self.times.iter().filter_map(|(.., took)| time(took)).collect();
+        (!times.is_empty()).then(|| times.iter().sum::<f64>() / times.len() as f64)
+    }
+
+    fn lacks(&self, part: RequestPart) -> Error {
+        Error::NoTime { path: self.path.clone(), part }
+    }
+}

@@ -1,0 +1,176 @@
+//! The body of the function that a hole is in: Repoformer's function completion.
+
+use repoformer_text::language::syntax::{Syntax, is_bare_string, is_comment, preorder, walk};
+use repoformer_text::language::{Language, Layout};
+use repoformer_text::lines::{is_space, strip, unfinished_line};
+
+use super::Hole;
+use super::prefix::Prefixes;
+use super::uncut::{Cut, Uncut};
+
+/// Characters of a prediction that are looked at. Each may be where it is cut, so that the work is their square; a body of
+/// 30 lines has a third of them, and what comes behind a body is not taken anyway.
+const MOST_CHARACTERS: usize = 4_000;
+
+/// Target and prediction as bodies.
+///
+/// In Python as in `process_examples` of Repoformer's `eval_metric.py`: the longest prefix of the prediction that has no
+/// syntax error behind the left context, then of both texts the body of the function with the same number as the last one
+/// of the left context and `pass`. Where no prefix parses the prediction stays whole; where there is no such function, what
+/// could be cut is. A left context that ends with a line gets the target's indentation first, which the program's own data
+/// has there. In other languages, which the program does not know, the prediction ends before the brace that closes the body.
+/// The left context is all of the file before the hole, where that is known.
+pub(super) fn function_body(hole: &Hole<'_>, prediction: &str) -> Cut {
+    if hole.language.spec().layout == Layout::Braces {
+        return Cut::of_parsed(prediction, to_closing_brace(hole, prediction));
+    }
+    let left = Left::of(hole);
+    let (target, prediction) = (left.continued(hole.target), left.continued(prediction));
+    let parsed = match longest_prefix(&left.context, prediction) {
+        Ok(parsed) => parsed,
+        Err(unparsed) => {
+            let uncut = match unparsed {
+                Unparsed::Bound => Uncut::Bound,
+                Unparsed::None => Uncut::of(&left.context, target),
+            };
+            return Cut { uncut: Some(uncut), ..Cut::of_prediction(prediction) };
+        }
+    };
+    let body = |text: &str| {
+        let number = bodies(&format!("{}pass", left.context))?.len();
+        let bodies = bodies(&format!("{}{text}", left.context))?;
+        // Without any function the program takes number -1, the last.
+        let place = number.checked_sub(1).or_else(|| bodies.len().checked_sub(1))?;
+        bodies.into_iter().nth(place)
+    };
+    match body(parsed) {
+        Some(cut) => Cut::of_both(body(target), cut),
+        None => Cut::of_prediction(parsed),
+    }
+}
+
+/// Whether a hole can be a function's body: in Python, a target of more than one line.
+pub(super) fn may_be_function_body(hole: &Hole<'_>) -> bool {
+    let code_lines = hole.target.split('\n').filter(|line| !strip(line).is_empty());
+    hole.language.spec().layout != Layout::Braces && code_lines.count() >= 2
+}
+
+/// Whether a hole begins where a function's body does, but for a docstring, and its target has more than one line.
+pub fn is_function_body(hole: &Hole<'_>) -> bool {
+    if !may_be_function_body(hole) {
+        return false;
+    }
+    let left = Left::of(hole).context;
+    let text = format!("{left}pass");
+    let Some(syntax) = Syntax::parse(&text, Language::Python) else {
+        return false;
+    };
+    let mut is_body = false;
+    walk(syntax.tree(), |node, around| {
+        if node.kind() == "block"
+            && around.last().is_some_and(|parent| parent.kind() == "function_definition")
+        {
+            let mut cursor = node.walk();
+            let mut children = node.children(&mut cursor);
+            let first = children.find(|child| !is_comment(*child) && !is_bare_string(*child));
+            is_body |= first.is_some_and(|first| first.start_byte() == left.len());
+        }
+        true
+    });
+    is_body
+}
+
+/// A left context that ends within the first line of the hole.
+struct Left {
+    context: String,
+    /// Whether the indentation was put there, so that texts come without theirs.
+    is_lengthened: bool,
+}
+
+impl Left {
+    fn of(hole: &Hole<'_>) -> Self {
+        let is_lengthened = unfinished_line(hole.known_left()).is_empty();
+        let mut lines = hole.target.split('\n').filter(|_| is_lengthened);
+        let first = lines.find(|line| !strip(line).is_empty()).unwrap_or("");
+        let indentation = &first[..first.len() - first.trim_start_matches(is_space).len()];
+        Self { context: format!("{}{indentation}", hole.known_left()), is_lengthened }
+    }
+
+    /// A text as it continues behind the context.
+    fn continued<'a>(&self, text: &'a str) -> &'a str {
+        if self.is_lengthened { text.trim_start_matches(is_space) } else { text }
+    }
+}
+
+/// Why there is no longest prefix.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Unparsed {
+    /// None parses.
+    None,
+    /// To find it takes too much work.
+    Bound,
+}
+
+/// The longest prefix that parses, without the white space at its end.
+pub(super) fn longest_prefix<'a>(
+    left_context: &str,
+    prediction: &'a str,
+) -> Result<&'a str, Unparsed> {
+    let longest =
+        prediction.char_indices().nth(MOST_CHARACTERS).map_or(prediction.len(), |(at, _)| at);
+    let mut prefixes = Prefixes::by_line(left_context, &prediction[..longest]);
+    if prefixes.parses(longest) {
+        return Ok(prediction[..longest].trim_end_matches(is_space));
+    }
+    let limit = prefixes.limit();
+    let ends = prediction[..longest].char_indices().map(|(at, _)| at);
+    let end = ends.rev().find(|&end| end <= limit && prefixes.parses(end));
+    match end {
+        Some(end) => Ok(prediction[..end].trim_end_matches(is_space)),
+        None if prefixes.are_exceeded() => Err(Unparsed::Bound),
+        None => Err(Unparsed::None),
+    }
+}
+
+/// The bodies of the functions, each before those within it; `None` where one is without.
+fn bodies(text: &str) -> Option<Vec<String>> {
+    let syntax = Syntax::parse(text, Language::Python)?;
+    let (mut found, mut whole) = (Vec::new(), true);
+    preorder(syntax.tree(), |node, _| {
+        if node.kind() == "function_definition" {
+            let last = node.child_count().checked_sub(1).and_then(|last| node.child(last));
+            match last.filter(|last| last.kind() == "block") {
+                Some(block) => found.push(syntax.of(block).to_owned()),
+                None => whole = false,
+            }
+        }
+        whole
+    });
+    whole.then_some(found)
+}
+
+/// The prediction up to the brace that closes more than it opened; `None` if it cannot be parsed within bounds.
+fn to_closing_brace<'a>(hole: &Hole<'_>, prediction: &'a str) -> Option<&'a str> {
+    let left = hole.known_left();
+    let text = format!("{left}{prediction}");
+    let syntax = Syntax::parse(&text, hole.language)?;
+    let start = left.len();
+    let (mut depth, mut end) = (0usize, None);
+    preorder(syntax.tree(), |node, _| {
+        if end.is_none()
+            && node.child_count() == 0
+            && node.start_byte() >= start
+            && !node.is_missing()
+        {
+            match node.kind() {
+                "{" | "${" => depth += 1,
+                "}" if depth == 0 => end = Some(node.start_byte() - start),
+                "}" => depth -= 1,
+                _ => {}
+            }
+        }
+        end.is_none()
+    });
+    let kept = end.and_then(|end| prediction.get(..end)).unwrap_or(prediction);
+    Some(kept.trim_end_matches(is_space))
+}

@@ -1,0 +1,242 @@
+//! Strings and comments, as far as a line or a pair of triple quotes shows them.
+
+use std::ops::Range;
+
+use repoformer_text::language::{Language, Layout};
+use repoformer_text::lines::unfinished_line;
+
+use crate::postprocess::hole::Hole;
+
+/// Ranges of the lines of a text, with their newlines.
+pub(super) fn line_ranges(text: &str) -> impl Iterator<Item = Range<usize>> {
+    let mut start = 0;
+    text.split_inclusive('\n').map(move |line| {
+        let range = start..start + line.len();
+        start = range.end;
+        range
+    })
+}
+
+/// Marks that begin and end strings of several lines.
+fn triple_quotes(language: Language) -> &'static [&'static str] {
+    match language {
+        Language::Python => &["\"\"\"", "'''"],
+        Language::Java | Language::CSharp => &["\"\"\""],
+        _ => &[],
+    }
+}
+
+/// Strings, Markdown code spans and the comment of one line. An unclosed quotation mark begins no string.
+pub(super) struct Literals {
+    ranges: Vec<Range<usize>>,
+    /// True if the line ends in a comment, or behind a quotation mark that it does not close.
+    pub(super) is_open: bool,
+}
+
+impl Literals {
+    pub(super) fn of(line: &str, language: Language) -> Self {
+        let is_braces = language.spec().layout == Layout::Braces;
+        // A line of a comment of several lines.
+        if is_braces && line.trim_start().starts_with(['*', '/']) && line.contains('*') {
+            let ranges = std::iter::once(0..line.len()).collect();
+            return Self { ranges, is_open: !line.contains("*/") };
+        }
+        Self::read(line, Some(language.comment()))
+    }
+
+    /// Literals of a line without comments, such as a line of thoughts.
+    pub(super) fn of_thoughts(line: &str) -> Self {
+        Self::read(line, None)
+    }
+
+    fn read(line: &str, comment: Option<&str>) -> Self {
+        let last = ['"', '\'', '`'].map(|quote| (quote, line.rfind(quote)));
+        let mut literals = Self { ranges: Vec::new(), is_open: false };
+        let (mut open, mut escaped, mut is_behind_space) = (None, false, true);
+        for (at, c) in line.char_indices() {
+            match open {
+                _ if escaped => escaped = false,
+                Some(_) if c == '\\' => escaped = true,
+                Some((quote, start)) if c == quote => {
+                    literals.ranges.push(start..at + 1);
+                    open = None;
+                }
+                Some(_) => {}
+                None if last.iter().any(|(quote, _)| *quote == c)
+                    && !(c == '\'' && is_apostrophe(&line[..at])) =>
+                {
+                    match last.contains(&(c, Some(at))) {
+                        true => literals.is_open = true,
+                        false => open = Some((c, at)),
+                    }
+                }
+                None if is_behind_space
+                    && comment.is_some_and(|sign| line[at..].starts_with(sign)) =>
+                {
+                    literals.ranges.push(at..line.len());
+                    literals.is_open = true;
+                    return literals;
+                }
+                None => {}
+            }
+            is_behind_space = c.is_whitespace();
+        }
+        literals.is_open |= open.is_some();
+        literals
+    }
+
+    /// True if a place of the line is in one.
+    pub(super) fn hold(&self, place: usize) -> bool {
+        let behind = self.ranges.partition_point(|range| range.end <= place);
+        self.ranges.get(behind).is_some_and(|range| range.contains(&place))
+    }
+}
+
+/// True if a single quote behind this text is an apostrophe: it follows a word that is no prefix of a string.
+fn is_apostrophe(before: &str) -> bool {
+    let word: String = before.chars().rev().take_while(|c| c.is_alphanumeric()).take(3).collect();
+    !word.is_empty()
+        && !matches!(&*word.to_lowercase(), "f" | "r" | "b" | "u" | "rb" | "br" | "fr" | "rf")
+}
+
+/// Strings of several lines, read forwards through a text.
+pub(super) struct Strings<'a> {
+    text: &'a str,
+    /// Each mark, and its last place in the text.
+    marks: Vec<(&'static str, usize)>,
+    language: Language,
+    read: usize,
+    /// Start of the line that was read last.
+    line: usize,
+    open: Option<&'static str>,
+}
+
+impl<'a> Strings<'a> {
+    pub(super) fn of(text: &'a str, language: Language) -> Self {
+        Self::with_marks(text, language, triple_quotes(language))
+    }
+
+    fn with_marks(text: &'a str, language: Language, marks: &'static [&'static str]) -> Self {
+        let marks = marks.iter();
+        let marks = marks.filter_map(|mark| Some((*mark, text.rfind(mark)?))).collect();
+        Self { text, marks, language, read: 0, line: 0, open: None }
+    }
+
+    /// Continues from a place in the string that a mark began.
+    pub(super) fn restart(&mut self, place: usize, open: Option<&'static str>) {
+        (self.read, self.line, self.open) = (place, place, open);
+    }
+
+    /// True if a place is in a string that is closed behind it. Places must be asked for in ascending order.
+    pub(super) fn hold(&mut self, place: usize) -> bool {
+        self.read_to(place);
+        let last = |mark| self.marks.iter().find(|(one, _)| *one == mark).map(|(_, last)| *last);
+        self.open.and_then(last).is_some_and(|last| last >= place)
+    }
+
+    fn read_to(&mut self, place: usize) {
+        while self.read < place && !self.marks.is_empty() {
+            let rest = &self.text[self.read..place];
+            let find = |mark: &'static str| Some((rest.find(mark)?, mark));
+            let found = match self.open {
+                Some(mark) => find(mark),
+                None => self.marks.iter().filter_map(|(mark, _)| find(mark)).min(),
+            };
+            let Some((at, mark)) = found else {
+                self.read = place;
+                break;
+            };
+            if let Some(newline) = rest[..at].rfind('\n') {
+                self.line = self.read + newline + 1;
+            }
+            let at = self.read + at;
+            self.read = at + mark.len();
+            match self.open {
+                Some(_) => self.open = None,
+                None if is_quoted(self.text, self.line..at, mark, self.language) => {}
+                None => self.open = Some(mark),
+            }
+        }
+    }
+}
+
+/// Strings between backticks of several lines, as JavaScript and Go have them.
+pub(super) struct Templates(Vec<Range<usize>>);
+
+impl Templates {
+    pub(super) fn of(text: &str, language: Language) -> Self {
+        let (mut ranges, mut open) = (Vec::new(), None);
+        let has_templates = triple_quotes(language).is_empty();
+        for line in line_ranges(text).filter(|_| has_templates) {
+            let content = &text[line.clone()];
+            // The marks of a line come in pairs, unless the line begins or ends a string.
+            if content.contains("```") || content.matches('`').count().is_multiple_of(2) {
+                continue;
+            }
+            match open.take() {
+                Some(start) => ranges.push(start..line.start + content.find('`').unwrap_or(0)),
+                None => open = content.rfind('`').map(|at| line.start + at),
+            }
+        }
+        Self(ranges)
+    }
+
+    /// True if a place is in one.
+    pub(super) fn hold(&self, place: usize) -> bool {
+        let behind = self.0.partition_point(|range| range.end <= place);
+        self.0.get(behind).is_some_and(|range| range.contains(&place))
+    }
+}
+
+/// True if a mark behind a part of its line is text of another string, or of a comment.
+fn is_quoted(text: &str, before: Range<usize>, mark: &str, language: Language) -> bool {
+    let line = &text[before.clone()];
+    let is_comment = line.trim_start().starts_with(language.comment());
+    let other = if mark.starts_with('"') { '\'' } else { '"' };
+    is_comment || line.ends_with(other) && text[before.end + mark.len()..].starts_with(other)
+}
+
+/// The mark of the string of several lines that a left context ends in.
+pub(super) fn string_at_end(left: &str, language: Language) -> Option<&'static str> {
+    // In an answer a backtick may be Markdown, so it is no mark.
+    let marks = match triple_quotes(language) {
+        [] => &["`"],
+        marks => marks,
+    };
+    let mut strings = Strings::with_marks(left, language, marks);
+    strings.read_to(left.len());
+    let open = strings.open?;
+    // If a left context begins within a string, strings and code are swapped. Code behind the mark shows that.
+    let inside = left.rfind(open).map_or("", |at| &left[at..]);
+    let is_code = |line: &str| {
+        let first = line.split(|c: char| !c.is_alphanumeric()).next().unwrap_or_default();
+        line.contains(" = ")
+            || line.starts_with('@')
+            || language.is_keyword(first) && (line.ends_with(':') || line.contains('('))
+    };
+    let is_text = !inside.lines().skip(1).map(str::trim).any(is_code);
+    is_text.then_some(open)
+}
+
+/// The mark of the string of several lines that a left context ends in, if it is no docstring.
+pub(super) fn template_at_end(left: &str, language: Language) -> Option<&'static str> {
+    let mark = string_at_end(left, language)?;
+    let before = &left[..left.rfind(mark)?];
+    let begins_line = unfinished_line(before).trim().is_empty();
+    let code = before.trim_end();
+    let is_docstring = begins_line && (code.is_empty() || code.ends_with(':'));
+    (!is_docstring).then_some(mark)
+}
+
+/// True if the hole is within a string or a comment, so that its text may be sentences.
+pub(super) fn is_text_hole(hole: &Hole<'_>) -> bool {
+    let left = hole.known_left();
+    is_text(left, hole.language) || Literals::of(unfinished_line(left), hole.language).is_open
+}
+
+/// True if code ends in a string or a comment of several lines.
+pub(super) fn is_text(code: &str, language: Language) -> bool {
+    let is_comment = language.spec().layout == Layout::Braces
+        && code.rfind("/*").is_some_and(|start| !code[start..].contains("*/"));
+    is_comment || string_at_end(code, language).is_some()
+}

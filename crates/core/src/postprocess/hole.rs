@@ -1,0 +1,35 @@
+//! The hole that a prediction fills.
+
+use repoformer_text::language::Language;
+
+use crate::task::Task;
+
+/// The hole that a prediction fills.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hole<'a> {
+    /// Text of the file before the hole, as shown to the model, without cross-file context; empty if unknown.
+    pub left_context: &'a str,
+    /// All of the file before the hole, where more of it is known than the left context; cuts of function bodies use it.
+    pub whole_left_context: Option<&'a str>,
+    /// Text that stood in the hole.
+    pub target: &'a str,
+    /// The file's language.
+    pub language: Language,
+}
+
+impl<'a> Hole<'a> {
+    /// Returns the hole of a task.
+    pub fn of(task: &'a Task) -> Self {
+        Self {
+            left_context: &task.prompt,
+            whole_left_context: task.full_left_context.as_deref(),
+            target: &task.ground_truth,
+            language: task.language(),
+        }
+    }
+
+    /// All that is known of the file before the hole.
+    pub(super) fn known_left(&self) -> &'a str {
+        self.whole_left_context.unwrap_or(self.left_context)
+    }
+}

@@ -1,0 +1,259 @@
+//! Which prefixes of a prediction parse behind its left context.
+
+use std::sync::mpsc;
+
+use repoformer_text::language::syntax::preorder;
+use repoformer_text::language::{Language, Parser};
+use repoformer_text::lines::{strip, unfinished_line};
+use tree_sitter::{InputEdit, Point, Tree};
+
+/// Most work of all parses together, for each byte of the text and 4 KiB more: as much as that of 4,000 parses of common code. What
+/// would be parsed behind that has no tree.
+const MOST_WORK: u64 = 16_384;
+
+/// Prefixes of a Python text that are parsed one after the other. They share what comes before the last line of the left
+/// context that is not indented; where that is whole statements, its tree is taken over by each.
+pub(super) struct Prefixes {
+    text: String,
+    /// Where the prediction begins.
+    start: usize,
+    parser: Option<Parser>,
+    /// Work that is left for parses.
+    work_left: u64,
+    /// Trees of what many share, without any error, and their lengths in ascending order. A tree with errors is never
+    /// built on: what grows from it can keep an error that a parse from the start would not have.
+    shared: Vec<(Tree, usize)>,
+}
+
+impl Prefixes {
+    pub(super) fn new(left_context: &str, prediction: &str) -> Self {
+        let text = format!("{left_context}{prediction}");
+        let parser = Parser::new(Language::Python);
+        let work_left = MOST_WORK * (text.len() as u64 + 4096);
+        let start = left_context.len();
+        let mut prefixes = Self { shared: Vec::new(), start, parser, work_left, text };
+        prefixes.share(last_statement(left_context));
+        prefixes
+    }
+
+    /// Prefixes that are parsed line by line: those that end in one line also share the lines above it.
+    pub(super) fn by_line(left_context: &str, prediction: &str) -> Self {
+        let mut prefixes = Self::new(left_context, prediction);
+        let first = left_context.len() - unfinished_line(left_context).len();
+        let newlines = memchr::memchr_iter(b'\n', prediction.as_bytes());
+        let lines = newlines.map(|newline| left_context.len() + newline + 1);
+        std::iter::once(first).chain(lines).for_each(|start| prefixes.share(start));
+        prefixes
+    }
+
+    /// Number of bytes of the prediction behind which no longer prefix parses, if all of it does not.
+    ///
+    /// The parser reads every prefix alike up to near its end, and its log says how many ways to read it are left.
+    /// Where a single one was left, behind an error node, that error is in every longer prefix too.
+    pub(super) fn limit(&mut self) -> usize {
+        let all = self.text.len() - self.start;
+        let (sender, alone) = mpsc::channel();
+        let Some(parser) = &mut self.parser else {
+            return all;
+        };
+        parser.set_logger(Some(Box::new(move |_, message| {
+            if let Some(place) = place_alone(message) {
+                let _ = sender.send(place); // the receiver outlives the parse
+            }
+        })));
+        let tree = self.parse(self.text.len());
+        if let Some(parser) = &mut self.parser {
+            parser.set_logger(None);
+        }
+        let Some(error) = tree.as_ref().and_then(first_error) else {
+            return all;
+        };
+        // White space and comments behind an error may be moved out of it later, and the parser looks ahead over them.
+        let limit = self.behind_code(error).and_then(|behind| {
+            let behind = point(&self.text[..behind]);
+            let place = alone.try_iter().find(|place| *place >= behind)?;
+            self.behind_code(self.line_start(place.row)?)
+        });
+        limit.map_or(all, |limit| limit.saturating_sub(self.start).min(all))
+    }
+
+    /// End of the first line with code that begins at this byte or behind it.
+    fn behind_code(&self, at: usize) -> Option<usize> {
+        let mut end = at + memchr::memchr(b'\n', &self.text.as_bytes()[at..])? + 1;
+        loop {
+            let line = self.text[end..].split_inclusive('\n').next()?;
+            end += line.len();
+            if !strip(line).is_empty() && !strip(line).starts_with('#') {
+                return line.ends_with('\n').then_some(end);
+            }
+        }
+    }
+
+    /// Start of a row, counted from 0.
+    fn line_start(&self, row: usize) -> Option<usize> {
+        let newlines = memchr::memchr_iter(b'\n', self.text.as_bytes());
+        std::iter::once(0).chain(newlines.map(|newline| newline + 1)).nth(row)
+    }
+
+    /// Keeps the tree of the first bytes of the text, if it has no error.
+    fn share(&mut self, end: usize) {
+        if let Some(tree) = self.parse(end).filter(|tree| end > 0 && !tree.root_node().has_error())
+        {
+            self.shared.push((tree, end));
+        }
+    }
+
+    /// Whether the bound of all parses is reached: what was not found may be there.
+    pub(super) fn are_exceeded(&self) -> bool {
+        self.work_left == 0
+    }
+
+    /// Whether the left context and this many bytes of the prediction have no syntax error. Tokens that the parser
+    /// had to add are none, as in the reference programs.
+    pub(super) fn parses(&mut self, length: usize) -> bool {
+        self.parse(self.start + length).is_some_and(|tree| is_valid(&tree))
+    }
+
+    /// Parses the first bytes of the text.
+    fn parse(&mut self, end: usize) -> Option<Tree> {
+        let shared = self.shared.iter().rev().find(|(_, length)| *length <= end);
+        let old = shared.map(|(tree, length)| {
+            let mut tree = tree.clone();
+            tree.edit(&InputEdit {
+                start_byte: *length,
+                old_end_byte: *length,
+                new_end_byte: end,
+                start_position: point(&self.text[..*length]),
+                old_end_position: point(&self.text[..*length]),
+                new_end_position: point(&self.text[..end]),
+            });
+            tree
+        });
+        let parser = self.parser.as_mut().filter(|_| self.work_left > 0)?;
+        let tree = parser.parse(&self.text[..end], "", old.as_ref());
+        self.work_left = self.work_left.saturating_sub(parser.work.total());
+        tree
+    }
+}
+
+/// The place in a message of the parser's log, where only one way to read the text is left.
+fn place_alone(message: &str) -> Option<Point> {
+    let (_, rest) = message.strip_prefix("process ")?.split_once(" version_count:1, ")?;
+    let (row, column) = rest.split_once("row:")?.1.split_once(", col:")?;
+    Some(Point { row: row.parse().ok()?, column: column.parse().ok()? })
+}
+
+/// The end of the error node that ends first.
+fn first_error(tree: &Tree) -> Option<usize> {
+    let mut first: Option<usize> = None;
+    preorder(tree, |node, _| {
+        if node.is_error() {
+            first = Some(first.map_or(node.end_byte(), |end| end.min(node.end_byte())));
+        }
+        node.has_error()
+    });
+    first
+}
+
+/// Where the last line begins that is neither blank, indented, a comment, nor the end of something; 0 where that is the first.
+fn last_statement(text: &str) -> usize {
+    let mut starts = memchr::memrchr_iter(b'\n', text.as_bytes()).map(|newline| newline + 1);
+    let begins = |start: &usize| {
+        let first = text[*start..].chars().next();
+        first.is_some_and(|c| c.is_alphabetic() || matches!(c, '_' | '@'))
+    };
+    starts.find(begins).unwrap_or(0)
+}
+
+fn point(text: &str) -> Point {
+    let bytes = text.as_bytes();
+    let line_start = memchr::memrchr(b'\n', bytes).map_or(0, |newline| newline + 1);
+    Point { row: memchr::memchr_iter(b'\n', bytes).count(), column: bytes.len() - line_start }
+}
+
+/// Whether no node is an error.
+pub(super) fn is_valid(tree: &Tree) -> bool {
+    let mut cursor = tree.walk();
+    loop {
+        let node = cursor.node();
+        if node.is_error() {
+            return false;
+        }
+        if node.has_error() && cursor.goto_first_child() {
+            continue;
+        }
+        while !cursor.goto_next_sibling() {
+            if !cursor.goto_parent() {
+                return true;
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::tests::slow_parses;
+    use super::*;
+
+    #[test]
+    fn prefixes_in_any_order() {
+        let lefts = [
+            "def f(x):\n    ",
+            "import a\n\n\nclass A:\n    x = 1\n\n    def f(x):\n        ",
+            "import a\nx = [\n    1,\n]\ny = f(\n    ",
+            "in the middle of a text.\n\"\"\"\nimport a\n\ndef f(x):\n    ",
+            "s = \"\"\"\nnot code\nx\n\"\"\"\nt = ",
+            "@a\n@b(1)\ndef f(x):\n    if x:\n        ",
+            "if x:\n    a = 1\nelse:\n    ",
+            "try:\n    a = 1\nexcept E:\n    b = 2\nfinally:\n    ",
+            "",
+        ];
+        let text = "return (x +\n        1)\ny = 2\n)\nelse:\n  '''a\n'''\ndef g(): pass\n  z";
+        for left in lefts {
+            let mut all = [Prefixes::new(left, text), Prefixes::by_line(left, text)];
+            for step in 0..=text.len() {
+                let length = step * 7 % (text.len() + 1);
+                let wanted = slow_parses(&format!("{left}{}", &text[..length]));
+                for prefixes in &mut all {
+                    assert_eq!(prefixes.parses(length), wanted, "{left:?} {length}");
+                }
+            }
+        }
+        // An open bracket, a closed one, one too many.
+        let mut prefixes = Prefixes::new(lefts[0], text);
+        let ends = ["+", ")", "\n)"].map(|end| text.find(end).unwrap() + end.len());
+        let found = ends.map(|length| prefixes.parses(length));
+        assert_eq!(found, [false, true, false]);
+    }
+
+    /// By hand: the error is in the first line, and lines with code follow at once.
+    #[test]
+    fn an_early_error_limits_the_prefixes() {
+        let text = format!("return x = ) else (\n{}", "    y = 1\n".repeat(50));
+        let limit = Prefixes::by_line("def f(x):\n    ", &text).limit();
+        assert!((20..100).contains(&limit), "{limit}");
+        let whole = "return x\n";
+        assert_eq!(Prefixes::by_line("def f(x):\n    ", whole).limit(), whole.len());
+    }
+
+    /// Each of the prefixes takes all that its own parse may take.
+    #[test]
+    fn all_prefixes_together_have_a_bound() {
+        let text = "\\\n".repeat(8_000);
+        let mut prefixes = Prefixes::new("x = ", &text);
+        let parsed = (0..text.len()).rev().take_while(|end| {
+            prefixes.parses(*end);
+            !prefixes.are_exceeded()
+        });
+        assert!((10..1_000).contains(&parsed.count()));
+
+        assert!(!prefixes.parses(0));
+    }
+
+    #[test]
+    fn a_deep_text_needs_no_deep_stack() {
+        let deep = "(".repeat(200_000);
+        let mut prefixes = Prefixes::new("x = ", &deep);
+        assert!(!prefixes.parses(deep.len()));
+    }
+}

@@ -1,0 +1,191 @@
+//! How many tokens blocks take, each line of a repository counted at most once and only when a block asks for it.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+
+use repoformer_text::tokenize::{P50k, PieceCache};
+
+use super::block::{Block, Frame, path_in_repository};
+use crate::repository::fragment::RepoFragments;
+
+/// Buffers for counting, kept by a thread from prompt to prompt; they never change a result.
+#[derive(Debug, Default)]
+pub struct Scratch {
+    pub(super) cache: PieceCache,
+    text: String,
+    /// Where each line of `text` ends, its newline included.
+    ends: Vec<usize>,
+    /// Counts of a block's lines that were known when its counting began, 0 for unknown.
+    known: Vec<u32>,
+}
+
+/// Token counts of one repository's blocks, from counts of their lines.
+///
+/// Every line of a block starts with `#` or `//` and a blank, both a token, and a `\n` before either is always a token of
+/// its own, so a block's count is the sum of its lines' counts. Blocks overlap and are retrieved for many tasks and in every mode, while most
+/// lines of a large repository are in no block at all: so lines are counted on first use and kept, for all threads
+/// and modes alike.
+#[derive(Debug)]
+pub struct BlockCounts {
+    /// For each file that a block was cut from, the tokens of its lines as block lines.
+    lines: Vec<OnceLock<Box<[Count]>>>,
+    /// For each file the tokens of the line that names it.
+    names: Vec<Count>,
+    /// The lines that all blocks share.
+    frame: u32,
+    /// Beginning of a line.
+    comment: &'static str,
+}
+
+/// A count that is not known yet while it is 0. Threads that count the same line at once write the same number, so no
+/// order among them matters.
+type Count = AtomicU32;
+
+/// Tokens of any line of a block: its `#` and its newline.
+const FEWEST: u32 = 2;
+/// Lines that are counted in one go.
+const SECTION: usize = 4;
+
+fn unknown(count: usize) -> Box<[Count]> {
+    std::iter::repeat_with(Count::default).take(count).collect()
+}
+
+impl BlockCounts {
+    /// Counts nothing yet.
+    pub fn new(fragments: &RepoFragments, tokenizer: &P50k) -> Self {
+        let mut scratch = Scratch::default();
+        let Frame { comment, found_in, separator, .. } = Frame::of(fragments);
+        let mut frame_line = |line: &str| line_tokens(tokenizer, comment, line, &mut scratch);
+        Self {
+            lines: fragments.files.iter().map(|_| OnceLock::new()).collect(),
+            names: unknown(fragments.files.len()).into(),
+            frame: frame_line(&found_in) + 2 * frame_line(&separator),
+            comment,
+        }
+    }
+
+    /// Tokens of the text of a block where they are fewer than `limit`; the fragments are those that [`new`](Self::new) was
+    /// given. Most retrieved windows come when a prompt is nearly full: no more
+    /// of their lines are counted than it takes to know that they do not fit.
+    pub fn tokens_below(
+        &self,
+        limit: usize,
+        fragments: &RepoFragments,
+        tokenizer: &P50k,
+        block: &Block,
+        scratch: &mut Scratch,
+    ) -> Option<usize> {
+        let mut tokens = self.frame as usize;
+        for place in &block.places {
+            tokens += self.name(fragments, tokenizer, place.file, scratch) as usize;
+        }
+        let (start, end) = (block.start as usize, block.end as usize);
+        if start < end {
+            let lines = &fragments.files[block.file as usize].lines;
+            let counts = self.lines[block.file as usize].get_or_init(|| unknown(lines.count()));
+            let counts = &counts[start..end];
+            // Other threads count as well: what is not known now is not known for all of what follows.
+            let mut known = std::mem::take(&mut scratch.known);
+            known.clear();
+            known.extend(counts.iter().map(|count| count.load(Relaxed)));
+            tokens += known.iter().map(|&n| n.max(FEWEST) as usize).sum::<usize>();
+            for unknown in sections_of_unknown(&known) {
+                if tokens >= limit {
+                    break;
+                }
+                tokens -= unknown.len() * FEWEST as usize;
+                let texts = unknown.clone().map(|line| lines.line(start + line));
+                tokens += self.count_lines(tokenizer, texts, &counts[unknown], scratch);
+            }
+            scratch.known = known;
+        }
+        (tokens < limit).then_some(tokens)
+    }
+
+    fn name(
+        &self,
+        fragments: &RepoFragments,
+        tokenizer: &P50k,
+        file: u32,
+        scratch: &mut Scratch,
+    ) -> u32 {
+        let count = &self.names[file as usize];
+        if count.load(Relaxed) == 0 {
+            let name = format!("{} {}", self.comment, path_in_repository(fragments, file));
+            let tokens = line_tokens(tokenizer, self.comment, &name, scratch);
+            count.store(tokens, Relaxed);
+        }
+        count.load(Relaxed)
+    }
+
+    /// Counts lines as block lines, all in one text: a line's tokens are those of the pieces between its comment marker and the next.
+    /// Gives their sum.
+    fn count_lines<'l>(
+        &self,
+        tokenizer: &P50k,
+        lines: impl Iterator<Item = &'l str>,
+        counts: &[Count],
+        scratch: &mut Scratch,
+    ) -> usize {
+        let Scratch { cache, text, ends, .. } = scratch;
+        text.clear();
+        ends.clear();
+        for line in lines {
+            text.extend([self.comment, " ", line, "\n"]);
+            ends.push(text.len());
+        }
+        let end = text.len();
+        // The next line's marker, with so many more that no piece before it is near the end of the text, where the
+        // tokenizer is slower.
+        (0..16).for_each(|_| text.push_str(self.comment));
+        let mut lines = ends.iter().zip(counts);
+        let (mut line, mut tokens, mut sum) = (lines.next(), 0, 0);
+        tokenizer.each_count(text, end, cache, |end, count| {
+            (tokens, sum) = (tokens + count as u32, sum + count);
+            if let Some((_, count)) = line.filter(|(line_end, _)| end >= **line_end) {
+                count.store(std::mem::take(&mut tokens), Relaxed);
+                line = lines.next();
+            }
+        });
+        sum
+    }
+}
+
+/// Neighbouring lines without a count, a section at a time.
+fn sections_of_unknown(known: &[u32]) -> impl Iterator<Item = Range<usize>> {
+    let mut from = 0;
+    std::iter::from_fn(move || {
+        let start = from + known[from..].iter().position(|&count| count == 0)?;
+        let longest = &known[start..known.len().min(start + SECTION)];
+        from = start + longest.iter().take_while(|&&count| count == 0).count();
+        Some(start..from)
+    })
+}
+
+/// Tokens of a comment line and its newline, when another comment line follows.
+fn line_tokens(
+    tokenizer: &P50k,
+    comment: &str,
+    line: &str,
+    Scratch { cache, text, .. }: &mut Scratch,
+) -> u32 {
+    text.clear();
+    text.extend([line, "\n", comment]);
+    tokenizer.count_with(text, cache) as u32 - 1
+}
+
+/// Tokens of the head and of what follows the blocks before a task's prompt. The last separator is counted with the
+/// prompt, since its newline joins the prompt's first blank lines, and taken off again as the block's.
+pub(super) fn head_and_prompt(
+    frame: &Frame,
+    tokenizer: &P50k,
+    prompt: &str,
+    scratch: &mut Scratch,
+) -> usize {
+    let head = line_tokens(tokenizer, frame.comment, &frame.head, scratch) as usize;
+    let Scratch { cache, text, .. } = scratch;
+    text.clear();
+    text.extend([frame.separator.as_str(), "\n\n", prompt]);
+    head + tokenizer.count_with(text, cache)
+}

@@ -1,0 +1,220 @@
+//! Prompts: the retrieved fragments as comment blocks, within a budget of tokens, before the task's own prompt.
+//!
+//! The layout is RepoCoder's: a head, then blocks from the least to the most similar, so that the best stands
+//! next to the code. [`style`] has the layouts of other models.
+
+mod block;
+mod counts;
+mod json;
+mod record;
+pub mod shown;
+pub mod style;
+
+pub use block::Block;
+use block::Frame;
+pub use counts::{BlockCounts, Scratch};
+
+use std::sync::{Arc, OnceLock};
+
+use record::{Record, Retrieved};
+use repoformer_text::tokenize::P50k;
+
+use crate::repository::fragment::RepoFragments;
+use crate::retrieve::{
+    Found, FragmentText, FragmentTextSettings, Hit, Hole, Mode, Query, QueryForm,
+};
+use crate::task::Task;
+
+/// Tokens that the head counts as: its length in `p50k_base`, a constant in the reference.
+const HEAD_TOKENS: usize = 20;
+
+/// Bounds of the retrieved part of a prompt.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Budget {
+    /// The head and the blocks stay below this many tokens (2000 for Codex, 1000 for CodeGen in the reference).
+    pub tokens: usize,
+    /// At most this many blocks.
+    pub blocks: usize,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { tokens: 2000, blocks: 10 }
+    }
+}
+
+/// A prompt and what it was made of.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Prompt {
+    /// Text that the model reads.
+    pub text: String,
+    /// Its length in tokens.
+    pub tokens: usize,
+    /// The fragments in it, best first.
+    pub chosen: Vec<Hit>,
+    /// The lines that it shows for each of them.
+    pub blocks: Vec<Block>,
+}
+
+/// Builds the prompts of one repository's tasks.
+#[derive(Debug)]
+pub struct Builder<'a> {
+    fragments: &'a RepoFragments,
+    texts: FragmentText<'a>,
+    tokenizer: &'a P50k,
+    counts: Arc<BlockCounts>,
+    frame: Frame,
+    mode: Mode,
+    form: QueryForm,
+    budget: Budget,
+}
+
+/// How the prompts of one mode are built.
+#[derive(Debug, Clone, Copy)]
+pub struct BuilderSettings {
+    /// Where the queries came from.
+    pub mode: Mode,
+    /// Which lines they are made of.
+    pub form: QueryForm,
+    /// How fragments are shown; RepoCoder's settled alignment: in mode rg1 the lines that follow a retrieved window, in the
+    /// other modes the window itself.
+    pub shown: FragmentTextSettings,
+    /// Bounds of the retrieved part.
+    pub budget: Budget,
+}
+
+impl<'a> Builder<'a> {
+    /// Builder of prompts that show these fragments.
+    pub fn new(
+        fragments: &'a RepoFragments,
+        tokenizer: &'a P50k,
+        settings: BuilderSettings,
+    ) -> Self {
+        let BuilderSettings { mode, form, shown, budget } = settings;
+        let fits = move |text: &str| tokenizer.count(text) < budget.tokens;
+        Self {
+            fragments,
+            texts: FragmentText::new(fragments, shown, fits),
+            tokenizer,
+            counts: Arc::new(BlockCounts::new(fragments, tokenizer)),
+            frame: Frame::of(fragments),
+            mode,
+            form,
+            budget,
+        }
+    }
+
+    /// With the counts of another builder of the same fragments, such as that of another mode: what both ask for is
+    /// counted once.
+    #[must_use]
+    pub fn with_counts(self, counts: Arc<BlockCounts>) -> Self {
+        Self { counts, ..self }
+    }
+
+    /// The counts, for another builder.
+    pub fn counts(&self) -> Arc<BlockCounts> {
+        Arc::clone(&self.counts)
+    }
+
+    /// The prompt of a task with what was found for it; the task's own prompt where nothing was searched.
+    pub fn build(&self, task: &Task, found: Option<&Found>) -> Prompt {
+        self.build_with(task, found, &OnceLock::new(), &mut Scratch::default())
+    }
+
+    /// Builds one of many prompts: with buffers that a thread keeps, and the tokens that a task's own part of its
+    /// prompts takes, which is the same in all modes that retrieve.
+    pub fn build_with(
+        &self,
+        task: &Task,
+        found: Option<&Found>,
+        own_tokens: &OnceLock<usize>,
+        scratch: &mut Scratch,
+    ) -> Prompt {
+        let Some(found) = found else {
+            return Prompt {
+                text: task.prompt.clone(),
+                tokens: self.tokenizer.count_with(&task.prompt, &mut scratch.cache),
+                chosen: Vec::new(),
+                blocks: Vec::new(),
+            };
+        };
+        let chosen = self.choose(task, &found.hits, scratch);
+        let own = || counts::head_and_prompt(&self.frame, self.tokenizer, &task.prompt, scratch);
+        Prompt {
+            text: self.text(task, &chosen),
+            tokens: chosen.tokens + own_tokens.get_or_init(own),
+            chosen: chosen.hits,
+            blocks: chosen.blocks,
+        }
+    }
+
+    fn text(&self, task: &Task, chosen: &Chosen) -> String {
+        let mut text = self.frame.opening();
+        // A token of code is some four bytes long.
+        text.reserve(4 * chosen.tokens + task.prompt.len());
+        for block in chosen.blocks.iter().rev() {
+            block.render(&self.frame, self.fragments, &mut text);
+        }
+        text.push('\n');
+        text.push_str(&task.prompt);
+        text
+    }
+
+    fn hole(&self, task: &Task) -> Hole<'a> {
+        let guard = self.texts.settings().visibility.guard();
+        Hole::of(task, self.fragments, guard)
+    }
+
+    /// Blocks best first while they fit; one that does not is passed over and the next is tried.
+    fn choose(&self, task: &Task, hits: &[Hit], scratch: &mut Scratch) -> Chosen {
+        let hole = self.hole(task);
+        let mut chosen = Chosen::default();
+        for hit in hits {
+            if chosen.hits.len() >= self.budget.blocks {
+                break;
+            }
+            let block = Block::of(hit, &self.texts, &hole);
+            // Windows overlap, and several may hold the definition.
+            if self.texts.shows_definitions() && chosen.blocks.iter().any(|one| one.shows(&block)) {
+                continue;
+            }
+            let room = (self.budget.tokens).saturating_sub(HEAD_TOKENS + chosen.tokens);
+            let (fragments, tokenizer) = (self.fragments, self.tokenizer);
+            let fits = self.counts.tokens_below(room, fragments, tokenizer, &block, scratch);
+            if let Some(tokens) = fits {
+                chosen.tokens += tokens;
+                chosen.blocks.push(block);
+                chosen.hits.push(*hit);
+            }
+        }
+        chosen
+    }
+
+    /// The JSON line of a prompt: the task's record, what was searched with and what was chosen, in RepoCoder's
+    /// fields; ours are `sample`, `row`, `mode` and `prompt_tokens`.
+    pub fn line(&self, task: &Task, query: Option<&Query>, prompt: &Prompt) -> Vec<u8> {
+        let mut line = Vec::with_capacity(2 * prompt.text.len());
+        let record = Record { fragments: self.fragments, mode: self.mode, form: self.form };
+        let retrieved = query.map(|query| Retrieved {
+            query,
+            chosen: &prompt.chosen,
+            blocks: &prompt.blocks,
+            hole: self.hole(task),
+        });
+        record.write(task, retrieved, &prompt.text, prompt.tokens, &mut line);
+        line.push(b'\n');
+        line
+    }
+}
+
+/// The retrieved part of a prompt, best first.
+#[derive(Debug, Default)]
+struct Chosen {
+    blocks: Vec<Block>,
+    hits: Vec<Hit>,
+    /// Tokens of all blocks.
+    tokens: usize,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,140 @@
+//! Contexts that prompts show, read from the prompts' records.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use repoformer_store::error::{Error, Result};
+use repoformer_store::jsonl::{self, Object};
+use repoformer_store::schema::require;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::Value;
+
+use crate::task::cross_file;
+use crate::task::fields::MADE;
+
+/// A retrieved piece of code. Its texts are shared by the outcomes that show it.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fragment {
+    /// The file that it comes from.
+    pub path: Arc<str>,
+    /// 0-based line where it begins there.
+    pub first_line: Option<usize>,
+    /// The ranker's score.
+    pub score: Option<f64>,
+    /// The code.
+    pub text: Arc<str>,
+}
+
+impl Fragment {
+    /// As tasks carry it.
+    pub fn to_cross_file(&self) -> cross_file::Fragment {
+        cross_file::Fragment {
+            path: self.path.to_string(),
+            text: self.text.to_string(),
+            score: self.score,
+        }
+    }
+}
+
+/// Contexts of a prompt.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ShownContexts {
+    /// The fragments, best first, as they stand in the prompt.
+    pub fragments: Vec<Fragment>,
+    /// The right context that it was made with, whole, where the task carries another or none.
+    pub right: Option<String>,
+}
+
+/// Reads the fragments that each row's prompt shows, best first.
+///
+/// # Errors
+/// The file cannot be read, or a record in it has a wrong field.
+pub fn read_fragments(path: &Path) -> Result<FxHashMap<usize, Vec<Fragment>>> {
+    let shown = read_shown(path)?.into_iter();
+    Ok(shown.map(|(row, shown)| (row, shown.fragments)).collect())
+}
+
+/// Reads the contexts that each row's prompt shows.
+///
+/// # Errors
+/// The file cannot be read, or a record in it has a wrong field.
+pub fn read_shown(path: &Path) -> Result<FxHashMap<usize, ShownContexts>> {
+    let (shown, problems) = read_checked(path, |_, _| {})?;
+    problems.into_iter().next().map_or(Ok(shown), Err)
+}
+
+/// Reads the contexts that each row's prompt shows, and which records cannot be used; `check` sees each other record and its line.
+pub fn read_checked(
+    path: &Path,
+    mut check: impl FnMut(usize, &Object),
+) -> Result<(FxHashMap<usize, ShownContexts>, Vec<Error>)> {
+    let mut texts: FxHashSet<Arc<str>> = FxHashSet::default();
+    let mut found = FxHashMap::default();
+    let problems = jsonl::for_each(path, |at, object| {
+        require(path, at.line, MADE, &object)?;
+        check(at.line, &object);
+        if let Some((row, shown)) = shown_in(&object, &mut texts) {
+            // Of several samples' prompts the first is shown.
+            found.entry(row).or_insert(shown);
+        }
+        Ok(())
+    })?;
+    Ok((found, problems))
+}
+
+/// Row of a prompt's record, whose fields have their types, and the contexts that the prompt shows.
+pub fn shown_in(
+    record: &Object,
+    texts: &mut FxHashSet<Arc<str>>,
+) -> Option<(usize, ShownContexts)> {
+    let metadata = record.get("metadata")?.as_object()?;
+    let row = metadata.get("row")?.as_u64()?;
+    let list = |name: &str| metadata.get(name).and_then(Value::as_array);
+    let lines = list("shown_context");
+    let hits = list("top_k_context").into_iter().flatten();
+    let fragments = hits.enumerate().filter_map(|(place, hit)| {
+        let lines = lines.and_then(|lines| lines.get(place)?.as_object());
+        Some(fragment(hit.as_object()?, lines, texts))
+    });
+    let fragments = fragments.collect();
+    let right = metadata.get("right_context").and_then(Value::as_str).map(str::to_owned);
+    Some((row as usize, ShownContexts { fragments, right }))
+}
+
+/// A hit as windows (`context`, `metadata[0]`) or chunks (`retrieved_chunk`, `filename`) write it, with the `lines` that are
+/// shown for it, where those are others.
+fn fragment(hit: &Object, lines: Option<&Object>, texts: &mut FxHashSet<Arc<str>>) -> Fragment {
+    let text_of = |object: &Object, names: [&str; 2]| {
+        let found = names.iter().find_map(|name| object.get(*name)?.as_str());
+        found.unwrap_or_default().to_owned()
+    };
+    let mut shared = |text: String| match texts.get(text.as_str()) {
+        Some(known) => known.clone(),
+        None => {
+            let text: Arc<str> = text.into();
+            texts.insert(text.clone());
+            text
+        }
+    };
+    let place = hit.get("metadata").and_then(|places| places.get(0));
+    let names = place.and_then(|place| place["fpath_tuple"].as_array());
+    let path = match names {
+        // Without the repository, as the prompt names it.
+        Some(names) => {
+            let names = names.iter().skip(1).filter_map(Value::as_str);
+            names.collect::<Vec<_>>().join("/")
+        }
+        None => text_of(hit, ["filename", "path"]),
+    };
+    let place = lines
+        .filter(|lines| lines.contains_key("start_line_no"))
+        .or(place.and_then(Value::as_object));
+    let first_line = place.and_then(|place| Some(place.get("start_line_no")?.as_u64()? as usize));
+    let score = hit.get("sim_score").or_else(|| hit.get("score"));
+    Fragment {
+        path: shared(path),
+        first_line,
+        score: score.and_then(Value::as_f64),
+        text: shared(text_of(lines.unwrap_or(hit), ["context", "retrieved_chunk"])),
+    }
+}

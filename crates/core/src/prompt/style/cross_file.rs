@@ -1,0 +1,232 @@
+//! The cross-file context within a prompt: rendered, cut to its budget, and found again.
+
+use std::borrow::Cow;
+
+use repoformer_store::error::{Error, Result};
+use repoformer_text::language::Language;
+use repoformer_text::lines::Lines;
+use repoformer_text::tokenize::model::{Part, Tokenizer};
+
+use super::template::{Piece, Presence, Slot, Template};
+use crate::task::cross_file::{self, CrossFile, FOUND_IN, Fragment, HEAD};
+
+/// The part of a cross-file context that a prompt shows.
+#[derive(Debug, Default)]
+pub(super) struct Shown<'p> {
+    pub(super) parts: Vec<Part<'p>>,
+    pub(super) tokens: usize,
+    /// Fragments of which at least some code is shown.
+    pub(super) fragments: usize,
+    /// Code of the last of them that is shown, where it was cut.
+    pub(super) cut: Option<String>,
+}
+
+/// The text as comments, after `lead`; `None` where there is nothing to show.
+pub(super) fn comments<'p>(
+    context: &'p CrossFile,
+    language: Language,
+    lead: &str,
+) -> Option<Cow<'p, str>> {
+    let text: Cow<'p, str> = if context.text.is_empty() {
+        cross_file::text(&context.fragments, language).into()
+    } else {
+        context.text.as_str().into()
+    };
+    match (text.is_empty(), lead.is_empty()) {
+        (true, _) => None,
+        (false, true) => Some(text),
+        (false, false) => Some([lead, &text].concat().into()),
+    }
+}
+
+/// Cuts a commented text to its budget: at a token, as the reference programs do.
+pub(super) fn cut_comments<'p>(
+    text: &'p str,
+    context: &CrossFile,
+    lead: &str,
+    language: Language,
+    budget: Option<usize>,
+    tokenizer: &Tokenizer,
+) -> Shown<'p> {
+    let (kept, tokens) = match budget {
+        Some(budget) => tokenizer.start_of(text, budget),
+        None => (text, tokenizer.count(text)),
+    };
+    if kept.trim().is_empty() {
+        return Shown::default();
+    }
+    let shown = kept.get(lead.len()..).unwrap_or_default();
+    let mut cut = None;
+    let fragments = match Block::at_start(shown, language.comment()) {
+        Some(mut block) => {
+            let count = block.fragments.len();
+            let whole = count.checked_sub(1).and_then(|last| context.fragments.get(last));
+            let last = block.fragments.pop();
+            cut = last.zip(whole).and_then(|(last, whole)| {
+                let lines = Lines::new(whole.text.trim_matches('\n'));
+                (!lines.iter().eq(last.text.split('\n'))).then_some(last.text)
+            });
+            count
+        }
+        // Not the usual text: what is known is which paths are there.
+        None => {
+            let fragments = context.fragments.iter();
+            let is_named = |fragment: &&Fragment| shown.contains(fragment.path.as_str());
+            fragments.filter(is_named).count()
+        }
+    };
+    Shown { parts: vec![Part::Plain(kept)], tokens, fragments, cut }
+}
+
+/// The fragments of a context, read from its text where it has that alone.
+///
+/// # Errors
+/// The text is not what Repoformer's and CrossCodeEval's programs write.
+pub(super) fn fragments(context: &CrossFile, language: Language) -> Result<Cow<'_, [Fragment]>> {
+    if !context.fragments.is_empty() || context.text.is_empty() {
+        return Ok(context.fragments.as_slice().into());
+    }
+    match Block::at_start(&context.text, language.comment()) {
+        Some(block) if context.text[block.end..].trim().is_empty() => Ok(block.fragments.into()),
+        _ => Err(Error::Parameter {
+            name: "prompt-style",
+            reason: "it shows the cross-file context as files, and this task has a text that names none; use a style that \
+                     shows it as comments"
+                .into(),
+        }),
+    }
+}
+
+/// Shows fragments as files, in order, while they fit: the first that does not is cut at a token and is the last.
+pub(super) fn files<'p>(
+    fragments: &'p [Fragment],
+    template: &'p Template,
+    budget: Option<usize>,
+    tokenizer: &Tokenizer,
+) -> Shown<'p> {
+    let budget = budget.unwrap_or(usize::MAX);
+    let mut shown = Shown::default();
+    for fragment in fragments {
+        let before = shown.parts.len();
+        push_file(template, fragment, &fragment.text, &mut shown.parts);
+        let tokens = tokenizer.count_parts(&shown.parts);
+        if tokens <= budget {
+            shown.tokens = tokens;
+            shown.fragments += 1;
+            continue;
+        }
+        shown.parts.truncate(before);
+        push_cut(template, fragment, budget, tokenizer, &mut shown);
+        break;
+    }
+    shown
+}
+
+/// As much of a fragment as fits, none where that is no code at all.
+fn push_cut<'p>(
+    template: &'p Template,
+    fragment: &'p Fragment,
+    budget: usize,
+    tokenizer: &Tokenizer,
+    shown: &mut Shown<'p>,
+) {
+    let before = shown.parts.len();
+    push_file(template, fragment, "", &mut shown.parts);
+    let frame = tokenizer.count_parts(&shown.parts);
+    let mut room = budget.saturating_sub(frame);
+    loop {
+        shown.parts.truncate(before);
+        let (text, text_tokens) = tokenizer.start_of(&fragment.text, room);
+        if text.trim().is_empty() {
+            return;
+        }
+        push_file(template, fragment, text, &mut shown.parts);
+        let tokens = tokenizer.count_parts(&shown.parts);
+        if tokens <= budget {
+            shown.tokens = tokens;
+            shown.fragments += 1;
+            shown.cut = Some(text.to_owned());
+            return;
+        }
+        room = text_tokens.saturating_sub(tokens - budget);
+    }
+}
+
+fn push_file<'p>(
+    template: &'p Template,
+    fragment: &'p Fragment,
+    text: &'p str,
+    parts: &mut Vec<Part<'p>>,
+) {
+    let presence = Presence {
+        right: false,
+        cross_file: false,
+        repository: false,
+        path: !fragment.path.is_empty(),
+    };
+    parts.extend(template.pieces(presence).into_iter().map(|piece| match piece {
+        Piece::Special(special) => Part::Special(special),
+        Piece::Plain(plain) => Part::Plain(plain),
+        Piece::Slot(Slot::Path) => Part::Plain(&fragment.path),
+        Piece::Slot(_) => Part::Plain(text),
+    }));
+}
+
+/// The text that shows fragments as comments, found at the start of another.
+#[derive(Debug)]
+pub(super) struct Block {
+    /// Byte after it.
+    pub(super) end: usize,
+    /// The fragments of which some code is there.
+    pub(super) fragments: Vec<Fragment>,
+}
+
+impl Block {
+    /// Reads one that begins with this comment marker. It may have been cut short anywhere after its head.
+    pub(super) fn at_start(text: &str, comment: &str) -> Option<Self> {
+        let head = text.strip_prefix(comment)?.strip_prefix(HEAD)?;
+        let mut rest = head;
+        let mut fragments = Vec::new();
+        let commented =
+            |line: &str| Some(line.strip_prefix(comment)?.strip_prefix(' ')?.to_owned());
+        while let Some(after) =
+            rest.strip_prefix(comment).and_then(|rest| rest.strip_prefix(FOUND_IN))
+        {
+            let (path, mut code) = after.split_once('\n').unwrap_or((after, ""));
+            let Some(path) = commented(path) else { break };
+            rest = code;
+            let mut lines = Vec::new();
+            loop {
+                let (line, next) = code.split_once('\n').unwrap_or((code, ""));
+                let Some(line) = commented(line) else { break };
+                lines.push(line);
+                (rest, code) = (next, next);
+            }
+            if lines.iter().any(|line| !line.trim().is_empty()) {
+                fragments.push(Fragment { path, text: lines.join("\n"), score: None });
+            }
+            // A fragment without lines has two newlines of its own.
+            let blank = if lines.is_empty() { "\n\n" } else { "\n" };
+            match rest.strip_prefix(blank) {
+                Some(after) => rest = after,
+                None => break,
+            }
+        }
+        Some(Self { end: text.len() - rest.len(), fragments })
+    }
+
+    /// Where one begins, with the comment marker of any language.
+    pub(super) fn heads(text: &str) -> impl Iterator<Item = usize> {
+        let comments = ["#", "//"].into_iter();
+        comments.flat_map(move |comment| {
+            let head = format!("{comment}{HEAD}");
+            let places = text.match_indices(&head).map(|(at, _)| at);
+            places.collect::<Vec<_>>()
+        })
+    }
+
+    /// One at the start of a text, with the comment marker of any language.
+    pub(super) fn of_any_language(text: &str) -> Option<Self> {
+        Self::at_start(text, "#").or_else(|| Self::at_start(text, "//"))
+    }
+}

@@ -1,0 +1,184 @@
+//! Putting a task's contexts into a style, within a budget.
+
+use repoformer_store::error::{Error, Result};
+use repoformer_text::tokenize::model::{Part, Tokenizer};
+
+use super::cross_file::{self, Shown};
+use super::template::{Piece, Presence, Slot};
+use super::{Budget, Filled, Parts, Style};
+
+impl Style {
+    /// The prompt of a task. Right and cross-file context keep their start, each within its own budget; the left context
+    /// keeps its end, within its own budget and what is left of the whole. The prompt's tokens never exceed the whole:
+    /// since tokens may join where parts meet, the whole is counted, and the left context cut until it fits.
+    ///
+    /// A cross-file context of which nothing is left counts as none.
+    ///
+    /// # Errors
+    /// [`Error::Room`]: the left context is not empty, and there is no room for any of it. The style shows files and the
+    /// cross-file context has none.
+    pub fn fill(
+        &self,
+        parts: &Parts<'_>,
+        budget: &Budget,
+        tokenizer: &Tokenizer,
+    ) -> Result<Filled> {
+        let right_shown = self.shows_right();
+        let (right, right_tokens) = match budget.right {
+            _ if !right_shown => ("", 0),
+            Some(budget) => tokenizer.start_of(parts.right, budget),
+            None => (parts.right, tokenizer.count(parts.right)),
+        };
+        let (comments, fragments);
+        let mut shown = Shown::default();
+        if self.include.cross_file && self.shows_cross_file() {
+            let context = parts.cross_file;
+            if let Some(template) = &self.fragment {
+                fragments = cross_file::fragments(context, parts.language)?;
+                shown = cross_file::files(&fragments, template, budget.cross_file, tokenizer);
+            } else {
+                comments = cross_file::comments(context, parts.language, &self.lead);
+                if let Some(text) = &comments {
+                    let (lead, language) = (&self.lead, parts.language);
+                    let budget = budget.cross_file;
+                    shown =
+                        cross_file::cut_comments(text, context, lead, language, budget, tokenizer);
+                }
+            }
+        }
+        let presence = Presence {
+            right: right_shown,
+            cross_file: !shown.parts.is_empty(),
+            repository: !parts.repository.is_empty(),
+            path: !parts.path.is_empty(),
+        };
+        let frame = Frame {
+            pieces: self.template.pieces(presence),
+            parts,
+            right,
+            right_tokens,
+            cross_file: &shown,
+        };
+        // What a server sets around the prompt is part of its length.
+        let around = tokenizer.around();
+        let total = budget.total.saturating_sub(around);
+        let (text, tokens, left_tokens) =
+            frame.with_most_left(&Budget { total, ..*budget }, tokenizer)?;
+        let tokens = tokens + around;
+        Ok(Filled {
+            text,
+            tokens,
+            left_tokens,
+            right_tokens,
+            cross_file_tokens: shown.tokens,
+            fragments: shown.fragments,
+            cut: shown.cut,
+            stop: self.stop.clone(),
+        })
+    }
+}
+
+impl Style {
+    /// Number of tokens that a prompt with every context has besides the contexts and the names of repository and file.
+    pub fn own_tokens(&self, tokenizer: &Tokenizer) -> usize {
+        let presence = Presence {
+            right: self.shows_right(),
+            cross_file: self.include.cross_file && self.shows_cross_file(),
+            repository: false,
+            path: false,
+        };
+        let own = self.template.pieces(presence).into_iter().filter_map(|piece| match piece {
+            Piece::Special(text) => Some(Part::Special(text)),
+            Piece::Plain(text) => Some(Part::Plain(text)),
+            Piece::Slot(_) => None,
+        });
+        tokenizer.around() + tokenizer.count_parts(&own.collect::<Vec<_>>())
+    }
+}
+
+/// All of a prompt but its left context.
+struct Frame<'p> {
+    pieces: Vec<Piece<'p>>,
+    parts: &'p Parts<'p>,
+    right: &'p str,
+    right_tokens: usize,
+    cross_file: &'p Shown<'p>,
+}
+
+impl Frame<'_> {
+    /// The text with as much left context as fits, its tokens, and those of its left context.
+    fn with_most_left(
+        &self,
+        budget: &Budget,
+        tokenizer: &Tokenizer,
+    ) -> Result<(String, usize, usize)> {
+        let frame_tokens = tokenizer.count_known(&self.with_left("", 0));
+        let room = budget.total.saturating_sub(frame_tokens);
+        let mut room = budget.left.map_or(room, |left| left.min(room));
+        loop {
+            let (left, left_tokens) = tokenizer.end_of(self.parts.left, room);
+            if left.is_empty() && !self.parts.left.is_empty() {
+                return Err(self.no_room(budget, frame_tokens));
+            }
+            let parts = self.with_left(left, left_tokens);
+            let tokens = tokenizer.count_known(&parts);
+            if tokens <= budget.total {
+                let text = parts.iter().map(|(part, _)| part.text()).collect();
+                return Ok((text, tokens, left_tokens));
+            }
+            // A left context of blanks alone may be no token at all: then a smaller one is none either.
+            if left_tokens == 0 {
+                return Err(self.no_room(budget, frame_tokens));
+            }
+            room = left_tokens.saturating_sub(tokens - budget.total);
+        }
+    }
+
+    /// The parts in order, each with its tokens where it was counted.
+    fn with_left<'p>(&'p self, left: &'p str, left_tokens: usize) -> Vec<Counted<'p>> {
+        let mut parts = Vec::with_capacity(self.pieces.len() + self.cross_file.parts.len());
+        for piece in &self.pieces {
+            parts.push(match *piece {
+                Piece::Special(text) => (Part::Special(text), None),
+                Piece::Plain(text) => (Part::Plain(text), None),
+                Piece::Slot(Slot::CrossFile) => {
+                    let shown = self.cross_file;
+                    let alone = (shown.parts.len() == 1).then_some(shown.tokens);
+                    parts.extend(shown.parts.iter().map(|part| (*part, alone)));
+                    continue;
+                }
+                Piece::Slot(Slot::Left) => (Part::Plain(left), Some(left_tokens)),
+                Piece::Slot(Slot::Right) => (Part::Plain(self.right), Some(self.right_tokens)),
+                Piece::Slot(Slot::Repository) => (Part::Plain(self.parts.repository), None),
+                Piece::Slot(Slot::Path | Slot::Text) => (Part::Plain(self.parts.path), None),
+            });
+        }
+        parts
+    }
+
+    fn no_room(&self, budget: &Budget, frame_tokens: usize) -> Error {
+        let (right, cross_file) = (self.right_tokens, self.cross_file.tokens);
+        let of_right = format!("the right context ({right} tokens)");
+        let of_cross_file = format!("the cross-file context ({cross_file} tokens)");
+        let who = match (right > 0, cross_file > 0) {
+            (true, true) => format!("{of_right} and {of_cross_file} leave"),
+            (true, false) => format!("{of_right} leaves"),
+            (false, true) => format!("{of_cross_file} leaves"),
+            (false, false) => "the style's own text leaves".into(),
+        };
+        let total = budget.total;
+        let own = match budget.left {
+            Some(left) if frame_tokens < total => format!(", which may have {left} tokens"),
+            _ => String::new(),
+        };
+        Error::Room {
+            reason: format!(
+                "{who} no room for the left context{own}: all but it is {frame_tokens} tokens, and the prompt may have {total}; lower the \
+                 budgets of the others, or raise that of the prompt"
+            ),
+        }
+    }
+}
+
+/// A part, and its tokens on its own where they are known.
+type Counted<'p> = (Part<'p>, Option<usize>);

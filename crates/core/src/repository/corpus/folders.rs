@@ -1,0 +1,166 @@
+//! Folders of a folder of repositories: which of them are repositories.
+
+use std::path::Path;
+
+use repoformer_store::error::{Error, Result};
+use repoformer_store::files;
+use repoformer_text::language::Language;
+use walkdir::WalkDir;
+
+use super::part::{is_cache, is_hidden, leads_out};
+
+/// Folders directly below a folder of repositories.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct RepositoryFolders {
+    /// Names of the repositories, in code-point order.
+    pub names: Vec<String>,
+    /// Names of the folders that hold no source file of any language, in code-point order.
+    pub without_source: Vec<String>,
+}
+
+impl RepositoryFolders {
+    /// Lists the folders below `repos_dir`. Hidden ones, `__pycache__`, `*.egg-info` and caches of this program are left out.
+    ///
+    /// # Errors
+    /// `repos_dir` cannot be listed, or none of its folders is a repository.
+    pub fn below(repos_dir: &Path) -> Result<Self> {
+        let mut found = Self::default();
+        for name in folder_names(repos_dir)? {
+            let folder = repos_dir.join(&name);
+            if is_by_product(&name) || is_cache(&folder) {
+                continue;
+            }
+            let holds_source = holds_source(&folder);
+            if holds_source { &mut found.names } else { &mut found.without_source }.push(name);
+        }
+        if found.names.is_empty() {
+            let reason = "holds no folder with a source file; a folder of repositories holds one folder for each";
+            return Err(Error::Repository { path: repos_dir.to_owned(), reason: reason.into() });
+        }
+        Ok(found)
+    }
+}
+
+/// The folders directly below `repos_dir`, hidden ones left out, in code-point order.
+///
+/// # Errors
+/// `repos_dir` cannot be listed or holds no folder.
+pub fn folder_names(repos_dir: &Path) -> Result<Vec<String>> {
+    let cannot_list = |e| Error::reading(repos_dir, "list the repositories folder", e);
+    let mut names = Vec::new();
+    for entry in files::read_dir(repos_dir).map_err(cannot_list)? {
+        let entry = entry.map_err(cannot_list)?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        if !name.starts_with('.') && entry.path().is_dir() {
+            names.push(name);
+        }
+    }
+    if names.is_empty() {
+        let reason = "holds no folder; a folder of repositories holds one folder for each".into();
+        return Err(Error::Repository { path: repos_dir.to_owned(), reason });
+    }
+    names.sort_unstable();
+    Ok(names)
+}
+
+/// Whether a folder of this name is a by-product of Python.
+fn is_by_product(name: &str) -> bool {
+    name == "__pycache__" || name.ends_with(".egg-info")
+}
+
+/// Whether a folder holds a source file of any language, or something that may be one: a link out of it, which is not followed
+/// here, or what cannot be listed. Hidden files and caches of this program do not count.
+fn holds_source(folder: &Path) -> bool {
+    let real = files::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
+    let mut entries = WalkDir::new(folder).follow_links(true).into_iter();
+    while let Some(entry) = entries.next() {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                let is_link = error.path().is_some_and(Path::is_symlink);
+                if error.loop_ancestor().is_none() && !is_link {
+                    return true;
+                }
+                continue;
+            }
+        };
+        let is_folder = entry.file_type().is_dir();
+        let is_own = || is_folder && entry.depth() > 0 && is_cache(entry.path());
+        if is_hidden(&entry) || is_own() {
+            if is_folder {
+                entries.skip_current_dir();
+            }
+            continue;
+        }
+        let leads_out = || entry.path_is_symlink() && leads_out(&real, entry.path()).is_some();
+        let is_source = !is_folder && is_source(&entry.file_name().to_string_lossy());
+        if is_source || is_folder && entry.depth() > 0 && leads_out() {
+            return true;
+        }
+    }
+    false
+}
+
+/// Whether a file of this name is a source file of any language.
+pub(super) fn is_source(name: &str) -> bool {
+    Language::of_path(name).is_some()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn folders_that_cannot_be_repositories_are_left_out() {
+        let temporary = tempfile::tempdir().unwrap();
+        let dir = temporary.path();
+        for path in [
+            "b/deep/er/a.go", "a/x.py", "docs/index.txt", "__pycache__/a.py", "a.egg-info/a.py",
+            ".git/hooks/a.py", "window/repos/notes.py", "top.py", "hidden/.venv/a.py",
+        ] {
+            let path = dir.join(path);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, "").unwrap();
+        }
+        fs::create_dir(dir.join("empty")).unwrap();
+        let found = RepositoryFolders::below(dir).unwrap();
+        assert_eq!(found.names, ["a", "b", "window"]);
+        assert_eq!(found.without_source, ["docs", "empty", "hidden"]);
+        assert_eq!(folder_names(dir).unwrap().len(), 8);
+
+        let refused = RepositoryFolders::below(&dir.join("docs")).unwrap_err().to_string();
+        assert!(refused.contains("holds no folder;"), "{refused}");
+        let refused = RepositoryFolders::below(&dir.join("b/deep/..")).unwrap();
+        assert_eq!(refused.names, ["deep"]);
+        fs::remove_file(dir.join("b/deep/er/a.go")).unwrap();
+        let refused = RepositoryFolders::below(&dir.join("b")).unwrap_err().to_string();
+        assert!(refused.contains("no folder with a source file"), "{refused}");
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn what_a_link_leads_to_counts_and_a_loop_ends() {
+        let temporary = tempfile::tempdir().unwrap();
+        let dir = temporary.path();
+        for folder in ["linked", "led_out", "loop", "broken"] {
+            fs::create_dir_all(dir.join(folder).join("d")).unwrap();
+        }
+        fs::write(dir.join("a.py"), "").unwrap();
+        fs::write(dir.join("linked/script"), "").unwrap();
+        let link = |to: &str, path: &str| {
+            std::os::unix::fs::symlink(to, dir.join(path)).unwrap();
+        };
+        link("../script", "linked/d/b.py");
+        link("../a.py", "led_out/b.py");
+        link("../linked", "led_out/folder");
+        link("..", "loop/d/up");
+        link("nowhere", "broken/c.txt");
+        let found = RepositoryFolders::below(dir).unwrap();
+        assert_eq!(
+            (found.names, found.without_source),
+            (vec!["led_out".into(), "linked".into()], vec!["broken".into(), "loop".into()])
+        );
+    }
+}

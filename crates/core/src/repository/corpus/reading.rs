@@ -1,0 +1,134 @@
+//! Reading the files of a repository.
+
+use std::io::{self, Read as _};
+use std::path::{Path, PathBuf};
+
+use repoformer_store::error::{Error, Result};
+use repoformer_store::files;
+
+use super::names::{path_names, path_names_with_repository};
+use super::part::leads_out;
+
+/// Offsets into a file's text are 32 bits wide.
+const LARGEST_FILE: u64 = u32::MAX as u64 - 1;
+
+/// Identity of a file on disk, shared by all its names: symbolic and hard links.
+#[cfg(unix)]
+pub(super) type FileId = (u64, u64);
+#[cfg(not(unix))]
+pub(super) type FileId = std::path::PathBuf;
+
+#[cfg(unix)]
+fn file_id(metadata: &files::Metadata, _path: &Path) -> FileId {
+    use std::os::unix::fs::MetadataExt;
+    (metadata.dev(), metadata.ino())
+}
+
+/// Hard links cannot be told here.
+#[cfg(not(unix))]
+fn file_id(_metadata: &files::Metadata, path: &Path) -> FileId {
+    files::canonicalize(path).unwrap_or_else(|_| path.to_owned())
+}
+
+/// Reads a file that a task names by its path from `repos_dir` on, without changing its line ends.
+///
+/// # Errors
+/// The path leads out of its repository, by its names or by links, or the file cannot be read; the message says why.
+pub fn read_named(repos_dir: &Path, path: &str) -> std::result::Result<String, String> {
+    let names = path_names_with_repository(path)
+        .map_err(|error| format!("{}: its path {error}", repos_dir.join(path).display()))?;
+    let on_disk = repos_dir.join(names.join("/"));
+    let says = |reason: &str| format!("{}: {reason}", on_disk.display());
+    let repository = names[0];
+    let real = files::canonicalize(repos_dir.join(repository));
+    let real = real.and_then(|real| files::metadata(&on_disk).map(|_| real));
+    let real = real.map_err(|error| says(&format!("cannot be read: {error}")))?;
+    if let Some(reason) = leads_out(&real, &on_disk) {
+        return Err(says(&reason));
+    }
+    let text = read_bytes(&on_disk).and_then(|bytes| decode(&on_disk, bytes.content));
+    text.map_err(|error| match error {
+        Error::SourceFile { reason, .. } => says(&reason),
+        error => error.to_string(),
+    })
+}
+
+/// Place on disk of a file that is, or may be put, in a repository; in words why it may not.
+pub fn place_in(
+    repos_dir: &Path,
+    repository: &str,
+    path: &str,
+) -> std::result::Result<PathBuf, String> {
+    let folder = repos_dir.join(repository);
+    let names = path_names(path)
+        .map_err(|error| format!("{}: its path {error}", folder.join(path).display()))?;
+    let place = folder.join(names.join("/"));
+    let says = |reason: &str| format!("{}: {reason}", place.display());
+    let real = files::canonicalize(&folder).map_err(|e| says(&format!("cannot be read: {e}")))?;
+    // Of a new file, the folders that are there.
+    let there = place.ancestors().find(|part| files::symlink_metadata(part).is_ok());
+    let Some(there) = there.filter(|there| files::canonicalize(there).is_ok()) else {
+        return Err(says("a link that leads nowhere"));
+    };
+    match leads_out(&real, there) {
+        Some(reason) => Err(says(&reason)),
+        None => Ok(place),
+    }
+}
+
+/// Identity on disk of a file or folder, the same for all its names; one of its own for what is not there.
+pub fn identity(path: &Path) -> u64 {
+    match files::metadata(path) {
+        Ok(metadata) => digest_of_id(&file_id(&metadata, path)),
+        Err(_) => digest_of_id(&path),
+    }
+}
+
+pub(super) fn digest_of_id(id: &impl std::hash::Hash) -> u64 {
+    use std::hash::BuildHasher as _;
+    rustc_hash::FxBuildHasher.hash_one(id)
+}
+
+/// The content of a file, and its identity on disk.
+pub struct Bytes {
+    pub(super) id: FileId,
+    pub content: Vec<u8>,
+}
+
+/// Reads a regular file whose offsets fit 32 bits.
+pub fn read_bytes(path: &Path) -> Result<Bytes> {
+    let metadata = files::metadata(path).map_err(|e| unreadable(path, &e))?;
+    let left_out =
+        |reason: &str| Error::SourceFile { path: path.to_owned(), reason: reason.into() };
+    if !metadata.is_file() {
+        return Err(left_out("not a regular file"));
+    }
+    if metadata.len() > LARGEST_FILE {
+        return Err(left_out("larger than 4 GiB"));
+    }
+    let mut content = Vec::with_capacity(metadata.len() as usize + 1);
+    let read = files::File::open(path).and_then(|mut file| file.read_to_end(&mut content));
+    read.map_err(|e| unreadable(path, &e))?;
+    Ok(Bytes { id: file_id(&metadata, path), content })
+}
+
+/// Decodes UTF-8; the error names the first byte that is not, and its line.
+pub fn decode(path: &Path, bytes: Vec<u8>) -> Result<String> {
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let line = 1 + memchr::memchr_iter(b'\n', &error.as_bytes()[..at]).count();
+        Error::SourceFile {
+            path: path.to_owned(),
+            reason: format!("not UTF-8 (byte {at}, line {line}); convert it to have it indexed"),
+        }
+    })
+}
+
+pub(super) fn unreadable(path: &Path, error: &io::Error) -> Error {
+    let reason = match error.kind() {
+        io::ErrorKind::NotFound if path.is_symlink() => "a link that leads nowhere".into(),
+        io::ErrorKind::NotFound => "it vanished while the repository was read".into(),
+        _ => format!("cannot be read: {error}"),
+    };
+    Error::SourceFile { path: path.to_owned(), reason }
+}

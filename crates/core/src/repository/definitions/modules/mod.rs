@@ -1,0 +1,62 @@
+//! Definitions through imports, in Python, whose files are modules.
+
+mod names;
+mod resolve;
+
+use std::sync::Arc;
+
+use names::Defined;
+pub(crate) use names::Names;
+
+use repoformer_text::language::LanguageSpec;
+use resolve::Modules;
+
+use super::rows::{Definition, Kind, Paths, Rows};
+
+/// The files of a repository, ready for look-ups.
+pub(super) struct Imports<'a> {
+    modules: Modules<'a>,
+    names: &'a [Arc<Names>],
+}
+
+impl<'a> Imports<'a> {
+    /// `names` has an entry for each file.
+    pub(super) fn new(
+        files: &Paths<'a>,
+        spec: &'static LanguageSpec,
+        names: &'a [Arc<Names>],
+    ) -> Self {
+        Self { modules: Modules::new(files, spec, names), names }
+    }
+
+    /// Calls of one file, with the definitions in other files.
+    pub(super) fn calls(&self, file: usize) -> Vec<(Rows, Vec<Definition>)> {
+        let names = &self.names[file];
+        let definition = |callee: &String| {
+            let chain: Vec<&str> = callee.split('.').collect();
+            let found = self.modules.in_another_file(file, names, &chain);
+            found.filter(|found| found.kind != Kind::Value)
+        };
+        let definitions: Vec<_> = names.callees.iter().map(definition).collect();
+        let calls = names.calls.iter();
+        calls.filter_map(|call| Some((call.rows, vec![definitions[call.callee]?]))).collect()
+    }
+
+    /// Classes of one file, with their methods.
+    pub(super) fn types(&self, file: usize) -> Vec<(Definition, Vec<Rows>)> {
+        let defined = self.names[file].defined.values();
+        let classes = defined.filter_map(|defined| match defined {
+            Defined::Class(rows, methods) => {
+                let class = Definition::new(file, *rows, Kind::Type);
+                Some((class, methods.values().copied().collect()))
+            }
+            Defined::Function(_) => None,
+        });
+        classes.collect()
+    }
+
+    /// The definition that a chain of names means in a file that has `names`, if it lies in another file.
+    pub(super) fn named(&self, file: usize, names: &Names, chain: &[&str]) -> Option<Definition> {
+        self.modules.in_another_file(file, names, chain)
+    }
+}

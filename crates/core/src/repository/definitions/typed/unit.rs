@@ -1,0 +1,137 @@
+//! Declarations, imports and calls of one file.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::repository::definitions::rows::{Kind, Named, Rows};
+pub(super) use repoformer_text::language::syntax::{Callee, Declared, Receiver};
+
+/// Declarations, imports and calls of one file.
+#[derive(Debug, Default)]
+pub struct Unit {
+    /// Java's package, C#'s namespaces: where its types are, and what its code sees without an import.
+    pub(super) namespaces: Vec<String>,
+    /// Name of the package in Go, as importers write it.
+    pub(super) package: String,
+    pub(super) types: Vec<Type>,
+    /// Functions outside types, C#'s local ones included.
+    pub(super) functions: Named,
+    /// Variables outside types and functions, where they are declared first.
+    pub(super) values: Named,
+    /// Names that TypeScript exports under another name: `default`, `a` of `export { b as a }`.
+    pub(super) exports: FxHashMap<String, String>,
+    pub(super) imports: Vec<Import>,
+    pub(super) scopes: Vec<Scope>,
+    /// Ordered by first line.
+    pub(super) calls: Vec<Call>,
+}
+
+/// A class, an interface, an enum; a namespace of TypeScript, too.
+#[derive(Debug, Default)]
+pub(super) struct Type {
+    pub(super) name: String,
+    /// With its namespace and the types around it: `org.example.Outer.Inner`.
+    pub(super) path: String,
+    pub(super) namespace: String,
+    pub(super) methods: Named,
+    /// Static methods that C# calls on other types' objects.
+    pub(super) extensions: FxHashSet<String>,
+    pub(super) fields: FxHashMap<String, Declared>,
+    /// Types that it extends and implements, as they are written there.
+    pub(super) supers: Vec<String>,
+    /// Number of the type around it.
+    pub(super) outer: Option<usize>,
+    /// Number of the scope that is its inside.
+    pub(super) inside: usize,
+    pub(super) rows: Rows,
+}
+
+/// A part of a file in which variables are declared: a type, a function, or the file.
+#[derive(Debug, Default)]
+pub(super) struct Scope {
+    pub(super) parent: Option<usize>,
+    /// The type that this is the inside of.
+    pub(super) of_type: Option<usize>,
+    pub(super) rows: Rows,
+    /// Variables of functions and files. One declared with two types has an unknown one.
+    pub(super) variables: FxHashMap<String, Declared>,
+}
+
+/// One name that is brought in, or all of a package.
+#[derive(Debug)]
+pub(super) struct Import {
+    pub(super) from: String,
+    /// `*` for all, none for the thing itself.
+    pub(super) member: Option<String>,
+    /// Empty where no name is bound.
+    pub(super) local: String,
+    pub(super) is_static: bool,
+    pub(super) is_passed_on: bool,
+}
+
+/// A call without a syntax error.
+#[derive(Debug)]
+pub(super) struct Call {
+    pub(super) rows: Rows,
+    /// The scope that it stands in.
+    pub(super) scope: usize,
+    pub(super) callee: Callee,
+}
+
+impl Unit {
+    /// Names that its imports bind.
+    pub(crate) fn imported(&self) -> impl Iterator<Item = &str> {
+        let named = self.imports.iter().filter(|import| !import.is_passed_on);
+        named.map(|import| import.local.as_str()).filter(|local| !local.is_empty())
+    }
+
+    /// The scopes from one outwards.
+    pub(super) fn outwards(&self, scope: usize) -> impl Iterator<Item = &Scope> {
+        let parent = |scope: &&Scope| scope.parent.and_then(|parent| self.scopes.get(parent));
+        std::iter::successors(self.scopes.get(scope), parent)
+    }
+
+    /// Numbers of the types around a scope, innermost first.
+    pub(super) fn types_around(&self, scope: usize) -> impl Iterator<Item = usize> {
+        self.outwards(scope).filter_map(|scope| scope.of_type)
+    }
+
+    /// Whether this file itself defines a function or method of this name.
+    pub(super) fn defines(&self, name: &str) -> bool {
+        self.functions.contains_key(name) || self.types.iter().any(|t| t.methods.contains_key(name))
+    }
+
+    /// The function or the variable that a call of this name calls, outside types.
+    pub(super) fn called(&self, name: &str) -> Option<(Rows, Kind)> {
+        let function = self.functions.get(name).map(|rows| (*rows, Kind::Function));
+        function.or_else(|| Some((*self.values.get(name)?, Kind::Value)))
+    }
+
+    /// Whether it has a type of this name outside all others.
+    pub(super) fn has_outer_type(&self, name: &str) -> bool {
+        self.outer_type(name).is_some()
+    }
+
+    /// The type of this name outside all others.
+    pub(super) fn outer_type(&self, name: &str) -> Option<&Type> {
+        self.types.iter().find(|t| t.outer.is_none() && t.name == name)
+    }
+
+    /// The innermost scope that holds what stands between a row and the one before it.
+    pub(super) fn scope_before(&self, row: u32) -> usize {
+        let around = |scope: &Scope| scope.rows.start < row && row < scope.rows.end;
+        // Inner scopes stand behind those around them.
+        self.scopes.iter().rposition(around).unwrap_or(0)
+    }
+
+    /// A variable outside functions and types.
+    pub(super) fn variable(&self, name: &str) -> Option<&Declared> {
+        self.scopes.first()?.variables.get(name)
+    }
+
+    /// Whether it has a type, a function or a constant of this name outside all others.
+    pub(super) fn declares(&self, name: &str) -> bool {
+        self.functions.contains_key(name)
+            || self.variable(name).is_some()
+            || self.has_outer_type(name)
+    }
+}

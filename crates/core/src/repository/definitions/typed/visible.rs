@@ -1,0 +1,144 @@
+//! Which type a name means where it stands.
+
+use repoformer_text::language::{Seen, Visibility};
+
+use super::exports::Export;
+use super::resolve::{Place, Program, TypeId};
+use super::unit::{Import, Unit};
+
+impl Program<'_> {
+    /// The types that a dotted name means within a scope of a file; several for the parts of a partial class.
+    pub(super) fn types_named(&self, place: Place, name: &str) -> Vec<TypeId> {
+        let unit = self.unit(place.file);
+        let own = self.nested_or_around(place, name);
+        if !own.is_empty() {
+            return own;
+        }
+        match self.rules.visibility {
+            Visibility::FullNames(order) => self.first_seen(unit, place.scope, name, order),
+            Visibility::Exports => self.typescript_type(place.file, name),
+            Visibility::Folders => {
+                self.first_seen(unit, place.scope, name, &[Seen::Namespace, Seen::Imported])
+            }
+        }
+    }
+
+    /// A type around the scope, or one within a type around it.
+    fn nested_or_around(&self, Place { file, scope }: Place, name: &str) -> Vec<TypeId> {
+        let unit = self.unit(file);
+        let (first, rest) =
+            name.split_once('.').map_or((name, None), |(first, rest)| (first, Some(rest)));
+        for number in unit.types_around(scope) {
+            let around = &unit.types[number];
+            let path = match (around.name == first, rest) {
+                (true, None) => return self.parts(file, number),
+                (true, Some(rest)) => format!("{}.{rest}", around.path),
+                (false, _) => format!("{}.{name}", around.path),
+            };
+            let found = self.at_path(file, &path);
+            if !found.is_empty() {
+                return found;
+            }
+        }
+        Vec::new()
+    }
+
+    /// The types with this path; TypeScript's files know nothing of each other's.
+    fn at_path(&self, file: usize, path: &str) -> Vec<TypeId> {
+        let mut known = self.with_path(path);
+        if matches!(self.rules.visibility, Visibility::Exports) {
+            known.retain(|id| id.file == file);
+        }
+        known
+    }
+
+    /// A type and, where it is partial, its other parts.
+    pub(super) fn parts(&self, file: usize, number: usize) -> Vec<TypeId> {
+        if self.rules.has_parts {
+            return self.at_path(file, &self.unit(file).types[number].path);
+        }
+        vec![TypeId { file, number }]
+    }
+
+    fn typescript_type(&self, file: usize, name: &str) -> Vec<TypeId> {
+        let own = self.at_path(file, name);
+        if !own.is_empty() {
+            return own;
+        }
+        let (first, rest) = name.split_once('.').unwrap_or((name, ""));
+        if self.unit(file).variable(first).is_some() {
+            return Vec::new();
+        }
+        let export = match self.brought_in(file, first) {
+            Some(Export::Module(module)) if !rest.is_empty() => {
+                let (member, _) = rest.split_once('.').unwrap_or((rest, ""));
+                let export = self.modules.exported(module, member);
+                return self.exported_types(export, rest.strip_prefix(member).unwrap_or_default());
+            }
+            export => export,
+        };
+        let rest = name.strip_prefix(first).unwrap_or_default();
+        self.exported_types(export, rest)
+    }
+
+    fn exported_types(&self, export: Option<Export>, rest: &str) -> Vec<TypeId> {
+        match export {
+            Some(Export::Declared { file, name }) => self.at_path(file, &format!("{name}{rest}")),
+            _ => Vec::new(),
+        }
+    }
+
+    /// The first type among the full names that a name may be short for.
+    fn first_seen(&self, unit: &Unit, scope: usize, name: &str, order: &[Seen]) -> Vec<TypeId> {
+        let (first, _) = name.split_once('.').unwrap_or((name, ""));
+        let around = unit.types_around(scope).next();
+        let namespaces: Vec<&str> = match around {
+            Some(number) => vec![&unit.types[number].namespace],
+            None => unit.namespaces.iter().map(String::as_str).collect(),
+        };
+        let global = self.maps.global_imports.iter().copied();
+        let imports: Vec<&Import> = unit.imports.iter().chain(global).collect();
+        let below = |outer: &str, name: &str| {
+            let separator = if outer.is_empty() { "" } else { "." };
+            let types = self.with_path(&format!("{outer}{separator}{name}"));
+            (!types.is_empty()).then_some(types)
+        };
+        let found = order.iter().find_map(|seen| match seen {
+            Seen::Imported => imports.iter().find_map(|import| {
+                let from = self.home(import)?;
+                match import.member.as_deref() {
+                    Some(member) if member == first => below(from, name),
+                    None if import.local == first => {
+                        let rest = name.strip_prefix(first)?;
+                        let types = self.with_path(&format!("{from}{rest}"));
+                        (!types.is_empty()).then_some(types)
+                    }
+                    _ => None,
+                }
+            }),
+            Seen::Namespace if namespaces.is_empty() => below("", name),
+            Seen::Namespace => namespaces.iter().find_map(|outer| below(outer, name)),
+            Seen::Namespaces => namespaces.iter().find_map(|namespace| {
+                let outwards = std::iter::successors(Some(*namespace), |inner| {
+                    inner.rsplit_once('.').map(|(outer, _)| outer)
+                });
+                let mut outwards = outwards.filter(|outer| !outer.is_empty());
+                outwards.find_map(|outer| below(outer, name))
+            }),
+            Seen::OnDemand => imports.iter().find_map(|import| {
+                let is_all = import.member.as_deref() == Some("*");
+                below(self.home(import).filter(|_| is_all)?, name)
+            }),
+            Seen::Full => below("", name),
+        });
+        found.unwrap_or_default()
+    }
+
+    /// The namespace, or the package's folder, that an import brings something in from.
+    fn home<'i>(&'i self, import: &'i Import) -> Option<&'i str> {
+        match self.rules.visibility {
+            Visibility::Folders => self.folders.imported(&import.from),
+            _ => Some(&import.from),
+        }
+    }
+}

@@ -1,0 +1,279 @@
+//! History of a Git repository: its commits, what each of them changed, and the files of a commit.
+//!
+//! The program `git` reads the repository, which may be a checkout or bare. Nothing in it is changed, no hook, filter or other
+//! program that it names is run, and nothing is fetched.
+
+mod git;
+mod lines;
+
+pub use git::Hunk;
+pub use lines::LineHistory;
+
+use std::path::Path;
+
+use git::Git;
+use repoformer_store::error::{Error, Result};
+use repoformer_text::language::Language;
+use repoformer_text::lines::universal_newlines;
+
+use super::corpus::{Repository, SourceFile, is_folder_name, path_names};
+
+/// Git repository on disk.
+#[derive(Debug)]
+pub struct History {
+    git: Git,
+    name: String,
+}
+
+/// Commit with one parent.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Commit {
+    /// Object id, in hexadecimal.
+    pub id: String,
+    /// Object id of its parent.
+    pub parent: String,
+    /// When it was committed, as `2024-01-31T12:00:00Z`.
+    pub date: String,
+}
+
+/// Source file that a commit added or changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Change {
+    /// `folder/…/file.py`.
+    pub path: String,
+    /// Object id of the file in the parent; `None` for a new file.
+    before: Option<String>,
+    /// Object id of the file in the commit.
+    after: String,
+}
+
+impl Change {
+    /// Whether the file is new.
+    pub fn is_new(&self) -> bool {
+        self.before.is_none()
+    }
+}
+
+/// Texts of a changed file, and where they differ.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Edit {
+    /// Text in the parent, empty for a new file.
+    pub before: String,
+    /// Text in the commit.
+    pub after: String,
+    /// Runs of lines that differ, in their order.
+    pub hunks: Vec<Hunk>,
+}
+
+impl History {
+    /// Opens a repository: a checkout, or a bare one. It is named like its folder, without `.git`.
+    ///
+    /// # Errors
+    /// There is no repository, its name cannot name a folder, or `git` cannot be run.
+    pub fn open(dir: &Path) -> Result<Self> {
+        let refused = |reason: String| Error::Repository { path: dir.to_owned(), reason };
+        let git = Git::new(dir);
+        let whole = dir.canonicalize().map_err(|e| Error::reading(dir, "open this folder", e))?;
+        let is_inside = git.text(&["rev-parse", "--is-inside-git-dir"])?.trim_end() == "true";
+        let root = if is_inside { "--absolute-git-dir" } else { "--show-toplevel" };
+        let root = git.text(&["rev-parse", root])?;
+        let root = Path::new(root.trim_end_matches('\n'));
+        if root.canonicalize().ok().as_deref() != Some(&*whole) {
+            return Err(refused(format!(
+                "is not a Git repository, but a folder of the one in {}; name that",
+                root.display()
+            )));
+        }
+        // `.` and `..` name nothing; a checkout's own `.git` is named like the checkout.
+        let is_named =
+            |path: &&Path| folder_name(path).is_some_and(|name| !name.is_empty() && name != ".git");
+        let named = [dir, &whole].into_iter().find(is_named);
+        let name = named.or(whole.parent()).and_then(folder_name).unwrap_or_default();
+        let name = name.strip_suffix(".git").unwrap_or(name);
+        if !is_folder_name(name) || name.starts_with('.') {
+            return Err(refused("has no name that a folder can have; rename it".into()));
+        }
+        Ok(Self { name: name.to_owned(), git })
+    }
+
+    /// Name of the repository.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Whether it is a shallow clone, whose history ends before its first commit.
+    ///
+    /// # Errors
+    /// It cannot be asked.
+    pub fn is_shallow(&self) -> Result<bool> {
+        let said = self.git.text(&["rev-parse", "--is-shallow-repository"])?;
+        Ok(said.trim_end() == "true")
+    }
+
+    /// Commits that lead to `HEAD`, have one parent, and were both written and committed on a day (`2024-01-31`, UTC) or later;
+    /// ordered by their ids.
+    ///
+    /// # Errors
+    /// The day is none, or the history cannot be read.
+    pub fn commits(&self, since: &str) -> Result<Vec<Commit>> {
+        check_day(since)?;
+        let chosen = ["--min-parents=1", "--max-parents=1", "--format=%H %P %ad %cd", "HEAD", "--"];
+        let listed = self.git.text(&[&git::PLAIN_LOG[..], &chosen].concat())?;
+        let commit = |line: &str| {
+            let mut words = line.split(' ').map(str::to_owned);
+            let [id, parent, written, date] = std::array::from_fn(|_| words.next());
+            let is_later = |date: &Option<String>| date.as_deref().is_some_and(|d| d >= since);
+            let is_chosen = is_later(&written) && is_later(&date);
+            is_chosen.then_some(Commit { id: id?, parent: parent?, date: date? })
+        };
+        let mut commits: Vec<Commit> = listed.lines().filter_map(commit).collect();
+        commits.sort_unstable();
+        Ok(commits)
+    }
+
+    /// Files of a language that a commit added or changed, in the order of their paths. Moved and copied files are left out,
+    /// and so are links and hidden files.
+    ///
+    /// # Errors
+    /// The commit cannot be read.
+    pub fn changes(&self, commit: &Commit, language: Language) -> Result<Vec<Change>> {
+        let raw = self.git.bytes(&[
+            "diff-tree", "-r", "-z", "--raw", "--no-abbrev", "--find-renames", "--find-copies",
+            "-l0", "-O/dev/null", &commit.parent, &commit.id, "--",
+        ])?;
+        let mut fields = raw.split(|byte| *byte == 0);
+        let mut changes = Vec::new();
+        while let (Some(head), Some(path)) = (fields.next(), fields.next()) {
+            let head = String::from_utf8_lossy(head);
+            let words: Vec<&str> = head.trim_start_matches(':').split(' ').collect();
+            let [before_mode, after_mode, before, after, status] = words[..] else { break };
+            if status.starts_with(['R', 'C']) {
+                fields.next();
+                continue;
+            }
+            let before = match status {
+                "A" => None,
+                "M" if is_file(before_mode) => Some(before.to_owned()),
+                _ => continue,
+            };
+            // A path that is not UTF-8 cannot be named in a task.
+            let path = str::from_utf8(path).ok().filter(|path| is_source(path, language));
+            if let Some(path) = path.filter(|_| is_file(after_mode)) {
+                changes.push(Change { path: path.to_owned(), before, after: after.to_owned() });
+            }
+        }
+        Ok(changes)
+    }
+
+    /// Texts of a changed file, and its hunks; `None` if a text is not UTF-8, or has other line ends than `\n` and `\r\n`.
+    ///
+    /// # Errors
+    /// The texts cannot be read.
+    pub fn edit(&self, change: &Change) -> Result<Option<Edit>> {
+        let ids: Vec<&str> =
+            change.before.iter().chain([&change.after]).map(String::as_str).collect();
+        let texts: Option<Vec<String>> = self.git.contents(&ids)?.into_iter().map(text).collect();
+        let Some(mut texts) = texts else { return Ok(None) };
+        let after = texts.pop().unwrap_or_default();
+        let hunks = match &change.before {
+            None => vec![Hunk { removed: 0..0, added: 0..after.matches('\n').count() }],
+            Some(before) => {
+                let asked = [&["diff"][..], &git::PLAIN_DIFF, &[before, &change.after, "--"]];
+                git::hunks(&self.git.text(&asked.concat())?)
+            }
+        };
+        Ok(Some(Edit { before: texts.pop().unwrap_or_default(), after, hunks }))
+    }
+
+    /// Files of a language in a commit, as a repository named `name`. Links, hidden files, and files that are not UTF-8 are left
+    /// out.
+    ///
+    /// # Errors
+    /// The commit cannot be read.
+    pub fn files(&self, commit: &str, name: &str, language: Language) -> Result<Repository> {
+        let listed = self.git.bytes(&["ls-tree", "-r", "-z", commit, "--"])?;
+        let mut found: Vec<(String, String)> = Vec::new();
+        for entry in listed.split(|byte| *byte == 0) {
+            let entry = str::from_utf8(entry).ok();
+            let Some((head, path)) = entry.and_then(|entry| entry.split_once('\t')) else {
+                continue;
+            };
+            let words: Vec<&str> = head.split(' ').collect();
+            if let [mode, "blob", id] = words[..]
+                && is_file(mode)
+                && is_source(path, language)
+            {
+                found.push((format!("{name}/{path}"), id.to_owned()));
+            }
+        }
+        found.sort_unstable();
+        let ids: Vec<&str> = found.iter().map(|(_, id)| id.as_str()).collect();
+        let contents = self.git.contents(&ids)?;
+        let mut files: Vec<SourceFile> = Vec::with_capacity(found.len());
+        for ((path, _), content) in found.into_iter().zip(contents) {
+            if let Ok(text) = String::from_utf8(content).map(universal_newlines) {
+                let same_as = files.len() as u32;
+                files.push(SourceFile { path, text, same_as });
+            }
+        }
+        Ok(Repository { name: name.to_owned(), files })
+    }
+
+    /// Lines that any commit before `HEAD` added to files of a language, each with the date of the first.
+    ///
+    /// # Errors
+    /// The history cannot be read.
+    pub fn lines(&self, language: Language) -> Result<LineHistory> {
+        LineHistory::read(&self.git, language)
+    }
+}
+
+/// Text of a file, `\r\n` read as `\n`; `None` if it is not UTF-8, or has other line ends.
+fn text(content: Vec<u8>) -> Option<String> {
+    let text = String::from_utf8(content).ok()?;
+    let ends = text.matches('\n').count();
+    let text = universal_newlines(text);
+    (text.matches('\n').count() == ends).then_some(text)
+}
+
+fn folder_name(path: &Path) -> Option<&str> {
+    path.file_name()?.to_str()
+}
+
+/// Whether git's mode of an entry is that of a file: no link, and no repository within the repository.
+fn is_file(mode: &str) -> bool {
+    matches!(mode, "100644" | "100755")
+}
+
+/// Whether a path leads to a source file that a walk over the repository finds.
+fn is_source(path: &str, language: Language) -> bool {
+    language.holds(path)
+        && path_names(path).is_ok_and(|names| !names.iter().any(|name| name.starts_with('.')))
+}
+
+/// Checks a day, `2024-01-31`.
+fn check_day(day: &str) -> Result<()> {
+    let numbers: Vec<&str> = day.split('-').collect();
+    let number = |text: &str, digits: usize| -> Option<u32> {
+        let is_plain = text.len() == digits && text.bytes().all(|byte| byte.is_ascii_digit());
+        is_plain.then(|| text.parse().ok())?
+    };
+    // Days of the months; of February the most.
+    const DAYS: [u32; 12] = [31, 29, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31];
+    let is_day = match numbers[..] {
+        [year, month, day] => {
+            let most = number(month, 2).and_then(|month| DAYS.get(month.checked_sub(1)? as usize));
+            let day = number(day, 2);
+            number(year, 4).is_some()
+                && most.zip(day).is_some_and(|(most, day)| (1..=*most).contains(&day))
+        }
+        _ => false,
+    };
+    match is_day {
+        true => Ok(()),
+        false => Err(Error::parameter("day", format!("'{day}' is no day such as 2024-01-31"))),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,371 @@
+//! Definitions as a ranker: fragments of other files that define what the names near a hole mean.
+//!
+//! A *mention* is a name of the query, a name in the head of a function or class around the hole, or a name that the hole's
+//! file imports. It is looked up by the rules of its language, in the file without the lines of its target. A fragment's score
+//! is the sum over all definitions of the largest weight of their mentions, times the share of the definition's first lines
+//! that the fragment shows. Of a class it counts for less to show methods alone.
+//!
+//! Searching by what a file imports follows DraCo (Cheng et al. 2024); weights and constants are our own.
+
+use std::collections::BTreeMap;
+use std::ops::Range;
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use super::align::Piece;
+use super::query::Query;
+use super::rank::distance;
+pub use crate::repository::definitions::KnownNames;
+use repoformer_store::progress::Work;
+use repoformer_text::language::syntax::Syntax;
+use repoformer_text::language::{Grammar, Language, Layout, chains, identifiers};
+use repoformer_text::lines::{Lines, strip};
+
+use crate::repository::definitions::{
+    Definition, Definitions, LookUp, Names, Paths, RepositoryNames, Rows,
+};
+use crate::repository::fragment::{Cut, FragmentFile, RepoFragments};
+use crate::repository::{parallel, unparsed};
+use crate::task::Task;
+
+/// Lines of a definition that count: its signature, and the head of its documentation or body.
+pub(super) const HEAD: u32 = 10;
+/// Lines of a function or class around the hole that are looked at.
+const HEAD_AROUND: usize = 3;
+/// Weight of a name in those lines; a name of the query weighs 1/√(1 + distance).
+const AROUND: f64 = 0.3;
+/// Weight of a name that the file imports and does not use yet before the hole: it is likely to be used soon.
+const UNUSED: f64 = 0.25;
+/// Weight of another name that the file imports.
+const IMPORTED: f64 = 0.05;
+/// Share that methods count for where a class was mentioned.
+const METHODS: f64 = 0.3;
+/// Lines before the hole by which the place of a chunk's hole is found in its file.
+const LINES_TO_FIND: usize = 20;
+
+/// A fragment that shows definitions of what is mentioned near a hole.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Defining {
+    /// Its number.
+    pub fragment: u32,
+    /// Its score.
+    pub score: f64,
+    /// The definition that most of the score is for; of equal ones the first. Its lines are those from its name to its end.
+    pub definition: Piece,
+}
+
+/// Names of a repository's files: what they define, import and call.
+pub struct FileNames<'a> {
+    fragments: &'a RepoFragments,
+    paths: Paths<'a>,
+    names: RepositoryNames,
+}
+
+/// Definitions of a repository, and the fragments that show them.
+pub struct DefinitionIndex<'a> {
+    fragments: &'a RepoFragments,
+    definitions: Definitions<'a>,
+    /// Methods of the types.
+    methods: FxHashMap<Definition, Vec<Rows>>,
+    /// Fragments of each file.
+    places: Vec<Places>,
+}
+
+/// Fragments of one file.
+#[derive(Debug, Clone, Default)]
+struct Places {
+    /// Rows and number of each fragment, by their first row.
+    fragments: Vec<(Rows, u32)>,
+    /// Number of rows of the longest.
+    longest: u32,
+}
+
+impl<'a> FileNames<'a> {
+    /// Parses all files but those that are known; their texts have to be there.
+    pub fn read(fragments: &'a RepoFragments, known: &KnownNames) -> Self {
+        let files = &fragments.files;
+        let work = Work::of(format!("parse {}", fragments.repository), "files", files.len());
+        let names = parallel::map(files.iter().enumerate(), |(number, file)| {
+            work.done(1);
+            // A link to a file that was read has nothing of its own.
+            if (file.same_as as usize) < number {
+                return Names::Unread;
+            }
+            let language = fragments.language;
+            let (names, parsed) = known.read(language, &file.path, &file.lines, file.digest);
+            unparsed::remember(language, &file.path, parsed);
+            names
+        });
+        let paths = files.iter().map(|file| (file.path.as_str(), file.same_as));
+        Self {
+            fragments,
+            paths: Paths::new(&fragments.repository, paths),
+            names: RepositoryNames::new(fragments.language, names),
+        }
+    }
+
+    /// Indexes their definitions.
+    pub fn index(&'a self) -> DefinitionIndex<'a> {
+        let fragments = self.fragments;
+        let mut places = vec![Places::default(); fragments.files.len()];
+        for fragment in 0..fragments.len() {
+            for place in fragments.places(fragment) {
+                let rows = Rows { start: place.start, end: place.end };
+                let of_file = &mut places[place.file as usize];
+                of_file.fragments.push((rows, fragment as u32));
+                of_file.longest = of_file.longest.max(rows.end - rows.start);
+            }
+        }
+        for of_file in &mut places {
+            of_file.fragments.sort_unstable();
+        }
+        let definitions = Definitions::new(fragments.language, &self.paths, &self.names);
+        let types = (0..fragments.files.len()).flat_map(|file| definitions.types(file));
+        let in_order = |(found, mut methods): (Definition, Vec<Rows>)| {
+            methods.sort_unstable();
+            (found, methods)
+        };
+        DefinitionIndex { fragments, methods: types.map(in_order).collect(), definitions, places }
+    }
+}
+
+impl DefinitionIndex<'_> {
+    /// Returns the fragments that show definitions of what is mentioned near a task's hole, by number.
+    pub fn search(&self, query: &Query, task: &Task) -> Vec<Defining> {
+        let weights = self.looked_up(task, |own, look_up| {
+            let mut weights: FxHashMap<Definition, f64> = FxHashMap::default();
+            for (chain, weight) in mentions(query, own) {
+                for definition in look_up(&chain) {
+                    let known = weights.entry(definition).or_default();
+                    *known = known.max(weight);
+                }
+            }
+            weights
+        });
+        self.scores(weights.unwrap_or_default())
+    }
+
+    /// The file of a task's hole: the first that is the same on disk.
+    pub(super) fn file_of(&self, task: &Task) -> Option<usize> {
+        let file = self.fragments.file_index(&task.path)?;
+        Some(file.min(self.fragments.files[file].same_as as usize))
+    }
+
+    /// Other files that a file calls, by number, with the number of calls.
+    pub(super) fn called_files(&self, file: usize) -> Vec<(u32, u32)> {
+        let calls = self.definitions.calls(file).into_iter();
+        counted(calls.flat_map(|(_, definitions)| definitions))
+    }
+
+    /// Other files that define what is named in a task's file without its target, by number, with how often that is. Lines
+    /// behind the hole count where the query has any of them.
+    pub(super) fn named_files(&self, query: &Query, task: &Task) -> Vec<(u32, u32)> {
+        let is_behind = query.lines().count() > query.hole as usize;
+        let named = self.looked_up(task, |own, look_up| {
+            let language = self.fragments.language;
+            let mut known: FxHashMap<Vec<&str>, Vec<Definition>> = FxHashMap::default();
+            let mut found = Vec::new();
+            let end = if is_behind { own.lines.count() } else { own.row };
+            let lines = own.lines.iter().take(end);
+            for chain in lines.flat_map(|line| chains(line, language)) {
+                let definitions = known.entry(chain).or_insert_with_key(|chain| {
+                    let parts = (1..=chain.len()).rev().map(|length| look_up(&chain[..length]));
+                    parts.into_iter().find(|found| !found.is_empty()).unwrap_or_default()
+                });
+                found.extend(definitions.iter().copied());
+            }
+            counted(found.into_iter())
+        });
+        named.unwrap_or_default()
+    }
+
+    /// Does something with a task's file, and with what looks names up in it; `None` where the file is not there.
+    fn looked_up<T>(
+        &self,
+        task: &Task,
+        with: impl FnOnce(&OwnFile<'_>, &LookUp<'_>) -> T,
+    ) -> Option<T> {
+        let own = &self.fragments.files[self.fragments.file_index(&task.path)?];
+        let (text, row) = without_target(own, task, self.fragments.cut);
+        let lines = Lines::joined(text);
+        let syntax = parse(own, &lines, self.fragments.language)?;
+        let names = Names::read_before(&own.path, &syntax, row);
+        let look_up = self.definitions.within(self.file_of(task)?, &names, row as u32);
+        Some(with(&OwnFile { lines: &lines, row, syntax: &syntax, names: &names }, &look_up))
+    }
+
+    /// Scores of fragments for weighted definitions. They are summed in one order, so that they are always the same.
+    fn scores(&self, weights: FxHashMap<Definition, f64>) -> Vec<Defining> {
+        let mut weights: Vec<(Definition, f64)> = weights.into_iter().collect();
+        weights.sort_unstable_by_key(|(definition, _)| *definition);
+        let mut found: FxHashMap<u32, Sum> = FxHashMap::default();
+        for (definition, weight) in weights {
+            let file = definition.file;
+            let places = &self.places[file as usize];
+            let mut add = |fragment, score, rows: Rows| {
+                let piece = Piece { file, start: rows.start, end: rows.end };
+                found.entry(fragment).or_default().add(score, piece);
+            };
+            for (fragment, share) in places.shares(definition.rows) {
+                add(fragment, weight * share, definition.rows);
+            }
+            let methods = self.methods.get(&definition).into_iter().flatten();
+            let mut best: BTreeMap<u32, (f64, Rows)> = BTreeMap::new();
+            for &rows in methods {
+                for (fragment, share) in places.shares(rows) {
+                    let known = best.entry(fragment).or_insert((share, rows));
+                    if share > known.0 {
+                        *known = (share, rows);
+                    }
+                }
+            }
+            for (fragment, (share, rows)) in best {
+                add(fragment, weight * METHODS * share, rows);
+            }
+        }
+        let defining = |(fragment, sum): (u32, Sum)| {
+            let (_, definition) = sum.best?;
+            Some(Defining { fragment, score: sum.score, definition })
+        };
+        let mut found: Vec<Defining> = found.into_iter().filter_map(defining).collect();
+        found.sort_unstable_by_key(|found| found.fragment);
+        found
+    }
+}
+
+/// Score of a fragment while it is summed.
+#[derive(Default)]
+struct Sum {
+    score: f64,
+    /// The largest part, and the definition that it is for.
+    best: Option<(f64, Piece)>,
+}
+
+impl Sum {
+    fn add(&mut self, part: f64, definition: Piece) {
+        self.score += part;
+        if self.best.is_none_or(|(best, _)| part > best) {
+            self.best = Some((part, definition));
+        }
+    }
+}
+
+impl Places {
+    /// The fragments in which a definition begins, with the share of its first lines that each shows.
+    fn shares(&self, definition: Rows) -> impl Iterator<Item = (u32, f64)> {
+        let start = definition.start;
+        let end = definition.end.min(start + HEAD).max(start + 1);
+        let first = self.fragments.partition_point(|(rows, _)| rows.start + self.longest <= start);
+        let near = self.fragments[first..].iter().take_while(move |(rows, _)| rows.start <= start);
+        near.filter(move |(rows, _)| start < rows.end).map(move |(rows, fragment)| {
+            let shown = rows.end.min(end) - start;
+            (*fragment, f64::from(shown) / f64::from(end - start))
+        })
+    }
+}
+
+fn parse<'l>(file: &FragmentFile, lines: &'l Lines, language: Language) -> Option<Syntax<'l>> {
+    Syntax::of_lines(lines, Grammar::of(language, &file.path))
+}
+
+/// The files of definitions, by number, each with how often it is among them.
+fn counted(definitions: impl Iterator<Item = Definition>) -> Vec<(u32, u32)> {
+    let mut counts: BTreeMap<u32, u32> = BTreeMap::new();
+    for definition in definitions {
+        *counts.entry(definition.file).or_default() += 1;
+    }
+    counts.into_iter().collect()
+}
+
+/// The file of a hole, without the lines of its target.
+struct OwnFile<'a> {
+    lines: &'a Lines,
+    /// The row that the hole stands before.
+    row: usize,
+    syntax: &'a Syntax<'a>,
+    names: &'a Names,
+}
+
+/// Chains of names to look up, each once, with the largest of their weights.
+fn mentions<'a>(query: &'a Query, own: &OwnFile<'a>) -> Vec<(Vec<&'a str>, f64)> {
+    let OwnFile { lines, row, syntax, names } = *own;
+    let language = syntax.language();
+    let mut mentions: FxHashMap<Vec<&str>, f64> = FxHashMap::default();
+    let mut add = |line: &'a str, weight: f64| {
+        for chain in chains(line, language) {
+            for length in 1..=chain.len() {
+                let known = mentions.entry(chain[..length].to_vec()).or_default();
+                *known = known.max(weight);
+            }
+        }
+    };
+    for (number, line) in query.lines().enumerate() {
+        add(line, 1.0 / (1.0 + distance(number, query.hole as usize) as f64).sqrt());
+    }
+    // A block of indented lines may go on behind its last one.
+    let end = usize::from(syntax.spec().layout == Layout::Indentation);
+    let around = |lines: &Range<usize>| lines.start < row && row < lines.end + end;
+    for scope in syntax.scopes().into_iter().map(|scope| scope.span.lines).filter(around) {
+        let head = scope.start..row.min(scope.start + HEAD_AROUND);
+        head.for_each(|row| add(lines.line(row), AROUND));
+    }
+    let (mut seen, mut used) = (FxHashSet::default(), FxHashSet::default());
+    for name in (0..row).flat_map(|row| identifiers(lines.line(row), language)) {
+        if !seen.insert(name) {
+            used.insert(name);
+        }
+    }
+    for name in names.imported() {
+        let weight = if used.contains(name) { IMPORTED } else { UNUSED };
+        mentions.entry(vec![name]).or_insert(weight);
+    }
+    mentions.into_iter().collect()
+}
+
+/// The text of a task's file without the lines of its target, and the row that these began at. Where the file does not hold the
+/// task's text, or holds it in several places, what the task shows before its hole is all that is known.
+fn without_target(file: &FragmentFile, task: &Task, cut: Cut) -> (String, usize) {
+    let lines: Vec<&str> = file.lines.iter().collect();
+    let Some(target) = target_rows(&lines, task, cut) else {
+        return (task.prompt.clone(), Lines::new(&task.prompt).count());
+    };
+    let kept = [&lines[..target.start], &lines[target.end..]].concat();
+    (kept.join("\n"), target.start)
+}
+
+/// Rows of a task's target in the lines of its file: those that are not blank follow the last ones of the prompt, and are the
+/// target's. Of several places only the one of a window's task counts.
+fn target_rows(lines: &[&str], task: &Task, cut: Cut) -> Option<Range<usize>> {
+    let rows: Vec<usize> = (0..lines.len()).filter(|row| !strip(lines[*row]).is_empty()).collect();
+    let code = |text: &str| -> Vec<String> {
+        let lines = text.split('\n').map(strip).filter(|line| !line.is_empty());
+        lines.map(str::to_owned).collect()
+    };
+    let (before, begun) = task.prompt.rsplit_once('\n').unwrap_or(("", &task.prompt));
+    // A prompt without its last newline ends before the target's line, any other may end within it.
+    let continued = (code(before), code(&format!("{begun}{}", task.ground_truth)));
+    let behind = (code(&task.prompt), code(&task.ground_truth));
+    [continued, behind].into_iter().find_map(|(before, target)| {
+        let (last, whole) = target.split_last()?;
+        let before = &before[before.len().saturating_sub(LINES_TO_FIND)..];
+        let is_here = |at: &usize| {
+            let line = |place: usize| strip(lines[rows[place]]);
+            let is_before = (0..before.len()).all(|n| line(at - before.len() + n) == before[n]);
+            let is_whole = (0..whole.len()).all(|n| line(at + n) == whole[n]);
+            is_before && is_whole && line(at + whole.len()).starts_with(last.as_str())
+        };
+        let places = before.len()..(rows.len() + 1).saturating_sub(target.len());
+        let found: Vec<Range<usize>> =
+            places.filter(is_here).map(|at| rows[at]..rows[at + whole.len()] + 1).collect();
+        match (cut, &found[..]) {
+            (_, [only]) => Some(only.clone()),
+            (Cut::Windows(_), several) => {
+                several.iter().find(|rows| rows.start == task.line_no).cloned()
+            }
+            (Cut::Chunks(_), _) => None,
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,320 @@
+//! Import of vectors computed by the user: JSON lines or a numpy array.
+
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+
+use repoformer_store::error::{Error, Result};
+use repoformer_store::jsonl::{self, Object, kind};
+use repoformer_store::literal::literal;
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+
+use super::matrix::Matrix;
+use super::npy;
+use super::text::{Digest, Text, digest, shown};
+
+/// Largest distance between two vectors of one text, as a share of the first one's length: models compute a text slightly
+/// differently in another batch.
+const SAME: f64 = 0.01;
+/// Number of texts named in a message.
+const NAMED: usize = 3;
+
+const WRITE_THEM: &str = "compute a vector for every line of the current file of texts, all with one model, and import it with that file";
+
+/// Vectors by the digest of their text, all of one size.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Vectors {
+    path: PathBuf,
+    matrix: Matrix,
+    rows: FxHashMap<Digest, usize>,
+}
+
+impl Vectors {
+    /// Returns a text's vector.
+    fn get(&self, digest: &Digest) -> Option<&[f32]> {
+        self.rows.get(digest).map(|row| self.matrix.row(*row))
+    }
+
+    /// Returns the vectors of these texts, a row each in their order. An empty text without a vector has a row of zeros.
+    ///
+    /// # Errors
+    /// A text has no vector.
+    pub fn matrix<'a>(&self, texts: impl IntoIterator<Item = &'a str>) -> Result<Matrix> {
+        let texts = texts.into_iter();
+        let mut matrix = Matrix::with_capacity(self.matrix.dim(), texts.size_hint().0);
+        for text in texts {
+            match self.get(&digest(text)) {
+                Some(vector) => matrix.push(vector)?,
+                None if text.is_empty() => matrix.push_zeros(),
+                None => {
+                    let reason = format!("has no vector for the text {}", shown(text));
+                    return Err(Error::vectors(&self.path, "", reason, WRITE_THEM));
+                }
+            }
+        }
+        Ok(matrix)
+    }
+}
+
+/// Reads the vectors of these texts from a file, its format recognised by content, compressed or not:
+///
+/// - JSON lines, in any order: the vector in `embedding` or `vector`, a list of numbers; its text by `digest` (BLAKE3 in
+///   hex), `text`, or `_id` or `id`, which names one of `texts`. Records of other digests or texts are skipped.
+/// - NPY, as `numpy.save` writes it: two dimensions, a row for each of `texts` in their order, of 16, 32 or 64 bits.
+///
+/// Numbers are rounded to `f32`. A text that has several vectors keeps the first. An empty text needs none.
+///
+/// # Errors
+/// The file cannot be read; or, with the line or row: a vector is missing, of another size than the first, or contains a
+/// number that is not finite, an id is unknown, two vectors of one text differ by more than a hundredth; or texts have no
+/// vector, with their number and the first few.
+pub fn import(path: &Path, texts: &[Text]) -> Result<Vectors> {
+    let mut reader = jsonl::open(path)?;
+    let start = reader.fill_buf().map_err(|e| Error::reading(path, "read this file", e))?;
+    let mut import = Import::new(path, texts);
+    if start.starts_with(b"PK") {
+        let reason = "an archive of arrays (.npz); one array is needed";
+        let hint = "save one array with numpy.save, not numpy.savez";
+        return Err(Error::vectors(path, "", reason, hint));
+    }
+    if start.starts_with(npy::MAGIC) {
+        import.rows(npy::read(path, &mut reader)?)?;
+    } else {
+        import.lines(&mut reader)?;
+    }
+    import.finish()
+}
+
+/// State of the import of one file.
+struct Import<'a> {
+    path: &'a Path,
+    texts: &'a [Text],
+    digests: Vec<Digest>,
+    /// Number of the text with a digest; the first of equal ones.
+    by_digest: FxHashMap<Digest, usize>,
+    /// Number of the text with an id; `None` if several have it.
+    by_id: FxHashMap<&'a str, Option<usize>>,
+    matrix: Option<Matrix>,
+    /// Row of each text that has a vector.
+    rows: FxHashMap<Digest, usize>,
+    /// Line or row of the file for each row of the matrix.
+    places: Vec<usize>,
+}
+
+/// Description of a problem, and a hint.
+type Wrong = (String, &'static str);
+
+impl<'a> Import<'a> {
+    fn new(path: &'a Path, texts: &'a [Text]) -> Self {
+        let digests: Vec<Digest> = texts.iter().map(|text| digest(&text.text)).collect();
+        let (mut by_digest, mut by_id) = (FxHashMap::default(), FxHashMap::default());
+        for (number, text) in texts.iter().enumerate() {
+            by_digest.entry(digests[number]).or_insert(number);
+            by_id
+                .entry(text.id.as_str())
+                .and_modify(|other: &mut Option<usize>| {
+                    *other = other.filter(|other| digests[*other] == digests[number]);
+                })
+                .or_insert(Some(number));
+        }
+        Self {
+            path,
+            texts,
+            digests,
+            by_digest,
+            by_id,
+            matrix: None,
+            rows: FxHashMap::default(),
+            places: Vec::new(),
+        }
+    }
+
+    fn rows(&mut self, array: npy::Array) -> Result<()> {
+        if array.rows != self.texts.len() {
+            let reason = format!("{} rows for {} texts", array.rows, self.texts.len());
+            let hint = "a row for each text is needed, in the order of the file of texts, which must be the current one";
+            return Err(Error::vectors(self.path, "", reason, hint));
+        }
+        for row in 0..array.rows {
+            let vector = &array.numbers[row * array.dim..][..array.dim];
+            self.put(self.digests[row], vector, row, "row").map_err(|(reason, hint)| {
+                Error::vectors(self.path, &npy::place(row), reason, hint)
+            })?;
+        }
+        Ok(())
+    }
+
+    fn lines(&mut self, reader: &mut dyn BufRead) -> Result<()> {
+        let mut bytes = Vec::new();
+        for line in 1.. {
+            bytes.clear();
+            let read = reader.read_until(b'\n', &mut bytes);
+            if read.map_err(|e| Error::reading(self.path, "read this file", e))? == 0 {
+                break;
+            }
+            if bytes.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let kept = match jsonl::parse(self.path, line, &bytes) {
+                Ok(object) => self.record(&object, line),
+                Err(Error::Record { reason, .. }) => Err((reason, "NaN is not JSON; see the line")),
+                Err(other) => return Err(other),
+            };
+            kept.map_err(|(reason, hint)| {
+                Error::vectors(self.path, &format!(":{line}"), reason, hint)
+            })?;
+        }
+        Ok(())
+    }
+
+    fn record(&mut self, object: &Object, line: usize) -> Result<(), Wrong> {
+        let digest = self.digest_of(object)?;
+        let field = ["embedding", "vector"].into_iter().find(|name| object.contains_key(*name));
+        let Some(field) = field else {
+            return Err(("field 'embedding' or 'vector' is missing".into(), WRITE_THEM));
+        };
+        let vector = numbers(&object[field])
+            .map_err(|reason| (format!("field '{field}': {reason}"), WRITE_THEM))?;
+        self.put(digest, &vector, line, "line")
+    }
+
+    /// Digest of the text that a record belongs to.
+    fn digest_of(&self, object: &Object) -> Result<Digest, Wrong> {
+        let string = |name: &str| match object.get(name) {
+            Some(Value::String(text)) => Ok(Some(text.as_str())),
+            Some(other) => {
+                let reason = format!("field '{name}' must be a string, not {}", kind(other));
+                Err((reason, "see the line"))
+            }
+            None => Ok(None),
+        };
+        let text = string("text")?.map(digest);
+        if let Some(hex) = string("digest")? {
+            let wrong = |_| {
+                (
+                    "field 'digest' is not a BLAKE3 digest in hex".into(),
+                    "copy it from the file of texts",
+                )
+            };
+            let found = Digest::from_hex(hex).map_err(wrong)?;
+            if text.is_some_and(|text| text != found) {
+                return Err(("field 'digest' does not match field 'text'".into(), "see the line"));
+            }
+            return Ok(found);
+        }
+        if let Some(text) = text {
+            return Ok(text);
+        }
+        let Some(id) = ["_id", "id"].into_iter().find_map(|name| object.get(name)) else {
+            let reason = "one of the fields 'digest', 'text', '_id' and 'id' is needed".into();
+            return Err((reason, "copy one of them from the file of texts"));
+        };
+        let id = match id {
+            Value::String(id) => id.clone(),
+            other => other.to_string(),
+        };
+        match self.by_id.get(id.as_str()) {
+            Some(Some(number)) => Ok(self.digests[*number]),
+            Some(None) => {
+                Err((format!("the id {id:?} names several texts"), "name them by 'digest'"))
+            }
+            None => Err((
+                format!("no text has the id {id:?}"),
+                "the vectors must belong to the current file of texts; name them by 'digest' to keep the unchanged ones",
+            )),
+        }
+    }
+
+    /// Adds a vector.
+    fn put(
+        &mut self,
+        digest: Digest,
+        vector: &[f32],
+        place: usize,
+        what: &str,
+    ) -> Result<(), Wrong> {
+        let matrix = self.matrix.get_or_insert_with(|| Matrix::new(vector.len()));
+        if vector.len() != matrix.dim() {
+            let (size, first) = (vector.len(), matrix.dim());
+            let reason = format!("the vector has {size} numbers, those before it have {first}");
+            return Err((reason, WRITE_THEM));
+        }
+        let Some(number) = self.by_digest.get(&digest) else {
+            return Ok(());
+        };
+        if let Some(row) = self.rows.get(&digest) {
+            let squares = matrix.row(*row).iter().zip(vector);
+            let apart: f64 = squares.map(|(a, b)| (f64::from(*a) - f64::from(*b)).powi(2)).sum();
+            if apart.sqrt() <= SAME * matrix.norm(*row) {
+                return Ok(());
+            }
+            let reason = format!(
+                "another vector for the text of {what} {}, {}",
+                self.places[*row],
+                shown(&self.texts[*number].text)
+            );
+            return Err((reason, "a text has one vector; are these from two models?"));
+        }
+        matrix.push(vector).map_err(|e| (e.to_string(), WRITE_THEM))?;
+        self.rows.insert(digest, self.places.len());
+        self.places.push(place);
+        Ok(())
+    }
+
+    fn finish(self) -> Result<Vectors> {
+        let has_none = |number: &usize| {
+            !self.texts[*number].text.is_empty() && !self.rows.contains_key(&self.digests[*number])
+        };
+        let missing: Vec<usize> = (0..self.texts.len()).filter(has_none).collect();
+        if !missing.is_empty() {
+            let names = missing.iter().take(NAMED).map(|number| {
+                let Text { id, text } = &self.texts[*number];
+                format!("{id} ({})", shown(text))
+            });
+            let names = names.collect::<Vec<_>>().join(", ");
+            let more = if missing.len() > NAMED { ", …" } else { "" };
+            let reason = format!(
+                "no vector for {} of {} texts: {names}{more}",
+                missing.len(),
+                self.texts.len()
+            );
+            return Err(Error::vectors(self.path, "", reason, WRITE_THEM));
+        }
+        Ok(Vectors {
+            path: self.path.to_owned(),
+            matrix: self.matrix.unwrap_or_default(),
+            rows: self.rows,
+        })
+    }
+}
+
+/// Reads a vector from JSON, its numbers rounded to `f32`; the error says what is wrong.
+pub fn numbers(value: &Value) -> Result<Vec<f32>, String> {
+    let Value::Array(list) = value else {
+        let kind = kind(value);
+        return Err(format!("a list of numbers is expected, not {kind}"));
+    };
+    if list.first().is_some_and(Value::is_array) {
+        return Err(
+            "a list of lists, a vector for each token: have the server pool them into one".into()
+        );
+    }
+    if list.is_empty() {
+        return Err("it contains no numbers".into());
+    }
+    let number = |(at, value): (usize, &Value)| {
+        let number = value.as_f64().ok_or_else(|| match literal(value) {
+            Some(written) => format!("number {} is {written}", at + 1),
+            None => format!("number {} is {value}", at + 1),
+        })?;
+        let narrow = number as f32;
+        if !narrow.is_finite() {
+            return Err(format!("number {} is {value}, too large for 32 bits", at + 1));
+        }
+        Ok(narrow)
+    };
+    list.iter().enumerate().map(number).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,24 @@
+//! Dense vectors: embeddings of texts, for retrieval by cosine similarity.
+//!
+//! Vectors come from a server (crate `repoformer-models`), each text's computed once ([`VectorStore`]), or from a file that the user
+//! computed ([`import()`]) for the texts [written](write_texts) for that purpose. Either gives a [`Matrix`], whose
+//! [`cosines`](Matrix::cosines) with a query's vector rank the fragments of a repository.
+//!
+//! A text is identified by the BLAKE3 digest of its UTF-8, so a text in two files, or in a fragment and in a query, has one
+//! vector. An empty text is not sent to a server, because most reject it: it has the vector of zeros, whose cosine with
+//! everything is 0.
+//!
+//! A query's vector is asked for alone and its time kept ([`EmbeddingTimes`]): somebody who searches waits for it.
+
+mod import;
+mod matrix;
+mod npy;
+mod store;
+mod text;
+mod times;
+
+pub use import::{Vectors, import, numbers};
+pub use matrix::Matrix;
+pub use store::{StoredVectors, VectorStore, read_stored, store_file_name};
+pub use text::{Digest, Text, digest, read_texts, shown, write_texts};
+pub use times::EmbeddingTimes;

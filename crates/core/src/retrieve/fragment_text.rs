@@ -1,0 +1,215 @@
+//! Fragment texts: from the fragments that were found to those that a prompt shows.
+
+use std::ops::Range;
+use std::sync::OnceLock;
+
+use repoformer_text::language::Grammar;
+use repoformer_text::language::syntax::{self, Parsed, ScopeKind, Syntax};
+use rustc_hash::FxHashSet;
+
+use super::align::{Align, Piece};
+use super::definitions::HEAD;
+use super::query::Query;
+use super::search::{Found, Hit};
+use super::visibility::{Hole, Visibility};
+use crate::repository::fragment::{FragmentFile, RepoFragments, path_in_repository};
+use crate::repository::unparsed;
+use crate::task::cross_file::Fragment;
+
+/// Turns ranked fragments into the paths and texts that prompts show.
+#[derive(Debug)]
+pub struct FragmentText<'a> {
+    fragments: &'a RepoFragments,
+    settings: FragmentTextSettings,
+    /// Whether a text is small enough to be shown whole; asked of functions and classes.
+    fits: Fits<'a>,
+    /// The lines of each file's functions and classes, each before those within it, found when they are first asked for.
+    scopes: Vec<OnceLock<Vec<Scope>>>,
+}
+
+/// How fragments are shown.
+#[derive(Debug, Clone, Copy)]
+pub struct FragmentTextSettings {
+    /// Lines that are shown for a fragment; settled.
+    pub align: Align,
+    /// Fragments of a prompt, at most.
+    pub most: usize,
+    /// Whether a fragment's path begins with its repository's folder.
+    pub full_paths: bool,
+    /// Which fragments the query saw.
+    pub visibility: Visibility,
+}
+
+/// The lines of a function or class, and whether they fit, once that was asked.
+#[derive(Debug)]
+struct Scope {
+    lines: Range<usize>,
+    /// Row behind its signature and the head of its documentation or, of a class, of its body.
+    head_end: usize,
+    fits: OnceLock<bool>,
+}
+
+/// Tells whether a prompt can show a text.
+struct Fits<'a>(Box<dyn Fn(&str) -> bool + Sync + 'a>);
+
+impl std::fmt::Debug for Fits<'_> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Fits")
+    }
+}
+
+impl<'a> FragmentText<'a> {
+    /// `fits` tells whether a prompt can show a text; functions and classes that it cannot are not snapped to.
+    pub fn new(
+        fragments: &'a RepoFragments,
+        settings: FragmentTextSettings,
+        fits: impl Fn(&str) -> bool + Sync + 'a,
+    ) -> Self {
+        Self {
+            fragments,
+            settings,
+            fits: Fits(Box::new(fits)),
+            scopes: fragments.files.iter().map(|_| OnceLock::new()).collect(),
+        }
+    }
+
+    /// The fragments for one query, best first. The same text is shown once.
+    pub fn shown(&self, query: &Query, found: &Found) -> Vec<Fragment> {
+        self.shown_with_places(query, found).into_iter().map(|(_, fragment)| fragment).collect()
+    }
+
+    /// The fragments for one query, best first, each with the lines that its text is of.
+    pub fn shown_with_places(&self, query: &Query, found: &Found) -> Vec<(Piece, Fragment)> {
+        let FragmentTextSettings { align, most, full_paths, visibility } = self.settings;
+        let hole = Hole::of_query(query, self.fragments, visibility.guard());
+        // Texts stand where the reference's order of ties puts them, beside whatever name, repeated ones included.
+        let apart = visibility.sorts_texts_apart() && align == Align::None;
+        let mut seen: FxHashSet<&str> = FxHashSet::default();
+        let mut shown = Vec::new();
+        for hit in &found.hits {
+            if shown.len() == most {
+                break;
+            }
+            let piece = self.piece(hit, &hole);
+            let of_text = match apart {
+                true => Piece::at(self.fragments.first_place(hit.text_of as usize)),
+                false => piece,
+            };
+            let text = of_text.text(self.fragments);
+            if seen.insert(text) || apart {
+                let path = &self.fragments.files[piece.file as usize].path;
+                let path = if full_paths { path } else { path_in_repository(path) };
+                let (path, text, score) = (path.to_owned(), text.to_owned(), hit.score.value());
+                shown.push((of_text, Fragment { path, text, score: Some(score) }));
+            }
+        }
+        shown
+    }
+
+    /// Lines that are shown for a fragment that was found.
+    pub fn piece(&self, hit: &Hit, hole: &Hole<'_>) -> Piece {
+        let place = hole.first_named_place(hit.fragment);
+        let align = self.settings.align;
+        let of_definition = hit.definition.and_then(|definition| match align {
+            Align::Signature => self.signature(definition),
+            Align::Enclosing => self.body(definition),
+            _ => None,
+        });
+        of_definition
+            .unwrap_or_else(|| Piece::of(place, align, hole, |piece| self.enclosing(piece)))
+    }
+
+    /// Whether functions and classes are shown for fragments that hold them or parts of them.
+    pub fn shows_definitions(&self) -> bool {
+        matches!(self.settings.align, Align::Enclosing | Align::Signature)
+    }
+
+    /// How fragments are shown.
+    pub fn settings(&self) -> FragmentTextSettings {
+        self.settings
+    }
+
+    /// The fragments that are shown.
+    pub fn fragments(&self) -> &'a RepoFragments {
+        self.fragments
+    }
+
+    /// The function or class around some lines: the smallest that holds them all, else the function around the middle one.
+    fn enclosing(&self, piece: Piece) -> Option<Piece> {
+        let scopes = self.scopes_of(piece.file);
+        let around = |start: u32, end: u32| {
+            let holds = move |scope: &&Scope| {
+                scope.lines.start <= start as usize && end as usize <= scope.lines.end
+            };
+            scopes.iter().rev().find(holds)
+        };
+        let middle = piece.start + (piece.end - piece.start) / 2;
+        let whole = around(piece.start, piece.end);
+        let mut snapped = whole.into_iter().chain(around(middle, middle + 1));
+        let of_lines = |scope: &Scope| Piece {
+            start: scope.lines.start as u32,
+            end: scope.lines.end as u32,
+            ..piece
+        };
+        snapped.find(|scope| self.fits(scope, of_lines(scope))).map(of_lines)
+    }
+
+    /// Whether a prompt can show the lines of a function or class.
+    fn fits(&self, scope: &Scope, lines: Piece) -> bool {
+        *scope.fits.get_or_init(|| (self.fits.0)(lines.text(self.fragments)))
+    }
+
+    /// Functions and classes of a file.
+    fn scopes_of(&self, file: u32) -> &[Scope] {
+        let FragmentFile { path, lines, .. } = &self.fragments.files[file as usize];
+        let grammar = Grammar::of(self.fragments.language, path);
+        self.scopes[file as usize].get_or_init(|| {
+            let syntax = Syntax::parse(lines.text(), grammar);
+            unparsed::remember(self.fragments.language, path, Parsed::of(syntax.as_ref()));
+            syntax.map_or(Vec::new(), |syntax| scopes(&syntax))
+        })
+    }
+
+    /// The function or class that a definition is, which begins with the line of its name.
+    fn scope_of(&self, definition: Piece) -> Option<&Scope> {
+        let row = definition.start as usize;
+        let is_it = |scope: &&Scope| scope.lines.start <= row && row < scope.head_end;
+        self.scopes_of(definition.file).iter().rev().find(is_it)
+    }
+
+    /// Signature of a definition; the first lines of what is neither function nor class.
+    fn signature(&self, definition: Piece) -> Option<Piece> {
+        let scope = self.scope_of(definition);
+        let lines = scope.map(|scope| scope.lines.start as u32..scope.head_end as u32);
+        let first = definition.start..definition.end.min(definition.start + HEAD);
+        let lines = lines.unwrap_or(first);
+        Some(Piece { file: definition.file, start: lines.start, end: lines.end })
+    }
+
+    /// All of a definition, where it fits.
+    fn body(&self, definition: Piece) -> Option<Piece> {
+        let scope = self.scope_of(definition)?;
+        let (start, end) = (scope.lines.start as u32, scope.lines.end as u32);
+        Some(Piece { file: definition.file, start, end }).filter(|lines| self.fits(scope, *lines))
+    }
+}
+
+/// The lines of a text's functions and classes, each before those within it.
+fn scopes(syntax: &Syntax<'_>) -> Vec<Scope> {
+    let scopes = syntax.scopes();
+    let snaps = scopes.into_iter().filter(|scope| scope.kind != ScopeKind::Namespace);
+    let scope = |scope: syntax::Scope<'_>| Scope {
+        head_end: head_end(&scope),
+        lines: scope.span.lines,
+        fits: OnceLock::new(),
+    };
+    snaps.map(scope).collect()
+}
+
+/// The row behind a signature and the head of the documentation; of a class, behind its first lines.
+fn head_end(scope: &syntax::Scope<'_>) -> usize {
+    match scope.kind {
+        ScopeKind::Function => scope.head_end,
+        _ => scope.span.lines.end.min(scope.span.lines.start + HEAD as usize).max(scope.head_end),
+    }
+}

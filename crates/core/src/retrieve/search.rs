@@ -1,0 +1,380 @@
+//! Search: for each query the k best of the fragments that it sees.
+
+use rayon::prelude::*;
+use repoformer_store::artifact::{Column, Columns, Payload};
+use repoformer_store::error::Result;
+use repoformer_store::progress::Work;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use super::align::Piece;
+use super::definitions::Defining;
+use super::index::{Hit as Overlap, Index as SetIndex};
+use super::mode::Mode;
+use super::query::{Queries, Query};
+use super::rank::{self, Ranker, Scratch, Vocabulary, Words};
+use super::vector::TokenSets;
+use super::visibility::{Hole, Seen, View, Visibility};
+use crate::repository::fragment::RepoFragments;
+
+/// A ranker's score.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub enum Score {
+    /// Jaccard similarity as a fraction: tokens in both over tokens in either.
+    Jaccard {
+        /// Tokens in both.
+        overlap: u32,
+        /// Tokens in either.
+        union: u32,
+    },
+    /// Any other ranker's number.
+    Value(f64),
+}
+
+impl Score {
+    /// Its value; 0 for the similarity of two empty sets.
+    pub fn value(self) -> f64 {
+        match self {
+            Self::Jaccard { overlap, union } => f64::from(overlap) / f64::from(union.max(1)),
+            Self::Value(value) => value,
+        }
+    }
+}
+
+/// A fragment that was found.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize)]
+pub struct Hit {
+    /// Index in the repository's fragments.
+    pub fragment: u32,
+    /// The fragment whose text stands beside its name: another one only in the reference's order of ties.
+    pub text_of: u32,
+    /// Score that the ranker gave it.
+    pub score: Score,
+    /// The definition in it that [`Ranker::Definitions`] found; of a fusion, where this ranks it before the others' mean.
+    #[serde(skip)]
+    pub definition: Option<Piece>,
+}
+
+/// The fragments found for one query.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Found {
+    /// The task's row.
+    pub row: u32,
+    /// Which of the task's predictions was searched with; 0 in the other modes.
+    pub sample: u32,
+    /// Number of fragments that were ranked; `None` where the search stopped counting once it was sure.
+    pub seen: Option<u32>,
+    /// Best first.
+    pub hits: Vec<Hit>,
+}
+
+/// The retrieval results of one repository in one mode, in the order of its queries.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Retrieval {
+    /// The repository's folder name.
+    pub repository: String,
+    /// Where the queries came from.
+    pub mode: Mode,
+    /// Name of the ranker.
+    pub ranker: String,
+    /// Number of fragments kept a query, at most.
+    pub top_k: u32,
+    /// Number of fragments searched: every hit is below it.
+    pub fragments: u32,
+    /// A result a query.
+    pub found: Vec<Found>,
+}
+
+/// Ranker of a search, what it compares, and which fragments it returns.
+#[derive(Debug, Clone)]
+pub struct SearchSettings {
+    /// Ranks the fragments.
+    pub ranker: Ranker,
+    /// Terms that it compares.
+    pub vocabulary: Vocabulary,
+    /// Which fragments a query may see.
+    pub visibility: Visibility,
+    /// Number of fragments kept a query, at most.
+    pub top_k: usize,
+}
+
+impl SearchSettings {
+    /// Whether the exact bit-sliced index does the search: Jaccard similarity, later fragments first among equals.
+    pub fn by_sets(&self) -> bool {
+        self.ranker == Ranker::Jaccard && matches!(self.visibility, Visibility::Guarded(_))
+    }
+
+    /// Whether it searches sets of `p50k_base` tokens, which have an artifact of their own.
+    pub fn by_p50k_sets(&self) -> bool {
+        let is_p50k = matches!(&self.vocabulary, Vocabulary::Tokens(t) if t.is_p50k());
+        self.by_sets() && is_p50k
+    }
+
+    /// Name of the vectors that it compares: `one-gram` (sets of `p50k_base` tokens, RepoCoder's), `words`, `words-nltk-3.8`, `p50k`, or
+    /// `tokens` with the beginning of the tokenizer's digest.
+    pub fn vectors_name(&self) -> String {
+        match &self.vocabulary {
+            _ if self.by_p50k_sets() => "one-gram".to_owned(),
+            Vocabulary::Tokens(tokenizer) if tokenizer.is_p50k() => "p50k".to_owned(),
+            Vocabulary::Tokens(tokenizer) => {
+                let digest = tokenizer.digest();
+                format!("tokens-{}", &digest[..digest.len().min(8)])
+            }
+            words => words.name().to_owned(),
+        }
+    }
+}
+
+/// Vectors of a repository's fragments.
+#[derive(Debug)]
+pub enum Vectors {
+    /// Sets of `p50k_base` tokens.
+    Sets(TokenSets),
+    /// Counted terms.
+    Terms(Words),
+}
+
+/// Vectors of queries, where a search needs any beside their texts.
+#[derive(Clone, Copy, Default)]
+pub struct QueryVectors<'a> {
+    /// Sets of `p50k_base` tokens, one a query.
+    pub sets: Option<&'a TokenSets>,
+    /// Cosines of a query's dense vector with each fragment's, by the number of the query.
+    pub cosines: Option<&'a (dyn Fn(usize) -> Vec<f64> + Sync)>,
+    /// Factors of the fragments' scores, by the number of the query.
+    pub priors: Option<&'a (dyn Fn(usize) -> Vec<f64> + Sync)>,
+    /// Fragments that define what a query's names mean, by the number of the query.
+    pub definitions: Option<&'a (dyn Fn(usize) -> Vec<Defining> + Sync)>,
+}
+
+/// The fragments of a repository, indexed for one ranker.
+#[derive(Debug)]
+pub struct RepositoryIndex<'a> {
+    fragments: &'a RepoFragments,
+    settings: &'a SearchSettings,
+    view: View<'a>,
+    engine: Engine,
+}
+
+#[derive(Debug)]
+enum Engine {
+    /// Sets of tokens; the words whose numbers they are, where queries have to be numbered alike.
+    Sets(Box<SetIndex>, Option<Box<Words>>),
+    Terms(Box<rank::Index>),
+}
+
+impl<'a> RepositoryIndex<'a> {
+    /// Indexes a repository's fragments by their vectors.
+    ///
+    /// # Panics
+    /// Where there are not as many vectors as fragments.
+    pub fn new(
+        fragments: &'a RepoFragments,
+        vectors: Vectors,
+        settings: &'a SearchSettings,
+    ) -> Self {
+        let engine = match vectors {
+            Vectors::Sets(sets) => Engine::Sets(Box::new(SetIndex::new(&sets)), None),
+            Vectors::Terms(words) if settings.by_sets() => {
+                Engine::Sets(Box::new(SetIndex::new(&words.sets())), Some(Box::new(words)))
+            }
+            Vectors::Terms(words) => Engine::Terms(Box::new(rank::Index::new(
+                words,
+                &fragments.texts(),
+                std::slice::from_ref(&settings.ranker),
+                fragments.language,
+                settings.vocabulary.clone(),
+            ))),
+        };
+        Self { fragments, settings, view: View::new(fragments, settings.visibility), engine }
+    }
+
+    /// Searches with every query. Results depend on neither the order of the work nor the number of threads.
+    ///
+    /// # Panics
+    /// Where the ranker needs vectors of queries that are missing.
+    pub fn search(&self, queries: &Queries, vectors: QueryVectors<'_>) -> Retrieval {
+        let found = match &self.engine {
+            Engine::Sets(index, words) => {
+                let texts = || queries.queries.iter().map(|query| query.text.as_str());
+                let made =
+                    words.as_ref().map(|words| words.sets_of(texts(), &self.settings.vocabulary));
+                let sets = made.as_ref().or(vectors.sets);
+                self.by_sets(index, queries, sets.expect("a set of tokens a query"))
+            }
+            Engine::Terms(index) => self.by_terms(index, queries, vectors),
+        };
+        Retrieval {
+            repository: queries.repository.clone(),
+            mode: queries.mode,
+            ranker: self.settings.ranker.to_string(),
+            top_k: self.settings.top_k as u32,
+            fragments: self.fragments.len() as u32,
+            found,
+        }
+    }
+
+    fn by_sets(&self, index: &SetIndex, queries: &Queries, sets: &TokenSets) -> Vec<Found> {
+        let guard = self.settings.visibility.guard();
+        let hole = |query| Hole::of_query(query, self.fragments, guard);
+        let holes: Vec<Hole<'_>> = queries.queries.iter().map(hole).collect();
+        let allowed = |query: usize, fragment| holes[query].allows(fragment);
+        let hits = index.search_all(sets, self.settings.top_k, allowed);
+        let hit = |hit: Overlap| Hit {
+            fragment: hit.window,
+            text_of: hit.window,
+            score: Score::Jaccard { overlap: hit.overlap, union: hit.union },
+            definition: None,
+        };
+        let found = |(query, hits): (&Query, Vec<Overlap>)| Found {
+            row: query.row,
+            sample: query.sample,
+            seen: None,
+            hits: hits.into_iter().map(hit).collect(),
+        };
+        queries.queries.iter().zip(hits).map(found).collect()
+    }
+
+    /// Queries that see the same fragments share their statistics.
+    fn by_terms(
+        &self,
+        index: &rank::Index,
+        queries: &Queries,
+        vectors: QueryVectors<'_>,
+    ) -> Vec<Found> {
+        let mut of_key: FxHashMap<(&str, u32), Vec<usize>> = FxHashMap::default();
+        for (number, query) in queries.queries.iter().enumerate() {
+            of_key.entry(self.view.key(query)).or_default().push(number);
+        }
+        let mut groups: Vec<((&str, u32), Vec<usize>)> = of_key.into_iter().collect();
+        groups.sort_unstable();
+        let work = Work::of("search", "queries", queries.queries.len());
+        let of_group = |scratch: &mut Scratch, (_, numbers): &((&str, u32), Vec<usize>)| {
+            let seen = self.view.of_query(&queries.queries[numbers[0]]);
+            let of_each = numbers.iter().map(|&number| {
+                let query = &queries.queries[number];
+                let defining = vectors.definitions.map(|definitions| definitions(number));
+                let scores = |found: &Vec<Defining>| {
+                    found.iter().map(|found| (found.fragment, found.score)).collect()
+                };
+                let wanted = rank::Query {
+                    lines: query.lines().collect(),
+                    hole: query.hole as usize,
+                    dense: vectors.cosines.map(|cosines| cosines(number)),
+                    prior: vectors.priors.map(|priors| priors(number)),
+                    definitions: defining.as_ref().map(scores),
+                };
+                let mut found = self.ranked(index, query, &wanted, &seen, scratch);
+                let defining = defining.unwrap_or_default();
+                let prior = wanted.prior.as_deref().unwrap_or_default();
+                self.note_definitions(&mut found.hits, defining, prior, &seen);
+                work.done(1);
+                (number, found)
+            });
+            of_each.collect::<Vec<_>>()
+        };
+        let groups = groups.par_iter().map_init(Scratch::default, of_group);
+        let mut found: Vec<(usize, Found)> = groups.flatten().collect();
+        found.sort_unstable_by_key(|(number, _)| *number);
+        found.into_iter().map(|(_, found)| found).collect()
+    }
+
+    fn ranked(
+        &self,
+        index: &rank::Index,
+        query: &Query,
+        wanted: &rank::Query<'_>,
+        seen: &Seen,
+        scratch: &mut Scratch,
+    ) -> Found {
+        let SearchSettings { ranker, top_k, .. } = self.settings;
+        let mut by = |priority: &[u32]| index.rank(ranker, wanted, priority, *top_k, scratch);
+        let names = by(&seen.priority);
+        // Texts that are sorted on their own have the same scores, place by place.
+        let texts = seen.text_priority.as_deref().map(&mut by);
+        let texts = texts.as_ref().unwrap_or(&names);
+        let hit = |(name, text): (&rank::Hit, &rank::Hit)| Hit {
+            fragment: name.document,
+            text_of: text.document,
+            score: Score::Value(name.score),
+            definition: None,
+        };
+        Found {
+            row: query.row,
+            sample: query.sample,
+            seen: Some(seen.count as u32),
+            hits: names.iter().zip(texts).map(hit).collect(),
+        }
+    }
+
+    /// Notes the definitions in hits that were found for them.
+    fn note_definitions(
+        &self,
+        hits: &mut [Hit],
+        mut defining: Vec<Defining>,
+        prior: &[f64],
+        seen: &Seen,
+    ) {
+        // They were ranked by these scores.
+        for found in &mut defining {
+            found.score *= prior.get(found.fragment as usize).unwrap_or(&1.0);
+        }
+        let priority = |found: &Defining| seen.priority[found.fragment as usize];
+        defining.retain(|found| priority(found) != u32::MAX);
+        defining.sort_unstable_by(|a, b| {
+            b.score.total_cmp(&a.score).then_with(|| priority(a).cmp(&priority(b)))
+        });
+        let ranked = (1_u32..).zip(&defining).map(|(rank, found)| (found.fragment, (rank, found)));
+        let ranked: FxHashMap<u32, (u32, &Defining)> = ranked.collect();
+        let parts = self.settings.ranker.parts().len();
+        let fused = (parts > 1).then_some(parts as f64);
+        for hit in hits {
+            let found = ranked.get(&hit.fragment).filter(|(rank, _)| {
+                fused.is_none_or(|count| count * rank::reciprocal(*rank) > hit.score.value())
+            });
+            hit.definition = found.map(|(_, found)| found.definition);
+        }
+    }
+}
+
+/// Column of the hits' definitions, where a ranker finds any.
+const DEFINITIONS: &str = "definitions";
+
+impl Payload for Retrieval {
+    const KIND: &'static str = "retrieval results";
+
+    fn records(&self) -> usize {
+        self.found.len()
+    }
+
+    fn columns(&self) -> Result<Vec<Column<'_>>, String> {
+        let mut columns = vec![Column::records("found", self)?];
+        let hits = self.found.iter().flat_map(|found| &found.hits);
+        let definitions: Vec<Option<Piece>> = hits.map(|hit| hit.definition).collect();
+        if definitions.iter().any(Option::is_some) {
+            columns.push(Column::records(DEFINITIONS, &definitions)?);
+        }
+        Ok(columns)
+    }
+
+    fn from_columns(columns: &mut Columns) -> Result<Self> {
+        let mut retrieval: Self = columns.records("found")?;
+        if columns.has(DEFINITIONS) {
+            let definitions: Vec<Option<Piece>> = columns.records(DEFINITIONS)?;
+            let hits = retrieval.found.iter_mut().flat_map(|found| &mut found.hits);
+            for (hit, definition) in hits.zip(definitions) {
+                hit.definition = definition;
+            }
+        }
+        Ok(retrieval)
+    }
+
+    fn check(&self) -> Result<(), String> {
+        let hits = self.found.iter().flat_map(|found| &found.hits);
+        let is_outside = |hit: &Hit| hit.fragment.max(hit.text_of) >= self.fragments;
+        if hits.into_iter().any(is_outside) {
+            return Err("a hit names a missing fragment".into());
+        }
+        Ok(())
+    }
+}

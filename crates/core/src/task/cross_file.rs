@@ -1,0 +1,74 @@
+//! The cross-file context of a prompt: fragments of other files, and the text that shows them.
+
+use repoformer_text::language::Language;
+use repoformer_text::lines::Lines;
+
+/// The first line of the text that shows fragments as comments, after the comment marker.
+pub(crate) const HEAD: &str =
+    " Here are some relevant code fragments from other files of the repo:\n\n";
+/// Text before each fragment's path there.
+pub(crate) const FOUND_IN: &str = " the below code fragment can be found in:\n";
+
+/// A piece of another file that was retrieved for a task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Fragment {
+    /// The file it is said to be from, as the prompt names it.
+    pub path: String,
+    /// Its lines joined by `\n`, not commented.
+    pub text: String,
+    /// Score that the ranker gave it, where that is known.
+    pub score: Option<f64>,
+}
+
+/// The cross-file context of one task, as benchmarks carry it.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct CrossFile {
+    /// The text as a prompt shows it: comment lines. Empty where nothing was retrieved.
+    pub text: String,
+    /// The fragments it was made of, best first; empty where a benchmark carries the text alone.
+    pub fragments: Vec<Fragment>,
+}
+
+impl CrossFile {
+    /// Shows the fragments, best first, in the text that Repoformer's and CrossCodeEval's programs write.
+    pub fn of(fragments: Vec<Fragment>, language: Language) -> Self {
+        Self { text: text(&fragments, language), fragments }
+    }
+
+    /// Whether nothing was retrieved.
+    pub fn is_empty(&self) -> bool {
+        self.text.is_empty()
+    }
+}
+
+/// The text of some fragments, as Repoformer's and CrossCodeEval's programs write it: a heading, then for each
+/// fragment its path and its lines as comments (lines as Python's `splitlines` counts them); empty where there is none.
+///
+/// ```
+/// use repoformer_core::task::cross_file::{Fragment, text};
+/// use repoformer_text::language::Language;
+/// let fragment = Fragment { path: "src/a.ts".into(), text: "let x = 1\n\nlet y".into(), score: None };
+/// assert_eq!(
+///     text(&[fragment], Language::TypeScript),
+///     "// Here are some relevant code fragments from other files of the repo:\n\n\
+///      // the below code fragment can be found in:\n// src/a.ts\n// let x = 1\n// \n// let y\n\n",
+/// );
+/// ```
+pub fn text(fragments: &[Fragment], language: Language) -> String {
+    let mut text = String::new();
+    if fragments.is_empty() {
+        return text;
+    }
+    let comment = language.comment();
+    text.extend([comment, HEAD]);
+    for fragment in fragments {
+        text.extend([comment, FOUND_IN, comment, " ", &fragment.path, "\n"]);
+        let lines = Lines::new(fragment.text.trim_matches('\n'));
+        for (number, line) in lines.iter().enumerate() {
+            let separator = if number == 0 { "" } else { "\n" };
+            text.extend([separator, comment, " ", line]);
+        }
+        text.push_str("\n\n");
+    }
+    text
+}

@@ -1,0 +1,61 @@
+//! The files that tasks have their holes in.
+
+use std::path::Path;
+
+use repoformer_store::error::Result;
+use repoformer_text::lines::universal_newlines;
+use rustc_hash::FxHashMap;
+
+use super::Task;
+use crate::repository::corpus::{folder_names, read_named};
+
+/// Source files of tasks, each read once.
+#[derive(Debug)]
+pub struct TaskFiles<'a> {
+    repos_dir: &'a Path,
+    /// Names of the folders that may be repositories.
+    folders: Vec<String>,
+    texts: FxHashMap<String, Result<String, String>>,
+}
+
+impl<'a> TaskFiles<'a> {
+    /// Files of the repositories in a folder.
+    ///
+    /// # Errors
+    /// The folder cannot be listed.
+    pub fn below(repos_dir: &'a Path) -> Result<Self> {
+        Ok(Self { repos_dir, folders: folder_names(repos_dir)?, texts: FxHashMap::default() })
+    }
+
+    /// Reads a task's file in text mode; the error says why it cannot be read. The task's path is changed to the folder of its
+    /// repository.
+    pub fn text(&mut self, task: &mut Task) -> Result<&str, String> {
+        task.name_folder(&self.folders);
+        if task.path.is_empty() {
+            return Err(format!("{} names no file", task.format));
+        }
+        let text = self
+            .texts
+            .entry(task.path.clone())
+            .or_insert_with(|| read_named(self.repos_dir, &task.path).map(universal_newlines));
+        text.as_deref().map_err(Clone::clone)
+    }
+
+    /// Takes all of a task's file before its hole, where the task does not carry it and its prompt shows less. A file that
+    /// cannot be read, or has other text, gives nothing.
+    pub fn take_left(&mut self, task: &mut Task) {
+        let mut of_folder = Task {
+            path: task.path.clone(),
+            repository: task.repository.clone(),
+            ..Task::default()
+        };
+        let Ok(text) = self.text(&mut of_folder) else {
+            return;
+        };
+        if let (None, Ok(hole)) = (&task.full_left_context, task.hole(text))
+            && text[..hole.start] != task.prompt
+        {
+            task.full_left_context = Some(text[..hole.start].to_owned());
+        }
+    }
+}

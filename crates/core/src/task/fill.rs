@@ -1,0 +1,115 @@
+//! Where a task's hole is in the text of its file, and what the file has around it.
+
+use repoformer_text::lines::{Lines, is_separator, is_space, line_starts, strip, unfinished_line};
+
+use super::Task;
+
+/// A hole as a part of its file's text.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Hole {
+    /// Byte offset of its first character.
+    pub start: usize,
+    /// Byte offset behind its last.
+    pub end: usize,
+}
+
+const OTHER_VERSION: &str = "is this the version that the task was made from?";
+
+impl Task {
+    /// Finds the hole in the text of its file (newlines as text mode reads them). The task's line, the line before it
+    /// and its ground truth must be the file's; lines that RepoCoder joined by `\n` may end otherwise there, and a prompt
+    /// may be stripped at its end, as in RepoEval's function-level files.
+    ///
+    /// ```
+    /// use repoformer_core::task::{Hole, Task};
+    /// let task = Task::new("r/0".into(), "r/a.py", 0, 1, "b = 2", "a = 1\n");
+    /// assert_eq!(task.hole("a = 1\nb = 2\nc = 3\n"), Ok(Hole { start: 6, end: 11 }));
+    /// assert!(task.hole("a = 1\n").is_err());
+    /// ```
+    ///
+    /// # Errors
+    /// Says in words what does not agree.
+    pub fn hole(&self, text: &str) -> Result<Hole, String> {
+        let Some(line) = line_starts(text).nth(self.line_no) else {
+            return Err(self.beyond(text));
+        };
+        if line == text.len() && !self.ground_truth.is_empty() {
+            return Err(self.beyond(text));
+        }
+        // The prompt ends within the hole's line, or it was stripped and ends somewhere before that line.
+        let begun = unfinished_line(&self.prompt);
+        let is_begun = text[line..].starts_with(begun);
+        let within = is_begun.then_some(line + begun.len());
+        let before = (!begun.is_empty()).then_some(line);
+        let starts = [within, before].into_iter().flatten();
+        let mut starts =
+            starts.filter(|start| ends_alike(&self.prompt, &text[..*start])).peekable();
+        if starts.peek().is_none() {
+            let on_line = if is_begun { "" } else { ", on its line" };
+            return Err(self.differs(&format!("before the hole{on_line}")));
+        }
+        let ended = |start: usize| Some((start, end_of(&self.ground_truth, &text[start..])?));
+        match starts.find_map(ended) {
+            Some((start, length)) => Ok(Hole { start, end: start + length }),
+            None => Err(self.differs("in the hole")),
+        }
+    }
+
+    /// Takes the whole contexts from the text of its file, where the task does not have them. A prompt that was stripped
+    /// gets the blank text before the hole back.
+    ///
+    /// # Errors
+    /// As [`Task::hole`].
+    pub fn fill(&mut self, text: &str) -> Result<(), String> {
+        let Hole { start, end } = self.hole(text)?;
+        let blank = &text[text[..start].trim_end_matches(is_space).len()..start];
+        if !self.prompt.is_empty() && !self.prompt.ends_with(is_space) {
+            self.prompt.push_str(blank);
+        }
+        self.full_left_context.get_or_insert_with(|| text[..start].to_owned());
+        self.full_right_context.get_or_insert_with(|| text[end..].to_owned());
+        Ok(())
+    }
+
+    fn beyond(&self, text: &str) -> String {
+        format!(
+            "its hole is at line {} (from 0) of {}, which has {} lines; {OTHER_VERSION}",
+            self.line_no,
+            self.path,
+            Lines::new(text).count()
+        )
+    }
+
+    fn differs(&self, place: &str) -> String {
+        format!(
+            "{} has other text {place} (line {}, from 0); {OTHER_VERSION}",
+            self.path, self.line_no
+        )
+    }
+}
+
+/// Whether the last lines that are not blank are the same; a left context of blank lines fits everywhere.
+fn ends_alike(prompt: &str, before: &str) -> bool {
+    let last = |text: &'_ str| -> Option<String> {
+        let mut lines = text.rsplit(is_separator).map(strip);
+        lines.find(|line| !line.is_empty()).map(str::to_owned)
+    };
+    last(prompt).is_none_or(|line| last(before) == Some(line))
+}
+
+/// Length of the start of `text` that is `target`, be it with other line ends.
+fn end_of(target: &str, text: &str) -> Option<usize> {
+    if text.starts_with(target) {
+        return Some(target.len());
+    }
+    let lines = Lines::new(target);
+    let mut end = line_starts(text).nth(lines.count()).unwrap_or(text.len());
+    if !target.ends_with(is_separator) {
+        // The separator of the last line is no part of the target.
+        let last = &text[..end];
+        end = last
+            .strip_suffix("\r\n")
+            .map_or_else(|| last.strip_suffix(is_separator).map_or(end, str::len), str::len);
+    }
+    (Lines::new(&text[..end]) == lines).then_some(end)
+}

@@ -1,0 +1,391 @@
+//! Benchmark tasks: one hole in one file, in the format of any benchmark, told by the fields of each record.
+//!
+//! | format | left context | target | place |
+//! |---|---|---|---|
+//! | [RepoEval](Format::RepoEval) | `prompt`, whole lines | `metadata.ground_truth`, whole lines | `metadata.fpath_tuple`, `line_no` (or `lineno`) |
+//! | [Repoformer](Format::Repoformer) | `prompt`, up to the hole | `groundtruth` | `metadata.filepath`; its line is counted |
+//! | [CrossCodeEval](Format::CrossCodeEval) | `prompt`, up to the hole | `groundtruth` | `metadata.repository`, `file`, `groundtruth_start_lineno` |
+//! | [CrossCodeLongEval](Format::CrossCodeLongEval) | `prompt`, up to the hole | `groundtruth` | none |
+//! | [RepoBench](Format::RepoBench) (read) | `import_statement`, `cropped_code` | `next_line` | `repo_name`, `file_path` |
+//! | [ReccEval](Format::ReccEval) (read) | `input` | `gt` | `fpath` |
+//!
+//! Fields that a format does not know are kept, in their order, and written again by [`Task::to_record`].
+
+pub mod cross_file;
+mod defined;
+pub mod fields;
+mod files;
+mod fill;
+mod format;
+mod identity;
+pub mod kind;
+mod read;
+pub mod sample;
+#[cfg(test)]
+mod tests;
+mod write;
+
+pub use defined::TargetDefinition;
+pub use files::TaskFiles;
+pub use fill::Hole;
+pub use format::Format;
+pub use identity::{HoleDigest, HoleMark, NumberedRecords, OtherHole, is_numbered};
+pub use read::{NO_TARGET, check_place, read_cross_file, write_cross_file};
+pub use write::Written;
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use repoformer_store::error::Error;
+use repoformer_store::jsonl::Object;
+use repoformer_text::language::Language;
+use repoformer_text::lines::{is_space, line_ends, unfinished_line};
+use rustc_hash::FxHashMap;
+use serde_json::{Value, json};
+
+use crate::repository::Shard;
+use crate::task::cross_file::{CrossFile, Fragment};
+use crate::task::sample::Kind;
+
+/// One hole: the prompt that leads to it, and what stood there.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct Task {
+    /// The format of its record.
+    pub format: Format,
+    /// 0-based place in the task file: the task's key, since benchmark ids repeat.
+    pub row: usize,
+    /// 1-based line in the task file, for messages.
+    pub line: usize,
+    /// The id as the file gives it; not unique in RepoEval's line and API files.
+    pub id: String,
+    /// Folder of its repository: the first name of the path that the record gives, `owner_name` for RepoBench's
+    /// `owner/name`; empty where the record gives none (CrossCodeLongEval).
+    pub repository: String,
+    /// `repository/folder/…/file.py`; empty where the record gives none.
+    pub path: String,
+    /// 0-based first line of the file that the prompt shows.
+    pub context_start: usize,
+    /// 0-based line of the file that the hole begins in; lines as [`repoformer_text::lines::Lines`] counts them. 0 where the
+    /// record names no file.
+    pub line_no: usize,
+    /// Text that stood in the hole.
+    pub ground_truth: String,
+    /// The file before the hole, as the model sees it without retrieval.
+    pub prompt: String,
+    /// The context behind the hole, where the file carries it.
+    pub right_context: Option<String>,
+    /// All of the file before the hole, where `prompt` is only its end.
+    pub full_left_context: Option<String>,
+    /// All of the file behind the hole, where `right_context` is only its start.
+    pub full_right_context: Option<String>,
+    /// The cross-file context that the file carries.
+    pub cross_file: Option<CrossFile>,
+    /// The record's `metadata` as it was read, unknown fields included.
+    pub metadata: Object,
+    /// The record's other fields, unknown ones, as they were read.
+    pub extra: Object,
+}
+
+/// The tasks of one file.
+#[derive(Debug, Clone)]
+pub struct TaskSet {
+    /// Where they were read from.
+    pub path: PathBuf,
+    tasks: Vec<Task>,
+    /// Numbers of each repository's tasks, found when they are first asked for.
+    of_repositories: OnceLock<FxHashMap<String, Vec<u32>>>,
+    /// Mark of each task's hole, computed on first use.
+    marks: OnceLock<Vec<HoleMark>>,
+}
+
+/// Tasks of a file, and the records that cannot be used.
+#[derive(Debug)]
+pub struct Reading {
+    /// The tasks that can be used.
+    pub set: TaskSet,
+    /// The records that cannot, each with its line and reason.
+    pub problems: Vec<Error>,
+    /// How many tasks carry an id that an earlier task has too.
+    pub repeated_ids: usize,
+    /// How many tasks there are of each format, in the order of the file; more than one where formats are mixed.
+    pub formats: Vec<(Format, usize)>,
+}
+
+impl TaskSet {
+    /// Tasks in the order of their file.
+    pub fn new(path: PathBuf, tasks: Vec<Task>) -> Self {
+        Self { path, tasks, of_repositories: OnceLock::new(), marks: OnceLock::new() }
+    }
+
+    /// Tasks whose texts were dropped, with the marks of their holes.
+    pub fn with_marks(path: PathBuf, tasks: Vec<Task>, marks: Vec<HoleMark>) -> Self {
+        Self { marks: marks.into(), ..Self::new(path, tasks) }
+    }
+
+    /// Mark of each task's hole.
+    pub fn marks(&self) -> &[HoleMark] {
+        self.marks.get_or_init(|| self.tasks.iter().map(Task::hole_mark).collect())
+    }
+
+    /// The tasks, in the order of the file.
+    pub fn tasks(&self) -> &[Task] {
+        &self.tasks
+    }
+
+    /// The tasks, alone.
+    pub fn into_tasks(self) -> Vec<Task> {
+        self.tasks
+    }
+
+    /// The tasks, to be changed.
+    pub fn tasks_mut(&mut self) -> &mut Vec<Task> {
+        self.of_repositories.take();
+        self.marks.take();
+        &mut self.tasks
+    }
+
+    /// The repositories its tasks name, sorted, each once.
+    pub fn repositories(&self) -> Vec<String> {
+        let mut names: Vec<String> = self.of_repositories().keys().cloned().collect();
+        names.sort_unstable();
+        names
+    }
+
+    /// Finds the folders of repositories that are named as on the hub: RepoEval's function files write `owner--name` for
+    /// the folder `owner_name`. `folders` are sorted.
+    pub fn name_folders(&mut self, folders: &[String]) {
+        for task in self.tasks_mut() {
+            task.name_folder(folders);
+        }
+    }
+
+    /// The task with this row.
+    pub fn of_row(&self, row: usize) -> Option<&Task> {
+        let at = self.tasks.binary_search_by_key(&row, |task| task.row);
+        Some(&self.tasks[at.ok()?])
+    }
+
+    /// The tasks of one repository, in their order.
+    pub fn of_repository(&self, name: &str) -> impl Iterator<Item = &Task> {
+        self.numbers_of(name).map(|number| &self.tasks[number])
+    }
+
+    /// Indices of one repository's tasks, in their order.
+    pub fn numbers_of(&self, repository: &str) -> impl Iterator<Item = usize> {
+        let numbers = self.of_repositories().get(repository).map_or(&[][..], Vec::as_slice);
+        numbers.iter().map(|&number| number as usize)
+    }
+
+    fn of_repositories(&self) -> &FxHashMap<String, Vec<u32>> {
+        self.of_repositories.get_or_init(|| {
+            let mut found: FxHashMap<String, Vec<u32>> = FxHashMap::default();
+            for (task, number) in self.tasks.iter().zip(0..) {
+                match found.get_mut(&task.repository) {
+                    Some(numbers) => numbers.push(number),
+                    None => {
+                        found.insert(task.repository.clone(), vec![number]);
+                    }
+                }
+            }
+            found
+        })
+    }
+
+    /// A digest of where the holes of one repository's tasks are.
+    pub fn hole_digest(&self, repository: &str) -> String {
+        let mut hasher = blake3::Hasher::new();
+        for task in self.of_repository(repository) {
+            hasher.update(task.path.as_bytes());
+            hasher.update(task.id.as_bytes());
+            for number in
+                [task.path.len(), task.id.len(), task.row, task.context_start, task.line_no]
+            {
+                hasher.update(&(number as u64).to_le_bytes());
+            }
+        }
+        hasher.finalize().to_hex().to_string()
+    }
+
+    /// A digest of all tasks, everything in them included.
+    pub fn digest(&self) -> String {
+        digest(self.tasks.iter())
+    }
+
+    /// Digest that the tasks of a shard's repositories alone would have.
+    pub fn digest_of_shard(&self, shard: Shard) -> String {
+        digest(self.tasks.iter().filter(|task| shard.holds(&task.repository)))
+    }
+
+    /// Digest of one repository's tasks.
+    pub fn digest_of(&self, repository: &str) -> String {
+        digest(self.of_repository(repository))
+    }
+
+    /// The error for one of its tasks.
+    pub fn error(&self, task: &Task, reason: impl Into<String>) -> Error {
+        Error::Task {
+            path: self.path.clone(),
+            line: task.line,
+            task_id: task.id.clone(),
+            reason: reason.into(),
+        }
+    }
+}
+
+fn digest<'t>(tasks: impl Iterator<Item = &'t Task>) -> String {
+    let (mut hasher, mut bytes) = (blake3::Hasher::new(), Vec::new());
+    for task in tasks {
+        task.digest_into(&mut bytes);
+        // The hash is fastest on many kilobytes at a time.
+        if bytes.len() > 1 << 16 {
+            hasher.update(&bytes);
+            bytes.clear();
+        }
+    }
+    hasher.update(&bytes);
+    hasher.finalize().to_hex().to_string()
+}
+
+/// The fields of a literal that is an object.
+fn object_of(literal: Value) -> Object {
+    match literal {
+        Value::Object(fields) => fields,
+        _ => Object::new(),
+    }
+}
+
+impl Task {
+    /// Returns the mark of its hole.
+    pub fn hole_mark(&self) -> HoleMark {
+        HoleMark::new(&self.prompt, &self.ground_truth)
+    }
+
+    /// Computes the digest of its hole.
+    pub fn hole_digest(&self) -> HoleDigest {
+        HoleDigest::new(&self.prompt, &self.ground_truth)
+    }
+
+    /// Keeps what tells the task from others, and drops its texts and all else that its record holds.
+    pub fn forget_texts(&mut self) {
+        (self.prompt, self.ground_truth) = (String::new(), String::new());
+        (self.full_left_context, self.full_right_context) = (None, None);
+        (self.right_context, self.cross_file) = (None, None);
+        (self.metadata, self.extra) = (Object::new(), Object::new());
+    }
+
+    /// A new task with the metadata that RepoEval gives a task.
+    pub fn new(
+        id: String,
+        path: &str,
+        context_start: usize,
+        line_no: usize,
+        ground_truth: &str,
+        prompt: &str,
+    ) -> Self {
+        let names: Vec<&str> = path.split('/').collect();
+        Self {
+            repository: names[0].to_owned(),
+            path: path.to_owned(),
+            context_start,
+            line_no,
+            ground_truth: ground_truth.to_owned(),
+            prompt: prompt.to_owned(),
+            metadata: object_of(json!({
+                "task_id": id, "ground_truth": ground_truth, "fpath_tuple": names,
+                "context_start_lineno": context_start, "line_no": line_no,
+            })),
+            id,
+            ..Self::default()
+        }
+    }
+
+    /// Finds its repository's folder among these, which are sorted, where it is named as on the hub.
+    pub fn name_folder(&mut self, folders: &[String]) {
+        let there = |name: &str| folders.binary_search_by(|folder| (**folder).cmp(name)).is_ok();
+        let folder = self.repository.replace("--", "_");
+        if folder != self.repository && !there(&self.repository) && there(&folder) {
+            self.path.replace_range(..self.repository.len(), &folder);
+            self.repository = folder;
+        }
+    }
+
+    /// The path of its file in its repository, `folder/…/file.py`; empty where it names no file.
+    pub fn file_in_repository(&self) -> &str {
+        self.path.split_once('/').map_or("", |(_, file)| file)
+    }
+
+    /// The language of its file, by the file's ending; Python where that tells nothing.
+    pub fn language(&self) -> Language {
+        Language::of_path(&self.path).unwrap_or_default()
+    }
+
+    /// Whether its record holds all of the file before the hole, as far as its line numbers tell. A prompt that was
+    /// stripped at its end counts as whole if it begins with the file.
+    pub fn has_whole_left(&self) -> bool {
+        let is_stripped = !self.prompt.ends_with(is_space);
+        self.full_left_context.is_some()
+            || self.context_start == 0 && (is_stripped || line_ends(&self.prompt) >= self.line_no)
+    }
+
+    /// Whether its hole begins behind code on its line, as far as its record tells.
+    pub fn begins_within_line(&self) -> bool {
+        let begun = unfinished_line(&self.prompt);
+        // The last line of a prompt that was stripped is whole.
+        !begun.trim().is_empty() && self.context_start + line_ends(&self.prompt) == self.line_no
+    }
+
+    /// Returns the kind of its hole, if the record names it: in its metadata, as `label sample` does, or in its id, as `sample` does
+    /// (`repository/chunk-1f3a9c20b4d7`).
+    pub fn kind(&self) -> Option<&str> {
+        let named = self.metadata.get("kind").and_then(Value::as_str);
+        named.or_else(|| identity::drawn_kind(&self.id).map(Kind::name))
+    }
+
+    /// Appends what a digest is made of: all that a stage reads, each text behind its length.
+    fn digest_into(&self, out: &mut Vec<u8>) {
+        for number in [self.row, self.context_start, self.line_no] {
+            out.extend_from_slice(&(number as u64).to_le_bytes());
+        }
+        // Folders of repositories may have named the last two.
+        for text in [self.format.name(), &self.prompt, &self.path, &self.repository] {
+            add_text(text, out);
+        }
+        for object in [&self.metadata, &self.extra] {
+            let length_at = out.len();
+            out.extend_from_slice(&[0; 8]);
+            // Writing to memory fails for no object that was read: all keys are texts.
+            let _ = serde_json::to_writer(&mut *out, object);
+            let length = out.len() - length_at - 8;
+            out[length_at..length_at + 8].copy_from_slice(&(length as u64).to_le_bytes());
+        }
+        if self.format != Format::RepoEval {
+            self.digest_texts(out);
+        }
+    }
+
+    /// Appends the texts that RepoEval's records do not have outside their metadata. One that is missing is not an empty one.
+    fn digest_texts(&self, out: &mut Vec<u8>) {
+        add_text(&self.ground_truth, out);
+        for text in [&self.right_context, &self.full_left_context, &self.full_right_context] {
+            out.push(u8::from(text.is_some()));
+            add_text(text.as_deref().unwrap_or_default(), out);
+        }
+        out.push(u8::from(self.cross_file.is_some()));
+        if let Some(CrossFile { text, fragments }) = &self.cross_file {
+            add_text(text, out);
+            out.extend_from_slice(&(fragments.len() as u64).to_le_bytes());
+            for Fragment { path, text, score } in fragments {
+                add_text(path, out);
+                add_text(text, out);
+                out.push(u8::from(score.is_some()));
+                out.extend_from_slice(&score.unwrap_or_default().to_le_bytes());
+            }
+        }
+    }
+}
+
+/// Appends a text behind its length.
+fn add_text(text: &str, out: &mut Vec<u8>) {
+    out.extend_from_slice(&(text.len() as u64).to_le_bytes());
+    out.extend_from_slice(text.as_bytes());
+}

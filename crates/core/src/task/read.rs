@@ -1,0 +1,504 @@
+//! Records of every task format → tasks.
+
+use std::path::Path;
+
+use repoformer_store::error::{Error, Result};
+use repoformer_store::jsonl::{self, At, Fields, Object};
+use repoformer_store::manifest::is_part;
+use repoformer_text::language::Language;
+use repoformer_text::lines::{line_ends, strip};
+use rustc_hash::FxHashSet;
+use serde_json::{Value, json};
+
+use super::{Format, Reading, Task, TaskSet, object_of};
+use crate::repository::corpus::{PathError, path_names, path_names_with_repository};
+use crate::task::cross_file::{self, CrossFile, Fragment};
+use crate::task::kind::RecordKind;
+
+/// Problem of a task or label with an empty target.
+pub const NO_TARGET: &str = "its ground truth is empty: there is nothing to predict";
+
+impl TaskSet {
+    /// Reads a task file (`.jsonl`, gzip, zstd, or `-`), each record in the format that its fields tell.
+    ///
+    /// # Errors
+    /// The file cannot be read, or holds no usable task at all and is not a shard's, which may be empty.
+    pub fn read(path: &Path) -> Result<Reading> {
+        let mut tasks = Vec::new();
+        let problems = jsonl::for_each(path, |at, object| {
+            tasks.push(Task::from_record(path, at, object)?);
+            Ok(())
+        })?;
+        if tasks.is_empty() && !(problems.is_empty() && is_part(path)) {
+            return Err(problems.into_iter().next().unwrap_or_else(|| Error::Artifact {
+                path: path.to_owned(),
+                reason: "the file holds no task".into(),
+                hint: "name a task file, or draw tasks from repositories".into(),
+            }));
+        }
+        let mut seen: FxHashSet<&str> = FxHashSet::default();
+        let repeated_ids = tasks.iter().filter(|task| !seen.insert(&task.id)).count();
+        let mut formats: Vec<(Format, usize)> = Vec::new();
+        for task in &tasks {
+            match formats.iter_mut().find(|(format, _)| *format == task.format) {
+                Some((_, count)) => *count += 1,
+                None => formats.push((task.format, 1)),
+            }
+        }
+        Ok(Reading { set: TaskSet::new(path.to_owned(), tasks), problems, repeated_ids, formats })
+    }
+}
+
+impl Task {
+    /// Reads a record of any task format, told by its fields.
+    ///
+    /// # Errors
+    /// A field is missing, of another type or leads out of the repository, its target is empty, or the record is no task; the error says
+    /// what it is then.
+    pub fn from_record(path: &Path, at: At, object: Object) -> Result<Self> {
+        let kind = RecordKind::of(&object);
+        if let Some(kind @ (RecordKind::Task(_) | RecordKind::Label)) = kind {
+            kind.check(path, at.line, &object)?;
+        }
+        let record = Record { path, at, object };
+        match kind {
+            // Repoformer's program makes tasks with an empty target of its own.
+            Some(RecordKind::Task(format @ Format::Repoformer)) => record.task(format),
+            Some(RecordKind::Task(format)) => with_target(path, at, record.task(format)?),
+            Some(RecordKind::Label) => {
+                check_place(&record.fields("metadata.", record.metadata()?))?;
+                with_target(path, at, record.repoformer("filename")?)
+            }
+            Some(kind) => Err(record.top().error(format!(
+                "this is {}, not a task; {}",
+                kind.record(),
+                kind.usage()
+            ))),
+            None if record.object.contains_key("prompt") => Err(record
+                .metadata()
+                .err()
+                .unwrap_or_else(|| record.top().error(RecordKind::unknown()))),
+            None => Err(record.top().error(RecordKind::unknown())),
+        }
+    }
+}
+
+/// Checks that an instance's path is that of a file in a repository, and that its lines are some.
+pub fn check_place(metadata: &Fields<'_>) -> Result<()> {
+    let names = path_names_with_repository(metadata.string("filename")?);
+    source_file(metadata, "filename", names)?;
+    match metadata.count(&["start_i"])? < metadata.count(&["end_i"])? {
+        true => Ok(()),
+        false => Err(metadata.error("field 'metadata.end_i' is not after 'start_i'")),
+    }
+}
+
+fn with_target(path: &Path, at: At, task: Task) -> Result<Task> {
+    if !strip(&task.ground_truth).is_empty() {
+        return Ok(task);
+    }
+    let (path, reason) = (path.to_owned(), NO_TARGET.into());
+    Err(Error::Task { path, line: at.line, task_id: task.id, reason })
+}
+
+/// A record while it is turned into a task: its fields are taken out one by one, and what is left is kept as it is.
+struct Record<'a> {
+    path: &'a Path,
+    at: At,
+    object: Object,
+}
+
+impl Record<'_> {
+    fn task(self, format: Format) -> Result<Task> {
+        match format {
+            Format::RepoEval => self.repo_eval(),
+            Format::Repoformer => self.repoformer("filepath"),
+            Format::CrossCodeEval => self.cross_code_eval(),
+            Format::CrossCodeLongEval => self.cross_code_long_eval(),
+            Format::RepoBench => self.repo_bench(),
+            Format::ReccEval => self.recc_eval(),
+        }
+    }
+
+    fn fields<'a>(&'a self, prefix: &'a str, object: &'a Object) -> Fields<'a> {
+        Fields::new(self.path, self.at.line, prefix, object)
+    }
+
+    fn top(&self) -> Fields<'_> {
+        self.fields("", &self.object)
+    }
+
+    fn metadata(&self) -> Result<&Object> {
+        self.top().object("metadata")
+    }
+
+    fn take_metadata(&mut self) -> Result<Object> {
+        self.metadata()?;
+        match self.object.shift_remove("metadata") {
+            Some(Value::Object(metadata)) => Ok(metadata),
+            _ => Ok(Object::new()),
+        }
+    }
+
+    fn take_text(&mut self, name: &str) -> Result<String> {
+        self.top().string(name)?;
+        match self.object.shift_remove(name) {
+            Some(Value::String(text)) => Ok(text),
+            _ => Ok(String::new()),
+        }
+    }
+
+    /// A text that may be missing or `null`.
+    fn take_optional(&mut self, name: &str) -> Result<Option<String>> {
+        match self.object.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(_) => self.take_text(name).map(Some),
+        }
+    }
+
+    /// The `crossfile_context`. It stays among the unknown fields where it could not be written again as it was.
+    fn take_cross_file(&mut self, language: Language, format: Format) -> Result<Option<CrossFile>> {
+        let Some(value) = self.object.get("crossfile_context") else {
+            return Ok(None);
+        };
+        let cross_file = read_cross_file(value, language).map_err(|e| self.top().error(e))?;
+        if let Some(cross_file) = &cross_file
+            && write_cross_file(cross_file, format) == *value
+        {
+            self.object.shift_remove("crossfile_context");
+        }
+        Ok(cross_file)
+    }
+
+    /// A task without the fields that its format names in its own way.
+    fn finish(self, task: Task) -> Task {
+        Task { row: self.at.row, line: self.at.line, extra: self.object, ..task }
+    }
+
+    fn repo_eval(mut self) -> Result<Task> {
+        let metadata = self.take_metadata()?;
+        let fields = self.fields("metadata.", &metadata);
+        let names = fields.strings("fpath_tuple")?;
+        // As Python's `os.path.join` reads them.
+        let rest = names.get(1..).unwrap_or_default();
+        let named: Vec<&str> = rest.iter().copied().filter(|name| !name.is_empty()).collect();
+        let absolute = named.iter().find(|name| name.starts_with('/'));
+        let below = absolute.map_or_else(|| named.join("/"), |name| (*name).to_owned());
+        let names = match names[..] {
+            [repository, _, ..] => {
+                path_names(&below).map(|names| [vec![repository], names].concat())
+            }
+            _ => Ok(names),
+        };
+        let (repository, path) = source_file(&fields, "fpath_tuple", names)?;
+        let context_start = fields.count(&["context_start_lineno"])?;
+        let line_no = fields.count(&["line_no", "lineno"])?;
+        check_order(&fields, context_start, line_no)?;
+        let id = fields.string("task_id")?.to_owned();
+        let ground_truth = fields.string("ground_truth")?.to_owned();
+        let prompt = self.take_text("prompt")?;
+        // No fields of this format, so that whatever they hold is right and stays where it is; but of use where they are
+        // what other formats mean by them.
+        let text = |name: &str| self.object.get(name)?.as_str().map(str::to_owned);
+        let mut task = Task {
+            format: Format::RepoEval,
+            id,
+            repository,
+            path,
+            context_start,
+            line_no,
+            ground_truth,
+            prompt,
+            metadata,
+            right_context: text("right_context"),
+            full_left_context: text("full_left_context"),
+            full_right_context: text("full_right_context"),
+            ..Task::default()
+        };
+        let cross_file = self.object.get("crossfile_context");
+        task.cross_file = cross_file.and_then(|v| read_cross_file(v, task.language()).ok()?);
+        Ok(self.finish(task))
+    }
+
+    /// Reads the fields that the three formats with a top-level `groundtruth` share.
+    fn contexts(&mut self, task: Task) -> Result<Task> {
+        let prompt = self.take_text("prompt")?;
+        let ground_truth = self.take_text("groundtruth")?;
+        Ok(Task {
+            prompt,
+            ground_truth,
+            // Every program writes it; models that do not fill in the middle do without.
+            right_context: self.take_optional("right_context")?,
+            full_left_context: self.take_optional("full_left_context")?,
+            full_right_context: self.take_optional("full_right_context")?,
+            cross_file: self.take_cross_file(task.language(), task.format)?,
+            ..task
+        })
+    }
+
+    /// The file's path stands under this name: instances of training data, which are tasks as well, have another.
+    fn repoformer(mut self, path_field: &str) -> Result<Task> {
+        let metadata = self.take_metadata()?;
+        let fields = self.fields("metadata.", &metadata);
+        let id = fields.task_id()?;
+        let file = fields.string(path_field)?;
+        let (repository, path) =
+            source_file(&fields, path_field, path_names_with_repository(file))?;
+        // Kept by a conversion; of use only where nothing else says how much the prompt leaves out.
+        let kept = fields.optional_count("context_start_lineno")?.unwrap_or(0);
+        let format = Format::Repoformer;
+        let task = Task { format, id, repository, path, metadata, ..Task::default() };
+        let mut task = self.contexts(task)?;
+        let shown = line_ends(&task.prompt);
+        (task.context_start, task.line_no) = match &task.full_left_context {
+            Some(left) => {
+                let line_no = line_ends(left);
+                (line_no.saturating_sub(shown), line_no)
+            }
+            None => (kept, kept + shown),
+        };
+        Ok(self.finish(task))
+    }
+
+    fn cross_code_eval(mut self) -> Result<Task> {
+        let metadata = self.take_metadata()?;
+        let fields = self.fields("metadata.", &metadata);
+        let id = fields.task_id()?;
+        let repository = fields.string("repository")?;
+        let names = path_names(fields.string("file")?);
+        let names = names.map(|names| [vec![repository], names].concat());
+        let (repository, path) = source_file(&fields, "file", names)?;
+        let context_start = fields.count(&["context_start_lineno"])?;
+        let line_no = fields.count(&["groundtruth_start_lineno"])?;
+        check_order(&fields, context_start, line_no)?;
+        let task = self.contexts(Task {
+            format: Format::CrossCodeEval,
+            id,
+            repository,
+            path,
+            context_start,
+            line_no,
+            metadata,
+            ..Task::default()
+        })?;
+        Ok(self.finish(task))
+    }
+
+    fn cross_code_long_eval(mut self) -> Result<Task> {
+        let metadata = self.take_metadata()?;
+        let id = self.fields("metadata.", &metadata).task_id()?;
+        let format = Format::CrossCodeLongEval;
+        let task = self.contexts(Task { format, id, metadata, ..Task::default() })?;
+        Ok(self.finish(task))
+    }
+
+    /// The left context is the import statement and the cropped code, as RepoBench's own prompt joins them.
+    fn repo_bench(mut self) -> Result<Task> {
+        let name = self.take_text("repo_name")?;
+        let file = self.take_text("file_path")?;
+        let folder = name.replace('/', "_");
+        let names = path_names(&file).map(|names| [vec![folder.as_str()], names].concat());
+        let (repository, path) = source_file(&self.top(), "file_path", names)?;
+        let fragments = snippets(&self.top())?;
+        let cropped = self.take_text("cropped_code")?;
+        let imports = self.take_text("import_statement")?;
+        let whole = self.take_optional("all_code")?;
+        let mut task = Task {
+            format: Format::RepoBench,
+            id: format!("{name}/{}", self.at.row),
+            repository,
+            path,
+            ground_truth: self.take_text("next_line")?,
+            prompt: format!("{imports}\n{cropped}\n"),
+            ..Task::default()
+        };
+        task.cross_file = Some(CrossFile::of(fragments, task.language()));
+        self.object.shift_remove("context");
+        task.full_left_context =
+            whole.and_then(|all| before_hole(&all, &cropped, &task.ground_truth));
+        task.line_no = line_ends(task.full_left_context.as_deref().unwrap_or(&task.prompt));
+        task.metadata = task.adapted_metadata();
+        Ok(self.finish(task))
+    }
+
+    /// `fpath` begins with the folder of the package.
+    fn recc_eval(mut self) -> Result<Task> {
+        let package = self.take_text("pkg")?;
+        let file = self.take_text("fpath")?;
+        let (repository, path) =
+            source_file(&self.top(), "fpath", path_names_with_repository(&file))?;
+        let prompt = self.take_text("input")?;
+        let mut task = Task {
+            format: Format::ReccEval,
+            id: format!("{package}/{}", self.at.row),
+            repository,
+            path,
+            line_no: line_ends(&prompt),
+            ground_truth: self.take_text("gt")?,
+            prompt,
+            ..Task::default()
+        };
+        task.metadata = task.adapted_metadata();
+        Ok(self.finish(task))
+    }
+}
+
+impl Task {
+    /// The metadata that CrossCodeEval gives a task, without where its right context starts: that of formats that are only
+    /// read, too.
+    pub(super) fn adapted_metadata(&self) -> Object {
+        object_of(json!({
+            "task_id": self.id, "repository": self.repository, "file": self.file_in_repository(),
+            "context_start_lineno": self.context_start, "groundtruth_start_lineno": self.line_no,
+        }))
+    }
+}
+
+fn check_order(fields: &Fields<'_>, context_start: usize, line_no: usize) -> Result<()> {
+    if context_start <= line_no {
+        return Ok(());
+    }
+    Err(fields.error(format!(
+        "field 'metadata.context_start_lineno' ({context_start}) lies behind the hole's line ({line_no})"
+    )))
+}
+
+/// The repository, which is the first name, and the `/`-joined path of a task's file.
+fn source_file(
+    fields: &Fields<'_>,
+    name: &str,
+    names: Result<Vec<&str>, PathError>,
+) -> Result<(String, String)> {
+    let names = names.and_then(|names| {
+        PathError::check(names.first().copied().unwrap_or_default())?;
+        Ok(names)
+    });
+    let names =
+        names.map_err(|e| fields.error(format!("field '{}{name}' {e}", fields.prefix())))?;
+    match &names[..] {
+        [repository, _, ..] => Ok(((*repository).to_owned(), names.join("/"))),
+        _ => Err(fields.error(if name == "fpath_tuple" {
+            "field 'metadata.fpath_tuple' must be [repository, folder, …, file]".to_owned()
+        } else {
+            format!("field '{}{name}' must be repository/folder/…/file", fields.prefix())
+        })),
+    }
+}
+
+/// A `crossfile_context` of any form: a text, an object of text and list, or what stands for none; in words what is
+/// wrong with it.
+pub fn read_cross_file(value: &Value, language: Language) -> Result<Option<CrossFile>, String> {
+    let object = match value {
+        Value::Null => return Ok(None),
+        Value::String(text) => {
+            return Ok(Some(CrossFile { text: text.clone(), fragments: Vec::new() }));
+        }
+        Value::Object(object) => object,
+        other => {
+            return Err(format!(
+                "field 'crossfile_context' must be a string or an object, not {}",
+                jsonl::kind(other)
+            ));
+        }
+    };
+    let wrong = |field: String, wanted: &str, found: &Value| {
+        format!("field 'crossfile_context.{field}' must be {wanted}, not {}", jsonl::kind(found))
+    };
+    let fragments = match object.get("list") {
+        None | Some(Value::Null) => Vec::new(),
+        Some(Value::Array(list)) => {
+            let read = |(number, item): (usize, &Value)| {
+                read_fragment(item).map_err(|(field, wanted, found)| {
+                    wrong(format!("list[{number}]{field}"), wanted, found)
+                })
+            };
+            list.iter().enumerate().map(read).collect::<Result<_, _>>()?
+        }
+        Some(other) => return Err(wrong("list".into(), "a list", other)),
+    };
+    match object.get("text") {
+        Some(Value::String(text)) => Ok(Some(CrossFile { text: text.clone(), fragments })),
+        None | Some(Value::Null) => Ok(Some(CrossFile::of(fragments, language))),
+        Some(other) => Err(wrong("text".into(), "a string", other)),
+    }
+}
+
+/// One fragment of the list; the field that is wrong with it, what it should be, and what it is.
+fn read_fragment(item: &Value) -> Result<Fragment, (&'static str, &'static str, &Value)> {
+    let Value::Object(object) = item else {
+        return Err(("", "an object", item));
+    };
+    let text = |name: &str, field| match object.get(name) {
+        Some(Value::String(text)) => Ok(text.clone()),
+        Some(other) => Err((field, "a string", other)),
+        None => Err((field, "a string", &Value::Null)),
+    };
+    let score = match object.get("score") {
+        None | Some(Value::Null) => None,
+        Some(value) => match value.as_f64() {
+            Some(score) => Some(score),
+            None => return Err((".score", "a number", value)),
+        },
+    };
+    Ok(Fragment {
+        path: text("filename", ".filename")?,
+        text: text("retrieved_chunk", ".retrieved_chunk")?,
+        score,
+    })
+}
+
+/// A `crossfile_context` as a format has it.
+pub fn write_cross_file(cross_file: &CrossFile, format: Format) -> Value {
+    let is_text = match format {
+        Format::Repoformer => true,
+        Format::CrossCodeLongEval => cross_file.fragments.is_empty(),
+        _ => false,
+    };
+    if is_text {
+        return Value::String(cross_file.text.clone());
+    }
+    let fragment = |fragment: &Fragment| {
+        json!({
+            "retrieved_chunk": fragment.text, "filename": fragment.path, "score": fragment.score,
+        })
+    };
+    let list: Vec<Value> = cross_file.fragments.iter().map(fragment).collect();
+    json!({"text": cross_file.text, "list": list})
+}
+
+/// RepoBench's snippets of other files.
+fn snippets(top: &Fields<'_>) -> Result<Vec<cross_file::Fragment>> {
+    let mut fragments = Vec::new();
+    for (number, item) in top.list("context")?.iter().enumerate() {
+        let Value::Object(item) = item else {
+            return Err(top.error(format!(
+                "field 'context[{number}]' must be an object, not {}",
+                jsonl::kind(item)
+            )));
+        };
+        let prefix = format!("context[{number}].");
+        let fields = top.below(&prefix, item);
+        fragments.push(Fragment {
+            path: fields.string("path")?.to_owned(),
+            text: fields.string("snippet")?.to_owned(),
+            score: None,
+        });
+    }
+    Ok(fragments)
+}
+
+/// Text of a file before the hole that follows some code of it: of several such places, the last at which the
+/// target follows too. `None` where the code is not in the file.
+fn before_hole(all: &str, cropped: &str, target: &str) -> Option<String> {
+    let line_end = |at: usize| match all[at..].strip_prefix('\n') {
+        Some(_) => at + 1,
+        None => at,
+    };
+    let mut ends = all.rmatch_indices(cropped).map(|(at, _)| line_end(at + cropped.len()));
+    let last = ends.next()?;
+    let end = std::iter::once(last)
+        .chain(ends)
+        .find(|end| all[*end..].starts_with(target))
+        .unwrap_or(last);
+    Some(all[..end].to_owned())
+}

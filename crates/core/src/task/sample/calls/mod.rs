@@ -1,0 +1,75 @@
+//! API holes: the lines of calls of what the same repository defines in another file
+//! (RepoCoder, section 3.2 "API Invocation Completion").
+
+use std::ops::Range;
+
+use repoformer_text::language::Language;
+use rustc_hash::FxHashMap;
+
+use super::source::{self, Source};
+use crate::repository::corpus::Repository;
+use crate::repository::definitions::{Definition, Definitions, Names, Paths, RepositoryNames};
+use crate::repository::parallel;
+
+/// Definitions of what the calls in a hole call, by its file and first line.
+pub(super) type Defined = FxHashMap<(usize, usize), Vec<Definition>>;
+
+/// Lines of each file.
+type Lines = Vec<Vec<Range<usize>>>;
+
+/// The files, per file the calls' lines, ordered; of calls that begin on one line the longest. And what they call.
+pub(super) fn read_all(
+    repository: &Repository,
+    language: Language,
+) -> (Vec<Option<Source>>, Lines, Defined) {
+    let (sources, paths, names) = names(repository, language);
+    let definitions = Definitions::new(language, &paths, &names);
+    let of_files = parallel::map(sources.iter().enumerate(), |(file, source)| {
+        let Some(source) = source else { return (Vec::new(), Vec::new()) };
+        let calls = definitions.calls(file).into_iter();
+        let calls = calls.map(|(rows, definitions)| (rows.range(), definitions));
+        let calls: Vec<_> = calls.filter(|(lines, _)| source.can_cut_call(lines)).collect();
+        let holes = holes(calls.iter().map(|(lines, _)| lines.clone()).collect());
+        let called = holes.iter().map(|hole| ((file, hole.start), called(hole, &calls)));
+        (called.collect(), holes)
+    });
+    let (called, holes): (Vec<Vec<_>>, _) = of_files.into_iter().unzip();
+    (sources, holes, called.into_iter().flatten().collect())
+}
+
+/// Files of a repository, their paths, and the names in them.
+fn names(
+    repository: &Repository,
+    language: Language,
+) -> (Vec<Option<Source>>, Paths<'_>, RepositoryNames) {
+    let (sources, names) =
+        source::read_all(repository, language, |file, _, syntax| Names::read(&file.path, syntax));
+    let files = repository.files.iter().map(|file| (file.path.as_str(), file.same_as));
+    (sources, Paths::new(&repository.name, files), RepositoryNames::new(language, names))
+}
+
+/// Definitions of all calls within a hole, each once.
+fn called(hole: &Range<usize>, calls: &[(Range<usize>, Vec<Definition>)]) -> Vec<Definition> {
+    let first = calls.partition_point(|(lines, _)| lines.start < hole.start);
+    let within = calls[first..].iter().take_while(|(lines, _)| lines.start < hole.end);
+    let within = within.filter(|(lines, _)| lines.end <= hole.end);
+    let mut called: Vec<Definition> = within.flat_map(|(_, found)| found).copied().collect();
+    called.sort_unstable();
+    called.dedup();
+    called
+}
+
+/// The lines of calls that are ordered by their first line.
+fn holes(calls: Vec<Range<usize>>) -> Vec<Range<usize>> {
+    let mut holes: Vec<Range<usize>> = Vec::new();
+    for lines in calls {
+        match holes.last_mut() {
+            Some(last) if last.start == lines.start => last.end = last.end.max(lines.end),
+            _ => holes.push(lines),
+        }
+    }
+    holes
+}
+
+#[cfg(test)]
+mod tests;

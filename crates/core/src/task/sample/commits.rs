@@ -1,0 +1,287 @@
+//! Tasks from commits: a hole is lines that a commit added, and its repository is the parent's tree.
+//!
+//! The repository is as it was just before these lines were typed. All files are the parent's but the hole's own: there, what the
+//! commit changed above the hole is done, and what it changed below is not. The prompt begins at the first of these changes or before
+//! it, and of their own file queries see nothing behind the start of their prompt. So nothing that is retrieved is younger than the
+//! parent.
+
+use std::ops::Range;
+
+use repoformer_store::error::Result;
+use repoformer_store::progress::Work;
+use serde_json::{Value, json};
+
+use super::context;
+use super::draw::{CountTokens, Draw, POISSON_MEAN, Stream, end_of_chunk};
+use super::kind::{Hole, Kind, Sampling};
+use super::names::SourcesOfNames;
+use super::source::{self, UnparsedFile};
+use super::{Candidates, candidates, set_definitions};
+use crate::repository::corpus::{Repository, SourceFile};
+use crate::repository::definitions::KnownNames;
+use crate::repository::history::{Change, Commit, Edit, History};
+use crate::task::Task;
+
+/// Digits of a commit's id in the name of its repository.
+const DIGITS: usize = 12;
+/// Files of a commit that are looked at.
+const MOST_FILES: usize = 8;
+
+/// Task from a commit.
+#[derive(Debug)]
+pub struct CommitTask {
+    /// The task. Its repository is named after the history and the commit.
+    pub task: Task,
+    /// The commit that added the lines of its hole.
+    pub commit: Commit,
+    /// The repository as the task's stages read it: the hole's file is as far as it was typed, the hole filled.
+    pub repository: Repository,
+    /// Text of the hole's file in the parent; `None` for a new file.
+    pub before: Option<String>,
+    /// The hole's lines, whole. The task's target is shorter where its cursor stands within the first line.
+    pub lines: String,
+    /// Where the names of the target come from.
+    pub names: SourcesOfNames,
+}
+
+impl CommitTask {
+    /// Adds a field to what the task's record says of its commit.
+    pub fn note(task: &mut Task, name: &str, value: impl Into<Value>) {
+        if let Some(Value::Object(note)) = task.metadata.get_mut("commit") {
+            note.insert(name.to_owned(), value.into());
+        }
+    }
+}
+
+/// Numbers of a drawing from commits.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Drawn {
+    /// Commits that could be drawn from.
+    pub commits: usize,
+    /// Tasks drawn.
+    pub tasks: usize,
+    /// Files that could not be parsed, or not whole, of those that a commit added or changed.
+    pub unparsed: Vec<UnparsedFile>,
+}
+
+/// Draws at most one task from each commit since a day (`2024-01-31`), until there are enough; hands each on.
+///
+/// A commit is drawn, then one of the files that it added or changed, then a place in it. Lines are drawn from where it only added
+/// lines: what stands in place of removed lines is an edit, and no completion.
+///
+/// # Errors
+/// The day is none, the history cannot be read, or `found` fails.
+pub fn sample_commits(
+    history: &History,
+    since: &str,
+    sampling: &Sampling,
+    count_tokens: &CountTokens<'_>,
+    mut found: impl FnMut(CommitTask) -> Result<()>,
+) -> Result<Drawn> {
+    let mut commits = history.commits(since)?;
+    let stream = Stream::for_commits(sampling.seed, sampling.kind, &commits);
+    let draw = Draw::new(sampling, count_tokens);
+    let work = Work::of(format!("commits of {}", history.name()), "tasks", sampling.per_repository);
+    let known = KnownNames::default();
+    let unparsed = Vec::new();
+    let mut drawing = Drawing { history, sampling, count_tokens, stream, draw, known, unparsed };
+    let mut drawn = Drawn { commits: commits.len(), ..Drawn::default() };
+    for at in 0..commits.len() {
+        if drawn.tasks == sampling.per_repository {
+            break;
+        }
+        let other = at + drawing.stream.below(commits.len() - at);
+        commits.swap(at, other);
+        if let Some(task) = drawing.of_commit(&commits[at], at)? {
+            drawn.tasks += 1;
+            work.done(1);
+            found(task)?;
+        }
+    }
+    drawn.unparsed = drawing.unparsed;
+    Ok(drawn)
+}
+
+struct Drawing<'a> {
+    history: &'a History,
+    sampling: &'a Sampling,
+    count_tokens: &'a CountTokens<'a>,
+    stream: Stream,
+    draw: Draw<'a>,
+    /// Most files of one parent are those of another.
+    known: KnownNames,
+    unparsed: Vec<UnparsedFile>,
+}
+
+impl Drawing<'_> {
+    /// Draws a task from a commit; `number` is its place among the commits.
+    fn of_commit(&mut self, commit: &Commit, number: usize) -> Result<Option<CommitTask>> {
+        let Sampling { language, exclusions, .. } = self.sampling;
+        let digits = commit.id.get(..DIGITS).unwrap_or(&commit.id);
+        let name = format!("{}-{digits}", self.history.name());
+        let mut changes = self.history.changes(commit, *language)?;
+        changes.retain(|change| !exclusions.hold(&format!("{name}/{}", change.path)));
+        let mut parent: Option<Repository> = None;
+        for at in 0..changes.len().min(MOST_FILES) {
+            let other = at + self.stream.below(changes.len() - at);
+            changes.swap(at, other);
+            let change = &changes[at];
+            let Some(edit) = self.history.edit(change)? else { continue };
+            if !edit.hunks.iter().any(|hunk| hunk.removed.is_empty() && !hunk.added.is_empty()) {
+                continue;
+            }
+            let path = format!("{name}/{}", change.path);
+            let read_parent = || self.history.files(&commit.parent, &name, *language);
+            if self.sampling.kind == Kind::Api && parent.is_none() {
+                parent = Some(read_parent()?);
+            }
+            // What a call calls may be in any file; all else is in its own.
+            let alone = || Repository { name: name.clone(), files: Vec::new() };
+            let after = with_file(parent.clone().unwrap_or_else(alone), &path, edit.after.clone());
+            let Some(place) = self.place(&after, &path, &edit, number) else { continue };
+            let parent = match parent {
+                Some(parent) => parent,
+                None => read_parent()?,
+            };
+            // What was a folder is a file now, or the other way round.
+            if change.is_new() && lies_across(&parent, &path) {
+                return Ok(None);
+            }
+            return Ok(Some(self.task(commit, change, edit, place, parent)));
+        }
+        Ok(None)
+    }
+
+    /// Draws a hole from a changed file of a repository.
+    fn place(
+        &mut self,
+        after: &Repository,
+        path: &str,
+        edit: &Edit,
+        number: usize,
+    ) -> Option<Place> {
+        let Sampling { kind, language, .. } = *self.sampling;
+        let file = after.files.binary_search_by(|file| file.path.as_str().cmp(path)).ok()?;
+        let Candidates { sources, mut holes, defined } = candidates(after, kind, language);
+        self.unparsed.extend(source::unparsed_file(path, sources[file].as_ref()));
+        let source = sources[file].as_ref().filter(|source| source.is_plain(&after.files[file]))?;
+        holes.retain(|hole| hole.file == file && added_run(edit, hole.start).is_some());
+        for at in 0..holes.len() {
+            let other = at + self.stream.below(holes.len() - at);
+            holes.swap(at, other);
+            let hole = holes[at];
+            let (run, behind) = added_run(edit, hole.start)?;
+            let end = match kind {
+                Kind::Chunk => {
+                    let length = self.stream.length(POISSON_MEAN);
+                    let ends = (1..=length).rev();
+                    let mut ends = ends.map(|length| end_of_chunk(source, hole.start, length));
+                    ends.find(|end| *end <= run.end).unwrap_or(hole.end)
+                }
+                _ => hole.end,
+            };
+            if end > run.end {
+                continue;
+            }
+            let context_start = context::start(
+                &source.lines,
+                hole.start,
+                self.sampling.context_tokens,
+                self.count_tokens,
+            );
+            // Where lines were only removed, the lines behind them moved.
+            let first = edit.hunks.iter().map(|hunk| hunk.added.start).min()?;
+            let is_shown = first >= hole.start || context_start <= first;
+            // Holes of different commits overlap nowhere.
+            if is_shown && self.draw.accepts(source, Hole { file: number, start: hole.start, end })
+            {
+                let mut task = Task::new(
+                    String::new(),
+                    path,
+                    context_start,
+                    hole.start,
+                    source.lines.range(hole.start, end),
+                    context::prompt(&source.lines, context_start, hole.start),
+                );
+                if let Some(called) = defined.get(&(file, hole.start)) {
+                    set_definitions(&mut task, called, after, &sources);
+                }
+                return Some(Place { task, rows: hole.start..end, behind });
+            }
+        }
+        None
+    }
+
+    /// Puts a task together from its place and the files of the parent.
+    fn task(
+        &self,
+        commit: &Commit,
+        change: &Change,
+        edit: Edit,
+        place: Place,
+        parent: Repository,
+    ) -> CommitTask {
+        let Place { mut task, rows, behind } = place;
+        let after = edit.after.split_inclusive('\n').take(rows.end);
+        let mut text: String = after.collect();
+        let rest = edit.before.split_inclusive('\n').skip(behind);
+        if !text.ends_with('\n') {
+            text.push('\n');
+        }
+        text.extend(rest);
+        let lines = task.ground_truth.clone();
+        self.sampling.move_cursor(&mut task);
+        task.name_by_hole(self.sampling.kind);
+        let repository = with_file(parent, &task.path, text);
+        let names =
+            SourcesOfNames::of(&repository, &task, rows, self.sampling.language, &self.known);
+        let note = json!({
+            "id": commit.id, "parent": commit.parent, "date": commit.date,
+            "stratum": names.farthest().name(), "names": names.counts(),
+        });
+        task.metadata.insert("commit".to_owned(), note);
+        let before = (!change.is_new()).then_some(edit.before);
+        CommitTask { task, commit: commit.clone(), repository, before, lines, names }
+    }
+}
+
+/// A hole in a file of a commit.
+struct Place {
+    /// Its task; the target is all of its lines.
+    task: Task,
+    /// Its lines in the commit's file.
+    rows: Range<usize>,
+    /// First line of the parent's file behind it.
+    behind: usize,
+}
+
+/// Lines of the commit's file that were added around a line without removing any, and the line of the parent's file behind them.
+fn added_run(edit: &Edit, line: usize) -> Option<(Range<usize>, usize)> {
+    let mut hunks = edit.hunks.iter();
+    let hunk = hunks.find(|hunk| hunk.added.contains(&line))?;
+    hunk.removed.is_empty().then(|| (hunk.added.clone(), hunk.removed.start))
+}
+
+/// Whether a path leads below a file of a repository, or to a folder of it.
+fn lies_across(repository: &Repository, path: &str) -> bool {
+    let is_below = |path: &str, folder: &str| {
+        path.strip_prefix(folder).is_some_and(|rest| rest.starts_with('/'))
+    };
+    let mut files = repository.files.iter();
+    files.any(|file| is_below(&file.path, path) || is_below(path, &file.path))
+}
+
+/// A repository with a text in a file, which may be a new one.
+fn with_file(mut repository: Repository, path: &str, text: String) -> Repository {
+    match repository.files.binary_search_by(|file| file.path.as_str().cmp(path)) {
+        Ok(at) => repository.files[at].text = text,
+        Err(at) => {
+            let file = SourceFile { path: path.to_owned(), text, same_as: 0 };
+            repository.files.insert(at, file);
+            for (number, file) in (0..).zip(&mut repository.files) {
+                file.same_as = number;
+            }
+        }
+    }
+    repository
+}

@@ -1,0 +1,391 @@
+//! Tasks → records, in their own format or another.
+
+use repoformer_store::jsonl::Object;
+use repoformer_text::lines::{Lines, indent, line_ends, line_starts, unfinished_line};
+use serde_json::{Value, json};
+
+use super::read::{read_cross_file, write_cross_file};
+use super::{Format, Task, object_of};
+
+/// A task's record in a format that it was asked for in.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Written {
+    /// The record.
+    pub record: Value,
+    /// Names of fields that the format has no place for, so that they are left out.
+    pub left_out: Vec<&'static str>,
+    /// Names of fields that the format has and the task has no value for.
+    pub lacking: Vec<&'static str>,
+}
+
+/// Lines of the right context that Repoformer's converter keeps behind the hole's own (`convert.py`).
+const RIGHT_LINES: usize = 50;
+
+/// Fields of the top level that tasks have for what a [`Task`] names.
+const NAMED: [&str; 7] = [
+    "prompt", "groundtruth", "right_context", "full_right_context", "full_left_context",
+    "metadata", "crossfile_context",
+];
+
+/// Fields that say where a hole is, which CrossCodeLongEval's tasks do not.
+const OF_PLACE: [&str; 9] = [
+    "metadata.fpath_tuple",
+    "metadata.filepath",
+    "metadata.repository",
+    "metadata.file",
+    "metadata.context_start_lineno",
+    "metadata.line_no",
+    "metadata.lineno",
+    "metadata.groundtruth_start_lineno",
+    "metadata.right_context_start_lineno",
+];
+
+impl Task {
+    /// The record in the task's own format; of those that are only read, in CrossCodeEval's. What was read and not
+    /// changed is as it was read, unknown fields included.
+    pub fn to_record(&self) -> Value {
+        let mut record = Object::new();
+        record.insert("prompt".into(), self.prompt.as_str().into());
+        if self.format != Format::RepoEval {
+            record.insert("groundtruth".into(), self.ground_truth.as_str().into());
+            put(&mut record, "right_context", self.right_context.as_deref());
+            if self.format.is_written() {
+                put(&mut record, "full_right_context", self.full_right_context.as_deref());
+                put(&mut record, "full_left_context", self.full_left_context.as_deref());
+            }
+        }
+        record.insert("metadata".into(), self.metadata.clone().into());
+        if let Some(value) = self.cross_file_value(self.format) {
+            record.insert("crossfile_context".into(), value);
+        }
+        self.put_extra(&mut record, &[]);
+        Value::Object(record)
+    }
+
+    /// The `crossfile_context`: as it was read, if it still says the same.
+    fn cross_file_value(&self, format: Format) -> Option<Value> {
+        let cross_file = self.cross_file.as_ref()?;
+        if format == self.format
+            && let Some(as_read) = self.extra.get("crossfile_context")
+            && read_cross_file(as_read, self.language()).ok().flatten().as_ref() == Some(cross_file)
+        {
+            return Some(as_read.clone());
+        }
+        Some(write_cross_file(cross_file, format))
+    }
+
+    fn put_extra(&self, record: &mut Object, without: &[&str]) {
+        for (name, value) in &self.extra {
+            if !record.contains_key(name) && !without.contains(&name.as_str()) {
+                record.insert(name.clone(), value.clone());
+            }
+        }
+    }
+
+    /// The record in a format. In another than the task's own:
+    ///
+    /// - RepoEval's holes are whole lines, the others' begin behind the indent: white space before the hole goes to the
+    ///   ground truth and back. Code before it on its line stays in the prompt, so that the target is the same.
+    /// - Repoformer's prompt is all of the file before the hole, RepoEval's begins at `context_start_lineno`, which is
+    ///   kept in Repoformer's metadata where it is not 0. A newline at the end of a RepoEval function body is no part of
+    ///   Repoformer's `groundtruth`; the original is then kept as `metadata.ground_truth`.
+    /// - `right_context` is, where only the whole is known, all of it; in Repoformer's format the rest of the hole's line
+    ///   and 50 lines (`convert.py`).
+    /// - `metadata.repository` and `url` of Repoformer are, where nothing else is known, the folder and empty.
+    /// - Unknown fields are kept; fields of other formats that this one has no place for are left out and named.
+    ///
+    /// # Errors
+    /// The format is only read, or information is missing; in words, with the fields.
+    pub fn to_format(&self, format: Format) -> Result<Written, String> {
+        if !format.is_written() {
+            return Err(format!("{format} is only read"));
+        }
+        if format == self.format {
+            return Ok(Written {
+                record: self.to_record(),
+                left_out: Vec::new(),
+                lacking: Vec::new(),
+            });
+        }
+        if self.path.is_empty() && format != Format::CrossCodeLongEval {
+            let field = match format {
+                Format::RepoEval => "fpath_tuple",
+                Format::Repoformer => "filepath",
+                _ => "file",
+            };
+            return Err(format!("'metadata.{field}' is missing: {} names no file", self.format));
+        }
+        match format {
+            Format::RepoEval => Ok(self.to_repo_eval()),
+            _ => self.to_cut(format),
+        }
+    }
+
+    fn to_repo_eval(&self) -> Written {
+        let before = unfinished_indent(&self.prompt);
+        let prompt = &self.prompt[..self.prompt.len() - before.len()];
+        let mut ground_truth = format!("{before}{}", self.ground_truth);
+        // What a conversion from RepoEval could not express otherwise.
+        if let Some(Value::String(kept)) = self.metadata.get("ground_truth")
+            && kept.strip_suffix('\n') == Some(&ground_truth)
+        {
+            ground_truth.clone_from(kept);
+        }
+        let (prompt, context_start) = self.shown_from_kept_start(prompt);
+        let is_text = |value: &Value, text: &str| value.as_str() == Some(text);
+        let names: Vec<&str> = self.path.split('/').collect();
+        let line_no = if self.metadata.contains_key("lineno") { "lineno" } else { "line_no" };
+        let mut metadata = object_of(json!({
+            "task_id": self.id, "ground_truth": ground_truth, "fpath_tuple": names,
+            "context_start_lineno": context_start, line_no: self.line_no,
+        }));
+        self.put_metadata(&mut metadata, |name, value| match name {
+            "filepath" | "file" | "groundtruth_start_lineno" | "right_context_start_lineno" => {
+                false
+            }
+            "repository" => !is_text(value, &self.repository),
+            "url" => !is_text(value, ""),
+            _ => true,
+        });
+        let mut record = Object::new();
+        record.insert("prompt".into(), with_newlines(prompt).into());
+        record.insert("metadata".into(), metadata.into());
+        self.put_extra(&mut record, &NAMED);
+        let mut left_out = self.whole_contexts();
+        left_out.extend(self.right_context.as_ref().map(|_| "right_context"));
+        let shows = |cross_file: &&_| !crate::task::cross_file::CrossFile::is_empty(cross_file);
+        left_out.extend(self.cross_file.as_ref().filter(shows).map(|_| "crossfile_context"));
+        Written { record: Value::Object(record), left_out, lacking: Vec::new() }
+    }
+
+    /// The prompt from the line on that a RepoEval record began at, where one was kept, and that line.
+    fn shown_from_kept_start<'a>(&self, prompt: &'a str) -> (&'a str, usize) {
+        let kept = self.metadata.get("context_start_lineno").and_then(Value::as_u64);
+        let kept = kept.and_then(|kept| usize::try_from(kept).ok());
+        let Some(kept) = kept.filter(|kept| (self.context_start..=self.line_no).contains(kept))
+        else {
+            return (prompt, self.context_start);
+        };
+        match line_starts(prompt).nth(kept - self.context_start) {
+            Some(start) => (&prompt[start..], kept),
+            None => (prompt, self.context_start),
+        }
+    }
+
+    /// The whole contexts that say more than the others do.
+    fn whole_contexts(&self) -> Vec<&'static str> {
+        let mut names = Vec::new();
+        let left = self.full_left_context.as_ref();
+        names.extend(left.is_some_and(|left| *left != self.prompt).then_some("full_left_context"));
+        let right = self.full_right_context.is_some();
+        let says_more = right && self.full_right_context != self.right_context;
+        names.extend(says_more.then_some("full_right_context"));
+        names
+    }
+
+    /// To a format whose holes begin behind the line's indent.
+    fn to_cut(&self, format: Format) -> Result<Written, String> {
+        let mut cut = self.cut();
+        if format == Format::Repoformer {
+            if self.format == Format::RepoEval {
+                cut.prompt = cut.full_left_context.clone().unwrap_or(cut.prompt);
+            }
+            let first = cut.full_right_context.as_deref().map(first_lines);
+            cut.right_context = cut.right_context.or(first.map(str::to_owned));
+        } else {
+            cut.right_context = cut.right_context.or_else(|| cut.full_right_context.clone());
+        }
+        let Some(right_context) = &cut.right_context else {
+            return Err(format!(
+                "'right_context' is missing: {} has none; name the folder of repositories to take it from the file",
+                self.format
+            ));
+        };
+        let mut record = Object::new();
+        put(&mut record, "prompt", Some(&cut.prompt));
+        put(&mut record, "groundtruth", Some(&cut.ground_truth));
+        put(&mut record, "right_context", Some(right_context));
+        let (mut left_out, mut lacking) = (Vec::new(), Vec::new());
+        if format == Format::Repoformer {
+            lacking.extend(cut.full_right_context.is_none().then_some("full_right_context"));
+            lacking.extend(cut.full_left_context.is_none().then_some("full_left_context"));
+            put(&mut record, "full_right_context", cut.full_right_context.as_deref());
+            put(&mut record, "full_left_context", cut.full_left_context.as_deref());
+        } else if self.format == Format::Repoformer {
+            left_out = self.whole_contexts();
+        }
+        let metadata = match format {
+            Format::Repoformer => self.repoformer_metadata(&cut),
+            Format::CrossCodeEval => {
+                left_out.extend(self.names_repository_otherwise().then_some("metadata.repository"));
+                self.cross_code_eval_metadata(&cut)
+            }
+            _ => {
+                let metadata = self.bare_metadata(&cut);
+                let is_lost = |name: &&str| {
+                    let name = name.trim_start_matches("metadata.");
+                    self.metadata.contains_key(name) && !metadata.contains_key(name)
+                };
+                left_out.extend(OF_PLACE.into_iter().filter(is_lost));
+                metadata
+            }
+        };
+        record.insert("metadata".into(), metadata.into());
+        if let Some(value) = self.cross_file_value(format) {
+            let loses = self.cross_file.as_ref().is_some_and(|c| !c.fragments.is_empty());
+            left_out.extend((value.is_string() && loses).then_some("crossfile_context.list"));
+            record.insert("crossfile_context".into(), value);
+        }
+        self.put_extra(&mut record, &NAMED);
+        Ok(Written { record: Value::Object(record), left_out, lacking })
+    }
+
+    /// Its texts alone, as they are around a hole that begins behind the line's indent and ends before the line does.
+    fn cut(&self) -> Task {
+        let mut cut = Task {
+            prompt: self.prompt.clone(),
+            ground_truth: self.ground_truth.clone(),
+            right_context: self.right_context.clone(),
+            full_left_context: self.full_left_context.clone(),
+            full_right_context: self.full_right_context.clone(),
+            ..Task::default()
+        };
+        if cut.full_left_context.is_none() && self.context_start == 0 && !self.path.is_empty() {
+            cut.full_left_context = Some(self.prompt.clone());
+        }
+        if self.format != Format::RepoEval {
+            return cut;
+        }
+        if unfinished_line(&self.prompt).is_empty() {
+            let line = &self.ground_truth
+                [..line_starts(&self.ground_truth).nth(1).unwrap_or(self.ground_truth.len())];
+            let indent = indent(line.trim_end_matches(repoformer_text::lines::is_separator));
+            cut.prompt.push_str(indent);
+            if let Some(left) = &mut cut.full_left_context {
+                left.push_str(indent);
+            }
+            cut.ground_truth.drain(..indent.len());
+        }
+        if cut.ground_truth.ends_with('\n') {
+            cut.ground_truth.pop();
+            for text in [&mut cut.right_context, &mut cut.full_right_context].into_iter().flatten()
+            {
+                text.insert(0, '\n');
+            }
+        }
+        cut
+    }
+
+    /// Whether a RepoEval record's ground truth follows from what other formats say.
+    fn keeps_ground_truth(&self, cut: &Task) -> bool {
+        self.format == Format::RepoEval
+            && format!("{}{}", unfinished_indent(&cut.prompt), cut.ground_truth)
+                != self.ground_truth
+            && self.ground_truth.ends_with('\n')
+    }
+
+    fn repoformer_metadata(&self, cut: &Task) -> Object {
+        let text = |name: &str| self.metadata.get(name).and_then(Value::as_str);
+        let url = text("url").unwrap_or("");
+        let repository = match self.format {
+            Format::RepoEval => text("repository").unwrap_or(&self.repository),
+            _ if url.is_empty() => &self.repository,
+            _ => url,
+        };
+        // Where the left context is whole, lines are counted; what is counted need not be said.
+        let counted = cut.full_left_context.is_some();
+        let begins = match self.format {
+            Format::RepoEval => 0,
+            _ => self.line_no.saturating_sub(line_ends(&cut.prompt)),
+        };
+        let mut metadata = object_of(json!({
+            "task_id": self.id, "filepath": self.path, "repository": repository, "url": url,
+        }));
+        self.put_metadata(&mut metadata, |name, value| match name {
+            "fpath_tuple" | "file" => false,
+            "ground_truth" => self.keeps_ground_truth(cut),
+            "line_no" => !(counted && self.format == Format::RepoEval),
+            "context_start_lineno" => !counted || value.as_u64() != Some(begins as u64),
+            "groundtruth_start_lineno" => !counted,
+            "right_context_start_lineno" => value.as_u64() != Some(self.right_start(cut) as u64),
+            _ => true,
+        });
+        metadata
+    }
+
+    fn cross_code_eval_metadata(&self, cut: &Task) -> Object {
+        let kept = self.metadata.get("right_context_start_lineno").cloned();
+        let mut metadata = self.adapted_metadata();
+        let right = kept.unwrap_or_else(|| self.right_start(cut).into());
+        metadata.insert("right_context_start_lineno".into(), right);
+        self.put_metadata(&mut metadata, |name, value| match name {
+            "fpath_tuple" | "filepath" => false,
+            "line_no" => self.format != Format::RepoEval,
+            "ground_truth" => self.keeps_ground_truth(cut),
+            "url" => value.as_str() != Some(""),
+            _ => true,
+        });
+        metadata
+    }
+
+    /// Whether its metadata name the repository neither by its folder nor by its URL.
+    fn names_repository_otherwise(&self) -> bool {
+        let said = self.metadata.get("repository").and_then(Value::as_str);
+        said.is_some_and(|said| {
+            said != self.repository
+                && self.metadata.get("url").and_then(Value::as_str) != Some(said)
+        })
+    }
+
+    fn bare_metadata(&self, cut: &Task) -> Object {
+        let mut metadata = object_of(json!({"task_id": self.id}));
+        self.put_metadata(&mut metadata, |name, _| match name {
+            "ground_truth" => self.keeps_ground_truth(cut),
+            _ => !OF_PLACE.iter().any(|of_place| of_place.strip_prefix("metadata.") == Some(name)),
+        });
+        metadata
+    }
+
+    /// The line behind the hole.
+    fn right_start(&self, cut: &Task) -> usize {
+        let whole = cut.ground_truth.ends_with('\n');
+        self.line_no + line_ends(&cut.ground_truth) + usize::from(!whole)
+    }
+
+    /// Adds the fields of its metadata that are not there yet and are to be kept.
+    fn put_metadata(&self, metadata: &mut Object, keep: impl Fn(&str, &Value) -> bool) {
+        for (name, value) in &self.metadata {
+            if !metadata.contains_key(name) && keep(name, value) {
+                metadata.insert(name.clone(), value.clone());
+            }
+        }
+    }
+}
+
+fn put(record: &mut Object, name: &str, text: Option<&str>) {
+    if let Some(text) = text {
+        record.insert(name.into(), text.into());
+    }
+}
+
+/// The white space before a hole on its line, where that is all that stands there.
+fn unfinished_indent(prompt: &str) -> &str {
+    let begun = unfinished_line(prompt);
+    if indent(begun) == begun { begun } else { "" }
+}
+
+/// The rest of a line and the 50 lines behind it.
+fn first_lines(text: &str) -> &str {
+    let end = memchr::memchr_iter(b'\n', text.as_bytes()).nth(RIGHT_LINES);
+    &text[..end.unwrap_or(text.len())]
+}
+
+/// A text as RepoCoder joins its lines: each behind the other by `\n`, whatever ended them.
+fn with_newlines(text: &str) -> String {
+    let lines = Lines::new(text);
+    let mut joined = lines.text().to_owned();
+    if text.ends_with(repoformer_text::lines::is_separator) {
+        joined.push('\n');
+    }
+    joined
+}

@@ -1,0 +1,77 @@
+//! The core in any choice of features: what needs one that is off says so.
+
+use std::path::Path;
+
+use repoformer_core::metrics::Metric;
+use repoformer_core::prompt::style::{DecisionFrame, Style};
+use repoformer_core::repository::corpus::Repository;
+use repoformer_text::language::Language;
+use repoformer_text::tokenize::model::{Encoder, Tokenizer};
+
+fn project(path: &str) -> std::path::PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(path)
+}
+
+#[test]
+fn the_core_needs_no_feature() {
+    let reading = Repository::read(&project("data/repos"), "tidewatch", Language::Python).unwrap();
+    assert!(reading.repository.files.len() > 3 && reading.skipped.is_empty());
+    let p50k: Tokenizer = "p50k_base".parse().unwrap();
+    assert_eq!(p50k.count("import numpy as np\n"), 6);
+    let style: Style = "starcoder".parse().unwrap();
+    assert!(DecisionFrame::of(&style, None, None).is_ok());
+    let scores = Metric::RepoCoder.score("x = 1", &["x = 1"], Language::Python);
+    assert_eq!(scores, [1.0, 1.0]);
+}
+
+/// An outcome that is as good as the feature that it needs.
+#[track_caller]
+fn needs<T, E: std::fmt::Display>(feature: &str, is_on: bool, outcome: Result<T, E>) {
+    match (is_on, outcome) {
+        (true, Ok(_)) => {}
+        (true, Err(error)) => panic!("{error}"),
+        (false, Ok(_)) => panic!("{feature} is off"),
+        (false, Err(error)) => {
+            let error = error.to_string();
+            assert!(error.contains(&format!("lacks the feature `{feature}`")), "{error}");
+        }
+    }
+}
+
+#[test]
+fn what_needs_a_feature_says_so() {
+    let tokenizers = cfg!(feature = "tokenizers");
+    let file = project("tests/fixtures/tokenizers/starcoder.json");
+    needs("tokenizers", tokenizers, file.to_str().unwrap().parse::<Tokenizer>());
+    needs("tokenizers", tokenizers, Encoder::open(&file, &["<cc>"]));
+}
+
+/// Parquet is written from sequences, which need a model's tokenizer.
+#[cfg(feature = "tokenizers")]
+#[test]
+fn training_sequences_need_parquet() {
+    use repoformer_core::label::verbalize::{Proportions, VerbalizeSettings, verbalize};
+    let folder = tempfile::tempdir().unwrap();
+    let labels = folder.path().join("labels.jsonl");
+    let label = r#"{"metadata": {"task_id": "r/a.py/3_5", "filename": "r/a.py", "start_i": 3, "end_i": 5}, "prompt": "x = ", "groundtruth": "1", "right_context": "", "crossfile_context": "", "label": false}"#;
+    std::fs::write(&labels, format!("{label}\n")).unwrap();
+    let frame = DecisionFrame::of(&"starcoder".parse().unwrap(), None, None).unwrap();
+    let specials = frame.specials();
+    let tokenizer = project("tests/fixtures/tokenizers/starcoder.json");
+    let encoder = Encoder::open(&tokenizer, &specials).unwrap();
+    let settings = VerbalizeSettings {
+        max_tokens: 2048,
+        max_cross_file_tokens: 512,
+        end: None,
+        lambda: 1.0,
+        held_out: Proportions { validation: 0.0, test: 0.0 },
+        seed: 0,
+        shard: None,
+        frame: frame.clone(),
+    };
+    let into = folder.path().join("into");
+    let written = verbalize(&[&labels], &encoder, &settings, &into);
+    needs("parquet", cfg!(feature = "parquet"), written);
+    assert_eq!(into.join("train.parquet").exists(), cfg!(feature = "parquet"));
+    assert_eq!(into.join("train.jsonl").exists(), cfg!(feature = "parquet"), "both, or none");
+}

@@ -1,0 +1,151 @@
+//! One measure of two systems: means, difference, and tests.
+
+use super::PerTask;
+use super::join::TaskPair;
+use crate::statistics::{
+    Buckets, Changes, Estimate, Groups, PermutationTest, Resampling, SignFlips, Unit,
+};
+
+/// Settings of a comparison.
+#[derive(Debug, Clone, PartialEq, Default)]
+pub struct ComparisonSettings {
+    /// Measures, as `METRIC.VALUE`; empty: all that both systems have.
+    pub measures: Vec<String>,
+    /// Unit that intervals resample; `None`: repositories if possible, else tasks.
+    pub unit: Option<Unit>,
+    /// Settings of the intervals.
+    pub resampling: Resampling,
+    /// Settings of the tests.
+    pub flips: SignFlips,
+    /// Whether to compare within each repository too.
+    pub by_repository: bool,
+}
+
+/// Comparison of one measure.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Difference {
+    /// `METRIC.VALUE`.
+    pub measure: String,
+    /// Number of tasks with the measure on both sides.
+    pub n: usize,
+    /// Mean of the baseline, between 0 and 1.
+    pub a: Estimate,
+    /// Mean of the system.
+    pub b: Estimate,
+    /// Mean of B − A, task by task.
+    pub difference: Estimate,
+    /// Test that flips tasks.
+    pub by_task: PermutationTest,
+    /// Test that flips repositories, if there are several.
+    pub by_repository: Option<PermutationTest>,
+    /// Tasks that got better, stayed the same, got worse.
+    pub changes: Changes,
+    /// Gains by size; `None` for a measure that is always 0 or 1, for which `changes` is enough.
+    pub buckets: Option<Buckets>,
+}
+
+/// Values of one measure, A's and B's for each pair of tasks.
+#[derive(Debug)]
+pub(super) struct Column {
+    measure: String,
+    pub(super) values: Vec<Option<(f64, f64)>>,
+    /// Whether all values are 0 or 1, as those of exact match.
+    binary: bool,
+}
+
+impl Column {
+    /// Collects the values of a measure, or says why it cannot be compared.
+    pub(super) fn of(
+        a: &PerTask,
+        b: &PerTask,
+        pairs: &[TaskPair],
+        measure: &str,
+    ) -> Result<Self, String> {
+        let has = |side: &PerTask| side.measures.iter().any(|known| known == measure);
+        match (has(a), has(b)) {
+            (true, true) => {}
+            (true, false) => return Err(format!("is only in {}", a.name)),
+            (false, true) => return Err(format!("is only in {}", b.name)),
+            (false, false) => return Err("is in neither".into()),
+        }
+        let pair = |pair: &TaskPair| {
+            let of_b = b.value(&b.tasks[pair.b], measure);
+            a.value(&a.tasks[pair.a], measure).zip(of_b)
+        };
+        let values: Vec<_> = pairs.iter().map(pair).collect();
+        let each = || values.iter().flatten().flat_map(|(one, other)| [*one, *other]);
+        if each().next().is_none() {
+            return Err("has no task with a value in both".into());
+        }
+        if let Some(value) = each().find(|value| !(0.0..=1.0).contains(value)) {
+            return Err(format!("is not always between 0 and 1: a value is {value}"));
+        }
+        Ok(Self {
+            measure: measure.to_owned(),
+            binary: each().all(|value| value == 0.0 || value == 1.0),
+            values,
+        })
+    }
+
+    /// Returns the values of some pairs.
+    pub(super) fn part(&self, places: &[usize]) -> Self {
+        Self {
+            measure: self.measure.clone(),
+            values: places.iter().map(|place| self.values[*place]).collect(),
+            binary: self.binary,
+        }
+    }
+}
+
+/// Compares each measure. Intervals are resampled by `groups`.
+pub(super) fn differences(
+    columns: &[Column],
+    groups: &Groups,
+    repositories: Option<&Groups>,
+    settings: &ComparisonSettings,
+) -> Vec<Difference> {
+    let of_a = |(one, _): (f64, f64)| one;
+    let of_b = |(_, other): (f64, f64)| other;
+    let gain = |(one, other): (f64, f64)| other - one;
+    let each = |column: &Column, of: fn((f64, f64)) -> f64| -> Vec<Option<f64>> {
+        column.values.iter().map(|pair| pair.map(of)).collect()
+    };
+    let measures: Vec<Vec<Option<f64>>> = columns
+        .iter()
+        .flat_map(|column| [each(column, of_a), each(column, of_b), each(column, gain)])
+        .collect();
+    let intervals =
+        settings.resampling.intervals(groups, measures.iter().map(|values| values.iter().copied()));
+    let estimates = measures.iter().zip(intervals);
+    let estimates: Vec<Estimate> =
+        estimates.map(|(values, interval)| Estimate { mean: mean(values), interval }).collect();
+    let difference = |(place, column): (usize, &Column)| {
+        let gains = &measures[3 * place + 2];
+        // A task without the measure flips nothing.
+        let flipped: Vec<f64> = gains.iter().map(|gain| gain.unwrap_or(0.0)).collect();
+        let test = |groups: &Groups| settings.flips.test(groups, &flipped);
+        let known = || gains.iter().flatten().copied();
+        Difference {
+            measure: column.measure.clone(),
+            n: known().count(),
+            a: estimates[3 * place],
+            b: estimates[3 * place + 1],
+            difference: estimates[3 * place + 2],
+            by_task: test(&Groups::tasks(gains.len())),
+            by_repository: repositories.map(test),
+            changes: Changes::of(known()),
+            buckets: (!column.binary).then(|| Buckets::of(known())),
+        }
+    };
+    columns.iter().enumerate().map(difference).collect()
+}
+
+/// Mean over the tasks that have a value; 0 if none has.
+fn mean(values: &[Option<f64>]) -> f64 {
+    let (mut sum, mut number) = (0.0, 0usize);
+    for value in values.iter().flatten() {
+        sum += value;
+        number += 1;
+    }
+    sum / number.max(1) as f64
+}

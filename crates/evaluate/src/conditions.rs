@@ -1,0 +1,161 @@
+//! Conditions under which systems answered and were scored: numbers are compared fairly where these are the same.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::Path;
+
+use repoformer_core::completion::Api;
+use repoformer_store::artifact::parameters;
+use repoformer_store::error::Result;
+
+use super::origin::Origin;
+
+/// Settings of completions that a comparison holds fixed, as headers name them. The model is none of them: models are what is
+/// compared.
+const FIXED: [&str; 8] = [
+    "instruction", "max-lines", "max-tokens", "prompt-end", "stop", "temperature", "top-p", "until",
+];
+
+/// Settings that the records of a server's predictions repeat, each as a header has it.
+const REPEATED: [&str; 6] =
+    ["instruction", "max-tokens", "prompt-end", "temperature", "top-p", "until"];
+
+/// Reads with which parameters predictions were made: from their header, else from what their records say; empty where neither
+/// says.
+///
+/// # Errors
+/// They or their header cannot be read.
+pub fn made_with(path: &Path) -> Result<BTreeMap<String, String>> {
+    let recorded = parameters(path)?;
+    if !recorded.is_empty() || !path.is_file() {
+        return Ok(recorded);
+    }
+    let mut said = Origin::read(path)?.settings();
+    said.retain(|name, _| REPEATED.contains(&name.as_str()));
+    Ok(said)
+}
+
+/// True if the header or a record of the predictions names the chat API. False for a file that cannot be read twice.
+///
+/// # Errors
+/// The file or its header cannot be read.
+pub fn are_chat_answers(path: &Path) -> Result<bool> {
+    const API: &str = "api";
+    let chat = Api::Chat.name();
+    let recorded = parameters(path)?;
+    match recorded.get(API) {
+        Some(api) => Ok(api == chat),
+        None if recorded.is_empty() && path.is_file() => {
+            Ok(Origin::read(path)?.of(API).any(|api| api == chat))
+        }
+        None => Ok(false),
+    }
+}
+
+/// Reads what predictions have in common with those of other shards: [`made_with`], the model, and mode and style of their prompts.
+///
+/// # Errors
+/// They or their header cannot be read.
+pub fn common(path: &Path) -> Result<BTreeMap<String, String>> {
+    let mut known = made_with(path)?;
+    known.extend(Origin::read(path)?.of_prompts());
+    Ok(known)
+}
+
+/// Conditions of one system, as far as they are known, by name.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Conditions(BTreeMap<String, String>);
+
+impl Conditions {
+    /// Takes the conditions from the parameters that predictions were made with; without any, nothing is known.
+    pub fn of_predictions(parameters: &BTreeMap<String, String>) -> Self {
+        let mut conditions = Self::default();
+        for name in FIXED {
+            match parameters.get(name) {
+                Some(value) => conditions.set(name, value),
+                // The embedded model is always greedy, and does not say so.
+                None if name == "temperature" && !parameters.is_empty() => conditions.set(name, 0),
+                None => {}
+            }
+        }
+        conditions
+    }
+
+    /// Adds a condition.
+    pub fn set(&mut self, name: &str, value: impl ToString) {
+        self.0.insert(name.to_owned(), value.to_string());
+    }
+
+    /// Adds how predictions are cut before a metric.
+    pub fn set_cut(&mut self, metric: &str, recipe: impl ToString) {
+        self.set(&format!("cut for {metric}"), recipe);
+    }
+
+    /// Adds the greatest number of samples of a task, where it is known.
+    pub fn set_samples(&mut self, samples: usize) {
+        if samples > 0 {
+            self.set("samples", samples);
+        }
+    }
+}
+
+/// Says in which known conditions systems differ, a text a condition.
+///
+/// ```
+/// use repoformer_evaluate::conditions::{Conditions, differences};
+/// let header = |temperature: &str| [("temperature".to_owned(), temperature.to_owned())].into();
+/// let [warm, cold] = ["0.8", "0"].map(|value| Conditions::of_predictions(&header(value)));
+/// let systems = [("none", &warm), ("rg1", &cold), ("gt", &cold), ("theirs", &Conditions::default())];
+/// assert_eq!(differences(&systems), ["temperature: 0.8 (none), 0 (rg1, gt)"]);
+/// ```
+pub fn differences(systems: &[(&str, &Conditions)]) -> Vec<String> {
+    let names: BTreeSet<&String> = systems.iter().flat_map(|(_, known)| known.0.keys()).collect();
+    let mut differences = Vec::new();
+    for name in names {
+        let mut values: Vec<(&str, Vec<&str>)> = Vec::new();
+        for (system, known) in systems {
+            let Some(value) = known.0.get(name) else { continue };
+            match values.iter_mut().find(|(other, _)| other == value) {
+                Some((_, of)) => of.push(system),
+                None => values.push((value, vec![system])),
+            }
+        }
+        if values.len() > 1 {
+            let values = values.iter().map(|(value, of)| format!("{value} ({})", of.join(", ")));
+            differences.push(format!("{name}: {}", values.collect::<Vec<_>>().join(", ")));
+        }
+    }
+    differences
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Predictions from other programs have no header, and may be of several settings.
+    #[test]
+    fn every_record_says_how_it_was_made() {
+        let folder = tempfile::tempdir().unwrap();
+        let path = folder.path().join("p.jsonl");
+        let line = |temperature: f64| {
+            format!(
+                "{{\"task_id\": \"a\", \"pred\": \"x\", \"asked\": {{\"temperature\": {temperature:?}, \"max_tokens\": 8}}}}\n"
+            )
+        };
+        let made = |temperatures: &[f64]| {
+            std::fs::write(&path, temperatures.iter().copied().map(line).collect::<String>())
+                .unwrap();
+            made_with(&path).unwrap()
+        };
+        let greedy = made(&[0.0, 0.0]);
+        assert_eq!(
+            (&*greedy["temperature"], &*greedy["max-tokens"]),
+            ("0", "8"),
+            "as headers write"
+        );
+        let [both, one] = [made(&[0.0, 0.8]), greedy].map(|made| Conditions::of_predictions(&made));
+        assert_eq!(
+            differences(&[("a", &both), ("b", &one)]),
+            ["temperature: 0 and 0.8 (a), 0 (b)"]
+        );
+    }
+}

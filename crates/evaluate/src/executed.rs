@@ -1,0 +1,184 @@
+//! Outcomes of each task's tests, from the per-task files that test runs write.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use repoformer_core::task::kind::RecordKind;
+use repoformer_core::task::{NumberedRecords, TaskSet};
+use repoformer_store::error::{Error, Result};
+use repoformer_store::files;
+use repoformer_store::json;
+use repoformer_store::jsonl::{self, At, Fields, Object};
+use repoformer_store::manifest;
+use serde_json::Value;
+
+/// How one task's tests went.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Executed {
+    /// The task's id.
+    pub task_id: String,
+    /// The first sample's status, or `excluded`.
+    pub status: String,
+    /// pass@1 of all samples; none where the task takes no part.
+    pub pass_rate: Option<f64>,
+}
+
+/// By row of the task file: of a file on several predictions those called `name`.
+///
+/// # Errors
+/// The file cannot be read, or a record in it is none of an execution's.
+pub fn read_executed(path: &Path, name: &str) -> Result<BTreeMap<usize, Executed>> {
+    let text = jsonl::read(path)?;
+    let mut found = BTreeMap::new();
+    let mut add = |line: usize, object: &Object| -> Result<()> {
+        // Of a record without these it is said what the file is not.
+        if ["statuses", "excluded"].iter().any(|name| object.contains_key(*name)) {
+            RecordKind::Score.check(path, line, object)?;
+        }
+        let of_other =
+            object.get("predictions").and_then(Value::as_str).is_some_and(|of| of != name);
+        if !of_other {
+            let (row, executed) = executed(path, line, object)?;
+            found.insert(row, executed);
+        }
+        Ok(())
+    };
+    match jsonl::value(path, 1, &text) {
+        // A JSON document: an object, or a list of one for each set of predictions.
+        Ok(whole) if whole.is_array() || whole.get("tasks").is_some() => {
+            let several = whole.as_array().map_or(std::slice::from_ref(&whole), Vec::as_slice);
+            let is_named = |one: &&Value| several.len() == 1 || one["predictions"] == name;
+            for one in several.iter().filter(is_named) {
+                let empty = Object::new();
+                let of_one = Fields::new(path, 1, "", one.as_object().unwrap_or(&empty));
+                for task in of_one.list("tasks")? {
+                    add(1, task.as_object().unwrap_or(&empty))?;
+                }
+            }
+        }
+        _ => {
+            for (At { line, .. }, bytes) in jsonl::records(&text) {
+                add(line, &jsonl::parse(path, line, bytes)?)?;
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// Checks that test results are of these tasks; results at rows of other tasks are not looked at. Returns the results that nothing but
+/// numbers assigns to their tasks.
+///
+/// # Errors
+/// A result has another id than the task at its row.
+pub fn join(
+    path: &Path,
+    found: &BTreeMap<usize, Executed>,
+    tasks: &TaskSet,
+) -> Result<NumberedRecords> {
+    let mut numbered = NumberedRecords::default();
+    for (row, executed) in found {
+        let Some(task) = tasks.of_row(*row) else { continue };
+        if task.id != executed.task_id {
+            let reason = format!(
+                "holds test results of other tasks: row {row} is {:?} there, and {:?} in {}",
+                executed.task_id,
+                task.id,
+                tasks.path.display()
+            );
+            return Err(Error::artifact(path, reason, "run the tests of these tasks"));
+        }
+        numbered.add(&executed.task_id);
+    }
+    Ok(numbered)
+}
+
+/// Whether the results of unit tests are of a file of predictions: by the digests in their manifest, which stands in the document
+/// or beside the file; `None` where there is none.
+///
+/// # Errors
+/// One of the files cannot be read.
+pub fn is_of(results: &Path, predictions: &Path) -> Result<Option<bool>> {
+    let read =
+        |path: &Path| files::read(path).map_err(|e| Error::reading(path, "read this file", e));
+    let text = match files::read(manifest::beside(results)) {
+        Ok(text) => text,
+        Err(_) => read(results)?,
+    };
+    let Ok(whole) = json::parse(&text) else {
+        return Ok(None);
+    };
+    let first = whole.get(0).unwrap_or(&whole);
+    let manifest = first.get("manifest").unwrap_or(first);
+    let inputs = manifest["inputs"].as_array().into_iter().flatten();
+    let is_prediction =
+        |input: &&Value| input["name"].as_str().is_some_and(|name| name.starts_with("predictions"));
+    let digests: Vec<&Value> = inputs.filter(is_prediction).map(|input| &input["blake3"]).collect();
+    if digests.is_empty() {
+        return Ok(None);
+    }
+    let own = blake3::hash(&read(predictions)?).to_hex();
+    Ok(Some(digests.iter().any(|digest| digest.as_str() == Some(own.as_str()))))
+}
+
+/// Reads the unit tests of one task.
+///
+/// # Errors
+/// A field is missing, of another type or out of its range.
+pub fn executed(path: &Path, line: usize, object: &Object) -> Result<(usize, Executed)> {
+    let fields = Fields::new(path, line, "", object);
+    let status = match (fields.has("excluded"), fields.has("statuses")) {
+        (true, _) => Some("excluded"),
+        (false, true) => Some(fields.strings("statuses")?.first().copied().unwrap_or("missing")),
+        (false, false) => None,
+    };
+    let Some(status) = status else {
+        return Err(Error::record(
+            path,
+            line,
+            "has neither 'statuses' nor 'excluded': these are not the unit-test results of each task",
+        ));
+    };
+    let row = fields.count(&["row"])?;
+    let pass_rate = match fields.has("exec") {
+        true => fields.below("exec.", fields.object("exec")?).optional_within("pass_1", 1.0)?,
+        false => None,
+    };
+    let (task_id, status) = (fields.task_id()?, status.to_owned());
+    Ok((row, Executed { task_id, status, pass_rate }))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_objects_and_lists_are_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        let pass =
+            r#"{"task_id": "a", "row": 0, "exec": {"pass_1": 0.5}, "statuses": ["fail", "pass"]}"#;
+        let out = r#"{"task_id": "b", "row": 2, "excluded": {"status": null, "reason": "x"}}"#;
+        let wanted: BTreeMap<usize, Executed> = [
+            (0, Executed { task_id: "a".into(), status: "fail".into(), pass_rate: Some(0.5) }),
+            (2, Executed { task_id: "b".into(), status: "excluded".into(), pass_rate: None }),
+        ]
+        .into();
+        for text in [
+            format!("{pass}\n{out}\n"),
+            format!("{{\"predictions\": \"other\", \"tasks\": [{pass}, {out}]}}"),
+            format!(
+                "[{{\"predictions\": \"none\", \"tasks\": []}}, {{\"predictions\": \"rg1\", \"tasks\": [{pass}, {out}]}}]"
+            ),
+        ] {
+            std::fs::write(&path, &text).unwrap();
+            assert_eq!(read_executed(&path, "rg1").unwrap(), wanted, "{text}");
+        }
+        let named = pass.replacen('{', "{\"predictions\": \"gt\", ", 1);
+        std::fs::write(&path, named + "\n" + out).unwrap();
+        assert_eq!(read_executed(&path, "rg1").unwrap().len(), 1);
+        std::fs::write(&path, "{\"task_id\": \"a\", \"row\": 0, \"repocoder\": {\"em\": 1}}\n")
+            .unwrap();
+        let error = read_executed(&path, "rg1").unwrap_err().to_string();
+        assert!(error.contains("x:1: has neither 'statuses'"), "{error}");
+    }
+}

@@ -1,0 +1,599 @@
+//! Labels instances by comparing a model's completions without and with retrieval.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use repoformer_core::label::{LIKELIHOOD, Label, PASS, Signals};
+use repoformer_core::metrics::Metric;
+use repoformer_core::postprocess::{Postprocess, TASKS_CHECKED_FOR_BODIES, are_function_bodies};
+use repoformer_core::prompt::shown::{Fragment, ShownContexts, read_checked};
+use repoformer_core::repository::{Shard, parallel};
+use repoformer_core::task::cross_file::CrossFile;
+use repoformer_core::task::kind::RecordKind;
+use repoformer_core::task::{Task, TaskSet};
+use repoformer_store::error::{Error, LabelInput, Result};
+use repoformer_store::jsonl::{self, At, Object, Reader};
+use repoformer_store::progress::Work;
+use rustc_hash::FxHashMap;
+
+use super::likelihoods::{Likelihood, likelihoods};
+use super::signals::{entropies, probabilities, signals};
+use super::summary::{EmitLabel, JudgeSummary, MissingCompletion};
+use crate::executed::{self, Executed};
+use crate::origin::Origin;
+use crate::predictions::{self, TaskIndex};
+use crate::score::{Missing, Scoring, score_tasks, target_digest};
+
+/// What decides whether retrieval helps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum JudgedBy<'a> {
+    /// The edit similarity of the usual metric of these tasks.
+    Usual,
+    /// The edit similarity of a metric.
+    Similarity(Metric),
+    /// The unit-test pass rates in the results of the predictions without and with retrieval. Each is a path and the name of its
+    /// predictions there.
+    Tests([(&'a Path, &'a str); 2]),
+    /// The probabilities of the targets: the two files hold these, and no predictions.
+    Likelihood,
+}
+
+/// Inputs and settings of [`judge`].
+#[derive(Debug, Clone, Copy)]
+pub struct JudgeSettings<'a> {
+    /// Instances, or any benchmark's tasks.
+    pub instances: &'a Path,
+    /// Predictions without retrieval.
+    pub base: &'a Path,
+    /// Predictions with retrieval.
+    pub augmented: &'a Path,
+    /// Prompts of the predictions with retrieval, if the instances lack the contexts that these show.
+    pub prompts: Option<&'a Path>,
+    /// Probabilities of the token that requests retrieval, if they are in a separate file.
+    pub probabilities: Option<&'a Path>,
+    /// Samples without retrieval, if the entropy over them is wanted.
+    pub samples: Option<&'a Path>,
+    /// Name of the model, if the predictions do not have it.
+    pub model: Option<&'a str>,
+    /// Decides whether retrieval helps.
+    pub by: JudgedBy<'a>,
+    /// Cut of the predictions before the metric.
+    pub postprocess: &'a Postprocess,
+    /// Threshold that the gain must exceed.
+    pub threshold: f64,
+    /// Part of the instances, by their repositories; [`Shard::WHOLE`] for all.
+    pub shard: Shard,
+}
+
+/// Judges instances by predictions without (`base`) and with (`augmented`) their cross-file context: retrieval helps if the edit
+/// similarity, or the pass rate, rises by more than `threshold` (0 in the paper). Both files must be of the same model, prompt style and
+/// settings, as far as they name them. Instances may
+/// be tasks of any benchmark. `emit` receives a record in the label format for each instance with both completions, in their
+/// order. Only a few hundred instances are in memory at a time.
+///
+/// # Errors
+/// A file cannot be read, one was not made as another, or `emit` fails.
+pub fn judge(judging: &JudgeSettings<'_>, emit: &mut EmitLabel<'_>) -> Result<JudgeSummary> {
+    let JudgeSettings { base, augmented, .. } = *judging;
+    if base == augmented {
+        let reason =
+            "the predictions with and without retrieval are one file, so nothing would ever help";
+        return Err(Error::parameter("augmented", reason));
+    }
+    let mut judged = JudgeSummary::default();
+    let known = JudgeInputs::read(judging, &mut judged)?;
+    judged.metric = known.metric_name().to_owned();
+    let work = Work::of("label judge", "instances", known.tasks.tasks().len());
+    let mut reader = Reader::open(judging.instances)?;
+    let mut first = 0;
+    while let Some(batch) = known.batch(&mut reader, first)? {
+        work.done(batch.read);
+        first += batch.read;
+        known.judge(batch, &mut judged, emit)?;
+    }
+    Ok(judged)
+}
+
+/// Greatest number of instances in memory at once.
+const INSTANCES_AT_ONCE: usize = 512;
+/// Greatest size in bytes of their records.
+const BYTES_AT_ONCE: usize = 32 << 20;
+
+/// The shard's instances among some, as tasks and as labels without judgement.
+struct Batch {
+    tasks: Vec<Task>,
+    labels: Vec<Label>,
+    /// Index of each among all instances.
+    places: Vec<usize>,
+    /// Number of instances that were read, those of other shards included.
+    read: usize,
+}
+
+/// Data needed before the first instance is judged.
+struct JudgeInputs<'a> {
+    judging: &'a JudgeSettings<'a>,
+    /// Instances without their texts.
+    tasks: TaskSet,
+    /// Whether instances of unknown kind are function bodies.
+    are_bodies: bool,
+    metric: Metric,
+    /// Pass rates of each row without and with retrieval, if they decide.
+    passed: Option<[BTreeMap<usize, Executed>; 2]>,
+    /// Probabilities of each task's target without and with retrieval, if they decide.
+    likely: Option<[Vec<Option<Likelihood>>; 2]>,
+    model: Option<String>,
+    /// Predictions of each task without and with retrieval.
+    predictions: [Vec<Vec<String>>; 2],
+    signals: Vec<Signals>,
+    /// Contexts of each row's prompt, if the instances lack them.
+    shown: Option<FxHashMap<usize, ShownContexts>>,
+    /// Whether these were retrieved anew, and are not the instances' own.
+    asks_anew: bool,
+}
+
+impl<'a> JudgeInputs<'a> {
+    fn read(judging: &'a JudgeSettings<'a>, judged: &mut JudgeSummary) -> Result<Self> {
+        let JudgeSummary { problems, warnings, .. } = judged;
+        let path = judging.instances;
+        let (mut tasks, mut whole, mut marks) = (Vec::new(), Vec::new(), Vec::new());
+        problems.extend(jsonl::for_each(path, |at, object| {
+            let (mut task, _) = instance(path, at, object)?;
+            if whole.len() < TASKS_CHECKED_FOR_BODIES {
+                whole.push(task.clone());
+            }
+            marks.push(task.hole_mark());
+            task.forget_texts();
+            tasks.push(task);
+            Ok(())
+        })?);
+        let path = path.to_owned();
+        let tasks = TaskSet::with_marks(path, tasks, marks);
+        let (model, asks_anew) = check_origins(judging)?;
+        let is_likelihood = judging.by == JudgedBy::Likelihood;
+        let likely = match is_likelihood {
+            true => Some([
+                likelihoods(judging.base, &tasks, problems, warnings)?,
+                likelihoods(judging.augmented, &tasks, problems, warnings)?,
+            ]),
+            false => None,
+        };
+        let mut of_file = |path: &Path| -> Result<_> {
+            if is_likelihood {
+                return Ok(Vec::new());
+            }
+            let joined = predictions::read(path, &tasks)?;
+            problems.extend(joined.problems);
+            warnings.extend(predictions::warning(path, &joined.numbered));
+            Ok(joined.predictions)
+        };
+        let predictions = [of_file(judging.base)?, of_file(judging.augmented)?];
+        for (path, predictions) in [judging.base, judging.augmented].into_iter().zip(&predictions) {
+            let several = predictions.iter().position(|samples| samples.len() > 1);
+            if let Some(place) = several {
+                let task = &tasks.tasks()[place];
+                let reason = format!(
+                    "task {} has {} samples, and a label compares one completion with one",
+                    task.id,
+                    predictions[place].len()
+                );
+                return Err(Error::labelling(path, reason, LabelInput::Samples));
+            }
+        }
+        let mut signals = match is_likelihood {
+            true => vec![Signals::default(); tasks.tasks().len()],
+            false => signals(judging.base, &tasks)?,
+        };
+        if let Some(path) = judging.samples {
+            let found = entropies(path, &tasks, &mut signals)?;
+            warnings.extend(predictions::warning(path, &found.numbered));
+            problems.extend(found.problems);
+        }
+        if let Some(path) = judging.probabilities {
+            let found = probabilities(path, &tasks, &mut signals)?;
+            if let Some(others) = found.others {
+                return Err(others);
+            }
+            if found.found == 0 {
+                return Err(found.nothing(path));
+            }
+            warnings.extend(predictions::warning(path, &found.numbered));
+            problems.extend(found.problems);
+            problems.extend(found.unmatched);
+        }
+        let shown = match judging.prompts {
+            Some(path) => Some(shown(path, &tasks, problems, warnings)?),
+            None => None,
+        };
+        Ok(Self {
+            judging,
+            are_bodies: are_function_bodies(&whole),
+            metric: match judging.by {
+                JudgedBy::Similarity(metric) => metric,
+                _ => Scoring::of(&whole, &[]).first(),
+            },
+            passed: passed(judging, &tasks, warnings)?,
+            likely,
+            model,
+            predictions,
+            signals,
+            shown,
+            asks_anew,
+            tasks,
+        })
+    }
+
+    /// Reads the next instances, starting at index `first`; `None` at the end of the file.
+    fn batch(&self, reader: &mut Reader<'_>, first: usize) -> Result<Option<Batch>> {
+        let (mut lines, mut bytes) = (Vec::new(), 0);
+        while lines.len() < INSTANCES_AT_ONCE
+            && bytes < BYTES_AT_ONCE
+            && let Some((at, line)) = reader.next_record()?
+        {
+            bytes += line.len();
+            lines.push((at, line.to_owned()));
+        }
+        if lines.is_empty() {
+            return Ok(None);
+        }
+        let path = self.judging.instances;
+        let read = parallel::map(lines, |(at, line)| {
+            let object = jsonl::parse(path, at.line, &line);
+            // Problems of the others were reported at the first reading.
+            object.and_then(|object| instance(path, at, object)).ok()
+        });
+        let mut batch = Batch { tasks: vec![], labels: vec![], places: vec![], read: 0 };
+        for (task, label) in read.into_iter().flatten() {
+            let place = first + batch.read;
+            let before = self.tasks.tasks().get(place);
+            if before.is_none_or(|before| (before.row, &before.id) != (task.row, &task.id)) {
+                let hint = "judge again when no program writes to it";
+                return Err(Error::artifact(path, "was changed while it was read", hint));
+            }
+            batch.read += 1;
+            if self.judging.shard.holds(&task.repository) {
+                batch.tasks.push(task);
+                batch.labels.push(label);
+                batch.places.push(place);
+            }
+        }
+        Ok(Some(batch))
+    }
+
+    /// Judges the instances of a batch.
+    fn judge(
+        &self,
+        mut batch: Batch,
+        judged: &mut JudgeSummary,
+        emit: &mut EmitLabel<'_>,
+    ) -> Result<()> {
+        if let Some(shown) = &self.shown {
+            for (task, label) in batch.tasks.iter().zip(&mut batch.labels) {
+                let found = shown.get(&task.row).cloned().unwrap_or_default();
+                let fragments = found.fragments.iter().map(Fragment::to_cross_file).collect();
+                let cross_file = CrossFile::of(fragments, task.language());
+                label.show(cross_file, found.right);
+                if self.asks_anew {
+                    label.forget_query();
+                }
+            }
+        }
+        let path = self.tasks.path.clone();
+        let tasks = TaskSet::new(path, batch.tasks);
+        if let Some(likely) = &self.likely {
+            let instances = batch.labels.into_iter().zip(batch.places).enumerate();
+            for (number, (label, place)) in instances {
+                let digest = target_digest(&label.ground_truth);
+                let of = |of: usize| likely[of][place];
+                let outcome = match (of(0), of(1)) {
+                    (Some(without), Some(with)) => {
+                        let is_other = [without, with].iter().any(|one| one.is_of_other(digest));
+                        let both =
+                            Outcome::Likelihood([without, with].map(|one| one.per_character));
+                        match is_other {
+                            true => Err("the probability is that of another target".into()),
+                            false => Ok(both),
+                        }
+                    }
+                    (without, with) => {
+                        let lacking = MissingCompletion::of(without.is_some(), with.is_some());
+                        *judged.lacking.entry(lacking).or_default() += 1;
+                        continue;
+                    }
+                };
+                let task = &tasks.tasks()[number];
+                let labelled =
+                    outcome.and_then(|both| self.label(task.row, label, both, self.signals[place]));
+                judged.take(&tasks, task, labelled, emit)?;
+            }
+            return Ok(());
+        }
+        let [without, with] = [0, 1].map(|of| {
+            let samples = batch.places.iter().map(|&place| self.predictions[of][place].as_slice());
+            let postprocess = self.judging.postprocess;
+            let samples: Vec<_> = samples.collect();
+            score(&tasks, &samples, self.metric, self.are_bodies, postprocess)
+        });
+        let (without, with) = (without?, with?);
+        for ((number, label), place) in batch.labels.into_iter().enumerate().zip(batch.places) {
+            let row = tasks.tasks()[number].row;
+            let rates = self.passed.as_ref().map(|passed| {
+                let rate = |of: &BTreeMap<usize, Executed>| of.get(&row)?.pass_rate;
+                Some([rate(&passed[0])?, rate(&passed[1])?])
+            });
+            let lacking = match (without[number], with[number]) {
+                (Some(_), Some(_)) if rates == Some(None) => MissingCompletion::Tests,
+                (Some(without), Some(with)) => {
+                    let outcome = Outcome::Completions([without, with], rates.flatten());
+                    let labelled = self.label(row, label, outcome, self.signals[place]);
+                    judged.take(&tasks, &tasks.tasks()[number], labelled, emit)?;
+                    continue;
+                }
+                (without, with) => MissingCompletion::of(without.is_some(), with.is_some()),
+            };
+            *judged.lacking.entry(lacking).or_default() += 1;
+        }
+        Ok(())
+    }
+
+    /// Adds the judgement to an instance, and returns the gain with it, or a message.
+    fn label(
+        &self,
+        row: usize,
+        mut label: Label,
+        outcome: Outcome,
+        signals: Signals,
+    ) -> Result<(Label, f64), String> {
+        // Without this it would count as one that shows no fragments.
+        if let (Some(shown), Some(prompts)) = (&self.shown, self.judging.prompts)
+            && !shown.contains_key(&row)
+        {
+            return Err(format!(
+                "{} has no prompt of row {row}: give the prompts that were completed",
+                prompts.display()
+            ));
+        }
+        if let (Some(before), Some(now)) = (&label.generation_model, &self.model)
+            && before != now
+        {
+            return Err(format!(
+                "it was judged by model {before}, and these completions are of {now}"
+            ));
+        }
+        // This signal depends on the prompt and the model alone, the others on the completion.
+        let is_same_model =
+            label.generation_model.is_some() && label.generation_model == self.model;
+        let before = Some(label.signals).filter(|_| is_same_model).unwrap_or_default();
+        let said = if signals.cc_probability.is_some() { signals } else { before };
+        let Signals { cc_probability, cc_likeliest, .. } = said;
+        label.signals = Signals { cc_probability, cc_likeliest, ..signals };
+        label.generation_model = self.model.clone().or(label.generation_model);
+        let gain = compare(&mut label, outcome, self.metric_name(), self.judging.threshold);
+        Ok((label, gain))
+    }
+
+    fn metric_name(&self) -> &'static str {
+        match self.judging.by {
+            JudgedBy::Tests(_) => PASS,
+            JudgedBy::Likelihood => LIKELIHOOD,
+            _ => self.metric.name(),
+        }
+    }
+}
+
+/// Judges one instance by a model's completions without and with its cross-file context, as [`judge`] does by the usual metric.
+///
+/// # Errors
+/// The completions cannot be scored.
+pub fn judge_one(
+    task: Task,
+    completions: [String; 2],
+    model: Option<&str>,
+    threshold: f64,
+) -> Result<Label> {
+    let (mut label, path) = (Label::of_task(&task), task.path.clone().into());
+    let tasks = TaskSet::new(path, vec![task]);
+    let metric = Scoring::of(tasks.tasks(), &[]).first();
+    let own = Postprocess::own(false);
+    let score = |completion: String| {
+        let scores = score(&tasks, &[&[completion]], metric, false, &own)?;
+        scores[0].ok_or_else(|| tasks.error(&tasks.tasks()[0], "its completion has no score"))
+    };
+    let [without, with] = completions;
+    let (without, with) = (score(without)?, score(with)?);
+    label.generation_model = model.map(str::to_owned);
+    compare(&mut label, Outcome::Completions([without, with], None), metric.name(), threshold);
+    Ok(label)
+}
+
+/// Sets the scores and the label, and returns the gain.
+fn compare(label: &mut Label, outcome: Outcome, metric: &str, threshold: f64) -> f64 {
+    let (scores, rates, likely) = match outcome {
+        Outcome::Completions(scores, rates) => (Some(scores), rates, None),
+        Outcome::Likelihood(likely) => (None, None, Some(likely)),
+    };
+    let es = scores.map(|scores| scores.map(|score| score.es));
+    let em = scores.map(|scores| scores.map(|score| score.em));
+    let both = |of: Option<[f64; 2]>| (of.map(|of| of[0]), of.map(|of| of[1]));
+    (label.es_infile, label.es_rg1) = both(es);
+    (label.em_infile, label.em_rg1) = both(em);
+    (label.pass_infile, label.pass_rg1) = both(rates);
+    (label.likelihood_infile, label.likelihood_rg1) = both(likely);
+    let gain = likely.or(rates).or(es).map_or(0.0, |[without, with]| with - without);
+    // Turns -0 into 0.
+    let threshold = threshold + 0.0;
+    label.metric = Some(metric.to_owned());
+    label.label = Some(gain > threshold);
+    label.threshold = Some(threshold);
+    gain
+}
+
+/// Scores each task's prediction after its cut; `None` without a prediction. Tasks of unknown kind are function bodies where
+/// `are_bodies`.
+fn score(
+    tasks: &TaskSet,
+    samples: &[&[String]],
+    metric: Metric,
+    are_bodies: bool,
+    postprocess: &Postprocess,
+) -> Result<Vec<Option<CompletionScore>>> {
+    let kind = |task: &Task| Some(task.kind()? == "function");
+    let mut found = vec![None; tasks.tasks().len()];
+    for function_bodies in [false, true] {
+        let is_of_kind = |task: &Task| kind(task).unwrap_or(are_bodies) == function_bodies;
+        let of_kind: Vec<Vec<String>> = tasks
+            .tasks()
+            .iter()
+            .zip(samples)
+            .map(|(task, samples)| {
+                let samples = samples.iter().filter(|_| is_of_kind(task));
+                samples.cloned().collect()
+            })
+            .collect();
+        let postprocess = postprocess.clone().with_bodies(function_bodies);
+        let scores = score_tasks(tasks, &of_kind, &[metric], &postprocess, Missing::Skip)?;
+        let by_row: BTreeMap<usize, CompletionScore> = scores
+            .tasks
+            .iter()
+            .filter_map(|task| {
+                let (em, es) = (task.get(metric, "em")?, task.get(metric, "es")?);
+                Some((task.row, CompletionScore { em, es }))
+            })
+            .collect();
+        for (found, task) in found.iter_mut().zip(tasks.tasks()) {
+            *found = found.or_else(|| by_row.get(&task.row).copied());
+        }
+    }
+    Ok(found)
+}
+
+/// How retrieval changed an instance: without and with it.
+#[derive(Debug, Clone, Copy)]
+enum Outcome {
+    /// Scores of the completions, and their pass rates if these decide.
+    Completions([CompletionScore; 2], Option<[f64; 2]>),
+    /// Probabilities of the target.
+    Likelihood([f64; 2]),
+}
+
+/// Reads the pass rates that decide, of these predictions and no others.
+fn passed(
+    judging: &JudgeSettings<'_>,
+    tasks: &TaskSet,
+    warnings: &mut Vec<String>,
+) -> Result<Option<[BTreeMap<usize, Executed>; 2]>> {
+    let JudgedBy::Tests(results) = judging.by else {
+        return Ok(None);
+    };
+    let mut all = Vec::new();
+    for ((path, name), predictions) in results.into_iter().zip([judging.base, judging.augmented]) {
+        let is_of = executed::is_of(path, predictions)?;
+        if is_of == Some(false) {
+            let reason =
+                format!("holds test results of other predictions than {}", predictions.display());
+            return Err(Error::labelling(path, reason, LabelInput::TestResults));
+        }
+        let found = executed::read_executed(path, name)?;
+        let numbered = executed::join(path, &found, tasks)?;
+        if is_of.is_none() {
+            warnings.extend(numbered.warning(path.display(), None));
+        }
+        if found.is_empty() {
+            let reason = format!("holds no test results of predictions '{name}'");
+            return Err(Error::labelling(path, reason, LabelInput::TestedName));
+        }
+        all.push(found);
+    }
+    Ok(<[_; 2]>::try_from(all).ok())
+}
+
+/// Reads the contexts that the prompts of these instances show.
+fn shown(
+    path: &Path,
+    tasks: &TaskSet,
+    problems: &mut Vec<Error>,
+    warnings: &mut Vec<String>,
+) -> Result<FxHashMap<usize, ShownContexts>> {
+    let index = TaskIndex::new(tasks);
+    // A prompt of none of the instances is not asked for.
+    let (shown, wrong) = read_checked(path, |line, object| drop(index.find(path, line, object)))?;
+    problems.extend(wrong);
+    warnings.extend(predictions::warning(path, &index.finish(path)?));
+    Ok(shown)
+}
+
+/// Reads a record as a task and as a label without judgement.
+fn instance(path: &Path, at: At, object: Object) -> Result<(Task, Label)> {
+    let label = match RecordKind::of(&object) {
+        Some(RecordKind::Label) => Some(Label::read(path, at.line, object.clone())?),
+        _ => None,
+    };
+    let task = Task::from_record(path, at, object)?;
+    let label = label.unwrap_or_else(|| Label::of_task(&task));
+    Ok((task, label))
+}
+
+/// Scores of a completion, between 0 and 1.
+#[derive(Debug, Clone, Copy)]
+struct CompletionScore {
+    em: f64,
+    es: f64,
+}
+
+/// Returns the model of both files; `None` if it is unknown.
+fn one_model(named: Option<&str>, base: &Origin, augmented: &Origin) -> Result<Option<String>> {
+    let wrong =
+        |of: &Origin, reason: String| Error::labelling(of.path(), reason, LabelInput::Model);
+    let mut named_models = Vec::new();
+    for of in [base, augmented] {
+        let mut known = of.models().chain(named);
+        if let Some(first) = known.next()
+            && let Some(other) = known.find(|other| *other != first)
+        {
+            return Err(wrong(
+                of,
+                format!("holds completions of model {first}, and others are of {other}"),
+            ));
+        }
+        named_models.push(of.models().next().or(named).map(str::to_owned));
+    }
+    match (&named_models[0], &named_models[1]) {
+        (one, other) if one == other => Ok(named_models.swap_remove(0)),
+        (Some(one), Some(other)) => Err(wrong(
+            augmented,
+            format!("these predictions are of model {other}, and others of {one}"),
+        )),
+        (None, _) => Err(wrong(base, UNNAMED.into())),
+        (_, None) => Err(wrong(augmented, UNNAMED.into())),
+    }
+}
+
+const UNNAMED: &str = "does not name the model of its predictions";
+
+/// Checks that the files were made in a way that lets them be compared. Returns their model, `None` if it is unknown, and whether
+/// fragments were retrieved anew.
+fn check_origins(judging: &JudgeSettings<'_>) -> Result<(Option<String>, bool)> {
+    let (base, augmented) = (Origin::read(judging.base)?, Origin::read(judging.augmented)?);
+    let model = one_model(judging.model, &base, &augmented)?;
+    base.check_without()?;
+    augmented.check_with()?;
+    augmented.check_style_of(&base)?;
+    augmented.check_settings_of(&base)?;
+    if let Some(path) = judging.prompts {
+        let prompts = Origin::read(path)?;
+        prompts.check_mode_of(&augmented)?;
+        prompts.check_style_of(&augmented)?;
+    }
+    if let Some(path) = judging.samples {
+        let samples = Origin::read(path)?;
+        one_model(judging.model, &base, &samples)?;
+        samples.check_without()?;
+        samples.check_style_of(&base)?;
+    }
+    if let Some(path) = judging.probabilities {
+        let probabilities = Origin::read(path)?;
+        probabilities.check_without()?;
+        probabilities.check_style_of(&base)?;
+        probabilities.check_token()?;
+    }
+    Ok((model, augmented.asks_anew()))
+}

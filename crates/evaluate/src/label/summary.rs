@@ -1,0 +1,121 @@
+//! Counts of judged instances, and of those that could not be judged.
+
+use std::collections::BTreeMap;
+
+use repoformer_core::label::{LIKELIHOOD, Label};
+use repoformer_core::task::{Task, TaskSet};
+use repoformer_store::error::{Error, Result};
+use repoformer_text::lines::{Lines, strip};
+use serde_json::Value;
+
+use crate::statistics::Buckets;
+
+/// Takes the number of an instance in its file, from 0, and its label's record.
+pub(super) type EmitLabel<'e> = dyn FnMut(usize, &Value) -> Result<()> + 'e;
+
+/// Completion that an instance lacks.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum MissingCompletion {
+    /// The completion without retrieval, or its likelihood.
+    Base,
+    /// The completion with retrieval.
+    Augmented,
+    /// Both.
+    Both,
+    /// Conclusive unit tests of one of them.
+    Tests,
+}
+
+impl MissingCompletion {
+    /// The lack of an instance that has one of the two completions, or none.
+    pub(super) fn of(has_base: bool, has_augmented: bool) -> Self {
+        match (has_base, has_augmented) {
+            (true, _) => Self::Augmented,
+            (false, true) => Self::Base,
+            (false, false) => Self::Both,
+        }
+    }
+
+    /// The lack in words, where a metric decides.
+    pub fn words(self, metric: &str) -> String {
+        let what = if metric == LIKELIHOOD { "likelihood" } else { "completion" };
+        match self {
+            Self::Base => format!("no {what} without retrieval"),
+            Self::Augmented => format!("no {what} with retrieval"),
+            Self::Both => format!("no {what} at all"),
+            Self::Tests => "no conclusive unit tests".to_owned(),
+        }
+    }
+}
+
+/// Counts of the instances whose targets have a given number of lines.
+#[derive(Debug, Clone, Copy, PartialEq, Default)]
+pub struct LengthCounts {
+    /// Number of instances.
+    pub count: usize,
+    /// Number of instances that retrieval helps.
+    pub positive: usize,
+    /// Sum of the gains.
+    pub gain: f64,
+}
+
+/// Result of judging instances.
+#[derive(Debug, Default)]
+pub struct JudgeSummary {
+    /// Metric of the gains.
+    pub metric: String,
+    /// Gain by the metric, between −1 and 1, of each instance that has both completions.
+    pub gains: Vec<f64>,
+    /// Number of instances that retrieval helps.
+    pub positive: usize,
+    /// Counts by the number of non-blank lines of the target.
+    pub lengths: BTreeMap<usize, LengthCounts>,
+    /// Number of instances with the probability of the token that requests retrieval.
+    pub probable: usize,
+    /// Number of instances that were not judged, by missing completion.
+    pub lacking: BTreeMap<MissingCompletion, usize>,
+    /// Warnings about files whose records may belong to other instances.
+    pub warnings: Vec<String>,
+    /// Records that cannot be used or belong to no instance.
+    pub problems: Vec<Error>,
+}
+
+impl JudgeSummary {
+    /// Counts a label and passes it on, or says why there is none.
+    pub(super) fn take(
+        &mut self,
+        tasks: &TaskSet,
+        task: &Task,
+        labelled: Result<(Label, f64), String>,
+        emit: &mut EmitLabel<'_>,
+    ) -> Result<()> {
+        match labelled {
+            Ok((label, gain)) => {
+                self.probable += usize::from(label.signals.cc_probability.is_some());
+                self.add(&label, gain);
+                emit(task.row, &label.to_record())
+            }
+            Err(reason) => {
+                self.problems.push(tasks.error(task, reason));
+                Ok(())
+            }
+        }
+    }
+
+    fn add(&mut self, label: &Label, gain: f64) {
+        let positive = usize::from(label.label == Some(true));
+        let lines = Lines::new(&label.ground_truth);
+        let lines = lines.iter().filter(|line| !strip(line).is_empty()).count();
+        let of_length = self.lengths.entry(lines).or_default();
+        of_length.count += 1;
+        of_length.positive += positive;
+        of_length.gain += gain;
+        self.positive += positive;
+        self.gains.push(gain);
+    }
+
+    /// Returns the gains by size, as in the paper's figure 10.
+    pub fn buckets(&self) -> Buckets {
+        Buckets::of(self.gains.iter().copied())
+    }
+}

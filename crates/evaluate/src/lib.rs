@@ -1,0 +1,39 @@
+//! Predictions beside their tasks: scores with their statistics, comparisons of systems, labels and reports.
+//!
+//! - [`predictions`], [`pairs`], [`executed`], [`lm_eval`]: predictions and results as files have them, each with its task.
+//! - [`score`]: every task by every metric. [`quality`]: retrieval alone. [`uses`]: whether a completion uses what was retrieved.
+//! - [`statistics`]: intervals and tests. [`comparison`]: systems side by side, where their [`conditions`] and [`origin`] are the same.
+//! - [`label`]: labels from completions without and with retrieved fragments.
+//! - [`report`]: the page that shows a comparison, and its figures.
+//!
+//! ```
+//! use repoformer_core::metrics::Metric;
+//! use repoformer_core::postprocess::Postprocess;
+//! use repoformer_core::task::{Task, TaskSet};
+//! use repoformer_evaluate::score::{Missing, score_tasks};
+//!
+//! let task = |id: &str| Task::new(id.into(), "demo/a.py", 0, 0, "x = 1", "");
+//! let tasks = TaskSet::new("tasks.jsonl".into(), vec![task("demo/0"), task("demo/1")]);
+//! let predictions = [vec!["x = 1\n".to_owned()], vec!["x = 12".to_owned()]];
+//! let metric = Metric::Repoformer;
+//! let scores = score_tasks(&tasks, &predictions, &[metric], &Postprocess::own(false), Missing::Skip)?;
+//! let exact: Vec<_> = scores.tasks.iter().map(|task| task.get(metric, "em")).collect();
+//! assert_eq!(exact, [Some(1.0), Some(0.0)]);
+//! # Ok::<(), repoformer_store::error::Error>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod comparison;
+pub mod conditions;
+pub mod executed;
+pub mod label;
+pub mod lm_eval;
+pub mod origin;
+pub mod pairs;
+pub mod predictions;
+pub mod quality;
+pub mod report;
+pub mod score;
+pub mod statistics;
+pub mod uses;

@@ -1,0 +1,123 @@
+//! Edit similarity of the run of lines most similar to a target, over all runs of all fragments.
+
+use repoformer_text::distance::levenshtein;
+use rustc_hash::FxHashSet;
+
+use super::lines::Stripped;
+
+/// A run of lines and an upper bound of its similarity.
+struct Run<'f> {
+    bound: f64,
+    fragment: &'f Stripped,
+    lines: (usize, usize),
+}
+
+/// Returns the highest edit similarity between the target and a run of as many lines of one fragment (the whole fragment if it
+/// has fewer); 0 without a line.
+///
+/// One pass over a fragment bounds all its runs from above; the runs are then compared in the order of their bounds, until no
+/// bound is above the best similarity. Fragments overlap: a text that is in several is compared once.
+pub(super) fn best(target: &Stripped, fragments: &[Stripped]) -> f64 {
+    let mut runs = Vec::new();
+    for fragment in fragments {
+        bound(target, fragment, &mut runs);
+    }
+    runs.sort_by(|a, b| b.bound.total_cmp(&a.bound));
+    let (mut best, mut compared) = (0.0, FxHashSet::default());
+    for run in runs {
+        if run.bound <= best {
+            break;
+        }
+        let text = run.fragment.run(run.lines);
+        if compared.insert(text) {
+            best = levenshtein::similarity(target.text(), text).max(best);
+        }
+    }
+    best
+}
+
+/// Adds a fragment's runs with their bounds: a run is at most as near as the nearest of all texts with the same end, and a
+/// difference in length needs as many insertions.
+fn bound<'f>(target: &Stripped, fragment: &'f Stripped, runs: &mut Vec<Run<'f>>) {
+    let nearest = levenshtein::nearest_ends(target.text(), fragment.text());
+    let length = target.text().chars().count();
+    // Ends of the lines, in characters.
+    let mut next = 0;
+    let ends = (0..fragment.count()).map(|line| {
+        let end = next + fragment.line(line).chars().count();
+        next = end + 1;
+        end
+    });
+    let ends: Vec<usize> = ends.collect();
+    runs.extend(fragment.runs(target).map(|lines| {
+        let start = lines.0.checked_sub(1).map_or(0, |before| ends[before] + 1);
+        let end = ends[lines.1];
+        let (shorter, longer) = (length.min(end - start), length.max(end - start));
+        let distance = (nearest[end] as usize).max(longer - shorter);
+        // The formula of the similarity itself: rounding keeps the order of distances.
+        let bound = 1.0 - distance as f64 / longer as f64;
+        Run { bound, fragment, lines }
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// The definition: every run of every fragment.
+    fn naive(target: &str, fragments: &[&str]) -> f64 {
+        let lines = |text: &str| -> Vec<String> {
+            let lines = text.split('\n').map(|line| line.trim().to_owned());
+            lines.filter(|line| !line.is_empty()).collect()
+        };
+        let target = lines(target);
+        let mut best = 0.0f64;
+        for fragment in fragments {
+            let fragment = lines(fragment);
+            let length = target.len().min(fragment.len());
+            if length == 0 {
+                continue;
+            }
+            for run in fragment.windows(length) {
+                best = best.max(levenshtein::similarity(&target.join("\n"), &run.join("\n")));
+            }
+        }
+        best
+    }
+
+    fn fast(target: &str, fragments: &[&str]) -> f64 {
+        let fragments: Vec<Stripped> = fragments.iter().map(|text| Stripped::new(text)).collect();
+        best(&Stripped::new(target), &fragments)
+    }
+
+    #[test]
+    fn by_hand() {
+        for (target, fragments, wanted) in [
+            // The second line is 1 substitution of 4 away; the two lines of the target would be no run of one.
+            ("abcd", &["zzzz\n  abce\n"][..], 0.75),
+            // "ab\ncd" against "ab\nxd" (1 of 5) and "xd\nef" (4 of 5: both lines but for d).
+            ("ab\n\ncd", &["ab\nxd\nef"], 0.8),
+            // A fragment of fewer lines is compared whole: "ab" is 3 characters short of 5.
+            ("ab\ncd", &["ab"], 0.4),
+            ("abcd", &["", "\n \n"], 0.0),
+            ("abcd", &[], 0.0),
+            ("é語", &["ab", "x\né\n"], 0.5),
+        ] {
+            assert_eq!(fast(target, fragments), wanted, "{target:?}");
+            assert_eq!(naive(target, fragments), wanted, "{target:?}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn equals_every_run(
+            target in "([abcé ]{0,12}\n?){0,4}",
+            fragments in prop::collection::vec("([abcdé ]{0,12}\n?){0,8}", 0..5),
+        ) {
+            let fragments: Vec<&str> = fragments.iter().map(String::as_str).collect();
+            prop_assert_eq!(fast(&target, &fragments), naive(&target, &fragments));
+        }
+    }
+}

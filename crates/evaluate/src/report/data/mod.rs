@@ -1,0 +1,72 @@
+//! Data for the page's script: a summary of every task, needed at once, and the texts, needed task by task.
+//!
+//! The data are blocks in the page: bytes compressed (zlib) and in base64, one `<script type="text/plain">` each.
+//!
+//! - Block `summary` is JSON: ids, places, values and verdicts in columns, and the beginnings of targets for the search
+//!   ([`summary`]).
+//! - Blocks `lines-0`, `lines-1`, … hold the lines of all texts, in UTF-8 with `\n` between them. Contexts of one file and
+//!   fragments of one repository repeat lines; each is stored once, except short ones ([`pool`]).
+//! - Blocks `tasks-0`, `tasks-1`, … hold the tasks' texts as line numbers ([`records`]).
+//!
+//! Blocks are small, so that opening a task decodes only a few.
+
+mod pool;
+mod records;
+mod summary;
+
+use std::io::Write;
+
+use flate2::Compression;
+use flate2::write::ZlibEncoder;
+use repoformer_core::repository::parallel;
+
+use super::Report;
+use super::group::Lengths;
+
+/// Renders every block of a report as an element, in the order of the page.
+pub(super) fn blocks(report: &Report, lengths: &Lengths) -> String {
+    let (tasks, pool) = records::pack(report);
+    let summary = summary::json(report, lengths, &tasks, &pool);
+    let summary = [("summary".to_owned(), summary.as_bytes())];
+    let named = |name: &'static str, blocks: &'_ [Vec<u8>]| -> Vec<String> {
+        (0..blocks.len()).map(|n| format!("{name}-{n}")).collect()
+    };
+    let names = [named("tasks", &tasks.blocks), named("lines", &pool.blocks)].concat();
+    let bytes = tasks.blocks.iter().chain(&pool.blocks).map(Vec::as_slice);
+    let all = summary.into_iter().chain(names.into_iter().zip(bytes));
+    parallel::map(all, |(name, bytes)| element(&name, bytes)).concat()
+}
+
+fn element(name: &str, bytes: &[u8]) -> String {
+    let mut element = format!("<script type=\"text/plain\" id=\"{name}\">");
+    base64(&compress(bytes), &mut element);
+    element.push_str("</script>\n");
+    element
+}
+
+fn compress(bytes: &[u8]) -> Vec<u8> {
+    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
+    // Writing to memory cannot fail.
+    let _ = encoder.write_all(bytes);
+    encoder.finish().unwrap_or_default()
+}
+
+/// Appends bytes in base64 (RFC 4648, section 4).
+pub(super) fn base64(bytes: &[u8], text: &mut String) {
+    const SIGNS: &[u8; 64] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+    text.reserve(bytes.len().div_ceil(3) * 4);
+    for three in bytes.chunks(3) {
+        let byte = |at: usize| u32::from(three.get(at).copied().unwrap_or(0));
+        let bits = byte(0) << 16 | byte(1) << 8 | byte(2);
+        for place in 0..4 {
+            text.push(if place <= three.len() {
+                char::from(SIGNS[(bits >> (18 - 6 * place)) as usize & 63])
+            } else {
+                '='
+            });
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,201 @@
+//! Columns by which the list of tasks is shown, filtered and sorted, one entry per task.
+
+use std::borrow::Cow;
+
+use rustc_hash::FxHashMap;
+use serde::Serialize;
+use serde_json::{Value, json};
+
+use super::super::gain::range;
+use super::super::group::{Found, Lengths};
+use super::super::text::shorten;
+use super::super::{Report, ReportMeasure, System};
+use super::pool::Pool;
+use super::records::Records;
+use crate::statistics::{Bucket, Change};
+
+/// Number of characters of a target that the list searches.
+const SEARCHED: usize = 2000;
+
+#[derive(Serialize)]
+struct Summary<'a> {
+    baseline: Option<usize>,
+    /// System selected first.
+    selected: usize,
+    main: usize,
+    exact: Option<usize>,
+    measures: Vec<Value>,
+    systems: Vec<SystemColumns<'a>>,
+    tasks: TaskColumns<'a>,
+    length_unit: &'static str,
+    length_groups: Vec<String>,
+    buckets: Vec<String>,
+    found: Vec<(char, &'static str)>,
+    statuses: Vec<&'a str>,
+    /// Number of the first line of each block of lines.
+    line_blocks: &'a [u32],
+}
+
+#[derive(Serialize)]
+struct SystemColumns<'a> {
+    name: &'a str,
+    /// By measure and task: value × 10,000, or null.
+    values: Vec<Vec<Option<i32>>>,
+    /// By task: gain in the main measure × 10,000, or null.
+    gains: Vec<Option<i32>>,
+    /// A letter a task: better, same, worse, missing.
+    verdicts: String,
+    /// A letter a task: `a` for the bucket of the greatest loss, `-` where there is no gain.
+    buckets: String,
+    /// A letter a task, see [`Found::letter`].
+    found: String,
+    /// By task: the number of its status, or -1; empty where no task has one.
+    statuses: Vec<i32>,
+}
+
+#[derive(Serialize)]
+struct TaskColumns<'a> {
+    id: Vec<&'a str>,
+    row: Vec<usize>,
+    repositories: Vec<&'a str>,
+    repository: Vec<usize>,
+    paths: Vec<&'a str>,
+    path: Vec<usize>,
+    languages: Vec<&'a str>,
+    language: Vec<usize>,
+    line_no: Vec<usize>,
+    length: &'a [usize],
+    length_group: Vec<usize>,
+    target: Vec<Cow<'a, str>>,
+    block: Vec<usize>,
+    start: Vec<usize>,
+}
+
+/// Returns the summary as JSON. It is compressed in the page, so nothing in it can be taken for markup.
+pub(super) fn json(report: &Report, lengths: &Lengths, records: &Records, pool: &Pool) -> String {
+    let statuses = statuses(report);
+    let systems = report.systems.iter().enumerate();
+    let measure = |measure: &ReportMeasure| json!({"metric": measure.metric, "label": measure.label(), "title": measure.title});
+    let summary = Summary {
+        baseline: report.baseline().map(|(baseline, _)| baseline),
+        selected: report.best().unwrap_or(0),
+        main: report.main,
+        exact: report.exact.filter(|&exact| exact < report.measures.len()),
+        measures: report.measures.iter().map(measure).collect(),
+        systems: systems
+            .map(|(at, system)| system_columns(report, at, system, &statuses))
+            .collect(),
+        tasks: task_columns(report, lengths, records),
+        length_unit: lengths.unit.name(),
+        length_groups: (0..lengths.groups()).map(|at| lengths.label(at)).collect(),
+        buckets: Bucket::all().map(range).collect(),
+        found: Found::SHOWN.map(|found| (found.letter(), found.title())).to_vec(),
+        statuses,
+        line_blocks: &pool.firsts,
+    };
+    // Serialization cannot fail: keys are field names, numbers are integers.
+    serde_json::to_string(&summary).unwrap_or_default()
+}
+
+/// Returns every status of an outcome, sorted.
+fn statuses(report: &Report) -> Vec<&str> {
+    let outcomes = report.systems.iter().flat_map(|system| system.outcomes.iter().flatten());
+    let mut statuses: Vec<&str> = outcomes.filter_map(|o| o.status.as_deref()).collect();
+    statuses.sort_unstable();
+    statuses.dedup();
+    statuses
+}
+
+fn system_columns<'a>(
+    report: &'a Report,
+    at: usize,
+    system: &'a System,
+    statuses: &[&str],
+) -> SystemColumns<'a> {
+    let tasks = || 0..report.tasks.len();
+    let gains = || tasks().map(|task| report.gain(at, task));
+    let values =
+        |measure| tasks().map(move |task| report.value(at, task, measure).map(ten_thousandths));
+    let status = |task| {
+        let status = report.outcome(at, task)?.status.as_deref()?;
+        statuses.binary_search(&status).ok().map(|number| number as i32)
+    };
+    let numbers: Vec<i32> = tasks().map(|task| status(task).unwrap_or(-1)).collect();
+    SystemColumns {
+        name: &system.name,
+        values: (0..report.measures.len()).map(|measure| values(measure).collect()).collect(),
+        gains: gains().map(|gain| gain.map(ten_thousandths)).collect(),
+        verdicts: tasks().map(|task| verdict_letter(report, at, task)).collect(),
+        buckets: gains().map(|gain| gain.map_or('-', bucket_letter)).collect(),
+        found: tasks().map(|task| Found::of(report, at, task).letter()).collect(),
+        statuses: if numbers.iter().any(|&number| number >= 0) { numbers } else { Vec::new() },
+    }
+}
+
+fn ten_thousandths(value: f64) -> i32 {
+    (value * 10_000.0).round() as i32
+}
+
+/// Letter of a task's verdict; for the baseline, whether it has a prediction.
+fn verdict_letter(report: &Report, system: usize, task: usize) -> char {
+    let alone = report.baseline().is_none_or(|(baseline, _)| baseline == system);
+    match report.gain(system, task).map(Change::of) {
+        _ if alone => match report.value(system, task, report.main) {
+            Some(_) => '-',
+            None => 'm',
+        },
+        Some(Change::Better) => 'b',
+        Some(Change::Same) => 's',
+        Some(Change::Worse) => 'w',
+        None => 'm',
+    }
+}
+
+fn bucket_letter(gain: f64) -> char {
+    char::from(b'a' + Bucket::of(gain).index() as u8)
+}
+
+fn task_columns<'a>(
+    report: &'a Report,
+    lengths: &'a Lengths,
+    records: &Records,
+) -> TaskColumns<'a> {
+    let tasks = &report.tasks;
+    let (repositories, repository) = distinct(tasks.iter().map(|task| task.repository.as_str()));
+    let (paths, path) = distinct(tasks.iter().map(|task| task.path.as_str()));
+    let (languages, language) = distinct(tasks.iter().map(|task| task.language.as_str()));
+    TaskColumns {
+        id: tasks.iter().map(|task| task.id.as_str()).collect(),
+        row: tasks.iter().map(|task| task.row).collect(),
+        repositories,
+        repository,
+        paths,
+        path,
+        languages,
+        language,
+        line_no: tasks.iter().map(|task| task.line_no).collect(),
+        length: &lengths.lengths,
+        length_group: (0..tasks.len()).map(|task| lengths.group(task)).collect(),
+        target: tasks.iter().map(|task| beginning(&task.target)).collect(),
+        block: records.places.iter().map(|place| place.0).collect(),
+        start: records.places.iter().map(|place| place.1).collect(),
+    }
+}
+
+fn beginning(target: &str) -> Cow<'_, str> {
+    if target.len() <= SEARCHED { target.into() } else { shorten(target, SEARCHED).into() }
+}
+
+/// Returns the distinct names in the order of their first occurrence, and the number of each entry's name.
+fn distinct<'a>(names: impl Iterator<Item = &'a str>) -> (Vec<&'a str>, Vec<usize>) {
+    let (mut places, mut found) = (FxHashMap::default(), Vec::new());
+    let numbers = names
+        .map(|name| {
+            *places.entry(name).or_insert_with(|| {
+                found.push(name);
+                found.len() - 1
+            })
+        })
+        .collect();
+    (found, numbers)
+}

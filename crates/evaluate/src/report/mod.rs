@@ -1,0 +1,75 @@
+//! Report of an experiment: one self-contained HTML page, and its figures as SVG.
+//!
+//! [`Report`] holds the results, gathered by the caller. [`Report::page`] and [`Report::figures`] are pure functions of it: they
+//! use neither clock, file nor network, and the same report gives the same bytes.
+//!
+//! The page has what Repoformer's paper has for each model: the means (table 1), the number of tasks that retrieval helps, harms
+//! and does not change, and the size of the gains (figures 3, 6 and 10). It also shows every task: target and prediction with
+//! their differences, the retrieved fragments, and the code around the hole. It needs no network and no other file, so it can be
+//! attached, archived and opened decades later.
+//!
+//! - [`model`](Report): the input.
+//! - [`Report::gain`]: gains over the baseline; `group`: tasks by length and by retrieved identifiers.
+//! - `figures`: one file per figure, over a small SVG writer for page and file.
+//! - `data`: tasks and texts as compressed blocks; lines repeat, so each is stored once.
+//! - [`ChartPage`]: a smaller page with a table and line charts; [`IndexPage`]: links to pages.
+//! - `page`: the tables, and the page's skeleton, style and scripts as separate files.
+//!
+//! ```
+//! use repoformer_evaluate::report::{ReportMeasure, TaskOutcome, Report, System, ReportTask};
+//! let measure = ReportMeasure { metric: "repocoder".into(), value: "es".into(), title: "edit similarity".into() };
+//! let task = ReportTask { id: "demo/0".into(), target: "return x".into(), language: "python".into(), ..ReportTask::default() };
+//! let system = |name: &str, prediction: &str, es| System {
+//!     name: name.into(),
+//!     n: 1,
+//!     outcomes: vec![Some(TaskOutcome { prediction: prediction.into(), values: vec![es], ..TaskOutcome::default() })],
+//!     ..System::default()
+//! };
+//! let report = Report {
+//!     title: "A demonstration".into(),
+//!     measures: vec![measure],
+//!     tasks: vec![task],
+//!     systems: vec![system("none", "return y", 0.875), system("rg1", "return x", 1.0)],
+//!     baseline: Some(0),
+//!     ..Report::default()
+//! };
+//! assert_eq!(report.changes(1).better, 1);
+//! assert!(report.page().contains("<h1>A demonstration</h1>"));
+//! let names: Vec<String> = report.figures().into_iter().map(|(name, _)| name).collect();
+//! assert_eq!(names, ["means.svg", "gain-rg1.svg", "outcomes.svg", "es-by-length.svg"]);
+//! ```
+
+mod chart;
+mod data;
+mod figures;
+mod gain;
+mod group;
+mod model;
+mod page;
+mod text;
+
+pub use chart::{ChartPage, IndexPage, PageLink, PageTable};
+pub use figures::chart::{Chart, ChartForm, Line};
+pub use model::{BaselineComparison, Report, ReportMeasure, ReportTask, System, TaskOutcome};
+pub use repoformer_core::prompt::shown::Fragment;
+
+impl Report {
+    /// Returns the report as one page of HTML, in UTF-8.
+    pub fn page(&self) -> String {
+        page::page(self)
+    }
+
+    /// Returns the main result as a sentence of HTML.
+    pub fn finding(&self) -> String {
+        page::finding(self)
+    }
+
+    /// Returns the figures as files: names (`gain-rg1.svg`) and contents. Empty figures are left out.
+    pub fn figures(&self) -> Vec<(String, String)> {
+        let files = figures::files(self).into_iter();
+        files.map(|(name, svg)| (format!("{name}.svg"), svg)).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,704 @@
+//! Scores: every task by every metric, then means by repository and over all tasks.
+//!
+//! A mean is over tasks, so a repository weighs as much as it has tasks; RepoCoder's `compute_score.py` prints the same means by
+//! repository, rounded to four digits. Sums run in the order of the tasks, whatever the number of threads.
+
+use std::collections::BTreeMap;
+
+use repoformer_core::metrics::Metric;
+use repoformer_core::postprocess::{
+    Hole, Postprocess, Processed, Recipe, Uncut, are_function_bodies,
+};
+use repoformer_core::repository::parallel;
+use repoformer_core::task::{Task, TaskSet};
+use repoformer_store::error::{Error, Result};
+use repoformer_store::jsonl::Object;
+use repoformer_store::progress::Work;
+use repoformer_text::language::Language;
+use repoformer_text::named;
+use serde_json::{Map, Value, json};
+
+use crate::pairs::Pair;
+use crate::statistics::{Groups, Interval, IntervalKind, Resampling, Unit};
+
+/// Metrics, the first of which says what is better, and the post-processing before them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Scoring {
+    /// At least one metric.
+    pub metrics: Vec<Metric>,
+    /// How predictions are cut.
+    pub postprocess: Postprocess,
+}
+
+impl Scoring {
+    /// Scores tasks by these metrics, or without any by the usual one, each after the cut of its own program.
+    pub fn of(tasks: &[Task], metrics: &[Metric]) -> Self {
+        Self::with_bodies(tasks, metrics, are_function_bodies(tasks))
+    }
+
+    /// Scores tasks of which it is known whether their holes are function bodies.
+    pub fn with_bodies(tasks: &[Task], metrics: &[Metric], function_bodies: bool) -> Self {
+        let is_repoformers = |task: &Task| matches!(task.kind(), Some("chunk" | "function"));
+        let are_repoformers =
+            function_bodies || !tasks.is_empty() && tasks.iter().all(is_repoformers);
+        let usual = if are_repoformers { Metric::Repoformer } else { Metric::RepoCoder };
+        Self {
+            metrics: if metrics.is_empty() { vec![usual] } else { metrics.to_vec() },
+            postprocess: Postprocess::own(function_bodies),
+        }
+    }
+
+    /// Returns the metric that says what is better.
+    pub fn first(&self) -> Metric {
+        self.metrics.first().copied().unwrap_or(Metric::RepoCoder)
+    }
+
+    /// Returns each metric with its cut.
+    pub fn recipes(&self) -> impl Iterator<Item = (Metric, Recipe)> + '_ {
+        self.metrics.iter().map(|&metric| (metric, self.postprocess.recipe(metric)))
+    }
+
+    /// Names a metric in a table, with its cut where that is not the usual one of lines, and with what it makes of several samples
+    /// of a task: `repoformer (function-body, mean of 3)`.
+    pub fn name(&self, metric: Metric, samples: usize) -> String {
+        let recipe = self.postprocess.recipe(metric);
+        let usual = Postprocess::own(false);
+        let cut = (recipe != usual.recipe(metric)).then(|| recipe.to_string());
+        let details: Vec<String> = cut.into_iter().chain(metric.of_several([samples])).collect();
+        match details.is_empty() {
+            true => metric.to_string(),
+            false => format!("{metric} ({})", details.join(", ")),
+        }
+    }
+}
+
+/// Treatment of tasks without a prediction.
+///
+/// ```
+/// use repoformer_evaluate::score::Missing;
+/// assert_eq!("skip".parse::<Missing>()?, Missing::Skip);
+/// assert_eq!(Missing::default().to_string(), "error");
+/// # Ok::<(), repoformer_store::error::Error>(())
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Missing {
+    /// Return an error.
+    #[default]
+    Error,
+    /// Score 0 and count in the means.
+    Zero,
+    /// Leave out of the means.
+    Skip,
+}
+
+named! {
+    Missing, "treatment of missing predictions":
+    Error = "error",
+    Zero = "zero",
+    Skip = "skip",
+}
+
+/// Values of a metric, or their means.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MetricScore {
+    /// The metric.
+    pub metric: Metric,
+    /// Values in the order of [`Metric::values`], each between 0 and 1.
+    pub values: Vec<f64>,
+}
+
+impl MetricScore {
+    /// Returns a value by name.
+    pub fn get(&self, name: &str) -> Option<f64> {
+        let place = self.metric.values().iter().position(|&value| value == name);
+        place.and_then(|place| self.values.get(place)).copied()
+    }
+}
+
+/// Scores of one task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskScore {
+    /// 0-based place in the task file, or in the file of pairs.
+    pub row: usize,
+    /// The task's id, as in its file.
+    pub task_id: String,
+    /// The task's repository; `None` for a pair.
+    pub repository: Option<String>,
+    /// Scores by each requested metric, in that order.
+    pub scores: Vec<MetricScore>,
+    /// First 8 bytes of the BLAKE3 of its target, which tell whether others' scores are of the same.
+    pub target: u64,
+    /// Number of samples.
+    pub samples: usize,
+    /// Samples as they were predicted.
+    pub raw: Vec<String>,
+    /// Samples as they were compared, in the order of [`Cuts::recipes`].
+    pub cut: Vec<Vec<String>>,
+    /// Samples that a recipe could not cut, in the order of [`Cuts::recipes`].
+    pub uncut: Vec<UncutCounts>,
+}
+
+/// Number of samples that could not be cut, by reason.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct UncutCounts([usize; Uncut::ALL.len()]);
+
+impl UncutCounts {
+    /// Returns the number of a reason.
+    pub fn get(self, reason: Uncut) -> usize {
+        self.0[reason as usize]
+    }
+
+    fn add(&mut self, other: Self) {
+        self.0.iter_mut().zip(other.0).for_each(|(count, more)| *count += more);
+    }
+
+    /// Returns `{"file": …}`; `None` if all were cut.
+    fn to_record(self) -> Option<Value> {
+        let counts = Uncut::ALL.into_iter().zip(self.0).filter(|(_, count)| *count > 0);
+        let counts: Map<String, Value> =
+            counts.map(|(reason, count)| (reason.name().to_owned(), count.into())).collect();
+        (!counts.is_empty()).then_some(Value::Object(counts))
+    }
+}
+
+impl FromIterator<Uncut> for UncutCounts {
+    fn from_iter<I: IntoIterator<Item = Uncut>>(reasons: I) -> Self {
+        let mut counts = Self::default();
+        reasons.into_iter().for_each(|reason| counts.0[reason as usize] += 1);
+        counts
+    }
+}
+
+/// First 8 bytes of a target's BLAKE3.
+pub fn target_digest(target: &str) -> u64 {
+    let mut first = [0; 8];
+    first.copy_from_slice(&blake3::hash(target.as_bytes()).as_bytes()[..8]);
+    u64::from_be_bytes(first)
+}
+
+/// Number of samples of a task's record: 0 where it does not show them.
+pub fn samples_of(record: &Object) -> usize {
+    match record.get("pred_raw") {
+        Some(Value::Array(samples)) => samples.len(),
+        shown => usize::from(shown.is_some()),
+    }
+}
+
+impl TaskScore {
+    /// Returns `{"task_id": …, "row": …, "repository": …, "repocoder": {"em": …, "es": …}, …, "target_digest": …}`, every value
+    /// between 0 and 1; `uncut` follows if a sample could not be cut.
+    ///
+    /// The texts follow if they are kept: `pred_raw` as predicted, `pred` as the first metric compared it, and under
+    /// `pred_by` the texts that other metrics compared; a list if a task has several samples.
+    pub fn to_record(&self, cuts: &Cuts) -> Value {
+        let mut record = json!({"task_id": self.task_id, "row": self.row});
+        if let Some(repository) = &self.repository {
+            record["repository"] = repository.as_str().into();
+        }
+        add_metrics(&mut record, &self.scores);
+        record["target_digest"] = format!("{:016x}", self.target).into();
+        cuts.add_uncut(&mut record, self.scores.iter().map(|score| score.metric), &self.uncut);
+        if cuts.are_shown {
+            let text = |samples: &[String]| match samples {
+                [one] => Value::from(one.as_str()),
+                several => several.into(),
+            };
+            let first = cuts.of_metric.first().map(|&recipe| &self.cut[recipe]);
+            record["pred_raw"] = text(&self.raw);
+            record["pred"] = text(first.unwrap_or(&self.raw));
+            let others = self.scores.iter().zip(&cuts.of_metric).skip(1);
+            let others = others.filter(|&(_, &recipe)| Some(&self.cut[recipe]) != first);
+            let others = others
+                .map(|(score, &recipe)| (score.metric.name().to_owned(), text(&self.cut[recipe])));
+            let others: Map<String, Value> = others.collect();
+            if !others.is_empty() {
+                record["pred_by"] = others.into();
+            }
+        }
+        record
+    }
+
+    /// Returns a value of a metric.
+    pub fn get(&self, metric: Metric, value: &str) -> Option<f64> {
+        let score = self.scores.iter().find(|score| score.metric == metric)?;
+        score.get(value)
+    }
+}
+
+/// Post-processing of the samples for each metric.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Cuts {
+    /// Distinct recipes.
+    pub recipes: Vec<Recipe>,
+    /// Index of each metric's recipe.
+    pub of_metric: Vec<usize>,
+    /// Whether task records include the texts.
+    pub are_shown: bool,
+}
+
+impl Cuts {
+    fn new(metrics: &[Metric], postprocess: &Postprocess, are_shown: bool) -> Self {
+        let mut recipes: Vec<Recipe> = Vec::new();
+        let place = |&metric: &Metric| {
+            let recipe = postprocess.recipe(metric);
+            let place = recipes.iter().position(|known| *known == recipe);
+            place.unwrap_or_else(|| {
+                recipes.push(recipe);
+                recipes.len() - 1
+            })
+        };
+        let of_metric = metrics.iter().map(place).collect();
+        Self { recipes, of_metric, are_shown }
+    }
+
+    /// Adds `"uncut": {"repoformer": {"file": 1}, …}` for the metrics whose recipe could not cut every sample.
+    fn add_uncut(
+        &self,
+        record: &mut Value,
+        metrics: impl IntoIterator<Item = Metric>,
+        uncut: &[UncutCounts],
+    ) {
+        let of_metric = metrics.into_iter().zip(&self.of_metric);
+        let counts = of_metric.filter_map(|(metric, &recipe)| {
+            Some((metric.name().to_owned(), uncut.get(recipe)?.to_record()?))
+        });
+        let counts: Map<String, Value> = counts.collect();
+        if !counts.is_empty() {
+            record["uncut"] = counts.into();
+        }
+    }
+
+    /// Scores the samples of one target. Returns the scores, and the samples after each recipe.
+    fn score(
+        &self,
+        metrics: &[Metric],
+        hole: Hole<'_>,
+        samples: &[String],
+    ) -> (Vec<MetricScore>, Vec<Vec<String>>, Vec<UncutCounts>) {
+        let cut = |recipe: &Recipe| -> Vec<_> {
+            if recipe.is_empty() && !self.are_shown {
+                return Vec::new();
+            }
+            let samples = samples.iter().map(|sample| recipe.apply(hole, sample));
+            samples.collect()
+        };
+        let cut: Vec<Vec<_>> = self.recipes.iter().map(cut).collect();
+        let score = |(&metric, &recipe): (&Metric, &usize)| {
+            if self.recipes[recipe].is_empty() {
+                let values = metric.score(hole.target, samples, hole.language);
+                return MetricScore { metric, values };
+            }
+            // A recipe may cut the target too, and not for every sample alike.
+            let one =
+                |one: &Processed<'_>| metric.score(&one.target, &[&*one.prediction], hole.language);
+            let values = match &cut[recipe][..] {
+                [sample] => one(sample),
+                samples => metric.of_samples(&samples.iter().map(one).collect::<Vec<_>>()),
+            };
+            MetricScore { metric, values }
+        };
+        let scores = metrics.iter().zip(&self.of_metric).map(score).collect();
+        let uncut = cut.iter().map(|cut| cut.iter().filter_map(|one| one.uncut).collect());
+        let uncut = uncut.collect();
+        let texts = |cut: Vec<Processed<'_>>| {
+            let texts = cut.into_iter().map(|one| one.prediction.into_owned());
+            texts.collect()
+        };
+        let shown = cut.into_iter().filter(|_| self.are_shown);
+        (scores, shown.map(texts).collect(), uncut)
+    }
+
+    /// Returns the recipe of each metric: `{"repocoder": "stripped-lines", …}`.
+    pub fn to_record(&self, metrics: &[Metric]) -> Value {
+        let recipes = metrics.iter().zip(&self.of_metric);
+        let name = |(metric, &recipe): (&Metric, &usize)| {
+            let recipe = self.recipes[recipe].to_string();
+            (metric.name().to_owned(), recipe.into())
+        };
+        Value::Object(recipes.map(name).collect())
+    }
+}
+
+/// Means over some tasks.
+#[derive(Debug, Clone, PartialEq)]
+pub struct MetricMeans {
+    /// Number of tasks.
+    pub n: usize,
+    /// Means by each metric; 0 without tasks.
+    pub means: Vec<MetricScore>,
+}
+
+impl MetricMeans {
+    /// Averages the scores of tasks, summed in their order.
+    fn of<'a>(metrics: &[Metric], tasks: impl Iterator<Item = &'a TaskScore>) -> Self {
+        let zero =
+            |&metric: &Metric| MetricScore { metric, values: vec![0.0; metric.values().len()] };
+        let (mut n, mut means) = (0, metrics.iter().map(zero).collect::<Vec<_>>());
+        for task in tasks {
+            n += 1;
+            for (sum, score) in means.iter_mut().zip(&task.scores) {
+                for (sum, value) in sum.values.iter_mut().zip(&score.values) {
+                    *sum += value;
+                }
+            }
+        }
+        for mean in means.iter_mut().flat_map(|score| &mut score.values) {
+            *mean /= n.max(1) as f64;
+        }
+        Self { n, means }
+    }
+
+    /// Returns `{"n": …, "repocoder": {"em": …, "es": …}, …}`.
+    pub fn to_record(&self) -> Value {
+        let mut record = json!({"n": self.n});
+        add_metrics(&mut record, &self.means);
+        record
+    }
+}
+
+fn add_metrics(record: &mut Value, scores: &[MetricScore]) {
+    for MetricScore { metric, values } in scores {
+        let named = metric.values().iter().zip(values);
+        let named = named.map(|(&name, &value)| (name.to_owned(), value.into()));
+        record[metric.name()] = Value::Object(named.collect());
+    }
+}
+
+/// Scores of a benchmark.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Scores {
+    /// Scored tasks, in the order of their file.
+    pub tasks: Vec<TaskScore>,
+    /// Means by repository, in the order of their names.
+    pub repositories: Vec<(String, MetricMeans)>,
+    /// Means over all tasks.
+    pub all: MetricMeans,
+    /// Number of tasks without a prediction: 0 in the means with [`Missing::Zero`], left out with [`Missing::Skip`].
+    pub missing: usize,
+    /// Post-processing before each metric.
+    pub cuts: Cuts,
+}
+
+impl Scores {
+    /// Returns all means as one object, every value between 0 and 1; `name` identifies the predictions.
+    pub fn to_record(&self, name: &str, per_task: bool) -> Value {
+        let of = |(name, summary): &(String, MetricMeans)| (name.clone(), summary.to_record());
+        let repositories: Map<String, Value> = self.repositories.iter().map(of).collect();
+        let mut record = json!({
+            "predictions": name,
+            "all": self.all.to_record(),
+            "repositories": repositories,
+            "missing": self.missing,
+            "postprocess": self.cuts.to_record(&self.metrics()),
+        });
+        self.cuts.add_uncut(&mut record, self.metrics(), &self.uncut());
+        if per_task {
+            record["tasks"] = self.tasks.iter().map(|task| task.to_record(&self.cuts)).collect();
+        }
+        record
+    }
+
+    /// Returns the samples that a recipe could not cut, in the order of [`Cuts::recipes`].
+    pub fn uncut(&self) -> Vec<UncutCounts> {
+        let mut all = vec![UncutCounts::default(); self.cuts.recipes.len()];
+        for task in &self.tasks {
+            all.iter_mut().zip(&task.uncut).for_each(|(sum, counts)| sum.add(*counts));
+        }
+        all
+    }
+
+    /// Counts by metric the samples that could not be cut for this reason, and names some of their tasks.
+    pub fn tell_uncut(&self, reason: Uncut) -> Vec<String> {
+        const SHOWN: usize = 5;
+        let why = match reason {
+            Uncut::File => "as the grammar cannot parse the file up to the end of the hole",
+            Uncut::Prediction => "as no beginning of the prediction parses",
+            Uncut::Bound => "as their parse would take too much time or memory",
+        };
+        let all: usize = self.tasks.iter().map(|task| task.samples).sum();
+        let uncut = self.uncut();
+        let metrics = self.metrics().into_iter().zip(&self.cuts.of_metric);
+        let told = metrics.filter(|&(_, &recipe)| uncut[recipe].get(reason) > 0);
+        let tell = |(metric, &recipe): (Metric, &usize)| {
+            let is_uncut = |task: &&TaskScore| {
+                task.uncut.get(recipe).is_some_and(|counts| counts.get(reason) > 0)
+            };
+            let ids: Vec<&str> =
+                self.tasks.iter().filter(is_uncut).map(|task| &*task.task_id).collect();
+            let rest = match ids.len().saturating_sub(SHOWN) {
+                0 => String::new(),
+                more => format!(" and {more} more"),
+            };
+            let (count, ids) = (uncut[recipe].get(reason), ids[..ids.len().min(SHOWN)].join(", "));
+            format!("{metric}: {count} of {all} predictions are compared whole, {why}: {ids}{rest}")
+        };
+        told.map(tell).collect()
+    }
+
+    /// Returns the greatest number of samples of a task.
+    pub fn samples(&self) -> usize {
+        self.tasks.iter().map(|task| task.samples).max().unwrap_or(0)
+    }
+
+    /// Recipes that are not empty, by metric.
+    pub fn cuts_by_metric(&self) -> Vec<(Metric, &Recipe)> {
+        let metrics = self.metrics().into_iter().zip(&self.cuts.of_metric);
+        let cuts = metrics.map(|(metric, &recipe)| (metric, &self.cuts.recipes[recipe]));
+        cuts.filter(|(_, recipe)| !recipe.is_empty()).collect()
+    }
+
+    /// Returns the metrics, in the requested order.
+    pub fn metrics(&self) -> Vec<Metric> {
+        self.all.means.iter().map(|mean| mean.metric).collect()
+    }
+
+    fn of(metrics: &[Metric], tasks: Vec<TaskScore>, missing: usize, cuts: Cuts) -> Self {
+        let mut by_name: BTreeMap<&str, Vec<&TaskScore>> = BTreeMap::new();
+        for task in &tasks {
+            if let Some(name) = &task.repository {
+                by_name.entry(name).or_default().push(task);
+            }
+        }
+        let summary = |(name, tasks): (&str, Vec<&TaskScore>)| {
+            (name.to_owned(), MetricMeans::of(metrics, tasks.iter().copied()))
+        };
+        Self {
+            repositories: by_name.into_iter().map(summary).collect(),
+            all: MetricMeans::of(metrics, tasks.iter()),
+            tasks,
+            missing,
+            cuts,
+        }
+    }
+
+    /// Returns the interval of each mean over all tasks; repositories are resampled if there are two or more.
+    pub fn intervals(&self, resampling: &Resampling) -> Intervals {
+        let repositories = self.tasks.iter().map(|task| task.repository.as_deref());
+        let groups = Groups::of(repositories);
+        let count = self.all.means.iter().map(|mean| mean.values.len()).sum();
+        let mut columns = vec![Vec::with_capacity(self.tasks.len()); count];
+        for task in &self.tasks {
+            let values = task.scores.iter().flat_map(|score| &score.values);
+            for (column, value) in columns.iter_mut().zip(values) {
+                column.push(*value);
+            }
+        }
+        let columns = columns.iter().map(|column| column.iter().copied().map(Some));
+        Intervals {
+            of_values: resampling.intervals(&groups, columns),
+            unit: groups.unit(),
+            units: groups.len(),
+        }
+    }
+}
+
+/// Intervals of means.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Intervals {
+    /// Interval of each value of each metric, in the order of [`Scores::all`]; `None` with fewer than two units.
+    pub of_values: Vec<Option<Interval>>,
+    /// Resampled unit.
+    pub unit: Unit,
+    /// Number of units.
+    pub units: usize,
+}
+
+impl Intervals {
+    /// Kind of these intervals, if there are any.
+    pub fn kind(&self) -> Option<IntervalKind> {
+        let has_any = self.of_values.iter().any(Option::is_some);
+        has_any.then(|| self.unit.interval_kind(self.units))
+    }
+
+    /// Returns `{"kind", "unit", "units", "level", "resamples", "seed", "repocoder": {"em": [low, high], …}, …}`; the level of a
+    /// range is null, and so is the kind if nothing has an interval.
+    pub fn to_record(&self, metrics: &[Metric], resampling: &Resampling) -> Value {
+        let mut record = json!({
+            "kind": self.kind().map(IntervalKind::name),
+            "unit": self.unit.name(),
+            "units": self.units,
+            "level": self.kind().and_then(|kind| kind.level(resampling.level)),
+            "resamples": resampling.resamples,
+            "seed": resampling.seed,
+        });
+        let mut intervals = self.of_values.iter();
+        for metric in metrics {
+            let of = metric.values().iter().zip(&mut intervals);
+            let of = of.map(|(&name, interval)| {
+                (name.to_owned(), interval.map_or(Value::Null, |i| json!([i.low, i.high])))
+            });
+            record[metric.name()] = Value::Object(of.collect());
+        }
+        record
+    }
+}
+
+/// Scores the samples of each task: `samples[i]` belong to the i-th task, and an empty list is a missing prediction.
+///
+/// ```
+/// use repoformer_core::metrics::Metric;
+/// use repoformer_core::postprocess::Postprocess;
+/// use repoformer_evaluate::score::{Missing, score_tasks};
+/// use repoformer_core::task::{Task, TaskSet};
+/// let task = |path| Task::new("id".into(), path, 0, 3, "return x", "");
+/// let tasks = TaskSet::new("t.jsonl".into(), vec![task("a/x.py"), task("b/x.py")]);
+/// let samples = [vec!["return x".to_owned()], vec![]];
+/// let scores = score_tasks(&tasks, &samples, &[Metric::RepoCoder], &Postprocess::NONE, Missing::Zero)?;
+/// assert_eq!(scores.all.means[0].values, [0.5, 0.5]);
+/// assert_eq!(scores.repositories[0].1.means[0].values, [1.0, 1.0]);
+/// assert_eq!(scores.missing, 1);
+/// # Ok::<(), repoformer_store::error::Error>(())
+/// ```
+///
+/// # Errors
+/// A task has no sample and `missing` is [`Missing::Error`], or the numbers of lists and tasks differ.
+pub fn score_tasks(
+    tasks: &TaskSet,
+    samples: &[Vec<String>],
+    metrics: &[Metric],
+    postprocess: &Postprocess,
+    missing: Missing,
+) -> Result<Scores> {
+    if samples.len() != tasks.tasks().len() {
+        let (lists, tasks) = (samples.len(), tasks.tasks().len());
+        let reason = format!("{lists} lists of samples for {tasks} tasks");
+        return Err(Error::parameter("predictions", reason));
+    }
+    let pairs: Vec<_> = tasks.tasks().iter().zip(samples).collect();
+    let mut without = pairs.iter().filter(|(_, samples)| samples.is_empty());
+    let count = without.clone().count();
+    if let (Missing::Error, Some((task, _))) = (missing, without.next()) {
+        let total = tasks.tasks().len();
+        let reason = format!("it has no prediction ({count} of {total} tasks have none)");
+        return Err(tasks.error(task, reason));
+    }
+    let cuts = Cuts::new(metrics, postprocess, true);
+    let wanted =
+        pairs.iter().filter(|(_, samples)| missing != Missing::Skip || !samples.is_empty());
+    let work = Work::of("score", "tasks", pairs.len());
+    let scored = parallel::map(wanted, |(task, samples)| {
+        work.done(1);
+        let (scores, cut, uncut) = cuts.score(metrics, Hole::of(task), samples);
+        TaskScore {
+            row: task.row,
+            task_id: task.id.clone(),
+            repository: Some(task.repository.clone()),
+            scores,
+            target: target_digest(&task.ground_truth),
+            samples: samples.len(),
+            raw: (*samples).clone(),
+            cut,
+            uncut,
+        }
+    });
+    Ok(Scores::of(metrics, scored, count, cuts))
+}
+
+/// Scores pairs of target and prediction without a task file; `language` applies to pairs that name none.
+pub fn score_pairs(
+    pairs: &[Pair],
+    metrics: &[Metric],
+    postprocess: &Postprocess,
+    language: Language,
+) -> Scores {
+    let mut cuts = Cuts::new(metrics, postprocess, false);
+    cuts.are_shown = cuts.recipes.iter().any(|recipe| !recipe.is_empty());
+    let work = Work::of("score", "pairs", pairs.len());
+    let scored = parallel::map(pairs, |pair| {
+        work.done(1);
+        let hole = Hole {
+            left_context: pair.prompt.as_deref().unwrap_or_default(),
+            whole_left_context: None,
+            target: &pair.target,
+            language: pair.language.unwrap_or(language),
+        };
+        let (scores, cut, uncut) = cuts.score(metrics, hole, &pair.samples);
+        TaskScore {
+            row: pair.row,
+            task_id: pair.task_id.clone(),
+            repository: None,
+            scores,
+            target: target_digest(&pair.target),
+            samples: pair.samples.len(),
+            raw: pair.samples.iter().filter(|_| cuts.are_shown).cloned().collect(),
+            cut,
+            uncut,
+        }
+    });
+    Scores::of(metrics, scored, 0, cuts)
+}
+
+#[cfg(test)]
+mod tests {
+    use repoformer_core::task::Task;
+
+    use super::*;
+
+    fn tasks() -> TaskSet {
+        let task = |row, path: &str, target: &str| Task {
+            row,
+            line: row + 1,
+            ..Task::new(format!("id{row}"), path, 0, 1, target, "")
+        };
+        let tasks = [(0, "b/x.py", "ab"), (1, "a/x.py", "abcd"), (2, "b/y.py", "abc")];
+        let tasks = tasks.map(|(row, path, target)| task(row, path, target));
+        TaskSet::new("t.jsonl".into(), tasks.to_vec())
+    }
+
+    fn samples(texts: [&[&str]; 3]) -> Vec<Vec<String>> {
+        let owned = |samples: &[&str]| samples.iter().map(|&s| s.to_owned()).collect();
+        texts.into_iter().map(owned).collect()
+    }
+
+    fn score(set: &TaskSet, given: &[Vec<String>], missing: Missing) -> Result<Scores> {
+        let metrics = [Metric::RepoCoder];
+        score_tasks(set, given, &metrics, &Postprocess::NONE, missing)
+    }
+
+    #[test]
+    fn means_are_over_tasks() {
+        let given = samples([&["ab"], &["xbcd"], &["zz", "abz", ""]]);
+        let scores = score(&tasks(), &given, Missing::Error).unwrap();
+        assert_eq!(
+            scores.tasks[1].to_record(&scores.cuts).to_string(),
+            r#"{"task_id":"id1","row":1,"repository":"a","repocoder":{"em":0.0,"es":0.75},"target_digest":"8c9c9881805d1a84","pred_raw":"xbcd","pred":"xbcd"}"#
+        );
+        let third = 1.0 - 1.0 / 3.0;
+        let [(_, a), (_, b)] = &scores.repositories[..] else { panic!("{scores:?}") };
+        assert_eq!(a.to_record().to_string(), r#"{"n":1,"repocoder":{"em":0.0,"es":0.75}}"#);
+        assert_eq!((b.n, &b.means[0].values[..]), (2, &[0.5, (1.0 + third) / 2.0][..]));
+        assert_eq!(scores.all.means[0].get("es"), Some((1.0 + 0.75 + third) / 3.0));
+        assert_eq!(scores.all.means[0].get("id_em"), None);
+    }
+
+    #[test]
+    fn missing_predictions() {
+        // Those of one task, of none, and an empty one, which is not missing.
+        for (given, missing, n, without) in [
+            ([&["ab"][..], &[], &[]], Missing::Zero, 3, 2),
+            ([&["ab"], &[], &[]], Missing::Skip, 1, 2),
+            ([&[], &[], &[]], Missing::Skip, 0, 3),
+            ([&["ab"], &[""], &["abc"]], Missing::Error, 3, 0),
+        ] {
+            let scores = score(&tasks(), &samples(given), missing).unwrap();
+            assert_eq!((scores.all.n, scores.missing, scores.tasks.len()), (n, without, n));
+            assert!(scores.all.means[0].values.iter().all(|mean| mean.is_finite()));
+        }
+        assert!(score(&tasks(), &samples([&[]; 3])[1..], Missing::Zero).is_err());
+    }
+
+    #[test]
+    fn the_same_bits_at_every_number_of_threads() {
+        let task = |row: usize| {
+            let path = ["a/x.py", "b/x.py"][row % 2];
+            Task { row, ..Task::new(format!("{row}"), path, 0, 1, &"ab".repeat(row), "") }
+        };
+        let set = TaskSet::new("t.jsonl".into(), (0..500).map(task).collect());
+        let given: Vec<Vec<String>> = (0..500).map(|i| vec!["abc".repeat(i)]).collect();
+        let scored = |threads| {
+            let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().unwrap();
+            pool.install(|| score(&set, &given, Missing::Error).unwrap())
+        };
+        assert_eq!(scored(1), scored(3));
+    }
+}

@@ -1,0 +1,173 @@
+//! Gains of a system over a baseline by task: better, same, worse, and the buckets of Repoformer's figures 3, 6 and 10.
+
+/// Least gain that is not a rounding error: equal values that were computed in two ways differ by less.
+pub const SAME: f64 = 1e-9;
+
+/// Sign of a gain.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Change {
+    /// The baseline is better.
+    Worse,
+    /// Both are equal, to 10⁻⁹.
+    Same,
+    /// The system is better.
+    Better,
+}
+
+impl Change {
+    /// Classifies a gain, the system's value minus the baseline's.
+    ///
+    /// ```
+    /// use repoformer_evaluate::statistics::Change;
+    /// assert_eq!(Change::of(0.25), Change::Better);
+    /// assert_eq!(Change::of(0.1 + 0.2 - 0.3), Change::Same); // 5.6e-17
+    /// ```
+    pub fn of(gain: f64) -> Self {
+        if gain >= SAME {
+            Self::Better
+        } else if gain <= -SAME {
+            Self::Worse
+        } else {
+            Self::Same
+        }
+    }
+}
+
+/// Number of tasks that got better, stayed the same and got worse: Repoformer's table 1.
+///
+/// ```
+/// use repoformer_evaluate::statistics::Changes;
+/// let changes = Changes::of([0.5, 0.3 - (0.1 + 0.2), -0.01]);
+/// assert_eq!(changes, Changes { better: 1, same: 1, worse: 1 });
+/// assert_eq!(changes.total(), 3);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Changes {
+    /// Gains above 0.
+    pub better: usize,
+    /// Gains of 0.
+    pub same: usize,
+    /// Gains below 0.
+    pub worse: usize,
+}
+
+impl Changes {
+    /// Counts gains.
+    pub fn of(gains: impl IntoIterator<Item = f64>) -> Self {
+        let mut changes = Self::default();
+        for gain in gains {
+            *match Change::of(gain) {
+                Change::Worse => &mut changes.worse,
+                Change::Same => &mut changes.same,
+                Change::Better => &mut changes.better,
+            } += 1;
+        }
+        changes
+    }
+
+    /// Number of gains counted.
+    pub fn total(&self) -> usize {
+        self.better + self.same + self.worse
+    }
+}
+
+/// One column of the histogram. The paper: "Each bucket contains values ranging from label-10 to label+10 except for the
+/// central bucket, which corresponds to exactly 0." On a border a gain belongs to the bucket nearer to 0, so that the one
+/// labelled 10 is (0, 20] and the one labelled -90 is [-100, -80).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub struct Bucket(i8);
+
+impl Bucket {
+    /// Number of buckets.
+    pub const COUNT: usize = 11;
+
+    /// All buckets, from the greatest loss to the greatest gain.
+    pub fn all() -> impl Iterator<Item = Self> {
+        (-5..=5).map(Self)
+    }
+
+    /// Returns the bucket of a gain between −1 and 1.
+    ///
+    /// ```
+    /// use repoformer_evaluate::statistics::Bucket;
+    /// let label = |gain| Bucket::of(gain).label();
+    /// assert_eq!([label(-0.9), label(-0.05), label(0.0), label(0.2), label(0.21)], [-90, -10, 0, 10, 30]);
+    /// ```
+    pub fn of(gain: f64) -> Self {
+        // 0.9 − 0.7 is a little more than 0.2 and must count as 0.2.
+        let steps = ((gain.abs() - SAME) / 0.2).ceil().clamp(1.0, 5.0) as i8;
+        match Change::of(gain) {
+            Change::Worse => Self(-steps),
+            Change::Same => Self(0),
+            Change::Better => Self(steps),
+        }
+    }
+
+    /// Middle of the range × 100: -90, -70, …, -10, 0, 10, …, 90.
+    pub fn label(self) -> i32 {
+        let place = i32::from(self.0);
+        20 * place - 10 * place.signum()
+    }
+
+    /// Index from 0 for the greatest loss to 10 for the greatest gain.
+    pub fn index(self) -> usize {
+        (self.0 + 5) as usize
+    }
+}
+
+/// Number of gains in each [`Bucket`].
+///
+/// ```
+/// use repoformer_evaluate::statistics::Buckets;
+/// let buckets = Buckets::of([0.0, 0.2, 0.21, -0.0001, 1.0]);
+/// let filled: Vec<_> = buckets.iter().filter(|(_, count)| *count > 0).collect();
+/// let labelled: Vec<_> = filled.iter().map(|(bucket, count)| (bucket.label(), *count)).collect();
+/// assert_eq!(labelled, [(-10, 1), (0, 1), (10, 1), (30, 1), (90, 1)]);
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub struct Buckets {
+    /// Counts, from the greatest loss to the greatest gain.
+    pub counts: [usize; Bucket::COUNT],
+}
+
+impl Buckets {
+    /// Counts gains between −1 and 1.
+    pub fn of(gains: impl IntoIterator<Item = f64>) -> Self {
+        let mut buckets = Self::default();
+        for gain in gains {
+            buckets.counts[Bucket::of(gain).index()] += 1;
+        }
+        buckets
+    }
+
+    /// Buckets and counts, from the greatest loss to the greatest gain.
+    pub fn iter(&self) -> impl Iterator<Item = (Bucket, usize)> {
+        Bucket::all().zip(self.counts)
+    }
+
+    /// Number of gains counted.
+    pub fn total(&self) -> usize {
+        self.counts.iter().sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// By hand, from the sentence of the paper: borders belong to the bucket nearer to 0.
+    #[test]
+    fn borders_belong_to_the_bucket_nearer_to_zero() {
+        for (label, gains) in [
+            (0, [0.0, 1e-10, f64::NAN]),
+            (10, [1e-8, 0.9 - 0.7, 0.7 - 0.5]),
+            (30, [0.2001, 0.4, 0.6 - 0.2]),
+            (50, [0.4001, 0.5, 0.6]),
+            (70, [0.6001, 0.7, 0.8]),
+            (90, [0.8001, 0.9, 1.0]),
+        ] {
+            assert_eq!(gains.map(|gain| Bucket::of(gain).label()), [label; 3]);
+            assert_eq!(gains.map(|gain| Bucket::of(-gain).label()), [-label; 3]);
+        }
+    }
+}

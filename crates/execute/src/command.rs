@@ -1,0 +1,203 @@
+//! Shell commands given by the user, with placeholders.
+
+use std::path::Path;
+
+use repoformer_store::error::{Error, Result};
+use repoformer_store::files;
+
+/// Names of the placeholders.
+const PLACES: [&str; 4] = ["tests", "repository", "task_id", "path"];
+
+/// A shell command in which `{tests}`, `{repository}`, `{task_id}` and `{path}` are replaced, quoted for the shell. Other
+/// braces stay as they are if they contain no name: `${HOME}` and `{a,b}` belong to the shell; `{{` and `}}` are one brace.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Template {
+    parts: Vec<Part>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum Part {
+    Text(String),
+    Place(&'static str),
+}
+
+/// Values of the placeholders.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Values<'a> {
+    /// The task's tests, by the names that the test runner knows.
+    pub tests: &'a [String],
+    /// Name of the repository.
+    pub repository: &'a str,
+    /// The task's id.
+    pub task_id: &'a str,
+    /// The file of its hole, in the repository.
+    pub path: &'a str,
+}
+
+impl Template {
+    /// Parses a template; `name` is the parameter's name in errors.
+    ///
+    /// ```
+    /// use repoformer_execute::{Template, Values};
+    /// let template = Template::parse("test-cmd", "pytest -q {tests} && echo ${HOME}")?;
+    /// let tests = ["t.py::test_a".to_owned(), "t.py::test_b[x y]".to_owned()];
+    /// let values = Values { tests: &tests, ..Values::default() };
+    /// assert_eq!(template.fill(values), "pytest -q t.py::test_a 't.py::test_b[x y]' && echo ${HOME}");
+    /// assert!(Template::parse("test-cmd", "pytest {test}").is_err());
+    /// # Ok::<(), repoformer_store::error::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// A name in braces is unknown, or there is no command: the shell would take it for one that succeeds.
+    pub fn parse(name: &'static str, text: &str) -> Result<Self> {
+        if text.trim().is_empty() {
+            return Err(Error::parameter(name, "is empty; name a command, or leave it out"));
+        }
+        let mut parts = Vec::new();
+        let mut plain = String::new();
+        let mut rest = text;
+        while let Some(at) = rest.find(['{', '}']) {
+            let (before, from) = rest.split_at(at);
+            plain.push_str(before);
+            if let Some(after) = from.strip_prefix("{{").or_else(|| from.strip_prefix("}}")) {
+                plain.push_str(&from[..1]);
+                rest = after;
+                continue;
+            }
+            let named = from[1..].split_once('}').filter(|(inside, _)| {
+                let is_name = |c: char| c.is_ascii_alphabetic() || c == '_';
+                from.starts_with('{') && !inside.is_empty() && inside.chars().all(is_name)
+            });
+            match named.filter(|_| !plain.ends_with('$')) {
+                Some((inside, after)) => {
+                    let Some(place) = PLACES.iter().find(|place| **place == inside) else {
+                        let known = PLACES.map(|place| format!("{{{place}}}")).join(", ");
+                        let reason = format!(
+                            "unknown placeholder {{{inside}}}; known: {known} (a literal brace is written twice)"
+                        );
+                        return Err(Error::parameter(name, reason));
+                    };
+                    parts.push(Part::Text(std::mem::take(&mut plain)));
+                    parts.push(Part::Place(place));
+                    rest = after;
+                }
+                None => {
+                    plain.push_str(&from[..1]);
+                    rest = &from[1..];
+                }
+            }
+        }
+        plain.push_str(rest);
+        parts.push(Part::Text(plain));
+        Ok(Self { parts })
+    }
+
+    /// Returns the command with these values.
+    pub fn fill(&self, values: Values<'_>) -> String {
+        let fill = |part: &Part| match part {
+            Part::Text(text) => text.clone(),
+            Part::Place("tests") => {
+                let quoted: Vec<String> = values.tests.iter().map(|test| quote(test)).collect();
+                quoted.join(" ")
+            }
+            Part::Place("repository") => quote(values.repository),
+            Part::Place("task_id") => quote(values.task_id),
+            Part::Place(_) => quote(values.path),
+        };
+        self.parts.iter().map(fill).collect()
+    }
+
+    /// Whether it contains a placeholder.
+    pub fn names(&self, place: &str) -> bool {
+        self.parts.iter().any(|part| matches!(part, Part::Place(name) if *name == place))
+    }
+}
+
+/// Prints the template as it was given.
+impl std::fmt::Display for Template {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        self.parts.iter().try_for_each(|part| match part {
+            Part::Text(text) => f.write_str(text),
+            Part::Place(place) => write!(f, "{{{place}}}"),
+        })
+    }
+}
+
+/// Quotes a word for the shell.
+fn quote(word: &str) -> String {
+    let plain = |c: char| c.is_ascii_alphanumeric() || "_-./:,=+@%".contains(c);
+    if !word.is_empty() && word.chars().all(plain) {
+        return word.to_owned();
+    }
+    format!("'{}'", word.replace('\'', r"'\''"))
+}
+
+/// Default test command of a repository: pytest if it is configured, else Python's own runner; `None` if there is no
+/// Python code.
+pub fn default_test_command(repository: &Path) -> Option<&'static str> {
+    let says = |file: &str, words: &[&str]| {
+        let text = files::read_to_string(repository.join(file)).unwrap_or_default();
+        words.iter().any(|word| text.contains(word))
+    };
+    let is_there = |file: &&str| repository.join(file).is_file();
+    let uses_pytest =
+        ["pytest.ini", ".pytest.ini", "conftest.py", "tests/conftest.py", "test/conftest.py"]
+            .iter()
+            .any(is_there)
+            || says("pyproject.toml", &["[tool.pytest"])
+            || says("setup.cfg", &["[tool:pytest]"])
+            || says("tox.ini", &["[pytest]"]);
+    if uses_pytest {
+        return Some("python3 -m pytest -q -x -p no:cacheprovider {tests}");
+    }
+    let is_python =
+        ["pyproject.toml", "setup.py", "setup.cfg", "requirements.txt"].iter().any(is_there);
+    let holds_python = || {
+        let mut entries = walkdir::WalkDir::new(repository).max_depth(3).into_iter().flatten();
+        entries.any(|entry| entry.path().extension().is_some_and(|end| end == "py"))
+    };
+    (is_python || holds_python()).then_some("python3 -m unittest {tests}")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_shells_own_braces_stay() {
+        let fill = |text: &str| {
+            let values = Values {
+                tests: &["it's".to_owned(), String::new()],
+                repository: "r",
+                task_id: "a b",
+                path: "x/y.py",
+            };
+            Template::parse("test-cmd", text).unwrap().fill(values)
+        };
+        assert_eq!(
+            fill("f() { echo ${x} {a,b} {} {1..3}; }"),
+            "f() { echo ${x} {a,b} {} {1..3}; }"
+        );
+        assert_eq!(fill("{tests}|{repository}|{task_id}|{path}"), r"'it'\''s' ''|r|'a b'|x/y.py");
+        assert_eq!(fill("${path} {{path}} }"), "${path} {path} }");
+        for empty in ["", " \n"] {
+            let error = Template::parse("test-cmd", empty).unwrap_err().to_string();
+            assert_eq!(error, "test-cmd: is empty; name a command, or leave it out");
+        }
+        let error = Template::parse("setup-cmd", "x {Tests}").unwrap_err().to_string();
+        assert!(
+            error.contains("setup-cmd: unknown placeholder {Tests}") && error.contains("{task_id}"),
+            "{error}"
+        );
+    }
+
+    #[test]
+    fn a_repository_tells_its_runner() {
+        let dir = tempfile::tempdir().unwrap();
+        assert_eq!(default_test_command(dir.path()), None);
+        std::fs::write(dir.path().join("a.py"), "").unwrap();
+        assert!(default_test_command(dir.path()).unwrap().contains("unittest"));
+        std::fs::write(dir.path().join("pyproject.toml"), "[tool.pytest.ini_options]\n").unwrap();
+        assert!(default_test_command(dir.path()).unwrap().contains("pytest"));
+    }
+}

@@ -1,0 +1,452 @@
+//! Copies of repositories in which tests run; the user's own are never written.
+//!
+//! A copy is made once, set up once and kept for later runs: its stamp is a digest of the repository's content and of the
+//! setup command. The stamp also has a digest of what the copy held then; a copy that was changed since is made again. That
+//! takes as long as reading the copy: 0.8 s of processor time at each start for 1.1 GB in 30,000 files, which memory had.
+//!
+//! If runs write to a layer of their own above it, a copy never changes, and one serves all workers.
+//! Otherwise every worker has one, and a second that stays unchanged; after each run, everything that changed, appeared or
+//! vanished is restored, so that no run influences another.
+
+mod folder;
+mod snapshot;
+
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::OnceLock;
+
+use repoformer_store::artifact::write_file;
+use repoformer_store::error::{Error, Result};
+use repoformer_store::files;
+use repoformer_store::seal;
+use serde::{Deserialize, Serialize};
+
+use self::folder::{copy_folder, digest, digest_with_modes, empty, remove};
+use self::snapshot::{Snapshot, restore};
+use super::guard::{Files, Guard, Hidden, Limits, RunOrder, RunOutcome};
+
+/// Copies of repositories, made on demand.
+#[derive(Debug)]
+pub struct Copies<'a> {
+    repos_dir: PathBuf,
+    work_dir: PathBuf,
+    /// Folders that do not belong to a repository even if they are inside one: this program's own.
+    apart: Vec<PathBuf>,
+    guard: &'a Guard,
+    setup: Setup,
+    /// Number of parallel runs.
+    pub(super) workers: usize,
+    repositories: Vec<Source>,
+    /// Files and folders that hold answers: the repositories and their copies, this program's own files, those of the user.
+    answers: Vec<PathBuf>,
+    /// Conditions of all runs besides their own command, text and repository.
+    pub(super) surroundings: String,
+    /// Held while copies are in use.
+    _lock: files::File,
+}
+
+/// Commands that set copies up.
+#[derive(Debug, Clone, Default)]
+pub struct Setup {
+    /// Command of each repository, in their order; `None` if there is nothing to do.
+    pub commands: Vec<Option<String>>,
+    /// Time limit of one command, in seconds.
+    pub seconds: f64,
+}
+
+#[derive(Debug)]
+struct Source {
+    name: String,
+    digest: OnceLock<Result<String, String>>,
+    /// One for each worker, or one for all.
+    copies: Vec<OnceLock<Result<Copy, Broken>>>,
+}
+
+/// A copy that tests can be run in.
+#[derive(Debug)]
+pub struct Copy {
+    pub(super) folder: PathBuf,
+    scratch: PathBuf,
+    /// Unchanged copy and state to restore after a run, if necessary.
+    pristine: Option<(PathBuf, std::sync::Mutex<Snapshot>)>,
+}
+
+/// Reason why a repository has no copy in which tests can run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// Explanation.
+    pub reason: String,
+    /// End of the output of its setup.
+    pub output: String,
+}
+
+/// Folders of [`Copies`].
+#[derive(Debug, Clone, Copy)]
+pub struct CopyFolders<'a> {
+    /// The user's repositories.
+    pub repos_dir: &'a Path,
+    /// The copies.
+    pub work_dir: &'a Path,
+    /// This program's own files, which are never copied.
+    pub cache: &'a Path,
+    /// Files with answers: tasks with their reference texts, predictions, tests, results. Some may be made later.
+    pub answers: &'a [&'a Path],
+}
+
+impl<'a> Copies<'a> {
+    /// Prepares copies of these repositories; none is made yet.
+    ///
+    /// # Errors
+    /// A folder does not exist or cannot be created, copies would be inside a repository, or another evaluation uses them.
+    pub fn new(
+        folders: CopyFolders<'_>,
+        repositories: &[String],
+        guard: &'a Guard,
+        setup: Setup,
+        workers: usize,
+    ) -> Result<Self> {
+        let real = |path: &Path| {
+            files::canonicalize(path).map_err(|e| Error::reading(path, "find this folder", e))
+        };
+        let work_dir = folders.work_dir;
+        files::create_dir_all(work_dir)
+            .map_err(|e| Error::writing(work_dir, "create this folder for copies", e))?;
+        let slots = if guard.enclosure.layered { 1 } else { workers };
+        let source = |name: &String| Source {
+            name: name.clone(),
+            digest: OnceLock::new(),
+            copies: (0..slots).map(|_| OnceLock::new()).collect(),
+        };
+        let (repos_dir, work_dir) = (real(folders.repos_dir)?, real(work_dir)?);
+        let cache = files::canonicalize(folders.cache).ok();
+        let is_in_cache = cache.as_ref().is_some_and(|cache| work_dir.starts_with(cache));
+        let inside = repositories.iter().find(|name| work_dir.starts_with(repos_dir.join(name)));
+        if work_dir == repos_dir || (inside.is_some() && !is_in_cache) {
+            let reason = format!("{}: copies would be among the repositories", work_dir.display());
+            let hint = "choose a work folder outside the repositories";
+            return Err(Error::execution(reason, hint));
+        }
+        let lock = lock(&work_dir)?;
+        let of_both = |name| [repos_dir.join(name), work_dir.join(name)];
+        let answers = repositories.iter().flat_map(of_both).chain(cache.clone());
+        let answers = answers.chain(folders.answers.iter().filter_map(|path| whereabouts(path)));
+        let answers = answers.collect();
+        let mut apart = vec![work_dir.clone()];
+        apart.extend(cache);
+        Ok(Self {
+            repos_dir,
+            work_dir,
+            apart,
+            guard,
+            setup,
+            workers,
+            repositories: repositories.iter().map(source).collect(),
+            answers,
+            surroundings: surroundings(guard),
+            _lock: lock,
+        })
+    }
+
+    /// Returns the command that sets a repository's copies up.
+    pub(super) fn setup_command(&self, repository: usize) -> Option<&str> {
+        self.setup.commands.get(repository)?.as_deref()
+    }
+
+    /// Whether all workers share one copy.
+    pub fn is_shared(&self) -> bool {
+        self.guard.enclosure.layered
+    }
+
+    /// Returns a digest of a repository's files: names, kinds, content.
+    ///
+    /// # Errors
+    /// A file cannot be read; the message says why.
+    pub fn digest(&self, repository: usize) -> Result<String, String> {
+        let source = &self.repositories[repository];
+        let digest = source.digest.get_or_init(|| {
+            let root = self.repos_dir.join(&source.name);
+            digest(&root, &self.apart).map_err(|e| format!("{}: {e}", root.display()))
+        });
+        digest.clone()
+    }
+
+    /// Returns a worker's copy of a repository, made and set up if necessary.
+    ///
+    /// # Errors
+    /// It cannot be made or set up.
+    pub fn of(&self, repository: usize, worker: usize) -> Result<&Copy, &Broken> {
+        let source = &self.repositories[repository];
+        let slot = if source.copies.len() == 1 { 0 } else { worker };
+        let made = source.copies[slot].get_or_init(|| self.make(repository, slot));
+        made.as_ref()
+    }
+
+    /// Runs an order in a copy and restores the copy.
+    ///
+    /// # Errors
+    /// No guard can be started, or the copy cannot be restored.
+    pub fn run(&self, copy: &Copy, order: RunOrder) -> Result<RunOutcome> {
+        let temporary = match self.guard.enclosure.enclosed {
+            true => "/tmp".to_owned(),
+            false => copy.scratch.to_string_lossy().into_owned(),
+        };
+        let variables = [
+            ("TMPDIR", temporary.as_str()),
+            // No run may find what another one compiled; and the order of sets is the same in every run.
+            ("PYTHONDONTWRITEBYTECODE", "1"),
+            ("PYTHONHASHSEED", "0"),
+            // Summaries are read as plain text.
+            ("NO_COLOR", "1"),
+            ("PY_COLORS", "0"),
+        ];
+        let mut order =
+            RunOrder { folder: copy.folder.clone(), scratch: copy.scratch.clone(), ..order };
+        order.hidden = hidden(&self.answers, &order.command);
+        order.environment.extend(variables.map(|(name, value)| (name.into(), value.into())));
+        let outcome = self.guard.run(order)?;
+        if let Some((pristine, snapshot)) = &copy.pristine {
+            let mut snapshot = snapshot.lock().unwrap_or_else(std::sync::PoisonError::into_inner);
+            let restored =
+                restore(&copy.folder, pristine, &mut snapshot).and_then(|()| empty(&copy.scratch));
+            restored.map_err(|e| Error::writing(&copy.folder, "restore this copy", e))?;
+        }
+        Ok(outcome)
+    }
+
+    fn make(&self, repository: usize, slot: usize) -> Result<Copy, Broken> {
+        let name = &self.repositories[repository].name;
+        let broken = |reason: String| Broken { reason, output: String::new() };
+        let of_source = self.digest(repository).map_err(broken)?;
+        let place = self.work_dir.join(name).join(slot.to_string());
+        let (folder, pristine) = (place.join(name), place.join("pristine"));
+        let (scratch, stamp_path) = (place.join("scratch"), place.join("stamp.json"));
+        let command = self.setup_command(repository).map(str::to_owned);
+        let stamp = Stamp {
+            repository: of_source,
+            setup: command.clone(),
+            layered: self.is_shared(),
+            files: String::new(),
+            pristine: None,
+            snapshot: Snapshot::default(),
+        };
+        let known = files::read(&stamp_path)
+            .ok()
+            .and_then(|bytes| serde_json::from_slice::<Stamp>(&bytes).ok())
+            .filter(|known| known.same_as(&stamp) && folder.is_dir());
+        let at = |path: &Path, e: io::Error| broken(format!("{}: {e}", path.display()));
+        let taken_up = known.and_then(|known| match known.take_up(&folder, &pristine) {
+            Ok(snapshot) => Some(snapshot),
+            Err(reason) => {
+                seal::make_again(&place, &reason);
+                None
+            }
+        });
+        let snapshot = match taken_up {
+            Some(snapshot) => snapshot,
+            None => {
+                make_room(&place).map_err(|e| at(&place, e))?;
+                files::create_dir_all(&folder).map_err(|e| at(&folder, e))?;
+                let from = self.repos_dir.join(name);
+                copy_folder(&from, &folder, &self.apart).map_err(|e| at(&folder, e))?;
+                // The copy is of the files that results are known by.
+                let now = digest(&from, &self.apart).map_err(|e| at(&from, e))?;
+                if now != stamp.repository {
+                    let from = from.display();
+                    return Err(broken(format!("{from}: it changed while it was copied")));
+                }
+                if let Some(command) = command {
+                    self.set_up(&folder, &scratch, command)?;
+                }
+                let mut snapshot = Snapshot::default();
+                if !self.is_shared() {
+                    files::create_dir_all(&pristine).map_err(|e| at(&pristine, e))?;
+                    copy_folder(&folder, &pristine, &[]).map_err(|e| at(&pristine, e))?;
+                    snapshot = Snapshot::of(&folder).map_err(|e| at(&folder, e))?;
+                }
+                let of = |folder: &Path| digest_with_modes(folder).map_err(|e| at(folder, e));
+                let files = of(&folder)?;
+                let pristine = if self.is_shared() { None } else { Some(of(&pristine)?) };
+                let stamp = Stamp { snapshot, files, pristine, ..stamp };
+                let bytes = serde_json::to_vec(&stamp).unwrap_or_default();
+                write_file(&stamp_path, &bytes).map_err(|e| broken(e.to_string()))?;
+                stamp.snapshot
+            }
+        };
+        empty(&scratch).map_err(|e| at(&scratch, e))?;
+        let kept = (!self.is_shared()).then(|| (pristine, snapshot.into()));
+        Ok(Copy { folder, scratch, pristine: kept })
+    }
+
+    fn set_up(&self, folder: &Path, scratch: &Path, command: String) -> Result<(), Broken> {
+        let broken =
+            |reason: String, output: &str| Broken { reason, output: tail(output, 2000).to_owned() };
+        let order = RunOrder {
+            command,
+            folder: folder.to_owned(),
+            limits: Limits {
+                wall_seconds: self.setup.seconds,
+                cpu_seconds: f64::from(u32::MAX),
+                memory_mb: u64::from(u32::MAX),
+                disk_mb: u64::from(u32::MAX),
+                processes: 1 << 14,
+            },
+            network: true,
+            files: Files::Open { protected: self.repos_dir.clone() },
+            scratch: scratch.to_owned(),
+            ..RunOrder::default()
+        };
+        let outcome = self.guard.run(order).map_err(|e| broken(e.to_string(), ""))?;
+        match (&outcome.refused, outcome.exit_code) {
+            (None, Some(0)) => Ok(()),
+            (Some(reason), _) => Err(broken(format!("the setup command cannot run: {reason}"), "")),
+            (None, code) => {
+                let reason = match code {
+                    Some(code) => format!("the setup command ended with exit code {code}"),
+                    None => format!(
+                        "the setup command did not end within the setup time limit of {} seconds, or was killed",
+                        self.setup.seconds
+                    ),
+                };
+                Err(broken(reason, &outcome.output))
+            }
+        }
+    }
+}
+
+/// File that marks a folder in which copies are made and removed.
+const MARK: &str = "copy-of-repoformer";
+
+/// Makes an empty folder for a copy. Existing content is removed only if it is a copy.
+fn make_room(place: &Path) -> io::Result<()> {
+    let mark = place.join(MARK);
+    let is_empty = || files::read_dir(place).is_ok_and(|mut entries| entries.next().is_none());
+    if files::symlink_metadata(place).is_ok() && !mark.is_file() && !is_empty() {
+        let reason = "contains something other than a copy, which is not removed; choose another work folder";
+        return Err(io::Error::new(io::ErrorKind::AlreadyExists, reason));
+    }
+    remove(place)?;
+    files::create_dir_all(place)?;
+    files::write(mark, "")
+}
+
+/// Returns the absolute path of a file or folder that is there or may be made later; `None` for pipes and devices.
+fn whereabouts(path: &Path) -> Option<PathBuf> {
+    match files::canonicalize(path) {
+        Ok(path) => (path.is_file() || path.is_dir()).then_some(path),
+        Err(_) => std::path::absolute(path).ok().filter(|path| !path.exists()),
+    }
+}
+
+/// Keeps other evaluations away from the copies of a folder.
+fn lock(work_dir: &Path) -> Result<files::File> {
+    let path = work_dir.join(".lock");
+    let file =
+        files::File::create(&path).map_err(|e| Error::writing(&path, "create this file", e))?;
+    match file.try_lock() {
+        Err(files::TryLockError::WouldBlock) => Err(Error::execution(
+            format!("{}: another evaluation uses these copies", work_dir.display()),
+            "wait until it ends, or choose another work folder and another results file",
+        )),
+        // Some file systems have no locks.
+        _ => Ok(file),
+    }
+}
+
+/// Values of the variables that select programs and libraries.
+fn variables() -> [Option<String>; 8] {
+    let names = [
+        "PATH", "PYTHONPATH", "PYTHONHOME", "VIRTUAL_ENV", "CONDA_PREFIX", "NODE_PATH",
+        "JAVA_HOME", "LD_LIBRARY_PATH",
+    ];
+    names.map(|name| std::env::var_os(name).map(|value| value.to_string_lossy().into_owned()))
+}
+
+/// Enclosure of the commands, and the variables that select programs and libraries.
+fn surroundings(guard: &Guard) -> String {
+    let enclosure = &guard.enclosure;
+    let network = guard.network || !enclosure.network_off;
+    serde_json::json!([enclosure.enclosed, network, enclosure.filtered, variables()]).to_string()
+}
+
+/// Returns what is hidden of files and folders with answers. What the command or a variable names must stay, such as an
+/// environment in a repository: of a path below such a folder, its first part stays, of the folder itself all.
+fn hidden(answers: &[PathBuf], command: &str) -> Vec<Hidden> {
+    let variables = variables().into_iter().flatten().collect::<Vec<_>>().join(":");
+    let between = |c: char| c.is_whitespace() || "'\":;=()<>|&,".contains(c);
+    let words = variables.split(between).chain(command.split(between));
+    let named: Vec<&Path> = words.map(Path::new).filter(|path| path.is_absolute()).collect();
+    let hide = |answer: &PathBuf| {
+        let below = named.iter().filter_map(|path| path.strip_prefix(answer).ok());
+        let parts: Option<Vec<PathBuf>> =
+            below.map(|rest| Some(answer.join(rest.components().next()?))).collect();
+        parts.map(|kept| Hidden { path: answer.clone(), kept })
+    };
+    answers.iter().filter_map(hide).collect()
+}
+
+/// Returns the last bytes of a text, starting at a character.
+pub(super) fn tail(text: &str, bytes: usize) -> &str {
+    let mut start = text.len().saturating_sub(bytes);
+    while !text.is_char_boundary(start) {
+        start += 1;
+    }
+    &text[start..]
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+struct Stamp {
+    repository: String,
+    setup: Option<String>,
+    layered: bool,
+    /// Digest of the copy.
+    files: String,
+    /// Digest of the second copy, where there is one.
+    pristine: Option<String>,
+    snapshot: Snapshot,
+}
+
+impl Stamp {
+    /// Brings a copy into the state of the stamp, as far as runs changed it; in words why it cannot be used otherwise.
+    fn take_up(self, folder: &Path, pristine: &Path) -> Result<Snapshot, String> {
+        let at = |path: &Path, e: io::Error| format!("{}: {e}", path.display());
+        let mut snapshot = self.snapshot;
+        if self.pristine.is_some() {
+            // An interrupted run may have left changes.
+            restore(folder, pristine, &mut snapshot).map_err(|e| at(folder, e))?;
+        }
+        let pristine = self.pristine.iter().map(|digest| (pristine, digest));
+        for (folder, digest) in pristine.chain([(folder, &self.files)]) {
+            if digest_with_modes(folder).map_err(|e| at(folder, e))? != *digest {
+                return Err(format!("{}: its files changed since it was made", folder.display()));
+            }
+        }
+        Ok(snapshot)
+    }
+
+    fn same_as(&self, other: &Self) -> bool {
+        (&self.repository, &self.setup, self.layered)
+            == (&other.repository, &other.setup, other.layered)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn answers_are_hidden_but_for_what_a_command_names() {
+        let answers = [PathBuf::from("/work/repos/demo"), PathBuf::from("/work/tasks.jsonl")];
+        let kept = |command: &str| {
+            let found = hidden(&answers, command).into_iter();
+            found.map(|hidden| hidden.kept).collect::<Vec<_>>()
+        };
+        let nothing: Vec<PathBuf> = Vec::new();
+        assert_eq!(
+            kept("/work/repos/demo2/bin/python -m pytest"),
+            [nothing.clone(), nothing.clone()]
+        );
+        let own = vec![PathBuf::from("/work/repos/demo/.venv")];
+        assert_eq!(kept("'/work/repos/demo/.venv/bin/python' -m pytest"), [own, nothing.clone()]);
+        assert_eq!(kept("cd /work/repos/demo; pytest"), [nothing]);
+    }
+}

@@ -1,0 +1,153 @@
+//! State of an unused copy, and its restoration.
+
+use std::collections::BTreeMap;
+use std::io;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::{Path, PathBuf};
+
+use repoformer_store::files;
+use serde::{Deserialize, Serialize};
+use walkdir::WalkDir;
+
+use super::folder::{copy_entry, remove};
+
+/// Metadata of every path in a folder.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Snapshot {
+    entries: BTreeMap<PathBuf, Entry>,
+}
+
+/// Metadata of a path. Any change updates the change time, which no program can set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+struct Entry {
+    inode: u64,
+    mode: u32,
+    size: u64,
+    modified: (i64, i64),
+    changed: (i64, i64),
+}
+
+impl Entry {
+    fn of(metadata: &files::Metadata) -> Self {
+        let is_folder = metadata.is_dir();
+        // The size and times of a folder reflect its entries, which have their own.
+        let unless_folder = |pair| if is_folder { (0, 0) } else { pair };
+        Self {
+            inode: metadata.ino(),
+            mode: metadata.mode(),
+            size: if is_folder { 0 } else { metadata.size() },
+            modified: unless_folder((metadata.mtime(), metadata.mtime_nsec())),
+            changed: unless_folder((metadata.ctime(), metadata.ctime_nsec())),
+        }
+    }
+}
+
+impl Snapshot {
+    pub(super) fn of(folder: &Path) -> io::Result<Self> {
+        let mut entries = BTreeMap::new();
+        for entry in WalkDir::new(folder).min_depth(1) {
+            let entry = entry?;
+            let path = entry.path().strip_prefix(folder).unwrap_or(entry.path());
+            entries.insert(path.to_owned(), Entry::of(&entry.metadata()?));
+        }
+        Ok(Self { entries })
+    }
+}
+
+/// Restores a folder to the state of its snapshot from an unchanged copy, and updates the snapshot.
+pub(super) fn restore(folder: &Path, pristine: &Path, snapshot: &mut Snapshot) -> io::Result<()> {
+    let mut seen = std::collections::BTreeSet::new();
+    let mut walk = WalkDir::new(folder).min_depth(1).sort_by_file_name().into_iter();
+    while let Some(entry) = walk.next() {
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(error) => {
+                // A folder without permissions for its owner.
+                let Some(path) = error.path() else { continue };
+                files::set_permissions(path, files::Permissions::from_mode(0o700))?;
+                return restore(folder, pristine, snapshot);
+            }
+        };
+        let path = entry.path().strip_prefix(folder).unwrap_or(entry.path()).to_owned();
+        let is_folder = entry.file_type().is_dir();
+        let now = Entry::of(&entry.metadata()?);
+        match snapshot.entries.get(&path) {
+            Some(before) if *before == now => {
+                seen.insert(path);
+            }
+            Some(before) if is_folder && before.inode == now.inode => {
+                files::set_permissions(
+                    entry.path(),
+                    files::Permissions::from_mode(before.mode & 0o7777),
+                )?;
+                seen.insert(path);
+            }
+            _ => {
+                if is_folder {
+                    walk.skip_current_dir();
+                }
+                remove(entry.path())?;
+            }
+        }
+    }
+    let lost: Vec<PathBuf> =
+        snapshot.entries.keys().filter(|path| !seen.contains(*path)).cloned().collect();
+    for path in lost {
+        let to = folder.join(&path);
+        copy_entry(&pristine.join(&path), &to, pristine, folder)?;
+        snapshot.entries.insert(path, Entry::of(&files::symlink_metadata(&to)?));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::super::folder::{copy_folder, digest};
+    use super::*;
+
+    #[test]
+    fn whatever_a_run_does_is_undone() {
+        let dir = tempfile::tempdir().unwrap();
+        let (from, copy, pristine) =
+            (dir.path().join("r"), dir.path().join("c"), dir.path().join("p"));
+        fs::create_dir_all(from.join("a/b")).unwrap();
+        for (name, text) in [("x.py", "x"), ("a/y.py", "y"), ("a/b/z.py", "z"), ("out.py", "o")] {
+            fs::write(from.join(name), text).unwrap();
+        }
+        std::os::unix::fs::symlink("a/y.py", from.join("inside")).unwrap();
+        std::os::unix::fs::symlink(from.join("x.py"), from.join("absolute")).unwrap();
+        std::os::unix::fs::symlink("nowhere", from.join("broken")).unwrap();
+        for to in [&copy, &pristine] {
+            fs::create_dir(to).unwrap();
+        }
+        copy_folder(&from, &copy, &[]).unwrap();
+        copy_folder(&copy, &pristine, &[]).unwrap();
+        assert_eq!(fs::read_link(copy.join("absolute")).unwrap(), copy.join("x.py"));
+        assert_eq!(fs::read_link(copy.join("broken")).unwrap(), Path::new("nowhere"));
+        let modified = |path: &Path| fs::metadata(path).unwrap().modified().unwrap();
+        assert_eq!(modified(&copy.join("x.py")), modified(&from.join("x.py")));
+
+        let mut snapshot = Snapshot::of(&copy).unwrap();
+        let before = digest(&copy, &[]).unwrap();
+        for _ in 0..2 {
+            let old = modified(&copy.join("x.py"));
+            fs::write(copy.join("x.py"), "X").unwrap(); // the same size, and its time set back
+            fs::File::open(copy.join("x.py")).unwrap().set_modified(old).unwrap();
+            fs::remove_dir_all(copy.join("a")).unwrap();
+            fs::write(copy.join("a"), "a file now").unwrap();
+            fs::create_dir_all(copy.join("new/deep")).unwrap();
+            fs::write(copy.join("new/deep/f"), "").unwrap();
+            fs::set_permissions(copy.join("new/deep"), fs::Permissions::from_mode(0o000)).unwrap();
+            fs::remove_file(copy.join("inside")).unwrap();
+            fs::set_permissions(copy.join("out.py"), fs::Permissions::from_mode(0o700)).unwrap();
+            restore(&copy, &pristine, &mut snapshot).unwrap();
+            assert_eq!(digest(&copy, &[]).unwrap(), before);
+            assert_eq!(fs::read_to_string(copy.join("x.py")).unwrap(), "x");
+            let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
+            assert_eq!(mode(&copy.join("out.py")), mode(&pristine.join("out.py")));
+            assert_eq!(snapshot, Snapshot::of(&copy).unwrap());
+        }
+    }
+}

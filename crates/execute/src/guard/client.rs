@@ -1,0 +1,287 @@
+//! Starting guards and sending them orders.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::process::Stdio;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+use nix::sys::prctl;
+use nix::sys::signal::{Signal, kill};
+use nix::unistd::Pid;
+use repoformer_store::error::{Error, Result};
+use repoformer_store::program::program;
+use serde::{Deserialize, Serialize};
+
+use super::group::{Bounds, Group};
+use super::order::{Ended, Files, Hidden, Limits, RunOrder, RunOutcome};
+use super::processes::SUBCOMMAND;
+use super::{priority, processes};
+
+/// Counter of a run's memory, processes and processor time.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Counter {
+    /// The kernel, in a control group of each run.
+    Kernel,
+    /// The guard, which adds up what `/proc` shows.
+    #[default]
+    Guard,
+}
+
+/// Isolation of commands, as far as the system allowed it when it was tried.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Enclosure {
+    /// Whether processes and the file system are isolated.
+    pub enclosed: bool,
+    /// Whether writes to the copy go to a layer that vanishes with the run; otherwise the copy must be restored.
+    pub layered: bool,
+    /// Whether the network is isolated.
+    pub network_off: bool,
+    /// Whether system calls are filtered.
+    pub filtered: bool,
+    /// Counter of memory, processes and processor time.
+    pub counter: Counter,
+    /// Parts that are not isolated, and why, in words.
+    pub open: Vec<String>,
+    /// Other differences from the system outside, which do no harm.
+    pub notes: Vec<String>,
+}
+
+impl Enclosure {
+    /// Describes the isolation, for a manifest and a message.
+    pub fn describe(&self) -> String {
+        let state = |closed: bool| if closed { "closed off" } else { "open" };
+        let counter = match self.counter {
+            Counter::Kernel => "counted by the kernel",
+            Counter::Guard => "watched",
+        };
+        format!(
+            "processes and files {}, network {}, limits {counter}",
+            state(self.enclosed),
+            state(self.network_off)
+        )
+    }
+}
+
+/// Starts guards.
+#[derive(Debug, Clone)]
+pub struct Guard {
+    /// Program whose hidden subcommand is the guard.
+    program: OsString,
+    /// Isolation of its commands.
+    pub enclosure: Enclosure,
+    /// Whether commands may use the network.
+    pub network: bool,
+    /// Group of all processes.
+    group: Group,
+}
+
+impl Guard {
+    /// Determines how far this system can isolate commands; not at all if `enclosed` is false. `network` says whether commands
+    /// may use the network. `work` is a folder for the trial.
+    ///
+    /// # Errors
+    /// No guard can be started.
+    pub fn try_out(program: OsString, work: &Path, enclosed: bool, network: bool) -> Result<Self> {
+        let group = Group::make(&program);
+        let with = |group: &Group, enclosed, layered, network_off, filtered| Self {
+            program: program.clone(),
+            group: group.clone(),
+            enclosure: Enclosure {
+                counter: if group.exists() { Counter::Kernel } else { Counter::Guard },
+                enclosed,
+                layered,
+                network_off,
+                filtered,
+                ..Enclosure::default()
+            },
+            network,
+        };
+        let mut ways = Vec::new();
+        // Some systems let a group be made, but not entered.
+        let groups = if group.exists() { vec![group, Group::default()] } else { vec![group] };
+        for group in &groups {
+            if enclosed {
+                let choices = if network { &[false][..] } else { &[true, false] };
+                for &off in choices {
+                    let layered = [true, false];
+                    ways.extend(layered.map(|layered| with(group, true, layered, off, true)));
+                }
+            }
+        }
+        for filtered in if enclosed { &[true, false][..] } else { &[false] } {
+            ways.extend(groups.iter().map(|group| with(group, false, false, false, *filtered)));
+        }
+        drop(groups);
+        let mut refusals: Vec<String> = Vec::new();
+        for mut guard in ways {
+            let outcome = guard.run(trial(work))?;
+            match outcome.refused {
+                Some(refusal) => refusals.push(refusal),
+                None if outcome.exit_code == Some(0) => {
+                    guard.enclosure.open = guard.what_is_open(&refusals, enclosed, network);
+                    guard.enclosure.open.extend(outcome.open);
+                    guard.enclosure.notes = outcome.notes;
+                    return Ok(guard);
+                }
+                None => refusals.push(format!("a trial ended with: {}", outcome.output.trim())),
+            }
+        }
+        refusals.dedup();
+        let reason = format!("no command can be run: {}", refusals.join("; "));
+        let hint = "this needs Linux with /proc and /bin/sh, and a writable cache folder";
+        Err(Error::execution(reason, hint))
+    }
+
+    fn what_is_open(&self, refusals: &[String], asked: bool, network: bool) -> Vec<String> {
+        let why = match refusals.first() {
+            Some(refusal) => format!(" ({refusal})"),
+            None if !asked => " (isolation is off)".to_owned(),
+            None => String::new(),
+        };
+        let mut open = Vec::new();
+        if !self.enclosure.enclosed {
+            open.push(format!("tests can write wherever you can, and see your processes{why}"));
+        }
+        if !self.enclosure.enclosed && !self.group.exists() {
+            open.push(format!("tests can start processes until the program ends them{why}"));
+        }
+        if !self.enclosure.filtered {
+            open.push(format!("tests can make any system call{why}"));
+        }
+        if !self.enclosure.network_off && !network {
+            open.push(format!("tests can use the network{why}"));
+        }
+        open
+    }
+
+    /// Runs an order in the enclosure (without network if that is isolated); returns when none of its processes is left.
+    ///
+    /// # Errors
+    /// The guard cannot be started, or communication with it fails.
+    pub fn run(&self, mut order: RunOrder) -> Result<RunOutcome> {
+        order.niceness = priority::of_commands();
+        let set_up = matches!(order.files, Files::Open { .. });
+        if !set_up {
+            order.files = if self.enclosure.layered { Files::Layered } else { Files::InPlace };
+            order.network = self.network || !self.enclosure.network_off;
+            order.filtered = self.enclosure.filtered;
+        }
+        if self.enclosure.enclosed && !order.network && !set_up {
+            // Sockets in the file system, which no namespace closes off.
+            let hidden = |path| Hidden { path, kept: Vec::new() };
+            order.hidden.extend(listening().into_iter().map(hidden));
+        }
+        let stage = match (self.enclosure.enclosed, order.network) {
+            (false, _) => "open",
+            (true, false) => "enclosed",
+            (true, true) => "enclosed-with-network",
+        };
+        // An enclosed run writes to memory; a setup writes to the disk.
+        let layers = self.enclosure.enclosed && !set_up;
+        let bounds =
+            Bounds { tasks: order.limits.tasks(), memory: order.limits.most_memory(layers) };
+        let admitted = match self.group.admit(bounds) {
+            Ok(admitted) => admitted,
+            Err(error) => return Ok(RunOutcome::refused(format!("a control group: {error}"))),
+        };
+        order.group = admitted.own();
+        if stage == "open" {
+            // If the guard is killed, its processes become children of this program, which ends them. Old kernels lack the call.
+            let _ = prctl::set_child_subreaper(true);
+        }
+        let outcome = self.serve(stage, &order);
+        drop(admitted);
+        let is_told = outcome.as_ref().is_ok_and(|outcome| outcome.ended != Ended::Lost);
+        if stage == "open" && !is_told {
+            processes::end_orphans();
+        }
+        outcome.map_err(|error| {
+            let reason = format!("cannot run a guard ({}): {error}", self.program.display());
+            Error::execution(
+                reason,
+                "does the program still exist, and can the system start more processes?",
+            )
+        })
+    }
+
+    fn serve(&self, stage: &str, order: &RunOrder) -> io::Result<RunOutcome> {
+        // A guard lives beside the command, and needs no keys.
+        let mut command = program(&self.program);
+        command
+            .args([SUBCOMMAND, stage])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .stderr(Stdio::inherit());
+        let mut child = processes::start(&mut command)?;
+        let stdin = child.stdin.take();
+        let mut line = serde_json::to_vec(order)?;
+        line.push(b'\n');
+        let mut answer = Vec::new();
+        let number = Pid::from_raw(child.id().cast_signed());
+        if let (Some(stdin), Some(stdout)) = (&stdin, &mut child.stdout) {
+            let mut input: &std::process::ChildStdin = stdin;
+            // A guard that refuses does not read its order.
+            let _ = input.write_all(&line);
+            let (answered, waits) = mpsc::channel::<()>();
+            thread::scope(|scope| {
+                scope.spawn(move || end_if_stopped(number, &waits));
+                let read = stdout.read_to_end(&mut answer);
+                drop(answered);
+                read
+            })?;
+        }
+        let status = processes::wait(&mut child)?;
+        drop(stdin); // kept until now: closing it tells the guard that the program is gone
+        Ok(serde_json::from_slice(&answer).unwrap_or_else(|_| RunOutcome {
+            notes: vec![format!("the guard ended with {status}")],
+            ..RunOutcome::default()
+        }))
+    }
+}
+
+/// Kills a guard that a command has stopped, since a stopped guard enforces no limit. Returns once the guard's answer has been read.
+fn end_if_stopped(guard: Pid, waits: &mpsc::Receiver<()>) {
+    let mut seen = 0;
+    while waits.recv_timeout(Duration::from_millis(200)) == Err(mpsc::RecvTimeoutError::Timeout) {
+        let is_stopped = processes::state(guard).is_some_and(|state| matches!(state, 'T' | 't'));
+        seen = if is_stopped { seen + 1 } else { 0 };
+        // A single stop may be an accident, which the guard survives.
+        let signal = if seen < 3 { Signal::SIGCONT } else { Signal::SIGKILL };
+        if is_stopped {
+            let _ = kill(guard, signal);
+        }
+    }
+}
+
+/// Sockets in the file system that programs of this machine listen on.
+fn listening() -> Vec<PathBuf> {
+    let text = std::fs::read("/proc/net/unix").unwrap_or_default();
+    let last = |line: &[u8]| {
+        let at = memchr::memchr(b'/', line)?;
+        Some(PathBuf::from(OsStr::from_bytes(&line[at..])))
+    };
+    let found: Vec<PathBuf> = text.split(|byte| *byte == b'\n').filter_map(last).collect();
+    found.into_iter().filter(|path| path.exists()).collect()
+}
+
+/// A command that does nothing.
+fn trial(work: &Path) -> RunOrder {
+    RunOrder {
+        command: "exit 0".into(),
+        folder: work.to_owned(),
+        limits: Limits {
+            wall_seconds: 60.0,
+            cpu_seconds: 60.0,
+            memory_mb: 1024,
+            disk_mb: 16,
+            processes: 64,
+        },
+        scratch: PathBuf::from("/tmp"),
+        ..RunOrder::default()
+    }
+}

@@ -1,0 +1,563 @@
+//! Isolation of a command by Linux namespaces; no privilege is needed.
+//!
+//! First [`leave`] puts the guard into namespaces of its own, then [`mount_view`], in the first process of the new ones,
+//! mounts what the command sees: every file system read-only and without devices, layers in memory above them for the
+//! folders that commands write to, a `/dev` of harmless devices, a `/proc` of the command's processes. Last comes a second
+//! user namespace: mounts of the first one cannot be undone within it.
+
+use std::ffi::OsString;
+use std::fs::{self, File, Permissions};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::os::unix::ffi::OsStringExt;
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use nix::errno::Errno;
+use nix::fcntl::{OFlag, open};
+use nix::mount::{MsFlags, mount};
+use nix::sched::{CloneFlags, unshare};
+use nix::sys::socket::{
+    AddressFamily, MsgFlags, NetlinkAddr, SockFlag, SockProtocol, SockType, sendto, socket,
+};
+use nix::sys::stat::Mode;
+use nix::unistd::{User, getegid, geteuid, getuid};
+
+use super::group::{Handles, RunGroup};
+use super::order::{Files, Hidden, RunOrder};
+
+/// Why an enclosure was refused: the step and the system's error.
+pub(super) type Refusal = String;
+
+fn at<E: std::fmt::Display>(step: &str) -> impl Fn(E) -> Refusal {
+    move |error| format!("{step}: {error}")
+}
+
+/// Moves this process into user, mount, message and (without `network`) network namespaces of its own, and its children
+/// into a process namespace. The process must have one thread.
+pub(super) fn leave(network: bool) -> Result<(), Refusal> {
+    let mut flags = CloneFlags::CLONE_NEWUSER
+        | CloneFlags::CLONE_NEWNS
+        | CloneFlags::CLONE_NEWPID
+        | CloneFlags::CLONE_NEWIPC;
+    flags.set(CloneFlags::CLONE_NEWNET, !network);
+    // As root of the namespace: other users lose their rights when they start the inner guard.
+    into_namespaces(flags, 0, 0)
+}
+
+/// Enters new namespaces, among them one of users, as this user and group.
+fn into_namespaces(flags: CloneFlags, user: u32, group: u32) -> Result<(), Refusal> {
+    let (own_user, own_group) = (geteuid(), getegid());
+    unshare(flags).map_err(|error| match error {
+        Errno::ENOSPC => {
+            "namespaces: the system's limit is reached (user.max_user_namespaces)".into()
+        }
+        error => format!("namespaces: {error}"),
+    })?;
+    let write = |file: &str, text: String| fs::write(file, text).map_err(at(file));
+    write("/proc/self/setgroups", "deny".into())?;
+    write("/proc/self/uid_map", format!("{user} {own_user} 1"))?;
+    write("/proc/self/gid_map", format!("{group} {own_group} 1"))
+}
+
+/// Returns the user and group outside this namespace that its root represents.
+fn outer_user() -> Result<(u32, u32), Refusal> {
+    let of = |file: &str| {
+        let text = fs::read_to_string(file).map_err(at(file))?;
+        let mut numbers = text.split_whitespace().skip(1);
+        let number = numbers.next().and_then(|number| number.parse().ok());
+        number.ok_or_else(|| format!("{file}: {text:?}"))
+    };
+    Ok((of("/proc/self/uid_map")?, of("/proc/self/gid_map")?))
+}
+
+/// View of the system that a command gets, and handles that the guard keeps.
+#[derive(Debug, Default)]
+pub(super) struct View {
+    /// Parts that could not be enclosed.
+    pub(super) open: Vec<String>,
+    /// Parts that could not be mounted, which does no harm.
+    pub(super) notes: Vec<String>,
+    /// File systems in memory that the command writes to, each by one of its folders.
+    pub(super) in_memory: Vec<PathBuf>,
+    /// The run's control group.
+    pub(super) group: Option<Handles>,
+}
+
+/// Mounts what an order's command sees; called in the first process of a new process namespace. Whatever fails is refused, but
+/// for what the result names.
+pub(super) fn mount_view(order: &RunOrder) -> Result<View, Refusal> {
+    let mut view = View::default();
+    mount(NONE, "/", NONE, MsFlags::MS_PRIVATE | MsFlags::MS_REC, NONE).map_err(at("mounts"))?;
+    let mounts = mounts().map_err(at("/proc/self/mountinfo"))?;
+    let quiet = MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC;
+    mount(Some("proc"), "/proc", Some("proc"), quiet, NONE).map_err(at("/proc"))?;
+    let (user, group) = outer_user()?;
+    if !bound_processes(order.limits.tasks()) && user == 0 && order.group.is_none() {
+        let open = "the number of processes is watched, but the system does not bound it";
+        view.open.push(open.into());
+    }
+    match &order.files {
+        Files::Open { protected } => {
+            view.group = open_group(order)?;
+            // The copy may be below the repositories, like a cache beside them.
+            let copy = Held::new(&order.folder)?;
+            bind(protected, protected, MsFlags::MS_REC).map_err(at("the repositories"))?;
+            let mut flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+            flags |= nearest(&mounts, protected).map_or(MsFlags::empty(), |mount| mount.kept);
+            read_only(protected, flags).map_err(at("the repositories, read-only"))?;
+            if order.folder.starts_with(protected) {
+                bind(&copy.reach(), &order.folder, MsFlags::MS_REC).map_err(at("the copy"))?;
+            }
+        }
+        Files::Layered | Files::InPlace => {
+            layers(order, &mounts, &mut view)?;
+            for name in ["sys", "sysrq-trigger", "irq", "bus"] {
+                let path = Path::new("/proc").join(name);
+                if path.exists() {
+                    bind(&path, &path, MsFlags::empty()).map_err(at("/proc"))?;
+                    read_only(&path, quiet).map_err(at("/proc, read-only"))?;
+                }
+            }
+        }
+    }
+    if !order.network
+        && let Err(error) = loopback_up()
+    {
+        view.notes.push(format!("no loopback device: {error}"));
+    }
+    // Tests expect to run as the usual user.
+    into_namespaces(CloneFlags::CLONE_NEWUSER | CloneFlags::CLONE_NEWNS, user, group)?;
+    std::env::set_current_dir(&order.folder).map_err(at("the copy"))?;
+    Ok(view)
+}
+
+const NONE: Option<&str> = None;
+
+/// Limits the number of processes for root, to whom the usual limit does not apply. Since Linux 6.14 every process namespace
+/// has a largest process number of its own; before, there was only one for the whole system, which must not be changed.
+/// Returns whether it was set.
+fn bound_processes(tasks: usize) -> bool {
+    let release = fs::read_to_string("/proc/sys/kernel/osrelease").unwrap_or_default();
+    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse::<u32>);
+    if let (Some(Ok(major)), Some(Ok(minor))) = (numbers.next(), numbers.next())
+        && (major, minor) >= (6, 14)
+    {
+        // Users other than root may not set it, and are limited without it. The first numbers are not reused.
+        return fs::write("/proc/sys/kernel/pid_max", (300 + tasks).to_string()).is_ok();
+    }
+    false
+}
+
+/// A mount of the system.
+struct Mount {
+    path: PathBuf,
+    /// Flags that a user namespace must not change.
+    kept: MsFlags,
+}
+
+/// Returns the mounts of the system, of several at one place the one on top.
+fn mounts() -> io::Result<Vec<Mount>> {
+    let text = fs::read("/proc/self/mountinfo")?;
+    let mut found: Vec<Mount> = Vec::new();
+    for mount in text.split(|byte| *byte == b'\n').filter_map(parse_mount) {
+        found.retain(|other| other.path != mount.path);
+        found.push(mount);
+    }
+    Ok(found)
+}
+
+/// Parses a line of `/proc/self/mountinfo` (proc_pid_mountinfo(5)): the fifth field is the path, the sixth its options.
+fn parse_mount(line: &[u8]) -> Option<Mount> {
+    let mut fields = line.split(|byte| *byte == b' ').skip(4);
+    let (path, options) = (fields.next()?, std::str::from_utf8(fields.next()?).ok()?);
+    let mut kept = MsFlags::empty();
+    let mut keeps_times = false;
+    for option in options.split(',') {
+        kept |= match option {
+            "noexec" => MsFlags::MS_NOEXEC,
+            "noatime" => MsFlags::MS_NOATIME,
+            "nodiratime" => MsFlags::MS_NODIRATIME,
+            "relatime" => MsFlags::MS_RELATIME,
+            _ => MsFlags::empty(),
+        };
+        keeps_times |= matches!(option, "noatime" | "relatime");
+    }
+    kept.set(MsFlags::MS_STRICTATIME, !keeps_times);
+    Some(Mount { path: unescape(path).into(), kept })
+}
+
+/// Replaces `\` and three octal digits, which stand for blanks, tabs, newlines and backslashes.
+fn unescape(text: &[u8]) -> OsString {
+    let mut parts = text.split(|byte| *byte == b'\\');
+    let mut plain = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let digits = part.get(..3).and_then(|digits| std::str::from_utf8(digits).ok());
+        match digits.and_then(|digits| u8::from_str_radix(digits, 8).ok()) {
+            Some(code) => {
+                plain.push(code);
+                plain.extend_from_slice(&part[3..]);
+            }
+            None => {
+                plain.push(b'\\');
+                plain.extend_from_slice(part);
+            }
+        }
+    }
+    OsString::from_vec(plain)
+}
+
+/// Returns the mount that contains a path.
+fn nearest<'m>(mounts: &'m [Mount], path: &Path) -> Option<&'m Mount> {
+    let around = mounts.iter().filter(|mount| path.starts_with(&mount.path));
+    around.max_by_key(|mount| mount.path.as_os_str().len())
+}
+
+fn bind(from: &Path, to: &Path, more: MsFlags) -> nix::Result<()> {
+    mount(Some(from), to, NONE, MsFlags::MS_BIND | more, NONE)
+}
+
+fn read_only(path: &Path, flags: MsFlags) -> nix::Result<()> {
+    let again = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_RDONLY;
+    mount(NONE, path, NONE, again | flags, NONE)
+}
+
+/// A folder that stays reachable when something is mounted over it.
+struct Held {
+    path: PathBuf,
+    handle: OwnedFd,
+}
+
+impl Held {
+    fn new(path: &Path) -> Result<Self, Refusal> {
+        let handle = open(path, OFlag::O_PATH | OFlag::O_CLOEXEC, Mode::empty())
+            .map_err(|e| format!("{}: {e}", path.display()))?;
+        let path = path.to_owned();
+        Ok(Self { path, handle })
+    }
+
+    fn reach(&self) -> PathBuf {
+        format!("/proc/self/fd/{}", self.handle.as_raw_fd()).into()
+    }
+}
+
+/// Folders besides the copy that commands write to.
+fn private_folders(order: &RunOrder) -> Vec<PathBuf> {
+    let mut folders: Vec<PathBuf> = ["/tmp", "/var/tmp"].map(PathBuf::from).into();
+    folders.extend(std::env::var_os("HOME").map(PathBuf::from));
+    folders.retain(|path| path.is_dir() && path.is_absolute() && path != Path::new("/"));
+    folders.retain(|path| *path != order.folder);
+    folders.sort();
+    folders.dedup();
+    folders
+}
+
+/// Opens the run's control group; the view must still allow writing there.
+pub(super) fn open_group(order: &RunOrder) -> Result<Option<Handles>, Refusal> {
+    let open = |group: &RunGroup| group.open(|folder| io::Result::Ok(folder.to_owned()));
+    order.group.as_ref().map(open).transpose().map_err(at("a control group"))
+}
+
+/// Makes everything read-only except the copy, and mounts a layer over home and temporary folders each.
+fn layers(order: &RunOrder, mounts: &[Mount], view: &mut View) -> Result<(), Refusal> {
+    // An empty file takes some memory, too.
+    let names = order.limits.disk_mb.saturating_mul(256).max(1 << 16);
+    let size = format!("size={}m,nr_inodes={names}", order.limits.disk_mb);
+    let copy = Held::new(&order.folder)?;
+    let folders: Vec<Held> =
+        private_folders(order).iter().map(|path| Held::new(path)).collect::<Result<_, _>>()?;
+    let devices: Vec<Held> = ["null", "zero", "full", "random", "urandom", "tty"]
+        .iter()
+        .filter_map(|name| Held::new(&Path::new("/dev").join(name)).ok())
+        .collect();
+    // The layers are kept where the command cannot see them: below what becomes /dev.
+    tmpfs("/dev", &size).map_err(at("a file system in memory"))?;
+    let stage = Path::new("/dev/devices");
+    make_devices(stage, &devices)?;
+    view.in_memory.push("/dev".into());
+    if let Some(group) = &order.group {
+        // A mount with files open for writing cannot become read-only, so these are opened through mounts of their own.
+        let mut number = 0;
+        let place = |folder: &Path| -> io::Result<PathBuf> {
+            number += 1;
+            let place = PathBuf::from(format!("/dev/groups/{number}"));
+            fs::create_dir_all(&place)?;
+            bind(folder, &place, MsFlags::empty())?;
+            Ok(place)
+        };
+        view.group = Some(group.open(place).map_err(at("a control group"))?);
+    }
+    for mount in mounts {
+        let hidden = ["/proc", "/dev"].iter().any(|own| mount.path.starts_with(own));
+        if hidden {
+            continue;
+        }
+        let flags = mount.kept | MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+        if let Err(error) = read_only(&mount.path, flags) {
+            // A mount hidden below another one cannot be reached, by the command neither.
+            let reachable = fs::metadata(&mount.path).is_ok() && error != nix::errno::Errno::EINVAL;
+            if reachable || mount.path == Path::new("/") {
+                return Err(format!("{}, read-only: {error}", mount.path.display()));
+            }
+        }
+    }
+    for (number, folder) in folders.iter().enumerate() {
+        // A folder around it may have become empty: the system does not layer one with mounts in it.
+        let _ = fs::create_dir_all(&folder.path);
+        if let Err(error) = layer(folder, &format!("/dev/{number}")) {
+            let of_system =
+                !folder.path.starts_with("/tmp") && !folder.path.starts_with("/var/tmp");
+            let path = folder.path.display();
+            if of_system {
+                view.notes.push(format!("{path} is read-only: {error}"));
+            } else {
+                empty(&folder.path, &format!("/dev/{number}")).map_err(at("a temporary folder"))?;
+                view.notes.push(format!("{path} starts empty: {error}"));
+            }
+        }
+    }
+    if !order.network
+        && !order.folder.starts_with("/run")
+        && !Path::new("/run/current-system").exists()
+    {
+        // Sockets of the system's services: files, which no network namespace isolates.
+        empty(Path::new("/run"), "/dev/run").map_err(at("/run"))?;
+    }
+    let secrets = secrets().into_iter().map(|path| Hidden { path, kept: Vec::new() });
+    for hidden in order.hidden.iter().cloned().chain(secrets) {
+        hide(&hidden, &stage.join("null")).map_err(at(&hidden.path.display().to_string()))?;
+    }
+    fs::create_dir_all(&order.folder).map_err(at("the copy"))?;
+    match order.files {
+        Files::Layered => layer(&copy, "/dev/copy").map_err(at("a layer over the copy"))?,
+        _ => {
+            bind(&copy.reach(), &order.folder, MsFlags::empty()).map_err(at("the copy"))?;
+            let kept = nearest(mounts, &order.folder).map_or(MsFlags::empty(), |m| m.kept);
+            let again = MsFlags::MS_BIND | MsFlags::MS_REMOUNT | MsFlags::MS_NOSUID;
+            let flags = again | MsFlags::MS_NODEV | kept;
+            mount(NONE, &order.folder, NONE, flags, NONE).map_err(at("the copy, writable"))?;
+        }
+    }
+    bind(stage, Path::new("/dev"), MsFlags::MS_REC).map_err(at("/dev"))?;
+    Ok(())
+}
+
+/// Files and folders of the home folder that hold keys and passwords, or histories of commands with some.
+const SECRETS: &[&str] = &[
+    ".ssh",
+    ".gnupg",
+    ".aws",
+    ".azure",
+    ".kube",
+    ".docker",
+    ".oci",
+    ".password-store",
+    ".terraform.d",
+    ".codex",
+    ".claude",
+    ".claude.json",
+    ".gemini",
+    ".config/anthropic",
+    ".config/openai",
+    ".config/glab-cli",
+    ".config/wandb",
+    ".config/doctl",
+    ".config/sops",
+    ".config/age",
+    ".config/pip",
+    ".config/uv",
+    ".config/pypoetry/auth.toml",
+    ".config/BraveSoftware",
+    ".config/microsoft-edge",
+    ".vault-token",
+    ".databrickscfg",
+    ".kaggle",
+    ".boto",
+    ".s3cfg",
+    ".mozilla",
+    ".thunderbird",
+    ".config/gcloud",
+    ".config/gh",
+    ".config/github-copilot",
+    ".config/containers/auth.json",
+    ".config/hub",
+    ".config/rclone",
+    ".config/op",
+    ".config/chromium",
+    ".config/google-chrome",
+    ".local/share/keyrings",
+    ".cache/huggingface/token",
+    ".cache/huggingface/stored_tokens",
+    ".huggingface/token",
+    ".netrc",
+    ".git-credentials",
+    ".config/git/credentials",
+    ".pypirc",
+    ".npmrc",
+    ".pgpass",
+    ".my.cnf",
+    ".cargo/credentials",
+    ".cargo/credentials.toml",
+    ".gem/credentials",
+    ".bash_history",
+    ".zsh_history",
+    ".python_history",
+    ".psql_history",
+    ".node_repl_history",
+];
+
+/// Places of secrets that exist: of the user, and of the system, which its root could read.
+fn secrets() -> Vec<PathBuf> {
+    // Tests may be given another home than the user's own.
+    let own = User::from_uid(getuid()).ok().flatten().map(|user| user.dir);
+    let homes = std::env::var_os("HOME").map(PathBuf::from).into_iter().chain(own);
+    let homes: Vec<PathBuf> = homes.filter(|home| home.is_absolute()).collect();
+    let of_user = homes.iter().flat_map(|home| SECRETS.iter().map(|name| home.join(name)));
+    let system = [
+        "/etc/shadow", "/etc/shadow-", "/etc/gshadow", "/etc/gshadow-", "/etc/sudoers",
+        "/etc/sudoers.d", "/etc/ssl/private",
+    ];
+    let keys = fs::read_dir("/etc/ssh").into_iter().flatten().flatten().map(|entry| entry.path());
+    let keys = keys.filter(|path| path.to_string_lossy().ends_with("_key"));
+    of_user.chain(system.map(PathBuf::from)).chain(keys).filter(|path| path.exists()).collect()
+}
+
+/// Makes a folder empty, but for what is kept of it, or a file.
+fn hide(hidden: &Hidden, null: &Path) -> Result<(), Refusal> {
+    let Ok(metadata) = fs::metadata(&hidden.path) else {
+        return Ok(()); // not there, or in one that was hidden before
+    };
+    let failed = at("hide");
+    if !metadata.is_dir() {
+        return bind(null, &hidden.path, MsFlags::empty()).map_err(failed);
+    }
+    let kept = hidden.kept.iter().filter(|path| path.exists());
+    let kept: Vec<Held> = kept.map(|path| Held::new(path)).collect::<Result<_, _>>()?;
+    tmpfs(&hidden.path, "size=1m").map_err(&failed)?;
+    for part in kept {
+        fs::create_dir_all(&part.path).map_err(at("hide"))?;
+        bind(&part.reach(), &part.path, MsFlags::MS_REC).map_err(&failed)?;
+    }
+    Ok(())
+}
+
+/// Makes a folder read-only in the guard's own view.
+pub(crate) fn keep(folder: &Path) -> nix::Result<()> {
+    bind(folder, folder, MsFlags::empty())?;
+    read_only(folder, MsFlags::MS_NOSUID | MsFlags::MS_NODEV)
+}
+
+/// Makes the files of a thread of the guard in `/proc` read-only: `oom_score_adj` says which process the system kills first.
+pub(super) fn keep_thread(number: i32) -> nix::Result<()> {
+    let path = PathBuf::from(format!("/proc/{number}"));
+    bind(&path, &path, MsFlags::empty())?;
+    read_only(&path, MsFlags::MS_NOSUID | MsFlags::MS_NODEV | MsFlags::MS_NOEXEC)
+}
+
+fn tmpfs<P: ?Sized + nix::NixPath>(path: &P, size: &str) -> nix::Result<()> {
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    mount(Some("tmpfs"), path, Some("tmpfs"), flags, Some(size))
+}
+
+/// Mounts an empty, writable folder over `folder`. Its files are stored at `place`, so they count for the limit of all layers.
+fn empty(folder: &Path, place: &str) -> io::Result<()> {
+    let _ = fs::remove_dir_all(place);
+    fs::create_dir(place)?;
+    fs::set_permissions(place, Permissions::from_mode(0o1777))?;
+    Ok(bind(Path::new(place), folder, MsFlags::empty())?)
+}
+
+/// Mounts an overlay over a folder, whose changes are stored below `place`.
+fn layer(folder: &Held, place: &str) -> Result<(), Refusal> {
+    for part in ["changes", "work"] {
+        fs::create_dir_all(format!("{place}/{part}")).map_err(at(place))?;
+    }
+    let mode = fs::metadata(folder.reach()).map_err(at("mode"))?.permissions();
+    fs::set_permissions(format!("{place}/changes"), mode).map_err(at("mode"))?;
+    let lower = folder.reach();
+    let options =
+        format!("lowerdir={},upperdir={place}/changes,workdir={place}/work", lower.display());
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NODEV;
+    let overlay = |options: &str| {
+        let kind = Some("overlay");
+        mount(kind, folder.path.as_path(), kind, flags, Some(options))
+    };
+    // User attributes allow replacing folders as well; older systems have none in memory.
+    overlay(&format!("{options},userxattr")).or_else(|_| overlay(&options)).map_err(at("overlay"))
+}
+
+/// Makes the files in `/dev` that programs expect and that do no harm.
+fn make_devices(stage: &Path, devices: &[Held]) -> Result<(), Refusal> {
+    let failed = at("/dev");
+    let make = || -> io::Result<()> {
+        fs::create_dir_all(stage.join("pts"))?;
+        fs::create_dir_all(stage.join("shm"))?;
+        for device in devices {
+            let place = stage.join(device.path.file_name().unwrap_or_default());
+            File::create(&place)?;
+            bind(&device.reach(), &place, MsFlags::empty())?;
+        }
+        for (name, to) in [
+            ("fd", "/proc/self/fd"),
+            ("stdin", "/proc/self/fd/0"),
+            ("stdout", "/proc/self/fd/1"),
+            ("stderr", "/proc/self/fd/2"),
+            ("ptmx", "pts/ptmx"),
+        ] {
+            symlink(to, stage.join(name))?;
+        }
+        Ok(())
+    };
+    make().map_err(failed)?;
+    // Terminals are optional.
+    let flags = MsFlags::MS_NOSUID | MsFlags::MS_NOEXEC;
+    let options = Some("newinstance,ptmxmode=0666,mode=0620");
+    let _ = mount(Some("devpts"), &stage.join("pts"), Some("devpts"), flags, options);
+    Ok(())
+}
+
+/// Asks the kernel (rtnetlink(7)) to start the first network device: `127.0.0.1`.
+fn loopback_up() -> nix::Result<()> {
+    const NEW_LINK: u16 = 16;
+    const REQUEST: u16 = 1;
+    const UP: u32 = 1;
+    const LOOPBACK: i32 = 1;
+    let mut message = Vec::with_capacity(32);
+    message.extend_from_slice(&32_u32.to_ne_bytes()); // its length
+    message.extend_from_slice(&NEW_LINK.to_ne_bytes());
+    message.extend_from_slice(&REQUEST.to_ne_bytes());
+    message.extend_from_slice(&[0; 8]); // number, port
+    message.extend_from_slice(&[0; 4]); // family, padding, type
+    message.extend_from_slice(&LOOPBACK.to_ne_bytes());
+    message.extend_from_slice(&UP.to_ne_bytes()); // flags
+    message.extend_from_slice(&UP.to_ne_bytes()); // those that change
+    let socket = socket(
+        AddressFamily::Netlink,
+        SockType::Raw,
+        SockFlag::SOCK_CLOEXEC,
+        SockProtocol::NetlinkRoute,
+    )?;
+    let kernel = NetlinkAddr::new(0, 0);
+    sendto(socket.as_raw_fd(), &message, &kernel, MsgFlags::empty()).map(|_| ())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn mounts_are_read_as_the_kernel_writes_them() {
+        // The example of proc_pid_mountinfo(5), and one with a blank in its name.
+        let line = br"36 35 98:0 /mnt1 /mnt/par\040ent rw,noatime,nosuid master:1 - ext3 /dev/root rw,errors=continue";
+        let mount = parse_mount(line).unwrap();
+        assert_eq!(mount.path, Path::new("/mnt/par ent"));
+        assert_eq!(mount.kept, MsFlags::MS_NOATIME);
+        let strict = parse_mount(b"1 1 0:1 / / rw,noexec - tmpfs none rw").unwrap();
+        assert_eq!(strict.kept, MsFlags::MS_NOEXEC | MsFlags::MS_STRICTATIME);
+        let mounts = [strict, mount];
+        let of = |path: &str| nearest(&mounts, Path::new(path)).unwrap().path.clone();
+        assert_eq!(of("/mnt/par ent/x"), Path::new("/mnt/par ent"));
+        assert_eq!(of("/mnt/other"), Path::new("/"));
+        assert_eq!(unescape(br"a\134b\9"), *r"a\b\9");
+    }
+}

@@ -1,0 +1,568 @@
+//! Scheduling of test runs on all cores: tasks, their oracle and their predictions.
+//!
+//! Each task goes through steps, one after another: the reference text must pass (as often as requested), the planted
+//! failure must fail, then every prediction is tested. Equal runs — the same text in the same file under the same command —
+//! are one run: a prediction equal to the reference text has passed already, and if all tasks of a repository share its whole
+//! suite, the reference text is run once.
+
+use std::collections::VecDeque;
+use std::path::PathBuf;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+use repoformer_core::task::TaskSet;
+use repoformer_store::error::{Error, Result};
+use repoformer_store::progress::Work;
+use rustc_hash::FxHashMap;
+
+use super::copies::{Broken, Copies, tail};
+use super::guard::{Limits, Report, RunOrder, RunOutcome};
+use super::log::{Filling, Log, RunRecord};
+use super::subject::Subject;
+use super::telling::telling_line;
+use super::verdict::{Status, Verdict, judge};
+
+/// Number of bytes of a run's output kept in its result.
+const OUTPUT_TAIL: usize = 4000;
+
+/// Settings of test runs.
+#[derive(Debug, Clone)]
+pub struct ExecutionSettings {
+    /// Limits of each run.
+    pub limits: Limits,
+    /// Number of runs of the reference text; tasks whose runs disagree are excluded.
+    pub oracle_runs: usize,
+    /// Path of the results file.
+    pub results: PathBuf,
+    /// Statuses whose results are repeated.
+    pub forgotten: Vec<Status>,
+}
+
+/// Reason why a task is excluded.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Exclusion {
+    /// Status that caused it, if something was run.
+    pub status: Option<Status>,
+    /// Explanation.
+    pub reason: String,
+}
+
+/// Result of one task.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TaskResult {
+    /// 0-based position of the task in its file.
+    pub row: usize,
+    /// 1-based line of the task file, for messages.
+    pub line: usize,
+    /// Its id.
+    pub task_id: String,
+    /// Its repository.
+    pub repository: String,
+    /// Reason for exclusion, if excluded.
+    pub excluded: Option<Exclusion>,
+    /// Status of each sample, in order; empty if excluded.
+    pub samples: Vec<Status>,
+    /// Explanation for each sample whose status does not suffice; else empty.
+    pub reasons: Vec<String>,
+    /// Whether the test library reported its results itself; otherwise they were read from the output of the tests.
+    pub is_reported: bool,
+}
+
+/// Result of all tasks.
+#[derive(Debug)]
+pub struct Execution {
+    /// In the order of the task file.
+    pub tasks: Vec<TaskResult>,
+    /// Repositories whose tests cannot be run, and why.
+    pub broken: Vec<(String, Broken)>,
+    /// Number of runs made.
+    pub runs: usize,
+    /// Number of results that were known or came from an equal run.
+    pub reused: usize,
+}
+
+/// Runs the tests of all subjects with the reference text, a planted failure and each sample (`samples[i]` for the i-th
+/// task).
+///
+/// # Errors
+/// Results cannot be read or appended, or no guard can be started.
+pub fn run(
+    tasks: &TaskSet,
+    subjects: &[Result<Subject, String>],
+    samples: &[Vec<String>],
+    settings: &ExecutionSettings,
+    copies: &Copies<'_>,
+) -> Result<Execution> {
+    let repositories = subjects.iter().flatten().map(|subject| subject.repository + 1);
+    let count = repositories.max().unwrap_or(0);
+    let mut board = Board {
+        subjects,
+        samples,
+        tasks,
+        settings,
+        copies,
+        log: Log::open(&settings.results, &settings.forgotten)?,
+        states: vec![State::default(); subjects.len()],
+        runs: Vec::new(),
+        by_key: FxHashMap::default(),
+        queues: vec![VecDeque::new(); count],
+        making: vec![Making::New; count],
+        broken: vec![None; count],
+        running: 0,
+        made: 0,
+        done: 0,
+        progress: Work::begin("run tests", "steps"),
+        failed: None,
+    };
+    for (task, subject) in subjects.iter().enumerate() {
+        match subject {
+            Ok(_) => board.request(task, Step::Truth(0)),
+            Err(reason) => board.exclude(task, None, reason.clone()),
+        }
+    }
+    let (board, changed) = (Mutex::new(board), Condvar::new());
+    std::thread::scope(|scope| {
+        for worker in 0..copies.workers {
+            let (board, changed) = (&board, &changed);
+            scope.spawn(move || work(worker, board, changed, copies));
+        }
+    });
+    let board = board.into_inner().unwrap_or_else(PoisonError::into_inner);
+    match board.failed {
+        Some(error) => Err(error),
+        None => Ok(board.into_execution()),
+    }
+}
+
+/// A step of a task.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Step {
+    Truth(usize),
+    Planted,
+    Sample(usize),
+}
+
+/// State of a task.
+#[derive(Debug, Clone, Default)]
+struct State {
+    excluded: Option<Exclusion>,
+    /// Result with the reference text.
+    reference: Option<Reference>,
+    samples: Vec<Option<(Status, String)>>,
+}
+
+/// Results of the runs with the reference text: what each of them reaches.
+#[derive(Debug, Clone)]
+struct Reference {
+    /// Smallest number of tests that passed, by the output.
+    passed: Option<u64>,
+    /// Their reports, if the test libraries made whole ones.
+    report: Option<Report>,
+}
+
+impl Reference {
+    /// Adds a run to those before it.
+    fn with(before: Option<Self>, passed: Option<u64>, report: Option<Report>) -> Self {
+        let report = report.filter(Report::is_whole);
+        match before {
+            None => Self { passed, report },
+            Some(before) => Self {
+                passed: [before.passed, passed].into_iter().flatten().min(),
+                report: before.report.zip(report).and_then(|(all, report)| all.and(&report)),
+            },
+        }
+    }
+
+    /// Returns why a run of a prediction that passed by its exit code and output is no pass.
+    fn missing(&self, passed: Option<u64>, report: Option<&Report>) -> Option<String> {
+        if let Some(reference) = &self.report {
+            // A run without any session is one whose sessions are missing.
+            return report.cloned().unwrap_or_default().missing(reference);
+        }
+        // A text that ends the run early, or has tests skipped, passes the remaining ones.
+        let (passed, truth) = passed.zip(self.passed)?;
+        (passed < truth).then(|| format!("{passed} tests passed, {truth} with the reference text"))
+    }
+}
+
+/// A run, and the steps that wait for it.
+#[derive(Debug)]
+struct Run {
+    key: String,
+    order: RunOrder,
+    repository: usize,
+    waiting: Vec<(usize, Step)>,
+}
+
+/// State of a repository's only copy, if workers share it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Making {
+    New,
+    Begun,
+    Ready,
+}
+
+struct Board<'a> {
+    subjects: &'a [Result<Subject, String>],
+    samples: &'a [Vec<String>],
+    tasks: &'a TaskSet,
+    settings: &'a ExecutionSettings,
+    copies: &'a Copies<'a>,
+    log: Log,
+    states: Vec<State>,
+    runs: Vec<Run>,
+    by_key: FxHashMap<String, usize>,
+    /// Waiting runs, by repository.
+    queues: Vec<VecDeque<usize>>,
+    making: Vec<Making>,
+    broken: Vec<Option<Broken>>,
+    running: usize,
+    made: usize,
+    /// Number of steps done.
+    done: usize,
+    /// Of the steps known so far.
+    progress: Work,
+    failed: Option<Error>,
+}
+
+fn lock<'b, 'a>(board: &'b Mutex<Board<'a>>) -> MutexGuard<'b, Board<'a>> {
+    board.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs a worker: takes a run, preferably of the repository it worked on last, until no run is left and none can follow.
+fn work(worker: usize, board: &Mutex<Board<'_>>, changed: &Condvar, copies: &Copies<'_>) {
+    let _leaving = Leaving { board, changed };
+    let mut last = 0;
+    loop {
+        let mut guard = lock(board);
+        let number = loop {
+            if guard.failed.is_some() {
+                return;
+            }
+            match guard.take(last) {
+                Some(number) => break number,
+                None if guard.running == 0 => {
+                    changed.notify_all();
+                    return;
+                }
+                None => guard = changed.wait(guard).unwrap_or_else(PoisonError::into_inner),
+            }
+        };
+        let run = &guard.runs[number];
+        let order = run.order.clone();
+        last = run.repository;
+        drop(guard);
+        let outcome = match copies.of(last, worker) {
+            Ok(copy) => copies.run(copy, order).map(Ok),
+            Err(broken) => Ok(Err(broken.clone())),
+        };
+        let mut guard = lock(board);
+        guard.finish(number, outcome);
+        changed.notify_all();
+    }
+}
+
+/// Ends the other workers if one panics; they would wait for its run forever.
+struct Leaving<'w, 'b> {
+    board: &'w Mutex<Board<'b>>,
+    changed: &'w Condvar,
+}
+
+impl Drop for Leaving<'_, '_> {
+    fn drop(&mut self) {
+        if std::thread::panicking() {
+            let error = Error::execution(
+                "a worker was stopped by a bug in this program",
+                "please report it",
+            );
+            lock(self.board).failed.get_or_insert(error);
+            self.changed.notify_all();
+        }
+    }
+}
+
+impl Board<'_> {
+    /// Takes a run that can start: while a shared copy is being made, its repository's runs cannot.
+    fn take(&mut self, last: usize) -> Option<usize> {
+        let count = self.queues.len();
+        let mut order: Vec<usize> = (0..count).map(|i| (last + i) % count.max(1)).collect();
+        if self.copies.is_shared() {
+            order.retain(|&repository| self.making[repository] != Making::Begun);
+        }
+        let found = order.into_iter().find(|&repository| !self.queues[repository].is_empty())?;
+        let number = self.queues[found].pop_front()?;
+        if self.making[found] == Making::New {
+            self.making[found] = Making::Begun;
+        }
+        self.running += 1;
+        Some(number)
+    }
+
+    /// Requests a step: its result may be known, its run may be in progress, or it is queued.
+    fn request(&mut self, task: usize, step: Step) {
+        self.progress.more(1);
+        let Ok(subject) = &self.subjects[task] else {
+            return;
+        };
+        if let Some(broken) = self.broken[subject.repository].clone() {
+            return self.break_off(task, step, &broken);
+        }
+        let text = match step {
+            Step::Truth(_) => None,
+            Step::Planted => Some(subject.planted.clone()),
+            Step::Sample(sample) => Some(subject.site.with(&self.samples[task][sample])),
+        };
+        // A prediction equal to the reference text is the first run of that.
+        let text = text.filter(|text| text != subject.site.text());
+        let turn = if let Step::Truth(turn) = step { turn } else { 0 };
+        let limits = &self.settings.limits;
+        let key = match subject.key_of(&subject.command, text.as_deref(), turn, self.copies, limits)
+        {
+            Ok(key) => key,
+            Err(reason) => {
+                let output = String::new();
+                return self.break_off(task, step, &Broken { reason, output });
+            }
+        };
+        match self.log.of_key(&key) {
+            Ok(Some(known)) => {
+                self.progress.kept(1);
+                return self.deliver(task, step, known);
+            }
+            Ok(None) => {}
+            Err(error) => {
+                self.failed.get_or_insert(error);
+                return;
+            }
+        }
+        if let Some(&number) = self.by_key.get(&key) {
+            return self.runs[number].waiting.push((task, step));
+        }
+        let number = self.runs.len();
+        self.by_key.insert(key.clone(), number);
+        self.queues[subject.repository].push_back(number);
+        self.runs.push(Run {
+            key,
+            order: subject.order(&subject.command, text, limits),
+            repository: subject.repository,
+            waiting: vec![(task, step)],
+        });
+    }
+
+    /// Handles the end of a run.
+    fn finish(&mut self, number: usize, outcome: Result<Result<RunOutcome, Broken>>) {
+        self.running -= 1;
+        let repository = self.runs[number].repository;
+        self.making[repository] = Making::Ready;
+        let outcome = match outcome {
+            Err(error) => {
+                self.failed.get_or_insert(error);
+                return;
+            }
+            Ok(Err(broken)) => {
+                self.break_repository(repository, &broken);
+                return self.break_run(number, &broken);
+            }
+            Ok(Ok(outcome)) => outcome,
+        };
+        self.made += 1;
+        let waiting = std::mem::take(&mut self.runs[number].waiting);
+        self.by_key.remove(&self.runs[number].key);
+        let Some(&(first, step)) = waiting.first() else {
+            return;
+        };
+        let Ok(subject) = &self.subjects[first] else {
+            return;
+        };
+        let verdict = judge(subject.runner, &outcome);
+        if verdict.status == Status::EnvironmentBroken && matches!(step, Step::Truth(_)) {
+            let broken = Broken {
+                reason: verdict.reason,
+                output: tail(&outcome.output, OUTPUT_TAIL).to_owned(),
+            };
+            self.break_repository(repository, &broken);
+            self.runs[number].waiting = waiting;
+            return self.break_run(number, &broken);
+        }
+        let record = record_of(verdict, &outcome, self.runs[number].key.clone());
+        for (task, step) in waiting {
+            self.progress.done(1);
+            self.deliver(task, step, record.clone());
+        }
+    }
+
+    /// Handles the result of a step: logs it and requests the next step.
+    fn deliver(&mut self, task: usize, step: Step, result: RunRecord) {
+        self.done += 1;
+        let (mut status, mut reason) = (result.status, result.reason.clone());
+        let (is_lasting, passed) = (result.is_lasting, result.passed);
+        match (step, status) {
+            _ if !is_lasting => {}
+            // The tests ran with the reference text, so this text is what keeps them from running.
+            (Step::Planted | Step::Sample(_), Status::EnvironmentBroken) => {
+                status = Status::Error;
+            }
+            (Step::Sample(_), Status::Pass) => {
+                let reference = self.states[task].reference.as_ref();
+                let missing = reference.and_then(|of| of.missing(passed, result.report.as_ref()));
+                if let Some(missing) = missing {
+                    (status, reason) = (Status::Fail, missing);
+                }
+            }
+            _ => {}
+        }
+        let (kind, sample) = match step {
+            Step::Truth(turn) => (Filling::Truth, turn),
+            Step::Planted => (Filling::Planted, 0),
+            Step::Sample(sample) => (Filling::Prediction, sample),
+        };
+        let record = RunRecord { status, reason: reason.clone(), ..result };
+        let record = record.of(&self.tasks.tasks()[task], kind, sample);
+        if let Err(error) = self.log.append(&record) {
+            self.failed.get_or_insert(error);
+            return;
+        }
+        match step {
+            Step::Truth(turn) if status != Status::Pass => {
+                let again = if turn > 0 { " when run again" } else { "" };
+                let what = format!("its reference text does not pass{again}");
+                // What a limit says needs no more.
+                let is_own = matches!(status, Status::Fail | Status::Error | Status::NoTests)
+                    && !reason.starts_with("limit of");
+                let line = telling_line(&record.output_tail);
+                let line = line.filter(|line| is_own && !reason.contains(line));
+                let reason = [reason, line.unwrap_or_default()];
+                let reason = reason.into_iter().filter(|part| !part.is_empty());
+                let reason = reason.collect::<Vec<_>>().join("; ");
+                self.exclude(task, Some(status), in_words(&what, status, &reason));
+            }
+            Step::Truth(turn) => {
+                let before = self.states[task].reference.take();
+                let reference = Reference::with(before, passed, record.report);
+                self.states[task].reference = Some(reference);
+                let next = if turn + 1 < self.settings.oracle_runs {
+                    Step::Truth(turn + 1)
+                } else {
+                    Step::Planted
+                };
+                self.request(task, next);
+            }
+            Step::Planted if !is_lasting || !matches!(status, Status::Fail | Status::Error) => {
+                let what = match status {
+                    Status::Pass => {
+                        "its tests pass with a failure planted before the hole".to_owned()
+                    }
+                    _ => in_words(
+                        "its tests do not fail with a failure planted before the hole",
+                        status,
+                        &reason,
+                    ),
+                };
+                self.exclude(task, Some(status), what);
+            }
+            Step::Planted => {
+                let count = self.samples[task].len();
+                self.states[task].samples = vec![None; count];
+                (0..count).for_each(|sample| self.request(task, Step::Sample(sample)));
+            }
+            Step::Sample(sample) => self.states[task].samples[sample] = Some((status, reason)),
+        }
+    }
+
+    fn exclude(&mut self, task: usize, status: Option<Status>, reason: String) {
+        self.states[task].excluded = Some(Exclusion { status, reason });
+    }
+
+    /// Ends everything that waits for a repository whose tests cannot be run.
+    fn break_repository(&mut self, repository: usize, broken: &Broken) {
+        self.broken[repository].get_or_insert_with(|| broken.clone());
+        for number in std::mem::take(&mut self.queues[repository]) {
+            self.break_run(number, broken);
+        }
+    }
+
+    fn break_run(&mut self, number: usize, broken: &Broken) {
+        for (task, step) in std::mem::take(&mut self.runs[number].waiting) {
+            self.break_off(task, step, broken);
+        }
+    }
+
+    fn break_off(&mut self, task: usize, step: Step, broken: &Broken) {
+        self.done += 1;
+        self.progress.kept(1); // it took no time
+        match step {
+            // The oracle was sound; the environment broke later.
+            Step::Sample(sample) => {
+                let status = (Status::EnvironmentBroken, broken.reason.clone());
+                self.states[task].samples[sample] = Some(status);
+            }
+            _ => {
+                let reason = format!("its tests cannot be run: {}", broken.reason);
+                self.exclude(task, Some(Status::EnvironmentBroken), reason);
+            }
+        }
+    }
+
+    fn into_execution(self) -> Execution {
+        let result = |(of, state): (&repoformer_core::task::Task, State)| {
+            let known = state.samples.into_iter().flatten();
+            let (samples, reasons) = known.filter(|_| state.excluded.is_none()).unzip();
+            TaskResult {
+                row: of.row,
+                line: of.line,
+                task_id: of.id.clone(),
+                repository: of.repository.clone(),
+                samples,
+                reasons,
+                is_reported: state.reference.is_some_and(|reference| reference.report.is_some()),
+                excluded: state.excluded,
+            }
+        };
+        let mut broken: Vec<(String, Broken)> = Vec::new();
+        for subject in self.subjects.iter().flatten() {
+            if let Some(reason) = &self.broken[subject.repository]
+                && broken.iter().all(|(name, _)| *name != subject.repository_name)
+            {
+                broken.push((subject.repository_name.clone(), reason.clone()));
+            }
+        }
+        Execution {
+            tasks: self.tasks.tasks().iter().zip(self.states).map(result).collect(),
+            broken,
+            runs: self.made,
+            reused: self.done.saturating_sub(self.made),
+        }
+    }
+}
+
+fn in_words(what: &str, status: Status, reason: &str) -> String {
+    match reason {
+        "" => format!("{what}: {status}"),
+        reason => format!("{what}: {status}, {reason}"),
+    }
+}
+
+/// Result of a run, for every step that waits for it.
+pub(super) fn record_of(verdict: Verdict, outcome: &RunOutcome, key: String) -> RunRecord {
+    let round = |number: f64| (number * 1000.0).round() / 1000.0;
+    RunRecord {
+        task_id: String::new(),
+        row: 0,
+        repository: String::new(),
+        kind: Filling::Truth,
+        sample: 0,
+        status: verdict.status,
+        reason: verdict.reason,
+        passed: verdict.passed,
+        report: outcome.report.clone(),
+        is_lasting: verdict.is_lasting,
+        seconds: round(outcome.seconds),
+        cpu_seconds: round(outcome.cpu_seconds),
+        peak_memory_mb: round(outcome.peak_memory_mb),
+        exit_code: outcome.exit_code,
+        signal: outcome.signal,
+        left_behind: outcome.left_behind,
+        output_tail: tail(&outcome.output, OUTPUT_TAIL).to_owned(),
+        output_bytes: outcome.output_bytes,
+        key,
+    }
+}

@@ -1,0 +1,191 @@
+//! A task prepared for test runs: its file, its command, its planted failure.
+
+use std::path::Path;
+
+use repoformer_core::repository::corpus::{identity, place_in, read_named};
+use repoformer_core::task::{Task, TaskSet};
+use repoformer_store::artifact::digest_parts;
+use repoformer_store::error::Result;
+
+use super::command::{Template, Values, default_test_command};
+use super::copies::Copies;
+use super::guard::{Limits, RunOrder};
+use super::site::Site;
+use super::test_map::TestMap;
+use super::verdict::Runner;
+
+/// A task whose tests can be run.
+#[derive(Debug)]
+pub struct Subject {
+    /// Index of its repository among those tested.
+    pub repository: usize,
+    /// Name of its repository.
+    pub repository_name: String,
+    /// Its file and the hole in it.
+    pub site: Site,
+    /// The file with a failure before the hole.
+    pub planted: String,
+    /// Files of tests that the task brings along, by their path in the repository.
+    pub test_files: Vec<(String, String)>,
+    /// Command that runs its tests.
+    pub command: String,
+    /// How the result of the command is read.
+    pub runner: Runner,
+}
+
+/// How the tests of tasks are run.
+#[derive(Debug, Clone, Default)]
+pub struct Commands {
+    /// Test command, or `None` to choose one for each repository.
+    pub test: Option<Template>,
+    /// Tests of each task, or `None` for all tests of its repository.
+    pub map: Option<TestMap>,
+    /// How the result of a command is read.
+    pub runner: Runner,
+}
+
+impl Commands {
+    /// Returns the test command for the repository in a folder: the one given, or a default.
+    ///
+    /// # Errors
+    /// None is given and there is no default; the message says so.
+    pub fn template(&self, folder: &Path) -> Result<Template, String> {
+        match (&self.test, default_test_command(folder)) {
+            (Some(template), _) => Ok(template.clone()),
+            (None, Some(text)) => Template::parse("test command", text).map_err(|e| e.to_string()),
+            (None, None) => {
+                Err("how its tests are run is unknown; a test command is needed".into())
+            }
+        }
+    }
+}
+
+/// Prepares each task, or says why it cannot be tested.
+pub fn subjects(
+    tasks: &TaskSet,
+    repositories: &[String],
+    repos_dir: &Path,
+    commands: &Commands,
+) -> Vec<Result<Subject, String>> {
+    let templates: Vec<Result<Template, String>> =
+        repositories.iter().map(|name| commands.template(&repos_dir.join(name))).collect();
+    let of = |task: &Task| -> Result<Subject, String> {
+        let repository = repositories
+            .iter()
+            .position(|name| *name == task.repository)
+            .ok_or("its repository is not tested")?;
+        let template = templates[repository].clone()?;
+        let site = site(task, repos_dir)?;
+        let planted = site.planted()?;
+        let test_files = test_files(task, &site.path, repos_dir)?;
+        let tests = match &commands.map {
+            None => &[][..],
+            Some(map) => {
+                map.of(task).ok_or_else(|| format!("it has no tests in {}", map.path.display()))?
+            }
+        };
+        let command = template.fill(Values {
+            tests,
+            repository: &task.repository,
+            task_id: &task.id,
+            path: task.file_in_repository(),
+        });
+        Ok(Subject {
+            repository,
+            repository_name: task.repository.clone(),
+            runner: commands.runner.of_command(&command),
+            site,
+            planted,
+            test_files,
+            command,
+        })
+    };
+    tasks.tasks().iter().map(of).collect()
+}
+
+/// Files of tests in a task's `metadata.test_files`, `{path in the repository: text}`.
+fn test_files(task: &Task, hole: &str, repos_dir: &Path) -> Result<Vec<(String, String)>, String> {
+    let found = task.metadata.get("test_files").filter(|files| !files.is_null());
+    let Some(found) = found else { return Ok(Vec::new()) };
+    let files = found.as_object().ok_or(
+        "its metadata.test_files is not an object of paths and texts, {\"path\": \"text\"}",
+    )?;
+    let place = |path: &str| place_in(repos_dir, &task.repository, path);
+    let of_hole = identity(&place(hole)?);
+    let file = |(path, text): (&String, &serde_json::Value)| {
+        let text = text.as_str().ok_or_else(|| format!("its test file {path:?} has no text"))?;
+        match identity(&place(path)?) == of_hole {
+            true => Err(format!(
+                "its test file {path:?} is the file with the hole; give it another path"
+            )),
+            false => Ok((path.clone(), text.to_owned())),
+        }
+    };
+    files.iter().map(file).collect()
+}
+
+/// Finds the hole of a task in its file.
+///
+/// # Errors
+/// The file does not exist or does not match the task; the message says why.
+pub fn site(task: &Task, repos_dir: &Path) -> Result<Site, String> {
+    if task.file_in_repository().is_empty() {
+        return Err("its record names no file".into());
+    }
+    Site::find(task, read_named(repos_dir, &task.path)?)
+}
+
+impl Subject {
+    /// Returns the order of a run. `text` is the file's content if it is changed.
+    pub(super) fn order(&self, command: &str, text: Option<String>, limits: &Limits) -> RunOrder {
+        RunOrder {
+            command: command.to_owned(),
+            texts: text
+                .map(|text| (self.site.path.clone(), text))
+                .into_iter()
+                .chain(self.test_files.iter().cloned())
+                .collect(),
+            limits: *limits,
+            reports: self.runner != Runner::ExitCode,
+            ..RunOrder::default()
+        }
+    }
+
+    /// Returns a digest of everything a run depends on. `text` is the file's content if it is changed; `turn` distinguishes
+    /// runs of the same text.
+    ///
+    /// # Errors
+    /// The repository cannot be read; the message says why.
+    pub(super) fn key_of(
+        &self,
+        command: &str,
+        text: Option<&str>,
+        turn: usize,
+        copies: &Copies<'_>,
+        limits: &Limits,
+    ) -> Result<String, String> {
+        let digest = copies.digest(self.repository)?;
+        let limits = serde_json::to_string(limits).unwrap_or_default();
+        let setup = copies.setup_command(self.repository).unwrap_or_default();
+        let runner = serde_json::to_string(&self.runner).unwrap_or_default();
+        let turn = turn.to_string();
+        let path = text.map_or("", |_| self.site.path.as_str());
+        let tests = match self.test_files.is_empty() {
+            true => None,
+            false => Some(serde_json::to_string(&self.test_files).unwrap_or_default()),
+        };
+        let parts = [
+            "execution 3",
+            &digest,
+            setup,
+            command,
+            &runner,
+            &limits,
+            &copies.surroundings,
+            path,
+            text.unwrap_or_default(),
+            &turn,
+        ];
+        Ok(digest_parts(parts.into_iter().chain(tests.as_deref())))
+    }
+}

@@ -1,0 +1,146 @@
+//! Derives the status of a test run from its end.
+//!
+//! A pass needs exit code 0 and, if the runner prints a summary, a test that passed and none that failed: a shell's `… | tail`
+//! or a test's `os._exit(0)` can hide the exit code of a failure. The last summary in the output counts:
+//!
+//! | runner | summary | exit codes |
+//! |---|---|---|
+//! | pytest | `3 passed, 1 skipped in 0.12s` | 0 passed, 1 failed, 2 to 4 error, 5 no tests |
+//! | unittest | `Ran 3 tests`, then `OK`, `OK (skipped=3)`, `FAILED (…)`, `NO TESTS RAN` | 0, 1, 5 no tests (since 3.12) |
+//! | Maven, Gradle | `Tests run: 3, Failures: 0, Errors: 0, Skipped: 0`; `No tests found`, `NO-SOURCE` | 0, 1 |
+//! | jest, vitest, mocha, node | `Tests: 3 passed, 3 total`, `Tests 3 passed (3)`, `3 passing`, `# pass 3` | 0, else |
+//! | dotnet | `Failed: 0, Passed: 3, Skipped: 0`; `No test is available` | 0, 1 |
+//!
+//! Any other command passes by exit code 0 alone. A text can forge a whole summary and exit with 0; where pytest or unittest
+//! report the reference text's tests to the guard themselves ([`Report`](super::guard::Report)), a pass needs such a report too.
+
+mod other;
+mod pytest;
+mod status;
+mod unittest;
+
+use serde::{Deserialize, Serialize};
+
+use self::status::{Counts, by_code, verdict};
+pub use self::status::{Status, Verdict};
+use repoformer_text::named;
+
+use super::guard::{Ended, RunOutcome};
+
+/// How the end of a test command is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Runner {
+    /// By the runner that the command names, or else by any summary that it prints.
+    #[default]
+    Auto,
+    /// By pytest's exit codes and summary.
+    Pytest,
+    /// By unittest's exit codes and summary.
+    Unittest,
+    /// By the exit code alone.
+    ExitCode,
+}
+
+named! {
+    Runner, "runner":
+    Auto = "auto",
+    Pytest = "pytest",
+    Unittest = "unittest",
+    ExitCode = "exit-code",
+}
+
+impl Runner {
+    /// Determines the runner from a command if it is `Auto`.
+    #[must_use]
+    pub fn of_command(self, command: &str) -> Self {
+        match self {
+            Self::Auto if command.contains("pytest") || command.contains("py.test") => Self::Pytest,
+            Self::Auto if command.contains("unittest") => Self::Unittest,
+            other => other,
+        }
+    }
+}
+
+/// Verdict that is not the run's own doing and is not final.
+fn lost(status: Status, reason: &str) -> Verdict {
+    Verdict { is_lasting: false, ..verdict(status, reason) }
+}
+
+/// Judges the outcome of a run.
+pub fn judge(runner: Runner, outcome: &RunOutcome) -> Verdict {
+    if let Some(reason) = &outcome.refused {
+        return lost(Status::EnvironmentBroken, reason);
+    }
+    match outcome.ended {
+        Ended::Exited => by_end(runner, outcome),
+        Ended::Wall => verdict(Status::Timeout, "limit of seconds"),
+        Ended::Cpu => verdict(Status::Timeout, "limit of processor time"),
+        Ended::Memory => verdict(Status::OutOfMemory, "limit of memory"),
+        Ended::Disk => verdict(Status::Error, "limit of disk space"),
+        Ended::Processes => verdict(Status::Error, "limit of processes"),
+        Ended::Unseen => verdict(Status::Error, "its use of memory and time could not be read"),
+        Ended::Abandoned | Ended::Lost => lost(Status::Error, "its guard was killed"),
+    }
+}
+
+fn by_end(runner: Runner, outcome: &RunOutcome) -> Verdict {
+    let Some(code) = outcome.exit_code else {
+        let signal = outcome.signal.unwrap_or_default();
+        return verdict(Status::Error, format!("ended by signal {signal}"));
+    };
+    let output = &outcome.output;
+    if let Some(reason) = broken(code, output) {
+        return verdict(Status::EnvironmentBroken, reason);
+    }
+    let (counts, found) = match runner {
+        Runner::Pytest => {
+            let counts = pytest::counts(output);
+            (counts, pytest::judge(code, counts, output))
+        }
+        Runner::Unittest => {
+            let counts = unittest::counts(output);
+            (counts, unittest::judge(code, counts, output))
+        }
+        Runner::Auto => other::judge(code, output),
+        Runner::ExitCode => (None, by_code(code)),
+    };
+    let passed = counts.map(|counts| counts.passed);
+    let found = Verdict { passed, ..found };
+    if let (0, Status::Pass, Some(Counts { failed, errors, .. })) = (code, found.status, counts)
+        && failed + errors > 0
+    {
+        let failed = failed + errors;
+        return Verdict {
+            status: Status::Fail,
+            reason: format!("{failed} tests failed, though the exit code is 0"),
+            ..found
+        };
+    }
+    if outcome.disk_full {
+        return verdict(Status::Error, "no space left to write: limit of disk space");
+    }
+    found
+}
+
+/// Returns what is missing for any test to run.
+fn broken(code: i32, output: &str) -> Option<String> {
+    let line = |what: &str| output.lines().rev().find(|line| line.contains(what));
+    match code {
+        126 => Some("the command cannot be executed (exit code 126)".into()),
+        127 => Some(match line("not found") {
+            Some(line) => line.trim().to_owned(),
+            None => "the command is not found (exit code 127)".into(),
+        }),
+        0 => None,
+        // Printed by the interpreter itself about the runner.
+        _ => ["No module named pytest", "No module named unittest"]
+            .into_iter()
+            .find_map(line)
+            .filter(|line| !line.contains("Error"))
+            .map(|line| line.trim().to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,282 @@
+//! Repositories out of a tar archive, such as a Python source distribution or an archive of a commit.
+
+use std::cell::Cell;
+use std::collections::BTreeMap;
+use std::io::{self, BufRead, Read};
+use std::path::{Component, Path};
+
+use repoformer_core::repository::corpus::{RepositoryFolders, signs};
+use repoformer_core::repository::record::{Folders, Written};
+use repoformer_store::error::{Error, Result};
+use repoformer_store::jsonl::is_tar;
+use tar::{Entry, EntryType};
+
+use super::stream::{Conversion, finish};
+
+/// Longest file that is taken: no source file is longer.
+const LONGEST: u64 = 64 << 20;
+/// Most bytes of all entries together, which ends an archive that grows without end.
+const MOST: u64 = 16 << 30;
+/// Most entries: more than any repository has. Those without bytes, such as folders and links, would not reach [`MOST`].
+const MOST_ENTRIES: usize = 1_000_000;
+/// Most bytes between the content of two entries: headers, and the long names and extended attributes that are read whole.
+const LONGEST_HEADERS: u64 = 1 << 20;
+
+/// Writes the files of an archive below `dir`: as one repository, named like the archive, or each folder at its top as one, by
+/// the rule for folders ([`Checkout`](repoformer_core::repository::corpus::Checkout)). Links and devices are left out.
+///
+/// # Errors
+/// The archive cannot be read, or a folder cannot be written; then there are no new folders.
+pub(crate) fn to_folders(path: &Path, input: Box<dyn BufRead>, dir: &Path) -> Result<Conversion> {
+    let refused = |reason: String| Error::Repository { path: path.to_owned(), reason };
+    let mut folders = Folders::create(dir)?;
+    let mut conversion = Conversion::default();
+    let (mut left_out, mut bytes) = (BTreeMap::new(), 0u64);
+    let (is_at_end, left) = (Cell::new(false), Cell::new(LONGEST_HEADERS));
+    let cannot_read = |e| match left.get() {
+        0 => {
+            refused(format!("has a name or attributes of more than {} MiB", LONGEST_HEADERS >> 20))
+        }
+        _ => Error::reading(path, "read this archive", e),
+    };
+    let mut archive = tar::Archive::new(Bounded { input, is_at_end: &is_at_end, left: &left });
+    for (number, entry) in archive.entries().map_err(cannot_read)?.enumerate() {
+        let mut entry = entry.map_err(cannot_read)?;
+        if number == MOST_ENTRIES {
+            return Err(refused(format!("holds more than {MOST_ENTRIES} entries")));
+        }
+        let kind = entry.header().entry_type();
+        // A sparse file's size is that of the file; fewer bytes lie in the archive.
+        let size =
+            if kind.is_gnu_sparse() { entry.header().entry_size() } else { Ok(entry.size()) };
+        let size = size.map_err(cannot_read)?;
+        bytes = bytes.saturating_add(size);
+        if bytes > MOST {
+            return Err(refused(format!("holds more than {} GiB", MOST >> 30)));
+        }
+        left.set(size + LONGEST_HEADERS);
+        if !(kind.is_file() || kind.is_contiguous() || kind.is_gnu_sparse()) {
+            if let Some(noun) = noun(kind) {
+                *left_out.entry(noun).or_insert(0) += 1;
+            }
+            continue;
+        }
+        let name = entry.path().map_err(cannot_read)?.into_owned();
+        let shown = name.display().to_string();
+        let file = match place(&name) {
+            _ if is_pax_sparse(&mut entry).map_err(cannot_read)? => Err(
+                "is left out: a sparse file in the pax format; make the archive without such files",
+            ),
+            place => place,
+        };
+        let file = match file {
+            Ok(file) => file,
+            Err(reason) => {
+                conversion.problems.push(refused(format!("'{shown}' {reason}")));
+                continue;
+            }
+        };
+        let mut content = Vec::new();
+        entry.by_ref().take(LONGEST + 1).read_to_end(&mut content).map_err(cannot_read)?;
+        if content.len() as u64 > LONGEST {
+            let reason = format!("'{shown}' is left out: longer than {} MiB", LONGEST >> 20);
+            conversion.problems.push(refused(reason));
+            continue;
+        }
+        if let Written::Refused(reason) = folders.unpack(&file, &content)? {
+            conversion.problems.push(refused(reason));
+        }
+    }
+    if is_at_end.get() {
+        let reason = "has no end mark: it is cut off, and files may be missing; get it again";
+        conversion.problems.push(refused(reason.into()));
+    }
+    let left_out = left_out.into_iter().map(|(noun, count): (&str, usize)| counted(count, noun));
+    let left_out = left_out.collect::<Vec<_>>().join(", ");
+    if !left_out.is_empty() {
+        conversion.warnings.push(format!("{}: left out: {left_out}", path.display()));
+    }
+    distribute(path, &mut folders, &mut conversion)?;
+    finish(folders, path, dir, &mut conversion)?;
+    Ok(conversion)
+}
+
+/// Makes one repository of what was unpacked, or one of each folder.
+fn distribute(path: &Path, folders: &mut Folders, conversion: &mut Conversion) -> Result<()> {
+    let refused = |reason: String| Error::Repository { path: path.to_owned(), reason };
+    if !folders.unpacked().exists() && folders.left_out().next().is_some() {
+        let reason = "has no file but those of version control, which are left out; make an archive of the other \
+                      files, as with `git archive`";
+        conversion.problems.push(refused(reason.into()));
+        return Ok(());
+    }
+    let (shown, signs) = (path.display(), signs(&folders.unpacked(), folders.controls()));
+    if !signs.is_empty() {
+        let (name, signs) = (name_of(path), signs.join(", "));
+        match folders.adopt(&name, "")? {
+            Ok(files) => conversion.records += files,
+            Err(reason) => conversion.problems.push(refused(reason)),
+        }
+        conversion.notes.push(format!(
+            "{shown}: used as one repository, '{name}', for it has {signs}; unpack it yourself if its folders are repositories"
+        ));
+        return Ok(());
+    }
+    let Ok(found) = RepositoryFolders::below(&folders.unpacked()) else {
+        let reason = "has neither a source file nor a folder with one";
+        conversion.problems.push(refused(reason.into()));
+        return Ok(());
+    };
+    let mut are_adopted = true;
+    for name in &found.names {
+        match folders.adopt(name, name)? {
+            Ok(files) => conversion.records += files,
+            Err(reason) => {
+                conversion.problems.push(refused(reason));
+                are_adopted = false;
+            }
+        }
+    }
+    let rest = folders.left()?;
+    if rest > 0 && are_adopted {
+        let (count, names) = (counted(rest, "file"), found.names.join(", "));
+        let warning = format!("{shown}: left out: {count} outside of its repositories, {names}");
+        conversion.warnings.push(warning);
+    }
+    Ok(())
+}
+
+/// Name of the repository that an archive is.
+fn name_of(archive: &Path) -> String {
+    let name = archive.file_name().unwrap_or_default().to_string_lossy();
+    let ends = [".tar.gz", ".tgz", ".tar.zst", ".tar"];
+    let stem = ends.iter().find_map(|end| name.strip_suffix(end)).unwrap_or(&name);
+    if stem == "-" { "stdin" } else { stem }.to_owned()
+}
+
+/// Path of a file below the archive; in words why it has none.
+fn place(name: &Path) -> Result<String, &'static str> {
+    let mut names = Vec::new();
+    for part in name.components() {
+        match part {
+            Component::Normal(name) => {
+                let name = name.to_str().ok_or("is left out: its name is not UTF-8; rename it")?;
+                names.push(name);
+            }
+            Component::CurDir => {}
+            _ => return Err("leads out of the archive"),
+        }
+    }
+    Ok(names.join("/"))
+}
+
+/// Name of a kind of entry that is left out; folders and headers of archives are not counted.
+fn noun(kind: EntryType) -> Option<&'static str> {
+    match kind {
+        EntryType::Directory | EntryType::XGlobalHeader | EntryType::XHeader => None,
+        EntryType::Symlink | EntryType::Link => Some("link"),
+        EntryType::Char | EntryType::Block => Some("device"),
+        EntryType::Fifo => Some("named pipe"),
+        _ => Some("entry of another kind"),
+    }
+}
+
+/// Whether an entry begins with a map of a sparse file's parts, which the reader takes for its content.
+fn is_pax_sparse(entry: &mut Entry<'_, impl Read>) -> io::Result<bool> {
+    let Some(fields) = entry.pax_extensions()? else { return Ok(false) };
+    let keys = fields.flatten().map(|field| field.key_bytes().to_owned());
+    Ok(keys.into_iter().any(|key| key.starts_with(b"GNU.sparse.")))
+}
+
+/// Input of which only so many bytes are read, and that notes when it was read to its end, which a whole archive never is: zeros
+/// come before.
+struct Bounded<'a> {
+    input: Box<dyn BufRead>,
+    is_at_end: &'a Cell<bool>,
+    left: &'a Cell<u64>,
+}
+
+impl Read for Bounded<'_> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        if self.left.get() == 0 {
+            return Err(io::Error::other("too long"));
+        }
+        let most = buffer.len().min(usize::try_from(self.left.get()).unwrap_or(usize::MAX));
+        let read = self.input.read(&mut buffer[..most])?;
+        self.left.set(self.left.get() - read as u64);
+        self.is_at_end.set(self.is_at_end.get() || read == 0 && !buffer.is_empty());
+        Ok(read)
+    }
+}
+
+fn counted(count: usize, noun: &str) -> String {
+    match (count, noun) {
+        (1, _) => format!("1 {noun}"),
+        (_, "entry of another kind") => format!("{count} entries of other kinds"),
+        _ => format!("{count} {noun}s"),
+    }
+}
+
+/// Reads the first bytes of a file: whether they begin an archive, and the file with them put back.
+pub(crate) fn recognise(
+    path: &Path,
+    mut input: Box<dyn BufRead>,
+) -> Result<(bool, Box<dyn BufRead>)> {
+    let mut start = Vec::new();
+    let read = input.by_ref().take(512).read_to_end(&mut start);
+    read.map_err(|e| Error::reading(path, "read this file", e))?;
+    if start.starts_with(b"PK\x03\x04") {
+        let (reason, hint) = ("a zip archive", "unpack it, or take the .tar.gz");
+        return Err(Error::Form {
+            path: path.to_owned(),
+            reason: reason.into(),
+            hint: hint.into(),
+        });
+    }
+    let is_archive = is_tar(&start);
+    Ok((is_archive, Box::new(std::io::Cursor::new(start).chain(input))))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn entry(kind: EntryType, name: &str, size: u64) -> Vec<u8> {
+        let mut header = tar::Header::new_gnu();
+        header.set_path(name).unwrap();
+        header.set_entry_type(kind);
+        header.set_size(size);
+        header.set_cksum();
+        header.as_bytes().to_vec()
+    }
+
+    fn reason(archive: impl BufRead + 'static) -> String {
+        let dir = tempfile::tempdir().unwrap();
+        let out = dir.path().join("out");
+        let result = to_folders(Path::new("x.tar"), Box::new(archive), &out);
+        let made = std::fs::read_dir(&out).map_or(0, Iterator::count);
+        assert_eq!(made, 0, "no repository is made");
+        result.unwrap_err().to_string()
+    }
+
+    /// The reader keeps a name, and extended attributes, in memory: of an endless one, too.
+    #[test]
+    fn headers_without_end_are_refused() {
+        for kind in [EntryType::GNULongName, EntryType::GNULongLink, EntryType::XHeader] {
+            let header = io::Cursor::new(entry(kind, "long", 1 << 33));
+            let error = reason(io::BufReader::new(header.chain(io::repeat(b'x'))));
+            assert!(error.contains("a name or attributes of more than 1 MiB"), "{error}");
+        }
+    }
+
+    #[test]
+    fn entries_without_end_are_refused() {
+        let folder = entry(EntryType::Directory, "a", 0);
+        let folders = io::Cursor::new(folder.repeat(MOST_ENTRIES + 1));
+        assert!(reason(folders).contains("holds more than 1000000 entries"));
+        let file = entry(EntryType::Regular, "a.py", 1 << 50);
+        assert!(reason(io::Cursor::new(file)).contains("holds more than 16 GiB"));
+        let link = entry(EntryType::Symlink, "a", MOST + 1);
+        assert!(reason(io::Cursor::new(link)).contains("holds more than 16 GiB"));
+    }
+}

@@ -1,0 +1,75 @@
+//! Gold dependencies of benchmarks: what a function uses of other files, by the names that its record gives.
+
+use repoformer_core::repository::definitions::Names;
+use repoformer_core::task::{TargetDefinition, Task, TaskFiles};
+use repoformer_text::language::syntax::Syntax;
+use repoformer_text::language::{Grammar, Language};
+use repoformer_text::lines::{Lines, strip};
+
+/// Counts of the dependencies of a file of records.
+#[derive(Debug, Default)]
+pub(super) struct Gold {
+    /// Dependencies in other files.
+    named: usize,
+    /// Those of which the definition was found.
+    found: usize,
+}
+
+impl Gold {
+    /// Notes in a task where the dependencies of its function are defined, as far as they are found. Each has the dotted names that
+    /// it may have, from the folder `root` of the task's repository on.
+    pub(super) fn find(
+        &mut self,
+        files: &mut TaskFiles<'_>,
+        task: &mut Task,
+        root: &str,
+        dependencies: &[Vec<String>],
+    ) {
+        let mut find = |name: &String| definition(files, &task.repository, root, name);
+        let found: Vec<TargetDefinition> =
+            dependencies.iter().filter_map(|names| names.iter().find_map(&mut find)).collect();
+        self.named += dependencies.len();
+        self.found += found.len();
+        task.set_definitions(found);
+    }
+
+    /// A note on the dependencies.
+    pub(super) fn note(&self) -> Option<String> {
+        (self.named > 0).then(|| {
+            format!(
+                "{} of {} dependencies in other files are functions, classes, methods or variables that were found; they are the definitions that `eval --retrieval` looks for",
+                self.found, self.named
+            )
+        })
+    }
+}
+
+/// Place of the definition that a dotted name means.
+fn definition(
+    files: &mut TaskFiles<'_>,
+    repository: &str,
+    root: &str,
+    name: &str,
+) -> Option<TargetDefinition> {
+    let parts: Vec<&str> = name.split('.').collect();
+    let folder =
+        if root.is_empty() { repository.to_owned() } else { format!("{repository}/{root}") };
+    for length in (1..parts.len()).rev() {
+        let module = format!("{folder}/{}", parts[..length].join("/"));
+        for path in [format!("{module}.py"), format!("{module}/__init__.py")] {
+            let mut place = Task::new(name.to_owned(), &path, 0, 0, "", "");
+            let Ok(text) = files.text(&mut place) else { continue };
+            let lines = Lines::new(text);
+            let grammar = Grammar::of(Language::Python, &path);
+            let names = Names::read(&path, &Syntax::of_lines(&lines, grammar)?);
+            let Some(line) = names.row_of(&parts[length..]) else { continue };
+            return Some(TargetDefinition {
+                path,
+                line,
+                code_line: (0..line).filter(|row| !strip(lines.line(*row)).is_empty()).count(),
+                text: lines.line(line).to_owned(),
+            });
+        }
+    }
+    None
+}

@@ -1,0 +1,245 @@
+//! Conversion of repositories between folders, packages files and raw files.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use repoformer_core::repository::corpus::{Walk, languages};
+use repoformer_core::repository::record::{
+    Content, Folders, OF_REPOSITORY, Package, RawFile, RawRepository, Written, read_folder,
+};
+use repoformer_core::task::kind::RecordKind;
+use repoformer_store::error::{Error, Result};
+use repoformer_store::jsonl::{self, At, Object, Reader};
+use repoformer_store::progress::Work;
+use repoformer_text::language::Language;
+use rustc_hash::FxHashMap;
+use serde_json::Value;
+
+use super::archive;
+use super::stream::{Conversion, Emit, TargetFormat, dropped, each, finish, other_kind};
+
+/// Writes the files of a packages file, a raw file or a tar archive below `dir`, in a folder per repository; see [`Folders`]. A
+/// file that cannot be written is reported as a problem, and the other files are written.
+///
+/// # Errors
+/// The file cannot be read, or a folder cannot be written; then there are no new folders.
+pub fn to_folders(path: &Path, dir: &Path) -> Result<Conversion> {
+    let (is_archive, input) = archive::recognise(path, jsonl::open(path)?)?;
+    if is_archive {
+        return archive::to_folders(path, input, dir);
+    }
+    let mut folders = Folders::create(dir)?;
+    let mut conversion = Conversion::default();
+    let mut owners = Owners::default();
+    let mut reader = Reader::of(path, input);
+    while let Some((At { line, .. }, bytes)) = reader.next_record()? {
+        let files = jsonl::parse(path, line, bytes)
+            .and_then(|object| files(path, line, object, &mut owners));
+        match files {
+            Ok((folder, contents, left_out)) => {
+                conversion.problems.extend(left_out);
+                for content in contents {
+                    match folders.write(&folder, &content.path, content.text.as_bytes())? {
+                        Written::Whole => conversion.records += 1,
+                        Written::LeftOut => {}
+                        Written::Refused(reason) => {
+                            conversion.problems.push(Error::record(path, line, reason));
+                        }
+                    }
+                }
+            }
+            Err(error) => conversion.problems.push(error),
+        }
+    }
+    finish(folders, path, dir, &mut conversion)?;
+    Ok(conversion)
+}
+
+/// Names of raw repositories by their folders.
+#[derive(Default)]
+struct Owners(FxHashMap<String, String>);
+
+impl Owners {
+    /// Reads a raw repository whose folder no other repository has, and the reasons for the files that are left out.
+    fn read(
+        &mut self,
+        path: &Path,
+        line: usize,
+        object: Object,
+    ) -> Result<(RawRepository, Vec<Error>)> {
+        let (raw, left_out) = RawRepository::read(path, line, object)?;
+        let folder = raw.folder();
+        let owner = self.0.entry(folder.clone()).or_insert_with(|| raw.name.clone());
+        if *owner == raw.name {
+            return Ok((raw, left_out));
+        }
+        let reason =
+            format!("its folder '{folder}' is that of repository '{owner}'; rename one of them");
+        Err(Error::record(path, line, reason))
+    }
+}
+
+/// Returns the repository's folder of a packages or raw record, the record's files, and the files that are left out.
+fn files(
+    path: &Path,
+    line: usize,
+    object: Object,
+    owners: &mut Owners,
+) -> Result<(String, Vec<Content>, Vec<Error>)> {
+    match RecordKind::of(&object) {
+        Some(RecordKind::Package) => {
+            let package = Package::read(path, line, object)?;
+            let (folder, file) = package.place();
+            let content = Content { path: file.to_owned(), text: package.text.clone() };
+            Ok((folder.to_owned(), vec![content], Vec::new()))
+        }
+        Some(RecordKind::RawRepository) => {
+            let (raw, left_out) = owners.read(path, line, object)?;
+            let folder = raw.folder();
+            Ok((folder, raw.files.into_iter().map(|file| file.content).collect(), left_out))
+        }
+        _ => Err(other_kind(path, line, &object, TargetFormat::Folders)),
+    }
+}
+
+/// Emits the source files of a language in repositories: as records of a packages file, a record a file, or of a raw file, a
+/// record a repository with every field that can be computed.
+///
+/// # Errors
+/// An error of `emit`.
+pub fn from_folders(
+    repos_dir: &Path,
+    names: &[String],
+    language: Language,
+    walk: Walk,
+    to: RecordKind,
+    emit: &mut Emit<'_>,
+) -> Result<Conversion> {
+    let mut conversion = Conversion::default();
+    let work = Work::of(format!("reading {}", repos_dir.display()), "repositories", names.len());
+    for name in names {
+        work.done(1);
+        let contents = match read_folder(repos_dir, name, language, walk) {
+            Ok((contents, skipped)) => {
+                conversion.problems.extend(skipped);
+                contents
+            }
+            Err(error) => {
+                conversion.problems.push(error);
+                continue;
+            }
+        };
+        if contents.is_empty() {
+            let counts = languages(repos_dir, std::slice::from_ref(name), walk);
+            let counts: Vec<String> = counts
+                .iter()
+                .map(|(other, files)| format!("{files} of {}", other.title()))
+                .collect();
+            let others = match counts.is_empty() {
+                true => String::new(),
+                false => format!(", but {}; choose the language", counts.join(", ")),
+            };
+            let reason = format!("holds no {} file that can be read{others}", language.title());
+            conversion.problems.push(Error::Repository { path: repos_dir.join(name), reason });
+        } else if to == RecordKind::Package {
+            let record = |content| Package::record_of(name, content, &Object::new());
+            contents.iter().try_for_each(|content| emit(&record(content)))?;
+            conversion.records += contents.len();
+        } else {
+            emit(&RawRepository::of(name, contents).to_record())?;
+            conversion.records += 1;
+        }
+    }
+    Ok(conversion)
+}
+
+/// Converts a packages or raw file to the other format, or to itself with the missing fields computed. A packages file may
+/// mix its repositories; they are collected in memory, in the order of the file. What packages say of their repository stays
+/// in the metadata of the raw file's files, and comes back from there.
+///
+/// # Errors
+/// The file cannot be read, or an error of `emit`.
+pub fn records(path: &Path, to: RecordKind, emit: &mut Emit<'_>) -> Result<Conversion> {
+    let mut gathered: Vec<RawRepository> = Vec::new();
+    let mut places: FxHashMap<String, usize> = FxHashMap::default();
+    let mut owners = Owners::default();
+    let mut left_out: BTreeMap<String, usize> = BTreeMap::new();
+    let mut leave_out = |name: String| *left_out.entry(name).or_default() += 1;
+    let mut files_left_out = Vec::new();
+    let mut conversion =
+        each(path, emit, |At { line, .. }, object: Object| match (RecordKind::of(&object), to) {
+            (Some(RecordKind::Package), RecordKind::Package) => {
+                let package = Package::read(path, line, object)?;
+                Ok(vec![Value::Object(package.record)])
+            }
+            (Some(RecordKind::RawRepository), RecordKind::RawRepository) => {
+                let (raw, left_out) = RawRepository::read(path, line, object)?;
+                files_left_out.extend(left_out);
+                Ok(vec![raw.to_record()])
+            }
+            (Some(RecordKind::RawRepository), _) => {
+                let (raw, left_out) = owners.read(path, line, object)?;
+                files_left_out.extend(left_out);
+                no_place_in_packages(&raw).into_iter().for_each(&mut leave_out);
+                let record =
+                    |file: &RawFile| Package::record_of(&raw.name, &file.content, &file.metadata);
+                Ok(raw.files.iter().map(record).collect())
+            }
+            (Some(RecordKind::Package), _) => {
+                let package = Package::read(path, line, object)?;
+                no_place_in_raw(&package).into_iter().for_each(&mut leave_out);
+                let (folder, file) = package.place();
+                let place = *places.entry(folder.to_owned()).or_insert(gathered.len());
+                if place == gathered.len() {
+                    gathered.push(RawRepository::of(package.name(), Vec::new()));
+                }
+                let content = Content { path: file.to_owned(), text: package.text.clone() };
+                gathered[place].files.push(RawFile { content, metadata: package.kept() });
+                Ok(Vec::new())
+            }
+            _ => Err(other_kind(path, line, &object, TargetFormat::Records(to))),
+        })?;
+    conversion.problems.extend(files_left_out);
+    for raw in gathered {
+        emit(&raw.to_record())?;
+        conversion.records += 1;
+    }
+    conversion.warnings = dropped(left_out, "record", to.name()).collect();
+    Ok(conversion)
+}
+
+/// Fields of a raw repository that packages have no place for, and that nothing computes again.
+fn no_place_in_packages(raw: &RawRepository) -> Vec<String> {
+    let is_known = |name: &String, value: &Value| match name.as_str() {
+        "repo_size" => true,
+        "stars_count" => value.as_u64() == Some(0),
+        _ => false,
+    };
+    let mut names: Vec<String> =
+        raw.extra.iter().filter(|(n, v)| !is_known(n, v)).map(|(n, _)| n.clone()).collect();
+    let mut of_files: Vec<String> = raw
+        .files
+        .iter()
+        .flat_map(|file| file.metadata.keys())
+        .filter(|name| {
+            !OF_REPOSITORY.contains(&name.as_str()) && !RawFile::COMPUTED.contains(&name.as_str())
+        })
+        .map(|name| format!("files[].metadata.{name}"))
+        .collect();
+    of_files.sort_unstable();
+    of_files.dedup();
+    names.extend(of_files);
+    names
+}
+
+/// Fields of a package that raw repositories have no place for.
+fn no_place_in_raw(package: &Package) -> Vec<String> {
+    let is_known = |name: &&String| {
+        OF_REPOSITORY.contains(&name.as_str()) || ["filepath", "content"].contains(&name.as_str())
+    };
+    let mut names: Vec<String> =
+        package.record.keys().filter(|name| !is_known(name)).cloned().collect();
+    let contents = package.record.get("content").and_then(Value::as_array).map_or(0, Vec::len);
+    names.extend((contents > 1).then(|| "content[1]".to_owned()));
+    names
+}

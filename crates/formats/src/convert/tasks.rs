@@ -1,0 +1,77 @@
+//! Conversion of tasks between formats, with missing fields taken from the repositories.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use repoformer_core::task::kind::RecordKind;
+use repoformer_core::task::{Format, Task, TaskFiles};
+use repoformer_store::error::{Error, Result};
+
+use super::gold::Gold;
+use super::stream::{Conversion, Emit, dropped, each};
+use super::{deveval, repoexec};
+
+/// Converts tasks to a format; see [`Task::to_format`]. Records of DevEval, EvoCodeBench and RepoExec become tasks of `repos_dir`. Missing fields are taken from
+/// `repos_dir`: if the target format needs them, a file that cannot be read or has other text is an error.
+///
+/// # Errors
+/// The file or the repositories cannot be read, or an error of `emit`.
+pub fn tasks(
+    path: &Path,
+    to: Format,
+    repos_dir: Option<&Path>,
+    emit: &mut Emit<'_>,
+) -> Result<Conversion> {
+    let mut files = repos_dir.map(TaskFiles::below).transpose()?;
+    let (mut left_out, mut lacking) = (BTreeMap::<_, usize>::new(), BTreeMap::<_, usize>::new());
+    let mut gold = Gold::default();
+    let mut conversion = each(path, emit, |at, object| {
+        let mut task = match RecordKind::of(&object) {
+            Some(RecordKind::DevEval) => {
+                deveval::task(&mut gold, path, at, object, files.as_mut())?
+            }
+            Some(RecordKind::RepoExec) => {
+                repoexec::task(&mut gold, path, at, object, files.as_mut())?
+            }
+            _ => Task::from_record(path, at, object)?,
+        };
+        let mut not_filled = None;
+        if let Some(files) = &mut files
+            && to != task.format
+        {
+            let text = files.text(&mut task).map(str::to_owned);
+            let wanted = to != Format::RepoEval
+                && !(task.full_left_context.is_some() && task.full_right_context.is_some());
+            not_filled = match text {
+                Ok(text) if wanted => task.fill(&text).err(),
+                Ok(_) => None,
+                Err(reason) => wanted.then_some(reason),
+            };
+        }
+        let written = task.to_format(to).map_err(|reason| Error::Task {
+            path: path.to_owned(),
+            line: at.line,
+            task_id: task.id.clone(),
+            reason: not_filled.unwrap_or(reason),
+        })?;
+        for (counts, names) in [(&mut left_out, written.left_out), (&mut lacking, written.lacking)]
+        {
+            names.into_iter().for_each(|name| *counts.entry(name).or_default() += 1);
+        }
+        Ok(Some(written.record))
+    })?;
+    let tasks = |count| match count {
+        1 => "1 task".to_owned(),
+        _ => format!("{count} tasks"),
+    };
+    let left_out = dropped(left_out, "task", to.name());
+    let lacking = lacking.into_iter().map(|(name, count)| {
+        let of = tasks(count);
+        format!(
+            "'{name}' of {of} is unknown and not written; a folder of repositories would supply it"
+        )
+    });
+    conversion.warnings = left_out.chain(lacking).collect();
+    conversion.notes.extend(gold.note());
+    Ok(conversion)
+}

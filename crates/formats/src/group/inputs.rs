@@ -1,0 +1,235 @@
+//! Inputs of grouping: files, the files of folders, and patterns; their sizes and digests.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::time::UNIX_EPOCH;
+
+use repoformer_core::repository::parallel;
+use repoformer_store::error::{Error, Result};
+use repoformer_store::files;
+use repoformer_store::manifest::digest_of;
+use repoformer_store::progress::Work;
+use serde::{Deserialize, Serialize};
+use walkdir::WalkDir;
+
+/// Endings of the files that are taken of a folder.
+const ENDS: [&str; 5] = [".parquet", ".jsonl", ".ndjson", ".json", ".tar"];
+/// Endings of compressed ones.
+const COMPRESSED: [&str; 3] = ["", ".gz", ".zst"];
+
+/// Files to read, in their order, and those of folders that have another name.
+#[derive(Debug, Default)]
+pub(super) struct Listed {
+    pub(super) files: Vec<PathBuf>,
+    pub(super) others: Vec<PathBuf>,
+}
+
+/// Lists the files of inputs in the order in which they are named; those of a folder, and of a pattern, by their paths. A file
+/// is listed once. What lies below `output` is left out.
+///
+/// # Errors
+/// An input is not there, or has no file.
+pub(super) fn list(inputs: &[PathBuf], output: &Path) -> Result<Listed> {
+    let mut listed = Listed::default();
+    let mut seen = BTreeSet::new();
+    let output = files::canonicalize(output).ok();
+    for input in inputs {
+        let found = expand(input)?;
+        let (mut readable, mut others) = (0, 0);
+        for (path, is_named) in found {
+            let real = files::canonicalize(&path)
+                .map_err(|e| Error::reading(&path, "open this file", e))?;
+            let is_output = output.as_ref().is_some_and(|output| real.starts_with(output));
+            if is_output {
+                continue;
+            }
+            let is_read = is_named || has_known_end(&path);
+            *(if is_read { &mut readable } else { &mut others }) += 1;
+            match is_read {
+                true if seen.insert(real) => listed.files.push(path),
+                true => {}
+                false => listed.others.push(path),
+            }
+        }
+        if input.is_dir() && readable == 0 {
+            let reason = format!("has no file named {}; others: {others}", ends());
+            let hint = "name the files themselves: then their content says what they are".into();
+            return Err(Error::Form { path: input.clone(), reason, hint });
+        }
+    }
+    Ok(listed)
+}
+
+fn ends() -> String {
+    format!("{}, plain, .gz or .zst", ENDS.join(", "))
+}
+
+fn has_known_end(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    let plain = COMPRESSED.iter().filter_map(|end| name.strip_suffix(end));
+    plain.into_iter().any(|name| ENDS.iter().any(|end| name.ends_with(end)))
+        || name.ends_with(".tgz")
+}
+
+/// The files of an input, and whether they were named themselves.
+fn expand(input: &Path) -> Result<Vec<(PathBuf, bool)>> {
+    if input == Path::new("-") {
+        let reason = "standard input cannot be read again where interrupted work goes on";
+        let hint = "write it to a file first".into();
+        return Err(Error::Form { path: input.to_owned(), reason: reason.into(), hint });
+    }
+    if input.is_dir() {
+        return walk(input);
+    }
+    if input.exists() {
+        return Ok(vec![(input.to_owned(), true)]);
+    }
+    let text = input.to_string_lossy();
+    if !text.contains(['*', '?', '[']) {
+        let missing = std::io::ErrorKind::NotFound.into();
+        return Err(Error::reading(input, "open this file", missing));
+    }
+    let bad = |reason: String, hint: &str| Error::Form {
+        path: input.to_owned(),
+        reason,
+        hint: hint.to_owned(),
+    };
+    let paths = glob::glob(&text).map_err(|e| {
+        bad(format!("not a pattern of paths: {e}"), "*, ?, [ab] and ** stand for parts of names")
+    })?;
+    let mut found = Vec::new();
+    for path in paths {
+        let path = path.map_err(|e| Error::reading(input, "list these files", e.into()))?;
+        match path.is_dir() {
+            true => found.extend(walk(&path)?),
+            false => found.push((path, true)),
+        }
+    }
+    if found.is_empty() {
+        return Err(bad("no file has such a name".into(), "check the pattern, and its folder"));
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// The files below a folder but for hidden ones. Links are followed: the hub's cache is made of them.
+fn walk(folder: &Path) -> Result<Vec<(PathBuf, bool)>> {
+    let is_hidden = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with('.');
+    let entries = WalkDir::new(folder).follow_links(true).into_iter();
+    let mut found = Vec::new();
+    for entry in entries.filter_entry(|entry| entry.depth() == 0 || !is_hidden(entry.file_name())) {
+        let entry = entry.map_err(|e| {
+            let path = e.path().unwrap_or(folder).to_owned();
+            Error::reading(&path, "list this folder", e.into())
+        })?;
+        if entry.file_type().is_file() {
+            found.push((entry.into_path(), false));
+        }
+    }
+    found.sort();
+    Ok(found)
+}
+
+/// A file as it was when its digest was computed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Input {
+    pub(super) path: String,
+    pub(super) bytes: u64,
+    pub(super) digest: String,
+    /// Nanoseconds of its last change, by which a later one shows.
+    #[serde(skip_serializing_if = "Option::is_none", default)]
+    pub(super) modified: Option<u64>,
+}
+
+impl Input {
+    /// Whether the content is that of another input.
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        (self.bytes, &self.digest) == (other.bytes, &other.digest)
+    }
+}
+
+/// Size of a file and time of its last change.
+pub(super) fn state(path: &Path) -> Result<(u64, Option<u64>)> {
+    let metadata = files::metadata(path).map_err(|e| Error::reading(path, "open this file", e))?;
+    if !metadata.is_file() {
+        let reason = "is neither a file nor a folder".into();
+        return Err(Error::Repository { path: path.to_owned(), reason });
+    }
+    let modified = metadata.modified().ok().and_then(|time| time.duration_since(UNIX_EPOCH).ok());
+    Ok((metadata.len(), modified.and_then(|age| u64::try_from(age.as_nanos()).ok())))
+}
+
+/// Digests of files. That of one that is as it was when an earlier run read it is taken from there.
+pub(super) fn describe(paths: &[PathBuf], earlier: &[Input]) -> Result<Vec<Input>> {
+    let work = Work::begin("group: digests", "bytes");
+    for path in paths {
+        work.more(state(path)?.0 as usize);
+    }
+    let one = |path: &PathBuf| {
+        let (bytes, modified) = state(path)?;
+        let name = path.to_string_lossy().into_owned();
+        let is_it = |input: &&Input| {
+            input.path == name
+                && input.bytes == bytes
+                && modified.is_some()
+                && input.modified == modified
+        };
+        if let Some(input) = earlier.iter().find(is_it) {
+            work.kept(bytes as usize);
+            return Ok(input.clone());
+        }
+        let digest = digest_of(path)?.digest;
+        work.done(bytes as usize);
+        if state(path)? != (bytes, modified) {
+            return Err(changed(path));
+        }
+        Ok(Input { path: name, bytes, digest, modified })
+    };
+    parallel::map(paths, one).into_iter().collect()
+}
+
+/// Error for a file that changed while it was read.
+pub(super) fn changed(path: &Path) -> Error {
+    Error::artifact(path, "it changed while it was read", "run the command again")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn files_folders_and_patterns_are_listed_once_and_in_order() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        for name in [
+            "b/2.parquet", "b/1.jsonl.zst", "b/.c/x.parquet", "b/README.md", "odd", "b/out/s.jsonl",
+        ] {
+            fs::create_dir_all(at(name).parent().unwrap()).unwrap();
+            fs::write(at(name), "x").unwrap();
+        }
+        let names = |inputs: &[&str]| {
+            let inputs: Vec<PathBuf> = inputs.iter().map(|name| at(name)).collect();
+            let listed = list(&inputs, &at("b/out"));
+            let listed = listed.map_err(|error| error.to_string())?;
+            let of = |paths: Vec<PathBuf>| {
+                let paths = paths.iter().map(|path| path.strip_prefix(dir.path()).unwrap());
+                paths.map(|path| path.display().to_string()).collect::<Vec<_>>().join(" ")
+            };
+            Ok::<_, String>((of(listed.files), of(listed.others)))
+        };
+        let all = ("b/1.jsonl.zst b/2.parquet".to_owned(), "b/README.md".to_owned());
+        assert_eq!(names(&["b"]).unwrap(), all);
+        assert_eq!(names(&["odd", "b/2*", "b"]).unwrap().0, "odd b/2.parquet b/1.jsonl.zst");
+        assert_eq!(names(&["b", "b"]).unwrap().0, all.0);
+        for (input, reason) in [
+            ("nothing", "cannot open"),
+            ("x*", "no file has such a name"),
+            ("b/out", "has no file named .parquet"),
+        ] {
+            let error = names(&[input]).unwrap_err();
+            assert!(error.contains(reason), "{input}: {error}");
+        }
+    }
+}

@@ -1,0 +1,306 @@
+//! Rows of files and of repositories, read as streams: Parquet, JSON lines, tar archives.
+//!
+//! A row is checked here, whatever file it came from. A bad one is named and left out.
+
+mod jsonl;
+mod parquet;
+mod tar;
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use repoformer_core::repository::corpus::path_names;
+use repoformer_store::error::{Error, Result};
+use repoformer_store::files::File;
+use repoformer_store::jsonl::{PARQUET, open};
+use repoformer_text::language::Language;
+use serde::{Deserialize, Serialize};
+
+use crate::convert::recognise_archive;
+
+/// Names of the field with the repository's name: The Stack and StarCoderData, The Stack v2 and `codeparrot/github-code`, and
+/// others.
+const REPOSITORY: [&str; 4] = ["max_stars_repo_name", "repo_name", "repository_name", "repo"];
+/// Names of the field with the path in the repository.
+const PATH: [&str; 4] = ["max_stars_repo_path", "path", "filepath", "file_path"];
+/// Names of the field with the text; `code` is `codeparrot/github-code`'s.
+const TEXT: [&str; 2] = ["content", "code"];
+/// Names of the field with the stars, which need not be there.
+const STARS: [&str; 4] = ["max_stars_count", "star_events_count", "stars_count", "stars"];
+/// Name of the field with the files of a row that is a repository.
+const FILES: &str = "files";
+/// Way out where The Stack v2 has names of texts in place of texts.
+const NO_TEXT: &str = "The Stack v2 names its texts by `blob_id`: download them, and add each as a field `content` beside its `path`";
+
+/// Longest file that is taken: no source file is longer.
+const LONGEST: usize = 64 << 20;
+/// Problems of an input that are kept word for word; the rest is counted.
+const LISTED: usize = 100;
+/// Characters of a name from outside that a message shows.
+const SHOWN: usize = 200;
+
+/// A file of a repository that is taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct FileRow<'a> {
+    /// The repository's name, often `owner/name`.
+    pub repository: &'a str,
+    /// Its path in the repository.
+    pub path: &'a str,
+    /// Its text, as it is.
+    pub text: &'a str,
+    /// The repository's stars; 0 where they are not known.
+    pub stars: u64,
+}
+
+/// Rows of which files are taken, and how long they may be.
+#[derive(Debug, Clone, Copy)]
+pub struct RowSettings {
+    /// Language of the files; `None` for all that the program knows.
+    pub language: Option<Language>,
+    /// Most bytes of a repository.
+    pub max_repository: u64,
+}
+
+/// Something that was broken, as it is kept until all is done.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Problem {
+    path: PathBuf,
+    line: Option<usize>,
+    reason: String,
+    hint: Option<String>,
+}
+
+impl Problem {
+    pub(super) fn new(path: &Path, reason: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line: None, reason: reason.into(), hint: None }
+    }
+
+    fn of(path: &Path, error: Error) -> Self {
+        let hint = error.hint();
+        match error {
+            Error::Record { path, line, reason } => Self { path, line: Some(line), reason, hint },
+            Error::Form { path, reason, .. } | Error::Artifact { path, reason, .. } => {
+                Self { path, line: None, reason, hint }
+            }
+            Error::Repository { path, reason } => Self { path, line: None, reason, hint: None },
+            Error::SourceFile { path, reason } => Self::new(&path, format!("left out: {reason}")),
+            Error::Io { path, action, reason, .. } => {
+                Self::new(&path, format!("cannot {action}: {reason}"))
+            }
+            other => Self::new(path, other.to_string()),
+        }
+    }
+
+    pub(super) fn into_error(self) -> Error {
+        match (self.line, self.hint) {
+            (Some(line), _) => Error::record(&self.path, line, self.reason),
+            (None, Some(hint)) => Error::Form { path: self.path, reason: self.reason, hint },
+            (None, None) => Error::Repository { path: self.path, reason: self.reason },
+        }
+    }
+}
+
+/// Counts of the rows of some inputs, and what was broken in them.
+#[derive(Debug, Default, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub(super) struct Tally {
+    /// Files that rows hold, taken or not.
+    pub(super) rows: u64,
+    /// Files that are taken.
+    pub(super) taken: u64,
+    /// Files of other languages.
+    pub(super) other_languages: u64,
+    /// Files whose first line was StarCoderData's marks.
+    pub(super) marked: u64,
+    /// Rows and parts of files that are broken or too large.
+    pub(super) broken: u64,
+    /// The first of them.
+    pub(super) problems: Vec<Problem>,
+    /// Remarks on archives.
+    pub(super) notes: Vec<String>,
+}
+
+impl Tally {
+    pub(super) fn problem(&mut self, problem: Problem) {
+        self.broken += 1;
+        if self.problems.len() < LISTED {
+            self.problems.push(problem);
+        }
+    }
+
+    fn note(&mut self, note: String) {
+        if self.notes.len() < LISTED {
+            self.notes.push(note);
+        }
+    }
+}
+
+/// Receives the files of an input.
+pub(super) struct Rows<'a> {
+    input: &'a Path,
+    settings: RowSettings,
+    pub(super) tally: Tally,
+    emit: &'a mut dyn FnMut(FileRow<'_>) -> Result<()>,
+}
+
+/// Place of a row.
+#[derive(Debug, Clone, Copy)]
+enum Place {
+    /// 1-based line of a file of JSON lines.
+    Line(usize),
+    /// 1-based row of a table.
+    Row(u64),
+    /// None: the file's name says it.
+    Archive,
+}
+
+impl<'a> Rows<'a> {
+    pub(super) fn new(
+        input: &'a Path,
+        settings: RowSettings,
+        tally: Tally,
+        emit: &'a mut dyn FnMut(FileRow<'_>) -> Result<()>,
+    ) -> Self {
+        Self { input, settings, tally, emit }
+    }
+
+    /// Reads the input, whose form shows by its content.
+    ///
+    /// # Errors
+    /// The disk fails, or `emit` does. What is wrong with the input itself is a problem.
+    pub(super) fn read(&mut self, unpack_in: &Path) -> Result<()> {
+        let path = self.input;
+        let mut start = Vec::new();
+        let file = File::open(path).map_err(|e| Error::reading(path, "open this file", e))?;
+        let read = file.take(PARQUET.len() as u64).read_to_end(&mut start);
+        read.map_err(|e| Error::reading(path, "read this file", e))?;
+        if start.is_empty() {
+            self.problem(None, "is empty");
+            return Ok(());
+        }
+        if start == PARQUET {
+            return self.parquet();
+        }
+        let opened = open(path).and_then(|input| recognise_archive(path, input));
+        match opened {
+            Ok((true, input)) => self.archive(input, unpack_in),
+            Ok((false, input)) => self.lines(input),
+            Err(error) => self.broken(error),
+        }
+    }
+
+    /// Notes an error of the input's content; one of the disk ends the work.
+    fn broken(&mut self, error: Error) -> Result<()> {
+        match &error {
+            Error::Io { reason, .. } if reason.raw_os_error().is_some() => Err(error),
+            _ => {
+                self.tally.problem(Problem::of(self.input, error));
+                Ok(())
+            }
+        }
+    }
+
+    fn problem(&mut self, place: Option<Place>, reason: impl Into<String>) {
+        let (line, reason) = match place {
+            Some(Place::Line(line)) => (Some(line), reason.into()),
+            Some(Place::Row(row)) => (None, format!("row {row}: {}", reason.into())),
+            Some(Place::Archive) | None => (None, reason.into()),
+        };
+        self.tally.problem(Problem { path: self.input.to_owned(), line, reason, hint: None });
+    }
+
+    /// Takes a file that a row holds, or says what is wrong with it.
+    fn file(
+        &mut self,
+        place: Place,
+        repository: &[u8],
+        path: &[u8],
+        text: &[u8],
+        stars: u64,
+    ) -> Result<()> {
+        self.tally.rows += 1;
+        let names = std::str::from_utf8(repository).and_then(|name| {
+            // The Stack v2's paths begin at the root of the repository.
+            std::str::from_utf8(path).map(|path| (name, path.strip_prefix('/').unwrap_or(path)))
+        });
+        let Ok((repository, path)) = names else {
+            let names = [repository, path].map(|name| shown(&String::from_utf8_lossy(name)));
+            self.problem(Some(place), format!("{}: a name that is not UTF-8", names.join(": ")));
+            return Ok(());
+        };
+        let wrong = |reason: String| format!("{}: {}: {reason}", shown(repository), shown(path));
+        let path = match path_names(repository).and_then(|_| path_names(path)) {
+            Ok(names) => names.join("/"),
+            Err(reason) => {
+                self.problem(Some(place), wrong(reason.to_string().chars().take(SHOWN).collect()));
+                return Ok(());
+            }
+        };
+        let path = &*path;
+        let is_taken = match self.settings.language {
+            Some(language) => language.holds(path),
+            None => Language::of_path(path).is_some(),
+        };
+        if !is_taken {
+            self.tally.other_languages += 1;
+            return Ok(());
+        }
+        if text.len() > LONGEST {
+            let reason = format!("longer than {} MiB", LONGEST >> 20);
+            self.problem(Some(place), wrong(reason));
+            return Ok(());
+        }
+        let text = match std::str::from_utf8(text) {
+            Ok(text) => text,
+            Err(error) => {
+                let line = 1 + memchr::memchr_iter(b'\n', &text[..error.valid_up_to()]).count();
+                self.problem(Some(place), wrong(format!("not UTF-8 (its line {line})")));
+                return Ok(());
+            }
+        };
+        let plain = without_marks(text);
+        self.tally.marked += u64::from(plain.len() < text.len());
+        self.tally.taken += 1;
+        (self.emit)(FileRow { repository, path, text: plain, stars })
+    }
+}
+
+/// A name from outside, cut and without line ends.
+fn shown(name: &str) -> String {
+    let cut: String = name.chars().take(SHOWN).collect();
+    cut.escape_debug().to_string()
+}
+
+/// The text without the first line that StarCoderData gives about half of its files, a random part of
+/// `<reponame>…<filename>…<gh_stars>…`: marks for the model, not the file's own text.
+fn without_marks(text: &str) -> &str {
+    let Some((first, rest)) = text.split_once('\n') else { return text };
+    let mut line = first;
+    for mark in ["<reponame>", "<filename>", "<gh_stars>"] {
+        if let Some(after) = line.strip_prefix(mark) {
+            line = &after[after.find('<').unwrap_or(after.len())..];
+        }
+    }
+    if line.is_empty() && !first.is_empty() { rest } else { text }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The forms are those of StarCoder's model card; the other texts begin as source files may.
+    #[test]
+    fn marks_of_starcoderdata_are_taken_away_and_nothing_else() {
+        for marks in [
+            "<reponame>a/b<filename>c/d.py<gh_stars>10-100",
+            "<filename>c/d.py<gh_stars>0",
+            "<gh_stars>1000+",
+            "<reponame>a/b",
+        ] {
+            assert_eq!(without_marks(&format!("{marks}\nx = 1\n")), "x = 1\n");
+        }
+        for text in ["", "\nx", "<gh_stars>0", "<gh_stars>0<b>\nx", "<html>\nx", "# <reponame>a\nx"]
+        {
+            assert_eq!(without_marks(text), text);
+        }
+    }
+}

@@ -1,0 +1,455 @@
+//! The steps of grouping, of which those that were done before are not done again.
+
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering::Relaxed};
+
+use repoformer_core::repository::parallel;
+use repoformer_core::task::TaskSet;
+use repoformer_store::artifact::OutputFile;
+use repoformer_store::error::{Error, Result};
+use repoformer_store::files;
+use repoformer_store::manifest::digest_of;
+use repoformer_store::progress::Work;
+use repoformer_text::language::Language;
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::decontaminate::Contamination;
+use super::duplicates::{Dedup, Dropped, Facts, Reason, duplicates};
+use super::inputs::{self, Input, changed};
+use super::repositories::{Grouped, RepositoryStream};
+use super::rows::{Problem, RowSettings, Rows, Tally};
+use super::spill::{Merge, Section, Spill};
+use super::work::{DROPPED, PLAN, Plan, RECORD, WorkFolder, read_document, write_document};
+use super::write::{Counts, Leaving, Record, ShardDone, is_there, write_shard};
+
+/// Format of the record and of the work.
+const FORMAT: u64 = 2;
+/// Bytes of rows that wait in memory, over all threads.
+const WAITING: usize = 256 << 20;
+/// Most of them, and the least, in one thread.
+const WAITING_EACH: (usize, usize) = (4 << 20, 64 << 20);
+/// Files that all threads together may open.
+const OPEN_FILES: usize = 512;
+/// Small inputs are read together, up to so many bytes and so many of them.
+const UNIT: (u64, usize) = (64 << 20, 1000);
+
+/// Inputs, output and settings of a grouping.
+#[derive(Debug, Clone)]
+pub struct Grouping {
+    /// Files, folders and patterns.
+    pub inputs: Vec<PathBuf>,
+    /// Folder of the shards.
+    pub output: PathBuf,
+    /// Number of shards, at least 1.
+    pub shards: u64,
+    /// Language of the files; `None` for all that the program knows.
+    pub language: Option<Language>,
+    /// Which duplicates are dropped.
+    pub dedup: Dedup,
+    /// Benchmarks whose repositories and targets are left out.
+    pub benchmarks: Vec<TaskSet>,
+    /// Most bytes of a repository.
+    pub max_repository: u64,
+}
+
+/// How a grouping ended.
+#[derive(Debug)]
+pub struct Summary {
+    /// Its record; `None` where no file could be taken, and nothing was written.
+    pub record: Option<Record>,
+    /// Whether it had been done before.
+    pub is_known: bool,
+    /// Input files that an earlier run had read.
+    pub resumed: usize,
+    /// Files of folders that have the name of no table.
+    pub others: Vec<PathBuf>,
+    /// Tasks whose targets have too few words to be found in files: their number, and the first.
+    pub unchecked: Option<(usize, String)>,
+    /// Remarks on archives.
+    pub notes: Vec<String>,
+    /// Broken rows and files: the first of each input.
+    pub problems: Vec<Error>,
+}
+
+/// Inputs that were read, and where their rows are.
+#[derive(Debug, Serialize, Deserialize)]
+struct UnitDone {
+    sections: Vec<Section>,
+    tally: Tally,
+}
+
+/// Groups the files of rows into repositories, and writes them in shards: raw records in the order of their names, compressed,
+/// and `group.json` last. The output depends on the inputs' content and order and on the settings alone.
+///
+/// # Errors
+/// An input is not there, the output folder cannot be written, or it has the output or the work of other inputs or settings.
+pub fn group(grouping: &Grouping) -> Result<Summary> {
+    let output = &grouping.output;
+    let listed = inputs::list(&grouping.inputs, output)?;
+    let work = WorkFolder::open(output)?;
+    let contamination = Contamination::of(&grouping.benchmarks);
+    let mut unchecked = contamination.unchecked();
+    let first = unchecked.next();
+    let mut summary = Summary {
+        unchecked: first.map(|first| (1 + unchecked.count(), first.to_string())),
+        record: None,
+        is_known: false,
+        resumed: 0,
+        others: listed.others,
+        notes: Vec::new(),
+        problems: Vec::new(),
+    };
+    let record: Option<Record> = read_document(&output.join(RECORD))?;
+    let earlier: Option<Plan> = work.read(PLAN)?;
+    let known = earlier.as_ref().map_or(&[][..], |plan| &plan.inputs);
+    let described = inputs::describe(&listed.files, known)?;
+    let plan = Plan { settings: grouping.settings()?, inputs: described };
+    if let Some(record) = record {
+        let done = Plan { settings: record.settings.clone(), inputs: record.inputs.clone() };
+        // A killed program may have left work.
+        work.remove()?;
+        check_done(output, &plan, &done, &record)?;
+        return Ok(Summary { record: Some(record), is_known: true, ..summary });
+    }
+    if let Err(error) = work.begin(&plan, earlier.as_ref()) {
+        if earlier.is_none() {
+            work.remove()?;
+        }
+        return Err(error);
+    }
+    let units = read_inputs(grouping, &plan, &listed.files, &work, &mut summary)?;
+    let mut counts = Counts::default();
+    for (_, unit) in &units {
+        counts.rows += unit.tally.rows;
+        counts.other_languages += unit.tally.other_languages;
+        counts.marked += unit.tally.marked;
+        counts.broken += unit.tally.broken;
+        summary.notes.extend(unit.tally.notes.iter().cloned());
+        let problems = unit.tally.problems.iter().cloned();
+        summary.problems.extend(problems.map(Problem::into_error));
+    }
+    if units.iter().all(|(_, unit)| unit.tally.taken == 0) {
+        work.remove()?;
+        return Ok(summary);
+    }
+    let shards = Shards { grouping, units: &units, work: &work, contamination: &contamination };
+    let dropped = shards.dropped()?;
+    let done = shards.write(&dropped)?;
+    for one in &done {
+        counts.repositories += one.shard.repositories;
+        counts.files += one.shard.files;
+        counts.repeated += one.repeated;
+        counts.conflicting += one.conflicting;
+        counts.broken += one.problems.len() as u64;
+        summary.problems.extend(one.problems.iter().cloned().map(Problem::into_error));
+    }
+    let of = |reason| dropped.iter().filter(|one| one.reason == reason).count() as u64;
+    counts.exact_duplicates = of(Reason::ExactDuplicate);
+    counts.near_duplicates = of(Reason::NearDuplicate);
+    let is_file = |one: &&Dropped| one.filepath.is_some();
+    counts.contaminated_files = dropped.iter().filter(is_file).count() as u64;
+    counts.contaminated_repositories = of(Reason::Contaminated) - counts.contaminated_files;
+    let dropped = write_dropped(&output.join(DROPPED), &dropped)?;
+    // Times of files are no part of what was done.
+    let inputs = plan.inputs.into_iter().map(|input| Input { modified: None, ..input }).collect();
+    let shards = done.into_iter().map(|one| one.shard).collect();
+    let record =
+        Record { format: FORMAT, settings: plan.settings, inputs, counts, shards, dropped };
+    write_document(&output.join(RECORD), &record)?;
+    work.remove()?;
+    summary.record = Some(record);
+    Ok(summary)
+}
+
+impl Grouping {
+    /// Settings that the output depends on.
+    fn settings(&self) -> Result<serde_json::Value> {
+        let digest = |set: &TaskSet| digest_of(&set.path).map(|content| content.digest);
+        let benchmarks = self.benchmarks.iter().map(digest).collect::<Result<Vec<_>>>()?;
+        Ok(json!({
+            "format": FORMAT,
+            // Which files are code, and how they are compared, may change.
+            "program": env!("CARGO_PKG_VERSION"),
+            "shards": self.shards,
+            "language": self.language.map_or("all", Language::name),
+            "dedup": self.dedup.name(),
+            "decontaminate": benchmarks,
+            "max-repository": self.max_repository,
+        }))
+    }
+}
+
+/// Checks that finished output is of this plan, and whole.
+fn check_done(output: &Path, plan: &Plan, done: &Plan, record: &Record) -> Result<()> {
+    let hint = "remove its shards and group.json to make them again, or choose another output path";
+    if let Some(difference) = plan.difference(done) {
+        let reason = format!("holds repositories {difference}");
+        return Err(Error::artifact(output, reason, hint));
+    }
+    let are_there = parallel::map(&record.shards, |shard| is_there(shard, output));
+    let lost = record.shards.iter().zip(are_there).find(|(_, is_there)| !is_there);
+    let dropped = digest_of(&output.join(DROPPED)).is_ok_and(|it| it.digest == record.dropped);
+    let lost = match lost {
+        Some((shard, _)) => &shard.name,
+        None if !dropped => DROPPED,
+        None => return Ok(()),
+    };
+    let reason = "is missing, or not as it was written";
+    Err(Error::artifact(&output.join(lost), reason, hint))
+}
+
+/// Inputs that are read together: consecutive small ones.
+fn units(inputs: &[Input]) -> Vec<std::ops::Range<usize>> {
+    let (mut units, mut begin, mut bytes) = (Vec::new(), 0, 0);
+    for (number, input) in inputs.iter().enumerate() {
+        let is_full = bytes + input.bytes > UNIT.0 || number - begin >= UNIT.1;
+        if number > begin && is_full {
+            units.push(begin..number);
+            (begin, bytes) = (number, 0);
+        }
+        bytes += input.bytes;
+    }
+    units.push(begin..inputs.len());
+    units
+}
+
+/// Reads the inputs that were not read yet, and returns the files with their rows.
+fn read_inputs(
+    grouping: &Grouping,
+    plan: &Plan,
+    paths: &[PathBuf],
+    work: &WorkFolder,
+    summary: &mut Summary,
+) -> Result<Vec<(PathBuf, UnitDone)>> {
+    let progress = Work::of("group: reading", "inputs", plan.inputs.len());
+    let has_failed = AtomicBool::new(false);
+    let units = units(&plan.inputs);
+    let all = parallel::map(units.into_iter().enumerate(), |(number, inputs)| {
+        let name = format!("unit-{:05}", number + 1);
+        let (document, rows) = (format!("{name}.json"), work.at(&format!("{name}.rows")));
+        if let Some(done) = work.read(&document)? {
+            progress.kept(inputs.len());
+            return Ok(Some((rows, done, inputs.len())));
+        }
+        // What cannot be written for one unit cannot for the others.
+        if has_failed.load(Relaxed) {
+            return Ok(None);
+        }
+        let unpack_in = work.at(&format!("{name}.folder"));
+        let read: Result<_> = inputs.clone().try_fold(None, |spill, number| {
+            let spill = match spill {
+                Some(spill) => spill,
+                None => (Spill::create(&rows, grouping.shards, waiting())?, Tally::default()),
+            };
+            let read = grouping.read(&paths[number], number as u64, spill, &unpack_in)?;
+            check_unchanged(&paths[number], &plan.inputs[number])?;
+            progress.done(1);
+            Ok(Some(read))
+        });
+        let written = read.and_then(|read| {
+            let Some((spill, tally)) = read else { return Ok(None) };
+            let done = UnitDone { sections: spill.finish()?, tally };
+            work.write(&document, &done)?;
+            Ok(Some((rows.clone(), done, 0)))
+        });
+        if written.is_err() {
+            has_failed.store(true, Relaxed);
+            // A full disk gets it back.
+            let _ = files::remove_file(&rows);
+        }
+        written
+    });
+    let mut done = Vec::new();
+    for unit in all {
+        if let Some((rows, unit, resumed)) = unit? {
+            summary.resumed += resumed;
+            done.push((rows, unit));
+        }
+    }
+    Ok(done)
+}
+
+/// Bytes of rows that wait in the memory of one thread.
+fn waiting() -> usize {
+    (WAITING / rayon::current_num_threads().max(1)).clamp(WAITING_EACH.0, WAITING_EACH.1)
+}
+
+fn check_unchanged(path: &Path, input: &Input) -> Result<()> {
+    match inputs::state(path)? == (input.bytes, input.modified) {
+        true => Ok(()),
+        false => Err(changed(path)),
+    }
+}
+
+impl Grouping {
+    /// Reads the rows of one input.
+    fn read(
+        &self,
+        path: &Path,
+        number: u64,
+        (mut spill, tally): (Spill, Tally),
+        unpack_in: &Path,
+    ) -> Result<(Spill, Tally)> {
+        let settings = RowSettings { language: self.language, max_repository: self.max_repository };
+        let mut row = 0;
+        let mut emit = |file: super::rows::FileRow<'_>| {
+            row += 1;
+            spill.add(file, number, row)
+        };
+        let mut rows = Rows::new(path, settings, tally, &mut emit);
+        rows.read(unpack_in)?;
+        let tally = rows.tally;
+        Ok((spill, tally))
+    }
+}
+
+/// The shards, as they are merged and written.
+struct Shards<'a> {
+    grouping: &'a Grouping,
+    units: &'a [(PathBuf, UnitDone)],
+    work: &'a WorkFolder,
+    contamination: &'a Contamination,
+}
+
+/// Facts about the repositories of a shard, before any is dropped as a duplicate.
+#[derive(Debug, Default, Serialize, Deserialize)]
+struct Described {
+    repositories: Vec<Facts>,
+    dropped: Vec<Dropped>,
+}
+
+impl Shards<'_> {
+    fn name(index: u64) -> String {
+        format!("shard-{:05}", index + 1)
+    }
+
+    /// The repositories of a shard.
+    fn repositories(&self, index: u64) -> Result<RepositoryStream> {
+        let mut sections = Vec::new();
+        for (path, unit) in self.units {
+            let of_shard = unit.sections.iter().filter(|section| section.shard == index);
+            sections.extend(of_shard.map(|section| (path.clone(), section.clone())));
+        }
+        let at_once = (OPEN_FILES / rayon::current_num_threads().max(1)).clamp(8, 64);
+        let folder = self.folder(index);
+        let rows = Merge::open(sections, at_once, &folder)?;
+        Ok(RepositoryStream::new(rows, self.grouping.max_repository))
+    }
+
+    /// Folder of what is merged on the way.
+    fn folder(&self, index: u64) -> PathBuf {
+        self.work.at(&format!("{}.merged", Self::name(index)))
+    }
+
+    fn remove_folder(&self, index: u64) {
+        // What stays is removed with the work folder.
+        let _ = files::remove_dir_all(self.folder(index));
+    }
+
+    /// Works on each shard, until one fails.
+    fn each<T: Send>(&self, label: &str, of: impl Fn(u64) -> Result<T> + Sync) -> Result<Vec<T>> {
+        let progress = Work::of(label, "shards", self.grouping.shards as usize);
+        let has_failed = AtomicBool::new(false);
+        let done = parallel::map(0..self.grouping.shards, |index| {
+            if has_failed.load(Relaxed) {
+                return Ok(None);
+            }
+            let done = of(index);
+            has_failed.fetch_or(done.is_err(), Relaxed);
+            progress.done(1);
+            done.map(Some)
+        });
+        let done: Vec<Option<T>> = done.into_iter().collect::<Result<_>>()?;
+        Ok(done.into_iter().flatten().collect())
+    }
+
+    /// Dropped repositories and files, in order.
+    fn dropped(&self) -> Result<Vec<Dropped>> {
+        if self.grouping.dedup == Dedup::None && self.grouping.benchmarks.is_empty() {
+            return Ok(Vec::new());
+        }
+        let (mut facts, mut dropped) = (Vec::new(), Vec::new());
+        for shard in self.each("group: comparing", |index| self.describe(index))? {
+            facts.extend(shard.repositories);
+            dropped.extend(shard.dropped);
+        }
+        dropped.extend(duplicates(facts, self.grouping.dedup));
+        dropped.sort();
+        Ok(dropped)
+    }
+
+    /// Drops the repository, or files of it, where a benchmark has them.
+    fn decontaminate(&self, repository: &mut Grouped, dropped: &mut Vec<Dropped>) {
+        let Grouped { name, files, .. } = repository;
+        let mut leaks = |filepath: Option<&str>, of: String| {
+            let filepath = filepath.map(str::to_owned);
+            dropped.push(Dropped {
+                repo_name: name.clone(),
+                filepath,
+                reason: Reason::Contaminated,
+                of,
+            });
+        };
+        if let Some(leak) = self.contamination.repository(name) {
+            leaks(None, leak.to_string());
+            files.clear();
+        }
+        files.retain(|(path, text)| match self.contamination.file(text) {
+            Some(leak) => {
+                leaks(Some(path), leak.to_string());
+                false
+            }
+            None => true,
+        });
+    }
+
+    fn describe(&self, index: u64) -> Result<Described> {
+        let document = format!("{}.facts.json", Self::name(index));
+        if let Some(described) = self.work.read(&document)? {
+            return Ok(described);
+        }
+        let mut stream = self.repositories(index)?;
+        let mut described = Described::default();
+        while let Some(mut repository) = stream.next()? {
+            self.decontaminate(&mut repository, &mut described.dropped);
+            if !repository.files.is_empty() {
+                described.repositories.push(Facts::of(&repository, self.grouping.dedup));
+            }
+        }
+        self.remove_folder(index);
+        self.work.write(&document, &described)?;
+        Ok(described)
+    }
+
+    /// Writes all shards.
+    fn write(&self, dropped: &[Dropped]) -> Result<Vec<ShardDone>> {
+        let leaving = Leaving::of(dropped);
+        let output = &self.grouping.output;
+        self.each("group: writing", |index| {
+            let document = format!("{}.json", Self::name(index));
+            if let Some(done) = self.work.read::<ShardDone>(&document)?
+                && done.is_there(output)
+            {
+                return Ok(done);
+            }
+            let name = format!("{}-of-{:05}.jsonl.zst", Self::name(index), self.grouping.shards);
+            let done = write_shard(self.repositories(index)?, &leaving, output, name)?;
+            self.remove_folder(index);
+            self.work.write(&document, &done)?;
+            Ok(done)
+        })
+    }
+}
+
+/// Writes the list of what was dropped, and returns its digest.
+fn write_dropped(path: &Path, dropped: &[Dropped]) -> Result<String> {
+    let mut file = OutputFile::create(path)?;
+    for one in dropped {
+        let line = serde_json::to_string(one)
+            .map_err(|e| Error::writing(path, "write this file", e.into()))?;
+        file.write(format!("{line}\n").as_bytes())?;
+    }
+    file.finish()?;
+    Ok(digest_of(path)?.digest)
+}

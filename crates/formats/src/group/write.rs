@@ -1,0 +1,179 @@
+//! Shards of raw records, and the record of all of them.
+
+use std::path::Path;
+
+use repoformer_store::artifact::OutputFile;
+use repoformer_store::error::{Error, Result};
+use repoformer_store::manifest::digest_of;
+use repoformer_store::readings::Content;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::duplicates::Dropped;
+use super::inputs::Input;
+use super::repositories::RepositoryStream;
+use super::rows::Problem;
+
+/// Counts of rows and repositories, as `group.json` has it.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Counts {
+    /// Files that the rows hold.
+    pub rows: u64,
+    /// Files that are not of the language, or of none that the program knows.
+    pub other_languages: u64,
+    /// Files whose first line was StarCoderData's marks, which were taken away.
+    pub marked: u64,
+    /// Rows, parts of inputs and repositories that are broken or too large.
+    pub broken: u64,
+    /// Files that came again with the same path and text.
+    pub repeated: u64,
+    /// Files that came again with the same path and another text.
+    pub conflicting: u64,
+    /// Repositories that are dropped because another has the same files.
+    pub exact_duplicates: u64,
+    /// Repositories that are dropped because another has nearly the same texts.
+    pub near_duplicates: u64,
+    /// Repositories that are left out because tasks are of them.
+    pub contaminated_repositories: u64,
+    /// Files that are left out because they hold what tasks ask for.
+    pub contaminated_files: u64,
+    /// Repositories that are written.
+    pub repositories: u64,
+    /// Their files.
+    pub files: u64,
+}
+
+/// A shard as it was written.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ShardRecord {
+    /// Name of its file.
+    pub name: String,
+    /// Size of its file.
+    pub bytes: u64,
+    /// Digest of its file.
+    pub digest: String,
+    /// Repositories in it.
+    pub repositories: u64,
+    /// Files of these.
+    pub files: u64,
+}
+
+/// Record of a grouping, written last.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Record {
+    /// Format of the record.
+    pub format: u64,
+    /// Settings that the output depends on.
+    pub settings: Value,
+    /// Files that were read.
+    pub(super) inputs: Vec<Input>,
+    /// Counts.
+    pub counts: Counts,
+    /// Shards, in their order.
+    pub shards: Vec<ShardRecord>,
+    /// Digest (BLAKE3) of the list of what was dropped.
+    #[serde(default)]
+    pub dropped: String,
+}
+
+/// A shard, and what was noticed when it was written.
+#[derive(Debug, Default, Serialize, Deserialize)]
+pub(super) struct ShardDone {
+    pub(super) shard: ShardRecord,
+    pub(super) repeated: u64,
+    pub(super) conflicting: u64,
+    pub(super) problems: Vec<Problem>,
+}
+
+impl ShardDone {
+    /// Whether the shard's file is there as it was written.
+    pub(super) fn is_there(&self, output: &Path) -> bool {
+        is_there(&self.shard, output)
+    }
+}
+
+/// Whether a shard's file is as it was written.
+pub(super) fn is_there(shard: &ShardRecord, output: &Path) -> bool {
+    let is_it = |there: Content| (there.bytes, &there.digest) == (shard.bytes, &shard.digest);
+    digest_of(&output.join(&shard.name)).is_ok_and(is_it)
+}
+
+/// Repositories and files that are not written.
+#[derive(Debug, Default)]
+pub(super) struct Leaving<'a> {
+    /// Whole repositories.
+    pub(super) repositories: FxHashSet<&'a str>,
+    /// Files of others.
+    pub(super) files: FxHashMap<&'a str, FxHashSet<&'a str>>,
+}
+
+impl<'a> Leaving<'a> {
+    /// Repositories that are left out whole, and those of which files are.
+    pub(super) fn of(dropped: &'a [Dropped]) -> Self {
+        let mut leaving = Self::default();
+        for one in dropped {
+            match &one.filepath {
+                Some(path) => {
+                    leaving.files.entry(&*one.repo_name).or_default().insert(path);
+                }
+                None => {
+                    leaving.repositories.insert(&*one.repo_name);
+                }
+            }
+        }
+        leaving
+    }
+}
+
+/// Writes a shard but for what is dropped.
+pub(super) fn write_shard(
+    mut repositories: RepositoryStream,
+    dropped: &Leaving<'_>,
+    output: &Path,
+    name: String,
+) -> Result<ShardDone> {
+    let path = output.join(&name);
+    let mut file = OutputFile::create(&path)?;
+    let mut done = ShardDone::default();
+    while let Some(mut repository) = repositories.next()? {
+        if let Some(reason) = repository.left_out {
+            let reason = format!("repository {}: left out: {reason}", repository.name);
+            done.problems.push(Problem::new(output, reason));
+            continue;
+        }
+        done.repeated += repository.repeated;
+        done.conflicting += repository.conflicting;
+        if dropped.repositories.contains(&*repository.name) {
+            continue;
+        }
+        if let Some(files) = dropped.files.get(&*repository.name) {
+            repository.files.retain(|(path, _)| !files.contains(&**path));
+            if repository.files.is_empty() {
+                continue;
+            }
+        }
+        let json = |text: &str| {
+            serde_json::to_string(text)
+                .map_err(|e| Error::writing(&path, "write this file", e.into()))
+        };
+        let (name, stars) = (json(&repository.name)?, repository.stars);
+        file.write(
+            format!("{{\"repo_name\":{name},\"stars_count\":{stars},\"files\":[").as_bytes(),
+        )?;
+        for (number, (path, text)) in repository.files.iter().enumerate() {
+            let comma = if number == 0 { "" } else { "," };
+            file.write(format!("{comma}{{\"filepath\":{},\"content\":", json(path)?).as_bytes())?;
+            file.write(json(text)?.as_bytes())?;
+            file.write(b"}")?;
+        }
+        file.write(b"]}\n")?;
+        done.shard.repositories += 1;
+        done.shard.files += repository.files.len() as u64;
+    }
+    file.finish()?;
+    let Content { bytes, digest } = digest_of(&path)?;
+    (done.shard.bytes, done.shard.digest) = (bytes, digest);
+    done.shard.name = name;
+    Ok(done)
+}

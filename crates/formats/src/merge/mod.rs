@@ -1,0 +1,250 @@
+//! Files of records that shards wrote → the file that one process writes.
+//!
+//! Beside each file of a shard lies a manifest with its part and where its records stand among those of all: runs of
+//! `[position, records]`. Positions are those of repositories or tasks in their input; no two shards have one in common.
+
+mod sequences;
+
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+
+use repoformer_core::repository::Shard;
+use repoformer_store::artifact::{OutputFile, digest};
+use repoformer_store::error::{Error, Result};
+use repoformer_store::jsonl::{self, Object};
+use repoformer_store::manifest::{SHARD, beside, forget_beside, read_beside};
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+pub use self::sequences::merge_sequences;
+
+/// Name of the count of records that a part lacks because what they are made of was missing.
+pub const LACKING: &str = "lacking";
+
+/// Where the records of a shard's file stand among those of all shards.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Positions(Vec<(u64, u64)>);
+
+impl Positions {
+    /// Adds a record at a position, at or after the ones before.
+    pub fn add(&mut self, position: u64) {
+        match self.0.last_mut() {
+            Some((last, records)) if *last == position => *records += 1,
+            _ => self.0.push((position, 1)),
+        }
+    }
+
+    /// Position of each record.
+    pub fn of_each(&self) -> impl Iterator<Item = u64> {
+        self.0.iter().flat_map(|&(position, records)| (0..records).map(move |_| position))
+    }
+
+    fn records(&self) -> u64 {
+        self.0.iter().map(|(_, records)| records).sum()
+    }
+}
+
+/// Adds to a file's manifest which part it is, and where its records stand.
+#[must_use]
+pub fn with_shard(mut manifest: Value, shard: Shard, positions: &Positions) -> Value {
+    manifest[SHARD] = serde_json::json!({"part": shard.to_string(), "records": positions});
+    manifest
+}
+
+/// A shard's file.
+#[derive(Debug)]
+pub struct Part {
+    path: PathBuf,
+    /// Which part it is.
+    pub shard: Shard,
+    /// Where its records stand.
+    pub positions: Positions,
+    /// Its manifest without what differs between shards.
+    alike: Object,
+    /// Number of records that it lacks.
+    lacking: u64,
+}
+
+impl Part {
+    /// The part that a file is, where the manifest beside it says so.
+    ///
+    /// # Errors
+    /// The manifest is damaged.
+    pub fn of(path: &Path) -> Result<Option<Self>> {
+        match read_beside(path)?.contains_key(SHARD) {
+            true => Self::read(path).map(Some),
+            false => Ok(None),
+        }
+    }
+
+    /// Digest of what is the same for all shards, for what is made of one.
+    pub fn digest(&self) -> String {
+        digest(Value::Object(self.alike.clone()).to_string().as_bytes())
+    }
+
+    fn read(path: &Path) -> Result<Self> {
+        let mut manifest = read_beside(path)?;
+        let refused = |reason: &str| {
+            let hint = "write it with --shard I/N and -o FILE; keep FILE.manifest.json beside it";
+            Error::artifact(path, reason, hint)
+        };
+        if !path.is_file() {
+            return Err(refused("no such file"));
+        }
+        let Some(of_shard) = manifest.remove(SHARD) else {
+            return Err(refused("not a shard's file: no manifest beside it says which part it is"));
+        };
+        let digest = manifest.get("output").and_then(|output| output["blake3"].as_str());
+        if digest.is_none() {
+            return Err(refused("the manifest beside it has no checksum of it, 'output.blake3'"));
+        }
+        #[derive(Deserialize)]
+        struct OfShard {
+            part: String,
+            records: Positions,
+        }
+        let damaged = || Error::damaged(&beside(path), "its part cannot be read");
+        let lacking = match manifest.get("counts").and_then(|counts| counts.get(LACKING)) {
+            None => 0,
+            Some(count) => count.as_u64().ok_or_else(damaged)?,
+        };
+        let OfShard { part, records } = serde_json::from_value(of_shard).map_err(|_| damaged())?;
+        let shard = part.parse().map_err(|_| damaged())?;
+        for field in ["output", "counts"] {
+            manifest.remove(field);
+        }
+        // By name. Another machine may have them elsewhere.
+        let inputs = manifest.get("inputs").and_then(Value::as_array).cloned().unwrap_or_default();
+        let by_name = inputs.into_iter().map(|mut input| {
+            if let Some(fields) = input.as_object_mut().filter(|all| all.contains_key("blake3")) {
+                fields.remove("path");
+            }
+            (input["name"].as_str().unwrap_or_default().to_owned(), input)
+        });
+        manifest.insert("inputs".into(), Value::Object(by_name.collect()));
+        Ok(Self { path: path.to_owned(), shard, positions: records, alike: manifest, lacking })
+    }
+
+    /// Checks that two files are parts of one whole.
+    fn check_alike(&self, other: &Self) -> Result<()> {
+        let refused = |what: String| {
+            let reason =
+                format!("is not a part of what {} is a part of: {what}", self.path.display());
+            Err(Error::artifact(&other.path, reason, "merge the parts of one command alone"))
+        };
+        if self.shard.count != other.shard.count {
+            return refused(format!(
+                "it is shard {}, not one of {}",
+                other.shard, self.shard.count
+            ));
+        }
+        // What only records tell, nothing can say of a part without any.
+        let is_empty = other.positions.0.is_empty();
+        match difference(&self.alike, &other.alike, is_empty) {
+            Some(name) => refused(format!("{name} differs")),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Name of the first field in which two objects differ, within objects too; a field that the other lacks may be `left_out`.
+fn difference(one: &Object, other: &Object, left_out: bool) -> Option<String> {
+    one.keys().chain(other.keys()).find_map(|name| match (one.get(name), other.get(name)) {
+        (Some(Value::Object(one)), Some(Value::Object(other))) => {
+            let within = difference(one, other, left_out)?;
+            Some(if within == "blake3" { format!("input {name}") } else { within })
+        }
+        (Some(_), None) if left_out => None,
+        (one, other) => (one != other).then(|| name.clone()),
+    })
+}
+
+/// Counts of [`merge`].
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Merged {
+    /// Number of parts.
+    pub parts: usize,
+    /// Number of records.
+    pub records: u64,
+    /// Parts that lack records because what these are made of was missing, and how many.
+    pub lacking: Vec<(PathBuf, u64)>,
+}
+
+/// Merges the files of all shards of one command, in any order, into the file that it writes without shards.
+///
+/// # Errors
+/// A part is missing, is there twice, is damaged, or was made otherwise than the others; or the output cannot be written. Then
+/// there is no new output.
+pub fn merge(paths: &[PathBuf], output: &Path) -> Result<Merged> {
+    let parts = parts_of_one_whole(paths, output)?;
+    let mut file = OutputFile::create(output)?;
+    let merged = interleave(parts, &mut |line| file.write(line))?;
+    forget_beside(output)?;
+    file.finish()?;
+    Ok(merged)
+}
+
+/// The parts, in order, once they are known to be those of one whole.
+fn parts_of_one_whole(paths: &[PathBuf], output: &Path) -> Result<Vec<Part>> {
+    let mut parts: Vec<Part> = paths.iter().map(|path| Part::read(path)).collect::<Result<_>>()?;
+    let filled = parts.iter().find(|part| !part.positions.0.is_empty());
+    let Some(first) = filled.or(parts.first()) else { return Ok(parts) };
+    parts.iter().try_for_each(|part| first.check_alike(part))?;
+    let count = first.shard.count;
+    parts.sort_by_key(|part| part.shard.index);
+    if let Some(twice) = parts.windows(2).find(|two| two[0].shard == two[1].shard) {
+        let (shard, other) = (twice[0].shard, twice[0].path.display());
+        let reason = format!("is shard {shard}, as is {other}: its records would count twice");
+        return Err(Error::artifact(&twice[1].path, reason, "name each shard once"));
+    }
+    let there = |shard: &Shard| parts.iter().any(|part| part.shard == *shard);
+    let lost: Vec<String> =
+        Shard::all(count).filter(|shard| !there(shard)).map(|shard| shard.to_string()).collect();
+    if !lost.is_empty() {
+        let reason = format!("shards are missing: {}", lost.join(", "));
+        return Err(Error::artifact(output, reason, "run these, and name their files too"));
+    }
+    Ok(parts)
+}
+
+/// Calls `take` with the lines of all parts, in their order.
+fn interleave(parts: Vec<Part>, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<Merged> {
+    let lacking = parts.iter().filter(|part| part.lacking > 0);
+    let lacking = lacking.map(|part| (part.path.clone(), part.lacking)).collect();
+    let mut merged = Merged { parts: parts.len(), records: 0, lacking };
+    let mut runs: Vec<(u64, u64, usize)> = Vec::new();
+    let mut readers = Vec::new();
+    for (number, part) in parts.iter().enumerate() {
+        runs.extend(
+            part.positions.0.iter().map(|&(position, records)| (position, records, number)),
+        );
+        merged.records += part.positions.records();
+        readers.push(jsonl::open(&part.path)?);
+    }
+    runs.sort_unstable();
+    let mut line = Vec::new();
+    let unlike = |part: &Part| {
+        let reason = "has other records than its manifest says";
+        Error::artifact(&part.path, reason, "make it again")
+    };
+    for (_, records, number) in runs {
+        let (part, reader) = (&parts[number], &mut readers[number]);
+        for _ in 0..records {
+            line.clear();
+            let read = reader.read_until(b'\n', &mut line);
+            read.map_err(|e| Error::reading(&part.path, "read this file", e))?;
+            if line.last() != Some(&b'\n') {
+                return Err(unlike(part));
+            }
+            take(&line)?;
+        }
+    }
+    for (part, mut reader) in parts.iter().zip(readers) {
+        let rest =
+            reader.fill_buf().map_err(|e| Error::reading(&part.path, "read this file", e))?;
+        if !rest.is_empty() {
+            return Err(unlike(part));
+        }
+    }
+    Ok(merged)
+}

@@ -1,0 +1,60 @@
+//! Folders of training sequences that shards wrote → the folder that one process writes.
+
+use std::path::{Path, PathBuf};
+
+use repoformer_core::label::verbalize::{SequenceFiles, Split, lines_of};
+use repoformer_store::artifact::{digest, write_file};
+use repoformer_store::error::{Error, Result};
+use repoformer_store::files;
+
+use super::{Merged, Part, interleave, parts_of_one_whole};
+
+/// Files beside the sequences, and the names of their digests among the inputs of the manifests.
+const BESIDE: [(&str, &str); 2] =
+    [("tokenizer.json", "tokenizer"), ("prompt-style.toml", "prompt style")];
+
+/// Merges the folders that `label verbalize` wrote for all shards, in any order, into the folder that it writes without shards:
+/// the JSON lines and Parquet tables of each split, the tokenizer and the prompt style.
+///
+/// # Errors
+/// A part is missing, is there twice, is damaged, or was made otherwise than the others; the output cannot be written; or this
+/// build lacks the feature `parquet`. Then the output is as it was.
+pub fn merge_sequences(folders: &[PathBuf], output: &Path) -> Result<Merged> {
+    let has = |split: &Split| folders.iter().any(|folder| lines_of(folder, *split).exists());
+    let splits: Vec<Split> = Split::ALL.into_iter().filter(has).collect();
+    let mut parts = Vec::new();
+    for &split in &splits {
+        let paths: Vec<PathBuf> = folders.iter().map(|folder| lines_of(folder, split)).collect();
+        parts.push((split, parts_of_one_whole(&paths, &lines_of(output, split))?));
+    }
+    let Some(part) = parts.iter().find_map(|(_, parts)| parts.first()) else {
+        let reason = "holds no training sequences";
+        let hint = "name the folders that `label verbalize --shard I/N` wrote";
+        return Err(Error::artifact(folders.first().map_or(output, |folder| folder), reason, hint));
+    };
+    let beside = BESIDE.map(|(name, input)| beside(part, name, input));
+    let mut files = SequenceFiles::create(output, splits.iter().copied(), true)?;
+    let mut merged = Merged { parts: folders.len(), ..Merged::default() };
+    for (split, parts) in parts {
+        merged.records += interleave(parts, &mut |line| files.push_line(split, line))?.records;
+    }
+    let [tokenizer, style] = beside;
+    let (tokenizer, style) = (tokenizer?, style?);
+    files.finish()?;
+    for ((name, _), bytes) in BESIDE.iter().zip([tokenizer, style]) {
+        write_file(&output.join(name), &bytes)?;
+    }
+    Ok(merged)
+}
+
+/// Content of a file beside a part, which the part was made with.
+fn beside(part: &Part, name: &str, input: &str) -> Result<Vec<u8>> {
+    let path = part.path.with_file_name(name);
+    let bytes = files::read(&path).map_err(|e| Error::reading(&path, "read this file", e))?;
+    let known = part.alike.get("inputs").and_then(|inputs| inputs.get(input));
+    if known.is_some_and(|known| known["blake3"] == digest(&bytes).as_str()) {
+        return Ok(bytes);
+    }
+    let reason = "is not the one that the sequences beside it were made with";
+    Err(Error::artifact(&path, reason, "verbalize that shard again"))
+}

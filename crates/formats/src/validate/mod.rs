@@ -1,0 +1,265 @@
+//! Validation of record files: reports every problem, with its line.
+//!
+//! A finding is an *error* if the record cannot be used, or would be used wrongly: no JSON, a missing field or one of the wrong
+//! type, a path that leads out of the repository, lines out of order, a target without text, records of several kinds in one
+//! file, ids that a join needs to be unique, and, with the repositories, a missing file or one with other text. It is a *note*
+//! if the record is valid in its format and may still surprise: repeated task ids, `lineno`, `owner--name`, empty contexts,
+//! unknown fields, a byte-order mark. What is an error here is one for the commands that read the record, too: both go by the fields of
+//! [`task::fields`](repoformer_core::task), and by the same readers.
+
+mod function_level;
+mod records;
+mod tasks;
+#[cfg(test)]
+mod tests;
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use function_level::FunctionLevel;
+use repoformer_core::task::TaskFiles;
+use repoformer_core::task::kind::RecordKind;
+use repoformer_store::error::{Error, Result};
+use repoformer_store::jsonl::{self, At, Object, Reader};
+use repoformer_store::manifest::is_part;
+use repoformer_store::schema;
+use rustc_hash::FxHashMap;
+use serde_json::{Value, json};
+
+/// Severity of a finding.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// The record cannot be used as it is.
+    Error,
+    /// Valid, but worth knowing.
+    Note,
+}
+
+impl fmt::Display for Severity {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Error => "error",
+            Self::Note => "note",
+        })
+    }
+}
+
+/// A problem or surprise in a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Finding {
+    /// 1-based line.
+    pub line: usize,
+    /// Id of the record's task, if it has one.
+    pub task_id: Option<String>,
+    /// How much it matters.
+    pub severity: Severity,
+    /// Description, with the field.
+    pub reason: String,
+}
+
+/// Result of validating a file.
+#[derive(Debug)]
+pub struct Validation {
+    /// Path of the file.
+    pub path: PathBuf,
+    /// Number of records of each kind, in the order of the file; without records that are not JSON objects or of an unknown
+    /// kind.
+    pub kinds: Vec<(RecordKind, usize)>,
+    /// Total number of records.
+    pub records: usize,
+    /// All findings, by line.
+    pub findings: Vec<Finding>,
+}
+
+impl Validation {
+    /// Number of findings of a severity.
+    pub fn count(&self, severity: Severity) -> usize {
+        let found = self.findings.iter();
+        found.filter(|finding| finding.severity == severity).count()
+    }
+
+    /// Names of the kinds, joined by `+`; `unknown` if there is none.
+    pub fn kind(&self) -> String {
+        if self.kinds.is_empty() {
+            return "unknown".into();
+        }
+        let names: Vec<&str> = self.kinds.iter().map(|(kind, _)| kind.name()).collect();
+        names.join("+")
+    }
+
+    /// Formats a finding as a message: `file:line: task id: reason`.
+    pub fn message(&self, finding: &Finding) -> String {
+        let (path, line) = (self.path.display(), finding.line);
+        match &finding.task_id {
+            Some(id) => format!("{path}:{line}: task {id}: {}", finding.reason),
+            None => format!("{path}:{line}: {}", finding.reason),
+        }
+    }
+
+    /// Returns `file, kind, records, errors, notes, findings[{line, task_id, severity, message}]`.
+    pub fn to_record(&self) -> Value {
+        let finding = |finding: &Finding| {
+            json!({
+                "line": finding.line, "task_id": finding.task_id,
+                "severity": finding.severity.to_string(), "message": finding.reason,
+            })
+        };
+        let findings: Vec<Value> = self.findings.iter().map(finding).collect();
+        json!({
+            "file": self.path.display().to_string(), "kind": self.kind(), "records": self.records,
+            "errors": self.count(Severity::Error), "notes": self.count(Severity::Note),
+            "findings": findings,
+        })
+    }
+}
+
+/// Validates a file (`.jsonl`, gzip, zstd, or `-`), each record by the kind that its fields indicate; with `repos_dir`, tasks
+/// are also compared with their files.
+///
+/// # Errors
+/// The file or the repositories cannot be read.
+pub fn validate(path: &Path, repos_dir: Option<&Path>) -> Result<Validation> {
+    let mut validator = Validator {
+        path,
+        files: repos_dir.map(TaskFiles::below).transpose()?,
+        kinds: Vec::new(),
+        seen: FxHashMap::default(),
+        unknown: Vec::new(),
+        function_level: FunctionLevel::default(),
+        findings: Vec::new(),
+    };
+    let mut reader = Reader::open(path)?;
+    let mut records = 0;
+    while let Some((at, bytes)) = reader.next_record()? {
+        records += 1;
+        validator.record(at, bytes);
+    }
+    if records == 0 {
+        let severity = if is_part(path) { Severity::Note } else { Severity::Error };
+        validator.find(1, None, severity, "the file contains no record");
+    }
+    Ok(validator.finish(records))
+}
+
+/// State of the validation of one file.
+struct Validator<'a> {
+    path: &'a Path,
+    files: Option<TaskFiles<'a>>,
+    /// Each kind, its number of records and its first line.
+    kinds: Vec<(RecordKind, usize, usize)>,
+    /// First line of each id.
+    seen: FxHashMap<(RecordKind, String), usize>,
+    /// Unknown fields: kind, name, first line, number of records.
+    unknown: Vec<(RecordKind, String, usize, usize)>,
+    function_level: FunctionLevel,
+    findings: Vec<Finding>,
+}
+
+impl Validator<'_> {
+    fn record(&mut self, at: At, bytes: &[u8]) {
+        if at.line == 1 && bytes.starts_with(b"\xef\xbb\xbf") {
+            let reason = "the file begins with a byte-order mark, which other programs reject";
+            self.find(1, None, Severity::Note, reason);
+        }
+        let object = match jsonl::parse(self.path, at.line, bytes) {
+            Ok(object) => object,
+            Err(error) => return self.find(at.line, None, Severity::Error, reason(error)),
+        };
+        let Some(kind) = RecordKind::of(&object) else {
+            return self.find(at.line, None, Severity::Error, RecordKind::unknown());
+        };
+        match self.kinds.iter_mut().find(|(known, ..)| *known == kind) {
+            Some((_, count, _)) => *count += 1,
+            None => self.kinds.push((kind, 1, at.line)),
+        }
+        let id = task_id(&object);
+        let schema::Checked { wrong, mut unknown } = schema::check(kind.fields(), &object);
+        // Scores and samples have a field per metric.
+        if matches!(kind, RecordKind::Score | RecordKind::LmEvalSample) {
+            unknown.clear();
+        }
+        for name in unknown {
+            let mut known = self.unknown.iter_mut();
+            match known.find(|(other, field, ..)| *other == kind && *field == name) {
+                Some((.., count)) => *count += 1,
+                None => self.unknown.push((kind, name, at.line, 1)),
+            }
+        }
+        let whole = wrong.is_empty();
+        for reason in wrong {
+            self.find(at.line, id.clone(), Severity::Error, reason);
+        }
+        match kind {
+            _ if !whole => {}
+            RecordKind::Task(format) => self.task(at, format, object, id),
+            _ => self.other(at.line, kind, object, id),
+        }
+    }
+
+    fn find(
+        &mut self,
+        line: usize,
+        task_id: Option<String>,
+        severity: Severity,
+        reason: impl Into<String>,
+    ) {
+        self.findings.push(Finding { line, task_id, severity, reason: reason.into() });
+    }
+
+    /// Returns the line of an earlier record with this id.
+    fn seen_before(&mut self, kind: RecordKind, id: String, line: usize) -> Option<usize> {
+        let first = *self.seen.entry((kind, id)).or_insert(line);
+        (first != line).then_some(first)
+    }
+
+    fn finish(mut self, records: usize) -> Validation {
+        for (kind, name, line, count) in std::mem::take(&mut self.unknown) {
+            let more = if count > 1 {
+                format!(" (first here, in {count} records)")
+            } else {
+                String::new()
+            };
+            let reason = format!("unknown field '{name}' of {}; it is kept{more}", kind.name());
+            self.find(line, None, Severity::Note, reason);
+        }
+        if let Some((line, reason)) = self.function_level.note() {
+            self.find(line, None, Severity::Note, reason);
+        }
+        if let [(first, ..), others @ ..] = self.kinds.clone().as_slice() {
+            for (kind, count, line) in others {
+                let records = match count {
+                    1 => "is 1 record".to_owned(),
+                    n => format!("are {n} records"),
+                };
+                let reason = format!(
+                    "mixed kinds: the file begins with {}, and from this line on there {records} of {}",
+                    first.name(),
+                    kind.name()
+                );
+                self.find(*line, None, Severity::Error, reason);
+            }
+        }
+        self.findings.sort_by_key(|finding| (finding.line, finding.severity));
+        let kinds = self.kinds.iter().map(|(kind, count, _)| (*kind, *count));
+        Validation {
+            path: self.path.to_owned(),
+            kinds: kinds.collect(),
+            records,
+            findings: self.findings,
+        }
+    }
+}
+
+/// Returns the task id in a record.
+fn task_id(object: &Object) -> Option<String> {
+    let within = |name: &str| object.get(name).and_then(|inner| inner.get("task_id"));
+    jsonl::id(object.get("task_id").or(within("metadata")).or(within("doc"))?)
+}
+
+/// Returns an error's reason, without its place, which a finding contains anyway.
+fn reason(error: Error) -> String {
+    match error {
+        Error::Record { reason, .. } | Error::Task { reason, .. } => reason,
+        other => other.to_string(),
+    }
+}

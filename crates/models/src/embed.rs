@@ -1,0 +1,294 @@
+//! Vectors from a server: texts in batches, several requests at a time, every batch stored as soon as it arrives.
+
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::mpsc;
+use std::time::Duration;
+
+use repoformer_core::retrieve::dense::{
+    Digest, EmbeddingTimes, VectorStore, digest, numbers, shown,
+};
+use repoformer_store::error::{Error, Result};
+use repoformer_store::progress::Work;
+use rustc_hash::FxHashSet;
+use serde_json::{Value, json};
+
+use crate::endpoint::Endpoint;
+
+const PATH: &str = "/v1/embeddings";
+
+/// An embedding model on a server.
+#[derive(Debug, Clone)]
+pub struct Embedder {
+    endpoint: Endpoint,
+    model: String,
+    batch_size: usize,
+    concurrency: usize,
+}
+
+/// Counts of [`Embedder::embed`].
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct EmbeddingCounts {
+    /// Number of different texts.
+    pub texts: usize,
+    /// Number of these whose vectors were stored already.
+    pub known: usize,
+    /// Number of vectors computed by the server.
+    pub computed: usize,
+}
+
+/// A text without a vector.
+struct Wanted<'a> {
+    digest: Digest,
+    text: &'a str,
+}
+
+/// The vectors of a batch of texts, and how long the server took.
+type Answer = Result<(Vec<Vec<f32>>, Duration)>;
+
+impl Embedder {
+    /// A model by the server's name for it: 64 texts a request, two requests at a time.
+    pub fn new(endpoint: Endpoint, model: &str) -> Self {
+        let model = model.into();
+        Self { endpoint, model, batch_size: 64, concurrency: 2 }
+    }
+
+    /// Sets the number of texts a request; 0 counts as 1.
+    #[must_use]
+    pub fn batch_size(mut self, texts: usize) -> Self {
+        self.batch_size = texts.max(1);
+        self
+    }
+
+    /// Sets the number of requests at a time; 0 counts as 1.
+    #[must_use]
+    pub fn concurrency(mut self, requests: usize) -> Self {
+        self.concurrency = requests.max(1);
+        self
+    }
+
+    /// Computes the vectors that the store does not contain and stores them batch by batch.
+    ///
+    /// # Errors
+    /// The store is another model's or cannot be written, or the server fails, or does not answer with one vector a text, all
+    /// of one size, of finite numbers that are not all zero. Requests in progress are awaited and their vectors stored, so
+    /// that the next call requests only the rest.
+    pub fn embed<'a>(
+        &self,
+        texts: impl IntoIterator<Item = &'a str>,
+        store: &mut VectorStore,
+    ) -> Result<EmbeddingCounts> {
+        self.run(texts, store, None)
+    }
+
+    /// Does the same with one text a request and one request at a time, and keeps the time of each. Texts whose time is not
+    /// known are asked for too.
+    ///
+    /// # Errors
+    /// As for [`embed`](Self::embed), or the times cannot be written.
+    pub fn embed_timed<'a>(
+        &self,
+        texts: impl IntoIterator<Item = &'a str>,
+        store: &mut VectorStore,
+        times: &mut EmbeddingTimes,
+    ) -> Result<EmbeddingCounts> {
+        let alone = self.clone().batch_size(1).concurrency(1);
+        alone.run(texts, store, Some(times))
+    }
+
+    fn run<'a>(
+        &self,
+        texts: impl IntoIterator<Item = &'a str>,
+        store: &mut VectorStore,
+        times: Option<&mut EmbeddingTimes>,
+    ) -> Result<EmbeddingCounts> {
+        if store.model != self.model {
+            let (path, other) = (store.path.display(), &store.model);
+            let reason = format!("the vectors of {path} are those of '{other}'");
+            return Err(Error::parameter("model", reason));
+        }
+        let (wanted, mut counts) = missing(texts, store, times.as_deref());
+        let work = Work::of(format!("embed with {}", self.model), "texts", wanted.len());
+        let result = self.compute(&wanted, store, times, &mut |count| {
+            counts.computed += count;
+            work.done(count);
+        });
+        result.map(|()| counts).map_err(|mut error| {
+            if let Error::Endpoint { reason, hint, .. } | Error::FailedAnswer { reason, hint, .. } =
+                &mut error
+            {
+                *reason += &format!(
+                    "; {} of {} missing vectors were computed and are kept in {}",
+                    counts.computed,
+                    wanted.len(),
+                    store.path.display()
+                );
+                *hint += "; then run this again: only the others are requested";
+            }
+            error
+        })
+    }
+
+    /// Requests all batches; of several failures, returns that of the first batch.
+    fn compute(
+        &self,
+        wanted: &[Wanted<'_>],
+        store: &mut VectorStore,
+        mut times: Option<&mut EmbeddingTimes>,
+        done: &mut dyn FnMut(usize),
+    ) -> Result<()> {
+        let batches: Vec<&[Wanted<'_>]> = wanted.chunks(self.batch_size).collect();
+        let (next, stop) = (AtomicUsize::new(0), AtomicBool::new(false));
+        let mut failed: Option<(usize, Error)> = None;
+        std::thread::scope(|scope| {
+            let (sender, receiver) = mpsc::channel::<(usize, Answer)>();
+            for _ in 0..self.concurrency.min(batches.len()) {
+                let (sender, next, stop, batches) = (sender.clone(), &next, &stop, &batches);
+                scope.spawn(move || {
+                    while !stop.load(Ordering::SeqCst) {
+                        let number = next.fetch_add(1, Ordering::SeqCst);
+                        let Some(batch) = batches.get(number) else {
+                            return;
+                        };
+                        let answer = self.request(batch);
+                        if answer.is_err() {
+                            stop.store(true, Ordering::SeqCst);
+                        }
+                        if sender.send((number, answer)).is_err() {
+                            return;
+                        }
+                    }
+                });
+            }
+            drop(sender);
+            for (number, answer) in receiver {
+                let kept = answer.and_then(|(vectors, took)| {
+                    self.keep(batches[number], &vectors, store)?;
+                    match (&mut times, batches[number]) {
+                        (Some(times), [alone]) => times.keep(alone.digest, took.as_secs_f64()),
+                        _ => Ok(()),
+                    }
+                });
+                match kept {
+                    Ok(()) => done(batches[number].len()),
+                    Err(error) => {
+                        stop.store(true, Ordering::SeqCst);
+                        if failed.as_ref().is_none_or(|(before, _)| number < *before) {
+                            failed = Some((number, error));
+                        }
+                    }
+                }
+            }
+        });
+        failed.map_or(Ok(()), |(_, error)| Err(error))
+    }
+
+    /// Requests the vectors of some texts, in their order.
+    fn request(&self, batch: &[Wanted<'_>]) -> Answer {
+        let input: Vec<&str> = batch.iter().map(|wanted| wanted.text).collect();
+        let body = json!({"model": self.model, "input": input, "encoding_format": "float"});
+        let (answer, took) = self.endpoint.post_json_timed(PATH, &body)?;
+        let vectors = vectors(&answer, &input).map_err(|reason| self.wrong(reason))?;
+        Ok((vectors, took))
+    }
+
+    /// Stores the vectors of a batch.
+    fn keep(
+        &self,
+        batch: &[Wanted<'_>],
+        vectors: &[Vec<f32>],
+        store: &mut VectorStore,
+    ) -> Result<()> {
+        let found = vectors.first().map(Vec::len);
+        if let (Some(dim), Some(found)) = (store.dim(), found)
+            && dim != found
+        {
+            let path = store.path.display();
+            return Err(
+                self.wrong(format!("vectors of {found} numbers, where those of {path} have {dim}"))
+            );
+        }
+        let records: Vec<(Digest, &[f32])> = batch
+            .iter()
+            .zip(vectors)
+            .map(|(wanted, vector)| (wanted.digest, vector.as_slice()))
+            .collect();
+        store.append(&records)
+    }
+
+    fn wrong(&self, reason: String) -> Error {
+        let hint = format!(
+            "is '{}' an embedding model, and the one whose vectors are already stored?",
+            self.model
+        );
+        self.endpoint.error(PATH, reason, hint)
+    }
+}
+
+/// The different texts whose vectors the store does not contain, or whose times are wanted and not known, in the order of
+/// their first occurrence.
+fn missing<'a>(
+    texts: impl IntoIterator<Item = &'a str>,
+    store: &VectorStore,
+    times: Option<&EmbeddingTimes>,
+) -> (Vec<Wanted<'a>>, EmbeddingCounts) {
+    let (mut seen, mut wanted) = (FxHashSet::default(), Vec::new());
+    let mut counts = EmbeddingCounts::default();
+    for text in texts {
+        let digest = digest(text);
+        if text.is_empty() || !seen.insert(digest) {
+            continue;
+        }
+        counts.texts += 1;
+        if store.contains(&digest) && times.is_none_or(|times| times.contains(&digest)) {
+            counts.known += 1;
+        } else {
+            wanted.push(Wanted { digest, text });
+        }
+    }
+    (wanted, counts)
+}
+
+/// The vectors of an answer in the order of the texts; the error says what is wrong.
+fn vectors(answer: &Value, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {
+    let Some(data) = answer.get("data").and_then(Value::as_array) else {
+        let text = repoformer_core::completion::excerpt(answer.to_string().as_bytes());
+        return Err(format!("the answer has no list 'data': {text}"));
+    };
+    if data.len() != texts.len() {
+        let (found, wanted) = (data.len(), texts.len());
+        return Err(format!("{found} vectors for {wanted} texts"));
+    }
+    let mut vectors: Vec<Vec<f32>> = vec![Vec::new(); texts.len()];
+    for (place, entry) in data.iter().enumerate() {
+        // Without 'index', a server can only mean the order of the texts.
+        let index = match entry.get("index") {
+            None | Some(Value::Null) => Some(place),
+            Some(index) => index.as_u64().and_then(|index| usize::try_from(index).ok()),
+        };
+        let slot = index.and_then(|index| Some((index, vectors.get_mut(index)?)));
+        let Some((index, slot)) = slot.filter(|(_, slot)| slot.is_empty()) else {
+            let index = &entry["index"];
+            return Err(format!("an 'index' of the answer is wrong or repeated: {index}"));
+        };
+        let of = |reason: String| {
+            format!("the vector of text {} is wrong: {reason}", shown(texts[index]))
+        };
+        *slot = numbers(entry.get("embedding").unwrap_or(&Value::Null)).map_err(of)?;
+        if slot.iter().all(|number| *number == 0.0) {
+            return Err(of("all its numbers are 0".into()));
+        }
+    }
+    let sizes = vectors.iter().map(Vec::len);
+    match sizes.zip(texts).find(|(size, _)| *size != vectors[0].len()) {
+        Some((size, text)) => Err(format!(
+            "the vector of text {} has {size} numbers, that of text {} has {}",
+            shown(text),
+            shown(texts[0]),
+            vectors[0].len()
+        )),
+        None => Ok(vectors),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,218 @@
+//! URL of a server's API: parsing the forms users give, building a request's URL, and masking secrets for messages.
+
+use repoformer_store::error::{Error, Result};
+use ureq::http::Uri;
+
+use super::DEFAULT_KEY_VARIABLE;
+
+/// Replacement for secrets in messages.
+pub(super) const MASK: &str = "***";
+/// Last parts of URLs that users copy from a request instead of from the server's address.
+const REQUESTS: [&str; 4] = ["embeddings", "completions", "chat", "models"];
+
+/// The address of an API, in parts between which a request's path is inserted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Address {
+    /// Scheme, host, port and the path before the API's version; without a slash at the end.
+    root: String,
+    /// `/v1` or the URL's own version.
+    version: String,
+    /// `?name=value`, or empty.
+    query: String,
+    /// Whether it is this machine, for which no proxy is used.
+    pub(super) local: bool,
+}
+
+impl Address {
+    /// Parses a URL: with or without `/v1`, a slash or a request's name (`/embeddings`) at its end.
+    ///
+    /// # Errors
+    /// It has no scheme, a scheme other than HTTP's, no host, a wrong port, or a user name.
+    pub(super) fn parse(given: &str) -> Result<Self> {
+        let given = given.trim();
+        let wrong = |reason: String, hint: String| Error::Endpoint {
+            url: masked(given),
+            reason,
+            hint,
+            status: None,
+        };
+        let example = || "write it as http://localhost:8080/v1 or https://host/v1".to_owned();
+        let Some((scheme, rest)) = given.split_once("://") else {
+            let hint = format!("write http://{0} or https://{0}", masked(given));
+            return Err(wrong("the URL has no scheme".into(), hint));
+        };
+        if !["http", "https"].contains(&scheme.to_ascii_lowercase().as_str()) {
+            let reason = format!("the scheme '{scheme}' is not HTTP's");
+            return Err(wrong(reason, example()));
+        }
+        if rest.split(['/', '?', '#']).next().is_none_or(str::is_empty) {
+            return Err(wrong("the URL has no host".into(), example()));
+        }
+        if user_end(rest).is_some() {
+            let hint = format!(
+                "take it out, and set the environment variable {DEFAULT_KEY_VARIABLE} to the server's key"
+            );
+            return Err(wrong("the URL holds a user name or key".into(), hint));
+        }
+        let uri: Uri = given.parse().map_err(|e| wrong(format!("not a URL: {e}"), example()))?;
+        let authority = uri.authority().map_or("", |authority| authority.as_str());
+        let host = uri.host().unwrap_or_default();
+        let port = authority.strip_prefix(host).unwrap_or_default();
+        if !port.is_empty() && uri.port_u16().is_none_or(|port| port == 0) {
+            let reason = format!("'{port}' is not a port");
+            let hint = "write :8080, a number from 1 to 65535, or leave it out".into();
+            return Err(wrong(reason, hint));
+        }
+        let (before, version) = split_path(uri.path());
+        Ok(Self {
+            root: format!("{}://{authority}{before}", scheme.to_ascii_lowercase()),
+            version,
+            query: uri.query().map(|q| format!("?{q}")).unwrap_or_default(),
+            local: is_local(host),
+        })
+    }
+
+    /// The query of every request: `?name=value`, or empty.
+    pub(super) fn query(&self) -> &str {
+        &self.query
+    }
+
+    /// Returns the URL of a request. A path that begins with `/v1/` is below the API's version, any other beside it.
+    pub(super) fn of(&self, path: &str) -> String {
+        let (version, path) = match path.strip_prefix("/v1") {
+            Some(rest) if rest.is_empty() || rest.starts_with('/') => (self.version.as_str(), rest),
+            _ => ("", path),
+        };
+        format!("{}{version}{path}{}", self.root, self.query)
+    }
+}
+
+/// Splits a path before the API's version.
+fn split_path(path: &str) -> (String, String) {
+    let mut segments: Vec<&str> = path.split('/').filter(|part| !part.is_empty()).collect();
+    while segments.last().is_some_and(|last| REQUESTS.contains(last)) {
+        segments.pop();
+    }
+    let at = segments.iter().position(|segment| is_version(segment));
+    let join = |parts: &[&str]| parts.iter().map(|part| format!("/{part}")).collect();
+    match at {
+        Some(at) => (join(&segments[..at]), join(&segments[at..])),
+        None => (join(&segments), "/v1".into()),
+    }
+}
+
+/// `v1`, `v4`, `v1beta`.
+fn is_version(segment: &str) -> bool {
+    let rest = segment.strip_prefix('v').unwrap_or_default();
+    rest.starts_with(|c: char| c.is_ascii_digit())
+        && rest.chars().all(|c| c.is_ascii_alphanumeric())
+}
+
+fn is_local(host: &str) -> bool {
+    let bare = host.trim_start_matches('[').trim_end_matches(']');
+    let address = bare.parse::<std::net::IpAddr>();
+    host.eq_ignore_ascii_case("localhost") || address.is_ok_and(|address| address.is_loopback())
+}
+
+/// Place of the `@` that ends a user name or key. A key may hold what ends a host: then its beginning looks like a wrong port.
+fn user_end(after_scheme: &str) -> Option<usize> {
+    let authority = after_scheme.split(['/', '?', '#']).next().unwrap_or_default();
+    let port = authority.rsplit_once(':').map_or("", |(_, port)| port);
+    let is_wrong = !port.bytes().all(|byte| byte.is_ascii_digit() || byte == b']');
+    if authority.contains('@') {
+        let start = after_scheme.split('?').next().unwrap_or_default();
+        return start.rfind('@');
+    }
+    if is_wrong { after_scheme.rfind('@') } else { None }
+}
+
+/// A URL for messages: without user name, password, and the values of its query.
+pub(super) fn masked(url: &str) -> String {
+    let (scheme, rest) = url.split_at(url.find("://").map_or(0, |at| at + 3));
+    let (user, rest) = match user_end(rest) {
+        Some(end) => (format!("{MASK}@"), &rest[end + 1..]),
+        None => (String::new(), rest),
+    };
+    let (start, query) =
+        rest.split_once('?').map_or((rest, None), |(start, query)| (start, Some(query)));
+    let mut shown = format!("{scheme}{user}{start}");
+    for (at, pair) in query.into_iter().flat_map(|q| q.split('&')).enumerate() {
+        shown.push(if at == 0 { '?' } else { '&' });
+        shown.push_str(&match pair.split_once('=') {
+            Some((name, _)) => format!("{name}={MASK}"),
+            None => MASK.into(),
+        });
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_form_of_a_url_is_asked_at_the_same_place() {
+        let forms = [
+            "http://h:8080",
+            "http://h:8080/",
+            " http://h:8080/v1",
+            "http://h:8080/v1/",
+            "HTTP://h:8080/v1//",
+            "http://h:8080/v1/embeddings",
+            "http://h:8080/v1/chat/completions/",
+        ];
+        for form in forms {
+            let address = Address::parse(form).unwrap();
+            assert_eq!(address.of("/v1/embeddings"), "http://h:8080/v1/embeddings", "{form}");
+            assert_eq!(address.of("/tokenize"), "http://h:8080/tokenize", "{form}");
+        }
+        let of = |url: &str| Address::parse(url).unwrap().of("/v1/embeddings");
+        assert_eq!(of("https://h"), "https://h/v1/embeddings");
+        assert_eq!(of("https://[::1]:8/x"), "https://[::1]:8/x/v1/embeddings");
+        assert_eq!(of("https://h/api/v4"), "https://h/api/v4/embeddings");
+        assert_eq!(of("https://h/v1beta/openai/"), "https://h/v1beta/openai/embeddings");
+        assert_eq!(of("https://h/v1?a=b"), "https://h/v1/embeddings?a=b");
+        assert_eq!(of("https://h/vault"), "https://h/vault/v1/embeddings");
+    }
+
+    #[test]
+    fn what_is_no_url_is_refused_with_the_way_out() {
+        for (url, reason, hint) in [
+            ("localhost:8080", "no scheme", "http://localhost:8080"),
+            ("", "no scheme", "http://"),
+            ("ftp://h", "'ftp'", "http://localhost"),
+            ("http://", "no host", "http://localhost"),
+            ("http:///v1", "no host", "http://localhost"),
+            ("http://h:/v1", "':' is not a port", ":8080"),
+            ("http://h:99999", "is not a port", "65535"),
+            ("http://h:0", "is not a port", "65535"),
+            ("http://h:x", "is not a port", "65535"),
+            ("http://h o", "not a URL", "http://localhost"),
+            ("http://u:sk/123@h/v1", "user name or key", "REPOFORMER_API_KEY"),
+            ("http://sk-123@h/v1", "user name or key", "REPOFORMER_API_KEY"),
+        ] {
+            let error = Address::parse(url).unwrap_err();
+            assert!(error.to_string().contains(reason), "{error}");
+            assert!(error.hint().unwrap().contains(hint), "{error}: {:?}", error.hint());
+            assert!(!format!("{error}{:?}{error:?}", error.hint()).contains("sk-123"));
+        }
+    }
+
+    #[test]
+    fn keys_are_masked() {
+        assert_eq!(masked("http://h:1/v1"), "http://h:1/v1");
+        assert_eq!(masked("http://u:p@h/v1?key=K&x&v=2"), "http://***@h/v1?key=***&***&v=***");
+        assert_eq!(masked("u:p@h/v1"), "***@h/v1");
+        // Keys with the characters that end a host.
+        assert_eq!(masked("http://u:a/b?c@h/v1?d=e"), "http://***@h/v1?d=***");
+        assert_eq!(masked("http://u:a/b@c@h:1/v1"), "http://***@h:1/v1");
+        assert_eq!(masked("http://[::1]:8/@x?a=b@c"), "http://[::1]:8/@x?a=***");
+    }
+
+    #[test]
+    fn this_machine_is_known() {
+        let is_local = |host: &&str| Address::parse(&format!("http://{host}")).unwrap().local;
+        assert!(["localhost:1", "127.0.0.2", "[::1]:1"].iter().all(is_local));
+        assert!(!["localhost.example", "10.0.0.1"].iter().any(is_local));
+    }
+}

@@ -1,0 +1,425 @@
+//! The client: requests, retries, keys.
+
+use std::borrow::Cow;
+use std::env::VarError;
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use repoformer_store::error::{Error, Result};
+use serde_json::Value;
+use ureq::tls::{RootCerts, TlsConfig};
+use ureq::unversioned::resolver::DefaultResolver;
+use ureq::unversioned::transport::{ConnectionDetails, Connector, DefaultConnector, Transport};
+
+use super::address::{Address, MASK, masked};
+use super::answer::{self, Context, Response};
+use super::bound::greatest;
+use super::key::{Key, KeyMask};
+use super::retry::{self, Again, Failure};
+use super::{ConnectionSettings, DEFAULT_KEY_VARIABLE, Event, events};
+
+/// A path that every such server answers, if only with an error.
+const GREETING: &str = "/v1/models";
+
+/// Bytes of a connection's buffers.
+const BUFFER: usize = 16 << 10;
+
+/// Time to wait for that answer.
+const LONGEST_GREETING: Duration = Duration::from_secs(20);
+
+/// Connector of a client and of those made from it. It reads this machine's certificates once, for all of them.
+#[derive(Debug, Clone, Default)]
+struct SharedConnector(Arc<DefaultConnector>);
+
+impl Connector for SharedConnector {
+    type Out = Box<dyn Transport>;
+
+    fn connect(
+        &self,
+        details: &ConnectionDetails<'_>,
+        chained: Option<()>,
+    ) -> Result<Option<Self::Out>, ureq::Error> {
+        self.0.connect(details, chained)
+    }
+}
+
+/// Receives a message before each retry.
+type Notice = dyn Fn(&str) + Send + Sync;
+
+/// A server's API. Cheap to clone; connections are shared and kept.
+///
+/// ```
+/// use repoformer_models::endpoint::{ConnectionSettings, Endpoint};
+/// let endpoint = Endpoint::new("http://localhost:8080", ConnectionSettings::default())?;
+/// assert_eq!(endpoint.url("/v1/embeddings"), "http://localhost:8080/v1/embeddings");
+/// assert_eq!(endpoint.url("/tokenize"), "http://localhost:8080/tokenize");
+/// let error = Endpoint::new("localhost:8080", ConnectionSettings::default()).unwrap_err();
+/// assert_eq!(error.to_string(), "localhost:8080: the URL has no scheme");
+/// # Ok::<(), repoformer_store::error::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Endpoint {
+    address: Address,
+    settings: ConnectionSettings,
+    key: Option<Arc<Key>>,
+    /// Configuration of the agent.
+    config: ureq::config::Config,
+    connector: SharedConnector,
+    agent: ureq::Agent,
+    /// Whether the connections are closed.
+    is_closed: Arc<AtomicBool>,
+    notice: Option<Arc<Notice>>,
+}
+
+/// Connections of their own, made by a connector.
+fn agent(config: &ureq::config::Config, connector: &SharedConnector) -> ureq::Agent {
+    ureq::Agent::with_parts(config.clone(), connector.clone(), DefaultResolver::default())
+}
+
+impl fmt::Debug for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Endpoint")
+            .field("url", &self.url("/v1"))
+            .field("key", &self.key.as_ref().map(|_| MASK))
+            .field("settings", &self.settings)
+            .finish_non_exhaustive()
+    }
+}
+
+/// Variables that choose a proxy.
+const PROXIES: [&str; 6] =
+    ["ALL_PROXY", "all_proxy", "HTTPS_PROXY", "https_proxy", "HTTP_PROXY", "http_proxy"];
+
+/// Whether a variable is set to something that is no proxy which can be used.
+fn names_no_proxy(variable: impl Fn(&str) -> Result<String, VarError>, name: &str) -> bool {
+    let value = match variable(name) {
+        Ok(value) => value,
+        Err(VarError::NotPresent) => return false,
+        Err(VarError::NotUnicode(_)) => return true,
+    };
+    let is_of_http = match value.split_once("://") {
+        Some((scheme, _)) => ["http", "https"].iter().any(|http| scheme.eq_ignore_ascii_case(http)),
+        None => true,
+    };
+    let can_be_used = value.is_empty() || is_of_http && ureq::Proxy::new(&value).is_ok();
+    !can_be_used
+}
+
+impl Endpoint {
+    /// Client for the server at a URL, with or without `/v1` at its end. The proxy of `ALL_PROXY`, `HTTPS_PROXY` or
+    /// `HTTP_PROXY` is used, except for the hosts of `NO_PROXY` and for this machine itself.
+    ///
+    /// # Errors
+    /// The URL is invalid, or the variable named for the key is not set or contains no key.
+    pub fn new(url: &str, settings: ConnectionSettings) -> Result<Self> {
+        Self::with_environment(url, settings, |name| std::env::var(name))
+    }
+
+    fn with_environment(
+        url: &str,
+        settings: ConnectionSettings,
+        variable: impl Fn(&str) -> Result<String, VarError>,
+    ) -> Result<Self> {
+        let address = Address::parse(url)?;
+        let key = Key::from_environment(url, settings.key_variable.as_deref(), &variable)?;
+        let key = Key::with_query(key, address.query()).map(Arc::new);
+        let mut config = ureq::Agent::config_builder()
+            .timeout_global(Some(settings.timeout))
+            .timeout_connect(Some(settings.connect_timeout))
+            // The body of an error response says what is wrong; a redirect would turn a POST into a GET.
+            .http_status_as_error(false)
+            .max_redirects(0)
+            .max_redirects_will_error(false)
+            // Requests are of some kilobytes, and each connection has buffers of its own.
+            .input_buffer_size(BUFFER)
+            .output_buffer_size(BUFFER)
+            // Certificates trusted by this machine: servers within a company have certificates of its own.
+            .tls_config(TlsConfig::builder().root_certs(RootCerts::PlatformVerifier).build())
+            .user_agent(concat!("repoformer/", env!("CARGO_PKG_VERSION")));
+        if address.local {
+            config = config.proxy(None);
+        } else if let Some(name) = PROXIES.into_iter().find(|name| names_no_proxy(&variable, name))
+        {
+            // The client would ignore it, and send keys and prompts directly.
+            return Err(Error::Endpoint {
+                url: masked(url),
+                reason: format!("the variable {name} does not name a proxy of HTTP"),
+                hint: "set it to http://HOST:PORT, or leave it empty; proxies of SOCKS are not supported".into(),
+                status: None,
+            });
+        }
+        let (config, connector) = (config.build(), SharedConnector::default());
+        let agent = agent(&config, &connector);
+        let (is_closed, notice) = (Arc::default(), None);
+        Ok(Self { address, settings, key, config, connector, agent, is_closed, notice })
+    }
+
+    /// Client for the same server with connections of its own.
+    #[must_use]
+    pub fn with_own_connections(&self) -> Self {
+        let agent = agent(&self.config, &self.connector);
+        Self { agent, is_closed: Arc::default(), ..self.clone() }
+    }
+
+    /// Closes all connections, which ends the requests in flight and refuses further ones: clones of this client share them.
+    pub fn close(&self) {
+        self.is_closed.store(true, Ordering::Relaxed);
+        self.agent.clone().shutdown();
+    }
+
+    /// Refuses further work for requests whose connections are closed.
+    ///
+    /// # Errors
+    /// They are.
+    pub fn check_open(&self) -> Result<()> {
+        match self.is_closed.load(Ordering::Relaxed) {
+            false => Ok(()),
+            true => Err(self.error("/v1", "the request was given up", "")),
+        }
+    }
+
+    /// Sets a function that receives a message before each retry.
+    #[must_use]
+    pub fn on_retry(mut self, notice: impl Fn(&str) + Send + Sync + 'static) -> Self {
+        self.notice = Some(Arc::new(notice));
+        self
+    }
+
+    /// URL of a request for messages: keys in it are masked.
+    pub fn url(&self, path: &str) -> String {
+        masked(&self.address.of(path))
+    }
+
+    /// Sends JSON and returns the JSON of the answer. A path that begins with `/v1/` is below the API's version
+    /// (`/v1/embeddings`), any other beside it (llama.cpp's `/tokenize`).
+    ///
+    /// # Errors
+    /// [`Error::Endpoint`], after all retries or at once if none can help.
+    pub fn post_json(&self, path: &str, body: &Value) -> Result<Value> {
+        Ok(self.post_json_timed(path, body)?.0)
+    }
+
+    /// Sends JSON and returns the JSON of the answer and the time from the last request to it, without the delays before
+    /// retries.
+    ///
+    /// # Errors
+    /// As for [`post_json`](Self::post_json).
+    pub fn post_json_timed(&self, path: &str, body: &Value) -> Result<(Value, Duration)> {
+        self.exchange(path, Some(body.to_string().as_bytes()), &mut |response| {
+            answer::read(response, self.context(Some(body)))
+        })
+    }
+
+    /// Sends JSON and hands on the events of the answer one by one, until `take` returns that it needs no more; then the connection
+    /// is closed, which tells the server to stop. Returns the time from the last request to there. A server that does not stream
+    /// gives one event, its whole answer. A stream that ends without `[DONE]` was broken off, unless `take` needs no more at its end.
+    ///
+    /// # Errors
+    /// As for [`post_json`](Self::post_json).
+    pub fn post_events(
+        &self,
+        path: &str,
+        body: &Value,
+        take: &mut dyn FnMut(Event) -> bool,
+    ) -> Result<Duration> {
+        let sent = body.to_string();
+        let read = &mut |response| events::read(response, self.context(Some(body)), take);
+        Ok(self.exchange(path, Some(sent.as_bytes()), read)?.1)
+    }
+
+    /// Tells the user something about this server, as before a retry.
+    pub(crate) fn tell(&self, path: &str, text: &str) {
+        if let Some(notice) = &self.notice {
+            notice(&format!("{}: {text}", self.url(path)));
+        }
+    }
+
+    /// Returns the JSON at a path (`/v1/models`).
+    ///
+    /// # Errors
+    /// As for [`post_json`](Self::post_json).
+    pub fn get_json(&self, path: &str) -> Result<Value> {
+        let read = &mut |response| answer::read(response, self.context(None));
+        Ok(self.exchange(path, None, read)?.0)
+    }
+
+    /// Checks that a server answers, whatever its answer is: called before many requests, so that a wrong address is not retried
+    /// for each of them. Returns the names of its models, none where it does not list them.
+    ///
+    /// # Errors
+    /// No connection is possible.
+    pub fn greet(&self) -> Result<Vec<String>> {
+        let url = self.address.of(GREETING);
+        let request = self.agent.get(&url).config();
+        let request = request.timeout_global(Some(LONGEST_GREETING)).build();
+        let error = match self.with_key(request).call() {
+            Ok(response) => {
+                let answer = answer::read(response, self.context(None)).unwrap_or_default();
+                let models = answer["data"].as_array().into_iter().flatten();
+                let names = models.filter_map(|model| Some(model["id"].as_str()?.to_owned()));
+                return Ok(names.collect());
+            }
+            Err(error) => error,
+        };
+        let failure = answer::unanswered(&error, self.context(None));
+        // A server too busy to answer exists.
+        let is_busy = matches!(error, ureq::Error::Timeout(ureq::Timeout::Global));
+        if failure.is_silence && !is_busy {
+            return Err(self.failed(GREETING, failure));
+        }
+        Ok(Vec::new())
+    }
+
+    /// Error for an answer of this server that is not as needed.
+    pub fn error(&self, path: &str, reason: impl Into<String>, hint: impl Into<String>) -> Error {
+        let status = Some(200);
+        self.failed(path, Failure { status, ..Failure::new(Again::Never, reason, hint) })
+    }
+
+    /// Error for a token whose number the server does not give.
+    pub(crate) fn unknown_token(&self, path: &str, reason: impl Into<String>) -> Error {
+        Error::UnknownToken { url: self.url(path), reason: self.message(reason.into()) }
+    }
+
+    /// Error for an answer that reports a failure.
+    pub(crate) fn failed_answer(&self, path: &str, reason: &str, hint: &str) -> Error {
+        let (reason, hint) = (self.message(reason.to_owned()), hint.to_owned());
+        Error::FailedAnswer { url: self.url(path), reason, hint }
+    }
+
+    fn failed(&self, path: &str, failure: Failure) -> Error {
+        if failure.is_reported {
+            return self.failed_answer(path, &failure.reason, &failure.hint);
+        }
+        Error::Endpoint {
+            url: self.url(path),
+            reason: self.message(failure.reason),
+            hint: failure.hint,
+            status: failure.status,
+        }
+    }
+
+    fn exchange<T>(
+        &self,
+        path: &str,
+        body: Option<&[u8]>,
+        read: &mut dyn FnMut(Response) -> Result<T, Failure>,
+    ) -> Result<(T, Duration)> {
+        let (mut retries, mut waited) = (0, Duration::ZERO);
+        loop {
+            let begin = Instant::now();
+            let mut failure = match self.once(path, body).and_then(&mut *read) {
+                Ok(value) => return Ok((value, begin.elapsed())),
+                Err(failure) => failure,
+            };
+            let seed = [path.as_bytes(), body.unwrap_or_default()].concat();
+            let Some(wait) = self.wait(&failure, retries, waited, &seed) else {
+                if retries > 0 {
+                    failure.reason += &format!("; sent {} times", retries + 1);
+                }
+                return Err(self.failed(path, failure));
+            };
+            if let Some(notice) = &self.notice {
+                let of = |most: u32| format!("{} of {most}", retries + 1);
+                let count = match failure.again {
+                    Again::After(_) => "as the server asks".to_owned(),
+                    Again::AtMost(times) => of(times.min(self.settings.retries)),
+                    _ => of(self.settings.retries),
+                };
+                let (url, seconds) = (self.url(path), wait.as_secs_f64());
+                let text =
+                    format!("{url}: {}; retrying in {seconds:.1} s ({count})", failure.reason);
+                notice(&self.message(text));
+            }
+            std::thread::sleep(wait);
+            retries += 1;
+            waited += wait;
+        }
+    }
+
+    /// Settings for reading the answer to a request.
+    fn context(&self, body: Option<&Value>) -> Context<'_> {
+        let named = self.settings.key_variable.as_deref();
+        Context {
+            timeout: self.settings.timeout,
+            key_variable: named.unwrap_or(DEFAULT_KEY_VARIABLE),
+            key: self.key.as_deref(),
+            greatest: greatest(body),
+        }
+    }
+
+    /// Sends a request once.
+    fn once(&self, path: &str, body: Option<&[u8]>) -> Result<Response, Failure> {
+        let url = self.address.of(path);
+        let sent = match body {
+            Some(body) => {
+                let request = self.agent.post(&url).header("content-type", "application/json");
+                self.with_key(request).send(body)
+            }
+            None => self.with_key(self.agent.get(&url)).call(),
+        };
+        sent.map_err(|error| answer::unanswered(&error, self.context(None)))
+    }
+
+    /// Adds the server's key to a request.
+    fn with_key<Body>(&self, request: ureq::RequestBuilder<Body>) -> ureq::RequestBuilder<Body> {
+        match self.key.as_deref().and_then(Key::header) {
+            Some(header) => request.header("authorization", header),
+            None => request,
+        }
+    }
+
+    /// Delay before the request is sent again, after a number of retries and a time waited; `None` to give up. `seed` varies
+    /// the delay between requests.
+    fn wait(
+        &self,
+        failure: &Failure,
+        retries: u32,
+        waited: Duration,
+        seed: &[u8],
+    ) -> Option<Duration> {
+        let settings = &self.settings;
+        let back_off = |longest| retry::back_off(settings.first_delay, longest, retries, seed);
+        match failure.again {
+            Again::Never => None,
+            // Clients that were given the same time do not return together, and return ever more rarely.
+            Again::After(asked) => {
+                let asked = asked.checked_add(back_off(settings.first_delay))?;
+                let wait = asked.max(back_off(settings.longest_delay));
+                let total = waited.checked_add(wait)?;
+                (total <= settings.longest_retry_after).then_some(wait)
+            }
+            Again::AtMost(times) if retries >= times => None,
+            Again::Later | Again::AtMost(_) => {
+                (retries < settings.retries).then(|| back_off(settings.longest_delay))
+            }
+        }
+    }
+
+    /// Masks the key in a text that the server writes in pieces.
+    pub(crate) fn key_mask(&self) -> KeyMask {
+        KeyMask::new(self.key.clone())
+    }
+
+    /// A text that the server wrote, without long parts of its key; the text itself if there are none.
+    pub(crate) fn without_key<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        match &self.key {
+            Some(key) => key.masked_text(text),
+            None => Cow::Borrowed(text),
+        }
+    }
+
+    /// Masks the key, which servers repeat in their messages.
+    fn message(&self, text: String) -> String {
+        match &self.key {
+            Some(key) => String::from_utf8_lossy(&key.masked(text.as_bytes())).into_owned(),
+            None => text,
+        }
+    }
+}
+
+#[cfg(test)]
+#[path = "tests.rs"]
+mod tests;

@@ -1,0 +1,543 @@
+//! A server's key: read from the environment, sent to its server alone, and masked in all that comes back.
+
+use std::borrow::Cow;
+use std::collections::BTreeSet;
+use std::env::VarError;
+use std::fmt;
+use std::sync::{Arc, LazyLock};
+
+use repoformer_store::error::{Error, Result};
+use serde_json::Value;
+use ureq::http::HeaderValue;
+
+use super::address::{MASK, masked};
+use super::escapes::{Decoded, Encoding};
+use super::{DEFAULT_KEY_VARIABLE, POLICY_KEY_VARIABLE};
+
+/// Length of a part of a key that is masked as the whole is. Shorter keys are words, such as `EMPTY`, which completions may
+/// contain.
+const PART: usize = 12;
+
+/// Words in the names of a URL's parameters that hold no keys: their values are words that completions may contain. Any other may be
+/// one (`api-key`, `sig`, Azure's `code`).
+const WORDS_OF_NO_KEY: [&str; 5] = ["version", "model", "deployment", "region", "organization"];
+
+/// A server's key, from the environment or in the query of its URL.
+#[derive(Clone, Default)]
+pub(super) struct Key {
+    /// Empty where the URL alone holds keys.
+    secret: String,
+    header: Option<HeaderValue>,
+    /// Each part of every key: as it is, as a URL has it, in hexadecimal digits, in base64 and in base32; none of a short one.
+    parts: BTreeSet<[u8; PART]>,
+    /// Whether a number may hold a part.
+    has_numbers: bool,
+}
+
+impl fmt::Debug for Key {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(MASK)
+    }
+}
+
+impl Key {
+    /// Reads the key from the named variable, or from the default one.
+    pub(super) fn from_environment(
+        url: &str,
+        named: Option<&str>,
+        variable: impl Fn(&str) -> Result<String, VarError>,
+    ) -> Result<Option<Self>> {
+        let name = named.unwrap_or(DEFAULT_KEY_VARIABLE);
+        let wrong = |reason: String| Error::Endpoint {
+            url: masked(url),
+            reason,
+            hint: format!("set {name} to the server's key, and nothing else"),
+            status: None,
+        };
+        let not = |what: &str| wrong(format!("the environment variable {name} {what}"));
+        let value = match variable(name) {
+            Ok(value) => value,
+            Err(VarError::NotPresent) if named.is_none() => return Ok(None),
+            Err(VarError::NotPresent) => return Err(not("is not set")),
+            Err(_) => return Err(not("is not UTF-8")),
+        };
+        let secret = value.trim();
+        if secret.is_empty() {
+            return if named.is_none() { Ok(None) } else { Err(not("is empty")) };
+        }
+        Self::new(secret).ok_or_else(|| not("contains characters that no key has")).map(Some)
+    }
+
+    /// A key of ASCII characters other than blanks.
+    pub(super) fn new(secret: &str) -> Option<Self> {
+        let mut header = HeaderValue::from_str(&format!("Bearer {secret}"))
+            .ok()
+            .filter(|_| secret.bytes().all(|byte| byte.is_ascii_graphic()))?;
+        header.set_sensitive(true);
+        let mut key = Self { secret: secret.into(), header: Some(header), ..Self::default() };
+        key.add(secret);
+        key.add_parts(&url_encoded(secret));
+        Some(key)
+    }
+
+    /// A key with those that the query of a URL holds (`?api-key=…`): servers repeat them, too.
+    pub(super) fn with_query(key: Option<Self>, query: &str) -> Option<Self> {
+        let pairs = query.trim_start_matches('?').split('&');
+        let secrets: Vec<&str> = pairs
+            .filter_map(|pair| pair.split_once('='))
+            .filter(|(name, value)| {
+                let name = name.to_ascii_lowercase();
+                value.len() >= PART && !WORDS_OF_NO_KEY.iter().any(|word| name.contains(word))
+            })
+            .map(|(_, value)| value)
+            .collect();
+        if secrets.is_empty() {
+            return key;
+        }
+        let mut key = key.unwrap_or_default();
+        for secret in secrets {
+            key.add(secret);
+            key.add(&url_decoded(secret));
+        }
+        Some(key)
+    }
+
+    /// Adds a key in all its forms. In base64 it may begin at any of three places of a group, in base32 at any of five.
+    fn add(&mut self, secret: &str) {
+        self.add_parts(secret);
+        let hex: String = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+        self.add_parts(&hex);
+        self.add_parts(&hex.to_uppercase());
+        for at in 0..secret.len().min(5) {
+            let [base64, base32] =
+                [BASE64, BASE32].map(|signs| encoded(&secret.as_bytes()[at..], signs));
+            self.add_parts(&base64);
+            self.add_parts(&base64.replace('+', "-").replace('/', "_"));
+            self.add_parts(&base32);
+            self.add_parts(&base32.to_lowercase());
+        }
+    }
+
+    fn add_parts(&mut self, form: &str) {
+        let is_of_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
+        for part in form.as_bytes().windows(PART) {
+            self.has_numbers |= part.iter().all(is_of_number);
+            self.parts.extend(<[u8; PART]>::try_from(part));
+        }
+    }
+
+    /// The header that carries it; none where the URL does.
+    pub(super) fn header(&self) -> Option<&HeaderValue> {
+        self.header.as_ref()
+    }
+
+    /// A message without the key, however short it is, and without long parts of it.
+    pub(super) fn masked(&self, message: &[u8]) -> Vec<u8> {
+        without(message, &self.marks(message, &self.secret), false)
+    }
+
+    /// A text of a server without long parts of the key; the text itself if there are none.
+    pub(super) fn masked_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        let is_secret = self.marks(text.as_bytes(), "");
+        if !is_secret.contains(&true) {
+            return Cow::Borrowed(text);
+        }
+        Cow::Owned(to_text(without(text.as_bytes(), &is_secret, false)))
+    }
+
+    /// Masks long parts of the key in every text, name and number of an answer. Returns whether there were any.
+    pub(super) fn mask(&self, answer: &mut Value) -> bool {
+        match answer {
+            Value::String(text) => match self.masked_text(text) {
+                Cow::Owned(masked) => {
+                    *text = masked;
+                    true
+                }
+                Cow::Borrowed(_) => false,
+            },
+            Value::Array(values) => values.iter_mut().fold(false, |any, one| self.mask(one) | any),
+            Value::Object(fields) => {
+                let is_named =
+                    fields.keys().any(|name| matches!(self.masked_text(name), Cow::Owned(_)));
+                if is_named {
+                    let named = std::mem::take(fields).into_iter();
+                    let named =
+                        named.map(|(name, value)| (self.masked_text(&name).into_owned(), value));
+                    *fields = named.collect();
+                }
+                fields.values_mut().fold(is_named, |any, one| self.mask(one) | any)
+            }
+            Value::Number(number) if self.has_numbers => {
+                let is_secret = matches!(self.masked_text(&number.to_string()), Cow::Owned(_));
+                if is_secret {
+                    *answer = Value::Null;
+                }
+                is_secret
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) => false,
+        }
+    }
+
+    /// Which bytes of a whole text belong to long parts of the key, or to the text `whole`: as they are, and as encodings write them.
+    fn marks(&self, text: &[u8], whole: &str) -> Vec<bool> {
+        let mut is_secret = vec![false; text.len()];
+        self.mark(text, |from, to| (from, to), whole, &mut is_secret);
+        for encoding in Encoding::ALL {
+            // Two numbers may be in any message.
+            let whole = if encoding == Encoding::Escapes { whole } else { "" };
+            if let Some(view) = Decoded::of(text, encoding, true, false) {
+                self.mark(&view.bytes, |from, to| view.range(from, to), whole, &mut is_secret);
+            }
+        }
+        is_secret
+    }
+
+    /// Marks what is found in a view of a text, in which some of its bytes lie in some range.
+    fn mark(
+        &self,
+        view: &[u8],
+        range: impl Fn(usize, usize) -> (usize, usize),
+        whole: &str,
+        is_secret: &mut [bool],
+    ) {
+        let mut fill = |from, to| {
+            let (from, to) = range(from, to);
+            is_secret[from..to].fill(true);
+        };
+        if !whole.is_empty() {
+            for found in memchr::memmem::find_iter(view, whole.as_bytes()) {
+                fill(found, found + whole.len());
+            }
+        }
+        if !self.parts.is_empty() {
+            for (at, part) in view.windows(PART).enumerate() {
+                if self.parts.contains(part) {
+                    fill(at, at + PART);
+                }
+            }
+        }
+    }
+
+    /// Where the end of a text begins that may become a long part of the key, once more follows.
+    fn settled(&self, text: &str, views: &[Decoded]) -> usize {
+        let begins = |view: &[u8]| {
+            let longest = view.len().min(PART - 1);
+            let mut places = view.len() - longest..view.len();
+            places.find(|at| self.begins_part(&view[*at..])).unwrap_or(view.len())
+        };
+        let ends = views.iter().map(|view| view.start(begins(&view.bytes)));
+        let mut end = ends.fold(begins(text.as_bytes()), usize::min);
+        // No view has a character on both sides.
+        loop {
+            let whole = text.floor_char_boundary(end);
+            let before = views.iter().fold(whole, |end, view| end.min(view.start_before(end)));
+            if before == end {
+                return end;
+            }
+            end = before;
+        }
+    }
+
+    fn begins_part(&self, text: &[u8]) -> bool {
+        let mut least = [0; PART];
+        least[..text.len()].copy_from_slice(text);
+        self.parts.range(least..).next().is_some_and(|part| part.starts_with(text))
+    }
+}
+
+/// Keys in the environment: a server's answer may also come in a file, without a connection that knows the key.
+static OWN: LazyLock<Vec<Key>> = LazyLock::new(|| {
+    let names = [DEFAULT_KEY_VARIABLE, POLICY_KEY_VARIABLE];
+    let values = names.into_iter().filter_map(|name| std::env::var(name).ok());
+    values.filter_map(|value| Key::new(value.trim())).collect()
+});
+
+/// Masks long parts of the program's keys in an answer that was read from a file.
+pub fn mask_keys(answer: &mut Value) {
+    OWN.iter().for_each(|key| {
+        key.mask(answer);
+    });
+}
+
+/// Whether a text holds a long part of one of the program's keys.
+pub fn holds_key(text: &str) -> bool {
+    OWN.iter().any(|key| matches!(key.masked_text(text), Cow::Owned(_)))
+}
+
+/// Masks long parts of the key in a text that comes in pieces: what may become one waits for the next piece.
+#[derive(Debug, Default)]
+pub struct KeyMask {
+    key: Option<Arc<Key>>,
+    /// End of the text so far, which waits.
+    held: String,
+    /// Bytes of it that are part of a key, whatever follows.
+    masked: usize,
+    /// Whether the text before it ends with a mask.
+    is_behind_mask: bool,
+    /// Whether the text before it ends with a letter or digit.
+    is_in_word: bool,
+}
+
+impl KeyMask {
+    pub(super) fn new(key: Option<Arc<Key>>) -> Self {
+        Self { key, ..Self::default() }
+    }
+
+    /// Takes a piece of the text, and returns the next piece without the key.
+    pub(crate) fn pass(&mut self, piece: &str) -> String {
+        self.held += piece;
+        self.release(false)
+    }
+
+    /// Returns the rest, once the text has ended.
+    pub(crate) fn finish(&mut self) -> String {
+        self.release(true)
+    }
+
+    fn release(&mut self, is_end: bool) -> String {
+        let Some(key) = &self.key else { return std::mem::take(&mut self.held) };
+        let text = self.held.as_bytes();
+        let mut is_secret = vec![false; text.len()];
+        is_secret[..self.masked].fill(true);
+        key.mark(text, |from, to| (from, to), "", &mut is_secret);
+        let views = Encoding::ALL.map(|one| Decoded::of(text, one, is_end, self.is_in_word));
+        let views: Vec<Decoded> = views.into_iter().flatten().collect();
+        for view in &views {
+            key.mark(&view.bytes, |from, to| view.range(from, to), "", &mut is_secret);
+        }
+        let end = if is_end { text.len() } else { key.settled(&self.held, &views) };
+        let passed = to_text(without(&text[..end], &is_secret[..end], self.is_behind_mask));
+        self.masked = is_secret[end..].iter().take_while(|is_secret| **is_secret).count();
+        if let Some(last) = end.checked_sub(1) {
+            self.is_behind_mask = is_secret[last];
+            self.is_in_word = text[last].is_ascii_alphanumeric();
+        }
+        self.held.drain(..end);
+        passed
+    }
+}
+
+/// Signs of base64 and base32 (RFC 4648, sections 4 and 6).
+const BASE64: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/";
+const BASE32: &[u8] = b"ABCDEFGHIJKLMNOPQRSTUVWXYZ234567";
+
+/// A text in some signs, each of which has as many of its bits; without those that are left at its end.
+fn encoded(bytes: &[u8], signs: &[u8]) -> String {
+    let of_sign = signs.len().ilog2();
+    let (mut bits, mut count, mut encoded) = (0u32, 0, String::new());
+    for byte in bytes {
+        bits = bits << 8 | u32::from(*byte);
+        count += 8;
+        while count >= of_sign {
+            count -= of_sign;
+            encoded.push(char::from(signs[(bits >> count) as usize % signs.len()]));
+        }
+    }
+    encoded
+}
+
+/// A text as the query of a URL has it.
+fn url_encoded(text: &str) -> String {
+    let mut url = String::new();
+    for byte in text.bytes() {
+        match byte {
+            b'a'..=b'z' | b'A'..=b'Z' | b'0'..=b'9' | b'-' | b'_' | b'.' | b'~' => {
+                url.push(char::from(byte));
+            }
+            other => url += &format!("%{other:02X}"),
+        }
+    }
+    url
+}
+
+/// The ASCII text of a URL's value; what is no encoding stays.
+fn url_decoded(value: &str) -> String {
+    let mut pieces = value.split('%');
+    let mut text = pieces.next().unwrap_or_default().to_owned();
+    for piece in pieces {
+        let byte = piece.get(..2).and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        match byte.filter(u8::is_ascii) {
+            Some(byte) => {
+                text.push(char::from(byte));
+                text += &piece[2..];
+            }
+            None => {
+                text.push('%');
+                text += piece;
+            }
+        }
+    }
+    text
+}
+
+/// A text with each marked run replaced; behind a mask, a run at its beginning is the rest of that.
+fn without(text: &[u8], is_secret: &[bool], is_behind_mask: bool) -> Vec<u8> {
+    let mut out = Vec::with_capacity(text.len());
+    let mut was_secret = is_behind_mask;
+    for (byte, is_secret) in text.iter().zip(is_secret) {
+        match is_secret {
+            false => out.push(*byte),
+            true if !was_secret => out.extend_from_slice(MASK.as_bytes()),
+            true => {}
+        }
+        was_secret = *is_secret;
+    }
+    out
+}
+
+/// Keys are ASCII, so that no character was split.
+fn to_text(bytes: Vec<u8>) -> String {
+    String::from_utf8(bytes)
+        .unwrap_or_else(|error| String::from_utf8_lossy(error.as_bytes()).into())
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn the_key_and_long_parts_of_it_are_masked() {
+        let key = Key::new("sk-0123456789abcdef").unwrap();
+        let text = |text| key.masked_text(text).into_owned();
+        assert_eq!(text("é sk-0123456789abcdef é"), "é *** é");
+        assert_eq!(text("it ends with 456789abcdef."), "it ends with ***.");
+        assert_eq!(text("sk-01234567 is short"), "sk-01234567 is short");
+        assert_eq!(key.masked(b"sk-0123456789abcdefsk-0123456789abcdef!"), b"***!");
+        let mut answer =
+            json!({"a sk-0123456789abcdef": [1, "x", {"b": "0123456789ab"}], "c": null});
+        key.mask(&mut answer);
+        assert_eq!(answer, json!({"a ***": [1, "x", {"b": "***"}], "c": null}));
+        // A word that completions may contain is masked in messages alone.
+        let word = Key::new("EMPTY").unwrap();
+        assert_eq!(
+            (&*word.masked_text("EMPTY"), &*word.masked(b"wrong key EMPTY")),
+            ("EMPTY", &b"wrong key ***"[..])
+        );
+    }
+
+    #[test]
+    fn keys_in_urls_are_masked_in_both_forms() {
+        let key =
+            Key::with_query(None, "?api-version=2024-10-21-preview&api-key=ab%2Bcdefghijklm%2Fn")
+                .unwrap();
+        assert_eq!(key.header(), None);
+        let text = |text| key.masked_text(text).into_owned();
+        assert_eq!(text("no ab+cdefghijklm/n here"), "no *** here");
+        assert_eq!(text("?api-key=ab%2Bcdefghijklm%2Fn"), "?api-key=***");
+        assert_eq!(text("2024-10-21-preview"), "2024-10-21-preview");
+        assert_eq!(key.masked(b"x ab+cdefghijklm/n"), b"x ***");
+        // Azure's name of a key, and one that nobody foresaw.
+        for name in ["code", "x"] {
+            let key = Key::with_query(None, &format!("?{name}=0123456789abcdef")).unwrap();
+            assert_eq!(key.masked_text("is 0123456789abcdef"), "is ***");
+        }
+        assert!(Key::with_query(None, "?key=short&api-version=2024-10-21-preview").is_none());
+        // A key of the environment in a URL.
+        let key = Key::with_query(Key::new("sk-live+0a1b/2c3d"), "").unwrap();
+        assert_eq!(key.masked_text("?key=sk-live%2B0a1b%2F2c3d."), "?key=***.");
+    }
+
+    #[test]
+    fn other_forms_of_a_key_are_masked() {
+        let secret = "sk-live+0a1b/2c3d=4e5f&6a7b";
+        let key = Key::new(secret).unwrap();
+        let each = |form: fn(u8) -> String| secret.bytes().map(form).collect::<String>();
+        let basic = |user: &str| encoded(format!("{user}:{secret}").as_bytes(), BASE64);
+        let list = |form: fn(u8) -> String, between: &str| {
+            secret.bytes().map(form).collect::<Vec<_>>().join(between)
+        };
+        // As `xxd` has them.
+        let words = secret.as_bytes().chunks(2);
+        let words: Vec<String> = words
+            .map(|pair| pair.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+            .collect();
+        for (form, least) in [
+            (each(|byte| format!("\\u{byte:04x}")), 3),
+            (each(|byte| format!("\\\\u{byte:04X}")), 3),
+            (each(|byte| format!("%{byte:02x}")), 3),
+            (each(|byte| format!("%25{byte:02X}")), 3),
+            (each(|byte| format!("&#{byte};")), 3),
+            (each(|byte| format!("&#x{byte:x};")), 3),
+            (secret.replace('/', "\\/").replace('&', "&amp;"), 3),
+            (each(|byte| format!("\\x{byte:02x}")), 3),
+            (each(|byte| format!("\\{byte:03o}")), 3),
+            (each(|byte| format!("\\u{{{byte:x}}}")), 3),
+            (each(|byte| format!("\\U{byte:08x}")), 3),
+            (each(|byte| format!("&#{byte}")), 3),
+            (each(|byte| format!("&#x{byte:04x}")), 3),
+            (each(|byte| format!("&#{byte:07};")), 3),
+            (secret.replace('&', "&amp"), 3),
+            (secret.replace('+', "&plus;").replace('/', "&sol;").replace('=', "&equals;"), 3),
+            (each(|byte| format!("={byte:02X}")), 3),
+            (secret.replace('=', "=3D").replace("5f", "5=\r\nf"), 3),
+            (secret.replace("li", "li\n"), 3),
+            (list(|byte| format!("{byte:02x}"), " "), 3),
+            (list(|byte| format!("{byte:02X}"), ":"), 3),
+            (list(|byte| format!("0x{byte:02x}"), ", "), 3),
+            (list(|byte| byte.to_string(), ", "), 3),
+            (list(|byte| format!("'{byte}'"), ", "), 5),
+            (list(|byte| format!("{byte:02x}"), "").replace("2d6c", "2d 6c"), 10),
+            (words.join(" "), 3),
+            (encoded(secret.as_bytes(), BASE32), 3),
+            (encoded(secret.as_bytes(), BASE32).to_lowercase(), 3),
+            (each(|byte| format!("{byte:02X}")), 3),
+            // The surrounding text decides a sign or two and the rest of a group, which stay.
+            (basic("a"), 12),
+            (basic("us"), 12),
+            (basic("use"), 12),
+            (basic("").replace('+', "-").replace('/', "_"), 12),
+        ] {
+            let masked = key.masked_text(&form);
+            assert!(masked.contains(MASK) && masked.len() <= least, "{form}: {masked}");
+        }
+        let digits = Key::new("123456789012345").unwrap();
+        let mut answer = json!({"count": 123456789012345u64, "other": 12});
+        assert!(digits.mask(&mut answer));
+        assert_eq!(answer, json!({"count": null, "other": 12}));
+    }
+
+    #[test]
+    fn a_key_in_pieces_is_masked() {
+        let mut mask = KeyMask::new(Key::new("sk-0123456789abcdef").map(Arc::new));
+        let pieces = "it is sk-0123456789abcdef, s".chars().map(|c| mask.pass(&c.to_string()));
+        let shown: Vec<String> = pieces.collect();
+        // Text that cannot begin a form of the key does not wait.
+        assert_eq!(shown[..3].concat(), "it ");
+        assert_eq!(shown.concat() + &mask.finish(), "it is ***, s");
+    }
+
+    proptest! {
+        #[test]
+        fn pieces_are_masked_as_the_whole(
+            secret in r"[ab%/\\u0]{1,30}",
+            around in proptest::collection::vec(r"[ab%/\\u02356f&;#xamp= \n\ré]{0,9}", 2..6),
+            cuts in proptest::collection::vec(0usize..400, 0..20),
+        ) {
+            let key = Key::new(&secret).unwrap();
+            let numbers: Vec<String> = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+            let list: Vec<String> = secret.bytes().map(|byte| byte.to_string()).collect();
+            let text = around.join(&secret) + &url_encoded(&secret).to_lowercase() + &around.join(" ")
+                + &numbers.join(&around[0]) + &list.join(&around[1]) + &numbers.join(" ") + &list.join(",");
+            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| text.floor_char_boundary(cut.min(text.len()))).collect();
+            cuts.extend([0, text.len()]);
+            cuts.sort_unstable();
+            let mut mask = KeyMask::new(Some(Arc::new(key.clone())));
+            let pieces: String = cuts.windows(2).map(|cut| mask.pass(&text[cut[0]..cut[1]])).collect();
+            prop_assert_eq!(pieces + &mask.finish(), key.masked_text(&text));
+        }
+
+        #[test]
+        fn no_part_of_a_key_stays(secret in "[a-c]{1,30}", text in "[a-cé]{0,60}", cut in 0usize..30) {
+            let key = Key::new(&secret).unwrap();
+            let text = format!("{text}{}{text}", &secret[cut.min(secret.len())..]);
+            let shown = key.masked_text(&text);
+            for part in secret.as_bytes().windows(PART) {
+                prop_assert!(!shown.contains(str::from_utf8(part).unwrap()), "{shown}");
+            }
+            prop_assert!(memchr::memmem::find(&key.masked(text.as_bytes()), secret.as_bytes()).is_none());
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! Journal of answers, by the key of their request.
+
+use std::path::Path;
+
+use repoformer_core::completion::{Sample, is_complete};
+use repoformer_store::append_log::{AppendLog, LogKind, Place};
+use repoformer_store::error::Result;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde::{Deserialize, Serialize};
+
+const LOG: LogKind = LogKind {
+    begin: "{\"key\":",
+    line: "an answer of a model server",
+    file: "journal",
+    writer: "run",
+};
+
+/// Result of a request.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Entry {
+    /// The request's key.
+    pub key: String,
+    /// Completions; empty if the request failed.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub samples: Vec<Sample>,
+    /// Reason of the failure.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+    /// Seconds from the request to the last of its samples, if they were measured.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub seconds: Option<f64>,
+    /// Number of requests at once in that run, if it is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<usize>,
+    /// True if the answer was checked for errors of the server. Versions before 0.3 kept failed answers as completions.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_checked: bool,
+}
+
+impl Entry {
+    /// A failed request.
+    pub fn failed(key: &str, reason: String) -> Self {
+        let (key, error) = (key.to_owned(), Some(reason));
+        Self { key, samples: Vec::new(), error, seconds: None, at_once: None, is_checked: true }
+    }
+
+    /// Applies the present rule: a completion with the finish reason of a failure is a failure.
+    fn reread(self) -> Self {
+        let finish =
+            |sample: &Sample| sample.finish_reason.clone().filter(|finish| !is_complete(finish));
+        match self.samples.iter().find_map(finish) {
+            Some(finish) if self.error.is_none() => Self::failed(
+                &self.key,
+                format!(
+                    "the answer ended with finish_reason {finish:?}, which is not the end of a completion; an earlier version kept \
+                     it as one"
+                ),
+            ),
+            _ => self,
+        }
+    }
+
+    /// True if the request may have failed: an earlier version kept an empty text and no finish reason.
+    fn is_doubtful(&self) -> bool {
+        let is_bare = |sample: &Sample| sample.text.is_empty() && sample.finish_reason.is_none();
+        !self.is_checked && self.samples.iter().any(is_bare)
+    }
+}
+
+/// Answers of earlier runs, open for appending.
+#[derive(Debug)]
+pub struct Journal {
+    lines: AppendLog,
+    answered: FxHashMap<String, Place>,
+    failed: FxHashMap<String, Place>,
+    doubtful: FxHashSet<String>,
+}
+
+impl Journal {
+    /// Opens or creates a journal.
+    ///
+    /// # Errors
+    /// The file cannot be read or written, contains something else, or another run is writing to it.
+    pub fn open(path: &Path) -> Result<Self> {
+        Self::with(|take| AppendLog::open(path, LOG, take))
+    }
+
+    /// Opens a journal to look answers up, which leaves it as it is.
+    ///
+    /// # Errors
+    /// The file cannot be read, or contains something else.
+    pub fn read(path: &Path) -> Result<Self> {
+        Self::with(|take| AppendLog::read(path, LOG, take))
+    }
+
+    fn with(
+        open: impl FnOnce(&mut dyn FnMut(&[u8], Place) -> bool) -> Result<AppendLog>,
+    ) -> Result<Self> {
+        let (mut answered, mut failed) = (FxHashMap::default(), FxHashMap::default());
+        let mut doubtful = FxHashSet::default();
+        let lines = open(&mut |line, place| {
+            let Ok(entry) = serde_json::from_slice::<Entry>(line) else {
+                return false;
+            };
+            let entry = entry.reread();
+            match entry.error {
+                None => {
+                    match entry.is_doubtful() {
+                        true => doubtful.insert(entry.key.clone()),
+                        false => doubtful.remove(&entry.key),
+                    };
+                    failed.remove(&entry.key);
+                    answered.insert(entry.key, place);
+                }
+                Some(_) => {
+                    failed.insert(entry.key, place);
+                }
+            }
+            true
+        })?;
+        Ok(Self { lines, answered, failed, doubtful })
+    }
+
+    /// Returns the result of a request: its answer, or else its failure.
+    ///
+    /// # Errors
+    /// The file can no longer be read.
+    pub fn get(&self, key: &str) -> Result<Option<Entry>> {
+        let place = self.answered.get(key).or_else(|| self.failed.get(key));
+        match place {
+            None => Ok(None),
+            Some(&place) => {
+                let entry = serde_json::from_slice(&self.lines.line(place)?).ok();
+                Ok(entry.map(Entry::reread))
+            }
+        }
+    }
+
+    /// Whether a request is answered.
+    pub fn has_answer(&self, key: &str) -> bool {
+        self.answered.contains_key(key)
+    }
+
+    /// True if a request failed, and no later attempt was answered.
+    pub fn has_failed(&self, key: &str) -> bool {
+        self.failed.contains_key(key) && !self.has_answer(key)
+    }
+
+    /// True if a request's answer may be a failure: an earlier version kept an empty text and no finish reason.
+    pub fn is_doubtful(&self, key: &str) -> bool {
+        self.doubtful.contains(key)
+    }
+
+    /// Whether a request must be sent; a failed one only if `retry_failed` is set.
+    pub fn is_open(&self, key: &str, retry_failed: bool) -> bool {
+        !self.answered.contains_key(key) && (retry_failed || !self.failed.contains_key(key))
+    }
+
+    /// Appends the result of a request.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn append(&mut self, entry: &Entry) -> Result<()> {
+        let line = serde_json::to_vec(entry).unwrap_or_default();
+        let place = self.lines.append(line)?;
+        self.doubtful.remove(&entry.key);
+        match entry.error {
+            None => self.answered.insert(entry.key.clone(), place),
+            Some(_) => self.failed.insert(entry.key.clone(), place),
+        };
+        Ok(())
+    }
+}

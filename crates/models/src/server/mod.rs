@@ -1,0 +1,29 @@
+//! Completions by a language model on a server that speaks OpenAI's protocol (llama.cpp, vLLM, Ollama, TGI, hosted ones).
+//!
+//! What is asked and answered is in [`repoformer_core::completion`].
+//!
+//! - [`read_whole`], [`read_stream`]: an answer as a whole, or in events as far as it is needed.
+//! - [`Completer`]: the completions of one prompt, in as many requests as the server needs.
+//! - [`Prober`]: the probability of one given next token.
+//! - [`TextProber`]: the probability of a given text.
+//! - [`Journal`]: log of answers, from which an interrupted run resumes.
+//! - [`changing_template`]: the template of an Ollama model, if that changes prompts.
+//! - [`run`]: requests on several connections at a time; a failed one does not affect the others.
+
+mod completer;
+mod journal;
+mod likelihood;
+mod next;
+mod partial;
+mod run;
+mod template;
+#[cfg(test)]
+mod tests;
+
+pub use completer::{Completer, read_stream, read_whole};
+pub use journal::{Entry, Journal};
+pub use likelihood::{TextProber, echo_body, read_echo};
+pub use next::{NextToken, Prober};
+pub use partial::PartialAnswer;
+pub use run::{Failures, Sending, run, unanswered};
+pub use template::changing_template;

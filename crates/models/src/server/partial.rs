@@ -1,0 +1,208 @@
+//! An answer that a server is writing.
+
+use std::collections::BTreeMap;
+
+use repoformer_core::completion::{
+    AnswerError, Api, Sample, TextPlace, choices, error_in, samples, tokens,
+};
+use repoformer_store::json::{PieceDecoder, StringBytes};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::endpoint::KeyMask;
+
+/// An answer as far as a server has written it.
+#[derive(Debug, Default)]
+pub struct PartialAnswer {
+    api: Api,
+    /// Completions by index; a server may send several samples in any order.
+    found: BTreeMap<u64, PartialSample>,
+    /// Name of the model.
+    pub model: Option<String>,
+    /// Numbers of tokens.
+    pub usage: Option<Value>,
+    /// llama.cpp's times.
+    pub timings: Option<Value>,
+}
+
+/// A completion as far as a server has written it.
+#[derive(Debug)]
+struct PartialSample {
+    sample: Sample,
+    /// Whether it had a text, if only an empty one.
+    has_text: bool,
+    stop_text: Option<String>,
+    pieces: PieceDecoder,
+    mask: KeyMask,
+}
+
+impl PartialSample {
+    fn new(sample: Sample, has_text: bool, mask: KeyMask) -> Self {
+        Self { sample, has_text, stop_text: None, pieces: PieceDecoder::default(), mask }
+    }
+}
+
+impl PartialAnswer {
+    pub(super) fn new(api: Api) -> Self {
+        Self { api, ..Self::default() }
+    }
+
+    /// The first completion's text.
+    pub fn text(&self) -> &str {
+        self.first().map_or("", |partial| &partial.sample.text)
+    }
+
+    /// Finish reason of the first completion.
+    pub fn finish_reason(&self) -> Option<&str> {
+        self.first().and_then(|partial| partial.sample.finish_reason.as_deref())
+    }
+
+    /// The stop text that ended the first completion, if the server streams and names it.
+    pub fn stop_text(&self) -> Option<&str> {
+        self.first().and_then(|partial| partial.stop_text.as_deref())
+    }
+
+    fn first(&self) -> Option<&PartialSample> {
+        self.found.first_key_value().map(|(_, partial)| partial)
+    }
+
+    fn note(&mut self, event: &Value) {
+        let object = |name: &str| event.get(name).filter(|value| value.is_object()).cloned();
+        self.usage = object("usage").or(self.usage.take());
+        self.timings = object("timings").or(self.timings.take());
+        let model = || event.get("model").and_then(Value::as_str).map(str::to_owned);
+        self.model = self.model.take().or_else(model);
+    }
+
+    /// Adds an event's parts. `exact` is the event's text if its JSON has something else for half a character or for the key, which
+    /// `mask` masks in each completion as a whole.
+    ///
+    /// # Errors
+    /// The event has no `choices`, or reports an error in one of them.
+    pub(super) fn add(
+        &mut self,
+        event: &Value,
+        exact: Option<&[u8]>,
+        mask: impl Fn() -> KeyMask,
+    ) -> Result<(), AnswerError> {
+        self.note(event);
+        let is_count = event.get("choices").is_none()
+            && ["usage", "timings"]
+                .iter()
+                .any(|name| event.get(name).is_some_and(Value::is_object));
+        if is_count && error_in(event).is_none() {
+            return Ok(());
+        }
+        let exact = exact.map(|text| PieceEvent::texts(text, self.api)).unwrap_or_default();
+        let choices = choices(event, TextPlace::Event(self.api))?;
+        for (choice, exact) in choices.iter().zip(exact.iter().chain(std::iter::repeat(&None))) {
+            let empty = || PartialSample::new(Sample::of("", None), false, mask());
+            let partial = self.found.entry(choice.index).or_insert_with(empty);
+            let sample = &mut partial.sample;
+            if let Some(text) = choice.text {
+                let piece = exact.as_ref().map_or(text.as_bytes(), |exact| &exact.0);
+                sample.text += &partial.mask.pass(&partial.pieces.decode(piece));
+                partial.has_text = true;
+            }
+            sample.tokens.extend(choice.logprobs.map(tokens).unwrap_or_default());
+            let finish = choice.finish.map(str::to_owned);
+            sample.finish_reason = finish.or(sample.finish_reason.take());
+            let stop_text = choice.stop_text.map(str::to_owned);
+            partial.stop_text = stop_text.or(partial.stop_text.take());
+        }
+        Ok(())
+    }
+
+    /// Adds the whole answer of a server that does not stream.
+    ///
+    /// # Errors
+    /// As for [`samples`].
+    pub(super) fn set(&mut self, answer: &Value) -> Result<(), AnswerError> {
+        self.note(answer);
+        let samples = samples(answer, self.api)?;
+        let partial =
+            samples.into_iter().map(|sample| PartialSample::new(sample, true, KeyMask::default()));
+        self.found = (0..).zip(partial).collect();
+        Ok(())
+    }
+
+    /// Ends the texts: half a character at the end of one becomes U+FFFD, and what might have begun the key is none of it.
+    pub(super) fn finish(&mut self) {
+        for partial in self.found.values_mut() {
+            let last = partial.mask.pass(partial.pieces.finish());
+            partial.sample.text += &(last + &partial.mask.finish());
+        }
+    }
+
+    /// Whether so many samples have come, and each is finished or long enough.
+    pub(super) fn are_enough(&self, number: usize, is_enough: &dyn Fn(&str) -> bool) -> bool {
+        let is_done = |sample: &Sample| sample.finish_reason.is_some() || is_enough(&sample.text);
+        self.found.len() >= number && self.found.values().all(|partial| is_done(&partial.sample))
+    }
+
+    /// Bytes of all completions so far.
+    pub(super) fn length(&self) -> usize {
+        self.found.values().map(|partial| partial.sample.text.len()).sum()
+    }
+
+    /// True if each completion so far is finished.
+    pub(super) fn is_finished(&self) -> bool {
+        self.are_enough(1, &|_| false)
+    }
+
+    /// The completions as far as they came, in the order of their indices.
+    ///
+    /// # Errors
+    /// There is no completion, or one without a text, for example because the model spent all tokens on its thoughts.
+    pub(super) fn into_samples(self) -> Result<Vec<Sample>, AnswerError> {
+        self.check()?;
+        Ok(self.found.into_values().map(|partial| partial.sample).collect())
+    }
+
+    /// Checks that there are completions, and that each has a text.
+    ///
+    /// # Errors
+    /// As for [`into_samples`](Self::into_samples).
+    pub(super) fn check(&self) -> Result<(), AnswerError> {
+        if self.found.is_empty() {
+            return Err(AnswerError::NoChoice);
+        }
+        match self.found.iter().find(|(_, partial)| !partial.has_text) {
+            None => Ok(()),
+            Some((&choice, partial)) => {
+                let field = TextPlace::Event(self.api).name();
+                let finish = partial.sample.finish_reason.clone();
+                Err(AnswerError::NoText { choice, field, finish })
+            }
+        }
+    }
+}
+
+/// Texts of an event's choices, as bytes.
+#[derive(Deserialize)]
+struct PieceEvent {
+    choices: Vec<PieceChoice>,
+}
+
+#[derive(Deserialize)]
+struct PieceChoice {
+    text: Option<StringBytes>,
+    delta: Option<PieceDelta>,
+}
+
+#[derive(Deserialize)]
+struct PieceDelta {
+    content: Option<StringBytes>,
+}
+
+impl PieceEvent {
+    /// Reads the text of each choice; none if an event has another form.
+    fn texts(event: &[u8], api: Api) -> Vec<Option<StringBytes>> {
+        let event = serde_json::from_slice::<Self>(event).map(|event| event.choices);
+        let text = |choice: PieceChoice| match api {
+            Api::Completions => choice.text,
+            Api::Chat => choice.delta?.content,
+        };
+        event.unwrap_or_default().into_iter().map(text).collect()
+    }
+}

@@ -1,0 +1,269 @@
+//! Running many requests to one server.
+
+use std::sync::{Mutex, PoisonError};
+
+use repoformer_core::completion::Answer;
+use repoformer_store::error::{Error, Result};
+use repoformer_store::progress::Work;
+use rustc_hash::FxHashMap;
+
+use super::{Entry, Journal};
+
+/// Number of consecutive failures that count as the server's.
+const HOPELESS: usize = 5;
+/// Number of rejected prompts and answers that report a failure, before the first completion, that count as the server's failure.
+const ALL_REFUSED: usize = 25;
+
+/// Reasons of unanswered requests by key, if the journal does not contain them.
+pub type Failures = FxHashMap<String, String>;
+
+/// Cause of a failure.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Fault {
+    /// The prompt is too long for the model.
+    Length,
+    /// The server rejects this request, but perhaps not others.
+    Request,
+    /// The response is not an answer of this API.
+    Form,
+    /// The answer reports a failure, as a whole or of a choice, or has no text.
+    Answer,
+    /// The server: overload, a fault, no answer. It may pass.
+    Server,
+    /// The address, the key or the model is wrong: every request will fail.
+    Everything,
+}
+
+impl Fault {
+    fn of(error: &Error) -> Self {
+        let (status, reason) = match error {
+            Error::FailedAnswer { .. } => return Self::Answer,
+            Error::Endpoint { status, reason, .. } => (status, reason),
+            _ => return Self::Server,
+        };
+        match status {
+            Some(400 | 413 | 422 | 500) if is_too_long(reason) => Self::Length,
+            Some(400 | 413 | 422) => Self::Request,
+            Some(200..300) => Self::Form,
+            Some(401 | 403 | 404 | 405) => Self::Everything,
+            _ => Self::Server,
+        }
+    }
+}
+
+/// How requests are sent.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Sending {
+    /// Number of requests at a time.
+    pub connections: usize,
+    /// Whether failed requests are repeated.
+    pub retry_failed: bool,
+}
+
+/// Returns the indices of the requests, given by their keys, that have no answer in a journal; equal ones are one request.
+/// Failed ones come last, if they are repeated.
+pub fn unanswered(keys: &[String], journal: Option<&Journal>, retry_failed: bool) -> Vec<usize> {
+    let mut seen = rustc_hash::FxHashSet::default();
+    let is_open_if =
+        |key: &String, retry: bool| journal.is_none_or(|journal| journal.is_open(key, retry));
+    let is_open = |key: &String| is_open_if(key, retry_failed);
+    let mut open: Vec<usize> = (0..keys.len())
+        .filter(|place| is_open(&keys[*place]) && seen.insert(&keys[*place]))
+        .collect();
+    open.sort_by_key(|place| !is_open_if(&keys[*place], false));
+    open
+}
+
+/// Sends these requests on several connections: `prepare` is called with the index of each, in their order, and `ask` with what
+/// it returned, from several threads. The failure of a single request is recorded; a failure of the server is not, so that the
+/// next run repeats the request.
+///
+/// # Errors
+/// The journal cannot be written, several consecutive requests fail, or all must fail; answers so far are recorded.
+pub fn run<R>(
+    keys: &[String],
+    open: Vec<usize>,
+    connections: usize,
+    journal: &mut Journal,
+    work: &Work,
+    prepare: &mut (dyn FnMut(usize) -> Result<R> + Send),
+    ask: &(dyn Fn(R) -> Result<Answer> + Sync),
+) -> Result<Failures> {
+    let at_once = connections.clamp(1, open.len().max(1));
+    let next = Mutex::new((open.into_iter(), prepare));
+    let next = || {
+        let mut next = next.lock().unwrap_or_else(PoisonError::into_inner);
+        let (open, prepare) = &mut *next;
+        let place = open.next()?;
+        Some((place, prepare(place)))
+    };
+    let state = Mutex::new(State {
+        journal,
+        at_once,
+        done: 0,
+        failed: 0,
+        in_a_row: 0,
+        refused: 0,
+        is_answering: false,
+        failures: Failures::default(),
+        own: Vec::new(),
+        end: None,
+        is_unwritable: false,
+    });
+    let lock = || state.lock().unwrap_or_else(PoisonError::into_inner);
+    let ask_all = || {
+        while let Some((place, request)) = next() {
+            if lock().end.is_some() {
+                return;
+            }
+            let answer = request.and_then(ask);
+            let mut state = lock();
+            // Nothing more is written after an error.
+            if state.is_unwritable {
+                return;
+            }
+            let noted = match answer {
+                Ok(answer) => state.answered(&keys[place], answer),
+                Err(error) => state.failed(&keys[place], error),
+            };
+            if let Err(error) = noted {
+                state.is_unwritable = true;
+                state.end.get_or_insert(error);
+                return;
+            }
+            state.done += 1;
+            work.done(1);
+        }
+    };
+    std::thread::scope(|scope| {
+        for _ in 0..at_once {
+            scope.spawn(ask_all);
+        }
+    });
+    let mut state = state.into_inner().unwrap_or_else(PoisonError::into_inner);
+    if let Some(error) = state.end.take() {
+        return Err(error);
+    }
+    // No completion came, and few answers: each failed alone.
+    state.keep_own(|fault| fault == Fault::Answer)?;
+    Ok(state.failures)
+}
+
+struct State<'a> {
+    journal: &'a mut Journal,
+    /// Number of requests at once.
+    at_once: usize,
+    done: usize,
+    failed: usize,
+    /// Number of failures of the server since the last answer.
+    in_a_row: usize,
+    /// Number of rejected prompts and failed answers before the first completion.
+    refused: usize,
+    /// Whether an answer has arrived.
+    is_answering: bool,
+    /// Failures of the server, or of single requests before the first completion; not recorded.
+    failures: Failures,
+    /// Keys of the latter, and their faults.
+    own: Vec<(String, Fault)>,
+    /// Why no more requests are sent.
+    end: Option<Error>,
+    /// Whether the journal can no longer be written.
+    is_unwritable: bool,
+}
+
+impl State<'_> {
+    /// Records an answer, and the failures of single requests before it.
+    fn answered(&mut self, key: &str, answer: Answer) -> Result<()> {
+        self.in_a_row = 0;
+        self.is_answering = true;
+        self.keep_own(|_| true)?;
+        self.journal.append(&Entry {
+            key: key.to_owned(),
+            samples: answer.samples,
+            error: None,
+            seconds: Some((1000.0 * answer.seconds).round() / 1000.0),
+            at_once: Some(self.at_once),
+            is_checked: true,
+        })
+    }
+
+    /// Handles a failure.
+    fn failed(&mut self, key: &str, error: Error) -> Result<()> {
+        let fault = Fault::of(&error);
+        let hint = error.hint().map_or_else(String::new, |hint| format!("; {hint}"));
+        let why = reason(&error) + &hint;
+        self.failed += 1;
+        let is_of_request = matches!(fault, Fault::Request | Fault::Form | Fault::Answer);
+        // Once the server completes others, such a failure is the prompt's.
+        let is_own = fault == Fault::Length || self.is_answering && is_of_request;
+        let is_hopeless = match fault {
+            _ if is_own => false,
+            Fault::Request | Fault::Answer => {
+                self.refused += 1;
+                self.refused >= ALL_REFUSED
+            }
+            Fault::Form | Fault::Server => {
+                self.in_a_row += 1;
+                self.in_a_row >= HOPELESS
+            }
+            Fault::Everything => true,
+            Fault::Length => false,
+        };
+        if is_hopeless {
+            self.end.get_or_insert(error);
+            return Ok(());
+        }
+        if is_own {
+            return self.keep(key, why);
+        }
+        if is_of_request {
+            self.own.push((key.to_owned(), fault));
+        }
+        self.failures.insert(key.to_owned(), why);
+        Ok(())
+    }
+
+    /// Records failures of single requests that were not recorded yet.
+    fn keep_own(&mut self, is_kept: impl Fn(Fault) -> bool) -> Result<()> {
+        for (key, _) in std::mem::take(&mut self.own).iter().filter(|(_, fault)| is_kept(*fault)) {
+            if let Some(why) = self.failures.remove(key) {
+                self.keep(key, why)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, key: &str, why: String) -> Result<()> {
+        self.journal.append(&Entry::failed(key, why))
+    }
+}
+
+/// Reason of a server's failure.
+pub(super) fn reason(error: &Error) -> String {
+    match error {
+        Error::Endpoint { reason, .. } | Error::FailedAnswer { reason, .. } => reason.clone(),
+        other => other.to_string(),
+    }
+}
+
+/// Whether a server rejects a request permanently.
+pub(super) fn is_refused(error: &Error) -> bool {
+    let Error::Endpoint { status, .. } = error else {
+        return false;
+    };
+    matches!(status, Some(400 | 404 | 405 | 413 | 415 | 422 | 501))
+        && Fault::of(error) != Fault::Length
+}
+
+/// Whether a rejection mentions a prompt's length, in the words of llama.cpp, vLLM, OpenAI and TGI.
+fn is_too_long(reason: &str) -> bool {
+    let reason = reason.to_lowercase();
+    let has = |words: &str| reason.contains(words);
+    let of_context = [
+        "context size", "context length", "context_length", "context window", "maximum context",
+        "too many tokens", "inputs tokens",
+    ];
+    // A list of stop texts may be too long as well.
+    let of_text = has("too long") && ["prompt", "input", "token"].into_iter().any(has);
+    of_context.into_iter().any(has) || of_text
+}

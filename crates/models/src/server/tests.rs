@@ -1,0 +1,571 @@
+//! Against a server that behaves badly on purpose.
+
+use std::collections::BTreeSet;
+use std::sync::{Condvar, Mutex};
+use std::time::Instant;
+
+use repoformer_core::completion::{Api, CompletionRequest, Ending, Sample, samples};
+use repoformer_store::error::Result;
+use repoformer_store::progress::Work;
+use serde_json::{Value, json};
+
+use super::*;
+use crate::endpoint::test_server::{Server, answer, ok, refusal};
+
+/// An answer with these texts.
+fn texts(texts: &[&str]) -> Vec<u8> {
+    let choice = |(index, text): (usize, &&str)| json!({"index": index, "text": text, "finish_reason": "length"});
+    ok(&json!({"choices": texts.iter().enumerate().map(choice).collect::<Vec<_>>()}))
+}
+
+fn place() -> (tempfile::TempDir, std::path::PathBuf) {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("deep/journal.jsonl");
+    (dir, path)
+}
+
+/// Answer to each prompt, and the number of prompts asked for.
+#[derive(Debug)]
+struct Outcome {
+    entries: Vec<Entry>,
+    asked: usize,
+}
+
+fn ask(
+    server: &Server,
+    asking: &CompletionRequest,
+    prompts: &[&str],
+    path: &std::path::Path,
+) -> Result<Outcome> {
+    ask_again(server, asking, prompts, path, false)
+}
+
+fn ask_again(
+    server: &Server,
+    asking: &CompletionRequest,
+    prompts: &[&str],
+    path: &std::path::Path,
+    retry_failed: bool,
+) -> Result<Outcome> {
+    let mut journal = Journal::open(path)?;
+    let endpoint = server.endpoint();
+    let completer = Completer::new(&endpoint);
+    let keys: Vec<String> = prompts.iter().map(|prompt| asking.key(prompt)).collect();
+    let ask = |place: usize| completer.ask(asking, prompts[place], None);
+    let open = unanswered(&keys, Some(&journal), retry_failed);
+    let asked = open.len();
+    let work = Work::begin("ask", "prompts");
+    let failures = run(&keys, open, 3, &mut journal, &work, &mut Ok, &ask)?;
+    let entry = |key: &String| {
+        let reason = failures.get(key).cloned().unwrap_or_default();
+        Ok(journal.get(key)?.unwrap_or_else(|| Entry::failed(key, reason)))
+    };
+    Ok(Outcome { entries: keys.iter().map(entry).collect::<Result<_>>()?, asked })
+}
+
+fn found(outcome: &Outcome) -> Vec<&str> {
+    let samples = outcome.entries.iter().map(|entry| entry.samples.first());
+    samples.map(|sample| sample.map_or("-", |sample| &sample.text)).collect()
+}
+
+#[test]
+fn answers_stand_in_the_order_of_prompts_and_are_asked_for_once() {
+    let (answered, more) = (Mutex::new(BTreeSet::from([4])), Condvar::new());
+    let server = Server::start(move |_, request| {
+        let prompt = request.body["prompt"].as_str().unwrap();
+        // The first come last: each waits for the next longer one.
+        let is_early = |answered: &mut BTreeSet<usize>| !answered.contains(&(prompt.len() + 1));
+        let mut answered = more.wait_while(answered.lock().unwrap(), is_early).unwrap();
+        answered.insert(prompt.len());
+        more.notify_all();
+        texts(&[&format!("{prompt}!")])
+    });
+    let (_dir, path) = place();
+    let asking = CompletionRequest::new("m", 7);
+    let prompts = ["a", "bb", "ccc", "bb"];
+    let first = ask(&server, &asking, &prompts, &path).unwrap();
+    assert_eq!(found(&first), ["a!", "bb!", "ccc!", "bb!"]);
+    assert_eq!((first.asked, server.requests().len()), (3, 3));
+    let again = ask(&server, &asking, &prompts, &path).unwrap();
+    assert_eq!((found(&again), again.asked), (found(&first), 0));
+    // Another number of tokens is another request.
+    let longer = CompletionRequest::new("m", 8);
+    assert_eq!(ask(&server, &longer, &prompts[..1], &path).unwrap().asked, 1);
+    let body = &server.requests()[0].body;
+    let wanted = json!({"model": "m", "prompt": body["prompt"], "logprobs": 1, "max_tokens": 7, "temperature": 0.0});
+    assert_eq!(body, &wanted);
+}
+
+#[test]
+fn what_fails_is_kept_as_such_and_loses_nothing_else() {
+    let server = Server::start(|number, request| match request.body["prompt"].as_str().unwrap() {
+        "long" if number < 50 => {
+            refusal("400 Bad Request", "", "exceeds the available context size (4096 tokens)")
+        }
+        "odd" => ok(&json!({"choices": [{"index": 0}]})),
+        "none" => ok(&json!({"id": 1})),
+        "empty" => ok(&json!({"choices": []})),
+        _ => texts(&["fine"]),
+    });
+    let (_dir, path) = place();
+    let asking = CompletionRequest::new("m", 7);
+    let mut prompts = vec!["a", "long", "b", "odd", "c", "none", "d", "empty"];
+    let outcome = ask(&server, &asking, &prompts, &path).unwrap();
+    assert_eq!(found(&outcome), ["fine", "-", "fine", "-", "fine", "-", "fine", "-"]);
+    let errors: Vec<&str> =
+        outcome.entries.iter().filter_map(|entry| entry.error.as_deref()).collect();
+    assert!(errors[0].contains("exceeds the available context size"), "{errors:?}");
+    assert!(errors[1].contains("choices[0] has no 'text'"), "{errors:?}");
+    assert!(errors[2].contains("no 'choices'") && errors[3].contains("are empty"), "{errors:?}");
+    assert_eq!(ask(&server, &asking, &prompts, &path).unwrap().asked, 0);
+    let retried = ask_again(&server, &asking, &prompts, &path, true).unwrap();
+    assert_eq!(retried.asked, 4);
+    // Any number of prompts may be too long.
+    prompts = vec!["long"; 1];
+    assert_eq!(found(&ask(&server, &asking, &prompts, &path).unwrap()), ["-"]);
+}
+
+#[test]
+fn a_server_that_answers_nothing_ends_the_run_and_what_came_is_kept() {
+    for (status, said) in
+        [("401 Unauthorized", "401 Unauthorized"), ("404 Not Found", "no such model")]
+    {
+        let server = Server::start(move |_, request| match request.body["prompt"] == "good" {
+            true => texts(&["fine"]),
+            false => refusal(status, "", "no such model"),
+        });
+        let (_dir, path) = place();
+        let asking = CompletionRequest::new("m", 7);
+        let prompts: Vec<String> = (0..40).map(|number| format!("p{number}")).collect();
+        let mut prompts: Vec<&str> = prompts.iter().map(String::as_str).collect();
+        prompts.insert(0, "good");
+        let error = ask(&server, &asking, &prompts, &path).unwrap_err().to_string();
+        assert!(error.contains(said), "{error}");
+        assert!(server.requests().len() < 15, "{}", server.requests().len());
+        let journal = Journal::open(&path).unwrap();
+        let known = journal.get(&asking.key("good")).unwrap().unwrap();
+        assert_eq!(known.samples[0].text, "fine");
+    }
+    let server = Server::start(|_, _| answer("200 OK", "", "<html>a page</html>"));
+    let (_dir, path) = place();
+    let error =
+        ask(&server, &CompletionRequest::new("m", 7), &["a", "b", "c", "d", "e", "f"], &path);
+    assert!(error.unwrap_err().to_string().contains("HTML instead of JSON"));
+}
+
+#[test]
+fn servers_give_as_many_samples_as_they_like() {
+    let asked = |server: &Server| -> BTreeSet<(Option<u64>, Option<u64>)> {
+        let of = |body: &Value| (body["seed"].as_u64(), body["n"].as_u64());
+        server.requests().iter().map(|request| of(&request.body)).collect()
+    };
+    let asking = CompletionRequest {
+        samples: 3,
+        temperature: 0.8,
+        seed: Some(7),
+        ..CompletionRequest::new("m", 7)
+    };
+    // All at once; one, whatever is asked for; and a refusal of more than one.
+    let all = Server::start(|_, _| texts(&["x", "y", "z", "too many"]));
+    let one = Server::start(|_, request| texts(&[&request.body["seed"].to_string()]));
+    let none = Server::start(|_, request| match request.body.get("n") {
+        Some(_) => {
+            refusal("400 Bad Request", "", "Field 'n': Value must be between 1 <= value <= 1")
+        }
+        None => texts(&[&request.body["seed"].to_string()]),
+    });
+    let of = |server: &Server| {
+        let (_dir, path) = place();
+        let outcome = ask(server, &asking, &["p"], &path).unwrap();
+        let samples = &outcome.entries[0].samples;
+        samples.iter().map(|sample| sample.text.clone()).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&all), ["x", "y", "z"]);
+    assert_eq!(asked(&all), [(Some(7), Some(3))].into());
+    assert_eq!(of(&one), ["7", "8", "9"]);
+    assert_eq!(of(&none), ["7", "8", "9"]);
+    assert_eq!(
+        asked(&none),
+        [(Some(7), Some(3)), (Some(7), None), (Some(8), None), (Some(9), None)].into()
+    );
+}
+
+#[test]
+fn an_interrupted_run_goes_on() {
+    let count = Mutex::new(0);
+    let server = Server::start(move |_, request| {
+        *count.lock().unwrap() += 1;
+        texts(&[request.body["prompt"].as_str().unwrap()])
+    });
+    let (_dir, path) = place();
+    let asking = CompletionRequest::new("m", 7);
+    let prompts = ["a", "b", "c", "d"];
+    ask(&server, &asking, &prompts, &path).unwrap();
+    let whole = std::fs::read_to_string(&path).unwrap();
+    let end_of_second = whole.match_indices('\n').nth(1).unwrap().0 + 1;
+    std::fs::write(&path, &whole[..end_of_second + 20]).unwrap();
+    let outcome = ask(&server, &asking, &prompts, &path).unwrap();
+    assert_eq!((outcome.asked, found(&outcome)), (2, prompts.to_vec()));
+    // Whatever is no journal stays as it is.
+    std::fs::write(&path, "my notes").unwrap();
+    let error = Journal::open(&path).unwrap_err().to_string();
+    assert!(error.contains("journal.jsonl:1: not an answer"), "{error}");
+    assert_eq!(std::fs::read_to_string(&path).unwrap(), "my notes");
+}
+
+/// The answers of llama.cpp's server and of llama-cpp-python to the same request, shortened.
+#[test]
+fn both_styles_of_log_probabilities() {
+    let new = json!({"choices": [{"text": "read().", "index": 0, "finish_reason": "length", "logprobs": {"content": [
+        {"id": 1040, "token": "read", "bytes": [114, 101, 97, 100], "logprob": -0.025, "top_logprobs": []},
+        {"id": 2, "token": "", "bytes": [], "logprob": -23.5, "top_logprobs": []}]}}]});
+    let old = json!({"choices": [{"text": "read().", "index": 0, "finish_reason": "length", "logprobs": {
+        "text_offset": [75, 79], "token_logprobs": [-0.025, null], "tokens": ["read", "()."], "top_logprobs": null}}]});
+    let of = |answer: &Value| {
+        let tokens = &samples(answer, Api::Completions).unwrap()[0].tokens;
+        tokens.iter().map(|token| (token.id, token.text.clone(), token.logprob)).collect::<Vec<_>>()
+    };
+    assert_eq!(of(&new), [(Some(1040), "read".into(), -0.025), (Some(2), "".into(), -23.5)]);
+    assert_eq!(of(&old), [(None, "read".into(), -0.025)]);
+    let chat = json!({"choices": [{"index": 0, "message": {"role": "assistant", "content": "x"}, "logprobs": null}]});
+    assert_eq!(samples(&chat, Api::Chat).unwrap()[0].text, "x");
+    assert!(samples(&chat, Api::Completions).unwrap_err().to_string().contains("no 'text'"));
+}
+
+#[test]
+fn completions_end_at_stop_texts_that_servers_are_not_told() {
+    let stop: Vec<String> = ["<a>", "<b>", "<c>", "<d>", "<e>", "<f>"].map(Into::into).into();
+    let asking = CompletionRequest { stop, ..CompletionRequest::new("m", 9) };
+    assert_eq!(asking.body("x", 0, 1)["stop"], json!(["<a>", "<b>", "<c>", "<d>"]));
+    assert_eq!(asking.completion("x", "y<f>z<e>"), "y");
+    assert_eq!(asking.completion("x", "y<"), "y<");
+    // The key is of all of them.
+    let mut fewer = asking.clone();
+    fewer.stop.pop();
+    assert_ne!(fewer.key("x"), asking.key("x"));
+}
+
+#[test]
+fn the_end_of_a_prompt_is_kept_back_and_its_stops_with_it() {
+    let asking = CompletionRequest {
+        ending: Ending::BeforeWhitespace,
+        stop: vec!["\n".into(), "\ndef ".into(), "<|end|>".into()],
+        ..CompletionRequest::new("m", 7)
+    };
+    let body = asking.body("def f():\n    ", 0, 1);
+    assert_eq!(
+        (&body["prompt"], &body["stop"]),
+        (&json!("def f():"), &json!(["\ndef ", "<|end|>"]))
+    );
+    // A function that comes next ends nothing: behind the prompt no line ends before it.
+    let functions = CompletionRequest { stop: vec!["\ndef ".into()], ..asking.clone() };
+    assert_eq!(functions.completion("x = 1\n", "\ndef f():\n    a\ndef g"), "def f():\n    a");
+    assert_eq!(asking.completion("def f():\n    ", "\n    return x\n    y"), "return x");
+    let body = asking.body("x =", 0, 1);
+    assert_eq!(body["stop"], json!(["\n", "\ndef ", "<|end|>"]));
+    assert_ne!(asking.key("x =\n"), asking.key("x =\n\n"));
+    let chat = CompletionRequest { api: Api::Chat, stop: Vec::new(), ..asking };
+    // A chat's answer begins where it likes.
+    for (prompt, written, text) in [
+        ("def f():\n", "    return 1", "    return 1"),
+        ("def f():\n", "    a = 2\n    return a", "    a = 2\n    return a"),
+        ("def f():\n", "\n    return 1", "    return 1"),
+        ("def f():\n    ", "    return 1", "return 1"),
+        ("x = ", "1", "1"),
+    ] {
+        assert_eq!(chat.completion(prompt, written), text, "{prompt:?} {written:?}");
+    }
+    let body = chat.body("x = 1\n", 0, 2);
+    assert_eq!(body["messages"][1], json!({"role": "user", "content": "x = 1"}));
+    assert_eq!((&body["n"], &body["logprobs"]), (&json!(2), &json!(true)));
+}
+
+/// A server that fails is not what its prompts fail by.
+#[test]
+fn what_the_server_fails_by_is_asked_again_without_being_told() {
+    let (_dir, path) = place();
+    let asking = CompletionRequest::new("m", 7);
+    let prompts: Vec<String> = (0..12).map(|number| format!("p{number}")).collect();
+    let prompts: Vec<&str> = prompts.iter().map(String::as_str).collect();
+    for status in ["401 Unauthorized", "404 Not Found", "429 Too Many Requests", "502 Bad Gateway"]
+    {
+        let down = Server::start(move |_, _| refusal(status, "", "too many tokens"));
+        ask(&down, &asking, &prompts, &path).unwrap_err();
+    }
+    let page = Server::start(|_, _| answer("200 OK", "", "<html>a page</html>"));
+    ask(&page, &asking, &prompts, &path).unwrap_err();
+    let up = Server::start(|_, request| match request.body["prompt"].as_str().unwrap() {
+        "p3" => refusal("503 Service Unavailable", "", "too many tokens"),
+        "p7" => refusal("400 Bad Request", "", "what a prompt"),
+        _ => texts(&["fine"]),
+    });
+    let outcome = ask(&up, &asking, &prompts, &path).unwrap();
+    assert_eq!(outcome.asked, 12);
+    let failed = found(&outcome).iter().filter(|text| **text == "-").count();
+    assert_eq!(failed, 2);
+    // The overload is another try's, the refusal is the prompt's.
+    assert_eq!(ask(&up, &asking, &["p7", "p1"], &path).unwrap().asked, 0);
+    assert_eq!(ask(&up, &asking, &prompts, &path).unwrap().asked, 1);
+    assert_eq!(ask_again(&up, &asking, &prompts, &path, true).unwrap().asked, 2);
+}
+
+#[test]
+fn prompts_that_failed_do_not_stand_in_the_way_of_others() {
+    let server = Server::start(|_, request| match request.body["prompt"].as_str().unwrap() {
+        "busy" => refusal("503 Service Unavailable", "", "later"),
+        prompt if prompt.starts_with("bad") => refusal("400 Bad Request", "", "what a prompt"),
+        _ => texts(&["fine"]),
+    });
+    let (_dir, path) = place();
+    let asking = CompletionRequest::new("m", 7);
+    let bad: Vec<String> = (0..30).map(|number| format!("bad {number}")).collect();
+    let mut prompts: Vec<&str> = bad.iter().map(String::as_str).collect();
+    let error = ask(&server, &asking, &prompts, &path).unwrap_err();
+    assert!(error.to_string().contains("what a prompt"), "{error}");
+    prompts.insert(0, "good");
+    assert_eq!(ask(&server, &asking, &prompts, &path).unwrap().asked, 31);
+    prompts.push("also good");
+    prompts.push("busy");
+    let outcome = ask_again(&server, &asking, &prompts, &path, true).unwrap();
+    // Nor do they make one overload the end.
+    assert_eq!((outcome.asked, found(&outcome)[31]), (32, "fine"));
+}
+
+#[test]
+fn one_refusal_does_not_make_every_prompt_a_request_a_sample() {
+    let server = Server::start(|_, request| match request.body["prompt"] == "bad" {
+        true => refusal("400 Bad Request", "", "what a prompt"),
+        false => texts(&["x", "y", "z", "a"]),
+    });
+    let asking =
+        CompletionRequest { samples: 4, temperature: 1.0, ..CompletionRequest::new("m", 7) };
+    let (_dir, path) = place();
+    ask(&server, &asking, &["good", "bad", "a", "b", "c"], &path).unwrap();
+    assert_eq!(server.requests().len(), 6);
+}
+
+/// OpenAI's newer chat models refuse what older ones ask for.
+#[test]
+fn what_a_server_does_not_know_is_left_out() {
+    let server = Server::start(|_, request| {
+        let refused = |what: &str| refusal("400 Bad Request", "", what);
+        match &request.body {
+            body if body.get("logprobs").is_some() => {
+                refused("Unsupported parameter: 'logprobs' is not supported with this model.")
+            }
+            body if body.get("max_tokens").is_some() => refused(
+                "Unsupported parameter: 'max_tokens' is not supported with this model. Use 'max_completion_tokens' instead.",
+            ),
+            body => texts(&[&body["max_completion_tokens"].to_string()]),
+        }
+    });
+    let (_dir, path) = place();
+    let outcome =
+        ask(&server, &CompletionRequest::new("m", 7), &["a", "b", "c", "d"], &path).unwrap();
+    assert_eq!(found(&outcome), ["7", "7", "7", "7"]);
+    assert!(server.requests().len() <= 4 + 2 * 3, "found out once by each connection at most");
+}
+
+/// Time spent waiting while a server refuses is not part of a completion's latency.
+#[test]
+fn waiting_for_a_server_is_not_its_latency() {
+    let server = Server::start(|number, _| match number {
+        0 => refusal("429 Too Many Requests", "Retry-After: 0.1\r\n", "slow down"),
+        _ => texts(&["fine"]),
+    });
+    let (_dir, path) = place();
+    let begin = Instant::now();
+    let outcome = ask(&server, &CompletionRequest::new("m", 7), &["a"], &path).unwrap();
+    let (seconds, all) = (outcome.entries[0].seconds.unwrap(), begin.elapsed().as_secs_f64());
+    // Latencies are rounded to milliseconds.
+    assert!(seconds + 0.099 <= all, "{seconds} of {all}");
+}
+
+/// An answer in these events.
+fn events(events: &[Value]) -> Vec<u8> {
+    let text: String = events.iter().map(|event| format!("data: {event}\n\n")).collect();
+    answer("200 OK", "Content-Type: text/event-stream\r\n", &(text + "data: [DONE]\n\n"))
+}
+
+fn part(index: usize, text: &str, logprob: f64) -> Value {
+    let logprobs = json!({"content": [{"id": 1, "token": text, "logprob": logprob}]});
+    json!({"choices": [{"index": index, "text": text, "finish_reason": null, "logprobs": logprobs}]})
+}
+
+fn line(text: &str) -> bool {
+    text.contains('\n')
+}
+
+#[test]
+fn a_server_is_told_to_stop_once_it_has_written_enough() {
+    use std::io::{BufRead, BufReader, Write};
+    const MOST: usize = 20_000;
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    let writes = std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+        while lines.next().is_some_and(|line| !line.unwrap().is_empty()) {}
+        let head =
+            "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n";
+        stream.write_all(head.as_bytes()).unwrap();
+        for number in 0..MOST {
+            let event = part(0, ["x", " = 1", "\n", "y"][number.min(3)], -0.5);
+            if stream.write_all(format!("data: {event}\n\n").as_bytes()).is_err() {
+                return number;
+            }
+            std::thread::sleep(std::time::Duration::from_micros(100));
+        }
+        MOST
+    });
+    let endpoint =
+        crate::endpoint::Endpoint::new(&url, crate::endpoint::test_server::quick()).unwrap();
+    let completer = Completer::new(&endpoint);
+    let found = completer.ask(&CompletionRequest::new("m", 9), "p", Some(&line)).unwrap();
+    // The events that came before enough was there, whatever came with them.
+    assert_eq!(found.samples[0].text, "x = 1\n");
+    assert_eq!(found.samples[0].finish_reason, None);
+    let tokens: Vec<&str> = found.samples[0].tokens.iter().map(|token| &*token.text).collect();
+    assert_eq!(tokens, ["x", " = 1", "\n"]);
+    drop(endpoint);
+    let written = writes.join().unwrap();
+    assert!(written < MOST, "the server wrote all");
+}
+
+#[test]
+fn samples_come_in_parts_and_broken_streams_are_asked_again() {
+    let server = Server::start(|number, request| {
+        let is_chat = request.line.contains("chat");
+        assert_eq!(request.body["stream"], true);
+        let delta = |text: &str| json!({"choices": [{"index": 0, "delta": {"content": text}}]});
+        match (number, is_chat) {
+            // Without its end.
+            (0, _) => answer(
+                "200 OK",
+                "Content-Type: text/event-stream\r\n",
+                &format!("data: {}\n\n", part(0, "lost", -9.0)),
+            ),
+            (_, true) => events(&[
+                json!({"choices": [{"index": 0, "delta": {"role": "assistant"}}]}),
+                delta("a"),
+                delta("b"),
+                json!({"choices": [{"index": 0, "delta": {}, "finish_reason": "length"}]}),
+            ]),
+            (_, false) => events(&[
+                part(1, "c", -1.0),
+                part(0, "a", -2.0),
+                part(0, "\n", -3.0),
+                part(1, "d\n", -4.0),
+                part(0, "never read", -5.0),
+            ]),
+        }
+    });
+    let endpoint = server.endpoint();
+    let completer = Completer::new(&endpoint);
+    let two = CompletionRequest { samples: 2, temperature: 1.0, ..CompletionRequest::new("m", 9) };
+    let found = completer.ask(&two, "p", Some(&line)).unwrap().samples;
+    let read = |sample: &Sample| (sample.text.clone(), sample.tokens.len());
+    assert_eq!(found.iter().map(read).collect::<Vec<_>>(), [("a\n".into(), 2), ("cd\n".into(), 2)]);
+    assert_eq!(server.requests().len(), 2);
+    let chat = CompletionRequest { api: Api::Chat, ..CompletionRequest::new("m", 9) };
+    let found = completer.ask(&chat, "p", Some(&line)).unwrap().samples;
+    assert_eq!((&*found[0].text, found[0].finish_reason.as_deref()), ("ab", Some("length")));
+}
+
+#[test]
+fn a_server_that_cannot_stream_writes_all_and_is_told_of_once() {
+    for refuses in [false, true] {
+        let server = Server::start(move |_, request| match request.body.get("stream") {
+            Some(_) if refuses => refusal("400 Bad Request", "", "stream is not supported"),
+            _ => texts(&["x\ny"]),
+        });
+        let said = std::sync::Arc::new(Mutex::new(Vec::new()));
+        let heard = said.clone();
+        let endpoint =
+            server.endpoint().on_retry(move |text| heard.lock().unwrap().push(text.to_owned()));
+        let completer = Completer::new(&endpoint);
+        for _ in 0..2 {
+            let found =
+                completer.ask(&CompletionRequest::new("m", 9), "p", Some(&line)).unwrap().samples;
+            assert_eq!(found[0].text, "x\ny");
+        }
+        let said = said.lock().unwrap().clone();
+        assert!(said.len() == 1 && said[0].contains("does not stream"), "{said:?}");
+        let streams = server.requests().iter().filter(|r| r.body.get("stream").is_some()).count();
+        assert_eq!((streams, server.requests().len()), (1, if refuses { 3 } else { 2 }));
+    }
+}
+
+#[test]
+fn an_error_within_a_stream_is_the_servers() {
+    let server = Server::start(|_, _| {
+        events(&[part(0, "x", -1.0), json!({"error": {"message": "out of memory"}})])
+    });
+    let endpoint = server.endpoint();
+    let asking = CompletionRequest::new("m", 9);
+    let error = Completer::new(&endpoint).ask(&asking, "p", Some(&line)).unwrap_err().to_string();
+    assert!(error.contains("out of memory"), "{error}");
+}
+
+/// Once a stream has begun, its status can no longer say that the server is busy.
+#[test]
+fn an_overload_within_a_stream_is_waited_for() {
+    for error in [
+        json!({"error": {"message": "too many requests", "code": 429}}),
+        json!({"error": {"message": "busy", "code": "503"}}),
+        json!({"object": "error", "message": "busy", "code": 500}),
+    ] {
+        let failed = error.clone();
+        let server = Server::start(move |number, _| match number {
+            0 => events(&[part(0, "lost", -1.0), failed.clone()]),
+            _ => events(&[part(0, "x\n", -1.0)]),
+        });
+        let endpoint = server.endpoint();
+        let asking = CompletionRequest::new("m", 9);
+        let found = Completer::new(&endpoint).ask(&asking, "p", Some(&line)).unwrap().samples;
+        assert_eq!((&*found[0].text, server.requests().len()), ("x\n", 2), "{error}");
+    }
+    // One that stays is the server's failure, and not kept as the prompt's.
+    let server = Server::start(|_, request| match request.body["prompt"] == "busy" {
+        true => ok(&json!({"error": {"message": "busy", "code": 503}})),
+        false => texts(&["fine"]),
+    });
+    let (_dir, path) = place();
+    let asking = CompletionRequest::new("m", 7);
+    let outcome = ask(&server, &asking, &["a", "busy"], &path).unwrap();
+    let error = outcome.entries[1].error.as_deref().unwrap_or_default();
+    assert!(error.contains("503 Service Unavailable: busy"), "{error}");
+    assert_eq!(ask(&server, &asking, &["a", "busy"], &path).unwrap().asked, 1);
+    // Others do not pass.
+    let server = Server::start(|_, _| {
+        events(&[json!({"error": {"message": "exceeds the context size", "code": 400}})])
+    });
+    let endpoint = server.endpoint();
+    Completer::new(&endpoint).ask(&asking, "p", Some(&line)).unwrap_err();
+    assert_eq!(server.requests().len(), 1);
+}
+
+/// llama.cpp's server lists the bytes of tokens that are parts of a character; their text is empty.
+#[test]
+fn parts_of_a_character_spell_it() {
+    let token = |text: &str, bytes: &[u8], logprob: f64| json!({"token": text, "bytes": bytes, "logprob": logprob});
+    let of = |bytes: [&[u8]; 2]| {
+        let tokens = [
+            token("caf", b"caf", -1.0),
+            token("", bytes[0], -2.0),
+            token("", bytes[1], -3.0),
+            token("\n", b"\n", -4.0),
+        ];
+        let answer =
+            json!({"choices": [{"index": 0, "text": "café", "logprobs": {"content": tokens}}]});
+        samples(&answer, Api::Completions).unwrap().remove(0)
+    };
+    let spelled = of([&[0xc3], &[0xa9]]);
+    assert_eq!(spelled.logprobs(0..5), [-1.0, -2.0, -3.0]);
+    assert_eq!(spelled.tokens_before(3).len(), 1);
+    // As the journal keeps it.
+    let kept: Sample = serde_json::from_str(&serde_json::to_string(&spelled).unwrap()).unwrap();
+    assert_eq!(kept, spelled);
+    let unknown = of([&[], &[]]);
+    assert!(unknown.logprobs(0..5).is_empty() && unknown.tokens_before(3).is_empty());
+}

@@ -1,0 +1,309 @@
+//! How prompts are completed, and what comes of it: by the embedded model or a server's.
+
+use std::fmt;
+use std::path::{Path, PathBuf};
+
+use repoformer_core::completion::CompletionRequest;
+use repoformer_core::task::fields::of_prompt_metadata;
+use repoformer_core::task::kind::RecordKind;
+use repoformer_models::endpoint::Endpoint;
+use repoformer_models::in_context;
+use repoformer_models::server::Sending;
+use repoformer_store::artifact::Identity;
+use repoformer_store::error::{Error, Result};
+use repoformer_store::jsonl::{self, Fields, Object};
+use repoformer_store::literal;
+use repoformer_store::schema::Past;
+use repoformer_text::lines::{Lines, strip};
+use repoformer_text::named;
+use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
+use serde_json::{Value, json};
+
+use super::remote::Latency;
+
+/// How prompts are completed.
+#[derive(Debug, Clone)]
+pub struct Completion {
+    /// The model's name, as it stands in paths: `in-context`.
+    pub model: String,
+    /// Tokens of a completion, at most.
+    pub max_tokens: usize,
+    /// Lines of a completion, at most; by default as many as the task's target has non-blank lines. A server's model knows
+    /// no such limit.
+    pub max_lines: Option<usize>,
+    /// The server that has the model; the embedded one needs none.
+    pub server: Option<Server>,
+}
+
+impl Completion {
+    /// Whether the model is the embedded one.
+    pub fn is_embedded(&self) -> bool {
+        self.model == "in-context"
+    }
+
+    /// The settings that completions depend on. One that is not set is a value as well: it differs from one that is.
+    pub fn identity(&self) -> Identity {
+        let identity = Identity::new("predictions")
+            .parameter("model", &self.model)
+            .parameter("max-tokens", self.max_tokens);
+        match &self.server {
+            None => identity
+                .parameter("model-revision", in_context::REVISION)
+                .parameter("max-lines", or_not_set(self.max_lines)),
+            Some(server) => server.in_identity(identity),
+        }
+    }
+
+    /// # Errors
+    /// There is no such model.
+    pub fn check(&self) -> Result<()> {
+        if self.is_embedded() != self.server.is_some() && self.max_tokens > 0 {
+            return Ok(());
+        }
+        if self.max_tokens == 0 {
+            return Err(Error::Parameter {
+                name: "max-tokens",
+                reason: "must be at least 1".into(),
+            });
+        }
+        let reason = match self.is_embedded() {
+            true => "is not set; say what the server calls it".into(),
+            false => format!(
+                "'{}' is not known; the embedded model is in-context, and another one needs a completion server",
+                self.model
+            ),
+        };
+        Err(Error::Parameter { name: "model", reason })
+    }
+}
+
+/// End of a server's completion, which a stop text may bring about before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum Until {
+    /// The end of the last of as many non-blank lines as the target has; the server is asked to stream, and stops there.
+    Lines,
+    /// The greatest number of tokens.
+    #[default]
+    Tokens,
+}
+
+named! {
+    Until, "end of completions":
+    Lines = "lines",
+    Tokens = "tokens",
+}
+
+/// A model on a server, how it is asked, and where its answers come from.
+#[derive(Debug, Clone)]
+pub struct Server {
+    /// Parameters of every request; a prompt's own style adds the texts that end a completion.
+    pub asking: CompletionRequest,
+    /// Where a completion ends.
+    pub until: Until,
+    /// Where answers are kept as they come.
+    pub journal: PathBuf,
+    /// Whether somebody chose that place, so that answers in others are another model's.
+    pub has_own_journal: bool,
+    /// Server that is asked for answers that are not kept yet; `None`: all that there are have been kept, such as those of a
+    /// batch.
+    pub asked: Option<Asked>,
+}
+
+/// A server that is asked.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// Where it is.
+    pub endpoint: Endpoint,
+    /// How requests are sent.
+    pub sending: Sending,
+}
+
+impl Server {
+    /// Adds the settings that predictions depend on to their identity.
+    pub(super) fn in_identity(&self, identity: Identity) -> Identity {
+        let CompletionRequest {
+            api,
+            temperature,
+            top_p,
+            seed,
+            stop,
+            samples,
+            ending,
+            instruction,
+            ..
+        } = &self.asking;
+        let stop = (!stop.is_empty()).then(|| json!(stop));
+        identity
+            .parameter("api", api)
+            .parameter("temperature", temperature)
+            .parameter("samples", samples)
+            .parameter("prompt-end", ending)
+            .parameter("top-p", or_not_set(top_p.as_ref()))
+            .parameter("seed", or_not_set(seed.as_ref()))
+            .parameter("stop", or_not_set(stop))
+            .parameter("instruction", or_not_set(instruction.as_ref()))
+            .parameter("until", self.until)
+            .parameter("journal", self.journal_name())
+    }
+
+    /// The journal as identities name it: a path where somebody chose one.
+    pub(super) fn journal_name(&self) -> String {
+        match self.has_own_journal {
+            true => self.journal.display().to_string(),
+            false => "the cache's".into(),
+        }
+    }
+}
+
+/// The value of a setting in an identity.
+fn or_not_set(value: Option<impl ToString>) -> String {
+    value.map_or_else(|| "not set".into(), |value| value.to_string())
+}
+
+/// Takes each record, a line with its end.
+pub type EmitLine<'e> = dyn FnMut(&[u8]) -> Result<()> + 'e;
+
+/// Completions of some prompts, without their records.
+#[derive(Debug, Default)]
+pub struct Predictions {
+    /// Number of records.
+    pub records: usize,
+    /// The records that could not be used.
+    pub problems: Vec<Error>,
+    /// Warnings about the whole file.
+    pub warnings: Vec<String>,
+    /// Time that each took.
+    pub latencies: Vec<Latency>,
+}
+
+/// Fields of a prompt's metadata that stay with the prompt: what was retrieved, which is most of a record.
+const RETRIEVED: [&str; 5] =
+    ["query_window", "top_k_context", "shown_context", "right_context", "query"];
+
+/// Parses a prompt's record without what was retrieved for it.
+///
+/// # Errors
+/// It is not JSON, or a field is missing or of another type.
+pub(super) fn parse_prompt(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
+    let text = std::str::from_utf8(bytes).ok().filter(|text| !literal::may_change(text));
+    let mut object = match text.and_then(|text| serde_json::from_str::<Lean<false>>(text).ok()) {
+        Some(Lean(object)) => object,
+        None => jsonl::parse(path, line, bytes)?,
+    };
+    RecordKind::Prompt.check(path, line, &object)?;
+    if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+        RETRIEVED.iter().for_each(|field| drop(metadata.remove(*field)));
+    }
+    Ok(object)
+}
+
+/// An object in whose metadata (`true`: that is the metadata) the retrieved fields, which have their types, are null; making their values would take most of
+/// the time.
+struct Lean<const IS_METADATA: bool>(Object);
+
+impl<'de, const IS_METADATA: bool> Deserialize<'de> for Lean<IS_METADATA> {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_map(LeanFields::<IS_METADATA>)
+    }
+}
+
+struct LeanFields<const IS_METADATA: bool>;
+
+impl<'de, const IS_METADATA: bool> Visitor<'de> for LeanFields<IS_METADATA> {
+    type Value = Lean<IS_METADATA>;
+
+    fn expecting(&self, to: &mut fmt::Formatter<'_>) -> fmt::Result {
+        to.write_str("an object")
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut fields: A) -> Result<Self::Value, A::Error> {
+        let mut object = Object::new();
+        while let Some(name) = fields.next_key::<String>()? {
+            let retrieved = || RETRIEVED.iter().find(|field| **field == name);
+            let value = if IS_METADATA
+                && let Some(holds) = retrieved().and_then(|name| of_prompt_metadata(name))
+            {
+                fields.next_value_seed(Past { holds, or_null: true })?;
+                Value::Null
+            } else if !IS_METADATA && name == "metadata" {
+                Value::Object(fields.next_value::<Lean<true>>()?.0)
+            } else {
+                fields.next_value()?
+            };
+            object.insert(name, value);
+        }
+        Ok(Lean(object))
+    }
+}
+
+/// The target in a prompt's record, under any name that the field's formats give it.
+pub(super) fn target(object: &Object) -> Option<&str> {
+    let metadata = object.get("metadata").and_then(Value::as_object);
+    let target = metadata.and_then(|m| m.get("ground_truth")).or_else(|| object.get("groundtruth"));
+    target.and_then(Value::as_str)
+}
+
+/// Non-blank lines of the target in a prompt's record.
+pub(super) fn target_lines(fields: &Fields<'_>, object: &Object) -> Result<usize> {
+    match target(object) {
+        Some(target) => Ok(Lines::new(target).iter().filter(|line| !strip(line).is_empty()).count().max(1)),
+        None => Err(fields.error(
+            "field 'metadata.ground_truth' is missing, so the number of lines to write is not known; set it",
+        )),
+    }
+}
+
+/// A prompt's record with a model's answers.
+pub(super) fn record_line(mut object: Object, choices: Value) -> Vec<u8> {
+    let metadata = object.remove("metadata").unwrap_or_else(|| json!({}));
+    let mut record = Object::new();
+    record.insert("prompt".into(), object.remove("prompt").unwrap_or_default());
+    record.insert("metadata".into(), metadata);
+    record.insert("choices".into(), choices);
+    // Fields that are not known here go along; answers of another model do not.
+    object.remove("choices");
+    record.extend(object);
+    literal::line(&record.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_prompt_is_parsed_as_ever_but_for_what_was_retrieved() {
+        let plain = |line: usize, text: &str| -> Result<String, String> {
+            let mut object =
+                jsonl::parse(Path::new("p"), line, text.as_bytes()).map_err(|e| e.to_string())?;
+            RecordKind::Prompt.check(Path::new("p"), line, &object).map_err(|e| e.to_string())?;
+            if let Some(Value::Object(metadata)) = object.get_mut("metadata") {
+                RETRIEVED.iter().for_each(|field| drop(metadata.remove(*field)));
+            }
+            Ok(Value::from(object).to_string())
+        };
+        for text in [
+            r#"{"prompt": "p", "metadata": {"a": 1, "top_k_context": [{"retrieved_chunk": "\ud800"}], "b": 2.50, "query": null, "c": {"query": 3}}, "query": "q"}"#,
+            r#"{"prompt": "p", "metadata": {"top_k_context": [{"retrieved_chunk": "x", "filename": null, "score": 1}], "shown_context": [null, {"context": "x"}]}}"#,
+            r#"{"prompt": "p", "metadata": {"top_k_context": [{"context": "x", "metadata": [], "sim_score": 0}, {"context": 1}]}}"#,
+            r#"{"prompt": "p", "metadata": {"top_k_context": [{"context": "x", "metadata": []}]}}"#,
+            r#"{"prompt": "p", "metadata": {"query": "x"}}"#,
+            r#"{"prompt": "p", "metadata": {"query": {"text": "x", "hole": 1, "more": []}}}"#,
+            r#"{"prompt": "p", "metadata": {"query": {"text": "x", "hole": -1}}}"#,
+            "\u{feff}{\"metadata\": {\"query_window\": {\"context\": \"é\"}, \"z\": []}, \"prompt\": \"\"} \n",
+            r#"{"metadata": [1], "prompt": "lone \ud800"}"#,
+            r#"{"metadata": null}"#,
+            r#"{"metadata": {"shown_context": [}}"#,
+            r#"{"metadata": {"right_context": "x"}, "metadata": {"d": 1}}"#,
+            "[]",
+            "{",
+            "",
+        ] {
+            for line in [1, 2] {
+                let lean = parse_prompt(Path::new("p"), line, text.as_bytes());
+                let lean =
+                    lean.map(|object| Value::from(object).to_string()).map_err(|e| e.to_string());
+                assert_eq!(lean, plain(line, text), "{text}");
+            }
+        }
+    }
+}

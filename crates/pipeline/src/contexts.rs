@@ -1,0 +1,132 @@
+//! Right contexts of tasks whose format does not carry them, such as RepoEval's.
+
+use repoformer_core::repository::corpus::Repository;
+use repoformer_core::task::{Task, TaskSet};
+use repoformer_store::artifact::{Column, Columns, Identity, Payload};
+use repoformer_store::error::{Error, Result};
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use super::experiment::Experiment;
+use super::stage::{Step, Unread, check_digest, check_parameters};
+
+/// The right contexts of a repository's tasks that carry none, by row.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RightContexts {
+    of_row: Vec<(u32, String)>,
+}
+
+impl RightContexts {
+    /// Takes them from the tasks' files. A task that does not fit its file has none; the error that comes along names the first
+    /// such.
+    pub(super) fn of(tasks: &TaskSet, repository: &Repository) -> (Self, Option<Error>) {
+        let (mut of_row, mut misfits) = (Vec::new(), Vec::new());
+        let of_it = tasks.of_repository(&repository.name);
+        for task in of_it.filter(|task| task.right_context.is_none()) {
+            // That its file is missing is told where its query is made.
+            let Some(file) = repository.file(&task.path) else {
+                continue;
+            };
+            match task.hole(&file.text) {
+                Ok(hole) => of_row.push((task.row as u32, file.text[hole.end..].to_owned())),
+                Err(reason) => misfits.push((task, reason)),
+            }
+        }
+        let harm = "prompts of such tasks have no right context";
+        (Self { of_row }, misfit(tasks, &repository.name, misfits, harm))
+    }
+
+    /// Rows and right contexts, in the order of the tasks.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, &str)> {
+        self.of_row.iter().map(|(row, text)| (*row, text.as_str()))
+    }
+
+    /// By row.
+    pub(super) fn map(&self) -> FxHashMap<u32, &str> {
+        let rows = self.of_row.iter();
+        rows.map(|(row, text)| (*row, text.as_str())).collect()
+    }
+}
+
+/// One error for the tasks of a repository that do not fit their files, each with the reason; `harm` is what comes of it.
+pub(super) fn misfit(
+    tasks: &TaskSet,
+    repository: &str,
+    misfits: Vec<(&Task, String)>,
+    harm: &str,
+) -> Option<Error> {
+    let (task, reason) = misfits.first()?;
+    let others = match misfits.len() - 1 {
+        0 => String::new(),
+        n => format!("; {n} more tasks of {repository} do not fit either"),
+    };
+    Some(tasks.error(task, format!("{reason}{others}; {harm}")))
+}
+
+/// A task's right context: its own, or the one that was taken from its file.
+pub(super) fn right_context<'t>(
+    task: &'t Task,
+    taken: &FxHashMap<u32, &'t str>,
+) -> Option<&'t str> {
+    let own = task.right_context.as_deref();
+    own.or_else(|| taken.get(&(task.row as u32)).copied())
+}
+
+/// The right contexts as the `window` stage left them: of the tasks that are there now.
+pub(super) fn open_contexts(
+    experiment: &Experiment,
+    repository: &str,
+) -> Result<Unread<RightContexts>> {
+    let path = experiment.layout.right_contexts(repository);
+    // Windows take none where RepoCoder's prompts, which show none, are asked for.
+    let style = experiment.prompts.layout.name().to_owned();
+    let step = Step::WithStyle("window", style);
+    let contexts = Unread::<RightContexts>::open(experiment, &path, &step)?;
+    let tasks = experiment.tasks()?.digest_of(repository);
+    let step = Step::Stage("window");
+    check_digest(&path, &contexts.header, "tasks", &tasks, &step)?;
+    let wanted = Identity::new(RightContexts::KIND)
+        .parameter("language", experiment.layout.language)
+        .parameter("walk", experiment.walk);
+    check_parameters(&path, &contexts.header, &wanted, &step)?;
+    Ok(contexts)
+}
+
+/// Opens them where any task does not carry its own, and there are repositories that they were taken from.
+pub(super) fn open_needed_contexts(
+    experiment: &Experiment,
+    repository: &str,
+) -> Result<Option<Unread<RightContexts>>> {
+    match needs_contexts(experiment, repository) {
+        true => Ok(Some(open_contexts(experiment, repository)?)),
+        false => Ok(None),
+    }
+}
+
+/// Whether any task does not carry its own, and there are repositories that they are taken from.
+pub(super) fn needs_contexts(experiment: &Experiment, repository: &str) -> bool {
+    let mut of_it = experiment.tasks.iter().flat_map(|tasks| tasks.of_repository(repository));
+    experiment.takes_right_contexts()
+        && !experiment.repos_dir.as_os_str().is_empty()
+        && of_it.any(|task| task.right_context.is_none())
+}
+
+impl Payload for RightContexts {
+    const KIND: &'static str = "right contexts";
+
+    fn records(&self) -> usize {
+        self.of_row.len()
+    }
+
+    fn columns(&self) -> Result<Vec<Column<'_>>, String> {
+        Ok(vec![Column::records("right contexts", self)?])
+    }
+
+    fn from_columns(columns: &mut Columns) -> Result<Self> {
+        columns.records("right contexts")
+    }
+
+    fn check(&self) -> Result<(), String> {
+        Ok(())
+    }
+}

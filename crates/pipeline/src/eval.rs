@@ -1,0 +1,192 @@
+//! `eval`: tasks + predictions → scores.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+use std::sync::Arc;
+
+use repoformer_core::postprocess::{self, Uncut};
+use repoformer_core::retrieve::Mode;
+use repoformer_core::task::{NumberedRecords, Task, TaskFiles, TaskSet};
+use repoformer_evaluate::predictions::{self, JoinedPredictions};
+use repoformer_evaluate::score::{Missing, Scores, Scoring, score_tasks};
+use repoformer_store::artifact::{Identity, LineTotals, digest_parts};
+use repoformer_store::error::{Error, Result};
+use repoformer_store::files;
+use serde_json::{Value, json};
+
+use super::experiment::Experiment;
+use super::stage::{StageReport, Step, check_read, require_jsonl};
+
+/// Samples and scores of a mode's predictions, and what could not be scored.
+#[derive(Debug)]
+pub struct Evaluation {
+    /// The scores; or the error that a task has no prediction, if `missing` makes it one, or that none has.
+    pub scores: Result<Scores>,
+    /// Records and tasks that were stepped over: with an error, what may have led to it.
+    pub problems: Vec<Error>,
+    /// Samples that are empty texts; they score as such.
+    pub empty: usize,
+    /// Records that answer a prompt that lm-evaluation-harness changed.
+    pub changed: usize,
+    /// Records that only numbers assign to their tasks.
+    pub numbered: NumberedRecords,
+    /// The tasks that take part.
+    pub tasks: Arc<TaskSet>,
+    /// The samples of each of these tasks.
+    pub samples: Vec<Vec<String>>,
+}
+
+/// Scores a predictions file against the experiment's tasks.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn evaluate(
+    experiment: &Experiment,
+    path: &Path,
+    scoring: &Scoring,
+    missing: Missing,
+) -> Result<Evaluation> {
+    // Of all shards: rows tell repeated ids apart, and a shard's records may lie in one file with others.
+    let tasks = experiment.all_tasks().map_or_else(|| experiment.tasks(), Ok)?;
+    let joined = predictions::read(path, tasks)?;
+    let JoinedPredictions { predictions, empty, changed, numbered, problems: unusable, .. } =
+        joined;
+    let (mut tasks, samples) = part(experiment, tasks, predictions);
+    take_left_contexts(experiment, scoring, &mut tasks);
+    let checked = match missing {
+        Missing::Skip => check_any(experiment, path, &samples),
+        Missing::Zero | Missing::Error => Ok(()),
+    };
+    let mut problems = Vec::new();
+    if missing == Missing::Skip && checked.is_ok() {
+        let lost = tasks.tasks().iter().zip(&samples).filter(|(_, samples)| samples.is_empty());
+        problems.extend(lost.map(|(task, _)| tasks.error(task, "has no prediction")));
+    }
+    let Scoring { metrics, postprocess } = scoring;
+    let scores =
+        checked.and_then(|()| score_tasks(&tasks, &samples, metrics, postprocess, missing));
+    problems.extend(unusable);
+    Ok(Evaluation { scores, problems, empty, changed, numbered, tasks, samples })
+}
+
+/// Checks that a file has predictions of any of the tasks; a shard may have none.
+///
+/// # Errors
+/// It has none.
+pub fn check_any(experiment: &Experiment, path: &Path, samples: &[Vec<String>]) -> Result<()> {
+    let is_whole = experiment.layout.shard.is_none();
+    if is_whole && !samples.is_empty() && samples.iter().all(Vec::is_empty) {
+        let tasks = experiment.tasks()?.path.clone();
+        return Err(Error::NoPrediction { path: path.to_owned(), tasks });
+    }
+    Ok(())
+}
+
+/// The scores of a mode's cached predictions as one object, read from their artifact or made; tasks without
+/// prediction are left out. In a dry run there are none. A caller that has just scored every task as the experiment does gives its `known` scores.
+///
+/// # Errors
+/// The predictions are missing or damaged, or the scores cannot be written.
+pub fn scores(
+    experiment: &Experiment,
+    mode: Mode,
+    model: &str,
+    known: Option<&Scores>,
+) -> Result<(Value, StageReport)> {
+    let predictions = experiment.layout.predictions(mode, model);
+    let step = Step::InMode("complete", mode);
+    let header = require_jsonl(experiment, &predictions, "predictions", &step)?;
+    let scoring = &experiment.scoring;
+    let names: Vec<&str> = scoring.metrics.iter().map(|metric| metric.name()).collect();
+    let recipes: Vec<String> = scoring.recipes().map(|(_, recipe)| recipe.to_string()).collect();
+    let mut identity = Identity::new("scores")
+        .parameter("metric", names.join(" "))
+        .parameter("postprocess", recipes.join(" "))
+        .parameter("repositories", experiment.repositories.join(" "))
+        .input("tasks", experiment.tasks()?.digest())
+        .input("predictions", &*header.checksum)
+        // Equal predictions may have been made otherwise.
+        .input("conditions", digest_parts(made_with(&header.identity.parameters)));
+    if let Some(revision) = scoring.recipes().find_map(|(_, recipe)| recipe.revision()) {
+        identity = identity.parameter("rule of answers", revision);
+    }
+    let mut tasks = Arc::clone(experiment.tasks()?);
+    if take_left_contexts(experiment, scoring, &mut tasks) {
+        let left = tasks.tasks().iter().filter_map(|task| task.full_left_context.as_deref());
+        identity = identity.input("left contexts", digest_parts(left));
+    }
+    let path = experiment.layout.scores(mode, model);
+    let mut report = StageReport::of(experiment);
+    report.ensure_jsonl(path.clone(), &identity, |report, sink| {
+        let evaluated;
+        let scores = match known {
+            Some(scores) => scores,
+            None => {
+                let evaluation = evaluate(experiment, &predictions, scoring, Missing::Skip)?;
+                report.problems.extend(evaluation.problems);
+                evaluated = evaluation.scores?;
+                &evaluated
+            }
+        };
+        let reasons = [Uncut::File, Uncut::Bound].into_iter();
+        let uncut = reasons.flat_map(|reason| scores.tell_uncut(reason));
+        report.warnings.extend(uncut.map(|told| format!("{}: {told}", predictions.display())));
+        let mut record = scores.to_record(mode.name(), true);
+        check_read(&predictions, &header)?;
+        record["made_with"] = json!(header.identity.parameters);
+        let mut text = serde_json::to_vec_pretty(&record).unwrap_or_default();
+        text.push(b'\n');
+        sink.write(&text)?;
+        Ok(LineTotals { records: 1, ..LineTotals::default() })
+    })?;
+    if report.is_dry() {
+        return Ok((Value::Null, report));
+    }
+    let text = files::read(&path).map_err(|e| Error::reading(&path, "read these scores", e))?;
+    let record = serde_json::from_slice(&text)
+        .map_err(|e| Error::reading(&path, "read these scores", e.into()))?;
+    Ok((record, report))
+}
+
+/// Names and values of parameters.
+fn made_with(parameters: &BTreeMap<String, String>) -> impl Iterator<Item = &str> {
+    parameters.iter().flat_map(|(name, value)| [name.as_str(), value.as_str()])
+}
+
+/// Takes all of the files before the holes from the repositories, if predictions are cut to function bodies. Returns whether
+/// any task lacked it.
+fn take_left_contexts(
+    experiment: &Experiment,
+    scoring: &Scoring,
+    tasks: &mut Arc<TaskSet>,
+) -> bool {
+    let is_asked = scoring.recipes().any(|(_, recipe)| recipe.has(postprocess::Step::FunctionBody));
+    if !is_asked || experiment.repos_dir.as_os_str().is_empty() {
+        return false;
+    }
+    let Ok(mut files) = TaskFiles::below(&experiment.repos_dir) else {
+        return false;
+    };
+    let mut is_taken = false;
+    let tasks = Arc::make_mut(tasks).tasks_mut().iter_mut();
+    for task in tasks.filter(|task| task.full_left_context.is_none()) {
+        files.take_left(task);
+        is_taken |= task.full_left_context.is_some();
+    }
+    is_taken
+}
+
+/// The tasks of the repositories that take part, and their samples.
+fn part(
+    experiment: &Experiment,
+    tasks: &Arc<TaskSet>,
+    samples: Vec<Vec<String>>,
+) -> (Arc<TaskSet>, Vec<Vec<String>>) {
+    let is_part = |task: &Task| experiment.repositories.binary_search(&task.repository).is_ok();
+    if tasks.tasks().iter().all(is_part) {
+        return (Arc::clone(tasks), samples);
+    }
+    let both = tasks.tasks().iter().zip(samples).filter(|(task, _)| is_part(task));
+    let (kept, samples) = both.map(|(task, samples)| (task.clone(), samples)).unzip();
+    (Arc::new(TaskSet::new(tasks.path.clone(), kept)), samples)
+}

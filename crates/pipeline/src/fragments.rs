@@ -1,0 +1,105 @@
+//! A repository's fragments as the `window` stage left them: most stages need few of their texts.
+
+use repoformer_core::repository::fragment::{RepoFragments, TextRanges};
+use repoformer_store::artifact::{Columns, Header, Identity, Payload};
+use repoformer_store::error::Result;
+
+use super::experiment::Experiment;
+use super::stage::{Step, Unread, check_parameters, made_again, not_made};
+
+const WINDOW: Step = Step::Stage("window");
+
+/// Fragments of which the header is read, and the rest once it is needed.
+pub(super) struct OpenFragments {
+    /// Header of the artifact.
+    pub(super) header: Header,
+    /// `None` in a dry run that would make them first.
+    columns: Option<Columns>,
+    /// The fragments, with the texts that were read so far.
+    read: Option<(RepoFragments, TextRanges)>,
+}
+
+impl OpenFragments {
+    /// # Errors
+    /// They are missing, or were cut otherwise.
+    pub(super) fn open(experiment: &Experiment, repository: &str) -> Result<Self> {
+        let path = experiment.layout.repo_windows(repository);
+        let Unread { header, columns, .. } =
+            Unread::<RepoFragments>::open(experiment, &path, &WINDOW)?;
+        let wanted = experiment.cut(Identity::new(RepoFragments::KIND));
+        let wanted = wanted.parameter("walk", experiment.walk);
+        check_parameters(&path, &header, &wanted, &WINDOW)?;
+        Ok(Self { header, columns, read: None })
+    }
+
+    /// Whether a dry run would have made them first, so that they cannot be read.
+    pub(super) fn is_planned(&self) -> bool {
+        self.columns.is_none()
+    }
+
+    /// The fragments, for what needs no more text than was read.
+    ///
+    /// # Errors
+    /// They are damaged or cannot be read, as for every method below.
+    pub(super) fn outline(&mut self) -> Result<&RepoFragments> {
+        self.read(|_| Some(Vec::new()))
+    }
+
+    /// Reads what a search needs: texts, but where it compares sets.
+    pub(super) fn searched(&mut self, experiment: &Experiment) -> Result<&RepoFragments> {
+        match experiment.retrieval.search.by_sets() {
+            true => self.outline(),
+            false => self.read_all(),
+        }
+    }
+
+    /// Reads all texts.
+    pub(super) fn read_all(&mut self) -> Result<&RepoFragments> {
+        self.read(|_| None)
+    }
+
+    /// Reads the texts of these files; of all where they are many.
+    pub(super) fn read_files(
+        &mut self,
+        files: impl FnOnce(&RepoFragments) -> Vec<u32>,
+    ) -> Result<&RepoFragments> {
+        self.read(|fragments| {
+            let mut files = files(fragments);
+            files.retain(|file| !fragments.files[*file as usize].lines.is_read());
+            files.sort_unstable();
+            files.dedup();
+            // One long read costs less than many short ones.
+            Some(files).filter(|files| files.len() <= fragments.files.len() / 2)
+        })
+    }
+
+    /// Forgets all but the header; what is needed is read again.
+    pub(super) fn forget(&mut self) {
+        self.read = None;
+    }
+
+    /// Reads the texts of the files that are named, or of all.
+    fn read(
+        &mut self,
+        files: impl FnOnce(&RepoFragments) -> Option<Vec<u32>>,
+    ) -> Result<&RepoFragments> {
+        let Some(columns) = &mut self.columns else {
+            return Err(not_made(RepoFragments::KIND));
+        };
+        let read = match self.read.take() {
+            Some(read) => Ok(read),
+            None => RepoFragments::outline(columns).and_then(|read| match read.0.check() {
+                Ok(()) => Ok(read),
+                Err(reason) => Err(columns.damaged(reason)),
+            }),
+        };
+        let read = read.and_then(|(mut fragments, texts)| {
+            let files = files(&fragments);
+            fragments.read_texts(columns, &texts, files.as_deref())?;
+            Ok((fragments, texts))
+        });
+        columns.close();
+        let read = read.map_err(|error| made_again(error, &WINDOW))?;
+        Ok(&self.read.insert(read).0)
+    }
+}

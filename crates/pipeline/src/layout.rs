@@ -1,0 +1,316 @@
+//! Where artifacts lie below the cache folder, so that a person finds them by eye.
+
+use std::borrow::Cow;
+use std::path::{Path, PathBuf};
+
+use repoformer_core::repository::Shard;
+use repoformer_core::repository::fragment::Cut;
+use repoformer_core::retrieve::{Mode, QueryForm};
+use repoformer_store::artifact::digest;
+use repoformer_text::language::Language;
+
+/// Name of the folders that hold copies of repositories; of a shard, the start of the name.
+pub(super) const COPIES: &str = "copies";
+
+/// Paths of one configuration's artifacts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Layout {
+    /// The cache folder.
+    pub cache: PathBuf,
+    /// Name of the benchmark, a folder in several places.
+    pub benchmark: String,
+    /// Language of the repositories; part of every name where it is not Python.
+    pub language: Language,
+    /// How files are cut, part of every name.
+    pub cut: Cut,
+    /// Which lines make a query where the mode does not say.
+    pub form: QueryForm,
+    /// Lines of a query.
+    pub query_lines: usize,
+    /// Name of the ranker.
+    pub ranker: String,
+    /// Name of the vectors that it compares: `one-gram`, `words`, `tokens`, `dense`.
+    pub vectors: String,
+    /// Name of the alignment.
+    pub align: String,
+    /// Name of the prompt style.
+    pub style: String,
+    /// Fragments kept a query.
+    pub top_k: usize,
+    /// Which retrieval with a prediction mode rg-rg is: 1 searches with the first prediction, 2 with what came of that.
+    pub iteration: u32,
+    /// Part of the repositories, where a stage works on one: part of the names of what is made of all tasks.
+    pub shard: Option<Shard>,
+}
+
+/// Name of the vectors that RepoCoder compares: sets of `p50k_base` tokens.
+const ONE_GRAM: &str = "one-gram";
+
+impl Layout {
+    /// A mode as it stands in paths: `rg-rg`, and `rg-rg-2` for its second iteration.
+    pub fn mode_name(&self, mode: Mode) -> String {
+        match mode {
+            Mode::Prediction if self.iteration > 1 => format!("{mode}-{}", self.iteration),
+            _ => mode.to_string(),
+        }
+    }
+
+    fn below(&self, parts: &[&str]) -> PathBuf {
+        parts.iter().fold(self.cache.clone(), |path, part| path.join(&*bounded(part)))
+    }
+
+    /// The language behind a sign; empty for the default, which names do not mention.
+    fn unless_default(&self, sign: &str) -> String {
+        if self.language == Language::default() {
+            String::new()
+        } else {
+            format!("{sign}{}", self.language)
+        }
+    }
+
+    fn stem(&self, repository: &str) -> String {
+        let language = self.unless_default("_");
+        format!("{repository}{language}_{}", self.cut)
+    }
+
+    /// Stem of queries that are not windows says which they are: `<repo>_chunk20_stride10.last-n-lines20`.
+    fn query_stem(&self, mode: Mode, repository: &str) -> String {
+        let stem = self.stem(repository);
+        match self.form.of_mode(mode) {
+            QueryForm::Window => stem,
+            form => format!("{stem}.{form}{}", self.query_lines),
+        }
+    }
+
+    /// Name of the ranker and of what it compares, where its usual vectors do not go without saying.
+    fn ranked_by(&self) -> String {
+        let ranker = file_name(&self.ranker);
+        match (self.cut, &*self.vectors) {
+            (_, ONE_GRAM) => ONE_GRAM.to_owned(),
+            (Cut::Chunks(_), "words") => ranker,
+            _ if self.ranker == "dense" => ranker,
+            (_, vectors) => format!("{ranker}-{vectors}"),
+        }
+    }
+
+    /// Whether it is RepoCoder's configuration but for sizes, whose names are shorter.
+    fn is_repocoder(&self) -> bool {
+        self.cut.is_windows()
+            && self.vectors == ONE_GRAM
+            && self.form == QueryForm::Window
+            && self.style == "repocoder"
+            && self.align == "auto"
+    }
+
+    fn run_name(&self, mode: Mode) -> String {
+        let name = self.mode_name(mode);
+        let language = self.unless_default("-");
+        let [(_, size), (_, overlap)] = self.cut.sizes();
+        if self.is_repocoder() {
+            return format!("{name}-{ONE_GRAM}{language}-ws-{size}-ss-{overlap}");
+        }
+        let style = &self.style;
+        if !mode.retrieves() {
+            return format!("{name}-{style}{language}");
+        }
+        let cut = match self.cut {
+            Cut::Windows(_) => format!("ws-{size}-ss-{overlap}"),
+            Cut::Chunks(_) => format!("chunk-{size}-stride-{overlap}"),
+        };
+        let query = match self.form.of_mode(mode) {
+            QueryForm::Window => QueryForm::Window.to_string(),
+            form => format!("{form}{}", self.query_lines),
+        };
+        let (ranker, align) = (self.ranked_by(), &self.align);
+        format!("{name}-{query}-{ranker}-{align}-{style}{language}-{cut}")
+    }
+
+    /// A file made of all tasks, or of those of a shard: `<name>.jsonl`, `<name>.shard-2-of-8.jsonl`.
+    fn of_tasks(&self, folder: &str, name: &str, ending: &str) -> PathBuf {
+        let shard = self.of_its_shard();
+        self.below(&[folder, &self.benchmark, &format!("{name}{shard}.{ending}")])
+    }
+
+    /// End of a name: `.shard-2-of-8`, or nothing.
+    fn of_its_shard(&self) -> String {
+        self.shard.map_or(String::new(), |shard| format!(".{}", shard.file_name()))
+    }
+
+    /// `exec/<benchmark>/results.jsonl`: results of unit tests
+    pub fn exec_results(&self) -> PathBuf {
+        self.of_tasks("exec", "results", "jsonl")
+    }
+
+    /// `exec/<benchmark>/copies`: folder of repositories' copies, in which tests run
+    pub fn exec_copies(&self) -> PathBuf {
+        self.below(&["exec", &self.benchmark, &format!("{COPIES}{}", self.of_its_shard())])
+    }
+
+    /// Layout of a shard.
+    #[must_use]
+    pub fn of_shard(&self, shard: Shard) -> Self {
+        Self { shard: Some(shard), ..self.clone() }
+    }
+
+    /// `window/repos/<repo>_ws20_slice2.bin`
+    pub fn repo_windows(&self, repository: &str) -> PathBuf {
+        self.below(&["window", "repos", &format!("{}.bin", self.stem(repository))])
+    }
+
+    /// `window/<benchmark>/<repo>.right.bin`: right contexts of tasks whose file does not carry them.
+    pub fn right_contexts(&self, repository: &str) -> PathBuf {
+        let name = format!("{repository}.right.bin");
+        self.below(&["window", &self.benchmark, &name])
+    }
+
+    /// `vector/dense/<model>-….vectors`: every dense vector of a model, by the digest of its text.
+    pub fn dense_store(&self, model: &str) -> PathBuf {
+        let name = repoformer_core::retrieve::dense::store_file_name(model);
+        self.below(&["vector", "dense", &name])
+    }
+
+    /// Layout of the same configuration's dense vectors.
+    #[must_use]
+    pub fn with_dense_vectors(&self) -> Self {
+        Self { vectors: "dense".into(), ..self.clone() }
+    }
+
+    /// `window/<benchmark>/<mode>/<repo>_ws20_slice2.bin`
+    pub fn query_windows(&self, mode: Mode, repository: &str) -> PathBuf {
+        self.below(&[
+            "window",
+            &self.benchmark,
+            &self.mode_name(mode),
+            &format!("{}.bin", self.query_stem(mode, repository)),
+        ])
+    }
+
+    /// `vector/repos/<repo>_ws20_slice2.one-gram.bin`
+    pub fn repo_vectors(&self, repository: &str) -> PathBuf {
+        self.below(&["vector", "repos", &format!("{}.{}.bin", self.stem(repository), self.vectors)])
+    }
+
+    /// `vector/<benchmark>/<mode>/<repo>_ws20_slice2.one-gram.bin`
+    pub fn query_vectors(&self, mode: Mode, repository: &str) -> PathBuf {
+        let stem = self.query_stem(mode, repository);
+        let name = format!("{stem}.{}.bin", self.vectors);
+        self.below(&["vector", &self.benchmark, &self.mode_name(mode), &name])
+    }
+
+    /// `retrieval/<benchmark>/<mode>/<repo>_ws20_slice2.one-gram.top20.bin`
+    pub fn retrieval(&self, mode: Mode, repository: &str) -> PathBuf {
+        let ranked_by = self.ranked_by();
+        let stem = self.query_stem(mode, repository);
+        let name = format!("{stem}.{ranked_by}.top{}.bin", self.top_k);
+        self.below(&["retrieval", &self.benchmark, &self.mode_name(mode), &name])
+    }
+
+    /// Beside a retrieval artifact, hidden: how long the search took, which depends on the clock.
+    pub fn search_time(&self, mode: Mode, repository: &str) -> PathBuf {
+        let path = self.retrieval(mode, repository);
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        path.with_file_name(format!(".{stem}.time.json"))
+    }
+
+    /// `prompts/<benchmark>/<mode>-one-gram-ws-20-ss-2.jsonl`
+    pub fn prompts(&self, mode: Mode) -> PathBuf {
+        self.of_tasks("prompts", &self.run_name(mode), "jsonl")
+    }
+
+    /// `predictions/<benchmark>/<mode>-one-gram-ws-20-ss-2-<model>.jsonl`
+    pub fn predictions(&self, mode: Mode, model: &str) -> PathBuf {
+        let name = format!("{}-{}", self.run_name(mode), file_name(model));
+        self.of_tasks("predictions", &name, "jsonl")
+    }
+
+    /// `scores/<benchmark>/<mode>-one-gram-ws-20-ss-2-<model>.json`
+    pub fn scores(&self, mode: Mode, model: &str) -> PathBuf {
+        let name = format!("{}-{}", self.run_name(mode), file_name(model));
+        self.of_tasks("scores", &name, "json")
+    }
+
+    /// `latency/<benchmark>/<mode>-one-gram-ws-20-ss-2-<model>.jsonl`: what each task took, which depends on the clock.
+    pub fn latency(&self, mode: Mode, model: &str) -> PathBuf {
+        let name = format!("{}-{}", self.run_name(mode), file_name(model));
+        self.of_tasks("latency", &name, "jsonl")
+    }
+
+    /// `latency/<benchmark>/decision-<mode>-…-<model>.jsonl`: what each task's decision by the model took.
+    pub fn decision_latency(&self, mode: Mode, model: &str) -> PathBuf {
+        let name = format!("decision-{}-{}", self.run_name(mode), file_name(model));
+        self.of_tasks("latency", &name, "jsonl")
+    }
+
+    /// `probabilities/<benchmark>/<mode>-<model>.jsonl`: of the token that asks for retrieval, behind each prompt.
+    pub fn probabilities(&self, mode: Mode, model: &str) -> PathBuf {
+        let name = format!("{}-{}", self.run_name(mode), file_name(model));
+        self.of_tasks("probabilities", &name, "jsonl")
+    }
+
+    /// `predictions/<benchmark>/<policy>-<mode>-one-gram-ws-20-ss-2-<model>.jsonl`: what a policy chose between the predictions of
+    /// `mode` and those without retrieval.
+    pub fn chosen_predictions(&self, policy: &str, mode: Mode, model: &str) -> PathBuf {
+        let name = format!("{policy}-{}-{}", self.run_name(mode), file_name(model));
+        self.of_tasks("predictions", &name, "jsonl")
+    }
+
+    /// An artifact's path within the cache folder, which another artifact's header names it by.
+    pub(super) fn within_cache(&self, path: &Path) -> String {
+        let within = path.strip_prefix(&self.cache).unwrap_or(path);
+        within.to_string_lossy().into_owned()
+    }
+
+    /// The cache folder that a retrieval artifact lies in: `<cache>/retrieval/<benchmark>/<mode>/<file>`.
+    pub fn cache_of_retrieval(path: &Path) -> Option<PathBuf> {
+        let stage = path.ancestors().nth(3)?;
+        if stage.file_name()? != "retrieval" {
+            return None;
+        }
+        stage.parent().map(Path::to_owned)
+    }
+}
+
+/// A name without the special characters of paths: `org/model:tag` → `org-model-tag`. A long name is shortened.
+pub fn file_name(name: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || matches!(c, '-' | '_' | '.');
+    let plain: String = name.chars().map(|c| if plain(c) { c } else { '-' }).collect();
+    bounded(&plain).into_owned()
+}
+
+/// Greatest number of bytes of a name. File systems allow 255; headers and times add a few before and behind it.
+const LONGEST_NAME: usize = 200;
+/// Number of bytes that a longer name keeps at its beginning and at its end.
+const KEPT: [usize; 2] = [100, 70];
+
+/// A name that every file system accepts. A digest replaces the middle of a long name, so that names stay distinct; the end
+/// stays, as it shows the kind of file.
+fn bounded(name: &str) -> Cow<'_, str> {
+    if name.len() <= LONGEST_NAME {
+        return name.into();
+    }
+    let [head, tail] = KEPT;
+    let (head, tail) = (name.floor_char_boundary(head), name.ceil_char_boundary(name.len() - tail));
+    let digest = &digest(name.as_bytes())[..16];
+    format!("{}~{digest}~{}", &name[..head], &name[tail..]).into()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn long_names_are_bounded_distinct_and_keep_their_ends() {
+        let of = |letter: &str, middle: &str| {
+            let letters = letter.repeat(240 / letter.len());
+            format!("{letters}{middle}{letters}_ws20_slice2.one-gram.top20.bin")
+        };
+        for letter in ["r", "é", "語"] {
+            let [one, other] = ["1", "2"].map(|middle| bounded(&of(letter, middle)).into_owned());
+            assert_ne!(one, other);
+            assert!(one.len() <= LONGEST_NAME, "{one}");
+            assert!(one.starts_with(letter) && one.ends_with("_ws20_slice2.one-gram.top20.bin"));
+        }
+        assert_eq!(file_name("org/model:tag"), "org-model-tag");
+        assert!(file_name(&"m".repeat(5000)).len() <= LONGEST_NAME);
+    }
+}

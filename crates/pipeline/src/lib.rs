@@ -1,0 +1,81 @@
+//! The stages of an experiment: each reads typed artifacts, calls a pure function of the crates below, and writes a typed artifact.
+//!
+//! A stage does nothing where its artifact is current, rebuilds one that is stale or damaged and says why, and
+//! names the command that makes an upstream artifact which is missing.
+//!
+//! - [`Experiment`]: the settings of a run. [`Layout`]: where its artifacts lie. [`Plan`]: what a dry run would make.
+//! - [`window_repositories`], [`window_queries`], [`vectorize_repositories`], [`vectorize_queries`], [`search`], [`prompt`],
+//!   [`complete`], [`evaluate`]: the stages in their order.
+//! - [`likelihoods`], [`probabilities`], [`latencies`]: what policies learn from. [`selective()`]: what they decide.
+//! - [`merge`]: the artifacts of shards as those of the whole. [`cache_files`]: what a cache holds, and its condition.
+//! - [`LiveRepository`]: prompts for a cursor in a repository that is edited.
+//!
+//! ```
+//! // Names of models and benchmarks become names of files.
+//! assert_eq!(repoformer_pipeline::file_name("qwen/coder:1.5b"), "qwen-coder-1.5b");
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod cache;
+mod complete;
+mod completion;
+mod contexts;
+mod dense;
+mod embed;
+mod eval;
+mod exchange;
+mod experiment;
+mod fragments;
+mod layout;
+mod likelihood;
+mod live;
+mod merge;
+mod plan;
+mod prompt;
+mod prompt_batches;
+mod prompt_lines;
+mod prompt_warnings;
+mod quality;
+mod remote;
+pub mod report;
+mod retrieved;
+mod search;
+mod selective;
+mod stage;
+mod uses;
+mod vectorize;
+mod window;
+
+pub use cache::{CacheFile, CacheSources, Condition, STAGES, cache_files, remove_abandoned};
+pub use complete::{
+    artifact_text, cached_predictions, check_completed_alike, check_searchable, complete,
+    complete_file, has_predictions,
+};
+pub use completion::{Asked, Completion, EmitLine, Predictions, Server, Until};
+pub use contexts::RightContexts;
+pub use dense::{DenseSource, Notice};
+pub use embed::dense_texts;
+pub use eval::{Evaluation, check_any, evaluate, scores};
+pub use exchange::{trec_run, write_beir};
+pub use experiment::{Experiment, PromptLayout, PromptSettings, RetrievalSettings};
+pub use layout::{Layout, file_name};
+pub use likelihood::likelihoods;
+pub use live::{
+    Changed, Cursor, CursorScratch, LivePrompt, LiveRepository, LiveRetrieval, Located, Place,
+    path_of_url,
+};
+pub use merge::merge;
+pub use plan::{Plan, Planned, Verdict};
+pub use prompt::{PromptTotals, prompt, prompt_totals};
+pub use quality::retrieval_quality;
+pub use remote::{
+    BatchOf, BatchRead, BatchWritten, Latency, PromptText, TokenQuestion, cached_probabilities,
+    decision_latencies, latencies, probabilities, read_batch, write_batch,
+};
+pub use search::{SearchTime, search, search_time};
+pub use selective::{Selective, SignalSources, forget_outdated, selective, write_chosen};
+pub use stage::{Rebuilt, StageReport};
+pub use uses::{DefinitionUses, definition_uses};
+pub use vectorize::{vectorize_queries, vectorize_repositories};
+pub use window::{window_queries, window_repositories};

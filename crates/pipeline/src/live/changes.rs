@@ -1,0 +1,126 @@
+//! Files that change on disk.
+
+use std::sync::Arc;
+
+use repoformer_core::repository::fragment::FragmentFile;
+use repoformer_core::repository::parallel;
+use repoformer_core::retrieve::live::LiveFile;
+use repoformer_store::error::{Error, Result};
+use rustc_hash::FxHashSet;
+
+use super::{LiveRepository, lock};
+
+/// Files that were read anew after a change.
+#[derive(Debug, Default)]
+pub struct Changed {
+    /// Paths of the files whose text changed, or that are new.
+    pub read: Vec<String>,
+    /// Paths of those that are gone.
+    pub removed: Vec<String>,
+    /// Files that cannot be read, and are gone from the index.
+    pub problems: Vec<Error>,
+}
+
+/// Whether a path is that of a folder, or lies in it; all do in that of the empty name.
+fn is_within(path: &str, folder: &str) -> bool {
+    let below = path.strip_prefix(folder);
+    below.is_some_and(|below| folder.is_empty() || below.is_empty() || below.starts_with('/'))
+}
+
+impl LiveRepository {
+    /// Reads files that may have changed, named from the folder of repositories on.
+    ///
+    /// # Errors
+    /// The repository's folder cannot be opened.
+    pub fn refresh(&self, paths: &[String]) -> Result<Changed> {
+        let _one_at_a_time = lock(&self.changing);
+        let before = self.snapshot();
+        let mut paths: FxHashSet<&str> = paths.iter().map(String::as_str).collect();
+        // Another name of a file changes with it.
+        let same = |path: &&str| before.file(path).map(|(_, same)| same);
+        let changed: FxHashSet<u64> = paths.iter().filter_map(same).collect();
+        let names = before.files().filter(|(_, same)| changed.contains(same));
+        let names: Vec<String> = names.map(|(file, _)| file.path.clone()).collect();
+        paths.extend(names.iter().map(String::as_str));
+        let mut paths: Vec<&str> = paths.into_iter().collect();
+        paths.sort_unstable();
+        let cut = self.experiment.layout.cut;
+        let listing = self.listing()?;
+        let read = parallel::map(&paths, |path| {
+            listing.read(path).map(|read| {
+                let (source, same) = read?;
+                Some(LiveFile { file: FragmentFile::new(source, cut), same })
+            })
+        });
+        let (mut changed, mut files) = (Changed::default(), Vec::new());
+        for (path, read) in paths.into_iter().zip(read) {
+            let known = before.file(path);
+            match read {
+                Ok(Some(file)) => {
+                    let is_known = known.is_some_and(|(known, same)| {
+                        known.digest == file.file.digest
+                            && known.bytes == file.file.bytes
+                            && same == file.same
+                    });
+                    if !is_known {
+                        changed.read.push(path.to_owned());
+                        files.push(file);
+                    }
+                    continue;
+                }
+                Ok(None) => {}
+                Err(error) => changed.problems.push(error),
+            }
+            if known.is_some() {
+                changed.removed.push(path.to_owned());
+            }
+        }
+        if !files.is_empty() || !changed.removed.is_empty() {
+            let next = before.with(files, &changed.removed);
+            *lock(&self.settled) = Arc::new(next);
+        }
+        Ok(changed)
+    }
+
+    /// Reads files that may have changed, named from the repository's folder on, and those below folders that may have: of the
+    /// empty name, all.
+    ///
+    /// # Errors
+    /// The repository's folder cannot be opened or listed.
+    pub fn refresh_below(&self, names: &[String]) -> Result<Changed> {
+        let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
+        names.sort_unstable();
+        // What lies in a folder of the list comes with it.
+        names.dedup_by(|name, folder| is_within(name, folder));
+        let whole = |name: &&str| match *name {
+            "" => self.name.clone(),
+            name => format!("{}/{name}", self.name),
+        };
+        let paths: Vec<String> = names.iter().map(whole).collect();
+        let is_below = |path: &str| paths.iter().any(|folder| is_within(path, folder));
+        let snapshot = self.snapshot();
+        let known = snapshot.files().map(|(file, _)| &*file.path);
+        let mut all: Vec<String> = known.filter(|path| is_below(path)).map(str::to_owned).collect();
+        let listing = self.listing()?;
+        let is_folder = |path: &str| self.experiment.repos_dir.join(path).is_dir();
+        let folders = names.iter().zip(&paths).filter(|(_, path)| is_folder(path));
+        let listed: Option<Vec<_>> = folders
+            .map(|(name, _)| if name.is_empty() { None } else { listing.below(name) })
+            .collect();
+        let found = match listed {
+            Some(found) => found.into_iter().flatten().collect(),
+            None => listing.all()?.0,
+        };
+        all.extend(found.into_iter().map(|file| file.path).filter(|path| is_below(path)));
+        all.extend(paths.iter().filter(|path| **path != self.name).cloned());
+        // A new file may be found by another name first, where folders are links.
+        let endings = self.experiment.layout.language.extensions();
+        let is_new = |path: &String| {
+            endings.iter().any(|ending| path.ends_with(ending)) && snapshot.file(path).is_none()
+        };
+        if all.iter().any(is_new) && snapshot.has_links() {
+            all.extend(listing.all()?.0.into_iter().map(|file| file.path).filter(is_new));
+        }
+        self.refresh(&all)
+    }
+}

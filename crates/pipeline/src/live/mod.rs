@@ -1,0 +1,205 @@
+//! A repository that is being edited: the prompt for any cursor in it, as the stages would make it of the files as they are now.
+
+mod changes;
+mod locate;
+mod prompts;
+mod retrieval;
+
+pub use changes::Changed;
+pub use locate::{Located, Place, path_of_url};
+pub use prompts::LivePrompt;
+pub use retrieval::LiveRetrieval;
+
+use std::path::PathBuf;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use repoformer_core::prompt::Scratch as PromptScratch;
+use repoformer_core::repository::corpus::{self, Listing};
+use repoformer_core::repository::fragment::FragmentFile;
+use repoformer_core::repository::parallel;
+use repoformer_core::retrieve::Query;
+use repoformer_core::retrieve::live::{Layer, LiveFound, LiveScratch, Snapshot};
+use repoformer_core::task::Task;
+use repoformer_store::error::{Error, Result};
+use repoformer_text::lines::{line_ends, line_start};
+
+use crate::experiment::{Experiment, PromptLayout};
+use crate::fragments::OpenFragments;
+use crate::stage::StageReport;
+use crate::vectorize::UnreadVectors;
+use crate::{vectorize_repositories, window_repositories};
+
+/// A repository that is being edited, indexed.
+///
+/// Requests and changes may come from many threads. Changes wait for one another, requests for none of them.
+#[derive(Debug)]
+pub struct LiveRepository {
+    experiment: Experiment,
+    name: String,
+    settled: Mutex<Arc<Snapshot>>,
+    edited: Mutex<Option<Edited>>,
+    found: Mutex<Option<LastFound>>,
+    /// Held while a change is made.
+    changing: Mutex<()>,
+}
+
+/// The last unsaved text that was searched with.
+#[derive(Debug, Clone)]
+struct Edited {
+    path: String,
+    digest: [u8; 32],
+    /// The snapshot that it was laid over.
+    settled: Arc<Snapshot>,
+    snapshot: Arc<Snapshot>,
+}
+
+/// Result of the last search: while a line is typed, its query stays the same.
+#[derive(Debug)]
+struct LastFound {
+    snapshot: Arc<Snapshot>,
+    query: Query,
+    found: Arc<LiveFound>,
+}
+
+/// Buffers of one thread, used again from request to request.
+#[derive(Debug, Default)]
+pub struct CursorScratch {
+    search: LiveScratch,
+    prompt: PromptScratch,
+}
+
+/// A cursor in a file, of which the text may be unsaved.
+#[derive(Debug, Clone, Copy)]
+pub struct Cursor<'a> {
+    /// `repository/folder/…/file.py`; the file need not be there.
+    pub path: &'a str,
+    /// Its whole text.
+    pub text: &'a str,
+    /// Bytes before the cursor.
+    pub offset: usize,
+    /// First line, 0-based, that the prompt shows of the file.
+    pub first_line: usize,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    // What is held is replaced whole, and so never half changed.
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Indexes what the cache has of a repository, current or not; its files are not identified yet.
+fn load(experiment: &Experiment, name: &str) -> Result<Layer> {
+    let mut fragments = OpenFragments::open(experiment, name)?;
+    let mut vectors = UnreadVectors::open(experiment, name, &fragments.header.clone())?;
+    let fragments = fragments.read_all()?.clone();
+    let vectors = vectors.read(fragments.len())?;
+    let same = vec![0; fragments.files.len()];
+    let layer = Layer::new(fragments, same, vectors);
+    layer.prepare();
+    Ok(layer)
+}
+
+impl LiveRepository {
+    /// Opens the one repository of an experiment: makes its fragments and vectors where the cache has none that are current, and
+    /// indexes them. `before` comes before the first of its files is read; its result is returned, too. Reports go to `tell`.
+    ///
+    /// # Errors
+    /// There is not one repository, its search or prompts cannot be kept up to date, or an artifact cannot be read or written.
+    pub fn open<T: Send>(
+        experiment: Experiment,
+        before: impl FnOnce(&Experiment) -> T + Send,
+        tell: &mut dyn FnMut(StageReport),
+    ) -> Result<(Self, T)> {
+        let [name] = &experiment.repositories[..] else {
+            let names = experiment.repositories.join(", ");
+            let reason = format!("one repository is served at a time, and here are: {names}");
+            return Err(Error::Parameter { name: "repo", reason });
+        };
+        let name = name.clone();
+        if let Some(reason) = Snapshot::refusal(&experiment.retrieval.search) {
+            return Err(Error::Parameter { name: "ranker", reason });
+        }
+        if matches!(experiment.prompts.layout, PromptLayout::Attach) {
+            let reason = "'attach' writes tasks, not prompts that a model could complete".into();
+            return Err(Error::Parameter { name: "prompt-style", reason });
+        }
+        // What the cache has is mostly current: it is indexed beside the check whether it is.
+        let check = || {
+            let done = before(&experiment);
+            let windowed = window_repositories(&experiment);
+            let vectorized = windowed.is_ok().then(|| vectorize_repositories(&experiment));
+            (done, [Some(windowed), vectorized])
+        };
+        let ((done, reports), known) = rayon::join(check, || load(&experiment, &name));
+        let mut is_current = true;
+        for report in reports.into_iter().flatten() {
+            let report = report?;
+            is_current &= report.built == 0;
+            tell(report);
+        }
+        let layer = match known {
+            Ok(layer) if is_current => layer,
+            _ => load(&experiment, &name)?,
+        };
+        let identity = |(file, _): (&FragmentFile, u64)| {
+            corpus::identity(&experiment.repos_dir.join(&file.path))
+        };
+        let same = parallel::map(layer.files(), identity);
+        let search = experiment.retrieval.search.clone();
+        let snapshot = Snapshot::new(layer.with_identities(same), search);
+        let live = Self {
+            experiment,
+            name,
+            settled: Mutex::new(Arc::new(snapshot)),
+            edited: Mutex::new(None),
+            found: Mutex::new(None),
+            changing: Mutex::new(()),
+        };
+        Ok((live, done))
+    }
+
+    /// Its name, the first part of its files' paths.
+    pub fn name(&self) -> &str {
+        &self.name
+    }
+
+    /// Its folder.
+    pub fn folder(&self) -> PathBuf {
+        self.experiment.repos_dir.join(&self.name)
+    }
+
+    /// Its settings.
+    pub fn experiment(&self) -> &Experiment {
+        &self.experiment
+    }
+
+    /// Its files as they were saved last.
+    pub fn snapshot(&self) -> Arc<Snapshot> {
+        Arc::clone(&lock(&self.settled))
+    }
+
+    /// Its files on disk.
+    fn listing(&self) -> Result<Listing<'_>> {
+        let Experiment { repos_dir, layout, walk, .. } = &self.experiment;
+        Listing::new(repos_dir, &self.name, layout.language, *walk)
+    }
+
+    /// The hole at a cursor, as a task.
+    ///
+    /// # Errors
+    /// The cursor is not in the text.
+    pub fn task(&self, cursor: &Cursor<'_>) -> Result<Task> {
+        let Cursor { path, text, offset, first_line } = *cursor;
+        let (Some(left), Some(right)) = (text.get(..offset), text.get(offset..)) else {
+            let reason = format!("offset {offset} is not in the text, or within a character");
+            return Err(Error::Parameter { name: "cursor", reason });
+        };
+        let line_no = line_ends(left);
+        let first_line = first_line.min(line_no);
+        let shown = line_start(left, first_line).map_or(left, |start| &left[start..]);
+        let task = Task::new("cursor".into(), path, first_line, line_no, "", shown);
+        // Policies see no right context where prompts show none.
+        let takes_right = self.experiment.takes_right_contexts();
+        let right_context = takes_right.then(|| right.to_owned());
+        Ok(Task { right_context, line: 1, ..task })
+    }
+}

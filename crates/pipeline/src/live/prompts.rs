@@ -1,0 +1,183 @@
+//! The prompt for a cursor, as stage `prompt` makes it.
+
+use std::path::PathBuf;
+use std::sync::OnceLock;
+
+use repoformer_core::prompt::shown::{Fragment, shown_in};
+use repoformer_core::prompt::style::Budget;
+use repoformer_core::prompt::{Builder, BuilderSettings};
+use repoformer_core::repository::corpus::SourceFile;
+use repoformer_core::repository::fragment::{FragmentFile, RepoFragments};
+use repoformer_core::retrieve::live::LiveFound;
+use repoformer_core::retrieve::rank::Words;
+use repoformer_core::retrieve::vector::TokenSet;
+use repoformer_core::retrieve::{Found, FragmentText, Mode, Query};
+use repoformer_core::task::{Task, TaskSet};
+use repoformer_store::error::Result;
+use repoformer_store::jsonl;
+use repoformer_text::lines::line_ends;
+use repoformer_text::tokenize::P50k;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::Value;
+
+use super::{CursorScratch, LiveRepository, LiveRetrieval};
+use crate::experiment::PromptLayout;
+use crate::layout::Layout;
+use crate::prompt_lines::Maker;
+
+/// Counts tokens of blocks.
+static P50K: P50k = P50k;
+
+/// A prompt that is ready to be sent.
+#[derive(Debug, Clone, PartialEq)]
+pub struct LivePrompt {
+    /// Its text.
+    pub text: String,
+    /// Texts that end a completion.
+    pub stop: Vec<String>,
+    /// The fragments that it shows, best first.
+    pub fragments: Vec<Fragment>,
+    /// The right context that it was made with.
+    pub right: String,
+    /// Its record, as stage `prompt` writes it.
+    pub record: Value,
+}
+
+impl LiveRepository {
+    /// The prompt for a cursor without retrieval.
+    ///
+    /// # Errors
+    /// The style cannot lay it out.
+    pub fn plain_prompt(&self, task: &Task, scratch: &mut CursorScratch) -> Result<LivePrompt> {
+        let text = SourceFile { path: task.path.clone(), text: String::new(), same_as: 0 };
+        let own = self.only(FragmentFile::new(text, self.experiment.layout.cut));
+        self.prompt_of(task, Mode::Without, (&own, None), scratch)
+    }
+
+    /// A repository of one file, without fragments.
+    pub(super) fn only(&self, file: FragmentFile) -> RepoFragments {
+        let Layout { language, cut, .. } = self.experiment.layout;
+        let none = std::iter::empty();
+        RepoFragments::of_places(self.name.clone(), vec![file], (language, cut), none)
+    }
+
+    /// The prompt for a cursor with what was found for it.
+    ///
+    /// # Errors
+    /// The style cannot lay it out.
+    pub fn prompt(
+        &self,
+        retrieval: &LiveRetrieval,
+        scratch: &mut CursorScratch,
+    ) -> Result<LivePrompt> {
+        self.prompt_with(retrieval, &retrieval.task, scratch)
+    }
+
+    /// The prompt for a cursor with what was found for an earlier one.
+    ///
+    /// # Errors
+    /// The style cannot lay it out.
+    pub fn prompt_with(
+        &self,
+        retrieval: &LiveRetrieval,
+        task: &Task,
+        scratch: &mut CursorScratch,
+    ) -> Result<LivePrompt> {
+        let LiveRetrieval { query, found, .. } = retrieval;
+        let LiveFound { excerpt, found } = &**found;
+        self.prompt_of(task, Mode::LeftContext, (excerpt, Some((found, query))), scratch)
+    }
+
+    /// Similarity of fragments to the text of a query, in terms of the vocabulary.
+    pub fn similarities(&self, query: &str, fragments: &[Fragment]) -> Vec<f64> {
+        let texts = std::iter::once(query).chain(fragments.iter().map(|one| &*one.text));
+        let texts: Vec<&str> = texts.collect();
+        let vocabulary = &self.experiment.retrieval.search.vocabulary;
+        let sets = Words::of_terms(&texts, vocabulary).sets();
+        let query: FxHashSet<u32> = sets.get(0).iter().collect();
+        let of = |set: TokenSet<'_>| {
+            let overlap = set.iter().filter(|term| query.contains(term)).count();
+            overlap as f64 / (query.len() + set.len() - overlap).max(1) as f64
+        };
+        sets.iter().skip(1).map(of).collect()
+    }
+
+    /// Tokens that a prompt mostly has for the left context: half of all at least, since the other parts seldom need all that they
+    /// may have. Where they do, the prompt shows less of it.
+    pub fn left_room(&self) -> usize {
+        let Budget { total, left, right, cross_file } = self.experiment.prompts.budget;
+        let right = right.filter(|_| self.experiment.takes_right_contexts());
+        let others = right.unwrap_or(0) + cross_file.unwrap_or(0);
+        left.unwrap_or(total).min(total - others.min(total / 2))
+    }
+
+    /// The first line from which the text up to a cursor has so many tokens, at most.
+    pub fn first_line_within(&self, text: &str, offset: usize, tokens: usize) -> usize {
+        let left = &text[..offset];
+        let tokenizer = &self.experiment.prompts.tokenizer;
+        let (mut line, mut room, mut end) = (line_ends(left), tokens, left.len());
+        loop {
+            let start = left[..end].rfind('\n').map_or(0, |at| at + 1);
+            let count = tokenizer.count(&left[start..end]) + 1;
+            if count > room {
+                return (line + 1).min(line_ends(left));
+            }
+            if start == 0 {
+                return 0;
+            }
+            (room, end, line) = (room - count, start - 1, line - 1);
+        }
+    }
+
+    fn prompt_of(
+        &self,
+        task: &Task,
+        mode: Mode,
+        (fragments, found): (&RepoFragments, Option<(&Found, &Query)>),
+        scratch: &mut CursorScratch,
+    ) -> Result<LivePrompt> {
+        let experiment = &self.experiment;
+        let prompts = &experiment.prompts;
+        let builder = match prompts.layout {
+            PromptLayout::RepoCoder => {
+                let settings = BuilderSettings {
+                    mode,
+                    form: experiment.form(mode),
+                    shown: experiment.shown(mode),
+                    budget: prompts.repocoder_budget(),
+                };
+                Some(Builder::new(fragments, &P50K, settings))
+            }
+            _ => None,
+        };
+        let shown = || {
+            let settings = experiment.shown(mode);
+            FragmentText::new(fragments, settings, |text| experiment.fits(text))
+        };
+        let tasks = TaskSet::new(PathBuf::from("cursor"), Vec::new());
+        let maker = Maker {
+            prompts,
+            tasks: &tasks,
+            language: experiment.layout.language,
+            mode,
+            contexts: FxHashMap::default(),
+            texts: found.map(|_| shown()),
+            builder,
+        };
+        let line = maker.line(task, found, &OnceLock::new(), &mut scratch.prompt)?;
+        let record = jsonl::parse(&tasks.path, 1, &line.json)?;
+        let shown = shown_in(&record, &mut FxHashSet::default());
+        let record = Value::Object(record);
+        let stop = record["metadata"]["stop"].as_array().into_iter().flatten();
+        let stop = stop.filter_map(|stop| stop.as_str().map(str::to_owned)).collect();
+        let shown = shown.map(|(_, shown)| shown).unwrap_or_default();
+        let right = shown.right.or_else(|| task.right_context.clone());
+        Ok(LivePrompt {
+            text: record["prompt"].as_str().unwrap_or_default().to_owned(),
+            stop,
+            fragments: shown.fragments,
+            right: right.unwrap_or_default(),
+            record,
+        })
+    }
+}

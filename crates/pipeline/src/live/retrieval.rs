@@ -1,0 +1,172 @@
+//! Retrieval for a cursor, in saved and unsaved text.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use repoformer_core::repository::corpus::{self, SourceFile};
+use repoformer_core::repository::fragment::FragmentFile;
+use repoformer_core::retrieve::live::{LiveFile, LiveFound, LiveScratch, Snapshot};
+use repoformer_core::retrieve::query::Made;
+use repoformer_core::retrieve::visibility::{HoleGuard, Visibility};
+use repoformer_core::retrieve::{Mode, Queries, Query, QuerySettings};
+use repoformer_core::task::{Task, TaskSet};
+use repoformer_store::error::{Error, Result};
+use repoformer_text::lines::line_start;
+
+use super::{Cursor, CursorScratch, Edited, LastFound, LiveRepository, lock};
+use crate::experiment::Experiment;
+
+/// Fragments that were found for a cursor.
+#[derive(Debug)]
+pub struct LiveRetrieval {
+    /// The hole at the cursor, as a task.
+    pub task: Task,
+    /// The query.
+    pub query: Query,
+    pub(super) found: Arc<LiveFound>,
+    /// Time for bringing the index up to date with the unsaved text, and for the search.
+    pub took: [Duration; 2],
+}
+
+impl LiveRetrieval {
+    /// Whether all that was found may be shown from another cursor of the same file: nothing of it is in the lines that its prompt
+    /// shows.
+    pub fn is_visible_from(&self, task: &Task) -> bool {
+        task.path == self.query.path && task.context_start >= self.query.context_start as usize
+    }
+
+    /// Whether all that was found is still as it was: other files as they are saved, and the lines of its own file somewhere in
+    /// its text.
+    pub fn is_current(&self, snapshot: &Snapshot, own_text: &str) -> bool {
+        let LiveFound { excerpt, found } = &*self.found;
+        let is_same = |file: &FragmentFile| {
+            file.path == self.query.path
+                || snapshot.file(&file.path).is_some_and(|(now, _)| now.digest == file.digest)
+        };
+        let own = excerpt.file_index(&self.query.path).map(|file| file as u32);
+        let is_there = |fragment: u32| {
+            let is_own = Some(excerpt.first_place(fragment as usize).file) == own;
+            !is_own || own_text.contains(excerpt.text(fragment as usize))
+        };
+        excerpt.files.iter().all(is_same) && found.hits.iter().all(|hit| is_there(hit.fragment))
+    }
+}
+
+impl LiveRepository {
+    /// Retrieves for a cursor: as mode rg1 does for a task of the saved file with this text.
+    ///
+    /// # Errors
+    /// The cursor is not in the text, or nothing can be searched for.
+    pub fn retrieve(
+        &self,
+        cursor: &Cursor<'_>,
+        scratch: &mut CursorScratch,
+    ) -> Result<LiveRetrieval> {
+        let begin = Instant::now();
+        let task = self.task(cursor)?;
+        // The file up to its hole is searched with. The hole is a line of the file, also where nothing stands in it yet.
+        let begun = cursor.text[..cursor.offset].to_owned() + "\n\n";
+        let Experiment { layout, retrieval, .. } = &self.experiment;
+        let source = |text| SourceFile { path: cursor.path.to_owned(), text, same_as: 0 };
+        let snapshot = match self.known_before(cursor) {
+            Some(snapshot) => snapshot,
+            None => {
+                let whole = source(cursor.text.to_owned());
+                self.with_text(&FragmentFile::new(whole, layout.cut))
+            }
+        };
+        let updated = begin.elapsed();
+        let begin = Instant::now();
+        let own = self.only(FragmentFile::new(source(begun), layout.cut));
+        let mode = Mode::LeftContext;
+        let settings =
+            QuerySettings { mode, form: self.experiment.form(mode), length: retrieval.query_lines };
+        let tasks = TaskSet::new(PathBuf::from("cursor"), vec![task]);
+        let Made { mut queries, skipped } = Queries::of_tasks(settings, &tasks, &own);
+        let (Some(query), Some(task)) = (queries.queries.pop(), tasks.into_tasks().pop()) else {
+            let reason = skipped.into_iter().next().map_or_else(String::new, |e| e.to_string());
+            return Err(Error::Parameter { name: "cursor", reason });
+        };
+        let found = self.find(snapshot, &query, &mut scratch.search);
+        Ok(LiveRetrieval { task, query, found, took: [updated, begin.elapsed()] })
+    }
+
+    /// Searches, unless the last search was the same.
+    fn find(
+        &self,
+        snapshot: Arc<Snapshot>,
+        query: &Query,
+        scratch: &mut LiveScratch,
+    ) -> Arc<LiveFound> {
+        if let Some(last) = &*lock(&self.found)
+            && last.query == *query
+            && Arc::ptr_eq(&last.snapshot, &snapshot)
+        {
+            return Arc::clone(&last.found);
+        }
+        let found = Arc::new(snapshot.search(query, scratch));
+        let last = LastFound { snapshot, query: query.clone(), found: Arc::clone(&found) };
+        *lock(&self.found) = Some(last);
+        found
+    }
+
+    /// The files as they are known, where a search from this cursor cannot see what is new in its text: before the lines that the
+    /// prompt shows, nothing is, and the rest of its own file is hidden from it.
+    fn known_before(&self, cursor: &Cursor<'_>) -> Option<Arc<Snapshot>> {
+        let strict = Visibility::Guarded(HoleGuard::Strict);
+        if self.experiment.retrieval.search.visibility != strict {
+            return None;
+        }
+        let start = line_start(&cursor.text[..cursor.offset], cursor.first_line)?;
+        let hidden_from = &cursor.text[..start];
+        let has_same = |snapshot: &Arc<Snapshot>| {
+            let Some((file, _)) = snapshot.file(cursor.path) else { return start == 0 };
+            let text = file.lines.text();
+            // Lines end as they do in the index. A window that the end of the saved text cuts short is another where the text goes
+            // on; here it reaches into what is hidden.
+            start == 0 || text.len() > start && text.starts_with(hidden_from)
+        };
+        let settled = self.snapshot();
+        let edited = lock(&self.edited).clone();
+        let edited = edited.filter(|edited| Arc::ptr_eq(&edited.settled, &settled));
+        match edited.filter(|edited| edited.path == cursor.path) {
+            Some(edited) if has_same(&edited.snapshot) => Some(edited.snapshot),
+            _ => has_same(&settled).then_some(settled),
+        }
+    }
+
+    /// The files with a text in place of the saved one, where that is another and the search sees it.
+    fn with_text(&self, file: &FragmentFile) -> Arc<Snapshot> {
+        let settled = self.snapshot();
+        let search = &self.experiment.retrieval.search;
+        let sees_own = matches!(search.visibility, Visibility::Guarded(_))
+            || self.experiment.layout.cut.is_windows();
+        let known = settled.file(&file.path);
+        if !sees_own || known.is_some_and(|(known, _)| known.digest == file.digest) {
+            return settled;
+        }
+        // Others do not wait while this text is indexed.
+        let before = lock(&self.edited).clone().filter(|edited| edited.path == file.path);
+        if let Some(before) = &before
+            && before.digest == file.digest
+            && Arc::ptr_eq(&before.settled, &settled)
+        {
+            return Arc::clone(&before.snapshot);
+        }
+        let same = known.map_or_else(
+            || corpus::identity(&self.experiment.repos_dir.join(&file.path)),
+            |(_, same)| same,
+        );
+        let live = LiveFile { file: file.clone(), same };
+        let before = before.as_ref().map(|before| &*before.snapshot);
+        let snapshot = Arc::new(settled.with_open(live, before));
+        *lock(&self.edited) = Some(Edited {
+            path: file.path.clone(),
+            digest: file.digest,
+            settled,
+            snapshot: Arc::clone(&snapshot),
+        });
+        snapshot
+    }
+}

@@ -1,0 +1,214 @@
+//! Artifacts of shards → those of all tasks, with the bytes that one process makes.
+
+use std::io::{BufRead, BufReader};
+use std::path::PathBuf;
+
+use repoformer_core::repository::Shard;
+use repoformer_core::retrieve::Mode;
+use repoformer_core::task::TaskSet;
+use repoformer_store::artifact::{self, Header, Identity, LineSink, LineTotals, State};
+use repoformer_store::error::{Error, Result};
+use repoformer_store::files::File;
+use serde::Deserialize;
+
+use super::complete::predictions_identity;
+use super::completion::Completion;
+use super::experiment::Experiment;
+use super::prompt::PromptSources;
+use super::remote;
+use super::stage::{StageReport, Step};
+
+/// Merges the prompts and predictions that `count` shards made, of each mode. A mode of which a shard's are missing, stale or
+/// damaged is left out and reported; so are the predictions where no shard has any.
+///
+/// # Errors
+/// Retrieval results are missing or stale, or an artifact cannot be written.
+pub fn merge(
+    experiment: &Experiment,
+    count: u64,
+    modes: &[Mode],
+    completion: &Completion,
+) -> Result<StageReport> {
+    let mut report = StageReport::of(experiment);
+    let tasks = experiment.tasks()?;
+    let mut sources = PromptSources::new(experiment, tasks);
+    for &mode in modes {
+        let prompts = sources.open(mode)?;
+        let layout = |shard| experiment.layout.of_shard(shard);
+        let step = Step::InMode("prompt", mode);
+        let wanted = Shard::all(count).map(|shard| Wanted {
+            shard,
+            path: layout(shard).prompts(mode),
+            identity: prompts.identity_of_shard(shard),
+        });
+        let Some(parts) = open(wanted, "prompts", &step, &mut report)? else { continue };
+        let path = experiment.layout.prompts(mode);
+        let of_shards: Vec<Header> = parts.iter().map(|part| part.header.clone()).collect();
+        let whole = report
+            .ensure_jsonl(path, &prompts.identity(), |_, sink| interleave(tasks, parts, sink))?;
+
+        let model = &completion.model;
+        if !Shard::all(count).any(|shard| layout(shard).predictions(mode, model).exists()) {
+            continue;
+        }
+        let step = Step::InMode("complete", mode);
+        let wanted = Shard::all(count).zip(&of_shards).map(|(shard, prompts)| {
+            let path = layout(shard).predictions(mode, model);
+            let identity = predictions_identity(experiment, mode, completion, prompts, Some(shard));
+            Wanted { identity: with_own_journal(identity, &path), shard, path }
+        });
+        let Some(parts) = open(wanted, "predictions", &step, &mut report)? else { continue };
+        let missing: u64 = (parts.iter().zip(&of_shards))
+            .map(|(part, prompts)| prompts.records - part.header.records.min(prompts.records))
+            .sum();
+        let path = experiment.layout.predictions(mode, model);
+        let identity = predictions_identity(experiment, mode, completion, &whole, None);
+        let merged = report
+            .ensure_jsonl(path.clone(), &identity, |_, sink| interleave(tasks, parts, sink))?;
+        if missing > 0 {
+            report.problems.push(Error::Artifact {
+                path,
+                reason: format!("{missing} prompts have no prediction in their shards"),
+                hint: "complete the shards again, then merge; the answers are kept".into(),
+            });
+        }
+        let times = Shard::all(count).map(|shard| layout(shard).latency(mode, model));
+        remote::merge_latencies(&experiment.layout.latency(mode, model), times, merged.records)?;
+    }
+    Ok(report)
+}
+
+/// An artifact that a shard is to have made.
+struct Wanted {
+    shard: Shard,
+    path: PathBuf,
+    identity: Identity,
+}
+
+/// A shard may have kept its answers where its user chose.
+fn with_own_journal(mut identity: Identity, path: &std::path::Path) -> Identity {
+    const JOURNAL: &str = "journal";
+    let known = artifact::jsonl_header(path).ok();
+    let journal = known.and_then(|header| header.identity.parameters.get(JOURNAL).cloned());
+    if let (Some(journal), true) = (journal, identity.parameters.contains_key(JOURNAL)) {
+        identity.parameters.insert(JOURNAL.into(), journal);
+    }
+    identity
+}
+
+/// Opens what the shards made; `None` where one lacks it, which is reported.
+fn open(
+    wanted: impl Iterator<Item = Wanted>,
+    kind: &str,
+    step: &Step,
+    report: &mut StageReport,
+) -> Result<Option<Vec<Lines>>> {
+    let (mut parts, mut is_whole) = (Vec::new(), true);
+    for Wanted { shard, path, identity } in wanted {
+        let reason = match artifact::state_jsonl(&path, &identity) {
+            State::Current(header) => {
+                parts.push(Lines::open(path, *header)?);
+                continue;
+            }
+            State::Missing => format!("the {kind} of shard {shard} are missing"),
+            State::Stale(differences) => {
+                let first = differences.first().map(ToString::to_string).unwrap_or_default();
+                format!("the {kind} of shard {shard} are stale: {first}")
+            }
+            State::Damaged(reason) => format!("the {kind} of shard {shard} are damaged: {reason}"),
+        };
+        let hint = format!("make them with {step}, shard {shard} and the same settings");
+        report.problems.push(Error::Artifact { path, reason, hint });
+        is_whole = false;
+    }
+    Ok(is_whole.then_some(parts))
+}
+
+const UNLIKE_TASKS: &str = "its records are not those of its tasks, in their order";
+const MAKE_AGAIN: &str = "make it again";
+
+/// Lines of a shard's artifact, one after another.
+struct Lines {
+    path: PathBuf,
+    header: Header,
+    input: BufReader<File>,
+    hasher: blake3::Hasher,
+    line: Vec<u8>,
+    /// Row of the task that the line is of, where it says so.
+    row: Option<usize>,
+}
+
+impl Lines {
+    fn open(path: PathBuf, header: Header) -> Result<Self> {
+        let file = File::open(&path).map_err(|e| Error::reading(&path, "open this file", e))?;
+        let input = BufReader::with_capacity(1 << 16, file);
+        let (hasher, line) = (blake3::Hasher::new(), Vec::new());
+        let mut lines = Self { path, header, input, hasher, line, row: None };
+        lines.advance()?;
+        Ok(lines)
+    }
+
+    fn advance(&mut self) -> Result<()> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Record {
+            metadata: Metadata,
+        }
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Metadata {
+            row: Option<usize>,
+        }
+        self.line.clear();
+        let read = self.input.read_until(b'\n', &mut self.line);
+        read.map_err(|e| Error::reading(&self.path, "read this file", e))?;
+        self.hasher.update(&self.line);
+        self.row = match self.line.is_empty() {
+            true => None,
+            false => {
+                let record: Record = serde_json::from_slice(&self.line)
+                    .map_err(|_| Error::artifact(&self.path, UNLIKE_TASKS, MAKE_AGAIN))?;
+                record.metadata.row
+            }
+        };
+        Ok(())
+    }
+
+    /// Whether there is a line, and it is one of this task; `is_first`: none was taken for it before.
+    fn are_of(&self, row: usize, is_first: bool) -> bool {
+        // Tasks that are written themselves have a line each and say no row.
+        !self.line.is_empty() && self.row.map_or(is_first, |its| its == row)
+    }
+
+    /// Checks that all lines were taken, and that they were the header's.
+    fn finish(self) -> Result<()> {
+        if self.line.is_empty() && self.hasher.finalize().to_hex().as_str() == self.header.checksum
+        {
+            return Ok(());
+        }
+        Err(Error::artifact(&self.path, UNLIKE_TASKS, MAKE_AGAIN))
+    }
+}
+
+/// Writes the lines of all shards in the order of the tasks.
+fn interleave(tasks: &TaskSet, mut parts: Vec<Lines>, sink: &mut LineSink) -> Result<LineTotals> {
+    let mut totals = LineTotals::default();
+    let count = parts.len() as u64;
+    for task in tasks.tasks() {
+        let part = &mut parts[Shard::of(&task.repository, count).index as usize];
+        let mut is_first = true;
+        while part.are_of(task.row, is_first) {
+            sink.write(&part.line)?;
+            totals.records += 1;
+            part.advance()?;
+            is_first = false;
+        }
+    }
+    for part in parts {
+        for (name, total) in &part.header.totals {
+            *totals.totals.entry(name.clone()).or_default() += total;
+        }
+        part.finish()?;
+    }
+    Ok(totals)
+}

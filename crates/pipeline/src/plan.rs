@@ -1,0 +1,201 @@
+//! A dry run: every stage decides as ever which artifacts are current, and makes none.
+//!
+//! The stages after it see what a stage would have made as if it were there, with a header whose checksum says that it is
+//! planned. An artifact that has such an input and is otherwise current is made again unless that comes out as it was.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use repoformer_store::artifact::{Difference, Header, Identity, State};
+use rustc_hash::FxHashMap;
+use serde_json::{Value, json};
+
+/// The artifacts that a dry run would have made so far.
+#[derive(Debug, Clone, Default)]
+pub struct Plan(Arc<Mutex<FxHashMap<PathBuf, Header>>>);
+
+/// An artifact of a dry run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Planned {
+    /// Its path.
+    pub path: PathBuf,
+    /// Kind of content: `prompts`.
+    pub kind: String,
+    /// Whether it would be made, and why.
+    pub verdict: Verdict,
+    /// Number of requests that a server would get, where it is known.
+    pub requests: Option<usize>,
+}
+
+/// Whether an artifact would be made, and why.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Verdict {
+    /// It is current.
+    Current,
+    /// It is missing.
+    Missing,
+    /// It was made otherwise.
+    Stale(Vec<Difference>),
+    /// It cannot be read.
+    Damaged(String),
+    /// Prompts have no prediction yet that can be had now.
+    Incomplete {
+        /// Number of predictions.
+        there: u64,
+        /// Number of prompts.
+        prompts: u64,
+    },
+    /// It is current if these inputs, by their names, come out as they were.
+    Upstream(Vec<(String, PathBuf)>),
+    /// It is written each time.
+    EachTime,
+    /// It is written on a condition that is only known then, in words.
+    Perhaps(&'static str),
+}
+
+/// Predictions of a model on a server, before it is asked.
+#[derive(Debug, Default)]
+pub(super) struct Foreseen {
+    /// Lacks some that can be had.
+    pub(super) incomplete: Option<Verdict>,
+    /// Number of requests that are not answered yet, where the prompts are known.
+    pub(super) requests: Option<usize>,
+}
+
+impl Verdict {
+    /// `stale`
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Current => "current",
+            Self::Missing => "missing",
+            Self::Stale(_) => "stale",
+            Self::Damaged(_) => "damaged",
+            Self::Incomplete { .. } => "incomplete",
+            Self::Upstream(_) => "upstream",
+            Self::EachTime => "each-time",
+            Self::Perhaps(_) => "perhaps",
+        }
+    }
+
+    /// Why it would be made; `None` if it would not be.
+    pub fn reason(&self) -> Option<String> {
+        Some(match self {
+            Self::Current => return None,
+            Self::Missing => "missing".into(),
+            Self::Stale(differences) => {
+                let all: Vec<String> = differences.iter().map(ToString::to_string).collect();
+                all.join(", ")
+            }
+            Self::Damaged(reason) => reason.clone(),
+            Self::Incomplete { there, prompts } => {
+                format!("{} of {prompts} prompts have no prediction", prompts - there)
+            }
+            Self::Upstream(inputs) => {
+                let mut names: Vec<&str> = inputs.iter().map(|(name, _)| name.as_str()).collect();
+                names.dedup();
+                let noun = if names.len() == 1 { "its input" } else { "one of its inputs" };
+                format!("made again if {noun} changes: {}", names.join(", "))
+            }
+            Self::EachTime => "written each time".into(),
+            Self::Perhaps(condition) => format!("written if {condition}"),
+        })
+    }
+}
+
+impl Planned {
+    /// A file that is no artifact.
+    pub fn file(path: PathBuf, kind: &str, verdict: Verdict) -> Self {
+        Self { path, kind: kind.to_owned(), verdict, requests: None }
+    }
+
+    /// Returns `artifact, kind, state, reason[, differences][, upstream][, requests]`.
+    pub fn to_record(&self) -> Value {
+        let mut record = json!({
+            "artifact": self.path.display().to_string(),
+            "kind": self.kind,
+            "state": self.verdict.name(),
+            "reason": self.verdict.reason(),
+        });
+        if let Verdict::Stale(differences) = &self.verdict {
+            record["differences"] = differences.iter().map(Difference::to_record).collect();
+        }
+        if let Verdict::Upstream(inputs) = &self.verdict {
+            let of_input = |(name, path): &(String, PathBuf)| json!({"input": name, "artifact": path.display().to_string()});
+            record["upstream"] = inputs.iter().map(of_input).collect();
+        }
+        if let Some(requests) = self.requests {
+            record["requests"] = requests.into();
+        }
+        record
+    }
+}
+
+/// Beginning of the digest of something that is not there yet; paths follow.
+const PLANNED: &str = "planned: ";
+
+/// Digest of what consists of parts with these checksums; `None` if all of them are there.
+pub(super) fn planned_digest<'c>(checksums: impl Iterator<Item = &'c str>) -> Option<String> {
+    let paths: BTreeSet<&str> = checksums.flat_map(planned_paths).collect();
+    let paths: Vec<&str> = paths.into_iter().collect();
+    (!paths.is_empty()).then(|| format!("{PLANNED}{}", paths.join("\n")))
+}
+
+/// Paths of the artifacts that a digest is planned to be of.
+fn planned_paths(digest: &str) -> impl Iterator<Item = &str> {
+    digest.strip_prefix(PLANNED).into_iter().flat_map(|paths| paths.split('\n'))
+}
+
+impl Plan {
+    /// The header that an artifact would have, if it would be made.
+    pub(super) fn get(&self, path: &Path) -> Option<Header> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(path).cloned()
+    }
+
+    /// Adds an artifact that would be made.
+    pub(super) fn add(&self, path: &Path, identity: &Identity) -> Header {
+        let header = Header::planned(identity, format!("{PLANNED}{}", path.display()));
+        let mut all = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        all.insert(path.to_owned(), header.clone());
+        header
+    }
+
+    /// Decides about an artifact by its `state` compared with an identity; `recorded` is the header that is there.
+    pub(super) fn decide(
+        &self,
+        path: &Path,
+        identity: &Identity,
+        recorded: Option<Header>,
+        state: impl Fn(&Identity) -> State,
+    ) -> (Verdict, Header) {
+        if let Some(header) = self.get(path) {
+            // An earlier stage of this run would have made it.
+            let differences = header.identity.differences(identity);
+            return match differences.is_empty() {
+                true => (Verdict::Current, header),
+                false => (Verdict::Stale(differences), self.add(path, identity)),
+            };
+        }
+        // What its planned inputs will be is not known: as they were, as long as nothing else says that it is made again.
+        let mut as_they_were = identity.clone();
+        let mut upstream: Vec<(String, PathBuf)> = Vec::new();
+        for (name, digest) in &mut as_they_were.inputs {
+            let paths: Vec<PathBuf> = planned_paths(digest).map(PathBuf::from).collect();
+            let before = recorded.as_ref().and_then(|header| header.identity.inputs.get(name));
+            if let (false, Some(before)) = (paths.is_empty(), before) {
+                digest.clone_from(before);
+            }
+            let is_new = |path: &PathBuf| upstream.iter().all(|(_, other)| other != path);
+            let new: Vec<PathBuf> = paths.into_iter().filter(is_new).collect();
+            upstream.extend(new.into_iter().map(|path| (name.clone(), path)));
+        }
+        let verdict = match state(&as_they_were) {
+            State::Current(header) if upstream.is_empty() => return (Verdict::Current, *header),
+            State::Current(_) => Verdict::Upstream(upstream),
+            State::Missing => Verdict::Missing,
+            State::Stale(differences) => Verdict::Stale(differences),
+            State::Damaged(reason) => Verdict::Damaged(reason),
+        };
+        (verdict, self.add(path, identity))
+    }
+}

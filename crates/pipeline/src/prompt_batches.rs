@@ -1,0 +1,72 @@
+//! Repositories whose prompts are made together, so that not all texts are in memory at once.
+
+use repoformer_core::task::TaskSet;
+
+/// Repositories that are read together: so many, unless tasks of more alternate.
+const BATCH: usize = 256;
+
+/// Places of repositories, in batches whose tasks follow one another: no task of a batch comes before one of an earlier batch.
+pub(super) fn batches<'r>(
+    tasks: &TaskSet,
+    repositories: impl Iterator<Item = &'r str>,
+) -> Vec<Vec<usize>> {
+    let mut ranges: Vec<(usize, usize, usize)> = repositories
+        .enumerate()
+        .map(|(place, repository)| {
+            let mut numbers = tasks.numbers_of(repository);
+            let first = numbers.next();
+            // Those without tasks come last.
+            let first_or_end = first.unwrap_or(tasks.tasks().len());
+            (first_or_end, numbers.last().unwrap_or(first_or_end), place)
+        })
+        .collect();
+    ranges.sort_unstable();
+    let (mut batches, mut end): (Vec<Vec<usize>>, usize) = (Vec::new(), 0);
+    for (first, last, place) in ranges {
+        match batches.last_mut() {
+            Some(batch) if batch.len() < BATCH || first < end => batch.push(place),
+            _ => batches.push(vec![place]),
+        }
+        end = end.max(last);
+    }
+    batches.iter_mut().for_each(|batch| batch.sort_unstable());
+    batches
+}
+
+#[cfg(test)]
+mod tests {
+    use repoformer_core::task::Task;
+
+    use super::*;
+
+    fn set(repositories: &[&str]) -> TaskSet {
+        let task = |(row, name): (usize, &&str)| Task {
+            row,
+            ..Task::new(row.to_string(), &format!("{name}/a.py"), 0, 0, "", "")
+        };
+        TaskSet::new("t.jsonl".into(), repositories.iter().enumerate().map(task).collect())
+    }
+
+    fn of(tasks: &[String], repositories: &[String]) -> Vec<Vec<usize>> {
+        let tasks: Vec<&str> = tasks.iter().map(String::as_str).collect();
+        batches(&set(&tasks), repositories.iter().map(String::as_str))
+    }
+
+    #[test]
+    fn repositories_are_together_that_tasks_alternate_between_or_that_are_few() {
+        let names: Vec<String> = (0..2 * BATCH + 3).map(|at| format!("r{at:04}")).collect();
+        // One after another, the last repository first.
+        let mut tasks: Vec<String> =
+            names.iter().rev().flat_map(|name| [name.clone(), name.clone()]).collect();
+        let found = of(&tasks, &names);
+        let sizes: Vec<usize> = found.iter().map(Vec::len).collect();
+        assert_eq!(sizes, [BATCH, BATCH, 3]);
+        assert_eq!((found[0][0], found[2][2]), (BATCH + 3, 2));
+        // A task of the first at the end holds all together.
+        tasks.push(names.last().unwrap().clone());
+        assert_eq!(of(&tasks, &names), [(0..names.len()).collect::<Vec<_>>()]);
+        // Without tasks there is no order to keep.
+        assert_eq!(of(&[], &names).len(), 3);
+        assert_eq!(of(&tasks[..4], &names[..1]), [[0]]);
+    }
+}

@@ -1,0 +1,85 @@
+//! Warnings about prompts that would not hold what a person expects.
+
+use repoformer_core::prompt::style::Budget;
+use repoformer_core::task::{Task, TaskSet};
+use repoformer_store::error::Result;
+
+use super::experiment::{Experiment, PromptLayout, PromptSettings};
+use super::stage::StageReport;
+
+/// Warns of a tokenizer that does not know the style's special tokens: it cuts them up, and every budget with them.
+pub(super) fn warn_of_specials(experiment: &Experiment, report: &mut StageReport) {
+    let prompts = &experiment.prompts;
+    if let PromptLayout::Style(style) = &prompts.layout {
+        let unknown = style.unknown_specials(&prompts.tokenizer);
+        if !unknown.is_empty() && prompts.tokenizer.is_model() {
+            report.warnings.push(format!(
+                "the tokenizer knows no {} as one token; is it that of a model for prompt style {}?",
+                unknown.join(", "),
+                style.name()
+            ));
+        }
+    }
+}
+
+/// Warns of budgets whose sum exceeds the whole prompt's. The left context is then shorter with retrieved fragments than without, so
+/// that two modes differ by more than the fragments.
+pub(super) fn warn_of_budgets(experiment: &Experiment, report: &mut StageReport) {
+    let PromptSettings { layout, budget, tokenizer, .. } = &experiment.prompts;
+    let (
+        Some(style),
+        Budget { total, left: Some(left), right: Some(right), cross_file: Some(cross_file) },
+    ) = (layout.style(), *budget)
+    else {
+        return;
+    };
+    let right = if style.shows_right() { right } else { 0 };
+    let own = style.own_tokens(tokenizer);
+    let sum = left + right + cross_file + own;
+    if style.shows_cross_file() && sum > total {
+        report.warnings.push(format!(
+            "the left ({left} tokens), right ({right}) and cross-file context ({cross_file}) and the style's own text ({own}) may take \
+             {sum} tokens, and the prompt budget is {total}: the left context may be shorter with retrieved fragments than without; \
+             raise the prompt budget to {sum}, or lower another"
+        ));
+    }
+}
+
+/// Warns of tasks whose repositories do not take part.
+pub(super) fn warn_of_others(experiment: &Experiment, tasks: &TaskSet, report: &mut StageReport) {
+    let takes_part = |task: &&Task| experiment.repositories.binary_search(&task.repository).is_ok();
+    let others = tasks.tasks().len() - tasks.tasks().iter().filter(takes_part).count();
+    if others > 0 {
+        let text = format!("{others} tasks of other repositories are left out");
+        if !report.warnings.contains(&text) {
+            report.warnings.push(text);
+        }
+    }
+}
+
+/// Warns where without repositories there is nowhere to take a right context from.
+pub(super) fn warn_of_contexts(experiment: &Experiment, report: &mut StageReport) -> Result<()> {
+    let shown = experiment.prompts.layout.style().is_some_and(|style| style.shows_right());
+    if !shown || !experiment.repos_dir.as_os_str().is_empty() {
+        return Ok(());
+    }
+    let tasks = experiment.tasks()?.tasks();
+    let without = tasks.iter().filter(|t| t.right_context.is_none()).count();
+    if without > 0 {
+        report.warnings.push(format!(
+            "{without} tasks carry no right context, so their prompts have none; with their repositories it is taken from their files"
+        ));
+    }
+    Ok(())
+}
+
+/// Warns of holes that begin within a line, for a model that writes whole lines.
+pub(super) fn warn_of_begun_lines(experiment: &Experiment, report: &mut StageReport) -> Result<()> {
+    let begun = experiment.tasks()?.tasks().iter().filter(|task| task.begins_within_line()).count();
+    if begun > 0 {
+        report.warnings.push(format!(
+            "{begun} tasks begin within a line; the embedded model writes whole lines, so its scores say little about them"
+        ));
+    }
+    Ok(())
+}

@@ -1,0 +1,300 @@
+//! Batches: requests that have no answer yet → a file for a batch endpoint; its answers, in any order → the journal.
+
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+
+use repoformer_core::completion::{Api, Sample, samples};
+use repoformer_core::retrieve::Mode;
+use repoformer_models::batch::{SEPARATOR, answer, custom_id};
+use repoformer_models::endpoint::holds_key;
+use repoformer_models::server::{
+    Entry, Journal, NextToken, Prober, TextProber, echo_body, read_echo,
+};
+use repoformer_store::error::{Error, Result};
+use repoformer_store::jsonl;
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::{Value, json};
+
+use super::super::completion::{Completion, EmitLine, Server};
+use super::super::likelihood::wanted;
+use super::TokenQuestion;
+use super::record::{PromptText, Record};
+
+/// Digits of a request's key in its `custom_id`, by which its answer is known: it is that of this prompt and these settings.
+const DIGITS: usize = 16;
+
+/// Requests that were written for a batch endpoint.
+#[derive(Debug, Default)]
+pub struct BatchWritten {
+    /// How many there are.
+    pub requests: usize,
+    /// How many prompts need none: they are answered, or the same as another.
+    pub others: usize,
+    /// The records that could not be used.
+    pub problems: Vec<Error>,
+}
+
+/// Predictions from a batch's answers.
+#[derive(Debug, Default)]
+pub struct BatchRead {
+    /// Answers taken.
+    pub answers: usize,
+    /// Requests that the endpoint did not fulfil.
+    pub failed: usize,
+    /// The records that could not be used, or that belong to no request.
+    pub problems: Vec<Error>,
+}
+
+/// Question of a batch about each prompt.
+#[derive(Debug, Clone, Copy)]
+pub enum BatchOf<'a> {
+    /// How it goes on.
+    Completions,
+    /// How likely a token comes next, by vLLM's `prompt_logprobs`.
+    Token(&'a TokenQuestion),
+    /// How likely its target comes next, by `echo` of the completions API.
+    Likelihoods,
+}
+
+/// A [`BatchOf`], with the token's number.
+enum Sort<'a> {
+    Completions,
+    Token(&'a TokenQuestion, NextToken),
+    Likelihoods,
+}
+
+/// A request that a batch has, or had.
+struct Asked {
+    key: String,
+    /// Where the target stands in the prompt that ends with it.
+    target: Range<usize>,
+}
+
+struct BatchQuestion<'a> {
+    server: &'a Server,
+    model: &'a str,
+    sort: Sort<'a>,
+}
+
+impl<'a> BatchQuestion<'a> {
+    fn of(completion: &'a Completion, of: BatchOf<'a>) -> Result<Self> {
+        completion.check()?;
+        let server = completion.server.as_ref().ok_or_else(|| Error::Parameter {
+            name: "model",
+            reason: "is the embedded one, which needs no batch; name that of the batch endpoint"
+                .into(),
+        })?;
+        let model = &*completion.model;
+        let sort = match of {
+            BatchOf::Completions => Sort::Completions,
+            BatchOf::Token(token) => Sort::Token(token, token.token(server, model)?),
+            BatchOf::Likelihoods => Sort::Likelihoods,
+        };
+        Ok(Self { server, model, sort })
+    }
+
+    /// Target of a record, where it is asked about.
+    fn target<'r>(&self, record: &'r Record, path: &Path) -> Result<&'r str> {
+        match self.sort {
+            Sort::Likelihoods => {
+                wanted(&record.object).map_err(|reason| record.failed(path, reason))
+            }
+            _ => Ok(""),
+        }
+    }
+
+    /// Key of the request for a record.
+    fn key(&self, record: &Record, target: &str) -> String {
+        match &self.sort {
+            Sort::Token(question, token) => {
+                Prober::key(self.model, token, &question.prompt(record.prompt()))
+            }
+            Sort::Likelihoods => TextProber::key(self.model, record.prompt(), target),
+            Sort::Completions => record.whole_key(),
+        }
+    }
+
+    /// Key of the answer that a record has, or of the request for it.
+    fn key_in(&self, record: &Record, target: &str, journal: &Journal) -> String {
+        match self.sort {
+            // An answer that a server streamed, and that ends after the target's lines, is one as well.
+            Sort::Completions => self.server.key(record, Some(journal)),
+            _ => self.key(record, target),
+        }
+    }
+
+    /// The request for a record, a line.
+    fn request(&self, record: &Record, target: &str, mode: Option<Mode>) -> Vec<u8> {
+        let number = |name: &str| record.number(name).map(|number| number as usize);
+        let name =
+            custom_id(number("row").unwrap_or(record.line - 1), number("sample").unwrap_or(0));
+        let mode = mode.map_or(String::new(), |mode| format!("{mode}-"));
+        let id = format!("{name}{SEPARATOR}{mode}{}", digits(&self.key(record, target)));
+        let asking = &record.asking;
+        let (api, body) = match &self.sort {
+            Sort::Token(question, token) => {
+                let prompt = question.prompt(record.prompt());
+                (Api::Completions, token.behind(self.model, &prompt))
+            }
+            Sort::Likelihoods => (Api::Completions, echo_body(self.model, record.prompt(), target)),
+            Sort::Completions => (asking.api, asking.body(record.prompt(), 0, asking.samples)),
+        };
+        let url = api.path();
+        let line = json!({"custom_id": id, "method": "POST", "url": url, "body": body});
+        let mut line = line.to_string().into_bytes();
+        line.push(b'\n');
+        line
+    }
+
+    /// The samples of an answer.
+    fn samples(&self, body: &Value, asked: &Asked) -> Result<Vec<Sample>, String> {
+        match &self.sort {
+            Sort::Token(_, token) => {
+                let sample = token.read_behind(body);
+                return Ok(vec![sample.map_err(|error| error.to_string())?]);
+            }
+            Sort::Likelihoods => {
+                let begin = asked.target.start;
+                let is_asked = |echoed: &str| {
+                    echoed.split_at_checked(begin).is_some_and(|(prompt, target)| {
+                        TextProber::key(self.model, prompt, target) == asked.key
+                    })
+                };
+                let sample = read_echo(body, asked.target.clone(), is_asked);
+                return Ok(vec![sample.map_err(|unread| unread.said().0.into_owned())?]);
+            }
+            Sort::Completions => {}
+        }
+        let asking = &self.server.asking;
+        let mut found = samples(body, asking.api).map_err(|error| error.to_string())?;
+        found.iter_mut().for_each(|sample| sample.drop_secret_tokens(holds_key));
+        if found.len() < asking.samples {
+            return Err(format!("{} of {} samples came", found.len(), asking.samples));
+        }
+        found.truncate(asking.samples);
+        Ok(found)
+    }
+}
+
+/// Writes the requests of those prompts that have no answer yet, in the form of OpenAI's batch files, one a line; vLLM's
+/// runner takes those of its chat API alone.
+///
+/// # Errors
+/// The prompts or the journal cannot be read, the token has no number, or an error of `emit`.
+pub fn write_batch(
+    prompts: &[PromptText],
+    completion: &Completion,
+    of: BatchOf<'_>,
+    emit: &mut EmitLine<'_>,
+) -> Result<BatchWritten> {
+    let question = BatchQuestion::of(completion, of)?;
+    let mut written = BatchWritten::default();
+    let journal = Journal::open(&question.server.journal)?;
+    let mut keys = FxHashSet::default();
+    for prompts in prompts {
+        let mode = prompts.mode();
+        question.server.for_each_record(prompts, completion, &mut |record| {
+            let record = match record {
+                Ok(record) => record,
+                Err(problem) => {
+                    written.problems.push(problem);
+                    return Ok(());
+                }
+            };
+            let target = match question.target(&record, prompts.path()) {
+                Ok(target) => target,
+                Err(problem) => {
+                    written.problems.push(problem);
+                    return Ok(());
+                }
+            };
+            let key = question.key_in(&record, target, &journal);
+            if !journal.is_open(&key, true) || !keys.insert(key) {
+                written.others += 1;
+                return Ok(());
+            }
+            written.requests += 1;
+            emit(&question.request(&record, target, mode))
+        })?;
+    }
+    Ok(written)
+}
+
+/// Takes the answers of a batch endpoint, and what it says of requests that failed, into the journal.
+///
+/// # Errors
+/// A file cannot be read, the token has no number, or the journal cannot be written.
+pub fn read_batch(
+    files: &[PathBuf],
+    prompts: &[PromptText],
+    completion: &Completion,
+    of: BatchOf<'_>,
+) -> Result<BatchRead> {
+    let question = BatchQuestion::of(completion, of)?;
+    let mut read = BatchRead::default();
+    let mut keys = FxHashMap::default();
+    for prompts in prompts {
+        question.server.for_each_record(prompts, completion, &mut |record| {
+            // Why others cannot be asked for is told when predictions are made.
+            if let Ok(record) = record
+                && let Ok(target) = question.target(&record, prompts.path())
+            {
+                let (key, begin) = (question.key(&record, target), record.prompt().len());
+                let asked = Asked { target: begin..begin + target.len(), key };
+                keys.insert(digits(&asked.key).to_owned(), asked);
+            }
+            Ok(())
+        })?;
+    }
+    let mut journal = Journal::open(&question.server.journal)?;
+    for file in files {
+        let text = jsonl::read(file)?;
+        for (at, bytes) in jsonl::records(&text) {
+            match entry(file, at.line, bytes, &keys, &question) {
+                Ok(entry) => {
+                    let known = journal.get(&entry.key)?;
+                    // A failure does not undo an answer.
+                    let is_answered = known.as_ref().is_some_and(|known| known.error.is_none());
+                    read.answers += usize::from(entry.error.is_none());
+                    read.failed += usize::from(entry.error.is_some());
+                    if known.as_ref() != Some(&entry) && !(is_answered && entry.error.is_some()) {
+                        journal.append(&entry)?;
+                    }
+                }
+                Err(problem) => read.problems.push(problem),
+            }
+        }
+    }
+    Ok(read)
+}
+
+fn digits(key: &str) -> &str {
+    &key[..DIGITS]
+}
+
+/// The request that a record of answers belongs to.
+fn entry(
+    path: &Path,
+    line: usize,
+    bytes: &[u8],
+    keys: &FxHashMap<String, Asked>,
+    question: &BatchQuestion<'_>,
+) -> Result<Entry> {
+    let object = jsonl::parse(path, line, bytes)?;
+    let (id, answer) = answer(path, line, &object)?;
+    let Some(asked) = keys.get(id.rsplit('-').next().unwrap_or_default()) else {
+        let reason = format!(
+            "the answer to {id:?} belongs to none of these prompts, or was asked for with another model or other settings"
+        );
+        return Err(Error::record(path, line, reason));
+    };
+    let found = answer.and_then(|body| question.samples(&body, asked));
+    let key = &asked.key;
+    Ok(match found {
+        Err(reason) => Entry::failed(key, reason),
+        Ok(samples) => {
+            let key = key.clone();
+            Entry { key, samples, error: None, seconds: None, at_once: None, is_checked: true }
+        }
+    })
+}

@@ -1,0 +1,229 @@
+//! How long each task took: a measurement, and so in a file of its own beside the artifacts.
+
+use std::path::{Path, PathBuf};
+
+use repoformer_core::retrieve::Mode;
+use repoformer_store::artifact::{header_path, write_file};
+use repoformer_store::error::{Error, Result};
+use repoformer_store::files;
+use repoformer_store::jsonl::{self, At, Fields, Object};
+use repoformer_store::seal::{Seal, check, seal};
+use serde::{Deserialize, Serialize};
+
+use super::super::experiment::Experiment;
+use super::super::search;
+use super::super::stage::{Rebuilt, StageReport, remove};
+
+/// Times of one task's prompt, in milliseconds.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Latency {
+    /// The task's id.
+    pub task_id: String,
+    /// Its row in the task file, where the prompt says.
+    pub row: Option<u64>,
+    /// Which of the task's prompts.
+    #[serde(default)]
+    pub sample: u64,
+    /// From the query's text to what was found for it, alone on one thread, in an index that is there; `None` where the
+    /// mode does not retrieve or nobody measured.
+    pub retrieval_ms: Option<f64>,
+    /// Whether `retrieval_ms` lacks the time for the query's dense vector, which a file gave.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub without_embedding: bool,
+    /// From the request to the last of its samples, waiting among others included; of the embedded model what one thread took,
+    /// others beside it.
+    pub generation_ms: Option<f64>,
+    /// From the request for the probability of the token that asks for retrieval to the answer.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision_ms: Option<f64>,
+    /// Number of requests that the server had at once; `None` if not known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub at_once: Option<usize>,
+}
+
+impl Latency {
+    /// Returns the times of a prompt's record, not measured yet, of whose text no more is read.
+    ///
+    /// # Errors
+    /// The fields that name its task are of other types.
+    pub(crate) fn of_prompt(path: &Path, line: usize, record: &[u8]) -> Result<Self> {
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Prompt {
+            task_id: Option<String>,
+            metadata: Metadata,
+        }
+        #[derive(Default, Deserialize)]
+        #[serde(default)]
+        struct Metadata {
+            task_id: Option<String>,
+            row: Option<u32>,
+            sample: u32,
+        }
+        match serde_json::from_slice::<Prompt>(record) {
+            Ok(Prompt { task_id, metadata }) => Ok(Self::unmeasured(
+                metadata.task_id.or(task_id).unwrap_or_default(),
+                metadata.row.map(u64::from),
+                metadata.sample.into(),
+            )),
+            // It may hold NaN, or null, or an id that is a number.
+            Err(_) => Self::of_record(path, line, &jsonl::parse(path, line, record)?),
+        }
+    }
+
+    /// Returns the times of a prompt's record, not measured yet.
+    ///
+    /// # Errors
+    /// The fields that name its task are of other types.
+    pub(crate) fn of_record(path: &Path, line: usize, record: &Object) -> Result<Self> {
+        let (top, empty) = (Fields::new(path, line, "", record), Object::new());
+        let metadata = if top.has("metadata") { top.object("metadata")? } else { &empty };
+        let metadata = top.below("metadata.", metadata);
+        let named = [metadata, top].into_iter().find(|fields| fields.has("task_id"));
+        let id = named.map(|fields| fields.task_id()).transpose()?.unwrap_or_default();
+        let number = |name: &str| -> Result<_> {
+            Ok(metadata.optional_count(name)?.map(|number| number as u64))
+        };
+        Ok(Self::unmeasured(id, number("row")?, number("sample")?.unwrap_or(0)))
+    }
+
+    fn unmeasured(task_id: String, row: Option<u64>, sample: u64) -> Self {
+        Self {
+            task_id,
+            row,
+            sample,
+            retrieval_ms: None,
+            without_embedding: false,
+            generation_ms: None,
+            decision_ms: None,
+            at_once: None,
+        }
+    }
+
+    /// Time of its retrieval; `None` where it was not measured, or made elsewhere (mode given).
+    pub fn retrieval(&self, mode: Mode) -> Option<f64> {
+        match mode {
+            Mode::Without => Some(0.0),
+            Mode::Given => None,
+            _ => self.retrieval_ms,
+        }
+    }
+}
+
+/// The latencies of a mode's predictions by a model: what [`complete`](super::super::complete) kept, with the retrieval of
+/// each task, which is measured here unless it was before. Empty where the model's were never measured.
+///
+/// # Errors
+/// The mode's retrieval artifacts are missing, or the file cannot be written.
+pub fn latencies(experiment: &Experiment, mode: Mode, model: &str) -> Result<Vec<Latency>> {
+    let path = experiment.layout.latency(mode, model);
+    let mut known = read(&path)?;
+    let is_measured = |latency: &Latency| latency.retrieval_ms.is_some();
+    if known.is_empty() || !mode.retrieves() || known.iter().all(is_measured) {
+        return Ok(known);
+    }
+    let measured = search::time_each(experiment, mode)?;
+    for latency in &mut known {
+        let key = (latency.row.unwrap_or(u64::MAX), latency.sample);
+        let time = measured.get(&key);
+        latency.retrieval_ms = time.map(|time| 1e3 * time.took.as_secs_f64());
+        latency.without_embedding = time.is_some_and(|time| time.without_embedding);
+    }
+    write(&path, &known)?;
+    Ok(known)
+}
+
+/// Keeps what predictions took that were just made, or forgets what others took, where nobody waited for these.
+pub(crate) fn keep(path: &Path, latencies: &[Latency]) -> Result<()> {
+    if latencies.iter().any(|latency| latency.generation_ms.is_some()) {
+        return write(path, latencies);
+    }
+    remove(&[path])
+}
+
+/// Merges the times that shards kept of so many predictions, in the order of the tasks; none where some were not measured.
+///
+/// # Errors
+/// A file of times is damaged, or the merged one cannot be written.
+pub(crate) fn merge(
+    path: &Path,
+    of_shards: impl Iterator<Item = PathBuf>,
+    predictions: u64,
+) -> Result<()> {
+    let read: Vec<Vec<Latency>> = of_shards.map(|path| read(&path)).collect::<Result<_>>()?;
+    let mut latencies: Vec<Latency> = read.into_iter().flatten().collect();
+    if latencies.len() as u64 != predictions {
+        return remove(&[path]);
+    }
+    latencies.sort_by_key(|latency| (latency.row, latency.sample));
+    keep(path, &latencies)
+}
+
+/// Keeps what decisions took that were just asked for.
+pub(super) fn keep_decisions(
+    experiment: &Experiment,
+    mode: Mode,
+    model: &str,
+    latencies: &[Latency],
+) -> Result<()> {
+    let decided = latencies.iter().map(|one| Latency { generation_ms: None, ..one.clone() });
+    write(&experiment.layout.decision_latency(mode, model), &decided.collect::<Vec<_>>())
+}
+
+/// Times of a model's decisions without retrieval; empty where nobody measured.
+///
+/// # Errors
+/// The file of times is damaged.
+pub fn decision_latencies(experiment: &Experiment, model: &str) -> Result<Vec<Latency>> {
+    read(&experiment.layout.decision_latency(Mode::Without, model))
+}
+
+fn write(path: &Path, latencies: &[Latency]) -> Result<()> {
+    let mut text = Vec::new();
+    for latency in latencies {
+        text.extend(seal(serde_json::to_vec(latency).unwrap_or_default()));
+        text.push(b'\n');
+    }
+    write_file(path, &text)
+}
+
+/// Reads the times kept; none where there is no file.
+fn read(path: &Path) -> Result<Vec<Latency>> {
+    let text =
+        files::read_if_there(path).map_err(|e| Error::reading(path, "read these times", e))?;
+    let Some(text) = text else { return Ok(Vec::new()) };
+    let record = |(At { line, .. }, bytes): (At, &[u8])| {
+        let damaged = |reason: &str| {
+            let reason = format!("line {line}: damaged: {reason}");
+            Error::artifact(path, reason, "run `complete` again; it makes the times again")
+        };
+        match check(bytes) {
+            Seal::Broken => Err(damaged("its checksum does not match")),
+            Seal::Whole | Seal::Without => {
+                serde_json::from_slice(bytes).map_err(|_| damaged("not the times of a task"))
+            }
+        }
+    };
+    jsonl::records(&text).map(record).collect()
+}
+
+/// Removes damaged times and the predictions that they are of, so that both are made again: notes why.
+///
+/// # Errors
+/// A file cannot be removed.
+pub(crate) fn forget_damaged(
+    report: &mut StageReport,
+    times: &Path,
+    predictions: &Path,
+) -> Result<()> {
+    let Err(Error::Artifact { reason, .. }) = read(times) else {
+        return Ok(());
+    };
+    report.rebuilt.push(Rebuilt {
+        path: times.to_owned(),
+        reason,
+        is_stale: false,
+        follows: false,
+    });
+    remove(&[predictions, &header_path(predictions), times])
+}

@@ -1,0 +1,73 @@
+//! Likelihoods of targets by a model on a server.
+
+use std::path::Path;
+
+use repoformer_core::completion::Answer;
+use repoformer_models::server::{Entry, Journal, TextProber};
+use repoformer_store::error::Result;
+
+use super::super::completion::{Completion, EmitLine, Predictions, Server};
+use super::super::likelihood::{Likelihood, wanted};
+use super::Question;
+use super::latency::Latency;
+use super::record::{PromptText, Record};
+
+/// Writes the probability of the target behind every prompt.
+///
+/// # Errors
+/// The journal cannot be written, or the server returns no such probability.
+pub(crate) fn likelihoods(
+    server: &Server,
+    prompts: &PromptText,
+    completion: &Completion,
+    emit: &mut EmitLine<'_>,
+) -> Result<Predictions> {
+    let asked = server.asked.as_ref();
+    let prober = asked.map(|asked| TextProber::new(&asked.endpoint, &completion.model));
+    server.each_answered(prompts, completion, &Asking { model: &completion.model, prober }, emit)
+}
+
+/// Asks for a target's probability.
+struct Asking<'a> {
+    model: &'a str,
+    prober: Option<TextProber<'a>>,
+}
+
+impl Asking<'_> {
+    fn key_of(&self, record: &Record) -> String {
+        TextProber::key(self.model, record.prompt(), wanted(&record.object).unwrap_or_default())
+    }
+}
+
+impl Question for Asking<'_> {
+    const VERB: &'static str = "likelihoods";
+
+    fn key(&self, record: &Record, _: &Journal) -> String {
+        self.key_of(record)
+    }
+
+    fn is_key(&self, key: &str, record: &Record) -> bool {
+        self.key_of(record) == key
+    }
+
+    fn ask(&self, record: Record) -> Result<Answer> {
+        match (&self.prober, wanted(&record.object)) {
+            (Some(prober), Ok(target)) => prober.ask(record.prompt(), target),
+            _ => Ok(Answer::default()),
+        }
+    }
+
+    fn answered(&self, record: Record, entry: &Entry, path: &Path) -> Result<(Latency, Vec<u8>)> {
+        let target = wanted(&record.object).map_err(|reason| record.failed(path, reason))?;
+        let sample = entry.samples.first().filter(|sample| !sample.tokens.is_empty());
+        let Some(sample) = sample else {
+            return Err(record.failed(path, "the answer holds no log-probabilities"));
+        };
+        let likelihood = Likelihood {
+            log_probability: sample.tokens.iter().map(|token| token.logprob).sum(),
+            text: target,
+            tokens: Some(sample.tokens.len()),
+        };
+        Ok((record.latency(entry), likelihood.line(&record.object, self.model)))
+    }
+}

@@ -1,0 +1,349 @@
+//! `complete` by a model on a server: the prompts' records → requests → records with its answers.
+
+mod batch;
+mod latency;
+mod likelihood;
+mod probability;
+mod record;
+
+pub use batch::{BatchOf, BatchRead, BatchWritten, read_batch, write_batch};
+pub use latency::decision_latencies;
+pub use latency::{Latency, latencies};
+pub(super) use latency::{
+    forget_damaged as forget_damaged_latencies, keep as keep_latencies, merge as merge_latencies,
+};
+pub(super) use likelihood::likelihoods;
+pub use probability::{TokenQuestion, cached_probabilities, probabilities};
+pub use record::PromptText;
+use std::path::Path;
+
+use record::{Ahead, Askable, Record, changed};
+use repoformer_core::completion::Answer;
+use repoformer_core::retrieve::Mode;
+use repoformer_models::server::{Completer, Entry, Failures, Journal, run, unanswered};
+use repoformer_store::artifact::{self, Header, header_path};
+use repoformer_store::error::{Error, Result};
+use repoformer_store::progress::Work;
+
+use super::completion::{Asked, Completion, EmitLine, Predictions, Server};
+use super::experiment::Experiment;
+use super::plan::{Foreseen, Verdict};
+use super::prompt::require_prompts;
+use super::stage::remove;
+
+/// Known answers to prompts.
+struct Known {
+    /// Number of prompts that the journal has an answer to: of a batch, or of another command, that came meanwhile.
+    answers: u64,
+    /// Number of prompts whose answer failed.
+    failed: u64,
+    /// Number of requests to send, with failed ones if they are to be repeated; `None` without a server.
+    requests: Option<usize>,
+}
+
+impl Known {
+    /// True if more predictions are available than the file has (`there` of `prompts`), or fewer, because an earlier version kept
+    /// failed answers as predictions.
+    fn differs_from(&self, there: u64, prompts: u64) -> bool {
+        let is_more = self.answers > there || self.requests.is_some_and(|requests| requests > 0);
+        (there < prompts && is_more) || there + self.failed > prompts
+    }
+}
+
+/// Marks headers of predictions without failed answers, which earlier versions kept.
+pub(super) const CHECKED: &str = "checked";
+
+/// Question about each record of some prompts.
+trait Question: Sync {
+    /// Work that the answers are for, in messages.
+    const VERB: &'static str;
+
+    /// Key of the request for a record.
+    fn key(&self, record: &Record, journal: &Journal) -> String;
+
+    /// Whether a [key](Self::key) is of this record, whatever has been answered.
+    fn is_key(&self, key: &str, record: &Record) -> bool;
+
+    /// Asks the server.
+    fn ask(&self, record: Record) -> Result<Answer>;
+
+    /// The record's times and its line with the answer.
+    fn answered(&self, record: Record, entry: &Entry, path: &Path) -> Result<(Latency, Vec<u8>)>;
+}
+
+/// Asks for completions.
+struct Completing<'a> {
+    server: &'a Server,
+    completer: Option<Completer<'a>>,
+}
+
+impl Question for Completing<'_> {
+    const VERB: &'static str = "complete";
+
+    fn key(&self, record: &Record, journal: &Journal) -> String {
+        self.server.key(record, Some(journal))
+    }
+
+    fn is_key(&self, key: &str, record: &Record) -> bool {
+        record.has_key(key)
+    }
+
+    fn ask(&self, record: Record) -> Result<Answer> {
+        let Some(completer) = &self.completer else {
+            return Ok(Answer::default());
+        };
+        let is_enough = record.is_enough();
+        let is_enough = is_enough.as_ref().map(|enough| enough as &dyn Fn(&str) -> bool);
+        completer.ask(&record.asking, record.prompt(), is_enough)
+    }
+
+    fn answered(&self, record: Record, entry: &Entry, _: &Path) -> Result<(Latency, Vec<u8>)> {
+        Ok((record.latency(entry), record.answered(entry)))
+    }
+}
+
+impl Server {
+    /// How far these prompts are answered.
+    fn known(&self, prompts: &PromptText, completion: &Completion) -> Result<Known> {
+        let journal = self.journal.exists().then(|| Journal::read(&self.journal)).transpose()?;
+        let journal = journal.as_ref();
+        let key = |record: &Record| self.key(record, journal);
+        let Askable { keys, .. } = self.askable(prompts, completion, &key, &mut Vec::new())?;
+        let is_answered = |key: &&String| journal.is_some_and(|journal| journal.has_answer(key));
+        let requests = self
+            .asked
+            .as_ref()
+            .map(|Asked { sending, .. }| unanswered(&keys, journal, sending.retry_failed).len());
+        let has_failed = |key: &&String| journal.is_some_and(|journal| journal.has_failed(key));
+        Ok(Known {
+            answers: keys.iter().filter(is_answered).count() as u64,
+            failed: keys.iter().filter(has_failed).count() as u64,
+            requests,
+        })
+    }
+
+    /// Number of predictions in the file; `None` if they are complete and without failed answers.
+    fn improvable(&self, prompts: &Header, path: &Path) -> Option<u64> {
+        let header = artifact::read_jsonl_header(path).ok()?;
+        let is_sound = header.records >= prompts.records && header.totals.contains_key(CHECKED);
+        (!is_sound).then_some(header.records)
+    }
+
+    /// Requests that completing a mode's prompts would take.
+    pub(super) fn foresee(
+        &self,
+        experiment: &Experiment,
+        mode: Mode,
+        path: &Path,
+        completion: &Completion,
+    ) -> Result<Foreseen> {
+        if experiment.is_planned(&experiment.layout.prompts(mode)) {
+            return Ok(Foreseen::default());
+        }
+        let header = require_prompts(experiment, mode)?;
+        let (there, prompts) = (self.improvable(&header, path), header.records);
+        let known = self.known(&PromptText::of_header(experiment, mode, header), completion)?;
+        let there = there.filter(|there| known.differs_from(*there, prompts));
+        let incomplete = there.map(|there| {
+            let there = there.min(prompts.saturating_sub(known.failed));
+            Verdict::Incomplete { there, prompts }
+        });
+        Ok(Foreseen { incomplete, requests: known.requests })
+    }
+
+    /// Why prompts have no answer that were not answered before, one by one.
+    pub(super) fn failures(
+        &self,
+        prompts: &PromptText,
+        completion: &Completion,
+    ) -> Result<Vec<Error>> {
+        let (mut problems, mut failed) = (Vec::new(), Vec::new());
+        let (journal, failures) = (Journal::open(&self.journal)?, Failures::default());
+        self.for_each_record(prompts, completion, &mut |record| {
+            let record = match record {
+                Ok(record) => record,
+                Err(problem) => {
+                    problems.push(problem);
+                    return Ok(());
+                }
+            };
+            let key = self.key(&record, Some(&journal));
+            if let Some(reason) = self.entry(&journal, &failures, &key)?.error {
+                failed.push(record.failed(&prompts.path, &reason));
+            }
+            Ok(())
+        })?;
+        problems.append(&mut failed);
+        Ok(problems)
+    }
+
+    /// Discards a mode's predictions if some are missing that the journal has, or if they include failed answers.
+    pub(super) fn forget_incomplete(
+        &self,
+        experiment: &Experiment,
+        mode: Mode,
+        path: &Path,
+        completion: &Completion,
+    ) -> Result<()> {
+        let header = header_path(path);
+        if !header.exists() {
+            return Ok(());
+        }
+        let prompts = require_prompts(experiment, mode)?;
+        let Some(there) = self.improvable(&prompts, path) else {
+            return Ok(());
+        };
+        let number = prompts.records;
+        let prompts = PromptText::of_header(experiment, mode, prompts);
+        if !self.known(&prompts, completion)?.differs_from(there, number) {
+            return Ok(());
+        }
+        remove(&[path, &header])
+    }
+
+    /// Completes every prompt.
+    ///
+    /// # Errors
+    /// As for [`Self::each_answered`].
+    pub(super) fn complete(
+        &self,
+        prompts: &PromptText,
+        completion: &Completion,
+        emit: &mut EmitLine<'_>,
+    ) -> Result<Predictions> {
+        let completer = self.asked.as_ref().map(|asked| Completer::new(&asked.endpoint));
+        self.each_answered(prompts, completion, &Completing { server: self, completer }, emit)
+    }
+
+    /// Asks a question about every prompt. They are read three times: for what is to be asked, to ask it, and to write the
+    /// answers beside them.
+    ///
+    /// # Errors
+    /// The prompts cannot be read or are others in the end, the journal cannot be written, the server answers nothing, or an error
+    /// of `emit`.
+    fn each_answered<Q: Question>(
+        &self,
+        prompts: &PromptText,
+        completion: &Completion,
+        question: &Q,
+        emit: &mut EmitLine<'_>,
+    ) -> Result<Predictions> {
+        let path = prompts.path.as_path();
+        let mut predictions = Predictions::default();
+        let journal = Journal::open(&self.journal)?;
+        let key = |record: &Record| question.key(record, &journal);
+        let askable = self.askable(prompts, completion, &key, &mut predictions.problems)?;
+        let mut ahead = Ahead::new(self, prompts, completion, &askable);
+        let mut prepare = |place: usize| {
+            let record = ahead.record(place)?;
+            let is_same = question.is_key(&askable.keys[place], &record);
+            is_same.then_some(record).ok_or_else(|| changed(path))
+        };
+        let ask = |record| question.ask(record);
+        let (journal, failures) =
+            self.answered(Q::VERB, path, journal, &askable.keys, &mut prepare, &ask)?;
+        let doubtful = askable.keys.iter().filter(|key| journal.is_doubtful(key)).count();
+        if doubtful > 0 {
+            predictions.warnings.push(format!(
+                "{}: {doubtful} answers that an earlier version kept are empty, and do not say why they ended, so whether the server failed is \
+                 not known; name another journal to ask for them again",
+                self.journal.display()
+            ));
+        }
+        let mut keys = askable.keys.iter();
+        self.for_each_record(prompts, completion, &mut |record| {
+            // Why others cannot be asked for is told already.
+            let Ok(record) = record else { return Ok(()) };
+            let key = keys.next().filter(|key| question.is_key(key, &record));
+            let entry = self.entry(&journal, &failures, key.ok_or_else(|| changed(path))?)?;
+            let answered = match &entry.error {
+                Some(reason) => Err(record.failed(path, reason)),
+                None => question.answered(record, &entry, path),
+            };
+            match answered {
+                Err(problem) => predictions.problems.push(problem),
+                Ok((latency, line)) => {
+                    predictions.latencies.push(latency);
+                    emit(&line)?;
+                    predictions.records += 1;
+                }
+            }
+            Ok(())
+        })?;
+        match keys.next() {
+            None => Ok(predictions),
+            Some(_) => Err(changed(path)),
+        }
+    }
+
+    /// The journal, once all requests are answered that can be, and why others could not.
+    fn answered<R>(
+        &self,
+        verb: &str,
+        prompts: &Path,
+        mut journal: Journal,
+        keys: &[String],
+        prepare: &mut (dyn FnMut(usize) -> Result<R> + Send),
+        ask: &(dyn Fn(R) -> Result<Answer> + Sync),
+    ) -> Result<(Journal, Failures)> {
+        let Some(Asked { endpoint, sending }) = &self.asked else {
+            return Ok((journal, Failures::default()));
+        };
+        let open = unanswered(keys, Some(&journal), sending.retry_failed);
+        let label = format!("{verb} {}", prompts.file_name().unwrap_or_default().display());
+        let work = Work::of(label, "prompts", keys.len());
+        work.kept(keys.len() - open.len());
+        if open.is_empty() {
+            return Ok((journal, Failures::default()));
+        }
+        endpoint.greet()?;
+        let connections = sending.connections;
+        let failures = run(keys, open, connections, &mut journal, &work, prepare, ask)?;
+        Ok((journal, failures))
+    }
+
+    /// Key of the request for a record.
+    fn key(&self, record: &Record, journal: Option<&Journal>) -> String {
+        record.key(journal, self.asked.as_ref().map(|asked| asked.sending))
+    }
+
+    /// The records that can be asked for.
+    fn askable(
+        &self,
+        prompts: &PromptText,
+        completion: &Completion,
+        key: &dyn Fn(&Record) -> String,
+        problems: &mut Vec<Error>,
+    ) -> Result<Askable> {
+        let mut askable = Askable::default();
+        self.for_each_record(prompts, completion, &mut |record| {
+            match record {
+                Ok(record) => {
+                    askable.lines.push(record.line);
+                    askable.keys.push(key(&record));
+                }
+                Err(problem) => problems.push(problem),
+            }
+            Ok(())
+        })?;
+        Ok(askable)
+    }
+
+    /// The journal's entry for a request; the reason of a failure ends with what to do.
+    fn entry(&self, journal: &Journal, failures: &Failures, key: &str) -> Result<Entry> {
+        let failed = |reason: String| Entry::failed(key, reason);
+        if let Some(reason) = failures.get(key) {
+            return Ok(failed(format!("{reason}; the same command asks again")));
+        }
+        let way_out = match self.asked {
+            Some(_) => "a retry of failed requests asks again",
+            None => "a new batch holds what has no answer",
+        };
+        let mut entry = match journal.get(key)? {
+            Some(entry) => entry,
+            None => failed("it has no answer yet".into()),
+        };
+        entry.error = entry.error.map(|reason| format!("{reason}; {way_out}"));
+        Ok(entry)
+    }
+}

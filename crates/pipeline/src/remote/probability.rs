@@ -1,0 +1,206 @@
+//! Token probabilities: each prompt's record with the probability that one given token comes next.
+
+use std::path::{Path, PathBuf};
+
+use repoformer_core::completion::Answer;
+use repoformer_core::retrieve::Mode;
+use repoformer_models::server::{Entry, Journal, NextToken, Prober};
+use repoformer_store::artifact::{Identity, LineTotals, header_path, read_jsonl_header};
+use repoformer_store::error::{Error, Result};
+use repoformer_store::literal;
+use serde_json::json;
+
+use super::super::completion::{Asked, Completion, EmitLine, Predictions, Server};
+use super::super::experiment::Experiment;
+use super::super::plan::{Foreseen, Verdict};
+use super::super::prompt::require_prompts;
+use super::super::stage::{StageReport, remove};
+use super::Question;
+use super::latency::{self, Latency};
+use super::record::{PromptText, Record};
+
+/// Which token's probability is asked for, and where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TokenQuestion {
+    /// The token's text.
+    pub text: String,
+    /// Its number in the model's vocabulary, where it is known.
+    pub id: Option<u64>,
+    /// Prompts are cut after the last such text, or after the first that the token itself follows, since what was retrieved
+    /// may hold more of them; it is added where there is none.
+    pub after: Option<String>,
+}
+
+impl TokenQuestion {
+    /// A prompt up to where the token would stand.
+    ///
+    /// ```
+    /// use repoformer_pipeline::TokenQuestion;
+    /// let question = TokenQuestion { text: "<cc>".into(), id: None, after: Some("<eof>".into()) };
+    /// assert_eq!(question.prompt("<p>L<s>R<eof><m>"), "<p>L<s>R<eof>");
+    /// assert_eq!(question.prompt("L"), "L<eof>");
+    /// assert_eq!(question.prompt("<p>L<eof><cc># '<eof>'<m>"), "<p>L<eof>");
+    /// ```
+    pub fn prompt(&self, prompt: &str) -> String {
+        let Some(after) = &self.after else {
+            return prompt.to_owned();
+        };
+        let both = format!("{after}{}", self.text);
+        match prompt.find(&both).or_else(|| prompt.rfind(after.as_str())) {
+            Some(at) => prompt[..at + after.len()].to_owned(),
+            None => format!("{prompt}{after}"),
+        }
+    }
+
+    pub(super) fn token(&self, server: &Server, model: &str) -> Result<NextToken> {
+        match (self.id, &server.asked) {
+            (Some(id), _) => Ok(NextToken { text: self.text.clone(), id }),
+            (None, Some(Asked { endpoint, .. })) => {
+                endpoint.greet()?;
+                NextToken::find(endpoint, model, &self.text)
+            }
+            (None, None) => Err(Error::Parameter {
+                name: "token-id",
+                reason: "must be given where no server is asked".into(),
+            }),
+        }
+    }
+}
+
+/// The probability of a token behind every prompt.
+///
+/// # Errors
+/// The journal cannot be written, or the server tells no such probability.
+pub fn probabilities(
+    prompts: &PromptText,
+    completion: &Completion,
+    question: &TokenQuestion,
+    emit: &mut EmitLine<'_>,
+) -> Result<Predictions> {
+    completion.check()?;
+    let Some(server) = &completion.server else {
+        return Err(Error::Parameter {
+            name: "probability-of",
+            reason: "needs a completion server".into(),
+        });
+    };
+    let token = question.token(server, &completion.model)?;
+    let asked = server.asked.as_ref();
+    let prober = asked.map(|asked| Prober::new(&asked.endpoint, &completion.model, &token));
+    let model = completion.model.as_str();
+    server.each_answered(
+        prompts,
+        completion,
+        &Probing { question, token: &token, model, prober },
+        emit,
+    )
+}
+
+/// Asks for a token's probability.
+struct Probing<'a> {
+    question: &'a TokenQuestion,
+    token: &'a NextToken,
+    model: &'a str,
+    prober: Option<Prober<'a>>,
+}
+
+impl Probing<'_> {
+    fn key_of(&self, record: &Record) -> String {
+        Prober::key(self.model, self.token, &self.question.prompt(record.prompt()))
+    }
+}
+
+impl Question for Probing<'_> {
+    const VERB: &'static str = "probabilities";
+
+    fn key(&self, record: &Record, _: &Journal) -> String {
+        self.key_of(record)
+    }
+
+    fn is_key(&self, key: &str, record: &Record) -> bool {
+        self.key_of(record) == key
+    }
+
+    fn ask(&self, record: Record) -> Result<Answer> {
+        match &self.prober {
+            Some(prober) => prober.ask(&self.question.prompt(record.prompt())),
+            None => Ok(Answer::default()),
+        }
+    }
+
+    fn answered(&self, record: Record, entry: &Entry, path: &Path) -> Result<(Latency, Vec<u8>)> {
+        let tokens = entry.samples.first().map_or(&[][..], |sample| &sample.tokens);
+        let [found, others @ ..] = tokens else {
+            return Err(record.failed(path, "the answer holds no probability"));
+        };
+        let decision_ms = entry.seconds.map(|seconds| 1e3 * seconds);
+        let latency = Latency { decision_ms, ..record.latency(entry) };
+        let is_likeliest = others.first().map(|likeliest| self.token.is(likeliest));
+        Ok((latency, answered(record, self.token, found.logprob, is_likeliest)))
+    }
+}
+
+/// Probabilities behind the cached prompts of a mode, kept as an artifact: where it is current, no server is asked. Returns its path.
+///
+/// # Errors
+/// As [`probabilities`], or the prompts are missing.
+pub fn cached_probabilities(
+    experiment: &Experiment,
+    mode: Mode,
+    completion: &Completion,
+    question: &TokenQuestion,
+) -> Result<(PathBuf, StageReport)> {
+    let prompts = require_prompts(experiment, mode)?;
+    let path = experiment.layout.probabilities(mode, &completion.model);
+    let identity = Identity::new("probabilities")
+        .parameter("benchmark", &experiment.layout.benchmark)
+        .parameter("mode", mode)
+        .parameter("model", &completion.model)
+        .parameter("token", &question.text)
+        .parameter("after", question.after.as_deref().unwrap_or_default())
+        .input("prompts", &*prompts.checksum);
+    let identity = match &completion.server {
+        Some(server) => identity.parameter("journal", server.journal_name()),
+        None => identity,
+    };
+    let mut report = StageReport::of(experiment);
+    let there = read_jsonl_header(&path).ok().map(|header| header.records);
+    let incomplete = there.filter(|there| *there < prompts.records);
+    if report.is_dry() {
+        let prompts = prompts.records;
+        let incomplete = incomplete.map(|there| Verdict::Incomplete { there, prompts });
+        report.foresee(path.clone(), &identity, Foreseen { incomplete, requests: None })?;
+        let times = experiment.layout.decision_latency(mode, &completion.model);
+        report.foresee_times(times, "times of decisions", true);
+        return Ok((path, report));
+    }
+    let times = experiment.layout.decision_latency(mode, &completion.model);
+    latency::forget_damaged(&mut report, &times, &path)?;
+    if incomplete.is_some() {
+        // What failed is asked for again; the journal has the others.
+        remove(&[&path, &header_path(&path)])?;
+    }
+    report.ensure_jsonl(path.clone(), &identity, |report, sink| {
+        let prompts = PromptText::of_header(experiment, mode, prompts.clone());
+        let found = probabilities(&prompts, completion, question, &mut |line| sink.write(line))?;
+        latency::keep_decisions(experiment, mode, &completion.model, &found.latencies)?;
+        report.problems.extend(found.problems);
+        report.warnings.extend(found.warnings);
+        Ok(LineTotals { records: found.records, ..LineTotals::default() })
+    })?;
+    Ok((path, report))
+}
+
+/// `{"prompt", "metadata", "next_token": {"text", "id", "logprob", "probability", "is_likeliest"}, …}`.
+fn answered(
+    record: Record,
+    token: &NextToken,
+    logprob: f64,
+    is_likeliest: Option<bool>,
+) -> Vec<u8> {
+    let mut object = record.object;
+    object.remove("choices");
+    let next = json!({"text": token.text, "id": token.id, "logprob": logprob, "probability": libm::exp(logprob), "is_likeliest": is_likeliest});
+    object.insert("next_token".into(), next);
+    literal::line(&object.into())
+}

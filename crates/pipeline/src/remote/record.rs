@@ -1,0 +1,387 @@
+//! Prompts' records on their way to a server, and back with its answers.
+
+use std::io::BufRead;
+use std::path::{Path, PathBuf};
+
+use repoformer_core::completion::{CompletionRequest, Confidence, entropy};
+use repoformer_core::postprocess::{Hole, Recipe};
+use repoformer_core::prompt::style::stops_of;
+use repoformer_core::repository::parallel;
+use repoformer_core::retrieve::Mode;
+use repoformer_models::server::{Entry, Journal, Sending};
+use repoformer_store::artifact::{self, Header, digest_parts};
+use repoformer_store::error::{Error, Result};
+use repoformer_store::jsonl::{self, Fields, Object};
+use repoformer_text::language::Language;
+use repoformer_text::lines::strip;
+use serde_json::json;
+
+use super::super::completion::{
+    Completion, Server, Until, parse_prompt, record_line, target_lines,
+};
+use super::super::experiment::Experiment;
+use super::super::prompt::{for_each_prompts, require_prompts};
+use super::latency::Latency;
+
+/// Prompts to complete, read where they lie as often as they are needed: a data set's together are larger than memory should be.
+#[derive(Debug, Clone)]
+pub struct PromptText {
+    /// Where they lie.
+    pub(super) path: PathBuf,
+    held: Held,
+}
+
+/// Where the records are.
+#[derive(Debug, Clone)]
+enum Held {
+    /// In the cache: those of a mode, with this header.
+    Cached(Mode, Box<Header>),
+    /// In a file.
+    File,
+    /// Here: standard input and pipes are read once.
+    Here(Vec<u8>),
+}
+
+impl PromptText {
+    /// Those of a file.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub fn of_file(path: &Path) -> Result<Self> {
+        let held = if path.is_file() { Held::File } else { Held::Here(jsonl::read(path)?) };
+        Ok(Self { path: path.to_owned(), held })
+    }
+
+    /// The cached ones of a mode.
+    ///
+    /// # Errors
+    /// They are missing, cut off, or were made otherwise.
+    pub fn of_mode(experiment: &Experiment, mode: Mode) -> Result<Self> {
+        Ok(Self::of_header(experiment, mode, require_prompts(experiment, mode)?))
+    }
+
+    /// Those of a mode that this header is of.
+    pub(crate) fn of_header(experiment: &Experiment, mode: Mode, header: Header) -> Self {
+        let path = experiment.layout.prompts(mode);
+        Self { path, held: Held::Cached(mode, Box::new(header)) }
+    }
+
+    /// The mode that they are of, where they are the cache's.
+    pub(super) fn mode(&self) -> Option<Mode> {
+        match self.held {
+            Held::Cached(mode, _) => Some(mode),
+            Held::File | Held::Here(_) => None,
+        }
+    }
+
+    /// Where they lie.
+    pub(crate) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Calls `take` with whole lines, some megabytes at a time. That cached ones are undamaged is known at the end.
+    ///
+    /// # Errors
+    /// They cannot be read, are damaged, or are others by now; or an error of `take`.
+    pub(crate) fn for_each_piece(&self, take: &mut dyn FnMut(&[u8]) -> Result<()>) -> Result<()> {
+        match &self.held {
+            Held::Cached(mode, header) => for_each_prompts(&self.path, *mode, header, take),
+            Held::File => artifact::whole_lines(&self.path, jsonl::open(&self.path)?, take),
+            Held::Here(text) => take(text),
+        }
+    }
+
+    /// All lines, from the first.
+    fn lines(&self) -> Result<Box<dyn BufRead + Send + '_>> {
+        match &self.held {
+            Held::Here(text) => Ok(Box::new(&text[..])),
+            Held::Cached(..) | Held::File => Ok(jsonl::open(&self.path)?),
+        }
+    }
+}
+
+/// Records of some prompts, each read when it is asked for.
+pub(super) struct Ahead<'a> {
+    server: &'a Server,
+    prompts: &'a PromptText,
+    completion: &'a Completion,
+    /// Line of each record that can be asked for.
+    lines: &'a [usize],
+    input: Option<Box<dyn BufRead + Send + 'a>>,
+    /// Number of the line that was read last, and the line.
+    last: usize,
+    bytes: Vec<u8>,
+}
+
+impl<'a> Ahead<'a> {
+    pub(super) fn new(
+        server: &'a Server,
+        prompts: &'a PromptText,
+        completion: &'a Completion,
+        askable: &'a Askable,
+    ) -> Self {
+        Self {
+            server,
+            prompts,
+            completion,
+            lines: &askable.lines,
+            input: None,
+            last: 0,
+            bytes: Vec::new(),
+        }
+    }
+
+    /// The record at an index of those that can be asked for; fastest in their order.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(crate) fn record(&mut self, place: usize) -> Result<Record> {
+        let (path, line) = (self.prompts.path.as_path(), self.lines[place]);
+        let mut input = match self.input.take().filter(|_| self.last < line) {
+            Some(input) => input,
+            None => {
+                self.last = 0;
+                self.prompts.lines()?
+            }
+        };
+        while self.last < line {
+            self.bytes.clear();
+            let read = input.read_until(b'\n', &mut self.bytes);
+            self.last += 1;
+            if read.map_err(|e| Error::reading(path, "read this file", e))? == 0 {
+                return Err(changed(path));
+            }
+        }
+        self.input = Some(input);
+        self.server.record(path, line, &self.bytes, self.completion)
+    }
+}
+
+/// Records that can be asked for.
+#[derive(Default)]
+pub(super) struct Askable {
+    /// Line of each.
+    pub(super) lines: Vec<usize>,
+    /// Key of the request for each.
+    pub(super) keys: Vec<String>,
+}
+
+/// The error for prompts that are no longer those that were asked for.
+pub(super) fn changed(path: &Path) -> Error {
+    let reason = "was changed while its prompts were being completed";
+    Error::artifact(path, reason, "the same command goes on with the prompts that are there now")
+}
+
+/// A prompt's record on its way.
+pub(super) struct Record {
+    pub(super) line: usize,
+    pub(super) task_id: String,
+    pub(super) asking: CompletionRequest,
+    /// Number of non-blank lines that the completion ends after; `None`: after the last token.
+    lines: Option<usize>,
+    /// The record without its retrieved parts; with a text as prompt.
+    pub(super) object: Object,
+}
+
+impl Record {
+    pub(super) fn prompt(&self) -> &str {
+        self.object["prompt"].as_str().unwrap_or_default()
+    }
+
+    /// Key of the request for all tokens.
+    pub(super) fn whole_key(&self) -> String {
+        self.asking.key(self.prompt())
+    }
+
+    /// Whether a [key](Self::key) is of this record, whatever has been answered.
+    pub(super) fn has_key(&self, key: &str) -> bool {
+        let whole = self.whole_key();
+        whole == key || self.lines.is_some_and(|lines| ended_key(&whole, lines) == key)
+    }
+
+    /// Key of the request whose answer is used, or that is to be sent: that which ends after the lines, unless the journal has the
+    /// answer for all tokens, or knows no more than that this one failed. `None` for `sending`: to be sent in a batch, which
+    /// does not stream.
+    pub(super) fn key(&self, journal: Option<&Journal>, sending: Option<Sending>) -> String {
+        let whole = self.whole_key();
+        let Some(lines) = self.lines else {
+            return whole;
+        };
+        let ended = ended_key(&whole, lines);
+        let has_answer = |key: &str| journal.is_some_and(|journal| journal.has_answer(key));
+        let is_failed = |Sending { retry_failed, .. }: Sending| {
+            journal.is_some_and(|journal| !journal.is_open(&whole, retry_failed))
+        };
+        let is_whole = has_answer(&whole) || (!has_answer(&ended) && sending.is_none_or(is_failed));
+        if is_whole { whole } else { ended }
+    }
+
+    /// True if a server has written all lines of a completion, or a stop text.
+    pub(super) fn is_enough(&self) -> Option<impl Fn(&str) -> bool + '_> {
+        let lines = self.lines?;
+        Some(move |written: &str| {
+            let span = self.asking.span(self.prompt(), written);
+            span.end < written.len() || self.end_of_lines(&written[span], lines).is_some()
+        })
+    }
+
+    /// Where the lines end in a completion, before the newline; `None` if more may follow. They are counted as they are written,
+    /// and again as they are without what chat models write around code.
+    fn end_of_lines(&self, text: &str, lines: usize) -> Option<usize> {
+        let chat = Recipe::chat();
+        let (left_context, language) = (self.prompt(), Language::default());
+        let hole = Hole { left_context, whole_left_context: None, target: "", language };
+        let has_lines = |text: &str| {
+            text.split('\n').filter(|line| !strip(line).is_empty()).nth(lines - 1).is_some()
+        };
+        let is_end = |end: &usize| {
+            has_lines(&text[..*end]) && has_lines(&chat.apply(hole, &text[..*end]).prediction)
+        };
+        memchr::memchr_iter(b'\n', text.as_bytes()).find(is_end)
+    }
+
+    /// A number of the record's metadata.
+    pub(super) fn number(&self, name: &str) -> Option<u64> {
+        self.object.get("metadata")?.get(name)?.as_u64()
+    }
+
+    pub(super) fn failed(&self, path: &Path, reason: &str) -> Error {
+        Error::Task {
+            path: path.to_owned(),
+            line: self.line,
+            task_id: self.task_id.clone(),
+            reason: reason.to_owned(),
+        }
+    }
+
+    /// Whether an answer was written beyond the lines that the completion ends after: its time is not that of the completion.
+    fn is_longer(&self, entry: &Entry) -> bool {
+        let has_end = |lines: usize, written: &str| {
+            self.end_of_lines(self.asking.completion(self.prompt(), written), lines).is_some()
+        };
+        entry.key == self.whole_key()
+            && self.lines.is_some_and(|lines| {
+                entry.samples.iter().any(|sample| has_end(lines, &sample.text))
+            })
+    }
+
+    /// Times of its answer.
+    pub(super) fn latency(&self, entry: &Entry) -> Latency {
+        let seconds = entry.seconds.filter(|_| !self.is_longer(entry));
+        Latency {
+            task_id: self.task_id.clone(),
+            row: self.number("row"),
+            sample: self.number("sample").unwrap_or(0),
+            retrieval_ms: None,
+            without_embedding: false,
+            generation_ms: seconds.map(|seconds| 1e3 * seconds),
+            decision_ms: None,
+            at_once: entry.at_once,
+        }
+    }
+
+    /// The record with the answers: each as if the prompt had been sent whole, and as it was written where that differs.
+    pub(super) fn answered(self, entry: &Entry) -> Vec<u8> {
+        let (mut choices, mut all) = (Vec::new(), Vec::new());
+        for (index, sample) in entry.samples.iter().enumerate() {
+            let mut span = self.asking.span(self.prompt(), &sample.text);
+            let (mut written, mut finish) = (&*sample.text, sample.finish_reason.as_deref());
+            let mut tokens = &sample.tokens[..];
+            let is_cut = self.lines.is_some() && span.end < sample.text.len();
+            let text = &sample.text[span.clone()];
+            let end = self.lines.and_then(|lines| self.end_of_lines(text, lines));
+            if let Some(end) = end.or(is_cut.then_some(text.len())) {
+                // As much as comes before a server stops depends on how fast it is told to.
+                span.end = span.start + end;
+                written = &written[..span.end];
+                tokens = sample.tokens_before(span.end);
+                finish = Some("stop");
+            }
+            let text = &sample.text[span.clone()];
+            let mut choice = json!({"text": text, "index": index, "finish_reason": finish});
+            if !tokens.is_empty() {
+                let (tokens, logprobs): (Vec<&str>, Vec<f64>) =
+                    tokens.iter().map(|token| (token.text.as_str(), token.logprob)).unzip();
+                choice["logprobs"] = json!({"tokens": tokens, "token_logprobs": logprobs});
+            }
+            // How sure the model is of the completion, whatever else it wrote; not said where that is not known.
+            let logprobs = sample.logprobs(span);
+            if let Some(sure) = Confidence::of(&logprobs) {
+                choice["mean_logprob"] = sure.mean_logprob.into();
+                choice["min_logprob"] = sure.min_logprob.into();
+            }
+            if written != text {
+                choice["written"] = written.into();
+            }
+            choices.push(choice);
+            all.push(logprobs);
+        }
+        let mut asked = self.asking.to_record();
+        let until = if self.lines.is_some() { Until::Lines } else { Until::Tokens };
+        asked["until"] = until.name().into();
+        let is_drawn = self.asking.temperature == 1.0 && self.asking.top_p.is_none();
+        let mut object = self.object;
+        object.insert("asked".into(), asked);
+        object.remove("entropy");
+        if let Some(entropy) = entropy(&all).filter(|_| is_drawn) {
+            object.insert("entropy".into(), entropy.into());
+        }
+        record_line(object, choices.into())
+    }
+}
+
+/// Key of a request that ends after so many lines, of that for all tokens.
+fn ended_key(whole: &str, lines: usize) -> String {
+    digest_parts(["until lines 1", whole, &lines.to_string()])
+}
+
+impl Server {
+    /// Calls `take` with each record in its order, or why it cannot be asked for.
+    ///
+    /// # Errors
+    /// The prompts cannot be read, are damaged, or are others by now; or an error of `take`.
+    pub(super) fn for_each_record(
+        &self,
+        prompts: &PromptText,
+        completion: &Completion,
+        take: &mut dyn FnMut(Result<Record>) -> Result<()>,
+    ) -> Result<()> {
+        let mut before = 0;
+        prompts.for_each_piece(&mut |piece| {
+            let records = parallel::map(jsonl::records(piece), |(at, bytes)| {
+                self.record(&prompts.path, before + at.line, bytes, completion)
+            });
+            before += memchr::memchr_iter(b'\n', piece).count();
+            records.into_iter().try_for_each(&mut *take)
+        })
+    }
+
+    fn record(
+        &self,
+        path: &Path,
+        line: usize,
+        bytes: &[u8],
+        completion: &Completion,
+    ) -> Result<Record> {
+        let object = parse_prompt(path, line, bytes)?;
+        let fields = Fields::new(path, line, "", &object);
+        let id = object.get("metadata").and_then(|metadata| jsonl::id(metadata.get("task_id")?));
+        let mut asking = CompletionRequest {
+            model: completion.model.clone(),
+            max_tokens: completion.max_tokens,
+            ..self.asking.clone()
+        };
+        asking.add_stops(stops_of(&object));
+        let lines = match self.until {
+            Until::Lines => Some(target_lines(&fields, &object)?),
+            Until::Tokens => None,
+        };
+        Ok(Record {
+            line,
+            task_id: id.unwrap_or_else(|| "without id".to_owned()),
+            asking,
+            lines,
+            object,
+        })
+    }
+}

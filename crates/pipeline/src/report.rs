@@ -1,0 +1,330 @@
+//! From scores to a report: what each system made of each task, what it was shown, and how the systems compare.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::PathBuf;
+
+use repoformer_core::metrics::Metric;
+use repoformer_core::prompt::shown::{Fragment, read_fragments};
+use repoformer_core::repository::parallel;
+use repoformer_core::task::{Task, TaskSet};
+use repoformer_evaluate::comparison::{Comparison, ComparisonSettings, PerTask};
+use repoformer_evaluate::executed::Executed;
+use repoformer_evaluate::report::{
+    BaselineComparison, Report, ReportMeasure, ReportTask, System, TaskOutcome,
+};
+use repoformer_evaluate::score::{Scores, TaskScore};
+use repoformer_evaluate::statistics::{Estimate, Groups, IntervalKind, Resampling, SignFlips};
+use repoformer_store::error::Result;
+use repoformer_text::language::{Language, bare_identifiers, identifiers, without_strings};
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::Value;
+
+use super::eval::Evaluation;
+
+/// One system as a report takes it.
+#[derive(Debug)]
+pub struct Contender {
+    /// How tables call it.
+    pub name: String,
+    /// Its settings, as names and values.
+    pub settings: Vec<(String, String)>,
+    /// Its samples and their scores; tasks without any may be left out of the latter.
+    pub evaluation: Evaluation,
+    /// The prompts that it completed, if they are at hand: they tell what was retrieved.
+    pub prompts: Option<PathBuf>,
+    /// The rows that it completed these prompts of, where it retrieves for some alone.
+    pub retrieved: Option<BTreeSet<usize>>,
+    /// By row of the task file how the unit tests went, where they were run.
+    pub executed: BTreeMap<usize, Executed>,
+}
+
+/// Whose report it is, and how it is compared.
+#[derive(Debug, Clone, Default)]
+pub struct About {
+    /// The headline.
+    pub title: String,
+    /// Names and values: inputs, settings, counts.
+    pub provenance: Vec<(String, String)>,
+    /// Notes for the reader.
+    pub notes: Vec<String>,
+    /// Name of the system that the others are compared with; `None`: the first, where there are several.
+    pub baseline: Option<String>,
+    /// How intervals are drawn.
+    pub resampling: Resampling,
+}
+
+/// Gathers a report on the tasks that every contender's evaluation is of.
+///
+/// # Errors
+/// Scores or prompts cannot be read.
+pub fn gather(about: About, contenders: Vec<Contender>) -> Result<Report> {
+    let Some(first) = contenders.first() else {
+        return Ok(Report::default());
+    };
+    let tasks = first.evaluation.tasks.clone();
+    let metrics = first.evaluation.scores.as_ref().map_or(Vec::new(), Scores::metrics);
+    let samples =
+        contenders.iter().filter_map(|one| Some(one.evaluation.scores.as_ref().ok()?.samples()));
+    let samples: Vec<usize> = samples.collect();
+    let is_executed = contenders.iter().any(|contender| !contender.executed.is_empty());
+    let names: Vec<&str> = contenders.iter().map(|contender| contender.name.as_str()).collect();
+    let Report { mut measures, main, exact, tasks: shown, baseline, .. } =
+        frame(&about, &tasks, &metrics, &names);
+    if is_executed {
+        measures.push(ReportMeasure {
+            metric: "unit tests".into(),
+            value: "pass@1".into(),
+            title: "unit-test pass rate of the tasks whose tests can tell".into(),
+        });
+    }
+    let mut systems = Vec::new();
+    let mut sides = Vec::new();
+    for contender in contenders {
+        let name = contender.name.clone();
+        let (system, scores) = system(&tasks, contender, is_executed, &about.resampling)?;
+        let mut side = PerTask::new(name);
+        for task in &scores.tasks {
+            if let Value::Object(record) = task.to_record(&scores.cuts) {
+                // A task that was scored has an id and scores.
+                let _ = side.add(&record);
+            }
+        }
+        systems.push(system);
+        sides.push(side);
+    }
+    if let (Some(baseline), Some(measure)) = (baseline, measures.get(main)) {
+        let settings = ComparisonSettings {
+            measures: vec![format!("{}.{}", measure.metric, measure.value)],
+            resampling: about.resampling,
+            flips: SignFlips { seed: about.resampling.seed, ..SignFlips::default() },
+            ..ComparisonSettings::default()
+        };
+        for (number, system) in systems.iter_mut().enumerate() {
+            if number != baseline {
+                system.comparison = compare(&sides[baseline], &sides[number], &settings);
+            }
+        }
+    }
+    for (measure, metric) in measures.iter_mut().zip(of_metrics(&metrics)) {
+        if let Some(several) = metric.of_several(samples.iter().copied()) {
+            measure.metric += &format!(", {several}");
+            measure.title += &format!(", {several}");
+        }
+    }
+    Ok(Report {
+        title: about.title,
+        tool_version: env!("CARGO_PKG_VERSION").into(),
+        provenance: about.provenance,
+        notes: about.notes,
+        measures,
+        main,
+        exact,
+        tasks: shown,
+        systems,
+        baseline,
+        few: few_repositories(&tasks),
+    })
+}
+
+/// A report before anything is measured: its tasks, measures, and systems by their names.
+fn frame(about: &About, tasks: &TaskSet, metrics: &[Metric], names: &[&str]) -> Report {
+    let measures = measures(metrics);
+    let named = |name: &&str| System { name: (*name).to_owned(), ..System::default() };
+    Report {
+        main: measures.iter().position(|measure| measure.value == "es").unwrap_or(0),
+        exact: measures.iter().position(|measure| measure.value == "em"),
+        measures,
+        tasks: tasks.tasks().iter().map(shown).collect(),
+        systems: names.iter().map(named).collect(),
+        baseline: match &about.baseline {
+            None => (names.len() > 1).then_some(0),
+            Some(name) => names.iter().position(|other| other == name),
+        },
+        ..Report::default()
+    }
+}
+
+/// Names of the figures of a report on systems, and whether each is drawn whatever they predict; the others are where prompts
+/// show something that was retrieved.
+pub fn foresee_figures(tasks: &TaskSet, metrics: &[Metric], names: &[&str]) -> Vec<(String, bool)> {
+    let mut report = frame(&About::default(), tasks, metrics, names);
+    let names = |report: &Report| report.figures().into_iter().map(|(name, _)| name);
+    let sure: Vec<String> = names(&report).collect();
+    for system in &mut report.systems {
+        system.outcomes = vec![Some(TaskOutcome {
+            values: vec![0.0; report.measures.len()],
+            identifiers_retrieved: Some(0.0),
+            ..TaskOutcome::default()
+        })];
+    }
+    names(&report).map(|name| (name.clone(), sure.contains(&name))).collect()
+}
+
+/// The metric of each of their values.
+fn of_metrics(metrics: &[Metric]) -> impl Iterator<Item = Metric> {
+    metrics.iter().flat_map(|&metric| metric.values().iter().map(move |_| metric))
+}
+
+fn measures(metrics: &[Metric]) -> Vec<ReportMeasure> {
+    let title = |value: &str| match value {
+        "em" => "exact match",
+        "es" => "edit similarity",
+        "es_fuzz" => "fuzz ratio",
+        "id_em" => "identifier exact match",
+        "id_precision" => "identifier precision",
+        "id_recall" => "identifier recall",
+        "id_f1" => "identifier F1",
+        _ => "value",
+    };
+    let of = |metric: &Metric| {
+        let name = metric.name();
+        metric.values().iter().map(move |value| ReportMeasure {
+            metric: name.into(),
+            value: (*value).into(),
+            title: title(value).into(),
+        })
+    };
+    metrics.iter().flat_map(of).collect()
+}
+
+fn shown(task: &Task) -> ReportTask {
+    ReportTask {
+        row: task.row,
+        id: task.id.clone(),
+        repository: task.repository.clone(),
+        path: task.file_in_repository().to_owned(),
+        line_no: task.line_no,
+        language: task.language().name().into(),
+        target: task.ground_truth.clone(),
+        left_context: task.prompt.clone(),
+        right_context: task.right_context.clone(),
+    }
+}
+
+fn compare(
+    baseline: &PerTask,
+    side: &PerTask,
+    settings: &ComparisonSettings,
+) -> Option<BaselineComparison> {
+    let compared = Comparison::of(baseline, side, settings).ok()?;
+    let difference = compared.all.first()?;
+    Some(BaselineComparison {
+        mean_difference: difference.difference.mean,
+        interval: difference.difference.interval,
+        p_tasks: Some(difference.by_task.p),
+        p_repositories: difference.by_repository.map(|test| test.p),
+    })
+}
+
+/// A system as the report shows it, and its scores.
+fn system(
+    tasks: &TaskSet,
+    contender: Contender,
+    is_executed: bool,
+    resampling: &Resampling,
+) -> Result<(System, Scores)> {
+    let scores = contender.evaluation.scores?;
+    let mut fragments = match &contender.prompts {
+        Some(path) => read_fragments(path)?,
+        None => FxHashMap::default(),
+    };
+    if let Some(rows) = &contender.retrieved {
+        fragments.retain(|row, _| rows.contains(row));
+    }
+    let by_row: FxHashMap<usize, &TaskScore> =
+        scores.tasks.iter().map(|task| (task.row, task)).collect();
+    let outcome = |task: &Task| {
+        let score = by_row.get(&task.row).filter(|score| !score.raw.is_empty())?;
+        let shown = fragments.get(&task.row).cloned().unwrap_or_default();
+        let executed = contender.executed.get(&task.row);
+        let mut outcome = outcome(task, score, &scores, shown);
+        outcome.status = executed.map(|executed| executed.status.clone());
+        if is_executed {
+            let rate = executed.and_then(|executed| executed.pass_rate);
+            outcome.values.push(rate.unwrap_or(f64::NAN));
+        }
+        Some(outcome)
+    };
+    let intervals = scores.intervals(resampling);
+    let means = scores.all.means.iter().flat_map(|mean| &mean.values);
+    let means = means
+        .zip(&intervals.of_values)
+        .map(|(&mean, interval)| Estimate { mean, interval: *interval });
+    let mut means: Vec<Estimate> = means.collect();
+    if is_executed {
+        means.extend(pass_rate(tasks, &contender.executed, resampling));
+    }
+    let system = System {
+        name: contender.name,
+        is_oracle: contender.settings.iter().any(|(name, value)| {
+            name == "mode" && value == "gt" || name == "policy" && value.starts_with("oracle")
+        }),
+        settings: contender.settings,
+        means,
+        n: scores.all.n,
+        comparison: None,
+        outcomes: parallel::map(tasks.tasks(), outcome),
+    };
+    Ok((system, scores))
+}
+
+/// Number of repositories, where these are too few for intervals.
+fn few_repositories(tasks: &TaskSet) -> Option<usize> {
+    let groups = Groups::of(tasks.tasks().iter().map(|task| Some(&*task.repository)));
+    (groups.unit().interval_kind(groups.len()) == IntervalKind::Range).then(|| groups.len())
+}
+
+/// The mean of pass@1 over the tasks that have one, where any has.
+fn pass_rate(
+    tasks: &TaskSet,
+    executed: &BTreeMap<usize, Executed>,
+    resampling: &Resampling,
+) -> Option<Estimate> {
+    let rates = tasks.tasks().iter().filter_map(|task| {
+        let rate = executed.get(&task.row)?.pass_rate?;
+        Some((Some(&*task.repository), rate))
+    });
+    let (repositories, rates): (Vec<Option<&str>>, Vec<f64>) = rates.unzip();
+    let interval = resampling.interval(&Groups::of(repositories), &rates);
+    (!rates.is_empty())
+        .then(|| Estimate { mean: rates.iter().sum::<f64>() / rates.len() as f64, interval })
+}
+
+fn outcome(
+    task: &Task,
+    score: &TaskScore,
+    scores: &Scores,
+    fragments: Vec<Fragment>,
+) -> TaskOutcome {
+    let cut = scores.cuts.of_metric.first().and_then(|&recipe| score.cut.get(recipe));
+    let prediction = cut.unwrap_or(&score.raw).first().cloned().unwrap_or_default();
+    let raw = score.raw.first().filter(|raw| **raw != prediction).cloned();
+    TaskOutcome {
+        raw,
+        values: score.scores.iter().flat_map(|one| one.values.clone()).collect(),
+        identifiers_retrieved: identifiers_retrieved(
+            &task.ground_truth,
+            &fragments,
+            task.language(),
+        ),
+        prediction,
+        fragments,
+        status: None,
+    }
+}
+
+/// Share of the target's identifiers that stand in the fragments; `None` without fragments or identifiers.
+fn identifiers_retrieved(target: &str, fragments: &[Fragment], language: Language) -> Option<f64> {
+    let bare = without_strings(target);
+    let mut wanted: FxHashSet<&str> = bare_identifiers(&bare, language).into_iter().collect();
+    let count = wanted.len();
+    if count == 0 || fragments.is_empty() {
+        return None;
+    }
+    for fragment in fragments {
+        for found in identifiers(&fragment.text, language) {
+            wanted.remove(found);
+        }
+    }
+    Some(1.0 - wanted.len() as f64 / count as f64)
+}

@@ -1,0 +1,297 @@
+//! An experiment's tasks as policies see them: what was retrieved for each, and what it did for the prediction.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::path::{Path, PathBuf};
+
+use repoformer_core::policy::features::Request;
+use repoformer_core::policy::sweep::RequestTimes;
+use repoformer_core::policy::{CompletionScores, Example, Policy};
+use repoformer_core::prompt::shown::read_shown;
+use repoformer_core::prompt::style::Style;
+use repoformer_core::repository::parallel;
+use repoformer_core::retrieve::Mode;
+use repoformer_core::task::cross_file::Fragment;
+use repoformer_evaluate::label::{self, signals};
+use repoformer_evaluate::origin::Origin;
+use repoformer_evaluate::predictions;
+use repoformer_store::artifact::OutputFile;
+use repoformer_store::error::{Error, Result};
+use repoformer_store::files;
+use repoformer_store::jsonl::{self, At};
+use rustc_hash::{FxHashMap, FxHashSet};
+use serde_json::Value;
+
+use super::eval::scores;
+use super::experiment::Experiment;
+use super::remote::{Latency, latencies};
+
+/// The tasks that have predictions both without retrieval and with that of `mode`.
+#[derive(Debug)]
+pub struct Selective {
+    /// As policies see them.
+    pub examples: Vec<Example>,
+    /// The score of each without retrieval and with it, as the modes' own artifacts have them.
+    pub scores: Vec<[Value; 2]>,
+    /// Times of each, where all were measured.
+    pub times: Option<Vec<RequestTimes>>,
+    /// Whether any of them lacks the time for a query's dense vector.
+    pub without_embedding: bool,
+    /// Records of probabilities that cannot be used.
+    pub problems: Vec<Error>,
+    /// Warnings about files whose records may be of other tasks.
+    pub warnings: Vec<String>,
+}
+
+/// Files with signals of the model beside its predictions.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SignalSources<'a> {
+    /// Probabilities of the token that asks for retrieval; records of other tasks say nothing.
+    pub probabilities: &'a [PathBuf],
+    /// Style of the model that decides, where it may be another than the one that completes.
+    pub deciding: Option<&'a Style>,
+    /// Samples without retrieval, for their entropy.
+    pub samples: Option<&'a Path>,
+    /// Times of the decisions that the probabilities are of.
+    pub decisions: &'a [Latency],
+}
+
+/// Joins the scores of none and of `mode` with what was retrieved, and with the model's signals.
+///
+/// # Errors
+/// Predictions or prompts of one of the two are missing, or a file cannot be read.
+pub fn selective(
+    experiment: &Experiment,
+    mode: Mode,
+    model: &str,
+    sources: &SignalSources<'_>,
+) -> Result<Selective> {
+    let tasks = experiment.tasks()?;
+    let scores_of = |mode| match scores(experiment, mode, model, None) {
+        Ok((scores, _)) => Ok(scores),
+        // Then no task has predictions of both.
+        Err(Error::NoPrediction { .. }) => Ok(Value::Null),
+        Err(error) => Err(error),
+    };
+    let (base, augmented) = (scores_of(Mode::Without)?, scores_of(mode)?);
+    let mut shown = read_shown(&experiment.layout.prompts(mode))?;
+    let mut signals = signals(&experiment.layout.predictions(Mode::Without, model), tasks)?;
+    // An entropy over samples that are also the base would change what is compared.
+    signals.iter_mut().for_each(|signals| signals.entropy = None);
+    let (mut problems, mut warnings) = (Vec::new(), Vec::new());
+    let sampled = sources.samples.into_iter().map(|path| (path, true));
+    let asked = sources.probabilities.iter().map(|path| (path.as_path(), false));
+    let files: Vec<(&Path, bool)> = asked.chain(sampled).collect();
+    let base_of = |_: &_| Origin::read(&experiment.layout.predictions(Mode::Without, model));
+    let made = files.first().map(base_of).transpose()?;
+    for (path, are_samples) in files {
+        let Some(made) = &made else { continue };
+        let origin = Origin::read(path)?;
+        origin.check_without()?;
+        if are_samples {
+            origin.check_model_of(made)?;
+            origin.check_style_of(made)?;
+            let found = label::entropies(path, tasks, &mut signals)?;
+            warnings.extend(predictions::warning(path, &found.numbered));
+            problems.extend(found.problems);
+            continue;
+        }
+        origin.check_token()?;
+        if !sources.deciding.is_some_and(|style| origin.is_of_style(style)) {
+            origin.check_style_of(made)?;
+        }
+        // A file may hold those of other benchmarks, too.
+        let found = label::probabilities(path, tasks, &mut signals)?;
+        warnings.extend(predictions::warning(path, &found.numbered));
+        problems.extend(found.problems);
+    }
+    let list = |scores: &Value| scores["tasks"].as_array().cloned().unwrap_or_default();
+    let row = |score: &Value| score["row"].as_u64();
+    let clock = TaskTimes::measured(experiment, mode, model, sources.decisions)?;
+    let mut selective = Selective {
+        examples: Vec::new(),
+        scores: Vec::new(),
+        times: None,
+        without_embedding: clock.without_embedding,
+        problems,
+        warnings,
+    };
+    let mut times = Vec::new();
+    let augmented = list(&augmented);
+    for without in list(&base) {
+        // Both lists are in the order of the tasks.
+        let found = augmented.binary_search_by_key(&row(&without), row);
+        let (Ok(found), Some(number)) = (found, row(&without)) else {
+            continue;
+        };
+        let with = augmented[found].clone();
+        let Ok(place) = (tasks.tasks()).binary_search_by_key(&(number as usize), |task| task.row)
+        else {
+            continue;
+        };
+        let task = &tasks.tasks()[place];
+        let shown = shown.remove(&task.row).unwrap_or_default();
+        let retrieved: Vec<Fragment> =
+            shown.fragments.iter().map(|fragment| fragment.to_cross_file()).collect();
+        let request = Request {
+            left: &task.prompt,
+            right: shown.right.as_deref().or(task.right_context.as_deref()).unwrap_or(""),
+            path: &task.path,
+            language: task.language(),
+            fragments: &retrieved,
+        };
+        let metric = experiment.scoring.first().name();
+        let value = |score: &Value, name: &str| score[metric][name].as_f64();
+        let similarity = |score| {
+            value(score, "es").ok_or_else(|| {
+                tasks.error(task, format!("its scores lack {metric}.es; score it again"))
+            })
+        };
+        let outcome = CompletionScores {
+            score: [similarity(&without)?, similarity(&with)?],
+            em: [&without, &with].map(|score| value(score, "em")),
+            label: None,
+        };
+        // Prompts name no fragments of a context that a task carries as one text.
+        let carries_text = || task.cross_file.as_ref().is_some_and(|context| !context.is_empty());
+        let retrieved_something = mode == Mode::Given && carries_text();
+        let signals = signals[place];
+        let example = Example::new(&task.id, request, outcome, signals, retrieved_something);
+        // Another mode asks anew.
+        let knows = mode == Mode::Given
+            && task.metadata.get("query_has_target").and_then(Value::as_bool) == Some(true);
+        let (row, query_has_target) = (Some(task.row), knows);
+        selective.examples.push(Example { row, query_has_target, ..example });
+        selective.scores.push([without, with]);
+        times.push(clock.of(number));
+    }
+    selective.times = times.into_iter().collect();
+    Example::count_repeats(&mut selective.examples);
+    Ok(selective)
+}
+
+/// Measured times by row of the task file.
+struct TaskTimes {
+    without: FxHashMap<u64, f64>,
+    with: FxHashMap<u64, (f64, f64)>,
+    decisions: FxHashMap<u64, f64>,
+    without_embedding: bool,
+}
+
+impl TaskTimes {
+    fn measured(
+        experiment: &Experiment,
+        mode: Mode,
+        model: &str,
+        decisions: &[Latency],
+    ) -> Result<Self> {
+        let without = latencies(experiment, Mode::Without, model)?;
+        let with = latencies(experiment, mode, model)?;
+        let without_embedding = with.iter().any(|latency| latency.without_embedding);
+        let with = with.iter().filter_map(|latency: &Latency| {
+            let times = (latency.retrieval(mode)?, latency.generation_ms?);
+            Some((latency.row?, times))
+        });
+        let without =
+            without.iter().filter_map(|latency| Some((latency.row?, latency.generation_ms?)));
+        let decisions = decisions.iter().filter_map(|one| Some((one.row?, one.decision_ms?)));
+        Ok(Self {
+            without: without.collect(),
+            with: with.collect(),
+            decisions: decisions.collect(),
+            without_embedding,
+        })
+    }
+
+    fn of(&self, row: u64) -> Option<RequestTimes> {
+        let &(retrieval, generation) = self.with.get(&row)?;
+        Some(RequestTimes {
+            base: *self.without.get(&row)?,
+            decision: self.decisions.get(&row).copied(),
+            ..RequestTimes::new(retrieval, generation)
+        })
+    }
+}
+
+/// Removes what policies of earlier runs chose between other predictions of `mode` or without retrieval than are there now;
+/// returns the files that it removed. What was chosen between these is kept.
+///
+/// # Errors
+/// A file cannot be read or removed.
+pub fn forget_outdated(experiment: &Experiment, mode: Mode, model: &str) -> Result<Vec<PathBuf>> {
+    let layout = &experiment.layout;
+    let of_nobody = layout.chosen_predictions("", mode, model);
+    let (Some(folder), Some(end)) = (of_nobody.parent(), of_nobody.file_name()) else {
+        return Ok(Vec::new());
+    };
+    let end = end.to_string_lossy();
+    let read = |path: &Path| if path.exists() { jsonl::read(path) } else { Ok(Vec::new()) };
+    let paths = [Mode::Without, mode].map(|mode| layout.predictions(mode, model));
+    let (without, with) = (read(&paths[0])?, read(&paths[1])?);
+    let both = jsonl::records(&without).chain(jsonl::records(&with));
+    let known: FxHashSet<&[u8]> = both.map(|(_, line)| line).collect();
+    let with = by_row(&paths[1], &with)?;
+    let without = by_row(&paths[0], &without)?;
+    let count = without.keys().filter(|row| with.contains_key(row)).count();
+    let mut removed = Vec::new();
+    for entry in files::read_dir(folder).into_iter().flatten().flatten() {
+        let name = entry.file_name();
+        let policy = name.to_str().and_then(|name| name.strip_suffix(&*end));
+        let name = policy.map(|policy| policy.split('@').next().unwrap_or(policy));
+        if name.is_some_and(|name| name.parse::<Policy>().is_ok()) {
+            let path = entry.path();
+            let text = jsonl::read(&path)?;
+            let is_known = |(_, line): (_, &[u8])| known.contains(line);
+            if jsonl::records(&text).count() == count && jsonl::records(&text).all(is_known) {
+                continue;
+            }
+            files::remove_file(&path).map_err(|e| Error::writing(&path, "remove this file", e))?;
+            removed.push(path);
+        }
+    }
+    removed.sort();
+    Ok(removed)
+}
+
+/// Writes the predictions that policies chose, each into its file, as their artifacts have them: of a policy's rows those with
+/// retrieval, of the others those without.
+///
+/// # Errors
+/// Predictions cannot be read, or these cannot be written.
+pub fn write_chosen(
+    experiment: &Experiment,
+    mode: Mode,
+    model: &str,
+    policies: &[(&Path, &BTreeSet<usize>)],
+) -> Result<()> {
+    let layout = &experiment.layout;
+    let paths = [Mode::Without, mode].map(|mode| layout.predictions(mode, model));
+    let (without, with) = (jsonl::read(&paths[0])?, jsonl::read(&paths[1])?);
+    let (without, with) = (by_row(&paths[0], &without)?, by_row(&paths[1], &with)?);
+    for (path, retrieved) in policies {
+        let mut output = OutputFile::create(path)?;
+        for (row, base) in &without {
+            let line = match retrieved.contains(row) {
+                true => with.get(row),
+                false => with.get(row).and(Some(base)),
+            };
+            output.write(line.copied().unwrap_or_default())?;
+        }
+        output.finish()?;
+    }
+    Ok(())
+}
+
+/// The record of each row's first prediction, which is the one that is scored.
+fn by_row<'t>(path: &Path, text: &'t [u8]) -> Result<BTreeMap<usize, &'t [u8]>> {
+    let records: Vec<(At, &[u8])> = jsonl::records(text).collect();
+    let rows = parallel::map(&records, |(at, bytes)| {
+        Latency::of_prompt(path, at.line, bytes).map(|latency| latency.row)
+    });
+    let mut found = BTreeMap::new();
+    for (row, (_, record)) in rows.into_iter().zip(records) {
+        if let Some(row) = row? {
+            found.entry(row as usize).or_insert(record);
+        }
+    }
+    Ok(found)
+}

@@ -1,0 +1,197 @@
+//! Append-only files of JSON lines, from which interrupted work resumes.
+//!
+//! Each line is one write: an interruption cuts off at most the last line, which is dropped when the file is opened again.
+//! It ends with its checksum; a line that does not match it is left out and named.
+//! One process writes at a time.
+
+use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use crate::artifact::{create_folder, folder_of};
+use crate::error::{Error, Result};
+use crate::files::{File, TryLockError};
+use crate::seal::{self, Seal};
+
+/// Position of a line in the file, in bytes; the length includes the line end.
+#[derive(Debug, Clone, Copy)]
+pub struct Place {
+    begin: u64,
+    length: usize,
+}
+
+impl Place {
+    /// Byte at which the line begins.
+    pub fn begin(self) -> u64 {
+        self.begin
+    }
+}
+
+/// Content of a log, for recognising its lines and for messages.
+#[derive(Debug, Clone, Copy)]
+pub struct LogKind {
+    /// Beginning of every line: `{"task_id":`.
+    pub begin: &'static str,
+    /// One line, in words: `a result of …`.
+    pub line: &'static str,
+    /// The file, in words: `results file`.
+    pub file: &'static str,
+    /// The process that writes it: `evaluation`.
+    pub writer: &'static str,
+}
+
+/// Whether another process writes to a file, retried for a second because that process may be about to end. False on file
+/// systems without locks.
+fn is_locked(file: &File) -> bool {
+    const TRIES: usize = 20;
+    (0..TRIES).all(|number| {
+        if number > 0 {
+            std::thread::sleep(Duration::from_millis(50));
+        }
+        matches!(file.try_lock(), Err(TryLockError::WouldBlock))
+    })
+}
+
+/// Refuses what is there and cannot be a log.
+fn check_file(path: &Path, kind: LogKind) -> Result<()> {
+    if !path.exists() || path.is_file() {
+        return Ok(());
+    }
+    let reason = format!("{}: not a file", path.display());
+    Err(Error::execution(reason, format!("choose another {}", kind.file)))
+}
+
+/// A log open for appending; the lock keeps other processes from writing to it.
+#[derive(Debug)]
+pub struct AppendLog {
+    path: PathBuf,
+    file: File,
+    end: u64,
+}
+
+impl AppendLog {
+    /// Opens or creates a log. `take` is called with every whole line and its place, and returns whether the line is one of
+    /// this log's; other lines are skipped and kept, unless the file contains no line of this log's.
+    ///
+    /// # Errors
+    /// The file cannot be read or written, contains something else, or another process is writing to it.
+    pub fn open(
+        path: &Path,
+        kind: LogKind,
+        take: impl FnMut(&[u8], Place) -> bool,
+    ) -> Result<Self> {
+        create_folder(folder_of(path))?;
+        let writing = |e| Error::writing(path, "append to this file", e);
+        check_file(path, kind)?;
+        let file =
+            File::open_with(std::fs::File::options().create(true).read(true).append(true), path)
+                .map_err(writing)?;
+        if is_locked(&file) {
+            let reason = format!("{}: another {} is writing to it", path.display(), kind.writer);
+            let hint = format!("wait until it ends, or choose another {}", kind.file);
+            return Err(Error::execution(reason, hint));
+        }
+        let mut log = Self { path: path.to_owned(), file, end: 0 };
+        log.read_lines(kind, take)?;
+        log.file.set_len(log.end).map_err(writing)?;
+        Ok(log)
+    }
+
+    /// Reads a log that may be written to meanwhile; nothing can be appended to it.
+    ///
+    /// # Errors
+    /// The file cannot be read, or contains something else.
+    pub fn read(
+        path: &Path,
+        kind: LogKind,
+        take: impl FnMut(&[u8], Place) -> bool,
+    ) -> Result<Self> {
+        check_file(path, kind)?;
+        let file = File::open(path).map_err(|e| Error::reading(path, "read this file", e))?;
+        let mut log = Self { path: path.to_owned(), file, end: 0 };
+        log.read_lines(kind, take)?;
+        Ok(log)
+    }
+
+    fn read_lines(
+        &mut self,
+        kind: LogKind,
+        mut take: impl FnMut(&[u8], Place) -> bool,
+    ) -> Result<()> {
+        let reading = |e| Error::reading(&self.path, "read this file", e);
+        let mut lines = BufReader::new(self.file.try_clone().map_err(reading)?);
+        let (mut line, mut end, mut taken) = (Vec::new(), 0, 0);
+        let (mut first_other, mut damaged) = (None, Vec::new());
+        for number in 1.. {
+            line.clear();
+            let length = lines.read_until(b'\n', &mut line).map_err(reading)?;
+            if length == 0 {
+                break;
+            }
+            if line.last() != Some(&b'\n') {
+                // An unfinished line is dropped only if an interrupted write of this log left it.
+                let begin = kind.begin.as_bytes();
+                if !line.starts_with(begin) && !begin.starts_with(&line) {
+                    first_other.get_or_insert(number);
+                    taken = 0;
+                }
+                break;
+            }
+            let is_whole = seal::check(&line) != Seal::Broken;
+            let format = seal::other_format_of_line(&line);
+            if is_whole && format.is_none() && take(&line, Place { begin: end, length }) {
+                taken += 1;
+            } else if !line.iter().all(u8::is_ascii_whitespace) {
+                // This log's own, with its checksum, are no sign that the file is something else.
+                taken += usize::from(seal::is_sealed(&line));
+                first_other.get_or_insert(number);
+                damaged.push((number, format));
+            }
+            end += length as u64;
+        }
+        if let (Some(number), 0) = (first_other, taken) {
+            let format = damaged.iter().find_map(|(_, format)| format.as_ref());
+            let what = match format {
+                Some(format) => format!("written {format}"),
+                None => format!("not {}", kind.line),
+            };
+            let path = self.path.display();
+            let reason = format!("{path}:{number}: {what}; the file was not changed");
+            return Err(Error::execution(reason, format!("choose another {}", kind.file)));
+        }
+        for (number, format) in damaged {
+            seal::pass_over(&self.path, number, format.as_deref());
+        }
+        self.end = end;
+        Ok(())
+    }
+
+    /// Reads the line at a place.
+    ///
+    /// # Errors
+    /// The file can no longer be read.
+    pub fn line(&self, place: Place) -> Result<Vec<u8>> {
+        let (mut line, mut file) = (vec![0; place.length], &self.file);
+        file.seek(SeekFrom::Start(place.begin))
+            .and_then(|_| file.read_exact(&mut line))
+            .map_err(|e| Error::reading(&self.path, "read this file again", e))?;
+        Ok(line)
+    }
+
+    /// Appends a line, an object given without its line end, with its checksum.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub fn append(&mut self, line: Vec<u8>) -> Result<Place> {
+        let mut line = seal::seal(line);
+        line.push(b'\n');
+        if let Err(error) = self.file.write_all(&line) {
+            // Half a line would swallow the next one; if it cannot be removed now, it is dropped at the next opening.
+            let _ = self.file.set_len(self.end);
+            return Err(Error::writing(&self.path, "append to this file", error));
+        }
+        let place = Place { begin: self.end, length: line.len() };
+        self.end += line.len() as u64;
+        Ok(place)
+    }
+}

@@ -1,0 +1,22 @@
+//! Typed artifacts with a readable header, written atomically by the stages of the pipeline.
+
+mod columns;
+mod header;
+mod output;
+mod payload;
+mod replace;
+mod store;
+
+pub use columns::{Column, Columns, Number, Piece};
+pub use header::digest_parts;
+pub use header::{ColumnHeader, Difference, Header, Identity, LineTotals};
+pub use output::OutputFile;
+pub use payload::Payload;
+pub use payload::check_offsets;
+pub use replace::{TemporaryFolder, create_folder, folder_of, remove_abandoned};
+pub use replace::{is_held, is_temporary, write_file};
+pub use store::{
+    LineSink, State, digest, header_path, is_artifact, jsonl_header, open, parameters, read,
+    read_header, read_jsonl, read_jsonl_header, state, state_jsonl, write, write_lines,
+};
+pub use store::{for_each_piece, whole_lines};

@@ -1,0 +1,332 @@
+//! Files that are written atomically.
+
+use std::collections::BTreeSet;
+use std::io::{self, IoSlice, Write};
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
+
+use tempfile::NamedTempFile;
+
+use crate::error::{Error, Result};
+use crate::files::{self, File, TryLockError};
+use crate::readings;
+
+/// Writes a file atomically, creating its folder.
+///
+/// # Errors
+/// The folder or file cannot be written; nothing is left behind.
+pub fn write_file(path: &Path, bytes: &[u8]) -> Result<()> {
+    replace_file(path, &[bytes])
+}
+
+/// Writes a file from several parts.
+pub(super) fn replace_file(path: &Path, parts: &[&[u8]]) -> Result<()> {
+    let mut file = Replacement::new(path)?;
+    file.write(parts)?;
+    file.finish()
+}
+
+/// Path of the folder that contains a file.
+pub fn folder_of(path: &Path) -> &Path {
+    let parent = path.parent().filter(|folder| !folder.as_os_str().is_empty());
+    parent.unwrap_or(Path::new("."))
+}
+
+/// Creates a folder for output, and those above it.
+pub fn create_folder(folder: &Path) -> Result<()> {
+    files::create_dir_all(folder)
+        .map_err(|e| Error::writing(folder, "create this folder to write into it", e))
+}
+
+/// Beginning of the names of temporary files and folders; as many random letters follow.
+const TEMPORARY: &str = ".writing-";
+const RANDOM: usize = 6;
+
+/// Whether a file or folder has the name of a temporary one.
+pub fn is_temporary(path: &Path) -> bool {
+    let name = path.file_name().unwrap_or_default().to_string_lossy();
+    name.strip_prefix(TEMPORARY).is_some_and(|random| {
+        random.len() == RANDOM && random.bytes().all(|byte| byte.is_ascii_alphanumeric())
+    })
+}
+
+/// Creates a temporary file or folder that holds its lock as long as what `make` returns is open.
+///
+/// Whoever removes what a killed program left holds the lock meanwhile. So a lock had, and a name still there, are one's own.
+fn locked<F>(
+    folder: &Path,
+    mut make: impl FnMut(&Path) -> io::Result<F>,
+    file: impl Fn(&F) -> Option<&File>,
+) -> io::Result<NamedTempFile<F>> {
+    let mut builder = tempfile::Builder::new();
+    builder.prefix(TEMPORARY).rand_bytes(RANDOM);
+    loop {
+        let temporary = builder.make_in(folder, &mut make)?;
+        // On a file system without locks, it is never considered abandoned either.
+        let lock = file(temporary.as_file()).map(File::try_lock);
+        let is_taken = matches!(lock, Some(Err(TryLockError::WouldBlock)));
+        if !is_taken && temporary.path().exists() {
+            return Ok(temporary);
+        }
+    }
+}
+
+/// Whether a program may still be writing a temporary file or folder: it holds the lock, or no lock can tell.
+pub fn is_held(path: &Path) -> bool {
+    // A pipe would wait for its writer.
+    (path.is_file() || path.is_dir()) && !File::open(path).is_ok_and(|file| file.try_lock().is_ok())
+}
+
+/// Removes a file or folder if it is a temporary one of a program that was killed.
+pub fn remove_abandoned(path: &Path) {
+    let is_either = |kind: files::Metadata| kind.is_file() || kind.is_dir();
+    // The lock is held until the file is gone. One that cannot be removed does no harm.
+    if is_temporary(path)
+        && files::symlink_metadata(path).is_ok_and(is_either)
+        && let Ok(file) = File::open(path)
+        && file.try_lock().is_ok()
+    {
+        let _ = match path.is_dir() {
+            true => files::remove_dir_all(path),
+            false => files::remove_file(path),
+        };
+    }
+}
+
+fn remove_abandoned_in(folder: &Path) {
+    for entry in files::read_dir(folder).into_iter().flatten().flatten() {
+        remove_abandoned(&entry.path());
+    }
+}
+
+/// Removes those of a folder, once in the life of a program: before it first writes there.
+fn remove_abandoned_once(folder: &Path) {
+    static DONE: Mutex<BTreeSet<PathBuf>> = Mutex::new(BTreeSet::new());
+    let is_new = DONE.lock().unwrap_or_else(PoisonError::into_inner).insert(folder.to_owned());
+    if is_new {
+        remove_abandoned_in(folder);
+    }
+}
+
+/// A temporary folder in another one, which is removed with all that it holds when this is dropped.
+#[derive(Debug)]
+pub struct TemporaryFolder(NamedTempFile<Option<File>>);
+
+impl TemporaryFolder {
+    /// Creates it in a folder that is there.
+    pub fn create(folder: &Path) -> io::Result<Self> {
+        remove_abandoned_once(folder);
+        let make = |path: &Path| {
+            files::create_dir(path)?;
+            // Other systems do not open folders: what a killed program leaves there, stays.
+            if cfg!(unix) { File::open(path).map(Some) } else { Ok(None) }
+        };
+        locked(folder, make, Option::as_ref).map(Self)
+    }
+
+    /// Path of the folder.
+    pub fn path(&self) -> &Path {
+        self.0.path()
+    }
+}
+
+impl Drop for TemporaryFolder {
+    fn drop(&mut self) {
+        let _ = files::remove_dir_all(self.0.path());
+    }
+}
+
+/// A temporary file beside the one that it will replace. Dropped, it leaves nothing behind.
+#[derive(Debug)]
+pub(super) struct Replacement {
+    path: PathBuf,
+    file: Target,
+}
+
+#[derive(Debug)]
+enum Target {
+    Temporary(NamedTempFile<File>),
+    /// A device or pipe (`/dev/full`, `/dev/stdout`) can only be written through.
+    Device(File),
+}
+
+impl Replacement {
+    /// Creates the folder and a temporary file in it.
+    pub(super) fn new(path: &Path) -> Result<Self> {
+        let is_confined =
+            files::is_confined(path).map_err(|e| Error::writing(path, "write this file", e))?;
+        // The user's own link is followed; renaming over it would replace it by a file.
+        let target = files::canonicalize(path).ok().filter(|_| !is_confined && path.is_symlink());
+        let path = target.as_deref().unwrap_or(path);
+        let folder = folder_of(path);
+        create_folder(folder)?;
+        remove_abandoned_once(folder);
+        let is_other = |kind: files::Metadata| !kind.is_file() && !kind.is_dir();
+        let is_device = !is_confined && files::metadata(path).is_ok_and(is_other);
+        let file = if is_device {
+            let device = File::open_with(std::fs::File::options().write(true), path);
+            Target::Device(device.map_err(|e| Error::writing(path, "write this file", e))?)
+        } else {
+            let temporary = locked(folder, |path| File::create_new(path), |file| Some(file));
+            Target::Temporary(
+                temporary.map_err(|e| Error::writing(folder, "write into this folder", e))?,
+            )
+        };
+        let path = path.to_owned();
+        Ok(Self { path, file })
+    }
+
+    /// Appends parts.
+    pub(super) fn write(&mut self, parts: &[&[u8]]) -> Result<()> {
+        let written = write_all(self.target(), parts);
+        written.map_err(|e| Error::writing(&self.path, "write this file", e))
+    }
+
+    fn target(&mut self) -> &mut File {
+        match &mut self.file {
+            Target::Temporary(temporary) => temporary.as_file_mut(),
+            Target::Device(device) => device,
+        }
+    }
+
+    /// Moves the file into place, after the disk has it.
+    pub(super) fn finish(self) -> Result<()> {
+        let cannot_write = |e| Error::writing(&self.path, "write this file", e);
+        let Target::Temporary(temporary) = self.file else {
+            return Ok(());
+        };
+        temporary.as_file().sync_all().map_err(cannot_write)?;
+        files::rename(temporary.path(), &self.path).map_err(cannot_write)?;
+        readings::forget(&self.path);
+        // Its name is gone: there is nothing left to remove.
+        let (_file, path) = temporary.into_parts();
+        path.keep().map(|_| ()).map_err(|e| cannot_write(e.error))
+    }
+}
+
+impl Write for Replacement {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        self.target().write(bytes)
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        self.target().flush()
+    }
+}
+
+/// Number of parts passed to the system at once.
+const SLICES: usize = 1024;
+
+fn write_all(file: &mut File, parts: &[&[u8]]) -> std::io::Result<()> {
+    let mut slices: Vec<IoSlice<'_>> = parts.iter().map(|part| IoSlice::new(part)).collect();
+    let mut left = &mut slices[..];
+    IoSlice::advance_slices(&mut left, 0); // skips empty parts
+    while !left.is_empty() {
+        let most = left.len().min(SLICES);
+        match file.write_vectored(&left[..most]) {
+            Ok(0) => return Err(std::io::ErrorKind::WriteZero.into()),
+            Ok(written) => IoSlice::advance_slices(&mut left, written),
+            Err(error) if error.kind() == std::io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    #[test]
+    fn any_number_of_parts_is_one_file_and_a_dropped_one_leaves_nothing() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("a/file");
+        let parts: Vec<Vec<u8>> = (0..3000_u32).map(|n| vec![n as u8; (n % 5) as usize]).collect();
+        let slices: Vec<&[u8]> = parts.iter().map(Vec::as_slice).collect();
+        replace_file(&path, &slices).unwrap();
+        assert_eq!(fs::read(&path).unwrap(), parts.concat());
+        let mut dropped = Replacement::new(&path).unwrap();
+        dropped.write(&[b"half"]).unwrap();
+        drop(dropped);
+        assert_eq!(fs::read(&path).unwrap(), parts.concat());
+        assert_eq!(fs::read_dir(dir.path().join("a")).unwrap().count(), 1);
+    }
+
+    /// Temporary files that nobody holds are removed: neither those being written, nor other files with a like name.
+    #[cfg(unix)]
+    #[test]
+    fn what_is_abandoned_is_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let written = Replacement::new(&at("file")).unwrap();
+        let folder = TemporaryFolder::create(dir.path()).unwrap();
+        let Target::Temporary(temporary) = &written.file else { panic!() };
+        for path in [".writing-aB3dEf", ".writing-notes.md", "writing-aB3dEf"] {
+            fs::write(at(path), b"half").unwrap();
+        }
+        fs::create_dir_all(at(".writing-xxxxxx/deep")).unwrap();
+        std::os::unix::fs::symlink(at("writing-aB3dEf"), at(".writing-linked")).unwrap();
+        remove_abandoned_in(dir.path());
+        assert!(temporary.path().exists() && folder.path().exists());
+        assert!(!at(".writing-aB3dEf").exists() && !at(".writing-xxxxxx").exists());
+        for path in [".writing-notes.md", "writing-aB3dEf", ".writing-linked"] {
+            assert!(at(path).exists(), "{path}");
+        }
+        written.finish().unwrap();
+        let inside = folder.path().to_owned();
+        drop(folder);
+        assert!(at("file").exists() && !inside.exists());
+    }
+
+    /// Whoever creates a temporary file while another program removes what is abandoned, keeps it.
+    #[test]
+    fn what_is_being_created_is_never_removed() {
+        let dir = tempfile::tempdir().unwrap();
+        let is_done = std::sync::atomic::AtomicBool::new(false);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                while !is_done.load(std::sync::atomic::Ordering::Relaxed) {
+                    remove_abandoned_in(dir.path());
+                }
+            });
+            for number in 0..300 {
+                let path = dir.path().join(number.to_string());
+                write_file(&path, b"x").unwrap();
+                assert_eq!(fs::read(&path).unwrap(), b"x");
+            }
+            is_done.store(true, std::sync::atomic::Ordering::Relaxed);
+        });
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 300);
+    }
+
+    #[cfg(unix)]
+    #[test]
+    fn links_are_written_through_and_folders_are_not_replaced() {
+        let dir = tempfile::tempdir().unwrap();
+        let (file, folder) = (dir.path().join("file"), dir.path().join("folder"));
+        fs::write(&file, b"old").unwrap();
+        fs::create_dir(&folder).unwrap();
+        for (link, to) in [("to-file", &file), ("to-folder", &folder)] {
+            std::os::unix::fs::symlink(to, dir.path().join(link)).unwrap();
+        }
+        write_file(&dir.path().join("to-file"), b"new").unwrap();
+        assert_eq!(fs::read(&file).unwrap(), b"new");
+        assert!(dir.path().join("to-file").is_symlink());
+        for path in ["to-folder", "folder"] {
+            assert!(write_file(&dir.path().join(path), b"x").is_err());
+        }
+        assert!(folder.is_dir() && dir.path().join("to-folder").is_symlink());
+    }
+
+    #[test]
+    fn a_folder_that_cannot_be_written_names_itself_and_the_way_out() {
+        let dir = tempfile::tempdir().unwrap();
+        let file = dir.path().join("file");
+        fs::write(&file, b"").unwrap();
+        let error = write_file(&file.join("sub/x.bin"), b"x").unwrap_err();
+        assert!(error.to_string().contains("cannot create this folder"), "{error}");
+        assert!(error.hint().unwrap().contains("cache folder"));
+    }
+}

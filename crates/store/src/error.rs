@@ -1,0 +1,434 @@
+//! Typed errors that say what is wrong, where (path, line, task), and the way out.
+//!
+//! A stage that cannot continue returns one as `Err`; a stage that skips a record collects them in a `Vec<Error>`, which is
+//! printed and counted in the exit code. Hints speak of data and settings in words; the binary adds the flags.
+
+use std::path::{Path, PathBuf};
+
+use repoformer_text::names::UnknownName;
+use repoformer_text::tokenize;
+use repoformer_text::tokenize::model::{TokenizerError, TokenizerFault};
+
+/// Kind of access to a file that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// Reading, or listing a folder.
+    Read,
+    /// Writing, or creating a folder.
+    Write,
+}
+
+/// Part of a request whose time is measured.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum RequestPart {
+    /// Retrieval.
+    Retrieval,
+    /// Completion with retrieved fragments.
+    Generation,
+    /// Completion without retrieved fragments.
+    BaseGeneration,
+}
+
+impl RequestPart {
+    /// Returns the field that holds its time in a record.
+    pub fn field(self) -> &'static str {
+        match self {
+            Self::Retrieval => "retrieval_ms",
+            Self::Generation | Self::BaseGeneration => "generation_ms",
+        }
+    }
+
+    /// Returns the modes whose requests have the part.
+    fn modes(self) -> &'static str {
+        match self {
+            Self::Retrieval | Self::Generation => "a mode that retrieves",
+            Self::BaseGeneration => "mode none",
+        }
+    }
+}
+
+/// Input of a labelling that is missing, or not the one needed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LabelInput {
+    /// Samples of a task, apart from the completion that is judged.
+    Samples,
+    /// Probabilities of targets.
+    Likelihoods,
+    /// Results of the tests of these predictions.
+    TestResults,
+    /// The name of the predictions whose results are read.
+    TestedName,
+    /// One model of both predictions.
+    Model,
+}
+
+impl LabelInput {
+    fn hint(self) -> &'static str {
+        match self {
+            Self::Samples => {
+                "give one completion of each task here, and the samples, for their entropy, in a file of their own"
+            }
+            Self::Likelihoods => "`complete` writes them as likelihoods",
+            Self::TestResults => "run the tests of these predictions",
+            Self::TestedName => "name them as its records do",
+            Self::Model => {
+                "a label compares completions of one model: make both with the same, or name the model if a file does not"
+            }
+        }
+    }
+}
+
+/// Everything that can go wrong in the core.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Reading or writing failed.
+    #[error("{}: cannot {action}: {reason}", path.display())]
+    Io {
+        /// The file or folder.
+        path: PathBuf,
+        /// Reading or writing.
+        access: Access,
+        /// Attempted action, as a verb phrase: "read this file".
+        action: &'static str,
+        /// The system's error. Part of the message, and therefore not a `source`, which would be printed a second time.
+        reason: std::io::Error,
+    },
+    /// A source file that is left out of its repository.
+    #[error("{}: left out: {reason}", path.display())]
+    SourceFile {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// A repository folder that cannot be used.
+    #[error("{}: {reason}", path.display())]
+    Repository {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        reason: String,
+    },
+    /// A file in a form that is not read.
+    #[error("{}: {reason}", path.display())]
+    Form {
+        /// The file.
+        path: PathBuf,
+        /// Its form.
+        reason: String,
+        /// How to make it readable.
+        hint: String,
+    },
+    /// A record of a JSONL file that cannot be used.
+    #[error("{}:{line}: {reason}", path.display())]
+    Record {
+        /// The JSONL file.
+        path: PathBuf,
+        /// 1-based line in it.
+        line: usize,
+        /// The field, and what is wrong with it.
+        reason: String,
+    },
+    /// A file whose records belong to other tasks than the task file's.
+    #[error("{}:{line}: made for another task than {task_id:?} of {}: {difference}{}", path.display(), tasks.display(), others(*count))]
+    OtherTasks {
+        /// The file.
+        path: PathBuf,
+        /// 1-based line of its first record of another task.
+        line: usize,
+        /// The task that the record names.
+        task_id: String,
+        /// The task file.
+        tasks: PathBuf,
+        /// The difference between the record and the task.
+        difference: &'static str,
+        /// Number of such records.
+        count: usize,
+    },
+    /// A file without a prediction of any of the tasks.
+    #[error("{}: holds no prediction of any task of {}, so there is nothing to score", path.display(), tasks.display())]
+    NoPrediction {
+        /// The file.
+        path: PathBuf,
+        /// The task file.
+        tasks: PathBuf,
+    },
+    /// A task that cannot be carried out.
+    #[error("{}:{line}: task {task_id}: {reason}", path.display())]
+    Task {
+        /// The task file.
+        path: PathBuf,
+        /// 1-based line in it.
+        line: usize,
+        /// The task's id as the file gives it.
+        task_id: String,
+        /// The problem.
+        reason: String,
+    },
+    /// An artifact that is damaged or is not the one needed.
+    #[error("{}: {reason}", path.display())]
+    Artifact {
+        /// The artifact.
+        path: PathBuf,
+        /// The problem.
+        reason: String,
+        /// How to resolve it.
+        hint: String,
+    },
+    /// A file that labels cannot be made from.
+    #[error("{}: {reason}", path.display())]
+    Labelling {
+        /// The file.
+        path: PathBuf,
+        /// The problem.
+        reason: String,
+        /// The input that resolves it.
+        needed: LabelInput,
+    },
+    /// A file of measured times, none of which is of a part of requests.
+    #[error("{}: has no {}", path.display(), part.field())]
+    NoTime {
+        /// The file.
+        path: PathBuf,
+        /// The part.
+        part: RequestPart,
+    },
+    /// A server that did not answer as needed.
+    #[error("{url}: {reason}")]
+    Endpoint {
+        /// The request's URL; keys in it are masked.
+        url: String,
+        /// The problem, or the message received instead.
+        reason: String,
+        /// How to resolve it.
+        hint: String,
+        /// HTTP status of the response; `None` if there was no response.
+        status: Option<u16>,
+    },
+    /// A token whose number in the vocabulary the model's server does not give.
+    #[error("{url}: {reason}")]
+    UnknownToken {
+        /// The request's URL; keys in it are masked.
+        url: String,
+        /// The token, and the server's message.
+        reason: String,
+    },
+    /// A server's answer that reports a failure, of the server or of the model, instead of a result.
+    #[error("{url}: {reason}")]
+    FailedAnswer {
+        /// The request's URL; keys in it are masked.
+        url: String,
+        /// The problem, in the server's words if it has any.
+        reason: String,
+        /// How to resolve it.
+        hint: String,
+    },
+    /// Vectors computed by the user that cannot be used.
+    #[error("{}{place}: {reason}", path.display())]
+    Vectors {
+        /// Their file.
+        path: PathBuf,
+        /// `:3` for line 3, ` row 7` for row 7, or empty.
+        place: String,
+        /// The problem.
+        reason: String,
+        /// How to resolve it.
+        hint: String,
+    },
+    /// A tokenizer that cannot be used.
+    #[error("{}: {reason}", path.display())]
+    Tokenizer {
+        /// Its file.
+        path: PathBuf,
+        /// The problem.
+        reason: String,
+    },
+    /// A prompt style that cannot be used.
+    #[error("{}:{line}: {reason}", path.display())]
+    Style {
+        /// Its file.
+        path: PathBuf,
+        /// 1-based line in it.
+        line: usize,
+        /// The problem.
+        reason: String,
+        /// How to resolve it.
+        hint: Option<String>,
+    },
+    /// A prompt whose parts do not fit its budget.
+    #[error("{reason}")]
+    Room {
+        /// The number of tokens of each part.
+        reason: String,
+    },
+    /// Tests that cannot be run.
+    #[error("{reason}")]
+    Execution {
+        /// Why not.
+        reason: String,
+        /// How to resolve it.
+        hint: String,
+    },
+    /// A parameter outside its range.
+    #[error("{name}: {reason}")]
+    Parameter {
+        /// Name of the parameter.
+        name: &'static str,
+        /// The problem with its value.
+        reason: String,
+    },
+    /// A name that is not in a closed set.
+    #[error(transparent)]
+    Unknown(#[from] UnknownName),
+    /// Two sets of scores that cannot be compared.
+    #[error("{reason}")]
+    Comparison {
+        /// Why not.
+        reason: String,
+        /// How to resolve it.
+        hint: String,
+    },
+}
+
+/// Number of such records after the first.
+fn others(count: usize) -> String {
+    match count {
+        0 | 1 => String::new(),
+        2 => " (and 1 more record)".into(),
+        n => format!(" (and {} more records)", n - 1),
+    }
+}
+
+/// Result of the core's functions.
+pub type Result<T, E = Error> = std::result::Result<T, E>;
+
+impl Error {
+    /// A failed read; `action` is a verb phrase: "open this file".
+    pub fn reading(path: &Path, action: &'static str, reason: std::io::Error) -> Self {
+        Self::Io { path: path.to_owned(), access: Access::Read, action, reason }
+    }
+
+    /// A failed write; `action` is a verb phrase.
+    pub fn writing(path: &Path, action: &'static str, reason: std::io::Error) -> Self {
+        Self::Io { path: path.to_owned(), access: Access::Write, action, reason }
+    }
+
+    /// An artifact that cannot be used.
+    pub fn artifact(path: &Path, reason: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Artifact { path: path.to_owned(), reason: reason.into(), hint: hint.into() }
+    }
+
+    /// A file that labels cannot be made from.
+    pub fn labelling(path: &Path, reason: impl Into<String>, needed: LabelInput) -> Self {
+        Self::Labelling { path: path.to_owned(), reason: reason.into(), needed }
+    }
+
+    /// An artifact whose content is not as it was written.
+    pub fn damaged(path: &Path, reason: impl Into<String>) -> Self {
+        let hint = "run the command that writes it again; it is rebuilt";
+        Self::artifact(path, format!("damaged: {}", reason.into()), hint)
+    }
+
+    /// Vectors that cannot be used, at a place of their file.
+    pub fn vectors(path: &Path, place: &str, reason: impl Into<String>, hint: &str) -> Self {
+        Self::Vectors {
+            path: path.to_owned(),
+            place: place.into(),
+            reason: reason.into(),
+            hint: hint.into(),
+        }
+    }
+
+    /// Tests that cannot be run.
+    pub fn execution(reason: impl Into<String>, hint: impl Into<String>) -> Self {
+        Self::Execution { reason: reason.into(), hint: hint.into() }
+    }
+
+    /// A parameter outside its range.
+    pub fn parameter(name: &'static str, reason: impl Into<String>) -> Self {
+        Self::Parameter { name, reason: reason.into() }
+    }
+
+    /// A name that is not among the known ones.
+    pub fn unknown(
+        what: &'static str,
+        given: &str,
+        known: impl IntoIterator<Item = &'static str>,
+    ) -> Self {
+        UnknownName::new(what, given, known).into()
+    }
+
+    /// A record that cannot be used, at a 1-based line of its file.
+    pub fn record(path: &Path, line: usize, reason: impl Into<String>) -> Self {
+        Self::Record { path: path.to_owned(), line, reason: reason.into() }
+    }
+
+    /// How to resolve the error, if that is known; printed as `hint:` below it.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            Self::Io { access, reason, .. } => {
+                io_hint(reason.kind(), *access == Access::Write).map(Into::into)
+            }
+            Self::Artifact { hint, .. }
+            | Self::Form { hint, .. }
+            | Self::Endpoint { hint, .. }
+            | Self::FailedAnswer { hint, .. }
+            | Self::Execution { hint, .. }
+            | Self::Vectors { hint, .. }
+            | Self::Comparison { hint, .. } => Some(hint.clone()),
+            Self::Labelling { needed, .. } => Some(needed.hint().into()),
+            Self::NoTime { part, .. } => Some(format!("take the latencies of {}", part.modes())),
+            Self::Style { hint, .. } => hint.clone(),
+            Self::OtherTasks { .. } => {
+                Some("give the tasks file that it was made for; if its tasks are these, leave targets and prompts out of its records".into())
+            }
+            Self::NoPrediction { .. } => Some("give the tasks file that they were made for".into()),
+            Self::Unknown(name) => name.hint(),
+            Self::UnknownToken { .. } => {
+                Some("give its token number, which is in the model's tokenizer.json".into())
+            }
+            Self::Tokenizer { .. } => Some(tokenize::model::HINT.into()),
+            Self::Room { .. } => {
+                Some("give the prompt more tokens, or its right and cross-file context fewer".into())
+            }
+            Self::SourceFile { .. } => {
+                Some("repair or remove it and run this again; all other files are used".into())
+            }
+            Self::Record { .. } => {
+                Some("correct the line or remove it; the other lines are read".into())
+            }
+            _ => None,
+        }
+    }
+}
+
+impl From<TokenizerError> for Error {
+    fn from(TokenizerError { path, fault }: TokenizerError) -> Self {
+        match fault {
+            TokenizerFault::NotRead(reason) => Self::reading(&path, "read this tokenizer", reason),
+            TokenizerFault::Unusable(reason) => Self::Tokenizer { path, reason },
+        }
+    }
+}
+
+/// Hint for a system error while reading or writing.
+fn io_hint(kind: std::io::ErrorKind, writing: bool) -> Option<&'static str> {
+    use std::io::ErrorKind as Kind;
+    Some(match kind {
+        Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge => {
+            "free some space, or choose another cache folder or output path; no partial file was kept"
+        }
+        Kind::NotADirectory | Kind::AlreadyExists if writing => {
+            "a file is in the place of a folder; choose another cache folder or output path"
+        }
+        Kind::PermissionDenied | Kind::ReadOnlyFilesystem | Kind::NotFound if writing => {
+            "choose a writable cache folder or output path"
+        }
+        Kind::PermissionDenied => "make it readable, or name another",
+        Kind::NotFound => "check the path; relative ones start at the current folder",
+        Kind::IsADirectory if !writing => "name a file in it",
+        Kind::NotADirectory if !writing => "check the path: a file is in the place of a folder",
+        _ => return None,
+    })
+}

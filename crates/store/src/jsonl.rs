@@ -1,0 +1,558 @@
+//! JSON lines from a file, a compressed file or standard input, one record at a time.
+
+use std::borrow::Cow;
+use std::io::{self, BufRead, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value};
+
+use super::expansion::{Expanding, Metered};
+use super::gunzip::Gunzip;
+use super::json;
+use super::literal::{self, literal};
+use super::manifest::check_beside;
+use super::progress::{Counted, Work};
+use super::readings;
+use crate::error::{Error, Result};
+use crate::files::{File, FileState};
+
+/// A JSON object with its fields in the order of the file.
+pub type Object = Map<String, Value>;
+
+/// Opens a file and decompresses it: gzip, zstd or plain, recognised by content; `-` is standard input.
+///
+/// # Errors
+/// The file cannot be opened, its compressed data cannot be read, it has another form that is known not to be text, or it is
+/// not what the manifest beside it is of.
+pub fn open(path: &Path) -> Result<Box<dyn BufRead + Send>> {
+    let raw: Box<dyn Read + Send> = if path == Path::new("-") {
+        let work = Work::begin("reading standard input", "bytes");
+        Box::new(Counted::new(io::stdin(), work))
+    } else {
+        let file = File::open(path).map_err(|e| Error::reading(path, "open this file", e))?;
+        check_beside(path)?;
+        let work = Work::begin(format!("reading {}", path.display()), "bytes");
+        if let Ok(metadata) = file.metadata()
+            && metadata.is_file()
+        {
+            work.more(metadata.len() as usize);
+        }
+        Box::new(Counted::new(Whole::new(path, file), work))
+    };
+    let (raw, compressed) = Metered::new(raw);
+    let mut buffered = BufReader::with_capacity(1 << 16, raw);
+    let start = buffered.fill_buf().map_err(|e| Error::reading(path, "read this file", e))?;
+    if start.starts_with(&[0x1f, 0x8b]) {
+        let decoder = Gunzip::new(buffered);
+        return Ok(Box::new(BufReader::new(Expanding::new(decoder, compressed))));
+    }
+    if start.starts_with(&[0x28, 0xb5, 0x2f, 0xfd]) {
+        let decoder = zstd::stream::read::Decoder::with_buffer(buffered)
+            .map_err(|e| Error::reading(path, "read this zstd file", e))?;
+        return Ok(Box::new(BufReader::new(Expanding::new(decoder, compressed))));
+    }
+    match other_form(path, start) {
+        Some(error) => Err(error),
+        None => Ok(Box::new(buffered)),
+    }
+}
+
+/// A file that is read once and whole, and must not change meanwhile. What it was is [remembered](readings).
+struct Whole {
+    path: PathBuf,
+    file: File,
+    before: FileState,
+    hasher: blake3::Hasher,
+}
+
+impl Whole {
+    fn new(path: &Path, file: File) -> Self {
+        let before = file.state();
+        Self { path: path.to_owned(), file, before, hasher: blake3::Hasher::new() }
+    }
+}
+
+impl Read for Whole {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let read = self.file.read(buffer)?;
+        self.hasher.update(&buffer[..read]);
+        if read == 0 && !buffer.is_empty() {
+            self.file.check_unchanged(self.before)?;
+            readings::remember(&self.path, &self.hasher);
+        }
+        Ok(read)
+    }
+}
+
+/// Compressions that are not read: how their files begin, and the program that decompresses.
+const COMPRESSIONS: [(&[u8], &str); 3] =
+    [(b"\xfd7zXZ\0", "xz"), (b"BZh", "bzip2"), (b"\x04\x22\x4d\x18", "lz4")];
+
+/// The error for a file that begins as other forms do.
+fn other_form(path: &Path, start: &[u8]) -> Option<Error> {
+    let form = |reason: String, hint: String| Error::Form { path: path.to_owned(), reason, hint };
+    if let Some((_, name)) = COMPRESSIONS.iter().find(|(begin, _)| start.starts_with(begin)) {
+        let reason = format!("compressed with {name}; known compressions: gzip, zstd");
+        let file = path.display();
+        let plain = path.with_extension("");
+        let hint = match path == Path::new("-") {
+            true => format!("decompress it on the way: `{name} -dc | …`"),
+            false => format!("convert it: `{name} -dc {file} | gzip > {}.gz`", plain.display()),
+        };
+        return Some(form(reason, hint));
+    }
+    if start.starts_with(PARQUET) {
+        let hint = "write it as JSON lines, or read it with pandas or polars";
+        return Some(form("a Parquet table, not JSON lines".into(), hint.into()));
+    }
+    None
+}
+
+/// Beginning of a Parquet file.
+pub const PARQUET: &[u8] = b"PAR1";
+
+/// Position of a record in its file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct At {
+    /// 1-based line, for messages.
+    pub line: usize,
+    /// 0-based number of the record, unusable ones included: the key of a task.
+    pub row: usize,
+}
+
+/// Calls `record` with each object and its place. Blank lines are skipped; a line that is not a JSON object, or that `record`
+/// rejects, goes into the returned list and reading continues.
+///
+/// # Errors
+/// The file cannot be opened or read.
+pub fn for_each(
+    path: &Path,
+    mut record: impl FnMut(At, Object) -> Result<()>,
+) -> Result<Vec<Error>> {
+    let mut reader = Reader::open(path)?;
+    let mut problems = Vec::new();
+    while let Some((at, bytes)) = reader.next_record()? {
+        let result = parse(path, at.line, bytes).and_then(|object| record(at, object));
+        problems.extend(result.err());
+    }
+    Ok(problems)
+}
+
+/// Reader of a file's records one after another, not yet parsed.
+pub struct Reader<'a> {
+    path: &'a Path,
+    input: Box<dyn BufRead>,
+    bytes: Vec<u8>,
+    next: At,
+}
+
+impl<'a> Reader<'a> {
+    /// Opens a file like [`open()`].
+    ///
+    /// # Errors
+    /// The file cannot be opened, or its compressed data cannot be read.
+    pub fn open(path: &'a Path) -> Result<Self> {
+        Ok(Self::of(path, open(path)?))
+    }
+
+    /// Reads the records of an opened file.
+    pub fn of(path: &'a Path, input: Box<dyn BufRead>) -> Self {
+        Self { path, input, bytes: Vec::new(), next: At { line: 0, row: 0 } }
+    }
+
+    /// Returns the next line that is not blank, with its line end, to be [parsed](parse); `None` at the end.
+    ///
+    /// # Errors
+    /// The file cannot be read.
+    pub fn next_record(&mut self) -> Result<Option<(At, &[u8])>> {
+        loop {
+            self.bytes.clear();
+            let read = self
+                .input
+                .read_until(b'\n', &mut self.bytes)
+                .map_err(|e| Error::reading(self.path, "read this file", e))?;
+            if read == 0 {
+                return Ok(None);
+            }
+            self.next.line += 1;
+            if self.bytes.iter().all(u8::is_ascii_whitespace) {
+                continue;
+            }
+            let at = self.next;
+            self.next.row += 1;
+            return Ok(Some((at, &self.bytes)));
+        }
+    }
+}
+
+/// Reads the whole text of a file, decompressed if necessary.
+///
+/// # Errors
+/// The file cannot be opened or read.
+pub fn read(path: &Path) -> Result<Vec<u8>> {
+    let mut text = Vec::new();
+    open(path)?.read_to_end(&mut text).map_err(|e| Error::reading(path, "read this file", e))?;
+    Ok(text)
+}
+
+/// Whether bytes begin a tar archive.
+pub fn is_tar(start: &[u8]) -> bool {
+    start.get(257..262) == Some(b"ustar")
+}
+
+/// Iterates over the records of a text and their places, to be [parsed](parse); blank lines are skipped.
+pub fn records(text: &[u8]) -> impl Iterator<Item = (At, &[u8])> {
+    let lines = text.split_inclusive(|byte| *byte == b'\n').zip(1..);
+    let records = lines.filter(|(line, _)| !line.iter().all(u8::is_ascii_whitespace));
+    records.zip(0..).map(|((bytes, line), row)| (At { line, row }, bytes))
+}
+
+/// Parses the JSON value of a text that begins on a line of a file. Replaces lone surrogates, and [marks](mod@literal) numbers that
+/// a JSON value cannot hold.
+///
+/// # Errors
+/// The text is not JSON.
+pub fn value(path: &Path, line: usize, bytes: &[u8]) -> serde_json::Result<Value> {
+    // Text that is known to be UTF-8 need not be validated string by string.
+    let Ok(text) = std::str::from_utf8(bytes) else {
+        return serde_json::from_slice(bytes);
+    };
+    let plain = (!literal::may_change(text)).then(|| serde_json::from_str(text));
+    let first_error = match plain {
+        Some(Ok(value)) => return Ok(value),
+        Some(Err(error)) => Some(error),
+        None => None,
+    };
+    let text: Cow<'_, str> = json::without_lone_surrogates(text).map_or(text.into(), Cow::from);
+    let marked = literal::marked(&text);
+    let value = serde_json::from_str(marked.as_deref().unwrap_or(&text));
+    if let (Ok(_), Some(marked)) = (&value, &marked) {
+        literal::remember(path, line, marked);
+    }
+    value.map_err(|error| first_error.unwrap_or(error))
+}
+
+/// Returns the text of an id: a string, or a whole number's digits.
+pub fn id(value: &Value) -> Option<String> {
+    match value {
+        Value::String(id) => Some(id.clone()),
+        Value::Number(id) if !id.is_f64() => Some(id.to_string()),
+        other => literal(other).filter(|id| literal::is_integer(id)).map(str::to_owned),
+    }
+}
+
+/// Whether a value has the type of an [`id`].
+pub(crate) fn is_id(value: &Value) -> bool {
+    match value {
+        Value::String(_) => true,
+        Value::Number(id) => !id.is_f64(),
+        other => literal(other).is_some_and(literal::is_integer),
+    }
+}
+
+/// Greatest whole number of a record: nothing that is counted there comes near it, and sums of such numbers fit 64 bits.
+const MOST: u64 = u32::MAX as u64;
+
+/// Returns a whole number from 0 that counts something: lines, places in lists, tokens.
+pub fn count(value: &Value) -> Option<usize> {
+    value.as_u64().filter(|count| *count <= MOST).and_then(|count| usize::try_from(count).ok())
+}
+
+/// Says what is wrong with a value that is no [`count`].
+pub(crate) fn not_a_count(value: &Value) -> String {
+    match value {
+        Value::Number(number) if value.as_u64().is_some() => {
+            format!("must be a whole number from 0 to {MOST}, not {number}")
+        }
+        Value::Number(number) => format!("must be a whole number from 0, not {number}"),
+        other => format!("must be a whole number, not {}", kind(other)),
+    }
+}
+
+/// Describes numbers from 0 to another.
+pub(crate) fn range(most: f64) -> String {
+    if most.is_finite() { format!("between 0 and {most}") } else { "a number from 0".into() }
+}
+
+/// Parses the JSON object on a line of a file.
+///
+/// # Errors
+/// It is not a JSON object.
+pub fn parse(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
+    // Some editors begin a file with a byte-order mark.
+    let bytes = if line == 1 { json::without_byte_order_mark(bytes) } else { bytes };
+    let bytes = bytes.trim_ascii_end();
+    match value(path, line, bytes) {
+        Ok(Value::Object(object)) => Ok(object),
+        Ok(other) => Err(Error::record(
+            path,
+            line,
+            format!("a JSON object is expected, not {}", kind(&other)),
+        )),
+        Err(_) if line == 1 && is_tar(bytes) => {
+            let reason = "this is a tar archive; convert it to folders";
+            Err(Error::record(path, line, reason))
+        }
+        // serde_json counts lines within the text it is given; only its column is meaningful here.
+        Err(e) => {
+            let text = e.to_string();
+            let what = text.split(" at line ").next().unwrap_or(&text);
+            Err(Error::record(path, line, format!("not JSON: {what} (column {})", e.column())))
+        }
+    }
+}
+
+/// Name of a JSON value's type, for messages: "a string".
+pub fn kind(value: &Value) -> &'static str {
+    match value {
+        Value::Null => "null",
+        Value::Bool(_) => "a boolean",
+        Value::Number(_) => "a number",
+        Value::String(_) => "a string",
+        Value::Array(_) => "a list",
+        Value::Object(_) => match literal(value) {
+            None => "an object",
+            Some("NaN") => "NaN",
+            Some("Infinity") => "Infinity",
+            Some("-Infinity") => "-Infinity",
+            Some(number) if literal::is_integer(number) => "an integer beyond 64 bits",
+            Some(_) => "a number beyond 64 bits",
+        },
+    }
+}
+
+/// Reads typed fields of one record; its errors name the file, the line and the field.
+#[derive(Debug, Clone, Copy)]
+pub struct Fields<'a> {
+    path: &'a Path,
+    line: usize,
+    /// Path of the object within the record: `metadata.`, or empty at the top level.
+    prefix: &'a str,
+    object: &'a Object,
+}
+
+impl<'a> Fields<'a> {
+    /// Fields of the record at `line` of `path`; `prefix` precedes field names in errors.
+    pub fn new(path: &'a Path, line: usize, prefix: &'a str, object: &'a Object) -> Self {
+        Self { path, line, prefix, object }
+    }
+
+    /// Prefix of field names in errors.
+    pub fn prefix(&self) -> &'a str {
+        self.prefix
+    }
+
+    /// Fields of an object nested in this one.
+    pub fn below(&self, prefix: &'a str, object: &'a Object) -> Self {
+        Self { prefix, object, ..*self }
+    }
+
+    /// Returns the field `task_id`: a string, or a number as its digits.
+    ///
+    /// # Errors
+    /// It is missing or of another type.
+    pub fn task_id(&self) -> Result<String> {
+        self.id("task_id")
+    }
+
+    /// Returns a required id: a string, or a whole number as its digits.
+    ///
+    /// # Errors
+    /// It is missing or of another type.
+    pub fn id(&self, name: &str) -> Result<String> {
+        self.required(name, "a string", id)
+    }
+
+    /// Whether a field is there, and not `null`.
+    pub fn has(&self, name: &str) -> bool {
+        self.object.get(name).is_some_and(|value| !value.is_null())
+    }
+
+    /// Returns an error that names this record.
+    pub fn error(&self, reason: impl Into<String>) -> Error {
+        Error::record(self.path, self.line, reason)
+    }
+
+    fn missing(&self, name: &str) -> Error {
+        self.error(format!("field '{}{name}' is missing", self.prefix))
+    }
+
+    fn wrong(&self, name: &str, wanted: &str, found: &Value) -> Error {
+        self.error(format!("field '{}{name}' must be {wanted}, not {}", self.prefix, kind(found)))
+    }
+
+    /// Returns a required field; `get` selects the type, and `wanted` names it in the error.
+    fn required<T>(
+        &self,
+        name: &str,
+        wanted: &str,
+        get: impl Fn(&'a Value) -> Option<T>,
+    ) -> Result<T> {
+        let value = self.object.get(name).ok_or_else(|| self.missing(name))?;
+        get(value).ok_or_else(|| self.wrong(name, wanted, value))
+    }
+
+    /// Returns a required string.
+    ///
+    /// # Errors
+    /// It is missing or of another type.
+    pub fn string(&self, name: &str) -> Result<&'a str> {
+        self.required(name, "a string", Value::as_str)
+    }
+
+    /// Returns a whole number ≥ 0 under the first of `names` that is present and not `null`.
+    ///
+    /// # Errors
+    /// None is present, or it is of another type or negative.
+    pub fn count(&self, names: &[&str]) -> Result<usize> {
+        let there = names.iter().filter_map(|name| Some((name, self.object.get(*name)?)));
+        let first = there.clone().find(|(_, value)| !value.is_null()).or(there.clone().next());
+        let Some((name, value)) = first else {
+            return Err(self.missing(names.first().unwrap_or(&"")));
+        };
+        let wrong = || format!("field '{}{name}' {}", self.prefix, not_a_count(value));
+        count(value).ok_or_else(|| self.error(wrong()))
+    }
+
+    /// Returns a field that may be missing or `null`; `get` selects the type, and `wanted` names it in the error.
+    fn optional<T>(
+        &self,
+        name: &str,
+        wanted: &str,
+        get: impl Fn(&'a Value) -> Option<T>,
+    ) -> Result<Option<T>> {
+        match self.object.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(value) => get(value).map(Some).ok_or_else(|| self.wrong(name, wanted, value)),
+        }
+    }
+
+    /// Returns a string that may be missing or `null`.
+    ///
+    /// # Errors
+    /// It is of another type.
+    pub fn optional_string(&self, name: &str) -> Result<Option<&'a str>> {
+        self.optional(name, "a string", Value::as_str)
+    }
+
+    /// Returns a boolean that may be missing or `null`.
+    ///
+    /// # Errors
+    /// It is of another type.
+    pub fn optional_flag(&self, name: &str) -> Result<Option<bool>> {
+        self.optional(name, "a boolean", Value::as_bool)
+    }
+
+    /// Returns a whole number ≥ 0 that may be missing or `null`.
+    ///
+    /// # Errors
+    /// It is of another type or negative.
+    pub fn optional_count(&self, name: &str) -> Result<Option<usize>> {
+        match self.object.get(name) {
+            None | Some(Value::Null) => Ok(None),
+            Some(_) => self.count(&[name]).map(Some),
+        }
+    }
+
+    /// Returns a number that may be missing or `null`.
+    ///
+    /// # Errors
+    /// It is of another type.
+    pub fn optional_number(&self, name: &str) -> Result<Option<f64>> {
+        self.optional(name, "a number", Value::as_f64)
+    }
+
+    /// Returns a number from 0 to `most` that may be missing or `null`.
+    ///
+    /// # Errors
+    /// It is of another type, or out of this range.
+    pub fn optional_within(&self, name: &str, most: f64) -> Result<Option<f64>> {
+        let number = self.optional_number(name)?;
+        match number.filter(|number| !(0.0..=most).contains(number)) {
+            None => Ok(number),
+            Some(wrong) => {
+                let range = range(most);
+                Err(self
+                    .error(format!("field '{}{name}' must be {range}, not {wrong}", self.prefix)))
+            }
+        }
+    }
+
+    /// Returns a required object.
+    ///
+    /// # Errors
+    /// It is missing or of another type.
+    pub fn object(&self, name: &str) -> Result<&'a Object> {
+        self.required(name, "an object", Value::as_object)
+    }
+
+    /// Returns a required list.
+    ///
+    /// # Errors
+    /// It is missing or of another type.
+    pub fn list(&self, name: &str) -> Result<&'a [Value]> {
+        self.required(name, "a list", |value| value.as_array().map(Vec::as_slice))
+    }
+
+    /// Returns a required list of strings.
+    ///
+    /// # Errors
+    /// It is missing, not a list, or contains something else.
+    pub fn strings(&self, name: &str) -> Result<Vec<&'a str>> {
+        let element = |value: &'a Value| {
+            value.as_str().ok_or_else(|| self.wrong(name, "a list of strings", value))
+        };
+        self.list(name)?.iter().map(element).collect()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn one_bad_line_loses_no_other_and_is_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.jsonl");
+        std::fs::write(&path, "\u{feff}{\"a\": 1}\n\n[1]\n{\"a\": \n{\"a\": \"x\"}").unwrap();
+        let mut seen = Vec::new();
+        let problems = for_each(&path, |at, object| {
+            seen.push(Fields::new(&path, at.line, "", &object).count(&["a"])?);
+            Ok(())
+        })
+        .unwrap();
+        assert_eq!(seen, [1]);
+        let text: Vec<String> = problems.iter().map(|p| p.to_string()).collect();
+        assert!(text[0].ends_with("x.jsonl:3: a JSON object is expected, not a list"), "{text:?}");
+        assert!(text[1].contains("x.jsonl:4: not JSON: EOF while parsing a value"), "{text:?}");
+        assert!(
+            text[2].ends_with("x.jsonl:5: field 'a' must be a whole number, not a string"),
+            "{text:?}"
+        );
+    }
+
+    #[test]
+    fn compressed_files_are_known_by_their_content() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("tasks");
+        let level = flate2::Compression::fast();
+        let mut encoder = flate2::write::GzEncoder::new(File::create(&path).unwrap(), level);
+        encoder.write_all(b"{\"a\": 7}\n").unwrap();
+        encoder.finish().unwrap();
+        // Two frames, as a file that was appended to has them.
+        let frame = |text: &str| zstd::stream::encode_all(text.as_bytes(), 1).unwrap();
+        let zstd = [frame("{\"a\": 3}\n"), frame("{\"a\": 4}\n")].concat();
+        let other = dir.path().join("other");
+        std::fs::write(&other, zstd).unwrap();
+        for path in [path, other] {
+            let mut sum = 0;
+            for_each(&path, |_, object| {
+                sum += object["a"].as_u64().unwrap();
+                Ok(())
+            })
+            .unwrap();
+            assert_eq!(sum, 7);
+        }
+    }
+}

@@ -1,0 +1,45 @@
+//! Files of experiments, written whole or not at all, and errors that name the file and the line.
+//!
+//! - [`artifact`]: typed artifacts with a readable header, checksums, and digests of what they were made from.
+//! - [`jsonl`], [`schema`]: records as JSON lines, in and out, and the types of their fields.
+//! - [`frame`]: tables of records, as CSV or (feature `parquet`) Parquet. [`append_log`]: logs that survive a kill.
+//! - [`manifest`], [`seal`]: what a file was made from, beside it.
+//! - [`files`]: the one place where files are opened, so that tests can let any call fail.
+//! - [`progress`]: long work, for whoever draws bars. [`program`]: starting other programs.
+//! - [`error`]: the errors of all crates.
+//!
+//! ```
+//! use std::path::Path;
+//!
+//! use repoformer_store::jsonl::{self, Fields};
+//!
+//! let path = Path::new("tasks.jsonl");
+//! let record = jsonl::parse(path, 1, br#"{"task_id": "demo/0", "row": "3"}"#)?;
+//! let fields = Fields::new(path, 1, "", &record);
+//! assert_eq!(fields.task_id()?, "demo/0");
+//! let error = fields.optional_count("row").unwrap_err();
+//! assert!(error.to_string().starts_with("tasks.jsonl:1: field 'row'"));
+//! # Ok::<(), repoformer_store::error::Error>(())
+//! ```
+
+#![forbid(unsafe_code)]
+
+pub mod append_log;
+pub mod artifact;
+pub mod content;
+pub mod error;
+mod expansion;
+pub mod files;
+pub mod frame;
+mod gunzip;
+pub mod json;
+pub mod jsonl;
+pub mod literal;
+pub mod manifest;
+#[cfg(feature = "parquet")]
+pub mod parquet;
+pub mod program;
+pub mod progress;
+pub mod readings;
+pub mod schema;
+pub mod seal;

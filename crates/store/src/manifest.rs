@@ -1,0 +1,217 @@
+//! Manifest: the record of settings and inputs that is written in, or beside, every output file.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::{Map, Value, json};
+
+use crate::error::{Error, Result};
+use crate::files;
+use crate::readings::{self, Content};
+use crate::seal;
+
+/// Tool, settings, inputs and counts of a result. It contains neither time nor machine, so equal results have equal
+/// manifests.
+///
+/// ```
+/// use repoformer_store::manifest::Manifest;
+/// let mut manifest = Manifest::new("scores");
+/// manifest.setting("metrics", "repocoder");
+/// manifest.count("tasks", 3);
+/// let record = manifest.to_record();
+/// assert_eq!((&record["kind"], &record["settings"]["metrics"], &record["counts"]["tasks"]),
+///     (&"scores".into(), &"repocoder".into(), &3.into()));
+/// ```
+#[derive(Debug, Clone, PartialEq)]
+pub struct Manifest {
+    kind: String,
+    settings: Map<String, Value>,
+    inputs: Vec<Value>,
+    counts: Map<String, Value>,
+}
+
+impl Manifest {
+    /// An empty manifest; `kind` names the result.
+    pub fn new(kind: &str) -> Self {
+        Self { kind: kind.to_owned(), settings: Map::new(), inputs: Vec::new(), counts: Map::new() }
+    }
+
+    /// Adds a setting.
+    pub fn setting(&mut self, name: &str, value: impl Into<Value>) {
+        self.settings.insert(name.to_owned(), value.into());
+    }
+
+    /// Adds a count.
+    pub fn count(&mut self, name: &str, count: usize) {
+        self.counts.insert(name.to_owned(), count.into());
+    }
+
+    /// Adds an input file with the size and digest of what was read; `-` and pipes can be read only once, so they are recorded
+    /// by name.
+    ///
+    /// # Errors
+    /// The file cannot be read, or changed between two readings.
+    pub fn input(&mut self, name: &str, path: &Path) -> Result<()> {
+        let is_file = path.metadata().is_ok_and(|metadata| metadata.is_file());
+        let mut input = json!({"name": name, "path": path.display().to_string()});
+        if is_file {
+            // Not of what lies there by now.
+            let Content { bytes, digest } = match readings::known(path)? {
+                Some(read) => read,
+                None => digest_of(path)?,
+            };
+            input["bytes"] = bytes.into();
+            input["blake3"] = digest.into();
+        }
+        self.inputs.push(input);
+        Ok(())
+    }
+
+    /// Adds an input of which only the digest is known.
+    pub fn digest(&mut self, name: &str, digest: &str) {
+        self.inputs.push(json!({"name": name, "blake3": digest}));
+    }
+
+    /// Returns the record `{"tool", "version", "kind", "settings", "inputs", "counts"}`.
+    pub fn to_record(&self) -> Value {
+        json!({
+            "tool": env!("CARGO_PKG_NAME"),
+            "version": env!("CARGO_PKG_VERSION"),
+            "kind": self.kind,
+            "settings": self.settings,
+            "inputs": self.inputs,
+            "counts": self.counts,
+        })
+    }
+}
+
+/// Path of the manifest that lies beside a file: `FILE.manifest.json`.
+pub fn beside(path: &Path) -> PathBuf {
+    let mut name = path.as_os_str().to_owned();
+    name.push(".manifest.json");
+    name.into()
+}
+
+/// Name of the record of the file that a manifest lies beside.
+const OUTPUT: &str = "output";
+
+/// Name of the field that says which part of a whole the file is.
+pub const SHARD: &str = "shard";
+
+/// Whether a file is a shard's, as the manifest beside it says: it may hold nothing.
+pub fn is_part(path: &Path) -> bool {
+    read_beside(path).is_ok_and(|manifest| manifest.contains_key(SHARD))
+}
+
+/// Adds size and digest of the file that a manifest is to lie beside.
+///
+/// # Errors
+/// The file cannot be read.
+pub fn with_output(mut manifest: Value, path: &Path) -> Result<Value> {
+    let Content { bytes, digest } = digest_of(path)?;
+    manifest[OUTPUT] = json!({"bytes": bytes, "blake3": digest});
+    Ok(manifest)
+}
+
+/// Length and digest of a file.
+pub fn digest_of(path: &Path) -> Result<Content> {
+    let mut hasher = blake3::Hasher::new();
+    let hashed = files::File::open(path).and_then(|file| hasher.update_reader(file).map(|_| ()));
+    hashed.map_err(|e| Error::reading(path, "read this file", e))?;
+    Ok(Content { bytes: hasher.count(), digest: hasher.finalize().to_hex().to_string() })
+}
+
+/// Reads the manifest beside a file, as [`read`] does.
+///
+/// # Errors
+/// It is damaged or cannot be read.
+pub fn read_beside(path: &Path) -> Result<Map<String, Value>> {
+    read(&beside(path))
+}
+
+/// Reads a manifest; it is empty where there is none of this program.
+///
+/// # Errors
+/// It is damaged or cannot be read.
+pub fn read(manifest: &Path) -> Result<Map<String, Value>> {
+    let text = files::read_if_there(manifest)
+        .map_err(|e| Error::reading(manifest, "read this manifest", e))?;
+    let Some(text) = text else { return Ok(Map::new()) };
+    seal::check_document(manifest, &text)?;
+    let tool = concat!("\"tool\": \"", env!("CARGO_PKG_NAME"), "\"");
+    let is_own = || memchr::memmem::find(&text, tool.as_bytes()).is_some();
+    match serde_json::from_slice(&text) {
+        Err(_) if is_own() => {
+            let hint = "make the file again, or remove its manifest";
+            Err(Error::artifact(manifest, "damaged: not JSON", hint))
+        }
+        read => {
+            let mut fields: Map<String, Value> = read.unwrap_or_default();
+            fields.remove(seal::FIELD);
+            Ok(fields)
+        }
+    }
+}
+
+/// Checks that a file is the one that the manifest beside it is of, where there is one that says so.
+///
+/// # Errors
+/// The file or its manifest was changed, or another version wrote it in another format.
+pub fn check_beside(path: &Path) -> Result<()> {
+    let manifest = read_beside(path)?;
+    if let Some(format) = manifest.get(OUTPUT).and_then(seal::other_format) {
+        let version = manifest.get("version").and_then(Value::as_str).unwrap_or("unknown");
+        let reason = format!("written by repoformer {version} {format}");
+        return Err(Error::artifact(path, reason, "read it with that version, or make it again"));
+    }
+    let Some(digest) = manifest.get(OUTPUT).and_then(|output| output.get("blake3")) else {
+        return Ok(());
+    };
+    let Some(written) = digest.as_str() else {
+        let reason = "field 'output.blake3' must be a string: no checksum of the file";
+        return Err(Error::artifact(&beside(path), reason, "make the file again, or remove this"));
+    };
+    if digest_of(path)?.digest == written {
+        return Ok(());
+    }
+    let beside = beside(path).display().to_string();
+    let reason = format!("damaged or changed: {beside} has another checksum of it");
+    let hint = format!("make it again; if you changed it, remove {beside}");
+    Err(Error::artifact(path, reason, hint))
+}
+
+/// Removes the manifest beside a file that is written anew.
+///
+/// # Errors
+/// It cannot be removed.
+pub fn forget_beside(path: &Path) -> Result<()> {
+    let is_of = |manifest: &Map<String, Value>| manifest.contains_key(OUTPUT);
+    let beside_it = beside(path);
+    let is_own = match read_beside(path) {
+        Ok(manifest) => is_of(&manifest),
+        Err(_) => true,
+    };
+    if is_own {
+        let removed = files::remove_file(&beside_it);
+        removed.map_err(|e| Error::writing(&beside_it, "remove this manifest", e))?;
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn inputs_by_their_bytes() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x");
+        std::fs::write(&path, "abc").unwrap();
+        let mut manifest = Manifest::new("scores");
+        manifest.input("tasks", &path).unwrap();
+        manifest.input("predictions", Path::new("-")).unwrap();
+        let inputs = &manifest.to_record()["inputs"];
+        assert_eq!(inputs[0]["bytes"], 3);
+        assert_eq!(inputs[0]["blake3"], blake3::hash(b"abc").to_hex().as_str());
+        assert_eq!(inputs[1], json!({"name": "predictions", "path": "-"}));
+    }
+}

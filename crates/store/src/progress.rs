@@ -1,0 +1,187 @@
+//! Progress of long work.
+//!
+//! Work is registered while it lasts and counts its steps, which costs an addition each. Whoever wants to show it asks for
+//! what is [`running`]; the library shows nothing.
+
+use std::io::{self, Read};
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Instant;
+
+static RUNNING: Mutex<Vec<Arc<Progress>>> = Mutex::new(Vec::new());
+
+fn registered() -> MutexGuard<'static, Vec<Arc<Progress>>> {
+    RUNNING.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// The work that has begun in this process and not ended, in the order of its beginnings.
+pub fn running() -> Vec<Arc<Progress>> {
+    registered().clone()
+}
+
+/// Progress of one piece of work.
+#[derive(Debug)]
+pub struct Progress {
+    /// Name of the work: `search line`.
+    pub label: String,
+    /// Unit of its steps, in the plural: `queries`; `bytes` of a file.
+    pub unit: &'static str,
+    /// Time of its beginning.
+    pub begun: Instant,
+    total: AtomicU64,
+    done: AtomicU64,
+    kept: AtomicU64,
+}
+
+impl Progress {
+    /// Number of steps in all, as far as they are known.
+    pub fn total(&self) -> Option<u64> {
+        let total = self.total.load(Relaxed);
+        (total > 0).then(|| total.max(self.done()))
+    }
+
+    /// Number of steps done, those of an earlier run included.
+    pub fn done(&self) -> u64 {
+        self.done.load(Relaxed) + self.kept.load(Relaxed)
+    }
+
+    /// Steps per second since the beginning; what an earlier run did tells nothing about it.
+    pub fn rate(&self) -> f64 {
+        self.done.load(Relaxed) as f64 / self.begun.elapsed().as_secs_f64().max(1e-9)
+    }
+
+    /// Seconds until the end at this rate.
+    pub fn seconds_left(&self) -> Option<f64> {
+        let (total, rate) = (self.total()?, self.rate());
+        (rate > 0.0).then(|| total.saturating_sub(self.done()) as f64 / rate)
+    }
+}
+
+/// Work in progress; it ends where this is dropped.
+///
+/// ```
+/// use repoformer_store::progress::{Work, running};
+///
+/// let work = Work::of("search line", "queries", 30);
+/// work.kept(10); // answered in an earlier run
+/// work.done(5);
+/// let shown = running().pop().unwrap();
+/// assert_eq!((shown.done(), shown.total()), (15, Some(30)));
+/// drop(work);
+/// assert!(running().is_empty());
+/// ```
+#[derive(Debug)]
+pub struct Work(Arc<Progress>);
+
+impl Work {
+    /// Begins work on an unknown number of steps.
+    pub fn begin(label: impl Into<String>, unit: &'static str) -> Self {
+        Self::of(label, unit, 0)
+    }
+
+    /// Begins work on this many steps.
+    pub fn of(label: impl Into<String>, unit: &'static str, steps: usize) -> Self {
+        let progress = Arc::new(Progress {
+            label: label.into(),
+            unit,
+            begun: Instant::now(),
+            total: AtomicU64::new(steps as u64),
+            done: AtomicU64::new(0),
+            kept: AtomicU64::new(0),
+        });
+        registered().push(Arc::clone(&progress));
+        Self(progress)
+    }
+
+    /// Adds steps that are to be done, too.
+    pub fn more(&self, steps: usize) {
+        self.0.total.fetch_add(steps as u64, Relaxed);
+    }
+
+    /// Counts steps that were done.
+    pub fn done(&self, steps: usize) {
+        self.0.done.fetch_add(steps as u64, Relaxed);
+    }
+
+    /// Counts steps that an earlier run did.
+    pub fn kept(&self, steps: usize) {
+        self.0.kept.fetch_add(steps as u64, Relaxed);
+    }
+}
+
+impl Drop for Work {
+    fn drop(&mut self) {
+        registered().retain(|progress| !Arc::ptr_eq(progress, &self.0));
+    }
+}
+
+/// A reader whose bytes are steps of work.
+pub(super) struct Counted<R> {
+    input: R,
+    work: Work,
+}
+
+impl<R> Counted<R> {
+    pub(super) fn new(input: R, work: Work) -> Self {
+        Self { input, work }
+    }
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        // Buffers that are filled, not read from, do not try again by themselves.
+        let read = loop {
+            match self.input.read(buffer) {
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                other => break other?,
+            }
+        };
+        self.work.done(read);
+        Ok(read)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+
+    /// 29 kept answers in no time would be thousands a second.
+    #[test]
+    fn kept_answers_do_not_count_for_the_rate() {
+        let work = Work::of("complete", "prompts", 60);
+        work.kept(29);
+        std::thread::sleep(Duration::from_millis(50));
+        work.done(1);
+        assert_eq!((work.0.done(), work.0.total()), (30, Some(60)));
+        assert!((1.0..=20.0).contains(&work.0.rate()), "{}", work.0.rate());
+        let left = work.0.seconds_left().unwrap();
+        assert!(left >= 1.5, "30 steps at 20 a second at most: {left}");
+    }
+
+    #[test]
+    fn nothing_is_left_of_an_unknown_number_or_before_the_first_step() {
+        let unknown = Work::begin("read", "bytes");
+        unknown.done(10);
+        assert_eq!((unknown.0.total(), unknown.0.seconds_left()), (None, None));
+        let none_done = Work::of("complete", "prompts", 2);
+        assert_eq!(none_done.0.seconds_left(), None);
+        none_done.more(1);
+        none_done.done(4); // more than were announced
+        assert_eq!((none_done.0.total(), none_done.0.seconds_left()), (Some(4), Some(0.0)));
+    }
+
+    #[test]
+    fn work_is_listed_while_it_lasts() {
+        let is_listed = |label: &str| running().iter().any(|progress| progress.label == label);
+        let outer = Work::begin("the outer of two", "steps");
+        {
+            let _inner = Work::begin("the inner of two", "steps");
+            assert!(is_listed("the outer of two") && is_listed("the inner of two"));
+        }
+        assert!(is_listed("the outer of two") && !is_listed("the inner of two"));
+        drop(outer);
+        assert!(!is_listed("the outer of two"));
+    }
+}

@@ -1,0 +1,56 @@
+//! Digests of the files that this program read, so that what it says of its inputs is true of the bytes that it worked on.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use crate::error::{Error, Result};
+
+/// Length and digest of a file's content.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Content {
+    /// Length in bytes.
+    pub bytes: u64,
+    /// Digest of the bytes.
+    pub digest: String,
+}
+
+/// Contents by path: more than one where the file changed in between.
+static READ: Mutex<BTreeMap<PathBuf, Vec<Content>>> = Mutex::new(BTreeMap::new());
+
+fn all() -> MutexGuard<'static, BTreeMap<PathBuf, Vec<Content>>> {
+    READ.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Notes what was read.
+pub(crate) fn remember(path: &Path, hasher: &blake3::Hasher) {
+    let digest = hasher.finalize().to_hex().to_string();
+    let content = Content { bytes: hasher.count(), digest };
+    let mut all = all();
+    let known = all.entry(path.to_owned()).or_default();
+    if !known.contains(&content) {
+        known.push(content);
+    }
+}
+
+/// Forgets a file that this program writes anew.
+pub(crate) fn forget(path: &Path) {
+    all().remove(path);
+}
+
+/// Content of a file as it was read; `None` where it was not.
+///
+/// # Errors
+/// It was read more than once, and changed in between.
+pub fn known(path: &Path) -> Result<Option<Content>> {
+    match all().get(path).map(Vec::as_slice) {
+        None | Some([]) => Ok(None),
+        Some([content]) => Ok(Some(content.clone())),
+        Some(_) => Err(changed(path)),
+    }
+}
+
+/// Error for a file that changed between two readings.
+pub fn changed(path: &Path) -> Error {
+    Error::artifact(path, "it changed while this command read it", "run the command again")
+}

@@ -1,0 +1,197 @@
+//! The languages of the field's benchmarks (CrossCodeEval's four), Go and JavaScript, one file each, and with [`syntax`] the
+//! functions, scopes and imports of a file.
+//!
+//! A new language is a file with a `LanguageSpec`, its `mod` and its line in the list below, and its grammar's crate.
+
+mod csharp;
+mod go;
+mod grammar;
+mod import;
+mod java;
+mod javascript;
+mod lexical;
+mod parser;
+mod python;
+mod spec;
+mod stack_nodes;
+mod typescript;
+mod walk;
+
+pub use grammar::Grammar;
+pub use javascript::WHOLE;
+pub use lexical::{
+    bare_identifiers, identifiers, without_comment_signs, without_comments, without_strings,
+};
+pub use lexical::{chains, parse_without_comments};
+pub use parser::Parser;
+pub use spec::{
+    Call, Declares, LanguageSpec, Layout, Part, Prose, Resolution, Seen, Step, Steps, TypeRules,
+    Variable, Visibility, find,
+};
+
+pub mod syntax;
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+
+use crate::parse_by_name;
+
+/// Makes [`Language`] of a list of names and specs.
+macro_rules! languages {
+    ($($(#[$meta:meta])* $name:ident = $spec:path,)+) => {
+        /// A language whose repositories can be searched and completed. Artifacts name it by its place in the list.
+        #[derive(
+            Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Default, Serialize, Deserialize,
+        )]
+        #[serde(rename_all = "lowercase")]
+        pub enum Language {
+            $($(#[$meta])* $name,)+
+        }
+
+        impl Language {
+            /// Every language, CrossCodeEval's first and in its order.
+            pub const ALL: [Self; [$(stringify!($name)),+].len()] = [$(Self::$name),+];
+
+            /// Everything in which it differs from the others.
+            pub const fn spec(self) -> &'static LanguageSpec {
+                match self {
+                    $(Self::$name => &$spec,)+
+                }
+            }
+        }
+    };
+}
+
+// A new language goes to the end: artifacts name a language by its place.
+languages! {
+    /// `.py`
+    #[default]
+    Python = python::PYTHON,
+    /// `.java`
+    Java = java::JAVA,
+    /// `.cs`
+    CSharp = csharp::CSHARP,
+    /// `.ts`, `.tsx`, `.mts` and `.cts`, declarations (`.d.ts`) too
+    TypeScript = typescript::TYPESCRIPT,
+    /// `.go`
+    Go = go::GO,
+    /// `.js`, `.jsx`, `.mjs` and `.cjs`
+    JavaScript = javascript::JAVASCRIPT,
+}
+
+impl Language {
+    /// The name in settings and files, CrossCodeEval's.
+    pub fn name(self) -> &'static str {
+        self.spec().name
+    }
+
+    /// The name in a sentence, The Stack's.
+    pub fn title(self) -> &'static str {
+        self.spec().title
+    }
+
+    /// The endings of its source files, with their dot; case-sensitive.
+    pub fn extensions(self) -> &'static [&'static str] {
+        self.spec().extensions
+    }
+
+    /// The sign that begins a line comment.
+    pub fn comment(self) -> &'static str {
+        self.spec().comment
+    }
+
+    /// Whether a word is a keyword, and so none of the identifiers that CrossCodeEval's scores compare. Its lists leave
+    /// out most literals, such as `True`, and contextual keywords, such as `record`.
+    ///
+    /// ```
+    /// use repoformer_text::language::Language;
+    /// assert!(Language::Python.is_keyword("None") && !Language::Python.is_keyword("True"));
+    /// assert!(Language::CSharp.is_keyword("null") && !Language::Java.is_keyword("null"));
+    /// ```
+    pub fn is_keyword(self, word: &str) -> bool {
+        self.spec().keywords.has(word)
+    }
+
+    /// The keywords that count fully in CodeBLEU's weighted n-gram match.
+    pub fn codebleu_keywords(self) -> impl Iterator<Item = &'static str> {
+        self.spec().codebleu_keywords.split_ascii_whitespace()
+    }
+
+    /// The language of a file, by its ending.
+    ///
+    /// ```
+    /// use repoformer_text::language::Language;
+    /// assert_eq!(Language::of_path("src/app.tsx"), Some(Language::TypeScript));
+    /// assert_eq!(Language::of_path("README.md"), None);
+    /// ```
+    pub fn of_path(path: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|language| language.holds(path))
+    }
+
+    /// Whether a file of this name is one of its source files.
+    pub fn holds(self, name: &str) -> bool {
+        self.extensions().iter().any(|end| name.ends_with(end))
+    }
+}
+
+impl fmt::Display for Language {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
+    }
+}
+
+parse_by_name!(Language, "language");
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lists_are_sorted() {
+        for language in Language::ALL {
+            assert!(language.spec().keywords.words().is_sorted(), "{language}");
+        }
+    }
+
+    #[test]
+    fn lengths_of_keywords_leave_none_out() {
+        let words = Language::ALL.into_iter().flat_map(|l| l.spec().keywords.words());
+        let words = words.copied().chain(["", "é", "print", "i", "classes", "as_"]);
+        for word in words {
+            for language in Language::ALL {
+                let listed = language.spec().keywords.words().contains(&word);
+                assert_eq!(language.is_keyword(word), listed, "{language} {word:?}");
+            }
+        }
+    }
+
+    /// A kind or field that the grammar does not have would never be found.
+    #[test]
+    fn tables_name_kinds_of_the_grammars() {
+        for language in Language::ALL {
+            let spec = language.spec();
+            let grammars: Vec<_> = spec.grammars.iter().map(|grammar| grammar()).collect();
+            assert_eq!(grammars.len(), spec.extensions.len(), "{language}");
+            let mut kinds = Vec::new();
+            kinds.extend(spec.definitions.iter().map(|definition| definition.kind));
+            kinds.extend(spec.calls.iter().map(|(kind, _)| *kind));
+            kinds.extend(spec.expressions.iter().map(|(kind, _)| *kind));
+            kinds.extend(spec.types.iter().map(|(kind, _)| *kind));
+            kinds.extend(spec.imports.iter().map(|(kind, _)| *kind));
+            kinds.extend(spec.blocks.iter().chain(spec.bodies));
+            if let Resolution::Types(rules) = spec.resolution {
+                kinds.extend(rules.namespaces.iter().map(|namespace| namespace.kind));
+                kinds.extend(rules.variables.iter().map(|variable| variable.kind));
+                let lists = [rules.types, rules.supers, rules.scopes];
+                kinds.extend(lists.into_iter().flatten());
+            }
+            // `this` is a word to some grammars.
+            let knows = |grammar: &tree_sitter::Language, kind: &str| {
+                [true, false].map(|named| grammar.id_for_node_kind(kind, named)) != [0, 0]
+            };
+            kinds.retain(|kind| !grammars.iter().any(|grammar| knows(grammar, kind)));
+            assert_eq!(kinds, [""; 0], "{language}");
+        }
+    }
+}

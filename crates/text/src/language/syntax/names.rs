@@ -1,0 +1,198 @@
+//! Dotted names of types, and what calls call, by the tables of the language.
+
+use tree_sitter::Node;
+
+use super::Syntax;
+use crate::language::{Call, Part, find};
+
+/// Longer chains of names are not followed.
+const LONGEST_CHAIN: usize = 16;
+
+/// The type of a variable or field, as far as it is declared.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Declared {
+    /// `A.B` of `A.B<C>`; `[]` of arrays and of all that has no name.
+    Type(String),
+    /// Not declared, or inferred.
+    Unknown,
+}
+
+/// The thing that a call calls.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Callee {
+    /// `new a.B()`
+    New(String),
+    /// `m()`
+    Bare(String),
+    /// `….m()`
+    Member(Receiver, String),
+}
+
+/// The object that a method is called on.
+#[derive(Debug, PartialEq, Eq)]
+pub enum Receiver {
+    /// `a.b.c`; the first may be `this` or `super`.
+    Chain(Vec<String>),
+    /// Something of this type: `new a.B()`, `(a.B) x`.
+    Typed(String),
+    /// Any other expression.
+    Unknown,
+}
+
+impl Syntax<'_> {
+    /// Callee of a node; `None` where the node calls nothing that has a name.
+    pub fn callee(&self, node: Node<'_>) -> Option<Callee> {
+        let field = |field| node.child_by_field_name(field);
+        match find(self.spec().calls, node.kind())? {
+            Call::Function(function) => self.called(field(function)?),
+            Call::Method(object, name) => {
+                let name = self.of(field(name)?).to_owned();
+                Some(match field(object) {
+                    Some(object) => Callee::Member(self.receiver(object), name),
+                    None => Callee::Bare(name),
+                })
+            }
+            Call::New(class) => self.dotted(field(class)?).map(Callee::New),
+        }
+    }
+
+    /// Callee that an expression names.
+    fn called(&self, mut function: Node<'_>) -> Option<Callee> {
+        loop {
+            function = match find(self.spec().expressions, function.kind())? {
+                Part::Name => return Some(Callee::Bare(self.of(function).to_owned())),
+                Part::Inside(step) => step.from(function)?,
+                Part::Member(object, name) => {
+                    let name = self.simple(self.spec().expressions, name.from(function)?)?;
+                    return Some(Callee::Member(self.receiver(object.from(function)?), name));
+                }
+                _ => return None,
+            };
+        }
+    }
+
+    /// A name without its type arguments.
+    fn simple(&self, table: &[(&str, Part)], mut node: Node<'_>) -> Option<String> {
+        loop {
+            node = match find(table, node.kind()) {
+                Some(Part::Inside(step) | Part::Partial(step)) => step.from(node)?,
+                Some(Part::Name | Part::Object(_)) => return Some(self.of(node).to_owned()),
+                _ => return None,
+            };
+        }
+    }
+
+    /// The receiver that an expression is.
+    fn receiver(&self, expression: Node<'_>) -> Receiver {
+        self.chain(expression).unwrap_or(Receiver::Unknown)
+    }
+
+    fn chain(&self, expression: Node<'_>) -> Option<Receiver> {
+        let table = self.spec().expressions;
+        let mut parts: Vec<String> = Vec::new();
+        let mut node = expression;
+        while parts.len() < LONGEST_CHAIN {
+            let is_whole = parts.is_empty();
+            let root = match find(table, node.kind())? {
+                Part::Name => self.of(node),
+                Part::Object(word) => word,
+                Part::Member(object, name) => {
+                    parts.push(self.simple(table, name.from(node)?)?);
+                    node = object.from(node)?;
+                    continue;
+                }
+                Part::Inside(step) | Part::Group(step) => {
+                    node = step.from(node)?;
+                    continue;
+                }
+                Part::Typed(step) if is_whole => match self.declared(step.from(node)?) {
+                    Declared::Type(name) => return Some(Receiver::Typed(name)),
+                    Declared::Unknown => return None,
+                },
+                Part::New(step) if is_whole => {
+                    return self.dotted(step.from(node)?).map(Receiver::Typed);
+                }
+                Part::Literal if is_whole => return Some(Receiver::Typed("[]".into())),
+                _ => return None,
+            };
+            parts.push(root.to_owned());
+            parts.reverse();
+            return Some(Receiver::Chain(parts));
+        }
+        None
+    }
+
+    /// The type of a new object that an expression makes.
+    pub fn made(&self, mut value: Node<'_>) -> Declared {
+        loop {
+            let next = match find(self.spec().expressions, value.kind()) {
+                Some(Part::Inside(step)) => step.from(value),
+                Some(Part::New(step)) => {
+                    let class = step.from(value).and_then(|class| self.dotted(class));
+                    return class.map_or(Declared::Unknown, Declared::Type);
+                }
+                _ => None,
+            };
+            match next {
+                Some(inner) => value = inner,
+                None => return Declared::Unknown,
+            }
+        }
+    }
+
+    /// The declared type of something: unknown for `var` and for types that are several.
+    pub fn declared(&self, node: Node<'_>) -> Declared {
+        let mut node = node;
+        loop {
+            let next = match find(self.spec().types, node.kind()) {
+                Some(Part::Unknown) => None,
+                Some(Part::Union) => the_one_that_is_not_null(node),
+                Some(Part::Inside(step)) => step.from(node),
+                _ => {
+                    let name = self.dotted(node).unwrap_or_else(|| "[]".into());
+                    return if self.spec().untyped.contains(&name.as_str()) {
+                        Declared::Unknown
+                    } else {
+                        Declared::Type(name)
+                    };
+                }
+            };
+            match next {
+                Some(inner) => node = inner,
+                None => return Declared::Unknown,
+            }
+        }
+    }
+
+    /// `a.b.C` of a name or type, without type arguments and annotations; `None` where it has no name.
+    pub fn dotted(&self, mut node: Node<'_>) -> Option<String> {
+        let table = self.spec().types;
+        let mut parts = Vec::new();
+        while parts.len() <= LONGEST_CHAIN {
+            match find(table, node.kind())? {
+                Part::Name => {
+                    parts.push(self.of(node).to_owned());
+                    parts.reverse();
+                    return Some(parts.join("."));
+                }
+                Part::Inside(step) => node = step.from(node)?,
+                Part::Member(before, name) => {
+                    parts.push(self.simple(table, name.from(node)?)?);
+                    node = before.from(node)?;
+                }
+                _ => return None,
+            }
+        }
+        None
+    }
+}
+
+/// The type of `T | null`.
+fn the_one_that_is_not_null(union: Node<'_>) -> Option<Node<'_>> {
+    let mut cursor = union.walk();
+    let mut types = union.named_children(&mut cursor).filter(|node| {
+        let literal = node.named_child(0).map_or("", |literal| literal.kind());
+        node.kind() != "literal_type" || !matches!(literal, "null" | "undefined")
+    });
+    types.next().filter(|_| types.next().is_none())
+}

@@ -1,0 +1,161 @@
+//! Names of closed sets: enumerations that are written and read by name, and what a misspelled name was meant to be.
+
+use std::fmt;
+
+/// A name that is not in a closed set.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UnknownName {
+    /// Kind of thing named, such as "runner".
+    pub what: &'static str,
+    /// The name given.
+    pub given: String,
+    /// The known names, separated by commas.
+    pub known: String,
+}
+
+impl UnknownName {
+    /// A name that is not among the known ones.
+    pub fn new(
+        what: &'static str,
+        given: &str,
+        known: impl IntoIterator<Item = &'static str>,
+    ) -> Self {
+        let known = known.into_iter().collect::<Vec<_>>().join(", ");
+        Self { what, given: given.to_owned(), known }
+    }
+
+    /// The names that were probably meant.
+    pub fn hint(&self) -> Option<String> {
+        did_you_mean(&self.given, self.known.split(", "))
+    }
+}
+
+impl fmt::Display for UnknownName {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { what, given, known } = self;
+        write!(f, "unknown {what} '{given}'; known: {known}")
+    }
+}
+
+impl std::error::Error for UnknownName {}
+
+/// The known name that differs least from a given one: letters that are added, left out, changed or swapped count one each,
+/// and case does not count.
+///
+/// ```
+/// use repoformer_text::names::nearest;
+///
+/// assert_eq!(nearest("rg2", ["none", "rg1", "gt"]), Some("rg1"));
+/// assert_eq!(nearest("BM25", ["jaccard", "bm25"]), Some("bm25"));
+/// ```
+pub fn nearest<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    known.into_iter().min_by_key(|name| distance(given, name))
+}
+
+fn distance(given: &str, name: &str) -> usize {
+    strsim::damerau_levenshtein(&given.to_lowercase(), &name.to_lowercase())
+}
+
+/// The known name that a given one was probably meant to be: one that differs in few letters, or that it begins.
+///
+/// ```
+/// use repoformer_text::names::meant;
+///
+/// let profiles = ["demo", "repocoder", "repoformer-paper"];
+/// assert_eq!(meant("repocodre", profiles), Some("repocoder"));
+/// assert_eq!(meant("repoformer", profiles), Some("repoformer-paper"));
+/// assert_eq!(meant("mine", profiles), None);
+/// ```
+pub fn meant<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> Option<&'n str> {
+    all_meant(given, known).into_iter().next()
+}
+
+/// The known names that a given one was probably meant to be, the likeliest first: a second one where it is as near, or is
+/// begun by the given name and the first is not.
+fn all_meant<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> Vec<&'n str> {
+    let letters = |text: &str| text.chars().count();
+    let is_near = |name: &str| {
+        let most = letters(given).max(letters(name));
+        distance(given, name) <= (most / 3).max(1) && letters(given).min(letters(name)) > 1
+    };
+    let begins = |name: &str| letters(given) > 2 && name.starts_with(given);
+    let rank = |name: &&str| {
+        let distance = distance(given, name);
+        (distance > 1 && !begins(name), distance)
+    };
+    let mut found: Vec<&str> =
+        known.into_iter().filter(|name| is_near(name) || begins(name)).collect();
+    found.sort_by_key(rank);
+    found.dedup();
+    if let [first, rest @ ..] = &found[..] {
+        let is_second = |name: &&&str| rank(name) == rank(first) || begins(name) && !begins(first);
+        let second = rest.iter().find(is_second).copied();
+        found = std::iter::once(*first).chain(second).collect();
+    }
+    found
+}
+
+/// Hint at the known names that were probably [meant].
+///
+/// ```
+/// use repoformer_text::names::did_you_mean;
+///
+/// let flags = ["--repo", "--report", "--repos-dir"];
+/// assert_eq!(did_you_mean("--repot", flags).unwrap(), "did you mean '--repo' or '--report'?");
+/// assert_eq!(did_you_mean("--repos", flags).unwrap(), "did you mean '--repo' or '--repos-dir'?");
+/// assert_eq!(did_you_mean("--reportt", flags).unwrap(), "did you mean '--report'?");
+/// ```
+pub fn did_you_mean<'n>(given: &str, known: impl IntoIterator<Item = &'n str>) -> Option<String> {
+    let names = all_meant(given, known);
+    (!names.is_empty()).then(|| format!("did you mean '{}'?", names.join("' or '")))
+}
+
+/// Names the values of an enumeration: `ALL`, `name()`, `Display` and `FromStr`, whose error lists the known names. Aliases
+/// follow `also`.
+#[macro_export]
+macro_rules! named {
+    (
+        $type:ident, $what:literal: $($value:ident = $name:literal),+ $(,)?
+        $(; also $($alias:literal => $of:ident),+ $(,)?)?
+    ) => {
+        impl $type {
+            /// Every value.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$value),+];
+
+            /// The value's name in settings and files.
+            pub fn name(self) -> &'static str {
+                match self {
+                    $(Self::$value => $name),+
+                }
+            }
+        }
+
+        impl std::fmt::Display for $type {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                f.pad(self.name())
+            }
+        }
+
+        $crate::parse_by_name!($type, $what $($(, $alias => $of)+)?);
+    };
+}
+
+/// Implements `FromStr` for a type with `ALL` and `name()`, and other names for some values; its error lists the known names.
+#[macro_export]
+macro_rules! parse_by_name {
+    ($type:ty, $what:literal $(, $alias:literal => $value:ident)* $(,)?) => {
+        impl std::str::FromStr for $type {
+            type Err = $crate::names::UnknownName;
+
+            fn from_str(name: &str) -> Result<Self, $crate::names::UnknownName> {
+                $(if name == $alias {
+                    return Ok(Self::$value);
+                })*
+                let found = Self::ALL.into_iter().find(|value| value.name() == name);
+                let unknown =
+                    || $crate::names::UnknownName::new($what, name, Self::ALL.map(Self::name));
+                found.ok_or_else(unknown)
+            }
+        }
+    };
+}

@@ -1,0 +1,94 @@
+//! A model's tokenizer for training: ids instead of counts, and new special tokens.
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+
+use super::file::{File, extend};
+use super::parts::{Encoded, Part, Result, not_read, tokenizer_error};
+use super::{Kind, Tokenizer};
+
+/// The tokenizer of a `tokenizer.json`, extended by missing special tokens.
+///
+/// ```
+/// use repoformer_text::tokenize::model::{Encoder, Part};
+/// # let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../../tests/fixtures/tokenizers/starcoder.json");
+/// let encoder = Encoder::open(path.as_ref(), &["<fim_prefix>", "<cc>", "<eof>"])?;
+/// // The file has 900 tokens, `<fim_prefix>` among them.
+/// assert_eq!(encoder.added, [("<cc>".to_owned(), 900), ("<eof>".to_owned(), 901)]);
+/// let encoded = encoder.encode(&[Part::Plain("<eof>"), Part::Special("<eof>")])?;
+/// let last = encoded.ids.len() - 1;
+/// assert!(last > 1 && encoded.ids.iter().position(|id| *id == 901) == Some(last));
+/// assert_eq!(encoded.specials, [last]);
+/// assert_eq!(encoder.decode(&encoded.ids)?, "<eof><eof>");
+/// # Ok::<(), repoformer_text::tokenize::model::TokenizerError>(())
+/// ```
+#[derive(Debug, Clone)]
+pub struct Encoder {
+    file: Arc<File>,
+    tokenizer: Tokenizer,
+    /// The `tokenizer.json` with the added tokens; the file's own bytes if none was added.
+    pub json: Vec<u8>,
+    /// The added tokens and their ids: a model's embeddings must have a row for each.
+    pub added: Vec<(String, u32)>,
+}
+
+impl Encoder {
+    /// Reads `path`, or `tokenizer.json` in it if it is a folder, and adds the missing special tokens among `specials`: in their
+    /// order, with the ids that Hugging Face's `tokenizers` assigns.
+    ///
+    /// # Errors
+    /// The file does not exist, is not a tokenizer, or cannot take the tokens.
+    pub fn open(path: &Path, specials: &[&str]) -> Result<Self> {
+        let inside = path.join("tokenizer.json");
+        let path = if path.is_dir() { &inside } else { path };
+        let bytes = fs::read(path).map_err(|reason| not_read(path, reason))?;
+        let before = File::of_bytes(path, &bytes)?;
+        let mut lacking: Vec<&str> = Vec::new();
+        for special in specials {
+            if before.special(special).is_none() && !lacking.contains(special) {
+                lacking.push(special);
+            }
+        }
+        let (file, json, added) = if lacking.is_empty() {
+            (before, bytes, Vec::new())
+        } else {
+            let (json, added) = extend(path, &bytes, &lacking)?;
+            (File::of_bytes(path, &json)?, json, added)
+        };
+        if let Some((token, id)) = added.iter().find(|(t, id)| file.special(t) != Some(*id)) {
+            let reason = format!("it does not accept {token} as its token {id}");
+            return Err(tokenizer_error(path, reason));
+        }
+        let file = Arc::new(file);
+        let tokenizer = Tokenizer(Kind::File(Arc::clone(&file)));
+        Ok(Self { file, tokenizer, json, added })
+    }
+
+    /// Returns the same tokenizer for counting and truncating.
+    pub fn tokenizer(&self) -> &Tokenizer {
+        &self.tokenizer
+    }
+
+    /// Encodes parts one after another, and returns the positions of the special tokens. Tokens that the model's own processing
+    /// adds around a text are not included.
+    ///
+    /// # Errors
+    /// The tokenizer rejects a text.
+    pub fn encode(&self, parts: &[Part<'_>]) -> Result<Encoded> {
+        self.file.ids(parts)
+    }
+
+    /// Ids that the model's own processing adds before a text, such as a beginning-of-text token.
+    pub fn before(&self) -> &[u32] {
+        &self.file.before
+    }
+
+    /// Decodes ids, with special tokens as they are spelled. Tokenizers that normalize texts do not restore all of them.
+    ///
+    /// # Errors
+    /// The tokenizer cannot decode them.
+    pub fn decode(&self, ids: &[u32]) -> Result<String> {
+        self.file.decode(ids)
+    }
+}

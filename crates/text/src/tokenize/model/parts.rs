@@ -1,0 +1,86 @@
+//! Texts made of plain parts and special tokens, and what can be wrong with a tokenizer's file.
+
+use std::path::{Path, PathBuf};
+use std::{fmt, io};
+
+/// A part of a text that is counted or encoded as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part<'t> {
+    /// A special token; plain text if the tokenizer does not have it.
+    Special(&'t str),
+    /// Code, or any other text, whatever characters it contains.
+    Plain(&'t str),
+}
+
+impl<'t> Part<'t> {
+    /// Characters of the part.
+    pub fn text(&self) -> &'t str {
+        match self {
+            Self::Special(text) | Self::Plain(text) => text,
+        }
+    }
+}
+
+/// Ids of a text made of parts.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Encoded {
+    /// One id per token.
+    pub ids: Vec<u32>,
+    /// Positions of the ids of [`Part::Special`].
+    pub specials: Vec<usize>,
+}
+
+/// What a tokenizer is.
+pub const HINT: &str = "a tokenizer is p50k_base, words, or the path of a tokenizer.json as models on the Hugging Face hub carry it";
+
+/// A tokenizer that cannot be used.
+#[derive(Debug)]
+pub struct TokenizerError {
+    /// Its file.
+    pub path: PathBuf,
+    /// Why not.
+    pub fault: TokenizerFault,
+}
+
+/// What is wrong with a tokenizer.
+#[derive(Debug)]
+pub enum TokenizerFault {
+    /// Its file cannot be read.
+    NotRead(io::Error),
+    /// What the file holds, or what it does with a text.
+    Unusable(String),
+}
+
+impl TokenizerError {
+    /// How to resolve the error.
+    pub fn hint(&self) -> &'static str {
+        HINT
+    }
+}
+
+impl fmt::Display for TokenizerError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.fault {
+            TokenizerFault::NotRead(reason) => {
+                write!(f, "{}: cannot read this tokenizer: {reason}", self.path.display())
+            }
+            TokenizerFault::Unusable(reason) => write!(f, "{}: {reason}", self.path.display()),
+        }
+    }
+}
+
+impl std::error::Error for TokenizerError {}
+
+/// Result of a tokenizer's functions.
+pub(super) type Result<T> = std::result::Result<T, TokenizerError>;
+
+pub(super) fn tokenizer_error(path: &Path, reason: String) -> TokenizerError {
+    TokenizerError { path: path.to_owned(), fault: TokenizerFault::Unusable(reason) }
+}
+
+pub(super) fn not_read(path: &Path, reason: io::Error) -> TokenizerError {
+    match reason.kind() {
+        io::ErrorKind::NotFound => tokenizer_error(path, "this tokenizer does not exist".into()),
+        _ => TokenizerError { path: path.to_owned(), fault: TokenizerFault::NotRead(reason) },
+    }
+}

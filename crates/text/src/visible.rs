@@ -1,0 +1,45 @@
+//! Characters that show nothing or change how others are shown, written out.
+
+use std::borrow::Cow;
+use std::fmt::Write;
+
+/// Writes control characters except newline and tab, and characters that reorder or hide text, as `⟨U+202E⟩`: a text of others
+/// must neither command a terminal nor look like another.
+///
+/// ```
+/// use repoformer_text::visible::visible;
+/// assert_eq!(visible("né\t日\n"), "né\t日\n");
+/// assert_eq!(visible("\x1b[2Ja\u{202e}b\r"), "⟨U+001B⟩[2Ja⟨U+202E⟩b⟨U+000D⟩");
+/// ```
+pub fn visible(text: &str) -> Cow<'_, str> {
+    written_out(text, is_hidden)
+}
+
+/// Writes newlines and tabs out, too: for a cell of a table.
+pub fn visible_in_line(text: &str) -> Cow<'_, str> {
+    written_out(text, |c| matches!(c, '\n' | '\t') || is_hidden(c))
+}
+
+fn written_out(text: &str, is_hidden: fn(char) -> bool) -> Cow<'_, str> {
+    if !text.contains(is_hidden) {
+        return text.into();
+    }
+    let mut out = String::with_capacity(text.len() + 16);
+    for c in text.chars() {
+        if is_hidden(c) {
+            // Writing to a string cannot fail.
+            let _ = write!(out, "⟨U+{:04X}⟩", u32::from(c));
+        } else {
+            out.push(c);
+        }
+    }
+    out.into()
+}
+
+/// Whether a character is invisible, or changes how others are shown. `report/page/script/code.js` has the same ranges.
+pub fn is_hidden(c: char) -> bool {
+    matches!(c,
+        '\0'..='\u{8}' | '\u{b}'..='\u{1f}' | '\u{7f}'..='\u{9f}' | '\u{ad}' | '\u{61c}' | '\u{180e}'
+        | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}'
+        | '\u{fff9}'..='\u{fffb}' | '\u{fffe}' | '\u{ffff}' | '\u{e0000}'..='\u{e007f}')
+}

@@ -1,0 +1,270 @@
+//! `compare`
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+use repoformer_core::metrics::Metric;
+use repoformer_core::retrieve::Mode;
+use repoformer_evaluate::comparison::{
+    self, Comparison, ComparisonSettings, PerTask, ReadScores, Side,
+};
+use repoformer_evaluate::conditions::{Conditions, made_with};
+use repoformer_evaluate::predictions;
+use repoformer_evaluate::score::Missing;
+use repoformer_evaluate::statistics::{SignFlips, Unit};
+use repoformer_pipeline::{Experiment, cached_predictions, evaluate};
+use repoformer_store::error::Error;
+use serde_json::Value;
+
+use super::comparison_text::{Compared, listed};
+use super::eval::{scoring, warn_of_ends};
+use super::eval_score::tell_uncut;
+use super::experiments::{cut_answers, of_kind, without_repositories};
+use super::mixed;
+use super::session::{completion, open, resampling, seed, warn_of_departures};
+use crate::output::{self, check_output, fail, hinted, plural, write_data};
+use crate::settings::{SettingFlags, Settings};
+use crate::table::{ScoreFormat, written};
+
+#[derive(Debug, Args)]
+pub(crate) struct CompareArgs {
+    #[command(flatten)]
+    settings: SettingFlags,
+    /// Scores of the baseline, from `eval --per-task --format json` or jsonl (`-`: standard input; FILE#NAME picks one of
+    /// several predictions); with --tasks also a file of predictions, or a mode whose predictions are in the cache
+    a: String,
+    /// Scores of the system, likewise; differences are B - A
+    b: String,
+    /// Measure to compare, as METRIC.VALUE: repocoder.es (repeatable, or separated by commas) [default: all that both have]
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    measure: Vec<String>,
+    /// Unit that intervals resample: repositories with all of their tasks, or single tasks [default: repository, where the
+    /// scores name two or more]
+    #[arg(long, value_name = "UNIT")]
+    resample: Option<ResampledUnit>,
+    /// Also compare within each repository
+    #[arg(long)]
+    by_repository: bool,
+    /// Also write the values of each task (with tsv, csv, jsonl and parquet, only these)
+    #[arg(long)]
+    per_task: bool,
+    /// Compare predictions made or scored under different conditions (sampling, limits, cuts, targets); the differences are named
+    #[arg(long)]
+    allow_mixed: bool,
+    /// Check that B is as A: a measure whose mean differs by more than this (scores between 0 and 1), or a task of one side alone,
+    /// ends with exit status 1
+    #[arg(long, value_name = "T")]
+    within: Option<f64>,
+    /// Format of the comparison; tsv, csv, jsonl and parquet have a row per measure [default: as FILE is named, else text]
+    #[arg(long, value_name = "FORMAT")]
+    format: Option<ScoreFormat>,
+    /// File for the comparison (`-`: standard output)
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+}
+
+/// Unit that intervals resample.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ResampledUnit {
+    Repository,
+    Task,
+}
+
+pub(crate) fn run(args: &CompareArgs) -> Result<()> {
+    let (a_path, b_path) = (comparison::split(&args.a).0, comparison::split(&args.b).0);
+    let format = ScoreFormat::of(args.format, &args.output)?;
+    check_output(Some(&args.output), [a_path, b_path])?;
+    if args.within.is_some_and(|tolerance| tolerance.is_nan() || tolerance < 0.0) {
+        return fail(
+            "--within must be a number from 0 on",
+            "the scores of A and B are between 0 and 1",
+        );
+    }
+    if a_path == Path::new("-") && b_path == Path::new("-") {
+        return fail(
+            "A and B cannot both be standard input, which is read once",
+            "name a file for one of them",
+        );
+    }
+    let settings = open(&args.settings)?;
+    let mut scorer = Scorer { settings, files: [a_path, b_path], experiment: None };
+    let (a, b) = (scorer.load(&args.a)?, scorer.load(&args.b)?);
+    let comparison =
+        Comparison::of(&a, &b, &comparing(args, &scorer.settings)?).map_err(with_flags)?;
+    mixed::check(&comparison.mixed, args.allow_mixed)?;
+    output::problems(&comparison.problems);
+    warn(&comparison);
+    let results = Compared { comparison: &comparison, per_task: args.per_task };
+    write_data(&args.output, written(&results, format)?)?;
+    if let Some(tolerance) = args.within {
+        check(&comparison, tolerance);
+    }
+    Ok(())
+}
+
+/// Checks that no mean of B differs from A's by more than a tolerance, and that both have the same tasks and measures.
+fn check(comparison: &Comparison, tolerance: f64) {
+    for difference in &comparison.all {
+        let mean = difference.difference.mean;
+        let lacking = comparison.tasks.len().saturating_sub(difference.n);
+        if lacking > 0 {
+            output::failed(format!(
+                "{}: {lacking} {} without a value in A or B",
+                difference.measure,
+                plural(lacking, "task")
+            ));
+        }
+        // A difference such as 0.9 - 0.89 is not 0.01 to the last bit.
+        if mean.is_nan() || mean.abs() > tolerance + 1e-12 {
+            output::failed(format!(
+                "{}: B - A is {mean:+.6}, not within {tolerance}",
+                difference.measure
+            ));
+        }
+    }
+    let alone: usize = [&comparison.a, &comparison.b].iter().map(|side| side.alone.len()).sum();
+    if alone + comparison.left_out.len() > 0 {
+        let measures = comparison.left_out.len();
+        output::failed(format!(
+            "{alone} {} and {measures} {} are in A or B alone",
+            plural(alone, "task"),
+            plural(measures, "measure")
+        ));
+    }
+}
+
+/// Finds the scores that A or B names on the command line.
+struct Scorer<'a> {
+    settings: Settings,
+    /// Both, if they are files.
+    files: [&'a Path; 2],
+    /// Read when the first predictions are scored.
+    experiment: Option<Experiment>,
+}
+
+impl Scorer<'_> {
+    /// Scores of each task, from a file of scores; with tasks also from predictions, or from a mode in the cache.
+    fn load(&mut self, given: &str) -> Result<PerTask> {
+        if self.settings.list("tasks").is_empty() {
+            if given.parse::<Mode>().is_ok() && !Path::new(given).exists() {
+                return fail(
+                    format!("--tasks is not set, so the predictions of {given} cannot be found"),
+                    "name the task file with --tasks, and --cache-dir if it is not data/cache",
+                );
+            }
+            let scores = comparison::read(given).map_err(with_flags)?;
+            return Ok(reported(scores));
+        }
+        let is_file = Path::new(given).exists();
+        let mode = given.parse::<Mode>().ok().filter(|_| !is_file);
+        if mode.is_none()
+            && let Ok(reading) = comparison::read(given)
+        {
+            return Ok(reported(reading));
+        }
+        if self.experiment.is_none() {
+            let mut experiment = without_repositories(&self.settings)?;
+            // Both systems are cut alike.
+            for path in self.files {
+                cut_answers(&mut experiment, &self.settings, path)?;
+            }
+            self.experiment = Some(experiment);
+        }
+        let Some(experiment) = self.experiment.as_ref().filter(|one| one.tasks.is_some()) else {
+            bail!("--tasks is not set, so predictions cannot be scored")
+        };
+        let path = match mode {
+            Some(mode) => {
+                let settings = of_kind(&self.settings, experiment.tasks.as_deref());
+                cached_predictions(experiment, mode, &completion(&settings)?)?
+            }
+            None => given.into(),
+        };
+        let of_kind = of_kind(&self.settings, experiment.tasks.as_deref());
+        warn_of_departures(&of_kind);
+        let scoring = scoring(&self.settings, experiment, &[Metric::RepoCoder]);
+        let evaluation = evaluate(experiment, &path, &scoring, Missing::Skip)?;
+        output::problems(&evaluation.problems);
+        output::warn_of_numbers(predictions::warning(&path, &evaluation.numbered));
+        warn_of_ends(&path, &scoring)?;
+        let scores = evaluation.scores?;
+        tell_uncut(&path, &scores);
+        let mut side = PerTask::new(mode.map_or(given, |mode| mode.name()));
+        side.conditions = Conditions::of_predictions(&made_with(&path)?);
+        for (metric, recipe) in scoring.recipes() {
+            side.conditions.set_cut(metric.name(), recipe);
+        }
+        for task in &scores.tasks {
+            if let Value::Object(record) = task.to_record(&scores.cuts) {
+                side.add(&record).map_err(|reason| anyhow::anyhow!("{given}: {reason}"))?;
+            }
+        }
+        Ok(side)
+    }
+}
+
+/// The scores of a file; excluded tasks are reported.
+fn reported(reading: ReadScores) -> PerTask {
+    output::problems(&reading.problems);
+    if reading.excluded > 0 {
+        let (name, count) = (&reading.scores.name, reading.excluded);
+        output::warning(format!(
+            "{name}: {count} tasks are excluded: their unit tests are not conclusive"
+        ));
+    }
+    reading.scores
+}
+
+/// Adds the flags and commands that resolve an error.
+fn with_flags(error: Error) -> anyhow::Error {
+    let hint = match &error {
+        Error::Artifact { hint, .. } => format!(
+            "{hint}: `repoformer eval --per-task --format json -o FILE` writes them, with --tasks and --predictions, or with --pairs"
+        ),
+        Error::Parameter { name: "measure", .. } => {
+            "name one that both have with --measure, or score both with the same --metrics".into()
+        }
+        Error::Parameter { name: "unit", .. } => {
+            "draw tasks, with --resample task; or score with --tasks, whose records name repositories".into()
+        }
+        _ => return error.into(),
+    };
+    hinted(error, hint)
+}
+
+fn comparing(args: &CompareArgs, settings: &Settings) -> Result<ComparisonSettings> {
+    Ok(ComparisonSettings {
+        measures: args.measure.clone(),
+        unit: args.resample.map(|unit| match unit {
+            ResampledUnit::Repository => Unit::Repositories,
+            ResampledUnit::Task => Unit::Tasks,
+        }),
+        resampling: resampling(settings)?,
+        flips: SignFlips { seed: seed(settings)?, ..SignFlips::default() },
+        by_repository: args.by_repository,
+    })
+}
+
+/// Reports tasks and measures that are not compared.
+fn warn(comparison: &Comparison) {
+    for (Side { name, alone, .. }, other) in
+        [(&comparison.a, &comparison.b), (&comparison.b, &comparison.a)]
+    {
+        if !alone.is_empty() {
+            let (tasks, other) = (listed(alone), &other.name);
+            output::warning(format!("left out: {tasks} in {name} only, not in {other}"));
+        }
+    }
+    let files = format!("{} and {}", comparison.a.name, comparison.b.name);
+    output::warn_of_numbers(comparison.numbered.warning(files, Some("`target_digest`")));
+    if comparison.moved > 0 {
+        output::warning(format!(
+            "{} ids are at different rows in A and B: were both scored with the same task file?",
+            comparison.moved
+        ));
+    }
+    for (measure, reason) in &comparison.left_out {
+        output::note(format!("left out: {measure} {reason}"));
+    }
+}

@@ -1,0 +1,313 @@
+//! `complete`
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::Args;
+use repoformer_core::prompt::style::Style;
+use repoformer_core::retrieve::Mode;
+use repoformer_formats::merge::{Part, Positions};
+use repoformer_pipeline as pipeline;
+use repoformer_pipeline::{
+    BatchOf, Completion, EmitLine, Experiment, Predictions, PromptText, StageReport, TokenQuestion,
+    complete_file,
+};
+
+use super::experiment_settings::layout;
+use super::experiments::{check_completable, check_not_tasks, completion_of, without_repositories};
+use super::parts;
+use super::server::{self, resumable};
+use super::session::{WITHOUT_PREDICTION, label, modes, open};
+use super::stage_log::{DryRunFlags, StageLog};
+use super::stages::check_one_mode;
+use crate::output::{self, check_output, fail, group};
+use crate::records_output::RecordsOutput;
+use crate::settings::{SettingFlags, Settings};
+
+#[derive(Debug, Args)]
+pub(crate) struct CompleteArgs {
+    #[command(flatten)]
+    settings: SettingFlags,
+    #[command(flatten)]
+    dry_run: DryRunFlags,
+    /// Prompts to complete [default: the data set's prompts in the cache, mode by mode]
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
+    prompts: Option<PathBuf>,
+    /// File for the predictions (`-`: standard output) [default: the cache; standard output with --prompts]
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Instead of completing, write the probability that the model gives each target: its logarithm, and bits a character
+    #[arg(long, conflicts_with_all = [
+        "probability_of", "samples", "temperature", "top-p", "seed", "api", "stop", "prompt-end", "instruction", "max-lines", "max-tokens", "until",
+        "dry_run",
+    ])]
+    likelihood: bool,
+    #[command(flatten)]
+    probability: ProbabilityArgs,
+    /// Instead of asking a server, write the requests without an answer for a batch endpoint (`-`: standard output)
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Batches", conflicts_with_all = ["output", "concurrency", "request-timeout", "retry-failed", "dry_run"]
+    )]
+    write_batch: Option<PathBuf>,
+    /// Instead of asking a server, read a batch endpoint's answers, in any order, and its file of errors (repeatable)
+    #[arg(
+        long,
+        value_name = "FILE",
+        help_heading = "Batches", conflicts_with_all = ["write_batch", "concurrency", "request-timeout", "retry-failed", "dry_run"]
+    )]
+    read_batch: Vec<PathBuf>,
+}
+
+/// The probability of one token.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "With --endpoint")]
+pub(crate) struct ProbabilityArgs {
+    /// Instead of completing, write the probability that this token comes next (`<cc>`: the model asks for cross-file
+    /// context)
+    #[arg(long, value_name = "TOKEN", conflicts_with_all = [
+        "samples", "temperature", "top-p", "seed", "api", "stop", "prompt-end", "instruction", "max-lines", "until", "dry_run",
+    ])]
+    probability_of: Option<String>,
+    /// Cut each prompt after the last occurrence of this text first, or append the text if there is none (`<eof>`)
+    #[arg(long, value_name = "TEXT", requires = "probability_of")]
+    after: Option<String>,
+    /// Id of the token in the model's vocabulary [default: the answer of the server's /tokenize]
+    #[arg(long, value_name = "N", requires = "probability_of")]
+    token_id: Option<u64>,
+}
+
+impl ProbabilityArgs {
+    fn question(&self) -> Option<TokenQuestion> {
+        let text = self.probability_of.clone()?;
+        Some(TokenQuestion { text, id: self.token_id, after: self.after.clone() })
+    }
+}
+
+pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
+    let settings = open(&args.settings)?;
+    let by_batch = args.write_batch.is_some() || !args.read_batch.is_empty();
+    let completion = server::model(&settings, settings.parsed_option("seed")?, by_batch)?;
+    if completion.server.is_none() && settings.is_flag("seed") {
+        return fail(
+            "--seed is for samples of a model on a server; the embedded model draws none",
+            "leave it out",
+        );
+    }
+    let mut data = Data::of(args, &settings)?;
+    let mut log = StageLog::of_flags(&args.dry_run);
+    if let Data::Cache(experiment, _) = &mut data {
+        log.begin(experiment);
+    }
+    let completion = match &data {
+        Data::Cache(experiment, _) => completion_of(completion, &settings, experiment)?,
+        Data::File(_) => completion,
+    };
+    let place = args.output.as_deref().unwrap_or(Path::new("-"));
+    // The output must differ from the inputs and from the journal.
+    let mut read: Vec<&PathBuf> = args.prompts.iter().chain(&args.read_batch).collect();
+    read.extend(completion.server.iter().map(|server| &server.journal));
+    check_output(args.output.as_deref(), &read)?;
+    check_output(args.write_batch.as_deref(), &read)?;
+    let question = args.probability.question();
+    let of = match &question {
+        Some(question) => BatchOf::Token(question),
+        None if args.likelihood => BatchOf::Likelihoods,
+        None => BatchOf::Completions,
+    };
+    if let Some(file) = &args.write_batch {
+        return write_batch(file, &data.prompts()?, &completion, of);
+    }
+    if !args.read_batch.is_empty() {
+        read_batch(&args.read_batch, &data.prompts()?, &completion, of)?;
+    }
+    if let Some(question) = question {
+        let what = format!("probabilities of {:?}", question.text);
+        let prompts = data.prompts()?.remove(0);
+        return write_records(&completion, place, &what, |emit| {
+            pipeline::probabilities(&prompts, &completion, &question, emit)
+        });
+    }
+    if args.likelihood {
+        let style = layout(&settings)?;
+        let prompts = data.prompts()?.remove(0);
+        return write_records(&completion, place, "likelihoods", |emit| {
+            pipeline::likelihoods(&prompts, &completion, style.style(), emit)
+        });
+    }
+    match &data {
+        Data::File(prompts) => {
+            complete_one(prompts, &completion, layout(&settings)?.style(), place)
+        }
+        Data::Cache(experiment, modes) => {
+            if !log.is_dry() {
+                server::keeps_artifacts();
+            }
+            log.stage("complete", experiment, || completed(experiment, modes, &completion))?;
+            log.finish(&args.dry_run)?;
+            let Some(output) = args.output.as_ref().filter(|_| !log.is_dry()) else {
+                return Ok(());
+            };
+            let path = experiment.layout.predictions(modes[0], &completion.model);
+            parts::copy(experiment, &path, output)
+        }
+    }
+}
+
+/// Prompts to complete.
+enum Data {
+    /// A file of prompts.
+    File(PathBuf),
+    /// A data set's prompts in the cache.
+    Cache(Box<Experiment>, Vec<Mode>),
+}
+
+impl Data {
+    fn of(args: &CompleteArgs, settings: &Settings) -> Result<Self> {
+        if let Some(prompts) = &args.prompts {
+            if settings.text("shard").is_some() {
+                return fail(
+                    "--shard is for a data set's prompts, and --prompts names a file",
+                    "name the prompts of one shard, or leave --prompts out",
+                );
+            }
+            return Ok(Self::File(prompts.clone()));
+        }
+        check_not_tasks(settings, args.output.as_deref())?;
+        let experiment = without_repositories(settings)?;
+        if experiment.tasks.is_none() && settings.text("benchmark").is_none() {
+            return fail(
+                "neither --tasks nor --benchmark is set, so there are no prompts to complete",
+                "name the data set as for `repoformer prompt`, or a file with --prompts",
+            );
+        }
+        check_completable(&experiment)?;
+        let modes = modes(settings, &WITHOUT_PREDICTION)?;
+        if args.output.is_some() || args.probability.probability_of.is_some() || args.likelihood {
+            check_one_mode(&modes)?;
+        }
+        Ok(Self::Cache(Box::new(experiment), modes))
+    }
+
+    fn prompts(&self) -> Result<Vec<PromptText>> {
+        Ok(match self {
+            Self::File(path) => vec![PromptText::of_file(path)?],
+            Self::Cache(experiment, modes) => {
+                let prompts = modes.iter().map(|mode| PromptText::of_mode(experiment, *mode));
+                prompts.collect::<Result<_, _>>()?
+            }
+        })
+    }
+}
+
+fn complete_one(
+    prompts: &Path,
+    completion: &Completion,
+    style: Option<&Style>,
+    place: &Path,
+) -> Result<()> {
+    let mut output = RecordsOutput::new(place);
+    let part = Part::of(prompts)?;
+    let (mut positions, mut unplaced) = (Positions::default(), Ok(()));
+    let predictions = resumable(completion, || {
+        complete_file(prompts, completion, style, &mut |line| {
+            if part.is_some() && unplaced.is_ok() {
+                unplaced = parts::add(&mut positions, line);
+            }
+            output.bytes(line)
+        })
+    })?;
+    unplaced?;
+    output.finish()?;
+    if let Some(part) = part {
+        let inputs = [("prompts", part.digest())];
+        parts::write_beside(place, &completion.identity(), &inputs, part.shard, &positions)?;
+    }
+    output::problems(&predictions.problems);
+    predictions.warnings.iter().for_each(output::warning);
+    output::note(format!("complete: {} predictions", group(predictions.records)));
+    Ok(())
+}
+
+/// Completes the cached prompts of these modes, and reports it.
+pub(super) fn complete_modes(
+    experiment: &Experiment,
+    modes: &[Mode],
+    completion: &Completion,
+) -> Result<()> {
+    let report = completed(experiment, modes, completion)?;
+    output::report(&label("complete", experiment), &report);
+    Ok(())
+}
+
+/// Completes the cached prompts of these modes.
+pub(super) fn completed(
+    experiment: &Experiment,
+    modes: &[Mode],
+    completion: &Completion,
+) -> Result<StageReport> {
+    match experiment.plan {
+        Some(_) => Ok(pipeline::complete(experiment, modes, completion)?),
+        None => resumable(completion, || pipeline::complete(experiment, modes, completion)),
+    }
+}
+
+/// Writes records of the prompts that are no predictions, and reports how many of what they are.
+fn write_records(
+    completion: &Completion,
+    place: &Path,
+    what: &str,
+    mut make: impl FnMut(&mut EmitLine<'_>) -> repoformer_store::error::Result<Predictions>,
+) -> Result<()> {
+    let mut output = RecordsOutput::new(place);
+    let found = resumable(completion, || make(&mut |line| output.bytes(line)))?;
+    output.finish()?;
+    output::problems(&found.problems);
+    found.warnings.iter().for_each(output::warning);
+    output::note(format!("complete: {} {what}", group(found.records)));
+    Ok(())
+}
+
+fn write_batch(
+    file: &Path,
+    prompts: &[PromptText],
+    completion: &Completion,
+    of: BatchOf<'_>,
+) -> Result<()> {
+    let (mut output, mut bytes) = (RecordsOutput::new(file), 0);
+    let batch = pipeline::write_batch(prompts, completion, of, &mut |line| {
+        bytes += line.len();
+        output.bytes(line)
+    })?;
+    output.finish()?;
+    output::problems(&batch.problems);
+    let others = match batch.others {
+        0 => String::new(),
+        n => format!(" ({} prompts are answered, or repeat another)", group(n)),
+    };
+    output::note(format!("complete: {} requests{others}", group(batch.requests)));
+    if batch.requests > 50_000 || bytes > 200_000_000 {
+        output::warning(
+            "OpenAI takes at most 50,000 requests and 200 MB per file; split this one, and read the answers to its parts one by one",
+        );
+    }
+    Ok(())
+}
+
+fn read_batch(
+    files: &[PathBuf],
+    prompts: &[PromptText],
+    completion: &Completion,
+    of: BatchOf<'_>,
+) -> Result<()> {
+    let read = pipeline::read_batch(files, prompts, completion, of)?;
+    output::problems(&read.problems);
+    output::note(format!(
+        "complete: {} answers, {} failures, {} without a prompt or unreadable",
+        group(read.answers),
+        group(read.failed),
+        group(read.problems.len())
+    ));
+    Ok(())
+}

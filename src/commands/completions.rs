@@ -1,0 +1,331 @@
+//! `completions`: the script by which a shell asks this program for what may come next, and the answers.
+//!
+//! The program answers itself, on each press of the tabulator key, so that lists separated by commas, own profiles and the
+//! repositories at hand are completed, and the script stays the same from version to version.
+
+use std::ffi::{OsStr, OsString};
+use std::io;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result};
+use clap::builder::PossibleValue;
+use clap::{Arg, Args, Command, ValueEnum};
+use clap_complete::engine::{
+    ArgValueCompleter, CompletionCandidate, PathCompleter, ValueCompleter, complete,
+};
+use clap_complete::env::{Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
+use clap_complete::{CompleteEnv, env};
+use repoformer_core::repository::corpus::RepositoryFolders;
+
+use super::demonstration;
+use crate::output::write_data;
+use crate::settings::{COMPLETION, Completable, Settings, completable};
+
+#[derive(Debug, Args)]
+pub(crate) struct CompletionsArgs {
+    /// Shell that will read the script
+    #[arg(value_name = "SHELL")]
+    shell: Shell,
+}
+
+/// A shell that can ask for completions.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum Shell {
+    Bash,
+    Zsh,
+    Fish,
+    Elvish,
+    Powershell,
+}
+
+const SHELLS: Shells<'static> = Shells(&[&Bash, &Zsh, &Fish, &Elvish, &Powershell]);
+
+/// Prints the script of a shell.
+pub(crate) fn run(args: &CompletionsArgs) -> Result<()> {
+    let name = args.shell.to_possible_value().map(|value| value.get_name().to_owned());
+    let shell = name.as_deref().and_then(|name| SHELLS.completer(name));
+    let shell = shell.context("this shell cannot be completed")?;
+    let mut script = Vec::new();
+    shell.write_registration(COMPLETION, PROGRAM, PROGRAM, &program()?, &mut script)?;
+    write_data(Path::new("-"), script)
+}
+
+const PROGRAM: &str = env!("CARGO_PKG_NAME");
+
+/// The program that the script calls: the one that is found by its name, unless this one was started by its path.
+fn program() -> Result<String> {
+    let called = PathBuf::from(std::env::args_os().next().unwrap_or_default());
+    if called.components().count() < 2 {
+        return Ok(PROGRAM.into());
+    }
+    Ok(std::path::absolute(called)?.to_string_lossy().into_owned())
+}
+
+/// Answers a shell that asks for completions, and ends the program; returns where none asks.
+pub(crate) fn answer(program: impl Fn() -> Command) {
+    let shell = std::env::var(COMPLETION).unwrap_or_default();
+    let are_quoted = ["bash", "zsh", "fish"].contains(&&*shell);
+    let unquote = |word: OsString| if are_quoted { unquoted(&word) } else { word };
+    let complete =
+        CompleteEnv::with_factory(|| completed(program())).var(COMPLETION).shells(SHELLS);
+    let folder = std::env::current_dir().ok();
+    match complete.try_complete(std::env::args_os().map(unquote), folder.as_deref()) {
+        Ok(false) => {}
+        Ok(true) => std::process::exit(0),
+        Err(error) => error.exit(),
+    }
+}
+
+/// A word of a command line without its quotes, of which the last may be open, and backslashes.
+fn unquoted(word: &OsStr) -> OsString {
+    let Some(text) = word.to_str() else { return word.to_owned() };
+    let (mut plain, mut quote, mut signs) = (String::new(), None, text.chars());
+    while let Some(sign) = signs.next() {
+        match (sign, quote) {
+            ('\'' | '"', None) => quote = Some(sign),
+            (_, Some(open)) if sign == open => quote = None,
+            ('\\', None | Some('"')) => plain.extend(signs.next()),
+            _ => plain.push(sign),
+        }
+    }
+    plain.into()
+}
+
+/// A command whose flags know their values. Flags that its short help leaves out are offered where no other fits.
+fn completed(command: Command) -> Command {
+    command.mut_args(with_values).mut_subcommands(completed)
+}
+
+fn with_values(arg: Arg) -> Arg {
+    let is_hidden = arg.is_hide_set() || arg.is_hide_short_help_set();
+    let arg = arg.hide(is_hidden);
+    if !arg.get_action().takes_values() {
+        return arg;
+    }
+    let value_name =
+        arg.get_value_names().and_then(|names| names.first()).map(|name| name.to_string());
+    let value_name = value_name.unwrap_or_else(|| arg.get_id().as_str().to_uppercase());
+    let Completable { names, is_list } = completable(arg.get_id().as_str()).unwrap_or_default();
+    let mut known = arg.get_possible_values();
+    if known.is_empty() {
+        known.extend(names.into_iter().map(PossibleValue::new));
+    }
+    let separators = match () {
+        () if value_name.contains('=') => "=",
+        () if known.iter().any(|value| value.get_name() == "bm25") => ":,",
+        () if is_list || arg.get_value_delimiter() == Some(',') => ",",
+        () => "",
+    };
+    let is_of = |names: &[&str]| value_name.split(['|', '=']).any(|part| names.contains(&part));
+    let values = Known {
+        is_repository: arg.get_long() == Some("repo"),
+        separators,
+        files: match () {
+            () if is_of(&["DIR"]) => Some(PathCompleter::dir()),
+            () if is_of(&["FILE", "FILES", "A", "B", "]FILE"]) => Some(PathCompleter::file()),
+            () if is_of(&["PATH"]) => Some(PathCompleter::any()),
+            () => None,
+        },
+        known,
+    };
+    arg.add(ArgValueCompleter::new(values))
+}
+
+/// Values of a flag.
+struct Known {
+    known: Vec<PossibleValue>,
+    /// Whether the names of repositories are values.
+    is_repository: bool,
+    /// Signs that part the value into several, of which the last is completed.
+    separators: &'static str,
+    files: Option<PathCompleter>,
+}
+
+impl ValueCompleter for Known {
+    fn complete(&self, current: &OsStr) -> Vec<CompletionCandidate> {
+        let text = current.to_string_lossy();
+        let start = text.rfind(|sign| self.separators.contains(sign)).map_or(0, |at| at + 1);
+        let (before, last) = text.split_at(start);
+        let is_new = |name: &str| !before.split(',').any(|part| part == name);
+        let known = || {
+            let known = self.known.iter().filter(|value| !value.is_hide_set());
+            known.filter(|value| !value.get_name_and_aliases().any(|name| !is_new(name)))
+        };
+        let candidate = |name: &str, value: &PossibleValue| {
+            CompletionCandidate::new(name).help(value.get_help().cloned())
+        };
+        let named = known().filter(|value| value.get_name().starts_with(last));
+        let mut found: Vec<CompletionCandidate> =
+            named.map(|value| candidate(value.get_name(), value)).collect();
+        if found.is_empty() {
+            // Aliases, if no value begins like this.
+            found.extend(known().flat_map(|value| {
+                let names = value.get_name_and_aliases().filter(|name| name.starts_with(last));
+                names.map(|name| candidate(name, value))
+            }));
+        }
+        if self.is_repository {
+            let names =
+                repositories().into_iter().filter(|name| name.starts_with(last) && is_new(name));
+            found.extend(names.map(CompletionCandidate::new));
+        }
+        if let Some(files) = &self.files {
+            found.extend(files.complete(OsStr::new(last)));
+        }
+        found.into_iter().map(|candidate| candidate.add_prefix(before)).collect()
+    }
+}
+
+/// The repositories in the folder that the command line names so far, or the settings; `run` has those of the demonstration
+/// where none is named.
+fn repositories() -> Vec<String> {
+    let words: Vec<String> =
+        std::env::args_os().map(|word| unquoted(&word).to_string_lossy().into()).collect();
+    let mut behind = words.iter().skip_while(|word| *word != "--repos-dir").skip(1);
+    let behind = behind.find(|word| *word != "=").cloned();
+    let joined = words.iter().find_map(|word| word.strip_prefix("--repos-dir=").map(Into::into));
+    let known = || Some(Settings::without_flags().ok()?.text("repos-dir")?.to_owned());
+    match behind.or(joined).or_else(known) {
+        Some(folder) => RepositoryFolders::below(Path::new(&folder)).unwrap_or_default().names,
+        None if words.iter().any(|word| word == "run") => demonstration::repositories(),
+        None => Vec::new(),
+    }
+}
+
+/// End of Bash's function, which quotes values with special signs, unless the word is quoted already.
+const QUOTING: &str = r#"
+    local at
+    if [[ "${COMP_WORDS[COMP_CWORD]-}" != [\'\"]* ]]; then
+        for at in "${!COMPREPLY[@]}"; do
+            if [[ "${COMPREPLY[at]}" == *[\ \'\"\\\$\&\(\)\;\<\>\|\`\*\?\[\!\#]* ]]; then
+                printf -v "COMPREPLY[at]" '%q' "${COMPREPLY[at]}"
+            fi
+        done
+    fi
+    return 0
+}
+"#;
+
+/// Bash takes `=` and `:` for the ends of words, which they are not here.
+struct Bash;
+
+impl EnvCompleter for Bash {
+    fn name(&self) -> &'static str {
+        env::Bash.name()
+    }
+
+    fn is(&self, name: &str) -> bool {
+        env::Bash.is(name)
+    }
+
+    fn write_registration(
+        &self,
+        variable: &str,
+        name: &str,
+        program: &str,
+        completer: &str,
+        out: &mut dyn io::Write,
+    ) -> io::Result<()> {
+        let mut script = Vec::new();
+        env::Bash.write_registration(variable, name, program, completer, &mut script)?;
+        // At the end of the function.
+        let script = String::from_utf8_lossy(&script).replacen("\n}\n", QUOTING, 1);
+        out.write_all(script.as_bytes())
+    }
+
+    fn write_complete(
+        &self,
+        command: &mut Command,
+        words: Vec<OsString>,
+        folder: Option<&Path>,
+        out: &mut dyn io::Write,
+    ) -> io::Result<()> {
+        let of_shell = |name: &str| std::env::var(name).ok();
+        let place = of_shell("_CLAP_COMPLETE_INDEX").and_then(|place| place.parse().ok());
+        let separator = of_shell("_CLAP_IFS").unwrap_or_else(|| "\n".into());
+        let Joined { words, place, before } = Joined::of(words, place.unwrap_or_default());
+        for (number, candidate) in complete(command, words, place, folder)?.iter().enumerate() {
+            let value = candidate.get_value().to_string_lossy();
+            let value = value.strip_prefix(&before).unwrap_or(&value);
+            write!(out, "{}{value}", if number > 0 { &separator } else { "" })?;
+        }
+        Ok(())
+    }
+}
+
+/// Words of a command line that Bash had parted at `=` and `:`.
+struct Joined {
+    words: Vec<OsString>,
+    /// Place of the word to complete.
+    place: usize,
+    /// Part of that word that Bash leaves as it is.
+    before: String,
+}
+
+impl Joined {
+    fn of(parts: Vec<OsString>, place: usize) -> Self {
+        let mut joined = Self { words: Vec::new(), place: 0, before: String::new() };
+        let mut is_open = false;
+        for (number, part) in parts.into_iter().enumerate() {
+            let text = part.to_string_lossy();
+            let is_sign = !text.is_empty() && text.chars().all(|sign| "=:".contains(sign));
+            match joined.words.last_mut() {
+                Some(word) if is_sign || is_open => {
+                    if number == place {
+                        joined.before = word.to_string_lossy().into_owned();
+                    }
+                    word.push(&part);
+                }
+                _ => joined.words.push(part),
+            }
+            is_open = is_sign;
+            if number == place {
+                joined.place = joined.words.len() - 1;
+                break;
+            }
+        }
+        joined
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn joined(parts: &[&str], place: usize) -> (Vec<String>, usize, String) {
+        let parts = parts.iter().map(OsString::from).collect();
+        let Joined { words, place, before } = Joined::of(parts, place);
+        let words = words.iter().map(|word| word.to_string_lossy().into_owned());
+        (words.collect(), place, before)
+    }
+
+    #[test]
+    fn quotes_and_backslashes_of_words_are_undone() {
+        for (word, wanted) in [
+            ("plain", "plain"),
+            (r"my\ tasks", "my tasks"),
+            (r#""my ta"#, "my ta"),
+            (r#"'a\b'"c\"d"e"#, r#"a\bc"de"#),
+            ("", ""),
+        ] {
+            assert_eq!(unquoted(OsStr::new(word)), wanted, "{word}");
+        }
+    }
+
+    #[test]
+    fn words_that_bash_parts_are_joined() {
+        let of = |words: &[&str], place, before: &str| {
+            let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
+            (words, place, before.to_owned())
+        };
+        assert_eq!(joined(&["r", "run", "--mo"], 2), of(&["r", "run", "--mo"], 2, ""));
+        assert_eq!(
+            joined(&["r", "run", "--mode", "=", "rg"], 4),
+            of(&["r", "run", "--mode=rg"], 2, "--mode=")
+        );
+        assert_eq!(
+            joined(&["r", "run", "--ranker", "rrf", ":", "jac", "--mode"], 5),
+            of(&["r", "run", "--ranker", "rrf:jac"], 3, "rrf:")
+        );
+    }
+}

@@ -1,0 +1,287 @@
+//! `convert`
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow, bail};
+use clap::Args;
+use repoformer_core::completion::Ending;
+use repoformer_core::metrics::Metric;
+use repoformer_core::postprocess::FunctionBodies;
+use repoformer_core::repository::corpus::Walk;
+use repoformer_core::task::kind::RecordKind;
+use repoformer_formats::convert;
+use repoformer_formats::convert::lm_eval::{self, LmEvalSettings, LmEvalTask};
+use repoformer_formats::convert::{Conversion, Emit, TargetFormat};
+use repoformer_models::batch::Sampling;
+use repoformer_store::artifact::write_file;
+use repoformer_store::error::Error;
+use repoformer_store::files;
+use repoformer_text::language::Language;
+
+use super::checkout::one_repository;
+use super::experiments::read_tasks;
+use super::session::repositories_in;
+use crate::output::{self, check_output, fail, group, hinted, plural};
+use crate::records_output::RecordsOutput;
+use crate::settings::Listed;
+
+#[derive(Debug, Args)]
+pub(crate) struct ConvertArgs {
+    /// File to convert: JSONL, plain, gzip or zstd (`-`: standard input); its format is detected. For --to repos also a tar
+    /// archive, such as a Python source distribution (.tar.gz)
+    #[arg(required_unless_present = "repos_dir")]
+    file: Option<PathBuf>,
+    /// Target format. Tasks, also of records of DevEval, EvoCodeBench and RepoExec: repoeval, repoformer, crosscodeeval,
+    /// crosscodelongeval. Predictions: repocoder-predictions, crosscodeeval-predictions. From prompts or tasks: batch-requests.
+    /// From prompts: lm-eval (a task of lm-evaluation-harness, in folder -o). From labels: labels. Repositories: repos (folders
+    /// in -o), packages, raw
+    #[arg(long, value_name = "FORMAT", hide_possible_values = true, value_parser = Listed::of(TargetFormat::ALL))]
+    to: String,
+    /// File for the records (`-`: standard output; compressed if the name ends in .gz or .zst); folder for repos and lm-eval
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    output: PathBuf,
+    /// Folder that holds one folder per repository: source of packages and raw, and of what records lack
+    #[arg(long, value_name = "DIR")]
+    repos_dir: Option<PathBuf>,
+    /// Use only this repository of --repos-dir (repeatable, or separated by commas)
+    #[arg(long, value_name = "NAME", value_delimiter = ',')]
+    repo: Vec<String>,
+    /// Language of the files of --repos-dir that packages and raw records take
+    #[arg(long, value_name = "NAME", default_value = "python", value_parser = Listed::of(Language::ALL))]
+    language: String,
+    /// Source files of --repos-dir that packages and raw records take, as --walk of `window` names them
+    #[arg(long, value_name = "NAME", default_value = "glob", value_parser = Listed::of(Walk::ALL))]
+    walk: String,
+    /// Tasks that the predictions, batch answers or prompts (for lm-eval) belong to
+    #[arg(long, value_name = "FILE", required_if_eq("to", "lm-eval"))]
+    tasks: Option<PathBuf>,
+    /// Model of batch requests
+    #[arg(long, value_name = "NAME", required_if_eq("to", "batch-requests"))]
+    model: Option<String>,
+    /// Maximum tokens of a completion [default: 50 in batch requests; 500 in lm-eval, as `complete` has it]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
+    max_tokens: Option<u32>,
+    /// Temperature of batch requests [default: 0]
+    #[arg(long, value_name = "T")]
+    temperature: Option<f64>,
+    /// Text that ends a completion, in batch requests instead of those of the prompt style, in lm-eval in addition (repeatable)
+    #[arg(long, value_name = "TEXT")]
+    stop: Vec<String>,
+    #[command(flatten)]
+    lm_eval: LmEvalArgs,
+}
+
+/// How a task of lm-evaluation-harness is written.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "With --to lm-eval")]
+struct LmEvalArgs {
+    /// Name of the task [default: repoformer_TASKS_MODE, with the prompt style where it is not repocoder]
+    #[arg(long, value_name = "NAME")]
+    name: Option<String>,
+    /// Metric of the task (repeatable, or separated by commas) [default: repocoder]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = Listed::of(lm_eval::METRICS))]
+    metrics: Vec<String>,
+    /// White space at the end of a prompt: sent (as-is), or not sent and removed from the start of the completion, as
+    /// `complete` does (before-whitespace) [default: as-is]
+    #[arg(long, value_name = "NAME", value_parser = Listed::of(Ending::ALL))]
+    prompt_end: Option<String>,
+}
+
+impl ConvertArgs {
+    /// Refuses flags that have no use for the target.
+    fn check_flags(&self, to: TargetFormat) -> Result<()> {
+        let LmEvalArgs { name, metrics, prompt_end } = &self.lm_eval;
+        let is_lm_eval = to == TargetFormat::LmEval;
+        let of_lm_eval = [
+            ("--name", name.is_some()),
+            ("--metrics", !metrics.is_empty()),
+            ("--prompt-end", prompt_end.is_some()),
+        ];
+        let of_batches =
+            [("--model", self.model.is_some()), ("--temperature", self.temperature.is_some())];
+        let unused = if is_lm_eval { &of_batches[..] } else { &of_lm_eval[..] };
+        match unused.iter().find(|(_, is_given)| *is_given) {
+            None => Ok(()),
+            Some((flag, _)) if is_lm_eval => fail(
+                format!(
+                    "{flag} is not used by --to lm-eval: its tasks name no model, and are greedy"
+                ),
+                "leave it out; lm-eval's --model_args name the model",
+            ),
+            Some((flag, _)) => fail(format!("{flag} is for --to lm-eval"), "leave it out"),
+        }
+    }
+}
+
+pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
+    let to: TargetFormat = args.to.parse().context("--to")?;
+    args.check_flags(to)?;
+    check_output(Some(&args.output), args.file.iter().chain(&args.tasks))?;
+    let (outcome, notes) = match to {
+        TargetFormat::Folders => (folders(args)?, Vec::new()),
+        TargetFormat::LmEval => lm_eval_task(args)?,
+        TargetFormat::Records(kind) => (records(args, kind)?, Vec::new()),
+    };
+    outcome.notes.iter().for_each(output::note);
+    for warning in &outcome.warnings {
+        output::warning(warning);
+    }
+    output::problems(&outcome.problems);
+    let noun = match to {
+        TargetFormat::Folders => "file",
+        TargetFormat::LmEval => "document",
+        TargetFormat::Records(_) => "record",
+    };
+    let (count, noun) = (group(outcome.records), plural(outcome.records, noun));
+    let skipped = match outcome.problems.len() {
+        0 => String::new(),
+        n => format!(", {n} skipped"),
+    };
+    output::note(format!("convert: {count} {noun} to {to}{skipped}"));
+    notes.iter().for_each(output::note);
+    Ok(())
+}
+
+/// The file to read, for conversions that need one.
+fn input(args: &ConvertArgs) -> Result<&Path> {
+    args.file.as_deref().ok_or_else(|| {
+        hinted(
+            anyhow!("no file to convert to {}", args.to),
+            "name one; --repos-dir alone is for --to raw and --to packages",
+        )
+    })
+}
+
+fn folders(args: &ConvertArgs) -> Result<Conversion> {
+    if args.output == Path::new("-") {
+        return fail(
+            "--to repos writes folders, not to standard output",
+            "name the folder for them with -o",
+        );
+    }
+    let mut outcome = convert::to_folders(input(args)?, &args.output)?;
+    nothing_done(&mut outcome)?;
+    Ok(outcome)
+}
+
+/// Writes a task of lm-evaluation-harness; returns also how to run it.
+fn lm_eval_task(args: &ConvertArgs) -> Result<(Conversion, Vec<String>)> {
+    let folder = &args.output;
+    if folder == Path::new("-") {
+        return fail(
+            "--to lm-eval writes a folder, not to standard output",
+            "name the folder for the task with -o",
+        );
+    }
+    let file = input(args)?;
+    let Some(tasks) = args.tasks.as_deref().map(read_tasks).transpose()? else {
+        bail!("--tasks is not set, so the targets of the prompts are not known")
+    };
+    let own = &args.lm_eval;
+    let mut metrics: Vec<Metric> = Vec::new();
+    for name in &own.metrics {
+        let metric = name.parse()?;
+        if !metrics.contains(&metric) {
+            metrics.push(metric);
+        }
+    }
+    let bodies = FunctionBodies::of(tasks.tasks(), args.repos_dir.as_deref());
+    let settings = LmEvalSettings {
+        tasks: &tasks,
+        bodies,
+        metrics: if metrics.is_empty() { &[Metric::RepoCoder] } else { &metrics },
+        name: own.name.as_deref(),
+        max_tokens: args.max_tokens.unwrap_or(500) as usize,
+        stop: &args.stop,
+        ending: own.prompt_end.as_deref().map(str::parse).transpose()?.unwrap_or(Ending::AsIs),
+    };
+    let LmEvalTask { name, files, conversion: mut outcome } =
+        lm_eval::lm_eval(file, &settings).map_err(|error| match error {
+            Error::Parameter { name: "metrics", .. } => hinted(
+                error,
+                "leave it out of --metrics, and score the samples that lm-eval logs with `repoformer eval --predictions`",
+            ),
+            error => error.into(),
+        })?;
+    nothing_done(&mut outcome)?;
+    check_utils(folder)?;
+    for (name, text) in &files {
+        write_file(&folder.join(name), text.as_bytes())?;
+    }
+    let mut notes = vec![format!(
+        "run it with: lm_eval --model local-completions --model_args \
+         model=NAME,base_url=http://HOST/v1/completions,tokenizer_backend=None --include_path {} --tasks {name} --log_samples \
+         --output_path FOLDER",
+        folder.display()
+    )];
+    if bodies.are_all() {
+        notes.push(
+            "lm-eval cannot score function bodies by repoformer: `repoformer eval --predictions` does, from the samples that it logs"
+                .into(),
+        );
+    }
+    Ok((outcome, notes))
+}
+
+/// Refuses to replace functions that are somebody else's.
+fn check_utils(folder: &Path) -> Result<()> {
+    let path = folder.join(lm_eval::UTILS_NAME);
+    let first_line = |text: &str| text.lines().next().map(str::to_owned);
+    match files::read_to_string(&path) {
+        Ok(text) if first_line(&text) != first_line(lm_eval::UTILS) => fail(
+            format!("{} is not of a task that was converted here", path.display()),
+            "name another folder with -o",
+        ),
+        _ => Ok(()),
+    }
+}
+
+fn records(args: &ConvertArgs, kind: RecordKind) -> Result<Conversion> {
+    let mut output = RecordsOutput::new(&args.output);
+    let mut outcome = work(args, kind, &mut |record| output.line(record))?;
+    nothing_done(&mut outcome)?;
+    output.finish()?;
+    Ok(outcome)
+}
+
+/// The first problem, where nothing could be converted; then no file is written.
+fn nothing_done(outcome: &mut Conversion) -> Result<()> {
+    if outcome.records == 0 && !outcome.problems.is_empty() {
+        return Err(outcome.problems.swap_remove(0).into());
+    }
+    Ok(())
+}
+
+fn work(args: &ConvertArgs, kind: RecordKind, emit: &mut Emit<'_>) -> Result<Conversion> {
+    let settled = (args.repos_dir.as_deref())
+        .and_then(|dir| one_repository(dir, &args.repo, args.file.as_slice()));
+    let repos_dir = settled.as_ref().map(|found| found.dir.as_path()).or(args.repos_dir.as_deref());
+    let named = settled.as_ref().map_or(&args.repo, |found| &found.named);
+    let language: Language = args.language.parse().context("--language")?;
+    Ok(match (kind, &args.file, repos_dir) {
+        (RecordKind::Package | RecordKind::RawRepository, None, Some(dir)) => {
+            let names = repositories_in(dir, named)?;
+            let walk = args.walk.parse().context("--walk")?;
+            convert::from_folders(dir, &names, language, walk, kind, emit)?
+        }
+        (RecordKind::Package | RecordKind::RawRepository, _, _) => {
+            convert::records(input(args)?, kind, emit)?
+        }
+        (RecordKind::Task(format), _, _) => convert::tasks(input(args)?, format, repos_dir, emit)?,
+        (RecordKind::Label, _, _) => convert::labels(input(args)?, emit)?,
+        (RecordKind::BatchRequest, _, _) => {
+            let sampling = Sampling {
+                model: args.model.clone().unwrap_or_default(),
+                max_tokens: args.max_tokens.unwrap_or(50) as usize,
+                temperature: args.temperature.unwrap_or(0.0),
+                stop: args.stop.clone(),
+            };
+            convert::requests(input(args)?, &sampling, emit)?
+        }
+        _ => {
+            let file = input(args)?;
+            let tasks = args.tasks.as_deref().map(read_tasks).transpose()?;
+            convert::predictions(file, kind, tasks.as_ref(), emit)?
+        }
+    })
+}

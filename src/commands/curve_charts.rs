@@ -1,0 +1,236 @@
+//! Charts of policies' curves, as the Repoformer paper draws them.
+
+use repoformer_core::policy::Measure;
+use repoformer_core::policy::sweep::{SweepCurve, SweepPoint};
+use repoformer_evaluate::report::{Chart, ChartForm, Line};
+use repoformer_evaluate::statistics::{Bucket, Buckets};
+
+/// Curves with their names in the legend.
+#[derive(Debug)]
+pub(super) struct Curves<'a> {
+    pub(super) named: Vec<(String, &'a SweepCurve)>,
+    pub(super) measure: Measure,
+}
+
+/// Name and unit of the budget's axis.
+const BUDGET: &str = "instances retrieved for, %";
+
+/// Parts of the instances that a policy does not retrieve for, as in figure 5.
+pub(super) const ABSTENTIONS: [&str; 3] =
+    ["already right", "retrieval does not help", "retrieval would help"];
+
+impl Curves<'_> {
+    /// The measure, at the start of a sentence and within one.
+    fn words(&self) -> [&'static str; 2] {
+        match self.measure {
+            Measure::Similarity => ["Edit similarity", "edit similarity"],
+            Measure::Pass => ["Unit-test pass rate", "unit-test pass rate"],
+            Measure::Likelihood => ["Probability of a character", "probability of a character"],
+        }
+    }
+
+    /// A line for each curve of several points.
+    fn lines(&self, value: impl Fn(&SweepPoint) -> Option<(f64, f64)>) -> Vec<Line> {
+        let curves = self.named.iter().filter(|(_, curve)| curve.points.len() > 1);
+        let line = |(name, curve): &(String, &SweepCurve)| Line {
+            name: name.clone(),
+            points: curve.points.iter().filter_map(&value).collect(),
+        };
+        curves.map(line).filter(|line| !line.points.is_empty()).collect()
+    }
+
+    /// A line by threshold for each curve of probabilities, which have one scale; other scores have each their own.
+    fn by_threshold(&self, value: impl Fn(&SweepPoint) -> Option<f64>) -> Vec<Line> {
+        let curves = self.named.iter().filter(|(_, curve)| curve.calibration.is_some());
+        let line = |(name, curve): &(String, &SweepCurve)| {
+            let points = curve.points.iter().filter(|point| point.threshold.is_finite());
+            let mut points: Vec<(f64, f64)> =
+                points.filter_map(|point| Some((point.threshold, value(point)?))).collect();
+            points.sort_by(|a, b| a.0.total_cmp(&b.0));
+            Line { name: name.clone(), points }
+        };
+        curves.map(line).filter(|line| line.points.len() > 1).collect()
+    }
+
+    /// Score by the share of instances that are retrieved for (figures 8 and 9).
+    pub(super) fn budget(&self) -> Chart {
+        let [title, score] = self.words();
+        Chart {
+            name: "budget-es".into(),
+            title: format!("{title} by retrieval budget"),
+            caption: format!(
+                "{title} over all instances where a share of them is retrieved for, those with the highest scores first."
+            ),
+            x: BUDGET.into(),
+            y: format!("{score} × 100"),
+            lines: self.lines(|point| Some((rate(point), 100.0 * point.score))),
+            form: ChartForm::Lines,
+        }
+    }
+
+    /// Exact match by the same budgets.
+    pub(super) fn budget_em(&self) -> Chart {
+        Chart {
+            name: "budget-em".into(),
+            title: "Exact match by retrieval budget".into(),
+            caption: "Exact match by the same budgets.".into(),
+            x: BUDGET.into(),
+            y: "exact match × 100".into(),
+            lines: self.lines(|point| Some((rate(point), 100.0 * point.em?))),
+            form: ChartForm::Lines,
+        }
+    }
+
+    /// Precision of abstention by budget.
+    pub(super) fn abstention(&self) -> Chart {
+        Chart {
+            name: "abstention".into(),
+            title: "Precision of abstention".into(),
+            caption: "Of the instances that are not retrieved for, the share that retrieval would not have helped.".into(),
+            x: BUDGET.into(),
+            y: "rightly abstained, %".into(),
+            lines: self.lines(|point| Some((rate(point), 100.0 * point.abstention_precision?))),
+            form: ChartForm::Lines,
+        }
+    }
+
+    /// Score by threshold (figure 4).
+    pub(super) fn threshold(&self) -> Chart {
+        let [title, score] = self.words();
+        Chart {
+            name: "threshold".into(),
+            title: format!("{title} by threshold"),
+            caption: format!(
+                "{title} where instances are retrieved for whose probability is above a threshold."
+            ),
+            x: "threshold".into(),
+            y: format!("{score} × 100"),
+            lines: self.by_threshold(|point| Some(100.0 * point.score)),
+            form: ChartForm::Lines,
+        }
+    }
+
+    /// Latency by threshold (figure 4), by one of the latency models.
+    pub(super) fn threshold_latency(&self, clock: usize, retriever: &str) -> Chart {
+        Chart {
+            name: format!("threshold-latency-{}", clock + 1),
+            title: format!("Latency by threshold ({retriever})"),
+            caption: format!(
+                "Mean latency of a request at the same thresholds, retriever {retriever}."
+            ),
+            x: "threshold".into(),
+            y: "mean latency, ms".into(),
+            lines: self.by_threshold(|point| Some(point.latencies.get(clock)?.as_ref()?.mean_ms)),
+            form: ChartForm::Lines,
+        }
+    }
+
+    /// Score by latency (figures 12 to 15), by one of the latency models.
+    pub(super) fn latency(&self, clock: usize, retriever: &str) -> Chart {
+        let [title, score] = self.words();
+        let value = |point: &SweepPoint| {
+            Some((point.latencies.get(clock)?.as_ref()?.mean_ms, 100.0 * point.score))
+        };
+        Chart {
+            name: format!("latency-{}", clock + 1),
+            title: format!("{title} by latency ({retriever})"),
+            caption: format!(
+                "What each policy trades: {score} against the mean latency of a request, retriever {retriever}."
+            ),
+            x: "mean latency, ms".into(),
+            y: format!("{score} × 100"),
+            lines: self.lines(value),
+            form: ChartForm::Lines,
+        }
+    }
+
+    /// Parts of the instances that a policy does not retrieve for (figure 5), at its only threshold or else the best one.
+    pub(super) fn abstentions(&self) -> Chart {
+        let shown = |curve: &SweepCurve| match &curve.points[..] {
+            [only] => abstention_parts(only),
+            _ => abstention_parts(curve.best()?),
+        };
+        let bars = self.named.iter().filter_map(|(name, curve)| Some((name, shown(curve)?)));
+        let bars: Vec<(&String, [f64; 3])> = bars.collect();
+        let part = |(part, name): (usize, &&str)| {
+            let shares = bars.iter().enumerate();
+            let points = shares.map(|(at, (_, shares))| (at as f64, shares[part]));
+            Line { name: (*name).to_owned(), points: points.collect() }
+        };
+        Chart {
+            name: "abstentions".into(),
+            title: "Instances without retrieval".into(),
+            caption: "Instances that a policy does not retrieve for. The lower two parts together are the precision of abstention."
+                .into(),
+            x: String::new(),
+            y: "abstentions, %".into(),
+            lines: ABSTENTIONS.iter().enumerate().map(part).collect(),
+            form: ChartForm::Stacks(bars.iter().map(|(name, _)| (*name).clone()).collect()),
+        }
+    }
+
+    /// Gains where a policy retrieves (figure 6), at its only threshold or else the best one.
+    pub(super) fn gains(&self) -> Chart {
+        let gained = self.named.iter().filter(|(_, curve)| !curve.gains.is_empty());
+        let each = gained.map(|(name, curve)| (name.clone(), &curve.gains[..])).collect::<Vec<_>>();
+        gains(&each, self.measure)
+    }
+
+    /// Calibration of probabilities (figure 11).
+    pub(super) fn calibration(&self) -> Chart {
+        let calibrated = self.named.iter().filter_map(|(name, curve)| {
+            let bins = &curve.calibration.as_ref()?.bins;
+            let points = bins.iter().map(|b| (100.0 * b.probability, 100.0 * b.positive));
+            Some(Line { name: name.clone(), points: points.collect() })
+        });
+        Chart {
+            name: "calibration".into(),
+            title: "Calibration".into(),
+            caption: "Instances by the probability that a policy gives retrieval, and how many of them it helped. On the diagonal probabilities hold.".into(),
+            x: "probability that retrieval helps, %".into(),
+            y: "helped, %".into(),
+            lines: calibrated.collect(),
+            form: ChartForm::Diagonal,
+        }
+    }
+}
+
+/// Share of the instances with retrieval, in per cent.
+fn rate(point: &SweepPoint) -> f64 {
+    100.0 * point.rag_rate
+}
+
+/// Shares of the abstentions in per cent, in the order of [`ABSTENTIONS`]; `None` without abstentions, or where it is not known
+/// which completions are right.
+pub(super) fn abstention_parts(point: &SweepPoint) -> Option<[f64; 3]> {
+    let (right, precision) = (point.abstained_right?, point.abstention_precision?);
+    Some([right, precision - right, 1.0 - precision].map(|share| 100.0 * share))
+}
+
+/// Figures 3, 6 and 10: how many instances gain how much, for each name.
+pub(super) fn gains(each: &[(String, &[f64])], measure: Measure) -> Chart {
+    let name = measure.name();
+    let line = |(name, gains): &(String, &[f64])| {
+        let buckets = Buckets::of(gains.iter().copied());
+        let count = buckets.total().max(1) as f64;
+        let share = |(bucket, found): (Bucket, usize)| {
+            (bucket.index() as f64, 100.0 * found as f64 / count)
+        };
+        Line { name: name.clone(), points: buckets.iter().map(share).collect() }
+    };
+    Chart {
+        name: "gains".into(),
+        title: "Gains by retrieval".into(),
+        caption: "How many of the instances gain or lose how much by retrieval. A label stands for gains within 10 points of it, 0 for none."
+            .into(),
+        x: format!("gain in {name} × 100"),
+        y: "instances, %".into(),
+        lines: each.iter().map(line).collect(),
+        form: ChartForm::Bars(bucket_names()),
+    }
+}
+
+/// Labels of the buckets of gains.
+pub(super) fn bucket_names() -> Vec<String> {
+    Bucket::all().map(|bucket| format!("{:+}", bucket.label()).replace("+0", "0")).collect()
+}

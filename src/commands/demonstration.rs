@@ -1,0 +1,109 @@
+//! The demonstration: the data that the program carries, and the settings of a run that names no other.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use repoformer_pipeline::{Planned, Verdict};
+use repoformer_store::artifact::write_file;
+use repoformer_store::files;
+use tempfile::TempDir;
+
+use super::session::begin;
+use crate::settings::{Given, SettingFlags, Settings};
+
+/// The demonstration's data, for a program that runs outside its project.
+mod embedded {
+    include!(concat!(env!("OUT_DIR"), "/demo_files.rs"));
+}
+
+/// Folder of its repositories, as in `configs/demo.toml`.
+const REPOS: &str = "data/repos";
+/// Files of its tasks, as in `configs/demo.toml`.
+const TASKS: [&str; 3] =
+    ["data/tasks/line.jsonl", "data/tasks/api.jsonl", "data/tasks/function.jsonl"];
+
+/// Its files: their paths and texts.
+pub(super) const FILES: &[(&str, &str)] = embedded::FILES;
+
+/// Names of its repositories.
+pub(super) fn repositories() -> Vec<String> {
+    let below = |path: &str| Some(path.strip_prefix(REPOS)?.split('/').nth(1)?.to_owned());
+    let mut names: Vec<String> = FILES.iter().filter_map(|(path, _)| below(path)).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// Settings of a run, and what they need.
+pub(super) struct Begun {
+    pub(super) settings: Settings,
+    /// Whether the demonstration's files are not here, and lie in the cache.
+    pub(super) is_elsewhere: bool,
+    /// Folder of a dry run's, which is removed with this.
+    pub(super) removed: Option<TempDir>,
+}
+
+/// Folder of the demonstration's files, where they are not here.
+fn folder(settings: &Settings) -> Result<PathBuf> {
+    Ok(settings.parsed::<PathBuf>("cache-dir")?.join("demo"))
+}
+
+/// Files of the demonstration in a folder, their texts, and whether they are there.
+fn files(root: &Path) -> impl Iterator<Item = (PathBuf, &'static str, bool)> {
+    FILES.iter().map(move |(path, text)| {
+        let path = root.join(path);
+        let is_there = files::read(&path).ok().as_deref() == Some(text.as_bytes());
+        (path, *text, is_there)
+    })
+}
+
+/// Plan of its files.
+pub(super) fn planned(settings: &Settings) -> Result<Vec<Planned>> {
+    let root = folder(settings)?;
+    let planned = files(&root).map(|(path, _, is_there)| {
+        let verdict = match (is_there, path.exists()) {
+            (true, _) => Verdict::Current,
+            (false, false) => Verdict::Missing,
+            (false, true) => Verdict::Damaged("another text than the program's".into()),
+        };
+        Planned::file(path, "file of the demonstration", verdict)
+    });
+    Ok(planned.collect())
+}
+
+/// The given settings, or the demonstration's where no data is named.
+pub(super) fn settings(flags: &SettingFlags, is_dry: bool) -> Result<Begun> {
+    let given = Settings::resolve(flags)?;
+    let named = ["repos-dir", "tasks"];
+    if named.iter().any(|key| given.text(key).is_some()) {
+        return Ok(Begun { settings: begin(given, flags)?, is_elsewhere: false, removed: None });
+    }
+    let has_settings = ["profile", "config"].iter().any(|key| given.text(key).is_some());
+    let presets = if has_settings {
+        // Settings without data use the demonstration's.
+        Given::from([
+            ("repos-dir", vec![REPOS.into()]),
+            ("tasks", TASKS.map(String::from).to_vec()),
+        ])
+    } else {
+        Given::from([("profile", vec!["demo".into()])])
+    };
+    let settings = Settings::with_presets(flags, "run", presets)?;
+    let mut settings = begin(settings, flags)?;
+    // Another project's data/repos is not the demonstration's.
+    let mut named = ["repos-dir", "tasks"].into_iter().flat_map(|key| settings.list(key));
+    let here = named.all(|path| Path::new(path).exists());
+    let is_elsewhere = !here && settings.text("repos-dir").is_some();
+    let mut removed = None;
+    if is_elsewhere {
+        let root = match is_dry {
+            true => removed.insert(tempfile::tempdir()?).path().to_owned(),
+            false => folder(&settings)?,
+        };
+        for (path, text, _) in files(&root).filter(|(.., is_there)| !is_there) {
+            write_file(&path, text.as_bytes())?;
+        }
+        settings.move_paths(&root);
+    }
+    Ok(Begun { settings, is_elsewhere, removed })
+}

@@ -1,0 +1,318 @@
+//! `eval`
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use repoformer_core::metrics::Metric;
+use repoformer_core::postprocess::{Hole, Postprocess, Step};
+use repoformer_core::repository::Shard;
+use repoformer_core::retrieve::Mode;
+use repoformer_core::task::TaskSet;
+use repoformer_evaluate::conditions::{Conditions, differences, made_with};
+use repoformer_evaluate::pairs;
+use repoformer_evaluate::score::{Missing, Scoring, score_pairs, score_tasks};
+use repoformer_formats::merge::Positions;
+use repoformer_pipeline as pipeline;
+use repoformer_pipeline::{Evaluation, Experiment, Until, cached_predictions};
+use repoformer_store::artifact::header_path;
+use repoformer_store::manifest::Manifest;
+use repoformer_text::language::Language;
+use serde_json::json;
+
+use super::eval_output::{Named, Results, write_results};
+use super::eval_score::{Judging, score, tell_uncut, with_missing};
+use super::experiments::{
+    asked_scoring, check_not_tasks, cut_answers, of_kind, without_repositories,
+};
+use super::session::{
+    completed_modes, completion, open, resampling, set_profile, warn_of_departures,
+};
+use super::{eval_definitions, eval_retrieval, mixed, parts};
+use crate::commands::eval_args::EvalArgs;
+use crate::output::{self, check_output, fail};
+use crate::settings::Settings;
+use crate::table::{ScoreFormat, percent};
+
+pub(crate) fn run(args: &EvalArgs) -> Result<()> {
+    let settings = open(&args.settings)?;
+    args.format()?;
+    let shard: Option<Shard> = settings.parsed_option("shard")?;
+    if shard.is_some() {
+        check_mergeable(args)?;
+    }
+    check_not_tasks(&settings, Some(&args.output))?;
+    check_output(Some(&args.output), args.pairs.iter().chain(&args.predictions))?;
+    if args.retrieval {
+        return eval_retrieval::run(args, &settings);
+    }
+    if args.definitions {
+        return eval_definitions::run(args, &settings);
+    }
+    if args.exec.exec {
+        #[cfg(target_os = "linux")]
+        return super::eval_exec::run(args, &settings);
+        #[cfg(not(target_os = "linux"))]
+        bail!("tests can only be run on Linux");
+    }
+    if let Some(path) = &args.pairs {
+        return of_pairs(args, path, &settings);
+    }
+    let mut experiment = without_repositories(&settings)?;
+    if let Some(path) = &args.predictions {
+        cut_answers(&mut experiment, &settings, path)?;
+    }
+    let Some(tasks) = &experiment.tasks else {
+        bail!("--tasks is not set, so there is nothing to score against")
+    };
+    let all = experiment.all_tasks().unwrap_or(tasks);
+    let settings = of_kind(&settings, Some(all));
+    let judging = Judging {
+        scoring: scoring(&settings, &experiment, &[Metric::RepoCoder]),
+        missing: args.missing.parse()?,
+    };
+    let mut manifest = judging.manifest();
+    manifest.input("tasks", &tasks.path)?;
+    let (named, mixed) = if args.check_references {
+        (vec![references(tasks, &judging.scoring)?], Vec::new())
+    } else {
+        let scored = of_predictions(args, &experiment, &settings, &judging, &mut manifest)?;
+        warn_of_ceilings(tasks, &judging.scoring)?;
+        scored
+    };
+    if !mixed.is_empty() {
+        manifest.setting("mixed", mixed.clone());
+    }
+    set_profile(&mut manifest, &settings);
+    manifest.count("tasks", tasks.tasks().len());
+    let part = shard.map(|shard| {
+        let rows = |(_, scores): &Named| scores.tasks.iter().map(|task| task.row).collect();
+        (shard, parts::positions(all, named.iter().map(rows)))
+    });
+    write(args, &settings, &named, mixed, &manifest, part)
+}
+
+/// Refuses a shard's scores that `merge` cannot put together.
+fn check_mergeable(args: &EvalArgs) -> Result<()> {
+    let others = [
+        ("--retrieval", args.retrieval),
+        ("--pairs", args.pairs.is_some()),
+        ("--results", args.results.is_some()),
+        ("--mine-tests", args.exec.mine_tests),
+    ];
+    if let Some((flag, _)) = others.iter().find(|(_, is_given)| *is_given) {
+        return fail(
+            format!("--shard is for the scores of each task, and {flag} has others"),
+            "leave one of the two out",
+        );
+    }
+    if args.per_task && args.format()? == ScoreFormat::Jsonl && args.output != Path::new("-") {
+        return Ok(());
+    }
+    fail(
+        "the means of a shard cannot be put together with those of others",
+        "write the scores of each task, with --per-task -o FILE.jsonl; `merge` puts those together",
+    )
+}
+
+fn write(
+    args: &EvalArgs,
+    settings: &Settings,
+    named: &[Named],
+    mixed: Vec<String>,
+    manifest: &Manifest,
+    part: Option<(Shard, Positions)>,
+) -> Result<()> {
+    let (per_task, resampling) = (args.per_task, resampling(settings)?);
+    let manifest = parts::of_part(manifest.to_record(), part);
+    if args.format()? != ScoreFormat::Text {
+        warn_of_departures(settings);
+    }
+    let departures = settings.departure_line();
+    Results { named, per_task, resampling, mixed, departures, manifest }.write(args)
+}
+
+/// Scoring for a command that shows `further` metrics after the default one, unless the settings choose metrics.
+pub(super) fn scoring(settings: &Settings, experiment: &Experiment, further: &[Metric]) -> Scoring {
+    let mut scoring = experiment.scoring.clone();
+    if settings.list("metrics").is_empty() {
+        let known = scoring.metrics.clone();
+        scoring.metrics.extend(further.iter().filter(|metric| !known.contains(metric)));
+    }
+    scoring
+}
+
+fn of_pairs(args: &EvalArgs, path: &Path, settings: &Settings) -> Result<()> {
+    let language: Option<Language> = settings.parsed_option("language")?;
+    let mut scoring = asked_scoring(settings, &[])?;
+    if settings.text("postprocess").is_none() {
+        // Cuts in a metric's definition still apply.
+        scoring.postprocess = Postprocess::NONE;
+    }
+    let judging = Judging { scoring, missing: Missing::Error };
+    let scoring = &judging.scoring;
+    let mut manifest = judging.manifest();
+    manifest.input("pairs", path)?;
+    let reading = pairs::read(path)?;
+    output::problems(&reading.problems);
+    if reading.pairs.is_empty() {
+        bail!("{}: no pair to score", path.display());
+    }
+    manifest.count("pairs", reading.pairs.len());
+    manifest.count("unusable", reading.problems.len());
+    let language = language.unwrap_or_default();
+    let scores = score_pairs(&reading.pairs, &scoring.metrics, &scoring.postprocess, language);
+    set_profile(&mut manifest, settings);
+    tell_uncut(path, &scores);
+    let named = [("pairs".into(), scores)];
+    write(args, settings, &named, Vec::new(), &manifest, None)?;
+    // The program ends: freeing hundreds of thousands of small texts would take a tenth of its time.
+    std::mem::forget((reading, named));
+    Ok(())
+}
+
+/// The references as predictions.
+fn ground_truths(tasks: &TaskSet) -> Vec<Vec<String>> {
+    tasks.tasks().iter().map(|task| vec![task.ground_truth.clone()]).collect()
+}
+
+/// Warns of metrics that truncate targets, with the score that the references would have.
+fn warn_of_ceilings(tasks: &TaskSet, scoring: &Scoring) -> Result<()> {
+    let Scoring { metrics, postprocess } = scoring;
+    let cuts = |metric: &&Metric| {
+        let recipe = postprocess.recipe(**metric);
+        [Step::Statement, Step::FirstLine, Step::Bracket].iter().any(|step| recipe.has(*step))
+    };
+    let cutting: Vec<Metric> = metrics.iter().filter(cuts).copied().collect();
+    if cutting.is_empty() {
+        return Ok(());
+    }
+    let truth = ground_truths(tasks);
+    let scores = score_tasks(tasks, &truth, &cutting, postprocess, Missing::Error)?;
+    for mean in scores.all.means.iter().filter(|mean| mean.get("em") < Some(1.0)) {
+        let values = mean.metric.values().iter().zip(&mean.values);
+        let values = values.map(|(name, value)| format!("{name} {}", percent(*value)));
+        let (metric, values) = (mean.metric, values.collect::<Vec<_>>().join(", "));
+        output::warning(format!(
+            "{metric} truncates these targets, so even the reference text cannot score 100: it has {values}"
+        ));
+    }
+    Ok(())
+}
+
+/// Scores the references as predictions.
+fn references(tasks: &TaskSet, scoring: &Scoring) -> Result<Named> {
+    let Scoring { metrics, postprocess } = scoring;
+    let truth = ground_truths(tasks);
+    let scores = score_tasks(tasks, &truth, metrics, postprocess, Missing::Error)?;
+    let mut imperfect = Vec::new();
+    for (score, task) in scores.tasks.iter().zip(tasks.tasks()) {
+        for one in &score.scores {
+            let cut = postprocess.recipe(one.metric);
+            let target = cut.apply(Hole::of(task), &task.ground_truth).target;
+            if one.values != one.metric.best(&target, task.language()) {
+                let reason =
+                    format!("its reference does not have the best score of {}", one.metric);
+                imperfect.push(tasks.error(task, reason));
+            }
+        }
+    }
+    output::problems(&imperfect);
+    Ok(("references".into(), scores))
+}
+
+/// Scores the predictions of a file, or those of the cache, mode by mode; says in which conditions they differ, where they may.
+fn of_predictions(
+    args: &EvalArgs,
+    experiment: &Experiment,
+    settings: &Settings,
+    judging: &Judging,
+    manifest: &mut Manifest,
+) -> Result<(Vec<Named>, Vec<String>)> {
+    let mut of_file = |name: String, path: &Path, folder: Option<PathBuf>| {
+        let input = parts::input_predictions(manifest, &name, path, experiment, args)?;
+        let mut made_with = made_with(path)?;
+        if experiment.layout.shard.is_some() {
+            made_with.retain(|name, _| !parts::OWN.contains(&name.as_str()));
+        }
+        if !made_with.is_empty() {
+            manifest.setting(&input, json!(made_with));
+        }
+        let evaluation = score(experiment, path, judging)?;
+        let Evaluation { scores, tasks, samples, problems, .. } = evaluation;
+        let scores = scores.map_err(with_missing)?;
+        warn_of_ends(path, &judging.scoring)?;
+        if let Some(folder) = folder {
+            let mut own = judging.manifest();
+            if let Some(tasks) = &experiment.tasks {
+                own.input("tasks", &tasks.path)?;
+            }
+            own.input("predictions", path)?;
+            own.count("tasks", tasks.tasks().len());
+            own.count("unusable", problems.len());
+            set_profile(&mut own, settings);
+            let postprocess = &judging.scoring.postprocess;
+            write_results(&folder, (&tasks, &samples), postprocess, judging.missing, own)?;
+        }
+        Ok::<Named, anyhow::Error>((name, scores))
+    };
+    if let Some(path) = &args.predictions {
+        let stem = path.file_stem().unwrap_or("predictions".as_ref());
+        let name = stem.to_string_lossy().into_owned();
+        return Ok((vec![of_file(name, path, args.results.clone())?], Vec::new()));
+    }
+    let completion = completion(settings)?;
+    let (modes, mut left_out) = completed_modes(settings, experiment, &completion)?;
+    let (mut named, mut conditions, mut prompts) = (Vec::new(), Vec::new(), Vec::new());
+    for mode in modes {
+        let path = cached_predictions(experiment, mode, &completion)?;
+        let folder = args.results.as_ref().map(|folder| folder.join(mode.name()));
+        let one = of_file(mode.to_string(), &path, folder)?;
+        if experiment.layout.shard.is_some() {
+            prompts.extend(parts::prompts_digest(experiment, mode).map(|digest| (mode, digest)));
+        }
+        if header_path(&path).exists() && experiment.layout.shard.is_none() {
+            let is_whole = one.1.missing == 0 && judging.scoring == experiment.scoring;
+            let known = is_whole.then_some(&one.1);
+            // Scores that cannot be cached are still printed.
+            if let Err(error) = pipeline::scores(experiment, mode, &completion.model, known) {
+                output::problems(&[error]);
+            }
+        }
+        let mut known = Conditions::of_predictions(&made_with(&path)?);
+        known.set_samples(one.1.samples());
+        conditions.push(known);
+        named.push(one);
+    }
+    for (mode, digest) in prompts {
+        manifest.digest(&format!("prompts.{mode}"), &digest);
+    }
+    if named.is_empty() {
+        return fail(
+            "the cache holds no predictions to score",
+            "make them with `repoformer complete`, or name a file with --predictions",
+        );
+    }
+    left_out.retain(|mode| *mode != Mode::Given);
+    if !left_out.is_empty() {
+        let names: Vec<&str> = left_out.iter().map(|mode| mode.name()).collect();
+        output::note(format!("eval: not completed yet: {}", names.join(", ")));
+    }
+    let names = named.iter().map(|(name, _)| name.as_str());
+    let mixed = differences(&names.zip(&conditions).collect::<Vec<_>>());
+    mixed::check(&mixed, args.allow_mixed)?;
+    Ok((named, mixed))
+}
+
+/// Warns of completions that ended after the target's lines, where a cut may look at more.
+pub(crate) fn warn_of_ends(path: &Path, scoring: &Scoring) -> Result<()> {
+    let is_short = made_with(path)?.get("until").is_some_and(|until| until == Until::Lines.name());
+    let longer = scoring.recipes().find(|(_, recipe)| !recipe.is_of_lines());
+    if let Some((metric, recipe)) = longer.filter(|_| is_short) {
+        output::warning_once(&format!(
+            "{}: these completions end after as many lines as the target has, and {metric} cuts by {recipe}, which may look at more; \
+             complete with --until tokens for it",
+            path.display()
+        ));
+    }
+    Ok(())
+}

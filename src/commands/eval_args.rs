@@ -1,0 +1,180 @@
+//! Flags of `eval`.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use clap::{Arg, Args, ValueEnum};
+use repoformer_core::retrieve::QueryForm;
+use repoformer_core::retrieve::rank::Ranker;
+use repoformer_evaluate::score::Missing;
+
+use crate::settings::{Listed, SettingFlags};
+use crate::table::ScoreFormat;
+
+/// Names of the statuses of test runs, and `all`.
+fn statuses() -> Listed {
+    #[cfg(target_os = "linux")]
+    let known = Listed::of(repoformer_execute::Status::ALL);
+    #[cfg(not(target_os = "linux"))]
+    let known = Listed::of([""; 0]);
+    known.and("all")
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct EvalArgs {
+    #[command(flatten)]
+    pub(crate) settings: SettingFlags,
+    /// Predictions to score, of any model and mode [default: the model's predictions in the cache, mode by mode]
+    #[arg(long, value_name = "FILE")]
+    pub(crate) predictions: Option<PathBuf>,
+    /// Instead of predictions, measure the retrieval: its overlap with the targets
+    #[arg(long, conflicts_with_all = [
+        "pairs", "check_references", "metrics", "postprocess", "results", "missing", "allow_mixed",
+    ])]
+    pub(crate) retrieval: bool,
+    /// Instead of similarity, write how many of the definitions in other files that each target uses its prediction uses; `compare` reads the
+    /// file
+    #[arg(long, conflicts_with_all = [
+        "pairs", "check_references", "metrics", "retrieval", "exec", "results", "per_task", "format", "allow_mixed", "shard",
+    ])]
+    pub(crate) definitions: bool,
+    /// Ranker to compare with --retrieval, also several fused, as in rrf:jaccard,bm25 (repeatable; names can be separated by
+    /// commas, fusions cannot) [default: --ranker]
+    #[arg(long, value_name = "NAME", requires = "retrieval", value_parser = Listed::of(Ranker::NAMES))]
+    pub(crate) rankers: Vec<String>,
+    /// Query to compare with --retrieval (repeatable, or separated by commas) [default: --query]
+    #[arg(long, value_name = "NAME", value_delimiter = ',', requires = "retrieval",
+        value_parser = Listed::of(QueryForm::ALL))]
+    pub(crate) queries: Vec<String>,
+    /// Instead of a data set, score the pairs of this file: lines `{"task_id", "target", "pred"}`
+    #[arg(long, value_name = "FILE", conflicts_with_all = [
+        "predictions", "check_references", "tasks", "missing", "allow_mixed",
+    ])]
+    pub(crate) pairs: Option<PathBuf>,
+    /// Also write CrossCodeEval's results.json, detailed_results.json, prediction_truncated.jsonl and
+    /// exact_match_idx.jsonl to this folder, with a manifest; without --predictions, each mode has a folder in it
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["check_references", "exec", "pairs"])]
+    pub(crate) results: Option<PathBuf>,
+    /// Compare predictions made or scored under different conditions (sampling, limits, cuts, targets); the differences are named
+    #[arg(long)]
+    pub(crate) allow_mixed: bool,
+    /// Also write the scores of each task (with csv, jsonl and parquet, only these)
+    #[arg(long)]
+    pub(crate) per_task: bool,
+    /// Format of the scores [default: as FILE is named, else text]
+    #[arg(long, value_name = "FORMAT")]
+    pub(crate) format: Option<ScoreFormat>,
+    /// Treatment of tasks without prediction: fail (error), score 0 (zero), leave out (skip)
+    #[arg(long, value_name = "HOW", default_value = "error",
+        value_parser = Listed::of([Missing::Error, Missing::Zero, Missing::Skip]))]
+    pub(crate) missing: String,
+    /// Score the references against themselves; a score below a metric's best is a failure
+    #[arg(long, conflicts_with_all = ["predictions", "missing", "allow_mixed"])]
+    pub(crate) check_references: bool,
+    /// File for the scores (`-`: standard output)
+    #[arg(short, long, value_name = "FILE", default_value = "-")]
+    pub(crate) output: PathBuf,
+    #[command(flatten)]
+    pub(crate) exec: Box<ExecArgs>,
+}
+
+/// How the repositories' own tests judge predictions.
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Execution", mut_args(only_in_long_help))]
+pub(crate) struct ExecArgs {
+    /// Measure the unit-test pass rate: put each prediction into a copy of its repository and run the tests
+    #[arg(long, conflicts_with_all = ["pairs", "retrieval", "metrics"])]
+    pub(crate) exec: bool,
+    /// Shell command that runs a task's tests; {tests}, {repository}, {task_id} and {path} are filled in [default: pytest or
+    /// unittest, whichever the repository uses]
+    #[arg(long, value_name = "COMMAND", requires = "exec")]
+    pub(crate) test_cmd: Option<String>,
+    /// Shell command that prepares a copy for its tests, once; {repository} is filled in
+    #[arg(long, value_name = "COMMAND", requires = "exec")]
+    pub(crate) setup_cmd: Option<String>,
+    /// Time limit of the setup, and of a run of the whole suite that mines tests, in seconds [default: 1800]
+    #[arg(long, value_name = "S", requires = "exec")]
+    pub(crate) setup_timeout: Option<f64>,
+    /// Tests of each task: lines `{"task_id", "tests": […]}` [default: all of the repository's]
+    #[arg(long, value_name = "FILE", requires = "exec")]
+    pub(crate) tests: Option<PathBuf>,
+    /// Instead of judging, find the tests of each task and write them (to -o) as --tests reads them
+    #[arg(long, requires = "exec", conflicts_with_all = ["predictions", "tests", "check_references"])]
+    pub(crate) mine_tests: bool,
+    /// Shell command that prints the tests of a repository, one per line, to mine from (not needed for Python)
+    #[arg(long, value_name = "COMMAND", requires = "mine_tests")]
+    pub(crate) list_tests_cmd: Option<String>,
+    /// Maximum number of tests mined per task [default: 10]
+    #[arg(long, value_name = "N", requires = "mine_tests")]
+    pub(crate) max_tests: Option<usize>,
+    /// Reader of the test command's result [default: auto]
+    #[arg(long, value_name = "NAME", requires = "exec",
+        value_parser = Listed::of(["auto", "pytest", "unittest", "exit-code"]))]
+    pub(crate) runner: Option<String>,
+    /// Time limit of a run, in seconds [default: 60]
+    #[arg(long, value_name = "S", requires = "exec")]
+    pub(crate) timeout: Option<f64>,
+    /// Limit of the processor time of all processes of a run together, in seconds [default: 4 times --timeout]
+    #[arg(long, value_name = "S", requires = "exec")]
+    pub(crate) cpu_limit: Option<f64>,
+    /// Limit of the memory of all processes of a run together, in megabytes [default: 4096]
+    #[arg(long, value_name = "MB", requires = "exec")]
+    pub(crate) memory_limit: Option<u64>,
+    /// Limit of what a run writes, in megabytes [default: 1024]
+    #[arg(long, value_name = "MB", requires = "exec")]
+    pub(crate) disk_limit: Option<u64>,
+    /// Limit of simultaneous processes of a run [default: 256]
+    #[arg(long, value_name = "N", requires = "exec")]
+    pub(crate) process_limit: Option<usize>,
+    /// Whether tests can use the network (the setup always can) [default: off]
+    #[arg(long, value_name = "WHEN", requires = "exec")]
+    pub(crate) network: Option<Switch>,
+    /// Isolation of runs: complete or else an error (required), as far as the system allows (auto), none (off) [default: required]
+    #[arg(long, value_name = "WHEN", requires = "exec")]
+    pub(crate) isolation: Option<Isolation>,
+    /// Number of runs of the reference; tasks whose runs disagree are left out [default: 1]
+    #[arg(long, value_name = "N", requires = "exec")]
+    pub(crate) oracle_runs: Option<usize>,
+    /// The k of pass@k (repeatable, or separated by commas) [default: 1]
+    #[arg(long, value_name = "K", value_delimiter = ',', requires = "exec")]
+    pub(crate) pass_k: Vec<usize>,
+    /// Repeat the runs whose result has this status (repeatable, or separated by commas)
+    #[arg(long, value_name = "STATUS", value_delimiter = ',', requires = "exec",
+        value_parser = statuses())]
+    pub(crate) rerun: Vec<String>,
+    /// File that results are appended to, and known ones are read from [default: exec/BENCHMARK/results.jsonl in the cache]
+    #[arg(long, value_name = "FILE", requires = "exec")]
+    pub(crate) exec_results: Option<PathBuf>,
+    /// Folder of the repositories' copies [default: exec/BENCHMARK/copies in the cache]
+    #[arg(long, value_name = "DIR", requires = "exec")]
+    pub(crate) work_dir: Option<PathBuf>,
+}
+
+impl EvalArgs {
+    /// The format of the scores, which the output can take.
+    pub(crate) fn format(&self) -> Result<ScoreFormat> {
+        ScoreFormat::of(self.format, &self.output)
+    }
+}
+
+/// Hides the details of executions in the short help.
+fn only_in_long_help(flag: Arg) -> Arg {
+    let is_detail = flag.get_help_heading() == Some("Execution") && flag.get_id() != "exec";
+    let is_hidden = is_detail || flag.is_hide_short_help_set();
+    flag.hide_short_help(is_hidden)
+}
+
+/// Something that is off or on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Switch {
+    Off,
+    On,
+}
+
+/// Whether runs of tests are isolated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum Isolation {
+    Auto,
+    Required,
+    Off,
+}

@@ -1,0 +1,72 @@
+//! `eval --definitions`: how many of the definitions that tasks name their predictions use.
+
+use anyhow::{Result, bail};
+use repoformer_core::metrics::Metric;
+use repoformer_evaluate::score::Scoring;
+use repoformer_pipeline::{cached_predictions, definition_uses};
+
+use super::eval_score::{Judging, score, with_missing};
+use super::experiments::{cut_answers, of_kind, single};
+use super::session::{completed_modes, completion, warn_of_departures};
+use super::stages::check_one_mode;
+use crate::commands::eval_args::EvalArgs;
+use crate::output::{self, fail, group};
+use crate::records_output::RecordsOutput;
+use crate::settings::Settings;
+use crate::table::percent;
+
+pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
+    let mut experiment = single(settings)?;
+    if let Some(path) = &args.predictions {
+        cut_answers(&mut experiment, settings, path)?;
+    }
+    let Some(tasks) = &experiment.tasks else {
+        bail!("--tasks is not set, so no definitions are named")
+    };
+    let settings = of_kind(settings, Some(experiment.all_tasks().unwrap_or(tasks)));
+    warn_of_departures(&settings);
+    // Whole lines or bodies, with their indentation.
+    let postprocess = experiment.scoring.postprocess.clone();
+    let recipe = postprocess.recipe(Metric::Repoformer);
+    let scoring = Scoring { metrics: vec![Metric::Repoformer], postprocess };
+    let judging = Judging { scoring, missing: args.missing.parse()? };
+    let (name, path) = match &args.predictions {
+        Some(path) => (path.display().to_string(), path.clone()),
+        None => {
+            let completion = completion(&settings)?;
+            let (modes, _) = completed_modes(&settings, &experiment, &completion)?;
+            check_one_mode(&modes)?;
+            (modes[0].to_string(), cached_predictions(&experiment, modes[0], &completion)?)
+        }
+    };
+    let evaluation = score(&experiment, &path, &judging)?;
+    evaluation.scores.map_err(with_missing)?;
+    let found = definition_uses(&experiment, &evaluation.tasks, &evaluation.samples, &recipe)?;
+    output::problems(&found.problems);
+    if found.tasks.is_empty() {
+        return fail(
+            "no task names a definition that its target is seen to use",
+            "draw tasks with `sample --kind api`, or convert those of DevEval, which name them",
+        );
+    }
+    let mut file = RecordsOutput::new(&args.output);
+    for uses in &found.tasks {
+        file.line(&uses.to_record())?;
+    }
+    file.finish()?;
+    let recall =
+        found.tasks.iter().map(|uses| uses.recall()).sum::<f64>() / found.tasks.len() as f64;
+    let left_out = match found.left_out {
+        0 => String::new(),
+        n => format!(
+            "; {} tasks are left out, since their targets are not seen to use any",
+            group(n)
+        ),
+    };
+    output::note(format!(
+        "{name}: {} % of the definitions that the targets of {} tasks use{left_out}",
+        percent(recall),
+        group(found.tasks.len())
+    ));
+    Ok(())
+}

@@ -1,0 +1,67 @@
+//! Flags that say where no hole is drawn, for benchmarks and labelled instances.
+
+use anyhow::Result;
+use clap::Args;
+use repoformer_core::task::sample::{Exclusions, PathPattern};
+use repoformer_store::error::Error;
+
+use crate::output::{self, fail, hinted};
+use crate::settings::Listed;
+
+/// Where no hole is drawn.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Sampling")]
+pub(crate) struct ExclusionFlags {
+    /// Draw no hole from these files and folders: names, as in '*_pb2.py', or paths in the repository, as in 'docs/**/conf.py'
+    /// (repeatable)
+    #[arg(long, value_name = "GLOB")]
+    exclude: Vec<String>,
+    /// Draw no hole from test files: those in folders test, tests and __tests__, and those with names that test runners look for
+    #[arg(long)]
+    no_tests: bool,
+    /// Rows of data tables, which are lines of nothing but literals in a list, map or array of more than ten lines: skip them, or
+    /// draw them too [default: skip; draw for `label`, as in the paper]
+    #[arg(long, value_name = "NAME", value_parser = Listed::of(["skip", "draw"]))]
+    data_tables: Option<String>,
+}
+
+impl ExclusionFlags {
+    /// What is excluded; tables where nobody says otherwise as in `usual`.
+    pub(crate) fn exclusions(&self, usual: Exclusions) -> Result<Exclusions> {
+        let parse = |text: &String| {
+            PathPattern::parse(text).map_err(|error| match error {
+                Error::Parameter { reason, .. } => hinted(
+                    anyhow::anyhow!("--exclude {reason}"),
+                    "'tests' is a name, 'src/**/*.py' a path; * and ? stand for text without '/', ** for folders, [ab] for a or b",
+                ),
+                other => other.into(),
+            })
+        };
+        Ok(Exclusions {
+            paths: self.exclude.iter().map(parse).collect::<Result<_>>()?,
+            tests: self.no_tests,
+            tables: match self.data_tables.as_deref() {
+                None => usual.tables,
+                Some("skip") => true,
+                Some("draw") => false,
+                Some(other) => {
+                    return fail(
+                        format!("unknown --data-tables '{other}'; known: skip, draw"),
+                        "skip draws no hole from rows of literals, draw does",
+                    );
+                }
+            },
+        })
+    }
+}
+
+/// Warns of patterns that match no file.
+pub(crate) fn warn_of_unmatched(exclusions: &Exclusions, matched: &[bool]) {
+    let all = exclusions.paths.iter().zip(matched);
+    for (pattern, _) in all.filter(|(_, is_matched)| !**is_matched) {
+        let text = pattern.text();
+        output::warning(format!(
+            "--exclude '{text}' matches no source file; paths begin in the repository, without its name"
+        ));
+    }
+}

@@ -1,0 +1,139 @@
+//! `group`
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result};
+use clap::Args;
+use repoformer_formats::group::{Dedup, Grouping, Record, group as group_rows};
+use repoformer_text::language::Language;
+
+use super::experiments::read_tasks;
+use super::session::open;
+use crate::output::{self, counted, fail};
+use crate::settings::{Listed, SettingFlags};
+
+#[derive(Debug, Args)]
+pub(crate) struct GroupArgs {
+    /// Files of rows, folders of them, and patterns ('data/*.parquet'): Parquet, JSONL (plain, gzip or zstd), tar archives. A
+    /// row is a file (The Stack, StarCoderData) or a repository with its `files` (The Stack v2 with texts, raw.jsonl)
+    #[arg(required = true, value_name = "INPUT")]
+    inputs: Vec<PathBuf>,
+    /// Folder for the shards, shard-00001-of-N.jsonl.zst and so on; group.json, written last, lists them. An interrupted
+    /// command resumes there
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// Number of shards. File I of N has the repositories that `--shard I/N` draws from
+    #[arg(long, value_name = "N", default_value_t = 64, value_parser = clap::value_parser!(u64).range(1..=99_999))]
+    shards: u64,
+    /// Repositories to drop: none, those with the same paths and texts as another (exact), or also those with nearly the same
+    /// texts (near, by MinHash as in datatrove). The one with the most stars stays
+    #[arg(long, value_name = "KIND", default_value = "near", value_parser = Listed::of(Dedup::ALL))]
+    dedup: String,
+    /// Leave out the repositories of these tasks, and files with their targets (repeatable, or separated by commas)
+    #[arg(long, value_name = "TASKS", value_delimiter = ',')]
+    decontaminate: Vec<PathBuf>,
+    /// Leave out repositories of more than so many MiB of text, and say so
+    #[arg(long, value_name = "MIB", default_value_t = 256, value_parser = clap::value_parser!(u64).range(1..=65_536))]
+    max_repository: u64,
+    #[command(flatten)]
+    settings: SettingFlags,
+}
+
+/// Settings that grouping uses.
+const SETTINGS: [&str; 3] = ["language", "threads", "config"];
+
+pub(crate) fn run(args: &GroupArgs) -> Result<()> {
+    let settings = open(&args.settings)?;
+    if let Some(key) = settings.unused_flag(|key| SETTINGS.contains(&key)) {
+        return fail(
+            format!("--{key} is not used by group"),
+            "leave it out; it is a setting of the later stages",
+        );
+    }
+    let language: Option<Language> = settings.parsed_option("language")?;
+    let grouping = Grouping {
+        inputs: args.inputs.clone(),
+        output: args.output.clone(),
+        shards: args.shards,
+        language,
+        dedup: args.dedup.parse().context("--dedup")?,
+        benchmarks: args
+            .decontaminate
+            .iter()
+            .map(|file| read_tasks(file))
+            .collect::<Result<_>>()?,
+        max_repository: args.max_repository << 20,
+    };
+    let summary = group_rows(&grouping)?;
+    if let Some((count, first)) = &summary.unchecked {
+        output::note(format!(
+            "group: the targets of {} have too few words to be found in files, as of {first}; their repositories are left out by name",
+            counted(*count as u64, "task"),
+        ));
+    }
+    if let Some(first) = summary.others.first() {
+        let (count, first) = (summary.others.len(), first.display());
+        output::note(format!(
+            "group: {} left alone, as its name is not that of rows: {first}{}",
+            counted(count as u64, "file"),
+            if count > 1 { ", …" } else { "" },
+        ));
+    }
+    if summary.resumed > 0 {
+        output::note(format!(
+            "group: resumes; {} had been read",
+            counted(summary.resumed as u64, "input"),
+        ));
+    }
+    summary.notes.iter().for_each(output::note);
+    output::problems(&summary.problems);
+    let Some(record) = summary.record else {
+        let of = language.map_or("a known language".to_owned(), |one| one.title().to_owned());
+        return fail(
+            format!("the inputs have no file of {of} that could be taken"),
+            "`repoformer group --help` says which rows are read; --language names another language",
+        );
+    };
+    if summary.is_known {
+        let shards = record.shards.len();
+        let output = args.output.display();
+        output::note(format!(
+            "group: {output} is current: {} of the same inputs and settings",
+            counted(shards as u64, "shard")
+        ));
+    }
+    say(&record);
+    // What was broken, and is not listed word for word, or was said by the run that read it.
+    let listed = summary.problems.len() as u64;
+    if record.counts.broken > listed {
+        output::failures((record.counts.broken - listed) as usize);
+    }
+    Ok(())
+}
+
+/// Says what became of the rows.
+fn say(record: &Record) {
+    let counts = &record.counts;
+    for (count, noun, reason) in [
+        (counts.other_languages, "file", "left out: of other languages"),
+        (counts.repeated, "file", "left out: again with the same path and text"),
+        (counts.conflicting, "file", "left out: again with the same path and another text"),
+        (counts.exact_duplicates, "repository", "left out: the same files as another's"),
+        (counts.near_duplicates, "repository", "left out: nearly the same texts as another's"),
+        (counts.contaminated_repositories, "repository", "left out: tasks are of them"),
+        (counts.contaminated_files, "file", "left out: with a task's target"),
+        (counts.broken, "row", "or part of an input left out: broken or too large"),
+        (counts.marked, "file", "without StarCoderData's marks, its first line"),
+    ] {
+        if count > 0 {
+            output::note(format!("group: {} {reason}", counted(count, noun)));
+        }
+    }
+    output::note(format!(
+        "group: {} with {} in {}, from {}",
+        counted(counts.repositories, "repository"),
+        counted(counts.files, "file"),
+        counted(record.shards.len() as u64, "shard"),
+        counted(counts.rows, "row"),
+    ));
+}

@@ -1,0 +1,323 @@
+//! `inspect`: what any file of the cache is, or its records as JSONL.
+
+use std::io::Read;
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::{Args, ValueEnum};
+use repoformer_core::repository::fragment::RepoFragments;
+use repoformer_core::retrieve::dense::{Matrix, StoredVectors, read_stored};
+use repoformer_core::retrieve::rank::Words;
+use repoformer_core::retrieve::records;
+use repoformer_core::retrieve::vector::TokenSets;
+use repoformer_core::retrieve::{Queries, Retrieval};
+use repoformer_core::task::kind::RecordKind;
+use repoformer_pipeline::{Layout, RightContexts};
+use repoformer_store::artifact::{
+    Header, Payload, header_path, read, read_header, read_jsonl_header,
+};
+use repoformer_store::files::{self, File};
+use repoformer_store::jsonl::{self, PARQUET};
+use repoformer_store::parquet::Rows;
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+
+use crate::output::{fail, print_text, write_data};
+use crate::table::json_text;
+
+#[derive(Debug, Args)]
+pub(crate) struct InspectArgs {
+    /// File in a cache folder, or a Parquet table
+    file: PathBuf,
+    /// Part to print: what it is, with its header where it has one (text, json), or the records (jsonl)
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
+    format: InspectFormat,
+    /// Include the texts of windows, chunks and queries
+    #[arg(long)]
+    context: bool,
+}
+
+/// Part of an artifact that `inspect` prints.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum InspectFormat {
+    Text,
+    Json,
+    Jsonl,
+}
+
+pub(crate) fn run(args: &InspectArgs) -> Result<()> {
+    let data = match args.format {
+        InspectFormat::Text => return print_text(&header_text(&header(&args.file)?)),
+        InspectFormat::Json => json_text(&header(&args.file)?).into_bytes(),
+        InspectFormat::Jsonl => records_text(args)?,
+    };
+    write_data(Path::new("-"), &data)
+}
+
+fn is_jsonl(path: &Path) -> bool {
+    path.extension().is_some_and(|end| end == "jsonl") && header_path(path).exists()
+}
+
+/// The vectors of a model: `vector/dense/….vectors`.
+fn stored(path: &Path) -> Result<Option<StoredVectors>> {
+    match path.extension().is_some_and(|end| end == "vectors") {
+        true => Ok(read_stored(path)?),
+        false => Ok(None),
+    }
+}
+
+/// Scores are plain JSON and carry no header: `scores/<benchmark>/….json`.
+fn scores(path: &Path) -> Option<Map<String, Value>> {
+    if path.extension()? != "json" {
+        return None;
+    }
+    let scores: Map<String, Value> = serde_json::from_slice(&files::read(path).ok()?).ok()?;
+    let known = scores.contains_key("predictions") && scores.contains_key("all");
+    known.then_some(scores)
+}
+
+/// Folders of the cache whose JSON lines have no header, and what these are.
+const WITHOUT_HEADER: [(&str, &str); 6] = [
+    ("journal", "answers of a server"),
+    ("latency", "times of tasks"),
+    ("exec", "results of test runs"),
+    ("predictions", "predictions"),
+    ("probabilities", "probabilities"),
+    ("vector", "times of embeddings"),
+];
+
+/// The rows of a Parquet table; `None` for other files.
+fn table(path: &Path) -> Result<Option<Rows>> {
+    let mut begin = [0; PARQUET.len()];
+    let read = File::open(path).and_then(|mut file| file.read_exact(&mut begin));
+    Ok(if read.is_ok() && begin == PARQUET { Some(Rows::open(path)?) } else { None })
+}
+
+/// Contents of a file of JSON that has no header.
+struct Plain {
+    kind: String,
+    records: Vec<Value>,
+    /// Number of lines that are no JSON objects, such as the end of an interrupted write.
+    unreadable: usize,
+}
+
+/// JSON without a header: lines, or one document; `None` for other files.
+fn plain(path: &Path) -> Option<Plain> {
+    let is_lines = path.extension()? == "jsonl";
+    let bytes = files::read(path).ok()?;
+    let texts: Vec<(usize, &[u8])> = match is_lines {
+        true => jsonl::records(&bytes).map(|(at, text)| (at.line, text)).collect(),
+        false => vec![(1, &bytes)],
+    };
+    let value = |(line, text): &(usize, &[u8])| jsonl::value(path, *line, text).ok();
+    let read: Vec<Value> = texts.iter().filter_map(value).collect();
+    let unreadable = texts.len() - read.len();
+    let objects: Vec<&Map<String, Value>> = read.iter().filter_map(Value::as_object).collect();
+    if objects.len() < read.len() || read.is_empty() && unreadable > 0 {
+        return None;
+    }
+    let is_in = |folder: &str| path.iter().any(|part| part == folder);
+    let name = path.file_name()?.to_string_lossy();
+    let kind = match objects.first() {
+        Some(first) if !is_lines => match first.get("kind").and_then(Value::as_str) {
+            _ if name.ends_with(".header.json") => "header of an artifact".into(),
+            _ if name.ends_with(".time.json") => "time of a search".into(),
+            Some(kind) => format!("manifest of {kind}"),
+            None => "JSON object".into(),
+        },
+        first => match WITHOUT_HEADER.iter().find(|(folder, _)| is_in(folder)) {
+            Some((_, kind)) => (*kind).into(),
+            None => match first.and_then(|first| RecordKind::of(first)) {
+                Some(kind) => format!("JSON lines, the first is {}", kind.record()),
+                None => "JSON lines".into(),
+            },
+        },
+    };
+    Some(Plain { kind, records: read, unreadable })
+}
+
+/// Header of a file, or what takes its place.
+fn header(path: &Path) -> Result<Value> {
+    if let Some(scores) = scores(path) {
+        return Ok(json!({
+            "kind": "scores", "records": scores["all"]["n"], "predictions": scores["predictions"],
+            "missing": scores.get("missing"),
+        }));
+    }
+    if let Some(stored) = stored(path)? {
+        return Ok(json!({
+            "kind": "dense vectors", "records": stored.vectors.len(), "model": stored.model,
+            "dimensions": stored.dim,
+        }));
+    }
+    if let Some(rows) = table(path)? {
+        let columns =
+            rows.columns().into_iter().map(|(name, kind)| json!({"name": name, "type": kind}));
+        let columns: Vec<Value> = columns.collect();
+        return Ok(json!({"kind": "Parquet table", "records": rows.count(), "columns": columns}));
+    }
+    if let Some(plain) = Some(path).filter(|path| !is_jsonl(path)).and_then(plain) {
+        let mut header = json!({"kind": plain.kind, "records": plain.records.len()});
+        if plain.unreadable > 0 {
+            header["unreadable"] = plain.unreadable.into();
+        }
+        return Ok(header);
+    }
+    let header = if is_jsonl(path) { read_jsonl_header(path)? } else { read_header(path)? };
+    Ok(serde_json::to_value(header)?)
+}
+
+/// Fields of headers in the order of their text, with their names there.
+const FIELDS: [(&str, &str); 15] = [
+    ("kind", "kind"),
+    ("records", "records"),
+    ("predictions", "predictions"),
+    ("model", "model"),
+    ("dimensions", "dimensions"),
+    ("missing", "missing"),
+    ("unreadable", "unreadable"),
+    ("bytes", "bytes"),
+    ("checksum", "checksum"),
+    ("format", "format"),
+    ("tool", "written by"),
+    ("columns", "column"),
+    ("totals", "total"),
+    ("parameters", "parameter"),
+    ("inputs", "input"),
+];
+
+fn header_text(header: &Value) -> String {
+    let plain = |value: &Value| value.as_str().map_or_else(|| value.to_string(), str::to_owned);
+    let mut text = String::new();
+    for (field, name) in FIELDS {
+        let mut line = |value: String| text += &format!("{name:<11} {value}\n");
+        match header.get(field) {
+            None => {}
+            Some(Value::Array(columns)) => columns.iter().for_each(|column| {
+                let name = plain(&column["name"]);
+                line(match column.get("type") {
+                    Some(kind) => format!("{name} = {}", plain(kind)),
+                    None => format!("{name} = {} bytes", column["bytes"]),
+                });
+            }),
+            Some(Value::Object(values)) => values.iter().for_each(|(name, value)| {
+                let sign = if field == "inputs" { ":" } else { " =" };
+                line(format!("{name}{sign} {}", plain(value)));
+            }),
+            Some(tool) if field == "tool" => line(format!("repoformer {}", plain(tool))),
+            Some(value) => line(plain(value)),
+        }
+    }
+    text
+}
+
+fn records_text(args: &InspectArgs) -> Result<Vec<u8>> {
+    let path = &args.file;
+    if is_jsonl(path) {
+        read_jsonl_header(path)?;
+        return Ok(files::read(path)?);
+    }
+    let mut out = Vec::new();
+    if let Some(scores) = scores(path) {
+        let tasks = scores.get("tasks").and_then(Value::as_array);
+        tasks.into_iter().flatten().for_each(|task| line(&mut out, task));
+        return Ok(out);
+    }
+    if let Some(stored) = stored(path)? {
+        for (digest, vector) in stored.vectors {
+            line(&mut out, &json!({"digest": digest.to_hex().as_str(), "embedding": vector}));
+        }
+        return Ok(out);
+    }
+    if let Some(rows) = table(path)? {
+        rows.for_each(|row| line(&mut out, &row))?;
+        return Ok(out);
+    }
+    if let Some(plain) = plain(path) {
+        plain.records.iter().for_each(|record| line(&mut out, record));
+        return Ok(out);
+    }
+    let kind = read_header(path)?.identity.kind;
+    if kind == RepoFragments::KIND {
+        let (_, fragments) = read::<RepoFragments>(path)?;
+        let records = (0..fragments.len()).map(|f| records::fragment(&fragments, f, args.context));
+        records.for_each(|record| line(&mut out, &record));
+    } else if kind == Queries::KIND {
+        let (_, queries) = read::<Queries>(path)?;
+        let records = queries.queries.iter();
+        records.for_each(|query| line(&mut out, &records::query(&queries, query, args.context)));
+    } else if kind == TokenSets::KIND {
+        let (_, sets) = read::<TokenSets>(path)?;
+        sets.iter().for_each(|set| {
+            line(&mut out, &json!({ "embedding": set.iter().collect::<Vec<_>>() }))
+        });
+    } else if kind == Retrieval::KIND {
+        retrieval(args, &mut out)?;
+    } else if kind == Words::KIND {
+        let (_, words) = read::<Words>(path)?;
+        for document in 0..words.documents() {
+            let count =
+                |(word, count)| (words.dictionary().word(word).to_owned(), Value::from(count));
+            let counts = words.row(document).map(count);
+            line(&mut out, &json!({ "words": counts.collect::<Map<_, _>>() }));
+        }
+    } else if kind == Matrix::KIND {
+        let (_, vectors) = read::<Matrix>(path)?;
+        let rows = vectors.iter();
+        rows.for_each(|row| line(&mut out, &json!({ "embedding": row })));
+    } else if kind == RightContexts::KIND {
+        let (_, contexts) = read::<RightContexts>(path)?;
+        for (row, text) in contexts.iter() {
+            line(&mut out, &json!({ "row": row, "right_context": text }));
+        }
+    } else {
+        anyhow::bail!("{}: holds {kind}, which has no records to print", path.display());
+    }
+    Ok(out)
+}
+
+/// Retrieval results name fragments by number; the fragments and queries lie in the same cache.
+fn retrieval(args: &InspectArgs, out: &mut Vec<u8>) -> Result<()> {
+    let path = &args.file;
+    let (header, results) = read::<Retrieval>(path)?;
+    let place = |file: &str| {
+        let within = header.identity.parameters.get(file)?;
+        Some(Layout::cache_of_retrieval(path)?.join(within))
+    };
+    let (Some(fragments), Some(queries)) = (place("fragments-file"), place("queries-file")) else {
+        let reason = format!("{}: lies in no cache folder", path.display());
+        return fail(reason, "leave it where it was written");
+    };
+    let fragments = made_from::<RepoFragments>(path, &header, "fragments", &fragments)?;
+    let queries = made_from::<Queries>(path, &header, "queries", &queries)?;
+    let guard = header.identity.parameters.get("hole-guard");
+    let records = records::RetrievalRecords {
+        fragments: &fragments,
+        queries: &queries,
+        guard: guard.and_then(|guard| guard.parse().ok()).unwrap_or_default(),
+        context: args.context,
+    };
+    for (found, query) in results.found.iter().zip(&queries.queries) {
+        line(out, &records.of(found, query));
+    }
+    Ok(())
+}
+
+/// Reads the artifact at a place, which must be what this one was made from.
+fn made_from<T: Payload>(path: &Path, header: &Header, input: &str, place: &Path) -> Result<T> {
+    let (found, payload) = read::<T>(place)?;
+    if header.identity.inputs.get(input) != Some(&found.checksum) {
+        let (path, place) = (path.display(), place.display());
+        return fail(
+            format!("{path}: was made from other {input} than {place} holds now"),
+            "make it again with `repoformer search`",
+        );
+    }
+    Ok(payload)
+}
+
+fn line(out: &mut Vec<u8>, record: &impl Serialize) {
+    if serde_json::to_writer(&mut *out, record).is_ok() {
+        out.push(b'\n');
+    }
+}

@@ -1,0 +1,250 @@
+//! `label all`: from repositories to training sequences, with one model.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Context, Result, anyhow};
+use clap::Args;
+use repoformer_core::label::InstanceKind;
+use repoformer_core::label::verbalize::check_splits;
+use repoformer_core::retrieve::Mode;
+use repoformer_pipeline as pipeline;
+use repoformer_pipeline::{Completion, cached_predictions};
+use repoformer_store::files;
+use repoformer_store::manifest::{Manifest, beside, check_beside, read_beside, with_output};
+
+use super::judge::{self, LabelJudgeArgs, check_threshold};
+use super::sample::{
+    DrawingFlags, LabelSampleArgs, draw_instances, forget_journal, instances_digest,
+};
+use super::verbalize::{Making, SequenceFlags, verbalize_labels, with_flags};
+use crate::commands::checkout;
+use crate::commands::complete::complete_modes;
+use crate::commands::experiments::{check_completable, completion_of, without_repositories};
+use crate::commands::server;
+use crate::commands::session::{begin, label, seed};
+use crate::output::{self, check_folder, fail, write_manifest_beside};
+use crate::settings::{Given, Listed, SettingFlags, Settings};
+
+#[derive(Debug, Args)]
+pub(crate) struct LabelAllArgs {
+    #[command(flatten)]
+    settings: SettingFlags,
+    /// Retrieval helps where it raises the edit similarity (0 to 1) by more than this
+    #[arg(long, value_name = "T", default_value_t = 0.0, allow_negative_numbers = true)]
+    threshold: f64,
+    /// Maximum tokens of a training sequence
+    #[arg(long, value_name = "N", default_value_t = 2048)]
+    max_sequence_tokens: usize,
+    /// Folder for instances.jsonl, labels.jsonl, the output of `label verbalize`, and the cache; of several kinds, files such as
+    /// instances-chunk.jsonl
+    #[arg(short, long, value_name = "DIR")]
+    output: PathBuf,
+    /// Kinds of the holes: chunk (about three lines), function (the body of a function of 3 to 30 lines); repeatable, or separated
+    /// by commas
+    #[arg(long, value_name = "KIND", default_value = "chunk", help_heading = "Sampling", value_delimiter = ',',
+        value_parser = Listed::of(InstanceKind::ALL))]
+    kind: Vec<String>,
+    #[command(flatten)]
+    drawing: DrawingFlags,
+    #[command(flatten)]
+    sequences: SequenceFlags,
+}
+
+/// The subcommand, as the source of settings.
+const NAME: &str = "label all";
+/// Settings of fragments, searches and embeddings, whose flags are refused.
+const UNUSED: [&str; 22] = [
+    "window-size", "slice-size", "center", "chunk-size", "chunk-stride", "hole-guard",
+    "vectorizer", "ranker", "top-k", "query", "query-lines", "ties", "max-files", "max-chunks",
+    "embedding-model", "embedding-batch", "embedding-concurrency", "embedding-timeout", "vectors",
+    "vector-texts", "align", "fragment-paths",
+];
+/// Completions without retrieved fragments, and with them.
+const MODES: [Mode; 2] = [Mode::Without, Mode::Given];
+
+/// Files of the instances of one kind.
+struct KindFiles {
+    kind: InstanceKind,
+    instances: PathBuf,
+    labels: PathBuf,
+}
+
+impl KindFiles {
+    /// Returns the files of each kind in a folder.
+    fn of_all(folder: &Path, names: &[String]) -> Result<Vec<Self>> {
+        let mut kinds: Vec<InstanceKind> = Vec::new();
+        for name in names {
+            let kind = name.parse()?;
+            if kinds.contains(&kind) {
+                return fail(format!("--kind names {kind} twice"), "name each kind once");
+            }
+            kinds.push(kind);
+        }
+        let is_one = kinds.len() == 1;
+        let path = |name: &str, kind: InstanceKind| match is_one {
+            true => folder.join(format!("{name}.jsonl")),
+            false => folder.join(format!("{name}-{kind}.jsonl")),
+        };
+        let files =
+            |kind| Self { kind, instances: path("instances", kind), labels: path("labels", kind) };
+        Ok(kinds.into_iter().map(files).collect())
+    }
+
+    /// Returns the settings for these instances.
+    fn settings(&self, settings: &Settings) -> Result<Settings> {
+        let mut settings = settings.clone();
+        settings.fix("tasks", vec![text(&self.instances)?], NAME);
+        Ok(settings)
+    }
+}
+
+pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
+    let folder = &args.output;
+    check_folder(folder, "label all")?;
+    check_threshold(args.threshold)?;
+    let kinds = KindFiles::of_all(folder, &args.kind)?;
+    args.drawing.check_kinds(&kinds.iter().map(|files| files.kind).collect::<Vec<_>>())?;
+    let settings = settings(args, &kinds)?;
+    // Mistakes are reported before the hours of completing.
+    let making = Making {
+        tokenizer: Path::new(settings.text("tokenizer").unwrap_or_default()),
+        prompt_style: settings.text("prompt-style").unwrap_or_default(),
+        max_tokens: args.max_sequence_tokens,
+        seed: seed(&settings)?,
+        flags: &args.sequences,
+    };
+    making.check_output(folder)?;
+    let (sequences, encoder) = making.settings()?;
+    let completion = server::model(&settings, None, false)?;
+    // Before the hours of drawing.
+    if kinds.iter().any(|files| !files.instances.exists()) {
+        server::greet(&completion)?;
+    }
+    for files in &kinds {
+        draw(args, &settings, files)?;
+    }
+    let instances: Vec<&Path> = kinds.iter().map(|files| &*files.instances).collect();
+    check_splits(&instances, sequences.held_out).map_err(with_flags)?;
+    for files in &kinds {
+        label_kind(args, &files.settings(&settings)?, files, completion.clone())?;
+    }
+    let labels: Vec<&Path> = kinds.iter().map(|files| &*files.labels).collect();
+    verbalize_labels(&labels, &sequences, &encoder, folder)
+}
+
+/// Completes the instances of a kind without and with their fragments, and labels them.
+fn label_kind(
+    args: &LabelAllArgs,
+    settings: &Settings,
+    files: &KindFiles,
+    completion: Completion,
+) -> Result<()> {
+    let experiment = without_repositories(settings)?;
+    check_completable(&experiment)?;
+    let completion = completion_of(completion, settings, &experiment)?;
+    let report = pipeline::prompt(&experiment, &MODES)?;
+    output::report(&label("prompt", &experiment), &report);
+    complete_modes(&experiment, &MODES, &completion)?;
+    let [base, rag] = MODES.map(|mode| cached_predictions(&experiment, mode, &completion));
+    let judging = LabelJudgeArgs {
+        instances: files.instances.clone(),
+        base: base?,
+        rag: rag?,
+        prompts: None,
+        probabilities: None,
+        samples_from: None,
+        metric: None,
+        postprocess: None,
+        base_exec: None,
+        rag_exec: None,
+        model: None,
+        shard: None,
+        threshold: args.threshold,
+        output: files.labels.clone(),
+        summary: None,
+        format: None,
+    };
+    judge::run_with(&judging, settings)
+}
+
+fn text(path: &Path) -> Result<String> {
+    let text = path.to_str().map(str::to_owned);
+    text.with_context(|| format!("{}: not UTF-8", path.display()))
+}
+
+/// The settings: the data lies in the folder, and the paper's profile is the default.
+fn settings(args: &LabelAllArgs, kinds: &[KindFiles]) -> Result<Settings> {
+    let flags = &args.settings;
+    if let Some(key) = ["tasks", "mode"].into_iter().find(|key| flags.has(key)) {
+        return fail(
+            format!(
+                "--{key} is not used by label all, which completes the instances that it draws"
+            ),
+            "leave it out",
+        );
+    }
+    // The instances carry their fragments.
+    if let Some(key) = UNUSED.into_iter().find(|key| flags.has(key)) {
+        return fail(
+            format!("--{key} is not used by label all, which draws fragments with the instances"),
+            "leave it out; the flags under Sampling say what is drawn",
+        );
+    }
+    let mut presets = Given::from([("cache-dir", vec![text(&args.output.join("cache"))?])]);
+    // A configuration that was named is complete.
+    if !flags.has("config") {
+        presets.insert("profile", vec!["repoformer-paper".into()]);
+    }
+    let mut settings = Settings::with_presets(flags, NAME, presets)?;
+    // It draws from the repositories, whatever tasks an earlier run left.
+    checkout::settle(&mut settings);
+    let tasks: Result<Vec<String>> = kinds.iter().map(|files| text(&files.instances)).collect();
+    settings.fix("tasks", tasks?, NAME);
+    settings.fix("mode", MODES.map(|mode| mode.to_string()).to_vec(), NAME);
+    begin(settings, flags)
+}
+
+/// Draws the instances, unless the file holds them already.
+fn draw(args: &LabelAllArgs, settings: &Settings, files: &KindFiles) -> Result<()> {
+    let instances = &*files.instances;
+    let drawing = LabelSampleArgs {
+        settings: args.settings.clone(),
+        raw: None,
+        kind: files.kind.name().to_owned(),
+        drawing: args.drawing.clone(),
+        as_benchmark: false,
+        output: instances.to_owned(),
+    };
+    let (drawn_from, problems) = instances_digest(&drawing, settings)?;
+    let seed = seed(settings)?.to_string();
+    let manifest = |drawn_from: String| {
+        let mut manifest = Manifest::new("instances");
+        manifest.setting("kind", files.kind.name());
+        manifest.setting("seed", seed.clone());
+        manifest.setting("drawn-from", drawn_from);
+        manifest.to_record()
+    };
+    let (beside, known) = (beside(instances), read_beside(instances));
+    if let (Ok(known), Ok(wanted)) = (&known, with_output(manifest(drawn_from), instances))
+        && wanted.as_object() == Some(known)
+    {
+        output::problems(&problems);
+        output::note(format!("label sample: {} is current", instances.display()));
+        // An earlier command may not have been able to.
+        forget_journal(instances);
+        return Ok(());
+    }
+    if instances.exists()
+        && let Err(damage) = known.and_then(|_| check_beside(instances))
+    {
+        output::warning(format!("{damage}; the instances are drawn again"));
+    }
+    if let Err(e) = files::remove_file(&beside)
+        && e.kind() != std::io::ErrorKind::NotFound
+    {
+        return Err(anyhow!("{}: cannot remove this file: {e}", beside.display()));
+    }
+    // What was read for the digest above need not be what is drawn from.
+    let drawn_from = draw_instances(&drawing, settings)?;
+    write_manifest_beside(instances, &manifest(drawn_from))
+}

@@ -1,0 +1,163 @@
+//! `merge`: what shards made, put together.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use clap::Args;
+use repoformer_core::repository::Shard;
+use repoformer_core::retrieve::Mode;
+use repoformer_formats::merge::{merge, merge_sequences};
+use repoformer_pipeline as pipeline;
+use repoformer_pipeline::Experiment;
+
+use super::experiments::{check_completable, check_not_tasks, completion_of, experiments_of};
+use super::server;
+use super::session::{modes, open};
+use super::stage_log::StageLog;
+use crate::output::{self, check_folder, check_output, fail, group};
+use crate::settings::{SettingFlags, Settings};
+
+#[derive(Debug, Args)]
+pub(crate) struct MergeArgs {
+    #[command(flatten)]
+    settings: SettingFlags,
+    /// Files that the shards of one command wrote, all of them, in any order; of `label verbalize`, their folders [default: the
+    /// data set's prompts and predictions in the cache]
+    #[arg(value_name = "PART", requires = "output", conflicts_with = "shards")]
+    parts: Vec<PathBuf>,
+    /// Number of shards that the stages ran on: the N of their --shard I/N
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    shards: Option<u64>,
+    /// File for the records of the parts (compressed if the name ends in .gz or .zst); of folders, a folder
+    #[arg(short, long, value_name = "FILE|DIR", requires = "parts")]
+    output: Option<PathBuf>,
+}
+
+pub(crate) fn run(args: &MergeArgs) -> Result<()> {
+    let settings = open(&args.settings)?;
+    open_many();
+    match (&args.output, args.shards) {
+        (Some(output), _) => of_files(&args.parts, output, &settings),
+        (None, Some(shards)) => of_cache(shards, &settings),
+        (None, None) => fail(
+            "neither files nor --shards are named, so there is nothing to merge",
+            "name the files of the parts and -o FILE, or the data set and --shards N",
+        ),
+    }
+}
+
+/// Lets as many files be open as the system allows: each part is, and there may be thousands.
+fn open_many() {
+    #[cfg(target_os = "linux")]
+    if let Ok((_, most)) =
+        nix::sys::resource::getrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE)
+    {
+        // Where this fails, the error of the file that cannot be opened says enough.
+        let _ =
+            nix::sys::resource::setrlimit(nix::sys::resource::Resource::RLIMIT_NOFILE, most, most);
+    }
+}
+
+fn of_files(parts: &[PathBuf], output: &Path, settings: &Settings) -> Result<()> {
+    if output == Path::new("-") {
+        bail!("-o must name a file: it appears once it is whole");
+    }
+    check_not_tasks(settings, Some(output))?;
+    check_output(Some(output), parts)?;
+    let are_folders: Vec<bool> = parts.iter().map(|part| part.is_dir()).collect();
+    let merged = match (are_folders.contains(&true), are_folders.contains(&false)) {
+        (true, false) => {
+            check_folder(output, "merge")?;
+            merge_sequences(parts, output)?
+        }
+        (true, true) => {
+            return fail(
+                "some of these parts are folders, and some are files",
+                "name the folders of `label verbalize`, or the files of one other command",
+            );
+        }
+        _ => merge(parts, output)?,
+    };
+    for (part, lacking) in &merged.lacking {
+        output::failed(format!(
+            "{}: lacks {} records: what they are made of was missing, as the command that wrote it said",
+            part.display(),
+            group(*lacking as usize)
+        ));
+    }
+    let (records, parts) = (group(merged.records as usize), group(merged.parts));
+    output::note(format!("merge: {records} records of {parts} shards to {}", output.display()));
+    Ok(())
+}
+
+fn of_cache(shards: u64, settings: &Settings) -> Result<()> {
+    let mut log = StageLog::new(false);
+    let is_embedded = settings.text("model") == Some("in-context");
+    // No server is asked.
+    let model = server::model(settings, settings.parsed_option("seed")?, !is_embedded)?;
+    for (experiment, settings) in experiments_of(settings, &[Mode::Without])? {
+        check_completable(&experiment)?;
+        let has_results = results_of_tests(&experiment, shards);
+        let modes =
+            there(&experiment, shards, modes(&settings, experiment.known_modes())?, has_results)?;
+        let completion = completion_of(model.clone(), &settings, &experiment)?;
+        log.stage("merge", &experiment, || {
+            Ok(pipeline::merge(&experiment, shards, &modes, &completion)?)
+        })?;
+    }
+    Ok(())
+}
+
+/// Puts the shards' results of unit tests together, where there are any. Returns whether there are.
+#[cfg(target_os = "linux")]
+fn results_of_tests(experiment: &Experiment, count: u64) -> bool {
+    let path = |shard| experiment.layout.of_shard(shard).exec_results();
+    let (there, lost): (Vec<Shard>, Vec<Shard>) =
+        Shard::all(count).partition(|shard| path(*shard).exists());
+    if there.is_empty() {
+        return false;
+    }
+    for shard in lost {
+        output::failed(format!(
+            "the results of unit tests of shard {shard} are missing; run `eval --exec --shard {shard}`"
+        ));
+    }
+    let whole = experiment.layout.exec_results();
+    let parts: Vec<PathBuf> = there.into_iter().map(path).collect();
+    match repoformer_execute::gather(&whole, &parts) {
+        Ok(results) => output::note(format!(
+            "merge: {} results of unit tests to {}",
+            group(results),
+            whole.display()
+        )),
+        // Prompts and predictions are merged all the same.
+        Err(error) => output::problems(&[error]),
+    }
+    true
+}
+
+#[cfg(not(target_os = "linux"))]
+fn results_of_tests(_: &Experiment, _: u64) -> bool {
+    false
+}
+
+/// Those of the modes of which a shard has prompts.
+fn there(
+    experiment: &Experiment,
+    count: u64,
+    mut modes: Vec<Mode>,
+    has_results: bool,
+) -> Result<Vec<Mode>> {
+    let path = |mode, shard| experiment.layout.of_shard(shard).prompts(mode);
+    let has = |mode: Mode| Shard::all(count).any(|shard| path(mode, shard).exists());
+    modes.retain(|mode| has(*mode));
+    if modes.is_empty() && !has_results {
+        let first = path(Mode::Without, Shard { index: 0, count });
+        let folder = first.parent().unwrap_or(&first).display();
+        return fail(
+            format!("{folder}: holds no prompts of {count} shards"),
+            "make them with `prompt --shard I/N`, and name the same N and settings here",
+        );
+    }
+    Ok(modes)
+}

@@ -1,0 +1,121 @@
+//! Files of a shard's prompts, predictions and scores, as `merge` reads them.
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use repoformer_core::repository::Shard;
+use repoformer_core::retrieve::Mode;
+use repoformer_core::task::TaskSet;
+use repoformer_formats::merge::{Part, Positions, with_shard};
+use repoformer_pipeline::{Experiment, artifact_text};
+use repoformer_store::artifact::{Identity, digest, jsonl_header};
+use repoformer_store::manifest::Manifest;
+use serde_json::Value;
+
+use crate::commands::eval_args::EvalArgs;
+use crate::output::{write_data, write_shard_beside};
+
+/// Copies an artifact of prompts or predictions to where the user wants it. Beside a shard's lies which part it is.
+pub(super) fn copy(experiment: &Experiment, artifact: &Path, output: &Path) -> Result<()> {
+    let text = artifact_text(artifact)?;
+    write_data(output, &text)?;
+    let (Some(shard), Some(tasks)) = (experiment.layout.shard, &experiment.tasks) else {
+        return Ok(());
+    };
+    let lines: Vec<&[u8]> = text.split_inclusive(|byte| *byte == b'\n').collect();
+    let mut positions = Positions::default();
+    for (number, line) in lines.iter().enumerate() {
+        let row = match row_of(line) {
+            Some(row) => row,
+            // Tasks that are written themselves have a line each and say no row.
+            None if lines.len() == tasks.tasks().len() => tasks.tasks()[number].row as u64,
+            None => bail!("{}: record {} does not say its row", artifact.display(), number + 1),
+        };
+        positions.add(row);
+    }
+    let mut inputs = vec![("tasks", experiment.all_tasks().map_or(tasks, |all| all).digest())];
+    let identity = jsonl_header(artifact)?.identity;
+    if let Some(mode) = identity.parameters.get("mode").and_then(|mode| mode.parse().ok()) {
+        inputs.extend(prompts_digest(experiment, mode).map(|digest| ("prompts", digest)));
+    }
+    write_beside(output, &identity, &inputs, shard, &positions)
+}
+
+/// Parameters that differ between shards.
+pub(super) const OWN: [&str; 3] = ["shard", "repositories", "journal"];
+
+/// Digest of what the prompts of all shards have in common, where they are there.
+pub(super) fn prompts_digest(experiment: &Experiment, mode: Mode) -> Option<String> {
+    let mut parameters = jsonl_header(&experiment.layout.prompts(mode)).ok()?.identity.parameters;
+    parameters.retain(|name, _| !OWN.contains(&&**name));
+    Some(digest(format!("{parameters:?}").as_bytes()))
+}
+
+/// Writes beside a shard's file which part it is; `inputs` are names and digests of what all shards have in common.
+pub(super) fn write_beside(
+    output: &Path,
+    identity: &Identity,
+    inputs: &[(&str, String)],
+    shard: Shard,
+    positions: &Positions,
+) -> Result<()> {
+    let mut manifest = Manifest::new(&identity.kind);
+    for (name, value) in identity.parameters.iter().filter(|(name, _)| !OWN.contains(&&***name)) {
+        manifest.setting(name, value.as_str());
+    }
+    inputs.iter().for_each(|(name, digest)| manifest.digest(name, digest));
+    manifest.count("records", positions.of_each().count());
+    write_shard_beside(output, manifest, shard, positions)
+}
+
+/// Adds the record of a prompt or prediction, a line.
+pub(super) fn add(positions: &mut Positions, line: &[u8]) -> Result<()> {
+    positions.add(row_of(line).context("a prompt of a shard does not say its row")?);
+    Ok(())
+}
+
+fn row_of(line: &[u8]) -> Option<u64> {
+    let record: Value = serde_json::from_slice(line).ok()?;
+    record["metadata"]["row"].as_u64()
+}
+
+/// Where the records of tasks stand among those of all shards: `rows` of each set of predictions, one set after another.
+pub(super) fn positions(all: &TaskSet, rows: impl Iterator<Item = Vec<usize>>) -> Positions {
+    let of_a_set = all.tasks().last().map_or(0, |task| task.row + 1);
+    let mut positions = Positions::default();
+    for (set, rows) in rows.enumerate() {
+        rows.iter().for_each(|row| positions.add((set * of_a_set + row) as u64));
+    }
+    positions
+}
+
+/// A manifest that says which part of all records its file has, where it is one.
+pub(super) fn of_part(manifest: Value, part: Option<(Shard, Positions)>) -> Value {
+    match part {
+        Some((shard, positions)) => with_shard(manifest, shard, &positions),
+        None => manifest,
+    }
+}
+
+/// Adds predictions to a manifest, unless they are a shard's own, and differ from those of other shards. Returns their name there.
+pub(super) fn input_predictions(
+    manifest: &mut Manifest,
+    name: &str,
+    path: &Path,
+    experiment: &Experiment,
+    args: &EvalArgs,
+) -> Result<String> {
+    let is_file_of_shard = experiment.layout.shard.is_some() && args.predictions.is_some();
+    let name = match is_file_of_shard {
+        // Another shard's file has another name.
+        true => "predictions".to_owned(),
+        false => format!("predictions.{name}"),
+    };
+    match (experiment.layout.shard, Part::of(path)?) {
+        (Some(_), Some(part)) => manifest.digest(&name, &part.digest()),
+        // Of the cache.
+        (Some(_), None) if args.predictions.is_none() => {}
+        _ => manifest.input(&name, path)?,
+    }
+    Ok(name)
+}

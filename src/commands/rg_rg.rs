@@ -1,0 +1,173 @@
+//! `rg-rg`: the same stages as any other mode, with predictions as the query source.
+
+use std::path::{Path, PathBuf};
+
+use anyhow::Result;
+use clap::Args;
+use repoformer_core::retrieve::Mode;
+use repoformer_evaluate::predictions::JoinedPredictions;
+use repoformer_evaluate::statistics::Resampling;
+use repoformer_pipeline as pipeline;
+use repoformer_pipeline::{
+    Completion, Experiment, StageReport, cached_predictions, check_completed_alike,
+};
+
+use super::complete::complete_modes;
+use super::eval::warn_of_ends;
+use super::experiments::{check_completable, check_not_tasks, completion_of, of_kind, single};
+use super::rows::{self, Row, Rows};
+use super::server;
+use super::session::{label, open};
+use super::stage_log::StageLog;
+use super::stages::{code_of, copy_prompts, read_predictions};
+use crate::output::{self, check_output, fail, write_data};
+use crate::settings::{SettingFlags, Settings};
+use crate::table::{ScoreFormat, written};
+
+#[derive(Debug, Args)]
+pub(crate) struct RgRgArgs {
+    #[command(flatten)]
+    settings: SettingFlags,
+    /// Predictions to search with, of any model [default: the model's predictions for mode rg1, in the cache]
+    #[arg(long, value_name = "FILE")]
+    predictions: Option<PathBuf>,
+    /// Also write the prompts to this file (`-`: standard output); with --iterations, those of the last one
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+    /// Number of times to complete the prompts and to search again with the completions; prints a table of the iterations
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1000), group = "printing")]
+    iterations: Option<u32>,
+    /// Print which artifacts would be made, and why, and make none
+    #[arg(long, group = "printing")]
+    dry_run: bool,
+    /// Format of the table, or of what --dry-run prints
+    #[arg(long, value_name = "FORMAT", default_value = "text", requires = "printing")]
+    format: ScoreFormat,
+}
+
+pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
+    let settings = open(&args.settings)?;
+    let format = ScoreFormat::of(Some(args.format), Path::new("-"))?;
+    if args.iterations.is_some() && settings.text("shard").is_some() {
+        return fail(
+            "--iterations searches with the completions of all shards",
+            "leave --shard out; or for one iteration `rg-rg`, `complete --mode rg-rg` and `merge` without --iterations",
+        );
+    }
+    check_not_tasks(&settings, args.output.as_deref())?;
+    check_output(args.output.as_deref(), &args.predictions)?;
+    let (mut experiment, mut log) = (single(&settings)?, StageLog::new(args.dry_run));
+    log.begin(&mut experiment);
+    let joined = read_predictions(&experiment, &settings, args.predictions.as_deref())?;
+    output::problems(&joined.problems);
+    match args.iterations {
+        Some(iterations) => {
+            check_completable(&experiment)?;
+            let completion = model(&of_kind(&settings, experiment.tasks.as_deref()))?;
+            let completion = completion_of(completion, &settings, &experiment)?;
+            let mut rows = Vec::new();
+            if args.predictions.is_none() {
+                let first = Mode::LeftContext;
+                let path = cached_predictions(&experiment, first, &completion)?;
+                check_completed_alike(&experiment, &path, &completion, first)?;
+                rows.push(row(&experiment, first, &completion)?);
+            }
+            iterate((&mut experiment, &settings), joined, iterations, &completion, &mut rows)?;
+            let own = of_kind(&settings, experiment.tasks.as_deref());
+            let rows: Vec<Row> = rows.into_iter().map(|row| row.with_profile(&own)).collect();
+            write_data(Path::new("-"), written(&Rows(&rows), format)?)?;
+            rows::warn_of_gaps(&rows);
+        }
+        None => {
+            check_no_server(&settings)?;
+            log.stage("rg-rg", &experiment, || stages(&experiment, &joined))?;
+            if log.is_dry() {
+                return write_data(Path::new("-"), written(&log, format)?);
+            }
+        }
+    }
+    if let Some(output) = &args.output {
+        copy_prompts(&experiment, Mode::Prediction, output)?;
+    }
+    Ok(())
+}
+
+/// Refuses flags that only completions use.
+fn check_no_server(settings: &Settings) -> Result<()> {
+    let Some(key) = settings.completion_flag() else {
+        return Ok(());
+    };
+    fail(
+        format!("--{key} is for completions, and rg-rg makes prompts unless --iterations is given"),
+        "give it to `repoformer complete --mode rg-rg`, or add --iterations",
+    )
+}
+
+/// The model that completes between two retrievals.
+fn model(settings: &Settings) -> Result<Completion> {
+    if settings.parsed::<usize>("samples")? > 1 {
+        return fail(
+            "--iterations follows one completion of each prompt, and --samples asks for more",
+            "leave --samples out; of predictions with several samples each is followed by itself",
+        );
+    }
+    server::model(settings, settings.parsed_option("seed")?, false)
+}
+
+/// Retrieves, completes, and retrieves again with that, from one iteration to another.
+fn iterate(
+    (experiment, settings): (&mut Experiment, &Settings),
+    mut before: JoinedPredictions,
+    last: u32,
+    completion: &Completion,
+    rows: &mut Vec<Row>,
+) -> Result<()> {
+    for iteration in 1..=last {
+        experiment.layout.iteration = iteration;
+        let report = stages(experiment, &before)?;
+        let name = experiment.layout.mode_name(Mode::Prediction);
+        output::report(&label(&name, experiment), &report);
+        complete_modes(experiment, &[Mode::Prediction], completion)?;
+        let path = cached_predictions(experiment, Mode::Prediction, completion)?;
+        let now = JoinedPredictions {
+            cached: Some(path.clone()),
+            ..code_of(experiment, settings, &path, experiment.tasks()?)?
+        };
+        output::problems(&now.problems);
+        let mut row = row(experiment, Mode::Prediction, completion)?;
+        row.unchanged = Some(unchanged(&before, &now));
+        rows.push(row);
+        before = now;
+    }
+    Ok(())
+}
+
+fn row(experiment: &Experiment, mode: Mode, completion: &Completion) -> Result<Row> {
+    let (scores, report) = pipeline::scores(experiment, mode, &completion.model, None)?;
+    output::remarks(&report);
+    warn_of_ends(&experiment.layout.predictions(mode, &completion.model), &experiment.scoring)?;
+    let row = Row::of(experiment, mode, completion, scores, &Resampling::default())?;
+    rows::tell_of_untimed(&row, experiment, mode, completion);
+    Ok(row)
+}
+
+/// The share of tasks whose predictions did not change, of those that have some.
+fn unchanged(before: &JoinedPredictions, now: &JoinedPredictions) -> f64 {
+    let pairs = before.predictions.iter().zip(&now.predictions);
+    let (mut all, mut same) = (0_u32, 0_u32);
+    for (before, now) in pairs.filter(|(_, now)| !now.is_empty()) {
+        all += 1;
+        same += u32::from(before == now);
+    }
+    f64::from(same) / f64::from(all.max(1))
+}
+
+/// Windows of the predictions, their vectors, the search, the prompts.
+pub(super) fn stages(experiment: &Experiment, joined: &JoinedPredictions) -> Result<StageReport> {
+    let mode = [Mode::Prediction];
+    let mut report = pipeline::window_queries(experiment, &mode, Some(joined))?;
+    report.merge(pipeline::vectorize_queries(experiment, &mode)?);
+    report.merge(pipeline::search(experiment, &mode)?);
+    report.merge(pipeline::prompt(experiment, &mode)?);
+    Ok(report)
+}

@@ -1,0 +1,182 @@
+//! Answers, in the protocol of the request. JSON stands on one line without blanks, since some editors read it by patterns.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use axum::body::Body;
+use axum::http::{HeaderName, HeaderValue, StatusCode, header};
+use axum::response::Response;
+use repoformer_core::completion::Finish;
+use serde_json::{Map, Value, json};
+
+use super::request::{Protocol, Wanted};
+use super::upstream::End;
+
+/// A completion, as far as it was written.
+#[derive(Debug, Clone)]
+pub(super) struct Answer {
+    pub(super) id: String,
+    pub(super) model: String,
+    created: u64,
+}
+
+impl Answer {
+    pub(super) fn new(id: String, model: String) -> Self {
+        let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+        Self { id, model, created }
+    }
+
+    /// The whole answer.
+    pub(super) fn whole(&self, wanted: &Wanted, text: &str, end: &End) -> Value {
+        match wanted.protocol {
+            Protocol::OpenAi | Protocol::Document => {
+                let reason = end.reason.as_deref().unwrap_or("stop");
+                let mut answer = self.openai(text, Some(reason));
+                answer["usage"] = end.usage.clone();
+                answer["timings"] = end.timings.clone();
+                without_null(answer, &["usage", "timings"])
+            }
+            Protocol::Infill => infill(self, wanted, text, end),
+            Protocol::Tabby => json!({
+                "id": self.id, "choices": [{"index": 0, "text": text}], "mode": "standard",
+            }),
+        }
+    }
+
+    /// A part of a streamed answer.
+    pub(super) fn part(&self, protocol: Protocol, text: &str) -> Value {
+        match protocol {
+            Protocol::OpenAi | Protocol::Tabby | Protocol::Document => self.openai(text, None),
+            Protocol::Infill => json!({"index": 0, "content": text, "tokens": [], "stop": false}),
+        }
+    }
+
+    /// The last events of a streamed answer.
+    pub(super) fn last(&self, wanted: &Wanted, end: &End) -> Vec<String> {
+        if wanted.protocol == Protocol::Infill {
+            return vec![infill(self, wanted, "", end).to_string()];
+        }
+        let reason = end.reason.as_deref().unwrap_or("stop");
+        let mut last = self.openai("", Some(reason));
+        last["timings"] = end.timings.clone();
+        let mut events = vec![without_null(last, &["timings"]).to_string()];
+        if wanted.include_usage {
+            let mut usage = self.openai("", None);
+            usage["choices"] = json!([]);
+            usage["usage"] = end.usage.clone();
+            events.push(usage.to_string());
+        }
+        events.push("[DONE]".into());
+        events
+    }
+
+    fn openai(&self, text: &str, reason: Option<&str>) -> Value {
+        json!({
+            "id": self.id, "object": "text_completion", "created": self.created, "model": self.model,
+            "choices": [{"text": text, "index": 0, "logprobs": null, "finish_reason": reason}],
+        })
+    }
+}
+
+/// llama.cpp's answer to `/infill`.
+fn infill(answer: &Answer, wanted: &Wanted, text: &str, end: &End) -> Value {
+    // A number that the model's server does not tell is left out, and no zero.
+    let (prompt, written) = (end.prompt_tokens(), end.written_tokens());
+    let held = prompt.zip(written).map(|(prompt, written)| prompt + written);
+    let finish = end.reason.as_deref().and_then(Finish::of_reason);
+    let stop_type = match finish {
+        _ if end.stop_text.is_some() => "word",
+        Some(Finish::StopText) => "word",
+        Some(Finish::Length) => "limit",
+        Some(Finish::Stop) | None => "eos",
+    };
+    let whole = json!({
+        "index": 0, "content": text, "tokens": [], "stop": true, "model": answer.model,
+        "tokens_predicted": written, "tokens_evaluated": prompt, "truncated": false,
+        "stop_type": stop_type, "stopping_word": end.stop_text.as_deref().unwrap_or_default(),
+        "tokens_cached": held,
+        "generation_settings": {}, "timings": end.timings,
+    });
+    let whole =
+        without_null(whole, &["tokens_predicted", "tokens_evaluated", "tokens_cached", "timings"]);
+    if wanted.response_fields.is_empty() {
+        return whole;
+    }
+    // A field within another has the names of both.
+    let field = |name: &String| {
+        let mut found = &whole;
+        for part in name.split('/') {
+            found = found.get(part)?;
+        }
+        Some((name.clone(), found.clone()))
+    };
+    Value::Object(wanted.response_fields.iter().filter_map(field).collect::<Map<_, _>>())
+}
+
+fn without_null(mut answer: Value, names: &[&str]) -> Value {
+    if let Some(object) = answer.as_object_mut() {
+        object.retain(|name, value| !(names.contains(&name.as_str()) && value.is_null()));
+    }
+    answer
+}
+
+/// An error that editors show.
+pub(super) fn refusal(status: StatusCode, message: &str) -> Response {
+    let kind = match status.as_u16() {
+        401 => "authentication_error",
+        403 => "permission_error",
+        429 => "rate_limit_error",
+        400..500 => "invalid_request_error",
+        _ => "upstream_error",
+    };
+    let error = json!({"error": {"message": message, "type": kind, "param": null, "code": status.as_u16()}});
+    let mut response = of_json(&error);
+    *response.status_mut() = status;
+    // The same request would meet the same error.
+    let again = HeaderName::from_static("x-should-retry");
+    response.headers_mut().insert(again, HeaderValue::from_static("false"));
+    response
+}
+
+/// A response of JSON.
+pub(super) fn of_json(value: &Value) -> Response {
+    typed(value.to_string(), "application/json")
+}
+
+/// A response of text of a type.
+pub(super) fn typed(text: impl Into<Body>, kind: &'static str) -> Response {
+    let mut response = Response::new(text.into());
+    response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn fields_within_others_are_flat_where_the_editor_names_them() {
+        let body = json!({"input_prefix": "a", "response_fields": ["content", "timings/prompt_n", "nothing"]});
+        let wanted = Wanted::infill(&body).unwrap();
+        let end = End { timings: json!({"prompt_n": 3}), ..End::default() };
+        let answer = Answer::new("1".into(), "m".into());
+        let text = answer.whole(&wanted, "x", &end).to_string();
+        assert_eq!(text, r#"{"content":"x","timings/prompt_n":3}"#);
+    }
+
+    #[test]
+    fn a_stream_ends_with_its_reason_and_the_usage_that_was_asked_for() {
+        let body =
+            json!({"prompt": "a", "stream": true, "stream_options": {"include_usage": true}});
+        let wanted = Wanted::completion(&body).unwrap();
+        let end = End {
+            reason: Some("length".into()),
+            usage: json!({"prompt_tokens": 2}),
+            ..End::default()
+        };
+        let last = Answer::new("1".into(), "m".into()).last(&wanted, &end);
+        assert_eq!(last.len(), 3);
+        assert!(last[0].contains(r#""finish_reason":"length""#) && !last[0].contains("timings"));
+        assert!(last[1].contains(r#""choices":[]"#) && last[1].contains(r#""prompt_tokens":2"#));
+        assert_eq!(last[2], "[DONE]");
+    }
+}

@@ -1,0 +1,500 @@
+//! Routes, and the flow of a completion from the model to the editor.
+
+use std::pin::Pin;
+use std::sync::Arc;
+use std::sync::atomic::Ordering::Relaxed;
+use std::task::{Context, Poll};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use axum::body::{Body, Bytes};
+use axum::extract::{DefaultBodyLimit, Request, State};
+use axum::http::{HeaderName, HeaderValue, StatusCode, Uri};
+use axum::middleware::Next;
+use axum::response::Response;
+use axum::routing::{get, post};
+use axum::{Extension, Router};
+use repoformer_models::endpoint::Endpoint;
+use repoformer_store::error::Error;
+use serde_json::{Value, json};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+
+use super::answer::{Answer, of_json, refusal, typed};
+use super::body::{Bodies, fields};
+use super::connections::{self, Bounds};
+use super::guard::{self, Guard};
+use super::learn::Asked;
+use super::page;
+use super::request::Wanted;
+use super::service::{Prepared, Record, Service};
+use super::start::runtime;
+use super::upstream::{Completing, End, Piece, ms_since};
+use crate::output::announce;
+
+/// Requests at a time.
+const AT_ONCE: usize = 32;
+/// Time in which a client sends or takes something more.
+const PROGRESS: Duration = Duration::from_secs(10);
+/// Time for a whole body.
+const WHOLE_BODY: Duration = Duration::from_secs(30);
+/// Bounds of connections to this server.
+const BOUNDS: Bounds = Bounds { at_once: 256, head: Duration::from_secs(60), answer: PROGRESS };
+/// Name of the header that tells the decision.
+const DECISION: HeaderName = HeaderName::from_static("x-repoformer-decision");
+
+/// State that the routes share.
+#[derive(Clone)]
+struct Shared {
+    service: Arc<Service>,
+    room: Arc<Semaphore>,
+    bodies: Bodies,
+}
+
+/// Serves until the program ends.
+pub(super) fn serve(service: Arc<Service>, guard: Guard) -> Result<()> {
+    runtime()?.block_on(async {
+        let listener = tokio::net::TcpListener::bind(guard.listen).await;
+        let listener = listener.with_context(|| {
+            format!("cannot listen on {}; is another server there?", guard.listen)
+        })?;
+        let listen = listener.local_addr().unwrap_or(guard.listen);
+        let mut guard = guard;
+        guard.listen = listen;
+        announce(&format!("listening on http://{listen}"));
+        connections::serve(listener, router(service, guard), BOUNDS).await;
+        Ok(())
+    })
+}
+
+fn router(service: Arc<Service>, guard: Guard) -> Router {
+    let (room, bodies) = (Arc::new(Semaphore::new(AT_ONCE)), Bodies::new(PROGRESS, WHOLE_BODY));
+    let shared = Shared { service, room, bodies };
+    // What asks the model's server, or may be large.
+    let asking = Router::new()
+        .route("/v1/completions", post(completion))
+        .route("/infill", post(infill))
+        .route("/v1/models", get(models))
+        .route_layer(axum::middleware::from_fn_with_state(shared.clone(), make_room));
+    asking
+        .route("/health", get(health))
+        .route("/v1/health", get(health).post(health))
+        .route("/v1beta/server_setting", get(server_setting))
+        .route("/v1/events", post(async || StatusCode::OK))
+        .route("/metrics", get(metrics))
+        .route("/debug/last", get(last))
+        .route("/debug/decisions", get(decisions))
+        .route("/", get(page::page))
+        .method_not_allowed_fallback(async || {
+            refusal(StatusCode::METHOD_NOT_ALLOWED, "this path takes another method")
+        })
+        .fallback(async || refusal(StatusCode::NOT_FOUND, "unknown path; known: /v1/completions, /infill, /v1/models, /health, /metrics, /debug/last, /"))
+        .layer(DefaultBodyLimit::disable())
+        .layer(axum::middleware::from_fn_with_state(Arc::new(guard), guard::check))
+        .with_state(shared)
+}
+
+/// Room that a request takes until its answer is through and its work has ended: a place, and the bytes of its body.
+#[derive(Clone)]
+struct Room(#[expect(dead_code, reason = "held, not read")] Arc<[Option<OwnedSemaphorePermit>; 2]>);
+
+/// Reads the body of a request, and then takes room: who sends slowly keeps nobody else waiting.
+async fn make_room(State(shared): State<Shared>, request: Request, next: Next) -> Response {
+    let (head, body) = request.into_parts();
+    let read = shared.bodies.read(body).await.and_then(|(body, bytes)| {
+        let place = Arc::clone(&shared.room).try_acquire_owned();
+        let reason = format!("{AT_ONCE} requests are in flight");
+        let place = place.map_err(|_| (StatusCode::TOO_MANY_REQUESTS, reason))?;
+        Ok((body, Room(Arc::new([Some(place), bytes]))))
+    });
+    match read {
+        Ok((body, room)) => {
+            let mut request = Request::from_parts(head, body.into());
+            request.extensions_mut().insert(room);
+            next.run(request).await
+        }
+        Err((status, reason)) => {
+            shared.service.metrics.refused.fetch_add(1, Relaxed);
+            refusal(status, &reason)
+        }
+    }
+}
+
+async fn completion(
+    State(shared): State<Shared>,
+    Extension(room): Extension<Room>,
+    body: Bytes,
+) -> Response {
+    answer(shared, room, body, Wanted::completion).await
+}
+
+async fn infill(
+    State(shared): State<Shared>,
+    Extension(room): Extension<Room>,
+    body: Bytes,
+) -> Response {
+    answer(shared, room, body, Wanted::infill).await
+}
+
+async fn answer(
+    shared: Shared,
+    room: Room,
+    body: Bytes,
+    read: fn(&Value) -> Result<Wanted, String>,
+) -> Response {
+    let begin = Instant::now();
+    let metrics = &shared.service.metrics;
+    let refuse = |status, reason: &str| {
+        metrics.refused.fetch_add(1, Relaxed);
+        refusal(status, reason)
+    };
+    let wanted = match fields(&body).and_then(|body| read(&body)) {
+        Ok(wanted) => wanted,
+        Err(reason) => return refuse(StatusCode::BAD_REQUEST, &reason),
+    };
+    drop(body);
+    shared.service.count(wanted.protocol);
+    // An editor that warms the model's cache reads no answer.
+    if wanted.max_tokens == Some(0) {
+        let answer = Answer::new("warm".into(), wanted.model.clone());
+        let end = End::default();
+        if !wanted.stream {
+            return of_json(&answer.whole(&wanted, "", &end));
+        }
+        let events: String = answer.last(&wanted, &end).iter().map(|last| event(last)).collect();
+        return typed(events, "text/event-stream");
+    }
+    let (service, asked) = (Arc::clone(&shared.service), Arc::new(wanted));
+    let (preparing, of) = (Arc::clone(&service), Arc::clone(&asked));
+    // A model that is asked to decide is not asked any longer than the editor waits.
+    let asking = Asking(service.endpoint.with_own_connections());
+    let endpoint = asking.0.clone();
+    let held = room.clone();
+    let prepared = tokio::task::spawn_blocking(move || {
+        let prepared = preparing.prepare(&of, &endpoint);
+        drop(held);
+        prepared
+    });
+    let mut waiting =
+        Waiting { shared: &shared, wanted: &asked, begin, outcome: Some("cancelled".into()) };
+    let prepared = prepared.await;
+    drop(asking);
+    let prepared = match prepared {
+        Ok(Ok(prepared)) => prepared,
+        Ok(Err(error)) => {
+            waiting.outcome = Some(error.to_string());
+            return match error {
+                Error::Endpoint { .. } | Error::FailedAnswer { .. } => failed(&error),
+                _ => refusal(StatusCode::UNPROCESSABLE_ENTITY, &error.to_string()),
+            };
+        }
+        Err(_) => {
+            waiting.outcome = Some("the request ended a thread".into());
+            return refusal(StatusCode::INTERNAL_SERVER_ERROR, "the request ended a thread");
+        }
+    };
+    waiting.outcome = None;
+    drop(waiting);
+    service.count_prepared(&prepared);
+    let completing = service.complete(&asked, &prepared);
+    let header = prepared.header(&service);
+    let flow = Flow::new(service, asked, prepared, completing, begin, room);
+    let mut response = if flow.wanted.stream { flow.streamed().await } else { flow.whole().await };
+    if let Ok(header) = HeaderValue::from_str(&header) {
+        response.headers_mut().insert(DECISION, header);
+    }
+    response
+}
+
+/// A request whose prompt is being made. Dropped before that is there, it is kept as one that was given up, or that failed.
+struct Waiting<'a> {
+    shared: &'a Shared,
+    wanted: &'a Wanted,
+    begin: Instant,
+    /// `cancelled`, or why it failed; `None` once the prompt is there.
+    outcome: Option<String>,
+}
+
+impl Drop for Waiting<'_> {
+    fn drop(&mut self) {
+        let Some(outcome) = self.outcome.take() else { return };
+        let service = &self.shared.service;
+        let mut record = Record::unmade(service, self.wanted);
+        let (kept, count) = match &*outcome {
+            "cancelled" => ("cancelled", &service.metrics.cancelled),
+            error => {
+                record.say("error", error);
+                ("failed", &service.metrics.failed)
+            }
+        };
+        count.fetch_add(1, Relaxed);
+        service.keep(record, kept, [f64::NAN, ms_since(self.begin)], &End::default());
+    }
+}
+
+/// Connections that end with the request.
+struct Asking(Endpoint);
+
+impl Drop for Asking {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}
+
+/// A completion on its way to the editor. Dropped before its end, it is cancelled, at the model's server too.
+struct Flow {
+    service: Arc<Service>,
+    wanted: Arc<Wanted>,
+    completing: Completing,
+    record: Record,
+    answer: Answer,
+    begin: Instant,
+    /// Milliseconds to the first text.
+    first: Option<f64>,
+    end: Option<End>,
+    outcome: &'static str,
+    /// Text so far.
+    text: String,
+    /// The request, where a label is to be made of it.
+    asked: Option<Box<Asked>>,
+    _room: Room,
+}
+
+impl Flow {
+    fn new(
+        service: Arc<Service>,
+        wanted: Arc<Wanted>,
+        prepared: Prepared,
+        completing: Completing,
+        begin: Instant,
+        room: Room,
+    ) -> Self {
+        let name = service.name_of_model(&wanted).to_owned();
+        Self {
+            answer: Answer::new(format!("cmpl-{}", prepared.number), name),
+            record: prepared.record,
+            service,
+            wanted,
+            completing,
+            begin,
+            first: None,
+            end: None,
+            outcome: "cancelled",
+            asked: prepared.asked,
+            text: String::new(),
+            _room: room,
+        }
+    }
+
+    /// The next text; `None` at the end.
+    async fn next(&mut self) -> Result<Option<String>, Error> {
+        loop {
+            match self.completing.pieces.recv().await {
+                Some(Piece::Model(name)) if self.answer.model.is_empty() => {
+                    self.answer.model = name
+                }
+                Some(Piece::Model(_)) => {}
+                Some(Piece::Text(text)) => {
+                    self.text.push_str(&text);
+                    self.first.get_or_insert_with(|| ms_since(self.begin));
+                    return Ok(Some(text));
+                }
+                Some(Piece::End(end)) => {
+                    self.outcome = "done";
+                    self.end = Some(end);
+                    return Ok(None);
+                }
+                Some(Piece::Failed(error)) => {
+                    self.outcome = "failed";
+                    self.record.say("error", &error.to_string());
+                    return Err(error);
+                }
+                None => return Ok(None),
+            }
+        }
+    }
+
+    async fn whole(mut self) -> Response {
+        loop {
+            match self.next().await {
+                Ok(Some(_)) => {}
+                Ok(None) => break,
+                Err(error) => return failed(&error),
+            }
+            if self.end.is_some() {
+                break;
+            }
+        }
+        match &self.end {
+            Some(end) => of_json(&self.answer.whole(&self.wanted, &self.text, end)),
+            None => refusal(StatusCode::BAD_GATEWAY, "the completion was not written to its end"),
+        }
+    }
+
+    /// The first text decides the status; the rest follows as it comes.
+    async fn streamed(mut self) -> Response {
+        let first = match self.next().await {
+            Ok(first) => first,
+            Err(error) => return failed(&error),
+        };
+        let (sender, receiver) = mpsc::channel(64);
+        tokio::spawn(async move {
+            let mut text = first;
+            loop {
+                if let Some(text) = text {
+                    let part = self.answer.part(self.wanted.protocol, &text);
+                    if sender.send(Some(event(&part.to_string()))).await.is_err() {
+                        return;
+                    }
+                }
+                if let Some(end) = self.end.clone() {
+                    let last = self.answer.last(&self.wanted, &end);
+                    for part in last.iter().map(|last| Some(event(last))).chain([None]) {
+                        if sender.send(part).await.is_err() {
+                            return;
+                        }
+                    }
+                    return;
+                }
+                text = tokio::select! {
+                    next = self.next() => match next {
+                        Ok(next) => next,
+                        Err(error) => {
+                            let (_, message) = status_of(&error);
+                            let error = json!({"error": {"message": message, "type": "upstream_error", "param": null, "code": 502}});
+                            for part in [Some(event(&error.to_string())), None] {
+                                let _ = sender.send(part).await;
+                            }
+                            return;
+                        }
+                    },
+                    () = sender.closed() => return,
+                };
+                if text.is_none() && self.end.is_none() {
+                    return;
+                }
+            }
+        });
+        typed(Body::from_stream(Events(receiver)), "text/event-stream")
+    }
+}
+
+impl Drop for Flow {
+    fn drop(&mut self) {
+        let metrics = &self.service.metrics;
+        let whole = ms_since(self.begin);
+        match self.outcome {
+            "cancelled" => drop(metrics.cancelled.fetch_add(1, Relaxed)),
+            "failed" => drop(metrics.failed.fetch_add(1, Relaxed)),
+            _ => metrics.whole.add_ms(whole),
+        }
+        if let Some(first) = self.first {
+            metrics.first_token.add_ms(first);
+        }
+        if self.outcome == "done" {
+            let (text, model) = (&mut self.text, &mut self.answer.model);
+            self.service.shown(self.asked.take(), std::mem::take(text), std::mem::take(model));
+        }
+        let end = self.end.take().unwrap_or_default();
+        if let Some(dropped) = &end.dropped {
+            self.record.say("dropped", dropped);
+        }
+        let first = self.first.unwrap_or(f64::NAN);
+        self.service.keep(std::mem::take(&mut self.record), self.outcome, [first, whole], &end);
+    }
+}
+
+/// Events of a streamed answer, and `None` behind the last one. Where that is missing, as after a panic, the connection breaks, so that
+/// the client does not take a part for the whole.
+struct Events(mpsc::Receiver<Option<String>>);
+
+impl futures_core::Stream for Events {
+    type Item = Result<Bytes, &'static str>;
+
+    fn poll_next(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Option<Self::Item>> {
+        self.0.poll_recv(context).map(|part| match part {
+            Some(event) => event.map(|event| Ok(Bytes::from(event))),
+            None => Some(Err("the completion was not written to its end")),
+        })
+    }
+}
+
+fn event(data: &str) -> String {
+    format!("data: {data}\n\n")
+}
+
+fn failed(error: &Error) -> Response {
+    let (status, message) = status_of(error);
+    refusal(status, &message)
+}
+
+/// Status and message for an error of the model's server.
+fn status_of(error: &Error) -> (StatusCode, String) {
+    let status = match error {
+        // What the editor asked for, such as a prompt that is too long.
+        Error::Endpoint { status: Some(status @ (400 | 413 | 422 | 429)), .. } => {
+            StatusCode::from_u16(*status).unwrap_or(StatusCode::BAD_GATEWAY)
+        }
+        _ => StatusCode::BAD_GATEWAY,
+    };
+    (status, error.to_string())
+}
+
+async fn models(State(shared): State<Shared>, Extension(room): Extension<Room>) -> Response {
+    let asking = Asking(shared.service.endpoint.with_own_connections());
+    let endpoint = asking.0.clone();
+    let asked = tokio::task::spawn_blocking(move || {
+        let models = endpoint.get_json("/v1/models");
+        drop(room);
+        models
+    });
+    match asked.await {
+        Ok(Ok(models)) => of_json(&models),
+        Ok(Err(error)) => failed(&error),
+        Err(_) => refusal(StatusCode::INTERNAL_SERVER_ERROR, "the request ended a thread"),
+    }
+}
+
+/// llama.cpp's and Tabby's at once.
+async fn health(State(shared): State<Shared>) -> Response {
+    let version = env!("CARGO_PKG_VERSION");
+    let name = &shared.service.model.name;
+    let model = if name.is_empty() { "default" } else { name };
+    of_json(&json!({
+        "status": "ok", "repository": shared.service.live.name(), "model": model, "device": "remote", "cuda_devices": [], "arch": "", "cpu_info": "",
+        "cpu_count": 0,
+        "version": {"git_describe": format!("v{version}"), "git_sha": "", "build_date": "", "build_timestamp": ""},
+    }))
+}
+
+async fn server_setting() -> Response {
+    of_json(&json!({"disable_client_side_telemetry": true}))
+}
+
+async fn metrics(State(shared): State<Shared>) -> Response {
+    let text = shared.service.metrics.text(&shared.service.index_size());
+    typed(text, "text/plain; version=0.0.4")
+}
+
+async fn last(State(shared): State<Shared>) -> Response {
+    match decided(shared, 0, 1).await.into_iter().next() {
+        Some(last) => of_json(&last),
+        None => refusal(StatusCode::NOT_FOUND, "no request was answered yet"),
+    }
+}
+
+async fn decisions(State(shared): State<Shared>, uri: Uri) -> Response {
+    let after = match uri.query() {
+        None => Some(0),
+        Some(query) => query.strip_prefix("after=").and_then(|number| number.parse().ok()),
+    };
+    match after {
+        Some(after) => of_json(&Value::Array(decided(shared, after, usize::MAX).await)),
+        None => refusal(StatusCode::BAD_REQUEST, "unknown query; known: after=NUMBER"),
+    }
+}
+
+async fn decided(shared: Shared, after: u64, most: usize) -> Vec<Value> {
+    // It reads files.
+    let found = tokio::task::spawn_blocking(move || shared.service.decisions(after, most)).await;
+    found.unwrap_or_default()
+}

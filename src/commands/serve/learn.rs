@@ -1,0 +1,410 @@
+//! Labels of the lines that the user wrote: for each completion that was shown, what she accepted or typed in its place is the truth,
+//! and the model is asked for the completion that was not shown, while she pauses.
+
+use std::collections::VecDeque;
+use std::io::{Read as _, Seek as _, SeekFrom, Write as _};
+use std::ops::Range;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::sync::mpsc::{self, Receiver, Sender};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use anyhow::{Context as _, Result};
+use repoformer_core::label::Signals;
+use repoformer_core::prompt::shown::Fragment;
+use repoformer_core::task::Task;
+use repoformer_core::task::cross_file::{self, CrossFile};
+use repoformer_evaluate::label::judge_one;
+use repoformer_models::endpoint::Endpoint;
+use repoformer_pipeline::LivePrompt;
+use repoformer_store::error::Error;
+use repoformer_store::files;
+use repoformer_text::lines::line_ends;
+use serde_json::Value;
+
+use super::upstream::{Piece, Request, write};
+use crate::output::{fail, warning};
+
+/// Quiet after which the model is asked for what was not shown.
+const PAUSE: Duration = Duration::from_secs(1);
+/// Time after which a model's server that does not answer is asked again, and how often.
+const LATER: Duration = Duration::from_secs(5);
+const TRIES: usize = 60;
+/// Lines that wait for a pause, at most.
+const WAITING: usize = 256;
+/// Files whose last completion is kept.
+const FILES: usize = 16;
+
+/// A request whose completion may be shown.
+#[derive(Debug)]
+pub(super) struct Asked {
+    /// The hole at the cursor.
+    pub(super) task: Task,
+    /// The file's whole text, and the bytes of it before the cursor.
+    pub(super) text: String,
+    pub(super) offset: usize,
+    /// Fragments that are retrieved for it, shown or not.
+    pub(super) found: Retrieved,
+    /// Signals of the model, where it was asked.
+    pub(super) signals: Signals,
+    pub(super) retrieved: bool,
+    /// Request for the completion of the other prompt.
+    pub(super) other: Request,
+}
+
+/// The fragments of a prompt, and its right context.
+#[derive(Debug)]
+pub(super) struct Retrieved {
+    fragments: Vec<cross_file::Fragment>,
+    right: String,
+}
+
+impl Retrieved {
+    pub(super) fn of(prompt: &LivePrompt) -> Self {
+        let fragments = prompt.fragments.iter().map(Fragment::to_cross_file).collect();
+        Self { fragments, right: prompt.right.clone() }
+    }
+}
+
+/// A completion that was shown.
+#[derive(Debug)]
+struct Shown {
+    asked: Asked,
+    completion: String,
+    model: String,
+}
+
+/// A line that was written where a completion was shown.
+#[derive(Debug)]
+struct Written {
+    shown: Shown,
+    truth: String,
+    accepted: bool,
+}
+
+/// Log of labels.
+#[derive(Debug)]
+pub(super) struct Learner {
+    /// By file, the last shown last.
+    shown: Mutex<VecDeque<Shown>>,
+    written: Sender<Written>,
+    state: Arc<State>,
+}
+
+/// State that requests share with the thread that writes labels.
+#[derive(Debug)]
+struct State {
+    /// Kind of the fragments.
+    fragments: String,
+    last_request: Mutex<Instant>,
+    /// Connection of a completion that nobody waits for.
+    asking: Mutex<Option<Endpoint>>,
+    waiting: AtomicUsize,
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Learner {
+    /// Opens a log, to which lines are added.
+    pub(super) fn open(path: &Path, endpoint: &Endpoint, fragments: String) -> Result<Self> {
+        let log = Log::open(path)?;
+        check_fragments(path, &fragments)?;
+        let (written, jobs) = mpsc::channel();
+        let state = Arc::new(State {
+            fragments,
+            last_request: Mutex::new(Instant::now()),
+            asking: Mutex::default(),
+            waiting: 0.into(),
+        });
+        let (shared, endpoint) = (Arc::clone(&state), endpoint.clone());
+        std::thread::Builder::new()
+            .name("labels".into())
+            .spawn(move || write_labels(&shared, &endpoint, log, &jobs))
+            .context("cannot start a thread")?;
+        Ok(Self { shown: Mutex::default(), written, state })
+    }
+
+    /// Sees a file's text with its cursor: what was written where a completion was shown. `held` are the bytes of it that are sure to
+    /// be as they are now.
+    pub(super) fn see(&self, path: &str, (text, offset): (&str, usize), held: &Range<usize>) {
+        *lock(&self.state.last_request) = Instant::now();
+        if let Some(asking) = lock(&self.state.asking).take() {
+            asking.close();
+        }
+        let mut all = lock(&self.shown);
+        let Some(at) = all.iter().position(|shown| shown.asked.task.path == path) else { return };
+        let seen = written(&all[at], (text, offset), held);
+        if matches!(seen, Seen::Typing) {
+            return;
+        }
+        if let (Some(mut shown), Seen::Written { truth, accepted }) = (all.remove(at), seen) {
+            shown.asked.text = String::new();
+            let waiting = &self.state.waiting;
+            if waiting.fetch_add(1, Relaxed) >= WAITING {
+                waiting.fetch_sub(1, Relaxed);
+                warning(format!("{path}: no label of a line, since {WAITING} wait for the model"));
+            } else if self.written.send(Written { shown, truth, accepted }).is_err() {
+                warning(format!("{path}: no label of a line, since the log was closed"));
+            }
+        }
+    }
+
+    /// Whether a completion was shown in a file at the line that is written there.
+    pub(super) fn has(&self, path: &str) -> bool {
+        is_kept(&lock(&self.shown), path)
+    }
+
+    /// Keeps a completion that was shown, unless an earlier one at its line is kept.
+    pub(super) fn keep(&self, asked: Asked, completion: String, model: String) {
+        *lock(&self.state.last_request) = Instant::now();
+        let mut all = lock(&self.shown);
+        if is_kept(&all, &asked.task.path) {
+            return;
+        }
+        if all.len() >= FILES {
+            all.pop_front();
+        }
+        all.push_back(Shown { asked, completion, model });
+    }
+}
+
+/// Refuses a log with labels of other fragments: no policy could be trained on it.
+fn check_fragments(path: &Path, here: &str) -> Result<()> {
+    #[derive(serde::Deserialize)]
+    struct OfFragments {
+        fragments: String,
+    }
+    let text = files::read(path).with_context(|| format!("{}: cannot be read", path.display()))?;
+    for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
+        // A line that was cut off is reported where labels are read.
+        if let Ok(there) = serde_json::from_slice::<OfFragments>(line)
+            && there.fragments != here
+        {
+            return fail(
+                format!(
+                    "{}:{number}: this label is of {}, and those here are {here}",
+                    path.display(),
+                    there.fragments
+                ),
+                "name another file with --learn, or choose its fragments with --unit",
+            );
+        }
+    }
+    Ok(())
+}
+
+fn is_kept(all: &VecDeque<Shown>, path: &str) -> bool {
+    all.iter().any(|shown| shown.asked.task.path == path)
+}
+
+/// Fate of a completion.
+#[derive(Debug, PartialEq)]
+enum Seen {
+    /// Its line is still being written.
+    Typing,
+    /// Nothing was written there, or the text around it changed.
+    Nothing,
+    Written {
+        truth: String,
+        accepted: bool,
+    },
+}
+
+fn written(shown: &Shown, (text, offset): (&str, usize), held: &Range<usize>) -> Seen {
+    let Asked { text: before, offset: at, .. } = &shown.asked;
+    let seen = of_text((&before[..*at], &before[*at..]), &shown.completion, (text, offset));
+    match &seen {
+        // Beyond what the editor sent stands what was saved last.
+        Seen::Written { truth, .. } if *at < held.start || at + truth.len() > held.end => {
+            Seen::Nothing
+        }
+        _ => seen,
+    }
+}
+
+/// Lines that stand between the texts before and behind a cursor where a completion was shown, as many as that has.
+fn of_text((left, right): (&str, &str), completion: &str, (text, offset): (&str, usize)) -> Seen {
+    let rest = text.strip_prefix(left).and_then(|rest| rest.strip_suffix(right));
+    let Some(between) = rest else { return Seen::Nothing };
+    let inside = offset.checked_sub(left.len()).filter(|at| *at <= between.len());
+    // The line of the cursor is not whole yet.
+    let whole = match inside {
+        Some(at) => match between[..at].rfind('\n') {
+            Some(end) => &between[..=end],
+            None => return Seen::Typing,
+        },
+        None => between,
+    };
+    let count = completion.trim_end().split_inclusive('\n').count().max(1);
+    // An accepted completion of several lines, whose last one has the cursor.
+    let lines = whole.split_inclusive('\n').count();
+    if inside.is_some() && lines < count && completion.starts_with(whole) {
+        return Seen::Typing;
+    }
+    let end = whole.split_inclusive('\n').take(count).map(str::len).sum();
+    let truth = &whole[..end];
+    if truth.trim().is_empty() {
+        return Seen::Nothing;
+    }
+    let accepted = !completion.trim().is_empty() && truth.trim_end() == completion.trim_end();
+    Seen::Written { truth: truth.to_owned(), accepted }
+}
+
+/// Asks for the completions that were not shown, one at a time, and writes the labels.
+fn write_labels(state: &State, endpoint: &Endpoint, mut log: Log, jobs: &Receiver<Written>) {
+    while let Ok(written) = jobs.recv() {
+        let path = written.shown.asked.task.path.clone();
+        let done = patient_completion(state, endpoint, &written.shown.asked)
+            .and_then(|other| label(written, other, &state.fragments))
+            .map_err(anyhow::Error::from)
+            .and_then(|label| log.add(&label));
+        if let Err(error) = done {
+            warning(format!("{path}: no label of a line: {error:#}"));
+        }
+        state.waiting.fetch_sub(1, Relaxed);
+    }
+}
+
+/// The completion of the prompt that was not used, from a server that may have to be started again.
+fn patient_completion(state: &State, endpoint: &Endpoint, asked: &Asked) -> Result<String, Error> {
+    let mut tries = 0;
+    loop {
+        match other_completion(state, endpoint, asked) {
+            Err(Error::Endpoint { status: None | Some(429 | 500..), .. }) if tries < TRIES => {
+                tries += 1;
+                std::thread::sleep(LATER);
+            }
+            done => return done,
+        }
+    }
+}
+
+/// The completion of the prompt that was not used. A request of the editor ends it, and it begins again after that.
+fn other_completion(state: &State, endpoint: &Endpoint, asked: &Asked) -> Result<String, Error> {
+    loop {
+        loop {
+            let since = lock(&state.last_request).elapsed();
+            let Some(left) = PAUSE.checked_sub(since).filter(|left| !left.is_zero()) else { break };
+            std::thread::sleep(left);
+        }
+        let own = endpoint.with_own_connections();
+        *lock(&state.asking) = Some(own.clone());
+        // A request that came meanwhile closed nothing.
+        if lock(&state.last_request).elapsed() < PAUSE {
+            continue;
+        }
+        let (mut text, mut failed) = (String::new(), None);
+        write(&own, asked.other.clone(), &mut |piece| {
+            match piece {
+                Piece::Text(more) => text += &more,
+                Piece::Failed(error) => failed = Some(error),
+                Piece::Model(_) | Piece::End(_) => {}
+            }
+            false
+        });
+        let was_closed = lock(&state.asking).take().is_none();
+        match failed {
+            None => return Ok(text),
+            Some(_) if was_closed => {}
+            Some(error) => return Err(error),
+        }
+    }
+}
+
+/// The label of a line, by the completions without and with what was retrieved.
+fn label(written: Written, other: String, fragments: &str) -> Result<Value, Error> {
+    let Written { shown: Shown { asked, completion, model }, truth, accepted } = written;
+    let Asked { mut task, found, signals, retrieved, .. } = asked;
+    let completions = if retrieved { [other, completion] } else { [completion, other] };
+    let end = task.line_no + line_ends(&truth).max(1);
+    task.id = format!("{}/{}_{end}", task.path, task.line_no);
+    task.cross_file = Some(CrossFile::of(found.fragments, task.language()));
+    task.right_context = Some(found.right);
+    task.ground_truth = truth;
+    let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
+    task.metadata.insert("kind".into(), "line".into());
+    task.metadata.insert("completions".into(), completions.to_vec().into());
+    task.metadata.insert("accepted".into(), accepted.into());
+    task.metadata.insert("retrieved".into(), retrieved.into());
+    task.metadata.insert("time".into(), time.into());
+    let model = Some(model).filter(|model| !model.is_empty());
+    let mut label = judge_one(task, completions, model.as_deref(), 0.0)?;
+    label.signals = signals;
+    label.fragments = Some(fragments.to_owned());
+    Ok(label.to_record())
+}
+
+/// A file of lines to which others are added.
+#[derive(Debug)]
+struct Log {
+    path: PathBuf,
+    file: files::File,
+    /// Whether the last line may have been cut off.
+    is_cut: bool,
+}
+
+impl Log {
+    fn open(path: &Path) -> Result<Self> {
+        let mut options = std::fs::File::options();
+        options.read(true).append(true).create(true);
+        // It holds the user's code.
+        #[cfg(unix)]
+        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+        let open = || -> std::io::Result<files::File> {
+            let mut file = files::File::open_with(&options, path)?;
+            // A line that was cut off stays one line.
+            if file.metadata()?.len() > 0 {
+                let mut last = [0];
+                file.seek(SeekFrom::End(-1))?;
+                file.read_exact(&mut last)?;
+                if last != *b"\n" {
+                    file.write_all(b"\n")?;
+                }
+            }
+            Ok(file)
+        };
+        let file = open().with_context(|| format!("{}: cannot be opened", path.display()))?;
+        Ok(Self { path: path.to_owned(), file, is_cut: false })
+    }
+
+    fn add(&mut self, record: &Value) -> Result<()> {
+        let line = format!("{}{record}\n", if self.is_cut { "\n" } else { "" });
+        let written = self.file.write_all(line.as_bytes());
+        self.is_cut = written.is_err();
+        written.with_context(|| format!("{}: cannot be written", self.path.display()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_was_written_is_what_stands_between_the_texts_around_the_cursor() {
+        let around = ("a\nx = ", "\nb\n");
+        let seen = |completion: &str, between: &str, offset: usize| {
+            let text = format!("{}{between}{}", around.0, around.1);
+            of_text(around, completion, (&text, offset))
+        };
+        let at = around.0.len();
+        let of = |truth: &str, accepted| Seen::Written { truth: truth.into(), accepted };
+        assert_eq!(seen("f(1)", "f(", at + 2), Seen::Typing);
+        assert_eq!(seen("f(1)", "f(1)\ny", at + 6), of("f(1)\n", true));
+        assert_eq!(seen("f(1)", "g(2)\ny", at + 6), of("g(2)\n", false));
+        assert_eq!(seen("f(1)\nh()", "f(1)\nh()", at + 8), Seen::Typing);
+        assert_eq!(seen("f(1)\nh()", "f(1)\nh()\n", at + 9), of("f(1)\nh()\n", true));
+        assert_eq!(seen("f(1)\nh()", "g(2)\ny", at + 6), of("g(2)\n", false));
+        // The cursor is elsewhere.
+        assert_eq!(seen("f(1)", "g(2)", 0), of("g(2)", false));
+        assert_eq!(seen("f(1)\nh()", "f(1)\nh()\nmore\n", 0), of("f(1)\nh()\n", true));
+        assert_eq!(seen("", "g(2)", 0), of("g(2)", false));
+        assert_eq!(seen("f(1)", "", 0), Seen::Nothing);
+        assert_eq!(seen("f(1)", " \n", 0), Seen::Nothing);
+        // The text around it is another.
+        assert_eq!(of_text(around, "f(1)", ("c\nx = f(1)\nb\n", 0)), Seen::Nothing);
+        assert_eq!(of_text(("aa", "aa"), "", ("aaa", 0)), Seen::Nothing);
+    }
+}

@@ -1,0 +1,421 @@
+//! `lsp`: the same completions as a language server, for editors that speak to one over its standard streams.
+
+use std::collections::HashMap;
+use std::io::{self, BufRead, Read, Write};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::{Context as _, Result};
+use repoformer_models::endpoint::Endpoint;
+use repoformer_pipeline::path_of_url;
+use repoformer_store::json;
+use serde_json::{Value, json};
+
+use super::document::{Document, Encoding};
+use super::request::Wanted;
+use super::service::Service;
+use super::start::{open, runtime};
+use super::upstream::Piece;
+use crate::commands::serve_args::LspArgs;
+use crate::output::detail;
+
+/// Bytes of a message, at most.
+const LARGEST: usize = 64 << 20;
+/// Requests that are answered at a time; older ones give way.
+const AT_ONCE: usize = 8;
+
+/// Codes of errors.
+const NOT_JSON: i64 = -32700;
+const INVALID_REQUEST: i64 = -32600;
+const METHOD_NOT_FOUND: i64 = -32601;
+const INVALID_PARAMS: i64 = -32602;
+const NOT_INITIALIZED: i64 = -32002;
+const CANCELLED: i64 = -32800;
+const FAILED: i64 = -32803;
+
+pub(crate) fn run(args: &LspArgs) -> Result<()> {
+    let (mut input, output) = (io::stdin().lock(), Arc::new(Output::default()));
+    let Some(first) = initialize(&mut input, &output)? else { return Ok(()) };
+    let opened = args.flags.settings_in(first.root.as_deref(), "lsp").and_then(|settings| {
+        let (service, watcher) = open(&args.flags, settings)?;
+        Ok((service, watcher, runtime()?))
+    });
+    let (service, watcher, runtime) = match opened {
+        Ok(opened) => opened,
+        Err(error) => {
+            output.fail(&first.id, FAILED, &format!("{error:#}"));
+            return Err(error);
+        }
+    };
+    output.answer(&first.id, &capabilities(first.encoding));
+    let mut server = Server {
+        service: Arc::new(service),
+        output,
+        encoding: first.encoding,
+        documents: HashMap::new(),
+        asked: Arc::default(),
+        is_shut_down: false,
+        runtime,
+    };
+    let mut has_exited = false;
+    while let Some(message) = next(&mut input, &server.output)? {
+        if message["method"] == "exit" {
+            has_exited = true;
+            break;
+        }
+        server.take(&message);
+    }
+    drop(watcher);
+    // What is asked for is not waited for.
+    lock(&server.asked).iter_mut().for_each(Asked::end);
+    let Server { is_shut_down, runtime, .. } = server;
+    runtime.shutdown_background();
+    // As the protocol wants it.
+    if has_exited && !is_shut_down {
+        std::process::exit(1);
+    }
+    Ok(())
+}
+
+/// The first request.
+struct Initialize {
+    id: Value,
+    /// Folder that the editor has opened.
+    root: Option<String>,
+    encoding: Encoding,
+}
+
+/// Waits for the first request, and refuses what comes before it.
+fn initialize(input: &mut impl BufRead, output: &Output) -> Result<Option<Initialize>> {
+    while let Some(message) = next(input, output)? {
+        let params = &message["params"];
+        if message["method"] == "initialize" && !message["id"].is_null() {
+            let folder = params["workspaceFolders"][0]["uri"].as_str();
+            let root = folder.or_else(|| params["rootUri"].as_str());
+            let root = root.or_else(|| params["rootPath"].as_str());
+            let known = params["capabilities"]["general"]["positionEncodings"].as_array();
+            let is_utf8 = known.is_some_and(|known| known.iter().any(|name| name == "utf-8"));
+            return Ok(Some(Initialize {
+                id: message["id"].clone(),
+                root: root.map(|root| path_of_url(root).into_owned()),
+                encoding: if is_utf8 { Encoding::Utf8 } else { Encoding::Utf16 },
+            }));
+        }
+        if message["method"] == "exit" {
+            // It was not shut down.
+            std::process::exit(1);
+        }
+        if is_request(&message, output) {
+            output.fail(&message["id"], NOT_INITIALIZED, "the server is not initialized");
+        }
+    }
+    Ok(None)
+}
+
+/// Whether a message wants an answer. One that has no form of the protocol's is refused.
+fn is_request(message: &Value, output: &Output) -> bool {
+    let (id, has_method) = (&message["id"], message["method"].is_string());
+    let is_answer = ["result", "error"].iter().any(|name| message.get(name).is_some());
+    if !has_method && !is_answer {
+        output.fail(id, INVALID_REQUEST, "a message needs a method");
+    }
+    has_method && !id.is_null()
+}
+
+fn capabilities(encoding: Encoding) -> Value {
+    json!({
+        "capabilities": {
+            "positionEncoding": encoding.name(),
+            "textDocumentSync": {"openClose": true, "change": 2},
+            "inlineCompletionProvider": true,
+        },
+        "serverInfo": {"name": "repoformer", "version": env!("CARGO_PKG_VERSION")},
+    })
+}
+
+struct Server {
+    service: Arc<Service>,
+    output: Arc<Output>,
+    encoding: Encoding,
+    /// Open documents, by their URIs.
+    documents: HashMap<String, Document>,
+    asked: Arc<Mutex<Vec<Asked>>>,
+    is_shut_down: bool,
+    runtime: tokio::runtime::Runtime,
+}
+
+/// A request in flight, which ends when its connections do.
+struct Asked {
+    id: Value,
+    connections: Vec<Endpoint>,
+    is_cancelled: bool,
+}
+
+impl Server {
+    fn take(&mut self, message: &Value) {
+        let (id, params) = (&message["id"], &message["params"]);
+        let uri = || params["textDocument"]["uri"].as_str().unwrap_or_default().to_owned();
+        let is_request = is_request(message, &self.output);
+        if self.is_shut_down {
+            if is_request {
+                self.output.fail(id, INVALID_REQUEST, "the server is shut down");
+            }
+            return;
+        }
+        match message["method"].as_str().unwrap_or_default() {
+            "textDocument/didOpen" => match Document::open(&params["textDocument"]) {
+                Ok(document) => {
+                    if self.documents.insert(uri(), document).is_some() {
+                        let reason = "opened again without being closed; its newer text is taken";
+                        self.output.log(&format!("{}: {reason}", uri()));
+                    }
+                }
+                Err(reason) => self.output.log(&format!("{}: {reason}", uri())),
+            },
+            "textDocument/didChange" => {
+                let changed = match self.documents.get_mut(&uri()) {
+                    Some(document) => document.change(params, self.encoding),
+                    None => Err("not an open document".into()),
+                };
+                if let Err(reason) = changed {
+                    self.output.log(&format!("{}: {reason}", uri()));
+                }
+            }
+            "textDocument/didClose" => drop(self.documents.remove(&uri())),
+            "textDocument/inlineCompletion" if is_request => self.complete(id, params, &uri()),
+            "$/cancelRequest" => self.cancel(&params["id"]),
+            "initialize" if is_request => {
+                self.output.fail(id, INVALID_REQUEST, "the server is initialized already");
+            }
+            "shutdown" if is_request => {
+                self.is_shut_down = true;
+                self.output.answer(id, &Value::Null);
+            }
+            // What an editor may send and no answer is needed for.
+            _ if !is_request => {}
+            other => self.output.fail(id, METHOD_NOT_FOUND, &format!("unknown method {other}")),
+        }
+    }
+
+    fn cancel(&self, id: &Value) {
+        for asked in lock(&self.asked).iter_mut().filter(|asked| asked.id == *id) {
+            asked.end();
+        }
+    }
+
+    fn complete(&self, id: &Value, params: &Value, uri: &str) {
+        let Some(document) = self.documents.get(uri) else {
+            return self.output.fail(id, INVALID_PARAMS, &format!("{uri}: not an open document"));
+        };
+        let text = match document.text() {
+            Ok(text) => text,
+            Err(reason) => {
+                let reason = format!(
+                    "{uri}: its text is not known since a wrong change ({reason}); close and open it"
+                );
+                return self.output.fail(id, FAILED, &reason);
+            }
+        };
+        let Some(offset) = document.offset_of(&params["position"], self.encoding) else {
+            return self.output.fail(
+                id,
+                INVALID_PARAMS,
+                "the position is not a line and a character",
+            );
+        };
+        // An entry that is selected in the editor's list: the completion has to begin with it.
+        let selected = &params["context"]["selectedCompletionInfo"];
+        let (mut before, mut behind, mut item) = (text[..offset].to_owned(), &text[offset..], None);
+        if let Some(entry) = selected["text"].as_str() {
+            let place = |name: &str| document.offset_of(&selected["range"][name], self.encoding);
+            let Some((start, end)) = place("start").zip(place("end")).filter(|(a, b)| a <= b)
+            else {
+                let reason = "the range of selectedCompletionInfo is not one of positions";
+                return self.output.fail(id, INVALID_PARAMS, reason);
+            };
+            before = format!("{}{entry}", &text[..start]);
+            behind = &text[end..];
+            item = Some((entry.to_owned(), selected["range"].clone()));
+        }
+        let path = path_of_url(uri).into_owned();
+        let is_supposed = item.is_some();
+        let wanted = Wanted { is_supposed, ..Wanted::of_document(&before, behind, path) };
+        let own = self.service.endpoint.with_own_connections();
+        {
+            let mut asked = lock(&self.asked);
+            let waited_for = asked.iter().filter(|one| !one.is_cancelled).count();
+            let oldest = asked.iter_mut().find(|one| !one.is_cancelled);
+            if let Some(oldest) = oldest.filter(|_| waited_for >= AT_ONCE) {
+                oldest.end();
+            }
+            asked.push(Asked {
+                id: id.clone(),
+                connections: vec![own.clone()],
+                is_cancelled: false,
+            });
+        }
+        let (service, output, asked) =
+            (Arc::clone(&self.service), Arc::clone(&self.output), Arc::clone(&self.asked));
+        let id = id.clone();
+        self.runtime.spawn_blocking(move || {
+            let found = answer(&service, &wanted, &own, &asked, &id);
+            let is_cancelled = {
+                let mut asked = lock(&asked);
+                let place = asked.iter().position(|one| one.id == id);
+                place.is_some_and(|place| asked.remove(place).is_cancelled)
+            };
+            match found {
+                _ if is_cancelled => output.fail(&id, CANCELLED, "cancelled"),
+                Ok(text) if text.is_empty() => output.answer(&id, &json!({"items": []})),
+                Ok(text) => {
+                    let item = match item {
+                        None => json!({"insertText": text}),
+                        Some((entry, range)) => {
+                            json!({"insertText": entry + &text, "range": range})
+                        }
+                    };
+                    output.answer(&id, &json!({"items": [item]}));
+                }
+                Err(reason) => output.fail(&id, FAILED, &reason),
+            }
+        });
+    }
+}
+
+impl Asked {
+    fn end(&mut self) {
+        self.is_cancelled = true;
+        self.connections.iter().for_each(Endpoint::close);
+    }
+}
+
+/// The completion for a cursor.
+fn answer(
+    service: &Service,
+    wanted: &Wanted,
+    own: &Endpoint,
+    asked: &Mutex<Vec<Asked>>,
+    id: &Value,
+) -> Result<String, String> {
+    let prepared = service.prepare(wanted, own).map_err(|error| error.to_string())?;
+    let mut completing = service.complete(wanted, &prepared);
+    if let Some(asked) = lock(asked).iter_mut().find(|asked| asked.id == *id) {
+        asked.connections.push(completing.connection());
+        if asked.is_cancelled {
+            asked.end();
+        }
+    }
+    let mut text = String::new();
+    let mut model = service.name_of_model(wanted).to_owned();
+    loop {
+        match completing.pieces.blocking_recv() {
+            Some(Piece::Model(name)) if model.is_empty() => model = name,
+            Some(Piece::Model(_)) => {}
+            Some(Piece::Text(more)) => text += &more,
+            Some(Piece::End(end)) => {
+                if let Some(dropped) = end.dropped {
+                    detail(format!("dropped, since it continues the line before: {dropped}"));
+                }
+                break;
+            }
+            Some(Piece::Failed(error)) => return Err(error.to_string()),
+            // It was cancelled.
+            None => return Ok(String::new()),
+        }
+    }
+    service.shown(prepared.asked, text.clone(), model);
+    Ok(text)
+}
+
+/// Standard output, a message at a time.
+#[derive(Default)]
+struct Output(Mutex<()>);
+
+impl Output {
+    fn answer(&self, id: &Value, result: &Value) {
+        self.write(&json!({"jsonrpc": "2.0", "id": id, "result": result}));
+    }
+
+    fn fail(&self, id: &Value, code: i64, message: &str) {
+        let error = json!({"code": code, "message": message});
+        self.write(&json!({"jsonrpc": "2.0", "id": id, "error": error}));
+    }
+
+    /// Says in the editor's log that something is wrong.
+    fn log(&self, message: &str) {
+        let params = json!({"type": 1, "message": message});
+        self.write(&json!({"jsonrpc": "2.0", "method": "window/logMessage", "params": params}));
+    }
+
+    fn write(&self, message: &Value) {
+        let _one_at_a_time = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let text = message.to_string();
+        let mut output = io::stdout().lock();
+        // An editor that is gone reads nothing.
+        let _ = write!(output, "Content-Length: {}\r\n\r\n{text}", text.len());
+        let _ = output.flush();
+    }
+}
+
+/// Returns the next message that is JSON; `None` if there are no more.
+fn next(input: &mut impl BufRead, output: &Output) -> Result<Option<Value>> {
+    while let Some(body) = read(input)? {
+        // A refused change would leave the document with the text of before.
+        let text = String::from_utf8_lossy(json::without_byte_order_mark(&body));
+        match json::parse(text.as_bytes()) {
+            Ok(message) => return Ok(Some(message)),
+            Err(error) => output.fail(&Value::Null, NOT_JSON, &format!("not JSON: {error}")),
+        }
+    }
+    Ok(None)
+}
+
+/// The body of the next message; `None` where there are no more.
+fn read(input: &mut impl BufRead) -> Result<Option<Vec<u8>>> {
+    let mut length = None;
+    loop {
+        let mut line = String::new();
+        let read = input.take(1 << 16).read_line(&mut line).context("cannot read a message")?;
+        if read == 0 {
+            return Ok(None);
+        }
+        let line = line.trim_end();
+        if line.is_empty() {
+            break;
+        }
+        if let Some((name, value)) = line.split_once(':')
+            && name.eq_ignore_ascii_case("content-length")
+        {
+            length = value.trim().parse().ok();
+        }
+    }
+    let length: usize = length
+        .filter(|length| *length <= LARGEST)
+        .context("a message without its length, or too long")?;
+    let mut body = vec![0; length];
+    input.read_exact(&mut body).context("a message that is cut off")?;
+    Ok(Some(body))
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn messages_are_read_by_their_length() {
+        let text =
+            "Content-Length: 7\r\nContent-Type: x\r\n\r\n{\"a\":1}content-length: 2\r\n\r\n{}";
+        let mut input = text.as_bytes();
+        assert_eq!(read(&mut input).unwrap().as_deref(), Some(&b"{\"a\":1}"[..]));
+        assert_eq!(read(&mut input).unwrap().as_deref(), Some(&b"{}"[..]));
+        assert_eq!(read(&mut input).unwrap(), None);
+        for wrong in
+            ["x: 1\r\n\r\n{}", "Content-Length: 9\r\n\r\n{}", "Content-Length: 99999999999\r\n\r\n"]
+        {
+            assert!(read(&mut wrong.as_bytes()).is_err(), "{wrong}");
+        }
+    }
+}

@@ -1,0 +1,425 @@
+//! From a request to a prompt: which file, what is retrieved, and whether the prompt shows it.
+
+use std::cell::RefCell;
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use repoformer_core::completion::Ending;
+use repoformer_core::label::Signals;
+use repoformer_core::prompt::shown::Fragment;
+use repoformer_core::task::Task;
+use repoformer_models::endpoint::Endpoint;
+use repoformer_pipeline::{Cursor, CursorScratch, LivePrompt, LiveRepository, Located};
+use repoformer_store::error::Error;
+use serde_json::{Map, Value, json};
+
+use super::decide::{Decider, Decision};
+use super::learn::{Asked, Learner, Retrieved};
+use super::metrics::{IndexSize, Metrics};
+use super::request::{Protocol, Wanted};
+use super::session::Session;
+use super::upstream::{self, Completing, End, Request, ms_since};
+use crate::output::detail;
+
+/// Decisions that are kept for the page.
+const KEPT: usize = 100;
+/// Files that were edited last.
+const RECENT: usize = 8;
+/// The model that completes.
+#[derive(Debug)]
+pub(super) struct Model {
+    /// Its name; empty: the server has one.
+    pub(super) name: String,
+    /// Tokens of a completion at most, and where the editor does not say how many.
+    pub(super) max_tokens: u64,
+    pub(super) usual_tokens: u64,
+    pub(super) temperature: f64,
+    pub(super) top_p: Option<f64>,
+    pub(super) stop: Vec<String>,
+    /// Treatment of white space at the end of a prompt.
+    pub(super) ending: Ending,
+}
+
+/// All that requests share.
+pub(super) struct Service {
+    pub(super) live: Arc<LiveRepository>,
+    decider: Decider,
+    pub(super) model: Model,
+    pub(super) endpoint: Endpoint,
+    pub(super) metrics: Metrics,
+    decisions: Mutex<VecDeque<Record>>,
+    recent: Mutex<Vec<String>>,
+    session: Session,
+    learner: Option<Learner>,
+    numbers: AtomicU64,
+}
+
+/// A decision as the page and `/debug/last` show it.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Record {
+    value: Value,
+    /// The fragments that the prompt showed, until their lines are looked for.
+    fragments: Vec<Fragment>,
+}
+
+impl Record {
+    /// A decision that was not made: its request failed before, or was given up.
+    pub(super) fn unmade(service: &Service, wanted: &Wanted) -> Self {
+        let value = json!({
+            "number": service.number(), "time": seconds_now(), "protocol": wanted.protocol.name(), "file": wanted.file,
+            "line": null, "policy": service.decider.name, "score": null, "threshold": service.decider.threshold,
+            "retrieved": null, "fragments": [], "ms": {},
+        });
+        Self { value, fragments: Vec::new() }
+    }
+
+    /// Says something more.
+    pub(super) fn say(&mut self, name: &str, text: &str) {
+        self.value[name] = text.into();
+    }
+}
+
+fn seconds_now() -> f64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
+}
+
+/// A prompt for a request, and why it is as it is.
+#[derive(Debug)]
+pub(super) struct Prepared {
+    pub(super) number: u64,
+    pub(super) prompt: LivePrompt,
+    pub(super) decision: Decision,
+    /// White space at the end of the prompt that is not sent.
+    withheld: usize,
+    /// As the page and `/debug/last` show it.
+    pub(super) record: Record,
+    /// Milliseconds of decision and retrieval.
+    pub(super) ms: f64,
+    /// The request, where a label is to be made of it.
+    pub(super) asked: Option<Box<Asked>>,
+}
+
+impl Service {
+    pub(super) fn new(
+        live: Arc<LiveRepository>,
+        decider: Decider,
+        model: Model,
+        endpoint: Endpoint,
+        session: Session,
+        learner: Option<Learner>,
+    ) -> Self {
+        Self {
+            live,
+            decider,
+            model,
+            endpoint,
+            metrics: Metrics::default(),
+            decisions: Mutex::default(),
+            recent: Mutex::default(),
+            session,
+            learner,
+            numbers: AtomicU64::new(1),
+        }
+    }
+
+    /// Makes the prompt for a request. It computes, and waits for nothing but a model that decides, by way of `endpoint`; once that
+    /// is closed, it goes no further.
+    pub(super) fn prepare(&self, wanted: &Wanted, endpoint: &Endpoint) -> Result<Prepared, Error> {
+        thread_local! {
+            static SCRATCH: RefCell<CursorScratch> = RefCell::default();
+        }
+        SCRATCH.with_borrow_mut(|scratch| self.prepare_with(wanted, endpoint, scratch))
+    }
+
+    fn prepare_with(
+        &self,
+        wanted: &Wanted,
+        endpoint: &Endpoint,
+        scratch: &mut CursorScratch,
+    ) -> Result<Prepared, Error> {
+        let begin = Instant::now();
+        let recent = lock(&self.recent).clone();
+        let located = self.live.locate(&wanted.place(), &recent);
+        endpoint.check_open()?;
+        let Located { path, text, offset, first_line, held, is_known } = &located;
+        let locating = ms_since(begin);
+        self.remember(&located);
+        let learner = self.learner.as_ref().filter(|_| !wanted.is_supposed);
+        if let Some(learner) = learner {
+            learner.see(path, (text, *offset), held);
+        }
+        let begin = Instant::now();
+        let session = &self.session;
+        let first_line = session.first_line(&self.live, path, (text, *offset), *first_line);
+        let cursor = Cursor { path, text, offset: *offset, first_line };
+        let task = self.live.task(&cursor)?;
+        let right = task.right_context.clone().unwrap_or_default();
+        let beginning = ms_since(begin);
+        let begin = Instant::now();
+        let mut plain = None;
+        let signals = match self.decider.asks_model() {
+            true => {
+                let prompt = plain.insert(self.live.plain_prompt(&task, scratch)?);
+                self.decider.ask(endpoint, self.name_of_model(wanted), prompt)?
+            }
+            false => Signals::default(),
+        };
+        let mut decision = self.decider.before_retrieval(&task, &right, signals)?;
+        let stay = |mut decision: Decision| {
+            if let Some(same) = session.decide(path, decision.score, self.decider.threshold) {
+                decision.retrieves = same;
+            }
+            decision
+        };
+        decision = decision.map(stay);
+        let mut deciding = ms_since(begin);
+        let mut steps = [0.0; 2];
+        let (mut laying, mut prompt) = (0.0, None);
+        // While a line is typed, its first completion counts.
+        let is_learned = learner.is_some_and(|learner| *is_known && !learner.has(path));
+        // Labels have what was found now, by which policies decide, whatever is shown.
+        let mut now = None;
+        if decision.is_none_or(|decision| decision.retrieves) {
+            endpoint.check_open()?;
+            let found = self.live.retrieve(&cursor, scratch)?;
+            endpoint.check_open()?;
+            steps = found.took.map(|took| took.as_secs_f64() * 1e3);
+            let begin = Instant::now();
+            let new = self.live.prompt(&found, scratch)?;
+            laying = ms_since(begin);
+            let begin = Instant::now();
+            // What was found now decides, whatever is shown.
+            let after = match decision {
+                Some(decision) => decision,
+                None => stay(self.decider.after_retrieval(&found.task, &new, signals)?),
+            };
+            deciding += ms_since(begin);
+            decision = Some(after);
+            if after.retrieves {
+                now = is_learned.then(|| Retrieved::of(&new));
+                let begin = Instant::now();
+                let (shown, kept) = session.prompt(&self.live, (found, new), text, scratch)?;
+                laying += ms_since(begin);
+                session.keep(path, first_line, true, Some((kept, &shown)));
+                prompt = Some(shown);
+            }
+        }
+        if prompt.is_none() {
+            session.keep(path, first_line, false, None);
+        }
+        let begin = Instant::now();
+        let prompt = match prompt.or(plain) {
+            Some(prompt) => prompt,
+            None => self.live.plain_prompt(&task, scratch)?,
+        };
+        laying += ms_since(begin);
+        let decision = decision.unwrap_or(Decision { retrieves: false, score: None });
+        let number = self.number();
+        let ms = steps[0] + steps[1] + deciding;
+        let shown = prompt.fragments.iter().map(|fragment| {
+            json!({"path": &*fragment.path, "first_line": null, "last_line": null, "score": fragment.score})
+        });
+        let shown: Vec<Value> = shown.collect();
+        let value = json!({
+            "number": number, "time": seconds_now(), "protocol": wanted.protocol.name(),
+            "file": if *is_known { Value::from(path.as_str()) } else { Value::Null },
+            "line": task.line_no + 1, "policy": self.decider.name, "score": finite(decision.score),
+            "threshold": self.decider.threshold, "retrieved": decision.retrieves, "fragments": shown,
+            "ms": {
+                "locate": locating + beginning, "index": steps[0], "search": steps[1], "decide": deciding,
+                "prompt": laying,
+            },
+        });
+        let record = Record { value, fragments: prompt.fragments.clone() };
+        let withheld = self.withheld(wanted, &prompt);
+        let asked = is_learned
+            .then(|| self.asked(wanted, (&cursor, task), (now, signals), decision, scratch))
+            .and_then(|asked| {
+                asked.map_err(|error| detail(format!("{path}: no label of a line: {error}"))).ok()
+            })
+            .map(Box::new);
+        Ok(Prepared { number, withheld, prompt, decision, record, ms, asked })
+    }
+
+    /// A request whose completion is shown, with that for the completion that is not.
+    fn asked(
+        &self,
+        wanted: &Wanted,
+        (cursor, task): (&Cursor<'_>, Task),
+        (now, signals): (Option<Retrieved>, Signals),
+        decision: Decision,
+        scratch: &mut CursorScratch,
+    ) -> Result<Asked, Error> {
+        let retrieved = decision.retrieves;
+        let unused = match retrieved {
+            true => self.live.plain_prompt(&task, scratch)?,
+            false => self.live.prompt(&self.live.retrieve(cursor, scratch)?, scratch)?,
+        };
+        let withheld = self.withheld(wanted, &unused);
+        let other = self.request(wanted, &unused, withheld);
+        let found = now.unwrap_or_else(|| Retrieved::of(&unused));
+        let (text, offset) = (cursor.text.to_owned(), cursor.offset);
+        Ok(Asked { task, text, offset, found, signals, retrieved, other })
+    }
+
+    /// Bytes of white space at the end of a prompt that are not sent.
+    fn withheld(&self, wanted: &Wanted, prompt: &LivePrompt) -> usize {
+        let withheld = self.model.ending.split(&prompt.text).1;
+        // A text that ends the completion may not be what it begins with.
+        let stops = prompt.stop.iter().chain(&self.model.stop).chain(&wanted.stop);
+        let is_kept = stops.into_iter().any(|stop| withheld.contains(stop.as_str()));
+        if is_kept { 0 } else { withheld.len() }
+    }
+
+    /// Keeps a completion that the editor has got, to learn from what is made of it.
+    pub(super) fn shown(&self, asked: Option<Box<Asked>>, completion: String, model: String) {
+        if let (Some(learner), Some(asked)) = (&self.learner, asked) {
+            learner.keep(*asked, completion, model);
+        }
+    }
+
+    /// Name of the model that completes, as its server knows it; empty where neither side says one.
+    pub(super) fn name_of_model<'w>(&'w self, wanted: &'w Wanted) -> &'w str {
+        if self.model.name.is_empty() { &wanted.model } else { &self.model.name }
+    }
+
+    fn remember(&self, located: &Located) {
+        if located.is_known {
+            let mut recent = lock(&self.recent);
+            recent.retain(|path| *path != located.path);
+            recent.insert(0, located.path.clone());
+            recent.truncate(RECENT);
+        }
+    }
+
+    /// Asks the model's server.
+    pub(super) fn complete(&self, wanted: &Wanted, prepared: &Prepared) -> Completing {
+        let request = self.request(wanted, &prepared.prompt, prepared.withheld);
+        upstream::complete(&self.endpoint, request)
+    }
+
+    /// The request for a prompt's completion.
+    fn request(&self, wanted: &Wanted, prompt: &LivePrompt, withheld: usize) -> Request {
+        let Model { max_tokens, usual_tokens, temperature, top_p, stop, .. } = &self.model;
+        let name = self.name_of_model(wanted);
+        let mut passed = Map::new();
+        passed.insert("temperature".into(), (*temperature).into());
+        if let Some(top_p) = top_p {
+            passed.insert("top_p".into(), (*top_p).into());
+        }
+        passed.extend(wanted.passed.clone());
+        // The editor's stop texts first: a server accepts only a few.
+        let mut stops = wanted.stop.clone();
+        for text in stop.iter().chain(&prompt.stop) {
+            if !stops.contains(text) {
+                stops.push(text.clone());
+            }
+        }
+        let tokens = wanted.max_tokens.unwrap_or(*usual_tokens).min(*max_tokens).max(1);
+        let (sent, removed) = prompt.text.split_at(prompt.text.len() - withheld);
+        upstream::request(name, sent, removed, tokens, stops, passed)
+    }
+
+    /// Counts a request.
+    pub(super) fn count(&self, protocol: Protocol) {
+        self.metrics.requests[protocol as usize].fetch_add(1, Relaxed);
+    }
+
+    /// Counts a prompt, and the time that it took.
+    pub(super) fn count_prepared(&self, prepared: &Prepared) {
+        self.metrics.preparing.add_ms(prepared.ms);
+        self.metrics.retrieved.fetch_add(u64::from(prepared.decision.retrieves), Relaxed);
+    }
+
+    fn number(&self) -> u64 {
+        self.numbers.fetch_add(1, Relaxed)
+    }
+
+    /// Keeps a decision for the page, with what came of it.
+    pub(super) fn keep(&self, record: Record, outcome: &str, times: [f64; 2], end: &End) {
+        let [first, whole] = times;
+        let Record { value: mut record, fragments } = record;
+        record["ms"]["first_token"] = first.into();
+        record["ms"]["whole"] = whole.into();
+        record["outcome"] = outcome.into();
+        record["tokens"] = json!({
+            "prompt": end.prompt_tokens(), "cached": end.cached_tokens(), "written": end.written_tokens(),
+        });
+        for (count, tokens) in [
+            (&self.metrics.prompt_tokens, end.prompt_tokens()),
+            (&self.metrics.cached_tokens, end.cached_tokens()),
+            (&self.metrics.written_tokens, end.written_tokens()),
+        ] {
+            count.fetch_add(tokens.unwrap_or_default(), Relaxed);
+        }
+        let mut decisions = lock(&self.decisions);
+        decisions.push_front(Record { value: record, fragments });
+        decisions.truncate(KEPT);
+    }
+
+    /// The last decisions, of numbers above one and so many at most, the latest first. It reads the files whose fragments were
+    /// shown, for their lines.
+    pub(super) fn decisions(&self, after: u64, most: usize) -> Vec<Value> {
+        let is_wanted = |kept: &&Record| kept.value["number"].as_u64() > Some(after);
+        let kept = lock(&self.decisions);
+        let mut decisions: Vec<Record> =
+            kept.iter().filter(is_wanted).take(most).cloned().collect();
+        drop(kept);
+        let mut is_new = false;
+        for Record { value, fragments } in &mut decisions {
+            let fragments = std::mem::take(fragments);
+            if fragments.is_empty() {
+                continue;
+            }
+            is_new = true;
+            for (at, lines) in self.live.lines_of(&fragments).into_iter().enumerate() {
+                let [first, last] =
+                    lines.map_or([None; 2], |lines| lines.map(|line| Some(line + 1)));
+                value["fragments"][at]["first_line"] = first.into();
+                value["fragments"][at]["last_line"] = last.into();
+            }
+        }
+        if is_new {
+            // The files are not read again.
+            for kept in lock(&self.decisions).iter_mut() {
+                let number = &kept.value["number"];
+                if let Some(found) = decisions.iter().find(|found| found.value["number"] == *number)
+                {
+                    *kept = found.clone();
+                }
+            }
+        }
+        decisions.into_iter().map(|record| record.value).collect()
+    }
+
+    pub(super) fn index_size(&self) -> IndexSize {
+        let snapshot = self.live.snapshot();
+        let (layers, bytes) = snapshot.size();
+        IndexSize { fragments: snapshot.fragments(), layers, bytes }
+    }
+}
+
+impl Prepared {
+    /// The decision in a header: `retrieved; policy=learned@0.2; score=0.31; fragments=4; ms=0.52`.
+    pub(super) fn header(&self, policy: &Service) -> String {
+        let what = if self.decision.retrieves { "retrieved" } else { "not retrieved" };
+        let score = self.decision.score.filter(|score| score.is_finite());
+        let score = score.map_or(String::new(), |score| format!("; score={score:.3}"));
+        format!(
+            "{what}; policy={}{score}; fragments={}; ms={:.2}",
+            policy.decider.name,
+            self.prompt.fragments.len(),
+            self.ms
+        )
+    }
+}
+
+fn finite(score: Option<f64>) -> Option<f64> {
+    score.filter(|score| score.is_finite())
+}
+
+fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

@@ -1,0 +1,188 @@
+//! Start of a server: its settings, the repository, and the model's server.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use repoformer_core::completion::Api;
+use repoformer_core::repository::corpus::{Checkout, Walk, languages};
+use repoformer_core::retrieve::{Mode, QueryForm};
+use repoformer_models::endpoint::{ConnectionSettings, Endpoint};
+use repoformer_pipeline::{Experiment, LiveRepository};
+
+use super::decide::Decider;
+use super::learn::Learner;
+use super::service::{Model, Service};
+use super::session::Session;
+use super::watch::{Watch, Watcher};
+use crate::commands::experiments::single;
+use crate::commands::serve_args::ServiceFlags;
+use crate::commands::server::check_model;
+use crate::commands::session::{begin, repos_dir, repositories_in};
+use crate::output::{self, announce, fail, group, note};
+use crate::settings::{Given, Settings};
+
+/// Tokens of a completion where neither the editor nor the settings say.
+const TOKENS: u64 = 128;
+
+impl ServiceFlags {
+    /// The settings, with a folder as the repository where none is set.
+    pub(super) fn settings_in(
+        &self,
+        folder: Option<&str>,
+        command: &'static str,
+    ) -> Result<Settings> {
+        // What git ignores is no part of what is edited: dependencies, what was built.
+        let presets = Given::from([("walk", vec![Walk::Git.to_string()])]);
+        let settings = Settings::with_presets(&self.settings, command, presets)?;
+        let settings = match folder {
+            None => settings,
+            // A folder without the marks of a repository is one nevertheless, since the editor has opened it.
+            Some(folder) => {
+                let path = Path::new(folder);
+                let parts = path.parent().and_then(Path::to_str).zip(path.file_name());
+                match parts.filter(|_| Checkout::of(path).is_none()) {
+                    Some((parent, name)) => settings
+                        .with_default("repos-dir", parent, command)
+                        .with_default("repo", &name.to_string_lossy(), command),
+                    None => settings.with_default("repos-dir", folder, command),
+                }
+            }
+        };
+        begin(settings, &self.settings)
+    }
+}
+
+/// Opens the repository and the model's server.
+pub(super) fn open(flags: &ServiceFlags, settings: Settings) -> Result<(Service, Option<Watcher>)> {
+    if !(0.0..=1.0).contains(&flags.stability) {
+        return fail(
+            format!("--stability {}: not a gain in similarity", flags.stability),
+            "give a number from 0 to 1, such as 0.1",
+        );
+    }
+    let form: Option<QueryForm> = settings.parsed_option("query")?;
+    if let Some(form) = form.filter(|form| form.mode() != Mode::LeftContext) {
+        return fail(
+            format!(
+                "--query {form} is a query of mode {}, which is not known at a cursor",
+                form.mode()
+            ),
+            "leave --query out, or choose one of the left context",
+        );
+    }
+    let (model, endpoint) = model(&settings)?;
+    // The embedded model completes nothing here, so the server's model is another one.
+    let settings = settings.only("model", &model.name);
+    let decider = Decider::new(&settings)?;
+    let experiment = single(&of_language(settings)?)?;
+    if let names @ [_, _, ..] = &experiment.repositories[..] {
+        return fail(
+            format!("one repository is served at a time, and here are {}", names.join(", ")),
+            "choose one with --repo NAME",
+        );
+    }
+    decider.check_fragments(&experiment)?;
+    decider.check_layout(&experiment.prompts)?;
+    let begun = Instant::now();
+    // Changes while the repository is opened are read afterwards.
+    let watch = |experiment: &Experiment| match (&experiment.repositories[..], flags.no_watch) {
+        ([name], false) => {
+            Watch::begin(&experiment.repos_dir.join(name), experiment.walk).map(Some)
+        }
+        _ => Ok(None),
+    };
+    let fragments = experiment.fragments_name();
+    let remarks = &mut |report| output::remarks(&report);
+    let (live, watch) = LiveRepository::open(experiment, watch, remarks)?;
+    let (live, watch) = (Arc::new(live), watch?);
+    announce(&format!(
+        "{}: {} fragments of {} files, ready in {:.2} s",
+        live.name(),
+        group(live.snapshot().fragments()),
+        group(live.snapshot().files().count()),
+        begun.elapsed().as_secs_f64()
+    ));
+    let watcher = watch.map(|watch| watch.follow(Arc::clone(&live))).transpose()?;
+    greet(&endpoint, &model);
+    let session = Session::new(flags.stability);
+    let learner = flags.learn.as_ref().map(|path| Learner::open(path, &endpoint, fragments));
+    let learner = learner.transpose()?;
+    Ok((Service::new(live, decider, model, endpoint, session, learner), watcher))
+}
+
+/// Threads that requests run on.
+pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
+    let mut builder = tokio::runtime::Builder::new_multi_thread();
+    let runtime = builder.worker_threads(2).enable_all().build();
+    runtime.context("cannot start the server's threads")
+}
+
+/// The settings with the language of most files, where none was chosen.
+fn of_language(settings: Settings) -> Result<Settings> {
+    if settings.text("language").is_some() {
+        return Ok(settings);
+    }
+    let dir = repos_dir(&settings)?;
+    let names = repositories_in(&dir, settings.list("repo"))?;
+    let Some((language, _)) = languages(&dir, &names, settings.parsed("walk")?).into_iter().next()
+    else {
+        return Ok(settings);
+    };
+    Ok(settings.with_default("language", &language.to_string(), "serve"))
+}
+
+/// The model that completes, and its server.
+fn model(settings: &Settings) -> Result<(Model, Endpoint)> {
+    let Some(url) = settings.text("endpoint") else {
+        return fail(
+            "--endpoint is not set",
+            "name the server that completes, such as --endpoint http://localhost:8080, and its model with --model",
+        );
+    };
+    if settings.text("api") == Some("chat") {
+        return fail(
+            "api chat: an editor's completions are asked for at /v1/completions",
+            "leave it out of the settings",
+        );
+    }
+    let name = settings.own("model").first().cloned().unwrap_or_default();
+    if name == "in-context" {
+        return fail(
+            "the embedded model completes nothing for editors",
+            "name the model of the server at --endpoint with --model, or leave --model out where that has one alone",
+        );
+    }
+    let timeout = Duration::from_secs_f64(settings.parsed("request-timeout")?);
+    let connection = ConnectionSettings {
+        timeout,
+        connect_timeout: Duration::from_secs(5),
+        retries: 0,
+        ..ConnectionSettings::default()
+    };
+    let endpoint = Endpoint::new(url, connection)?;
+    let max_tokens = settings.parsed("max-tokens")?;
+    let model = Model {
+        name,
+        max_tokens,
+        usual_tokens: if settings.own("max-tokens").is_empty() { TOKENS } else { max_tokens },
+        temperature: settings.parsed("temperature")?,
+        top_p: settings.parsed_option("top-p")?,
+        stop: settings.list("stop").to_vec(),
+        ending: settings.parsed("prompt-end")?,
+    };
+    Ok((model, endpoint))
+}
+
+/// Says whether the server answers; it may come later.
+fn greet(endpoint: &Endpoint, model: &Model) {
+    match endpoint.greet() {
+        Ok(models) => {
+            if !model.name.is_empty() {
+                check_model(endpoint, (&model.name, Api::Completions), &models);
+            }
+        }
+        Err(error) => note(format!("{error}; completions fail until it answers")),
+    }
+}

@@ -1,0 +1,226 @@
+//! Changes of the repository's files.
+
+use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
+use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context as _, Result};
+use notify::event::ModifyKind;
+use notify::{Config, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
+use repoformer_core::repository::corpus::{self, GIT_EXCLUDE, GIT_IGNORE, Walk, lists_outside};
+use repoformer_pipeline::LiveRepository;
+use repoformer_store::files;
+
+use crate::output::{detail, problems, warning};
+
+/// Quiet after which changes are read: editors write a file in several steps.
+const QUIET: Duration = Duration::from_millis(10);
+/// Longest time that changes wait for others.
+const LONGEST: Duration = Duration::from_millis(100);
+/// Time after which the repository's folder is looked at, whether something happened in it or not.
+const AGAIN: Duration = Duration::from_secs(1);
+
+/// Watcher of files, which ends where this is dropped.
+pub(super) type Watcher = Arc<Mutex<RecommendedWatcher>>;
+
+/// Watch over a repository, whose events wait until they are followed.
+pub(super) struct Watch {
+    watcher: RecommendedWatcher,
+    events: Receiver<notify::Result<Event>>,
+    places: Places,
+}
+
+/// Folders and lists that are watched.
+struct Places {
+    /// The repository's folder as it was given, which may be a link.
+    given: PathBuf,
+    /// The folder itself.
+    folder: PathBuf,
+    /// Its identity on disk; `None` where it is not watched.
+    identity: Option<u64>,
+    /// Lists of ignored files outside the folder.
+    lists: Vec<PathBuf>,
+}
+
+impl Watch {
+    /// Begins to watch a folder, and the lists of what is ignored in it.
+    pub(super) fn begin(folder: &Path, walk: Walk) -> Result<Self> {
+        let (sender, events) = mpsc::channel();
+        let given = folder.to_owned();
+        // Events name files from the folder on as it is given here.
+        let folder = files::canonicalize(folder)
+            .with_context(|| format!("{}: cannot be opened", folder.display()))?;
+        let identity = Some(corpus::identity(&folder));
+        // Links may lead anywhere; a file that has several names is read again by all of them.
+        let config = Config::default().with_follow_symlinks(false);
+        // Files that are only read, by this program first of all, wake nobody.
+        let pass = move |event: notify::Result<Event>| {
+            let is_access = event.as_ref().is_ok_and(|event| event.kind.is_access());
+            // Nobody follows any more where it cannot be sent.
+            let _ = (!is_access).then(|| sender.send(event));
+        };
+        let mut watcher = RecommendedWatcher::new(pass, config).context("cannot watch files")?;
+        watcher
+            .watch(&folder, RecursiveMode::Recursive)
+            .with_context(|| format!("{}: cannot be watched for changes", folder.display()))?;
+        let lists = if walk == Walk::Git { lists_outside(&folder) } else { Vec::new() };
+        let folders: BTreeSet<&Path> = lists.iter().filter_map(|list| list.parent()).collect();
+        for of_lists in folders {
+            if let Err(error) = watcher.watch(of_lists, RecursiveMode::NonRecursive) {
+                let what = "lists of ignored files there are not watched for changes";
+                detail(format!("{}: {what}: {error}", of_lists.display()));
+            }
+        }
+        Ok(Self { watcher, events, places: Places { given, folder, identity, lists } })
+    }
+
+    /// Reads what changed, until the watcher is dropped.
+    pub(super) fn follow(self, live: Arc<LiveRepository>) -> Result<Watcher> {
+        let Self { watcher, events, mut places } = self;
+        let watcher = Arc::new(Mutex::new(watcher));
+        let weak = Arc::downgrade(&watcher);
+        std::thread::Builder::new()
+            .name("watch".into())
+            .spawn(move || follow(&live, &weak, &mut places, &events))
+            .context("cannot start a thread")?;
+        Ok(watcher)
+    }
+}
+
+/// Files that changed, or all.
+#[derive(Debug, Default)]
+struct Changes {
+    paths: BTreeSet<PathBuf>,
+    all: bool,
+    /// Whether the repository's folder itself was moved or removed, be there another one or not.
+    is_moved: bool,
+}
+
+impl Changes {
+    fn add(&mut self, event: notify::Result<Event>, folder: &Path) {
+        match event {
+            Ok(event) => {
+                let leaves = matches!(
+                    event.kind,
+                    EventKind::Remove(_) | EventKind::Modify(ModifyKind::Name(_))
+                );
+                self.is_moved |= leaves && event.paths.iter().any(|path| path == folder);
+                self.all |= event.need_rescan();
+                self.paths.extend(event.paths);
+            }
+            // Events may be lost.
+            Err(_) => self.all = true,
+        }
+    }
+}
+
+impl Places {
+    /// Watches the repository's folder again where another one has taken its place; returns whether all of it is to be read.
+    fn follow(&mut self, is_moved: bool, watcher: &Mutex<RecommendedWatcher>) -> bool {
+        let Ok(folder) = files::canonicalize(&self.given) else {
+            if self.identity.take().is_some() {
+                warning(format!("{}: is gone; it is waited for", self.given.display()));
+            }
+            return false;
+        };
+        let identity = Some(corpus::identity(&folder));
+        if !is_moved && identity == self.identity && folder == self.folder {
+            return false;
+        }
+        let was_watched = self.identity.is_some();
+        let mut watcher = watcher.lock().unwrap_or_else(PoisonError::into_inner);
+        // Of the folder that was there.
+        let _ = watcher.unwatch(&self.folder);
+        match watcher.watch(&folder, RecursiveMode::Recursive) {
+            Ok(()) => {
+                (self.folder, self.identity) = (folder, identity);
+                true
+            }
+            Err(error) => {
+                self.identity = None;
+                if was_watched {
+                    let folder = folder.display();
+                    warning(format!("{folder}: cannot be watched for changes: {error}"));
+                }
+                was_watched
+            }
+        }
+    }
+}
+
+fn follow(
+    live: &LiveRepository,
+    watcher: &Weak<Mutex<RecommendedWatcher>>,
+    places: &mut Places,
+    events: &Receiver<notify::Result<Event>>,
+) {
+    loop {
+        let mut changes = Changes::default();
+        match events.recv_timeout(AGAIN) {
+            Ok(event) => changes.add(event, &places.folder),
+            Err(RecvTimeoutError::Timeout) => {}
+            // It ends with the watcher.
+            Err(RecvTimeoutError::Disconnected) => return,
+        }
+        let begin = Instant::now();
+        while !changes.paths.is_empty() && begin.elapsed() < LONGEST {
+            match events.recv_timeout(QUIET) {
+                Ok(event) => changes.add(event, &places.folder),
+                Err(RecvTimeoutError::Timeout | RecvTimeoutError::Disconnected) => break,
+            }
+        }
+        let Some(watcher) = watcher.upgrade() else { return };
+        changes.all |= places.follow(changes.is_moved, &watcher);
+        drop(watcher);
+        if places.folder.exists() {
+            read(live, places, &changes);
+        }
+    }
+}
+
+/// Name of the file or folder whose files an event may have changed.
+fn files_of(path: String, walk: Walk) -> Option<String> {
+    let (folder, name) = path.rsplit_once('/').unwrap_or(("", &path));
+    if walk == Walk::Git && name == GIT_IGNORE {
+        return Some(folder.to_owned());
+    }
+    if walk == Walk::Git && path == GIT_EXCLUDE {
+        return Some(String::new());
+    }
+    // Version control and caches write much that is no part of the repository.
+    let is_hidden = path.split('/').any(|name| name.starts_with('.'));
+    (walk == Walk::Rglob || !is_hidden).then_some(path)
+}
+
+fn read(live: &LiveRepository, Places { folder, lists, .. }: &Places, changes: &Changes) {
+    let all = changes.all || lists.iter().any(|list| changes.paths.contains(list));
+    let below = |path: &PathBuf| {
+        let below = path.strip_prefix(folder).ok()?.to_str()?.replace('\\', "/");
+        Some(if below.is_empty() { String::new() } else { below })
+    };
+    let walk = live.experiment().walk;
+    let paths = changes.paths.iter().filter_map(below);
+    let paths: Vec<String> = paths.filter_map(|path| files_of(path, walk)).collect();
+    if paths.is_empty() && !all {
+        return;
+    }
+    let changed = match all {
+        true => live.refresh_below(&[String::new()]),
+        false => live.refresh_below(&paths),
+    };
+    match changed {
+        Ok(changed) => {
+            problems(&changed.problems);
+            if !changed.read.is_empty() || !changed.removed.is_empty() {
+                detail(format!(
+                    "read {} changed files, {} are gone",
+                    changed.read.len(),
+                    changed.removed.len()
+                ));
+            }
+        }
+        Err(error) => warning(error.to_string()),
+    }
+}

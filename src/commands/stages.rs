@@ -1,0 +1,332 @@
+//! `window`, `vectorize`, `search` and `prompt`: a stage each.
+
+use std::collections::HashSet;
+use std::path::{Path, PathBuf};
+
+use anyhow::{Result, bail};
+use clap::{Args, ValueEnum};
+use repoformer_core::retrieve::Mode;
+use repoformer_core::retrieve::dense::write_texts;
+use repoformer_core::task::TaskSet;
+use repoformer_evaluate::conditions::are_chat_answers;
+use repoformer_evaluate::predictions::{self, JoinedPredictions};
+use repoformer_formats::exchange::trec;
+use repoformer_pipeline as pipeline;
+use repoformer_pipeline::{Experiment, StageReport, cached_predictions, trec_run, write_beir};
+use repoformer_store::artifact::digest;
+use repoformer_store::manifest::Manifest;
+
+use super::experiments::{check_not_tasks, check_single, experiments, experiments_of, of_kind};
+use super::parts;
+use super::session::{FIRST, WITHOUT_PREDICTION, completion, modes, open};
+use super::stage_log::{DryRunFlags, StageLog};
+use crate::output::{self, fail, group, write_data, write_json, write_manifest_beside};
+use crate::settings::{Listed, SettingFlags, Settings};
+
+#[derive(Debug, Args)]
+pub(crate) struct WindowArgs {
+    #[command(flatten)]
+    settings: SettingFlags,
+    #[command(flatten)]
+    dry_run: DryRunFlags,
+    /// Predictions for mode rg-rg [default: the model's predictions for mode rg1, in the cache]
+    #[arg(long, value_name = "FILE")]
+    predictions: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct VectorizeArgs {
+    #[command(flatten)]
+    settings: SettingFlags,
+    #[command(flatten)]
+    dry_run: DryRunFlags,
+    /// Instead of vectors, write the texts that need dense vectors, to be embedded elsewhere: lines `{"_id", "digest",
+    /// "text"}`
+    #[arg(long, value_name = "FILE", conflicts_with = "dry_run")]
+    write_texts: Option<PathBuf>,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct SearchArgs {
+    #[command(flatten)]
+    settings: SettingFlags,
+    #[command(flatten)]
+    dry_run: DryRunFlags,
+    /// Also write the rankings of one mode in an information-retrieval format
+    #[arg(long, value_name = "FORMAT", requires = "output")]
+    export: Option<ExportFormat>,
+    /// Scores of a TREC run: numbers that keep the ranks where programs sort by score, or the ranker's own, of which equal ones
+    /// are reordered [default: by-rank]
+    #[arg(long, value_name = "NAME", requires = "export",
+        value_parser = Listed::of([trec::Scores::ByRank, trec::Scores::Own]))]
+    scores: Option<String>,
+    /// Destination of the export: for trec a file (`-`: standard output), for beir a folder
+    #[arg(short, long, value_name = "PATH", requires = "export")]
+    output: Option<PathBuf>,
+}
+
+/// Format of exported rankings.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum ExportFormat {
+    /// Lines of a TREC run
+    Trec,
+    /// A BEIR collection; its relevance judgements come from mode gt (search with --mode gt first)
+    Beir,
+}
+
+#[derive(Debug, Args)]
+pub(crate) struct PromptArgs {
+    #[command(flatten)]
+    settings: SettingFlags,
+    #[command(flatten)]
+    dry_run: DryRunFlags,
+    /// Also write the prompts of one mode to this file (`-`: standard output)
+    #[arg(short, long, value_name = "FILE")]
+    output: Option<PathBuf>,
+}
+
+/// Runs a stage on each experiment, and reports it.
+fn stage(
+    name: &'static str,
+    flags: &SettingFlags,
+    dry_run: &DryRunFlags,
+    work: impl Fn(&Experiment, &Settings) -> Result<StageReport>,
+) -> Result<()> {
+    let (settings, mut log) = (open(flags)?, StageLog::of_flags(dry_run));
+    for mut experiment in experiments(&settings)? {
+        log.begin(&mut experiment);
+        log.stage(name, &experiment, || work(&experiment, &settings))?;
+    }
+    log.finish(dry_run)
+}
+
+pub(crate) fn window(args: &WindowArgs) -> Result<()> {
+    stage("window", &args.settings, &args.dry_run, |experiment, settings| {
+        let modes = modes(settings, &FIRST)?;
+        let searches_predictions = modes.contains(&Mode::Prediction);
+        if args.predictions.is_some() && !searches_predictions {
+            bail!("--predictions are searched with in mode rg-rg alone; add --mode rg-rg");
+        }
+        let mut report = pipeline::window_repositories(experiment)?;
+        if experiment.tasks.is_none() {
+            return Ok(report);
+        }
+        let read = || read_predictions(experiment, settings, args.predictions.as_deref());
+        let joined = searches_predictions.then(read).transpose()?;
+        report.merge(pipeline::window_queries(experiment, &modes, joined.as_ref())?);
+        report.problems.extend(joined.into_iter().flat_map(|joined| joined.problems));
+        Ok(report)
+    })
+}
+
+/// The predictions named, or the model's own for mode rg1.
+pub(super) fn read_predictions(
+    experiment: &Experiment,
+    settings: &Settings,
+    named: Option<&Path>,
+) -> Result<JoinedPredictions> {
+    let (Some(tasks), Some(all)) = (&experiment.tasks, experiment.all_tasks()) else {
+        bail!("predictions need the --tasks that they belong to")
+    };
+    let shard = experiment.layout.shard;
+    let path = match named {
+        Some(path) => path.to_owned(),
+        None => {
+            let (first, whole) = (Mode::LeftContext, experiment.whole());
+            let completion = completion(&of_kind(settings, Some(all)))?;
+            let path = whole.layout.predictions(first, &completion.model);
+            if shard.is_some() && !whole.has(&path) {
+                return fail(
+                    format!("{}: the predictions of all shards are missing", path.display()),
+                    "put those of the shards together with `repoformer merge`, or name a file with --predictions",
+                );
+            }
+            cached_predictions(whole, first, &completion)?
+        }
+    };
+    if experiment.is_planned(&path) {
+        let answers = experiment.scoring.postprocess.answers();
+        return Ok(JoinedPredictions::unread(path).cut_by(all, answers));
+    }
+    let mut joined = code_of(experiment, settings, &path, all)?;
+    output::warn_of_numbers(predictions::warning(&path, &joined.numbered));
+    if named.is_some_and(Path::is_file) {
+        pipeline::check_searchable(experiment, &path)?;
+    }
+    if let Some(shard) = shard {
+        joined = joined.of_tasks(all, |task| shard.holds(&task.repository));
+    }
+    joined.cached = named.is_none().then(|| path.clone());
+    if joined.missing.len() < tasks.tasks().len() || shard.is_some() && tasks.tasks().is_empty() {
+        return Ok(joined);
+    }
+    let first = joined.problems.first().map_or(String::new(), |problem| format!(" ({problem})"));
+    fail(
+        format!("{}: holds no prediction for any of the tasks{first}", path.display()),
+        "a record is {\"metadata\": {the task's}, \"choices\": [{\"text\"}]} or {\"task_id\", \"pred\"}",
+    )
+}
+
+/// Predictions as they enter queries: chat answers are cut to their code, as for scores.
+pub(super) fn code_of(
+    experiment: &Experiment,
+    settings: &Settings,
+    path: &Path,
+    tasks: &TaskSet,
+) -> Result<JoinedPredictions> {
+    let mut postprocess = experiment.scoring.postprocess.clone();
+    if settings.text("postprocess").is_none() && are_chat_answers(path)? {
+        postprocess.cut_answers();
+    }
+    let joined = predictions::read(path, tasks)?;
+    Ok(joined.cut_by(tasks, postprocess.answers()))
+}
+
+pub(crate) fn vectorize(args: &VectorizeArgs) -> Result<()> {
+    if let Some(path) = &args.write_texts {
+        return write_dense_texts(&args.settings, path);
+    }
+    stage("vectorize", &args.settings, &args.dry_run, |experiment, settings| {
+        let mut report = pipeline::vectorize_repositories(experiment)?;
+        if experiment.tasks.is_some() {
+            let modes = modes(settings, &FIRST)?;
+            report.merge(pipeline::vectorize_queries(experiment, &modes)?);
+        }
+        Ok(report)
+    })
+}
+
+/// Writes the texts that need dense vectors, of all task files and sizes, each once.
+fn write_dense_texts(flags: &SettingFlags, path: &Path) -> Result<()> {
+    let settings = open(flags)?;
+    let (mut texts, mut seen, mut ids) = (Vec::new(), HashSet::new(), HashSet::new());
+    for experiment in experiments(&settings)? {
+        let modes = match experiment.tasks {
+            Some(_) => modes(&settings, &FIRST)?,
+            None => Vec::new(),
+        };
+        for mut text in pipeline::dense_texts(&experiment, &modes)? {
+            if !seen.insert(text.text.clone()) {
+                continue;
+            }
+            // Task files may have queries of one name.
+            if !ids.insert(text.id.clone()) {
+                text.id = format!("{}|{}", experiment.name, text.id);
+            }
+            texts.push(text);
+        }
+    }
+    write_texts(path, &texts)?;
+    output::note(format!("vectorize: {} texts to {}", group(texts.len()), path.display()));
+    Ok(())
+}
+
+pub(crate) fn search(args: &SearchArgs) -> Result<()> {
+    if args.scores.is_some() && args.export == Some(ExportFormat::Beir) {
+        return fail(
+            "--scores is for --export trec; a BEIR collection has no scores",
+            "leave it out",
+        );
+    }
+    let scores = args.scores.as_deref().map_or(Ok(trec::Scores::default()), str::parse)?;
+    stage("search", &args.settings, &args.dry_run, |experiment, settings| {
+        let modes = modes(settings, &FIRST)?;
+        let export = args.export.zip(args.output.as_deref());
+        if let Some((_, output)) = export {
+            check_one_output(settings, output, &modes)?;
+        }
+        let report = pipeline::search(experiment, &modes)?;
+        if let Some((format, output)) = export.filter(|_| experiment.plan.is_none()) {
+            write_search(experiment, modes[0], format, scores, output)?;
+        }
+        Ok(report)
+    })
+}
+
+fn write_search(
+    experiment: &Experiment,
+    mode: Mode,
+    format: ExportFormat,
+    scores: trec::Scores,
+    output: &Path,
+) -> Result<()> {
+    match format {
+        ExportFormat::Trec => {
+            let run = trec_run(experiment, mode, scores)?.into_bytes();
+            write_data(output, &run)?;
+            // A run has no place for it, so that it lies beside.
+            let mut manifest = search_manifest("trec-run", experiment, mode)?;
+            manifest.setting("scores", scores.to_string());
+            manifest.count("lines", run.iter().filter(|&&byte| byte == b'\n').count());
+            manifest.digest("run", &digest(&run));
+            write_manifest_beside(output, &manifest.to_record())
+        }
+        ExportFormat::Beir if output == Path::new("-") => {
+            bail!("a BEIR collection is a folder; name it with -o")
+        }
+        ExportFormat::Beir => {
+            write_beir(experiment, mode, output)?;
+            let manifest = search_manifest("beir-collection", experiment, mode)?;
+            write_json(&output.join("manifest.json"), &manifest.to_record())
+        }
+    }
+}
+
+/// Manifest of an exported search.
+fn search_manifest(kind: &str, experiment: &Experiment, mode: Mode) -> Result<Manifest> {
+    let layout = &experiment.layout;
+    let mut manifest = Manifest::new(kind);
+    manifest.setting("mode", mode.name());
+    manifest.setting("top-k", layout.top_k);
+    manifest.setting("language", layout.language.name());
+    manifest.setting("repositories", experiment.repositories.clone());
+    manifest.setting("query", layout.form.to_string());
+    manifest.setting("query-lines", layout.query_lines);
+    manifest.setting("ranker", layout.ranker.clone());
+    manifest.setting("align", layout.align.clone());
+    if let Some(tasks) = &experiment.tasks {
+        manifest.input("tasks", &tasks.path)?;
+        manifest.count("tasks", tasks.tasks().len());
+    }
+    Ok(manifest)
+}
+
+pub(crate) fn prompt(args: &PromptArgs) -> Result<()> {
+    let settings = open(&args.settings)?;
+    let modes = modes(&settings, &WITHOUT_PREDICTION)?;
+    if let Some(output) = &args.output {
+        check_one_output(&settings, output, &modes)?;
+    }
+    let mut log = StageLog::of_flags(&args.dry_run);
+    for (mut experiment, _) in experiments_of(&settings, &modes)? {
+        log.begin(&mut experiment);
+        log.stage("prompt", &experiment, || {
+            let report = pipeline::prompt(&experiment, &modes)?;
+            if let Some(output) = args.output.as_ref().filter(|_| experiment.plan.is_none()) {
+                copy_prompts(&experiment, modes[0], output)?;
+            }
+            Ok(report)
+        })?;
+    }
+    log.finish(&args.dry_run)
+}
+
+/// Checks that `-o` takes the records of one task file and one mode, and is not the task file.
+fn check_one_output(settings: &Settings, output: &Path, modes: &[Mode]) -> Result<()> {
+    check_not_tasks(settings, Some(output))?;
+    check_single(settings)?;
+    check_one_mode(modes)
+}
+
+/// Checks that `-o` takes the records of one mode.
+pub(super) fn check_one_mode(modes: &[Mode]) -> Result<()> {
+    match modes {
+        [_] => Ok(()),
+        _ => bail!("-o takes the records of one mode: choose it with --mode"),
+    }
+}
+
+/// Writes a mode's prompts to where the user wants them.
+pub(super) fn copy_prompts(experiment: &Experiment, mode: Mode, output: &Path) -> Result<()> {
+    parts::copy(experiment, &experiment.layout.prompts(mode), output)
+}

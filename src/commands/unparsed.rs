@@ -1,0 +1,104 @@
+//! Files that a grammar could not parse.
+
+use repoformer_core::repository::unparsed::take_unparsed;
+use repoformer_core::task::sample::{Kind, UnparsedFile};
+use repoformer_text::language::Language;
+use repoformer_text::language::syntax::Parsed;
+
+use crate::output::{self, counted};
+
+/// Kind of code that a command draws.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum DrawnCode {
+    /// Lines, also of a function that has an error elsewhere.
+    Lines,
+    /// Functions without any error.
+    Functions,
+}
+
+impl DrawnCode {
+    /// Code of tasks of a kind.
+    pub(super) fn of(kind: Kind) -> Self {
+        match kind {
+            Kind::Function => Self::Functions,
+            Kind::Line | Kind::Api | Kind::Chunk => Self::Lines,
+        }
+    }
+}
+
+/// Warns of code that cannot be parsed, so that no task is drawn from it.
+pub(super) fn tell_unparsed(
+    command: &str,
+    language: Language,
+    drawn: DrawnCode,
+    files: &[UnparsedFile],
+) {
+    let (mut places, mut unread) = (Vec::new(), Vec::new());
+    let [mut lines, mut functions] = [0; 2];
+    for file in files {
+        match &file.lines {
+            Some(unparsed) => {
+                lines += unparsed.count as u64;
+                functions += unparsed.functions as u64;
+                places.push(format!("{}:{}", file.path, unparsed.first + 1));
+            }
+            None => unread.push(file.path.clone()),
+        }
+    }
+    if !places.is_empty() {
+        let around = match drawn {
+            DrawnCode::Lines => String::new(),
+            DrawnCode::Functions => {
+                format!(", nor from {} around them", counted(functions, "function"))
+            }
+        };
+        // The errors are behind the last line: a file ends too early.
+        let code = match lines {
+            0 => "the end".to_owned(),
+            lines => counted(lines, "line"),
+        };
+        output::warning(format!(
+            "{command}: the {} grammar cannot parse {code} of {}; nothing is drawn from there{around}: {}",
+            language.title(),
+            counted(places.len() as u64, "file"),
+            output::few_of(&places)
+        ));
+    }
+    if !unread.is_empty() {
+        output::warning(format!(
+            "{command}: nothing is drawn from {} with too much text, too long a line, or too deep nesting to be parsed: {}",
+            counted(unread.len() as u64, "file"),
+            output::few_of(&unread)
+        ));
+    }
+}
+
+/// Warns of files in which names, functions and classes were looked for, and may not be found since they cannot be parsed.
+pub(crate) fn tell_unfound() {
+    for (language, files) in take_unparsed() {
+        let (mut places, mut unread) = (Vec::new(), Vec::new());
+        for (path, parsed) in files {
+            match parsed {
+                Parsed::Partly(row) => places.push(format!("{path}:{}", row + 1)),
+                Parsed::Whole | Parsed::Not => unread.push(path),
+            }
+        }
+        let title = language.title();
+        let reasons = [
+            (format!("the {title} grammar cannot parse all of"), places),
+            (
+                format!(
+                    "too much {title}, too long a line, or too deep nesting to be parsed is in"
+                ),
+                unread,
+            ),
+        ];
+        for (reason, files) in reasons.into_iter().filter(|(_, files)| !files.is_empty()) {
+            output::warning(format!(
+                "{reason} {}; functions, classes and names there may not be found: {}",
+                counted(files.len() as u64, "file"),
+                output::few_of(&files)
+            ));
+        }
+    }
+}

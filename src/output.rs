@@ -1,0 +1,611 @@
+//! Printing: data to stdout, everything else to stderr.
+
+use std::collections::BTreeSet;
+use std::fmt::Display;
+use std::io::{self, Write};
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::sync::{Mutex, OnceLock, PoisonError};
+
+use anyhow::{Context, Result, anyhow};
+use clap::{Args, ValueEnum};
+use repoformer_core::repository::Shard;
+use repoformer_formats::merge::{Positions, with_shard};
+use repoformer_pipeline::{Rebuilt, STAGES, StageReport};
+use repoformer_store::artifact::{OutputFile, write_file};
+use repoformer_store::error::{Access, Error};
+use repoformer_store::literal;
+use repoformer_store::manifest::{self, Manifest};
+use repoformer_store::seal::seal;
+use repoformer_text::names::UnknownName;
+use repoformer_text::names::did_you_mean;
+use repoformer_text::tokenize::model::TokenizerError;
+use repoformer_text::visible::visible;
+
+use crate::bars;
+use crate::near_files::near_file;
+
+/// Flags that say how much is printed, and how.
+#[derive(Debug, Clone, Args)]
+#[command(next_help_heading = "Output")]
+pub(crate) struct ScreenFlags {
+    /// Print nothing but errors
+    #[arg(short, long, global = true)]
+    quiet: bool,
+    /// Print more: every path, every problem
+    #[arg(short, long, global = true, conflicts_with = "quiet")]
+    verbose: bool,
+    /// Draw no progress bar (none is drawn unless stderr is a terminal)
+    #[arg(long, global = true)]
+    no_progress: bool,
+    /// When to use colours; NO_COLOR is respected
+    #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
+    color: ColorWhen,
+}
+
+/// When to use colours.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+enum ColorWhen {
+    Auto,
+    Always,
+    Never,
+}
+
+/// Warnings of one stage shown without `-v`.
+const WARNINGS_SHOWN: usize = 3;
+/// Problems shown without `-v`.
+const PROBLEMS_SHOWN: usize = 20;
+
+/// An error with a hint.
+#[derive(Debug)]
+struct Hinted {
+    source: anyhow::Error,
+    hint: String,
+}
+
+impl std::fmt::Display for Hinted {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{:#}", self.source)
+    }
+}
+
+impl std::error::Error for Hinted {}
+
+/// Adds a hint to an error.
+pub(crate) fn hinted(source: impl Into<anyhow::Error>, hint: impl Into<String>) -> anyhow::Error {
+    anyhow::Error::new(Hinted { source: source.into(), hint: hint.into() })
+}
+
+/// Fails for this reason, with a hint.
+pub(crate) fn fail<T>(reason: impl Display, hint: impl Into<String>) -> Result<T> {
+    Err(hinted(anyhow!("{reason}"), hint))
+}
+
+/// Fails with the known names, and a hint at the one that was probably meant.
+pub(crate) fn unknown<T>(what: impl Display, given: &str, known: &[impl AsRef<str>]) -> Result<T> {
+    let names: Vec<&str> = known.iter().map(AsRef::as_ref).collect();
+    let error = anyhow!("{what} '{given}'; known: {}", names.join(", "));
+    Err(match did_you_mean(given, names) {
+        Some(hint) => hinted(error, hint),
+        None => error,
+    })
+}
+
+/// Settings and files in the library's messages, and the flags or commands that choose them.
+const FLAGS: [(&str, &str); 42] = [
+    ("choose the language", "--language"),
+    ("choose other repositories", "--repo"),
+    ("completion server", "--endpoint"),
+    ("number of lines to write", "--max-lines"),
+    ("retry of failed requests", "--retry-failed"),
+    ("new batch", "--write-batch"),
+    ("verbose run", "--verbose"),
+    ("unit-test results of each task", "`eval --exec --per-task --format jsonl`"),
+    ("cache folder", "--cache-dir"),
+    ("output path", "-o"),
+    ("folder of repositories", "--repos-dir"),
+    ("the tasks file", "--tasks"),
+    ("the predictions file", "--predictions"),
+    ("the prompts file", "`repoformer complete --prompts`"),
+    ("the pairs file", "`repoformer eval --pairs`"),
+    ("result of an evaluation", "`repoformer eval`"),
+    ("window and search stages", "`repoformer window`, `search`"),
+    ("draw tasks from repositories", "`repoformer sample`"),
+    ("score it as labels", "`repoformer label judge`"),
+    (
+        "write it as JSON lines",
+        "`--format jsonl`; `repoformer inspect --format jsonl` prints its rows",
+    ),
+    ("convert it to folders", "`repoformer convert --to repos -o DIR`"),
+    ("convert it to predictions", "`repoformer convert --to repocoder-predictions --tasks FILE`"),
+    ("current file of texts", "`vectorize --write-texts`, --vector-texts"),
+    ("dense vectorizer", "`vectorize --vectorizer dense`"),
+    ("embedding server", "--endpoint URL --embedding-model NAME"),
+    ("prompt budget", "--max-prompt-tokens"),
+    ("number of new tokens", "--max-tokens"),
+    ("token number", "--token-id"),
+    ("chat API", "--api chat"),
+    ("another journal", "--journal"),
+    ("results file", "--exec-results"),
+    ("work folder", "--work-dir"),
+    ("test command", "--test-cmd"),
+    ("list command", "--list-tests-cmd"),
+    ("setup command", "--setup-cmd"),
+    ("setup time limit", "--setup-timeout"),
+    ("limit of seconds", "--timeout"),
+    ("limit of processor time", "--cpu-limit"),
+    ("limit of memory", "--memory-limit"),
+    ("limit of disk space", "--disk-limit"),
+    ("limit of processes", "--process-limit"),
+    ("isolation is off", "--isolation off"),
+];
+
+/// Parts of a command that the library says in words.
+const WORDS_OF_FLAGS: [(&str, &str); 2] =
+    [(" in mode ", "--mode"), (" with prompt style ", "--prompt-style")];
+
+/// Writes each stage in a message of the library as the command that runs it.
+fn with_commands(text: &str) -> String {
+    let mut parts = text.split("the stage `");
+    let mut out = parts.next().unwrap_or_default().to_owned();
+    for part in parts {
+        let (stage, mut rest) = part.split_once('`').unwrap_or((part, ""));
+        out += &format!("`repoformer {stage}");
+        for (words, flag) in WORDS_OF_FLAGS {
+            if let Some(after) = rest.strip_prefix(words) {
+                let (value, left) = after.split_at(after.find([' ', ',']).unwrap_or(after.len()));
+                out += &format!(" {flag} {value}");
+                rest = left;
+            }
+        }
+        out.push('`');
+        out += rest;
+    }
+    out
+}
+
+/// Adds the flags to the first mention of each setting in a message of the library, which names none.
+pub(crate) fn with_flags(text: &str) -> String {
+    let mut text = with_commands(text);
+    for (setting, flag) in FLAGS {
+        let is_named = text.split([' ', '(', ')', '`', ',', ';']).any(|word| word == flag);
+        let end = text.find(setting).map(|at| at + setting.len());
+        let is_whole = |end: &usize| !text[*end..].starts_with(char::is_alphanumeric);
+        if let Some(end) = end.filter(is_whole).filter(|_| !is_named) {
+            text.insert_str(end, &format!(" ({flag})"));
+        }
+    }
+    text
+}
+
+/// The screen flags, which [`init`] sets once.
+static SCREEN: OnceLock<ScreenFlags> = OnceLock::new();
+/// Number of skipped items and failed checks.
+static PROBLEMS: AtomicUsize = AtomicUsize::new(0);
+/// Problems and hints printed so far: each is printed once.
+static SEEN: Mutex<BTreeSet<String>> = Mutex::new(BTreeSet::new());
+
+/// Sets how much is printed, and how.
+pub(crate) fn init(flags: ScreenFlags) {
+    match flags.color {
+        ColorWhen::Auto => {}
+        ColorWhen::Always => anstream::ColorChoice::Always.write_global(),
+        ColorWhen::Never => anstream::ColorChoice::Never.write_global(),
+    }
+    if !flags.quiet && !flags.no_progress {
+        bars::begin();
+    }
+    SCREEN.get_or_init(|| flags);
+}
+
+fn is_quiet() -> bool {
+    SCREEN.get().is_some_and(|flags| flags.quiet)
+}
+
+/// Whether `-v` was given.
+pub(crate) fn is_verbose() -> bool {
+    SCREEN.get().is_some_and(|flags| flags.verbose)
+}
+
+/// Whether everything was done.
+pub(crate) fn all_done() -> bool {
+    PROBLEMS.load(Relaxed) == 0
+}
+
+/// Whether this text was not printed before.
+fn is_new(text: &str) -> bool {
+    SEEN.lock().unwrap_or_else(PoisonError::into_inner).insert(text.to_owned())
+}
+
+/// Prints a line to stderr; nothing else does.
+fn say(text: &str) {
+    say_after("", text);
+}
+
+/// Prints a text behind a label, which alone may have colours: the text may be of others, so hidden characters are written out, and
+/// no line but the first begins like a message. If stderr cannot be written (a closed pipe, a full disk), the work continues, and the exit code reports its end.
+fn say_after(label: &str, text: &str) {
+    bars::aside(|| {
+        let text = visible(text).replace('\n', "\n  | ");
+        let _ = writeln!(anstream::stderr().lock(), "{label}{text}");
+    });
+}
+
+fn say_error(text: &str) {
+    say_after("\x1b[1;31merror\x1b[0m: ", text);
+}
+
+fn say_hint(text: &str) {
+    say_after("\x1b[1;36mhint\x1b[0m: ", text);
+}
+
+/// Prints a message that goes with an error or an interruption, which `--quiet` keeps.
+pub(crate) fn announce(text: &str) {
+    say(text);
+}
+
+/// An error with its causes, and its hint.
+pub(crate) fn error_and_hint(error: &anyhow::Error) -> (String, Option<String>) {
+    let hint = error.chain().find_map(|cause| {
+        let hinted = cause.downcast_ref().map(|hinted: &Hinted| hinted.hint.clone());
+        let unknown = || cause.downcast_ref().and_then(UnknownName::hint);
+        let tokenizer = || cause.downcast_ref().map(|e: &TokenizerError| e.hint().to_owned());
+        let ours = || cause.downcast_ref::<Error>().and_then(hint_of);
+        hinted.or_else(unknown).or_else(tokenizer).or_else(ours)
+    });
+    (with_flags(&format!("{error:#}")), hint.map(|hint| with_flags(&hint)))
+}
+
+/// Prints the error that ends the program, with its causes and its hint.
+pub(crate) fn error(error: &anyhow::Error) {
+    let (text, hint) = error_and_hint(error);
+    say_error(&text);
+    hint.iter().for_each(|hint| say_hint(hint));
+}
+
+/// Prints the way out below a failed check.
+pub(crate) fn failed_hint(text: &str) {
+    say_hint(text);
+}
+
+/// The library's hint, or the file that a path which leads nowhere was probably meant to name.
+fn hint_of(error: &Error) -> Option<String> {
+    let missing = match error {
+        Error::Io { path, access: Access::Read, reason, .. } => {
+            (reason.kind() == io::ErrorKind::NotFound).then_some(path)
+        }
+        Error::Repository { path, .. } => (!path.exists()).then_some(path),
+        _ => None,
+    };
+    let near = missing.and_then(|path| near_file(path));
+    near.map(|near| format!("did you mean '{}'?", near.display())).or_else(|| error.hint())
+}
+
+pub(crate) fn note(text: impl AsRef<str>) {
+    if !is_quiet() {
+        say(text.as_ref());
+    }
+}
+
+pub(crate) fn detail(text: impl AsRef<str>) {
+    if is_verbose() {
+        say(text.as_ref());
+    }
+}
+
+pub(crate) fn warning(text: impl AsRef<str>) {
+    if !is_quiet() {
+        say_after("\x1b[1;33mwarning\x1b[0m: ", &with_flags(text.as_ref()));
+    }
+}
+
+/// Warns of files whose records held numbers that JSON lacks.
+pub(crate) fn warn_of_not_json() {
+    for (path, lines) in literal::take_not_json() {
+        let first = lines.first().copied().unwrap_or_default();
+        let records = counted(lines.len() as u64, "record");
+        warning(format!(
+            "{}:{first}: NaN or Infinity is not JSON, though Python's json writes it; in fields that are not used it is read as null ({records})",
+            path.display()
+        ));
+    }
+}
+
+/// Warns, however often it is asked to, once.
+pub(crate) fn warning_once(text: &str) {
+    if is_new(text) {
+        warning(text);
+    }
+}
+
+/// Whether records that may be of other tasks were warned of.
+static NUMBERED: AtomicBool = AtomicBool::new(false);
+
+/// Warns of records that only numbers assign to their tasks: of the first such file.
+pub(crate) fn warn_of_numbers(text: Option<impl AsRef<str>>) {
+    if let Some(text) = text
+        && !NUMBERED.swap(true, Relaxed)
+    {
+        warning(text.as_ref());
+    }
+}
+
+/// Number of items to show: `few` without `-v`, all with it.
+fn shown(few: usize) -> usize {
+    if is_verbose() { usize::MAX } else { few }
+}
+
+/// Lists names in a sentence; only the first few without `-v`.
+pub(crate) fn few_of(names: &[String]) -> String {
+    let shown = names.len().min(shown(5));
+    let rest = match names.len() - shown {
+        0 => String::new(),
+        more => format!(" and {more} more (-v lists them)"),
+    };
+    names[..shown].join(", ") + &rest
+}
+
+/// Says how many items are not shown.
+fn note_hidden(indent: &str, hidden: usize) {
+    if hidden > 0 {
+        note(format!("{indent}… and {hidden} more like these (-v shows all)"));
+    }
+}
+
+/// Says what to do about a warning.
+pub(crate) fn hint(text: &str) {
+    if !is_quiet() {
+        say_hint(text);
+    }
+}
+
+/// Reports skipped items, each once, and counts them.
+pub(crate) fn problems(problems: &[Error]) {
+    let mut count = 0;
+    for problem in problems {
+        let text = with_flags(&problem.to_string());
+        if !is_new(&text) {
+            continue;
+        }
+        count += 1;
+        if count > shown(PROBLEMS_SHOWN) {
+            continue;
+        }
+        say_error(&text);
+        // Problems of one kind share a hint.
+        let hint = hint_of(problem).map(|hint| with_flags(&hint));
+        if let Some(hint) = hint.filter(|hint| is_new(hint)) {
+            say_hint(&hint);
+        }
+    }
+    failures(count);
+    note_hidden("", count.saturating_sub(shown(PROBLEMS_SHOWN)));
+}
+
+/// Prints these lines below a warning, `few` of them without `-v`.
+pub(crate) fn list(lines: Vec<String>, few: usize) {
+    let (few, all) = (shown(few), lines.len());
+    lines.iter().take(few).for_each(|line| note(with_flags(line)));
+    note_hidden("  ", all.saturating_sub(few));
+}
+
+/// Counts a failed check.
+pub(crate) fn failed(text: impl AsRef<str>) {
+    failures(1);
+    say_error(&with_flags(text.as_ref()));
+}
+
+/// Counts failed checks that the output lists.
+pub(crate) fn failures(number: usize) {
+    PROBLEMS.fetch_add(number, Relaxed);
+}
+
+/// Benchmarks, and reasons for rebuilding their stale artifacts, that were printed so far.
+static REBUILT_FOR: Mutex<BTreeSet<(String, String)>> = Mutex::new(BTreeSet::new());
+
+/// A reason with the benchmark that it holds for: the folder of the artifact's stage that the artifact lies in.
+fn rebuilt_for(one: &Rebuilt) -> (String, String) {
+    let mut parts = one.path.iter().rev().map(|part| part.to_string_lossy());
+    let below: Vec<_> = parts.by_ref().take_while(|part| !STAGES.contains(&&**part)).collect();
+    (below.last().map(|part| part.to_string()).unwrap_or_default(), one.reason.clone())
+}
+
+/// Warns of artifacts that were rebuilt, in one line without `-v`. What has a reason that was printed before, or follows from
+/// a rebuild that was, is not printed again.
+pub(crate) fn rebuilt(artifacts: &[Rebuilt]) {
+    if is_verbose() {
+        return artifacts.iter().for_each(|one| warning(one.to_string()));
+    }
+    let mut printed = REBUILT_FOR.lock().unwrap_or_else(PoisonError::into_inner);
+    let is_known = |one: &Rebuilt| {
+        one.is_stale && (printed.contains(&rebuilt_for(one)) || one.follows && !printed.is_empty())
+    };
+    let new: Vec<&Rebuilt> = artifacts.iter().filter(|one| !is_known(one)).collect();
+    match new[..] {
+        [] => {}
+        [one] => warning(one.to_string()),
+        _ => {
+            let all_follow = new.iter().all(|one| one.follows);
+            let mut reasons: Vec<&str> = Vec::new();
+            for one in new.iter().filter(|one| all_follow || !one.follows) {
+                if !reasons.contains(&&*one.reason) {
+                    reasons.push(&one.reason);
+                }
+            }
+            let more = match reasons.len().saturating_sub(WARNINGS_SHOWN) {
+                0 => String::new(),
+                more => format!("; {more} other reasons"),
+            };
+            reasons.truncate(WARNINGS_SHOWN);
+            let are_stale = new.iter().all(|one| one.is_stale);
+            let state = if are_stale { "stale" } else { "stale or damaged" };
+            let (count, reasons) = (new.len(), reasons.join("; "));
+            warning(format!("{count} {state} artifacts rebuilt: {reasons}{more} (-v lists them)"));
+        }
+    }
+    printed.extend(new.iter().filter(|one| one.is_stale).map(|one| rebuilt_for(one)));
+}
+
+fn warnings(report: &StageReport) {
+    rebuilt(&report.rebuilt);
+    let few = shown(WARNINGS_SHOWN);
+    report.warnings.iter().take(few).for_each(warning);
+    note_hidden("", report.warnings.len().saturating_sub(few));
+}
+
+/// Reports what a stage that was not run noticed.
+pub(crate) fn remarks(report: &StageReport) {
+    warnings(report);
+    problems(&report.problems);
+    problems(&report.misfits);
+}
+
+/// Reports the work of a stage.
+pub(crate) fn report(stage: &str, report: &StageReport) {
+    warnings(report);
+    let before = PROBLEMS.load(Relaxed);
+    problems(&report.problems);
+    let skipped = match PROBLEMS.load(Relaxed) - before {
+        0 => String::new(),
+        n => format!(", {n} skipped"),
+    };
+    let (count, records) = (report.built + report.current, report.records as usize);
+    let state = match (report.built, report.current) {
+        (0, _) => "current".to_owned(),
+        (_, 0) => "written".to_owned(),
+        (built, current) => format!("{built} written, {current} current"),
+    };
+    problems(&report.misfits);
+    note(format!(
+        "{stage}: {} {} in {count} {} ({state}){skipped}",
+        group(records),
+        plural(records, "record"),
+        plural(count, "artifact")
+    ));
+    for path in &report.outputs {
+        detail(format!("  {}", path.display()));
+    }
+}
+
+/// Groups digits: 14457 → `14,457`.
+pub(crate) fn group(number: usize) -> String {
+    match number {
+        0..1000 => number.to_string(),
+        _ => format!("{},{:03}", group(number / 1000), number % 1000),
+    }
+}
+
+/// A noun as it follows a number: `1 repository`, `2 repositories`.
+pub(crate) fn plural(number: usize, noun: &str) -> String {
+    match noun.strip_suffix('y') {
+        _ if number == 1 => noun.to_owned(),
+        Some(stem) => format!("{stem}ies"),
+        None => format!("{noun}s"),
+    }
+}
+
+/// A number and its noun: `1 repository`, `1,200 repositories`.
+pub(crate) fn counted(count: u64, noun: &str) -> String {
+    let count = count as usize;
+    format!("{} {}", group(count), plural(count, noun))
+}
+
+/// Checks that a command does not overwrite its inputs.
+pub(crate) fn check_output<P: AsRef<Path>>(
+    output: Option<&Path>,
+    inputs: impl IntoIterator<Item = P>,
+) -> Result<()> {
+    let real = |path: &Path| path.canonicalize().ok();
+    let output = output.and_then(real);
+    let is_output = |input: &P| output.is_some() && real(input.as_ref()) == output;
+    match inputs.into_iter().find(is_output) {
+        None => Ok(()),
+        Some(input) => {
+            let input = input.as_ref().display();
+            fail(format!("-o would overwrite {input}, an input"), "name another file")
+        }
+    }
+}
+
+/// Checks that inputs read more than once are files, not pipes.
+pub(crate) fn check_rereadable(inputs: &[&Path], command: &str) -> Result<()> {
+    let is_pipe = |path: &&&Path| **path == Path::new("-") || path.exists() && !path.is_file();
+    let Some(path) = inputs.iter().find(is_pipe) else {
+        return Ok(());
+    };
+    let name = path.display().to_string();
+    let reason = if path.is_dir() {
+        format!("{name}: this is a folder")
+    } else {
+        let name = if name == "-" { "standard input" } else { &name };
+        format!("{command} reads its input twice, but {name} can be read only once")
+    };
+    fail(reason, "name a file")
+}
+
+/// Checks that the output of several files is a folder.
+pub(crate) fn check_folder(output: &Path, command: &str) -> Result<()> {
+    let start = if output == Path::new("-") {
+        String::new()
+    } else if output.is_file() {
+        format!("{}: this is a file, but ", output.display())
+    } else {
+        return Ok(());
+    };
+    fail(format!("{start}{command} writes several files"), "name a folder with -o")
+}
+
+/// Writes data to a file, whole or not at all and compressed if its name says so, or to standard output (`-`).
+pub(crate) fn write_data(path: &Path, data: impl AsRef<[u8]>) -> Result<()> {
+    if path != Path::new("-") {
+        let mut file = OutputFile::create(path)?;
+        file.write(data.as_ref())?;
+        manifest::forget_beside(path)?;
+        return Ok(file.finish()?);
+    }
+    let written = bars::aside(|| {
+        let mut stdout = io::stdout().lock();
+        stdout.write_all(data.as_ref()).and_then(|()| stdout.flush())
+    });
+    written.context("standard output: cannot write")
+}
+
+/// Prints a text for people, in which hidden characters are written out.
+pub(crate) fn print_text(text: &str) -> Result<()> {
+    write_data(Path::new("-"), &*visible(text))
+}
+
+/// Writes a manifest beside a file, as `FILE.manifest.json` with the checksum of the file; standard output has none.
+pub(crate) fn write_manifest_beside(path: &Path, manifest: &serde_json::Value) -> Result<()> {
+    if path == Path::new("-") || path.exists() && !path.is_file() {
+        return Ok(());
+    }
+    write_json(&manifest::beside(path), &manifest::with_output(manifest.clone(), path)?)
+}
+
+/// Writes beside a shard's file which part it is, and where its records stand among those of all, as `merge` reads it.
+pub(crate) fn write_shard_beside(
+    path: &Path,
+    manifest: Manifest,
+    shard: Shard,
+    positions: &Positions,
+) -> Result<()> {
+    write_manifest_beside(path, &with_shard(manifest.to_record(), shard, positions))
+}
+
+/// Writes a JSON object to a file, indented and with its checksum.
+pub(crate) fn write_json(path: &Path, value: &serde_json::Value) -> Result<()> {
+    Ok(write_file(path, &seal(format!("{value:#}\n").into_bytes()))?)
+}
+
+/// Whether an error is a closed pipe.
+pub(crate) fn is_closed_pipe(error: &anyhow::Error) -> bool {
+    error.chain().any(|cause| {
+        let direct = cause.downcast_ref::<io::Error>();
+        let io = direct.or(match cause.downcast_ref::<Error>() {
+            Some(Error::Io { reason, .. }) => Some(reason),
+            _ => None,
+        });
+        io.is_some_and(|e| e.kind() == io::ErrorKind::BrokenPipe)
+    })
+}

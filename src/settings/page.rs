@@ -1,0 +1,126 @@
+//! The page that lists every setting.
+
+use super::declaration::{Arity, Group, Setting, Values, expected_whole, variable};
+use super::declared::{BUNDLED, BundledProfile, SETTINGS};
+use super::sources::profile_values;
+
+const HEAD: &str = "\
+# Every setting
+
+<!-- generated: by `repoformer manual DIR --format markdown`; change src/settings/declared.rs instead -->
+
+After this page you can set every setting, and know which value it has if you do not.
+
+A setting is a flag (`--top-k 10`), an environment variable (`REPOFORMER_TOP_K=10`) and a key of a configuration file
+(`top-k = 10`). Flags beat the environment, which beats the file, which beats the profile, which beats the defaults below.
+`--show-settings` prints what is in force and where each value comes from.
+
+A configuration file is TOML. `--config FILE` names one; `repoformer.toml` in the working folder is read where none is named.
+A list is an array (`mode = [\"none\", \"rg1\"]`), or text with commas in flags and variables. The section `[function]` holds
+the settings of tasks whose holes are function bodies.
+
+Two variables are not settings, because a key belongs in no file: `REPOFORMER_API_KEY` is the key of the server at
+`endpoint`, `REPOFORMER_POLICY_API_KEY` that of the server at `policy-endpoint`.
+";
+
+/// The page, from the declarations.
+pub(crate) fn settings_page() -> String {
+    let mut page = format!("{HEAD}\n");
+    let mut group: Option<Group> = None;
+    for setting in SETTINGS {
+        if group != Some(setting.group) {
+            page += &format!(
+                "- [{0}](#{1}): ",
+                setting.group.heading(),
+                anchor(setting.group.heading())
+            );
+            let same = SETTINGS.iter().filter(|other| other.group == setting.group);
+            let links = same.map(|other| format!("[`{0}`](#{0})", other.key));
+            page += &(links.collect::<Vec<_>>().join(", ") + "\n");
+            group = Some(setting.group);
+        }
+    }
+    group = None;
+    for setting in SETTINGS {
+        if group != Some(setting.group) {
+            page += &format!("\n## {}\n", setting.group.heading());
+            group = Some(setting.group);
+        }
+        page += &section(setting);
+    }
+    page
+}
+
+fn section(setting: &Setting) -> String {
+    let Setting { key, value_name, .. } = setting;
+    let help = setting.help.replace("{names}", "one of those below");
+    let value = if value_name.is_empty() { String::new() } else { format!(" <{value_name}>") };
+    let mut text =
+        format!("\n### `{key}`\n\n{}.\n\n- Flag `--{key}{value}`", help.replace('<', "\\<"));
+    if let Some(alias) = setting.alias {
+        text += &format!(" or `--{alias}{value}`");
+    }
+    text += &format!(", variable `{}`", variable(key));
+    text += &if setting.in_files { format!(", key `{key}`\n") } else { "; no key\n".into() };
+    text += &format!("- Values: {}{}\n", values(setting), several(setting));
+    let default = match (setting.default_text, setting.default) {
+        (Some(words), _) => words.to_owned(),
+        (None, Some(value)) => format!("`{value}`"),
+        (None, None) => "none".into(),
+    };
+    text += &format!("- Default: {default}\n");
+    let of_profiles: Vec<String> = BUNDLED
+        .iter()
+        .filter(|profile| profile.paper.is_some())
+        .filter_map(|BundledProfile { name, text, .. }| {
+            Some(format!("`{}` in {name}", profile_values(text, key)?.join(",")))
+        })
+        .collect();
+    if !of_profiles.is_empty() {
+        text += &format!("- Profiles: {}\n", of_profiles.join(", "));
+    }
+    if let Some(unit) = setting.only_for {
+        text += &format!("- Only with `unit = \"{unit}\"`\n");
+    }
+    if !setting.commands.is_empty() {
+        let name = |command: &&str| match *command {
+            "all" => "`label all`".to_owned(),
+            other => format!("`{other}`"),
+        };
+        let names: Vec<String> = setting.commands.iter().map(name).collect();
+        text += &format!("- Commands with the flag: {}\n", names.join(", "));
+    }
+    if !setting.not_for.is_empty() {
+        let names: Vec<String> = setting.not_for.iter().map(|name| format!("`{name}`")).collect();
+        text += &format!("- Commands without the flag: {}\n", names.join(", "));
+    }
+    text
+}
+
+fn values(setting: &Setting) -> String {
+    let names =
+        || setting.names().iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+    match &setting.values {
+        Values::Text if setting.value_name.contains('|') => "a name, or the path of a file".into(),
+        Values::Text if setting.value_name.contains("FILE") => "the path of a file".into(),
+        Values::Text if setting.value_name == "DIR" => "the path of a folder".into(),
+        Values::Text => "text".into(),
+        Values::Whole(bounds) => expected_whole(bounds),
+        Values::Number(_, expected) => (*expected).into(),
+        Values::OneOf(_) => names(),
+        Values::OneOfOr(_, _, others) => format!("{}, or {others}", names()),
+        Values::Switch => "`true` or `false` in files, `yes` or `no` in the environment".into(),
+    }
+}
+
+fn several(setting: &Setting) -> &'static str {
+    match setting.arity {
+        Arity::One => "",
+        Arity::Names | Arity::Paths => "; several, the flag repeated or with commas",
+        Arity::Texts => "; several, the flag repeated",
+    }
+}
+
+fn anchor(heading: &str) -> String {
+    heading.to_lowercase().replace(' ', "-")
+}

@@ -1,0 +1,264 @@
+//! Errors of the command line itself: unknown commands, flags and values, with what was probably meant.
+
+use std::path::Path;
+use std::process::ExitCode;
+
+use clap::error::{ContextKind, ContextValue, Error, ErrorKind};
+use clap::{Arg, ArgAction, Command};
+use repoformer_text::names::did_you_mean;
+use repoformer_text::visible::is_hidden;
+
+use crate::output::{self, fail, unknown};
+use crate::settings::completable;
+
+/// Prints what parsing answered: help, the version, or an error.
+pub(crate) fn tell(answer: &Error, program: Command) -> ExitCode {
+    match explained(answer, program) {
+        Some(error) => {
+            output::error(&error);
+            ExitCode::from(2)
+        }
+        None => {
+            let mut arguments = std::env::args_os();
+            if arguments.any(|one| one.to_string_lossy().contains(is_hidden)) {
+                // Clap repeats arguments as they are.
+                output::announce(answer.render().to_string().trim_end());
+            } else {
+                // Like `Error::exit`; help that cannot be printed any more is not missed.
+                let _ = answer.print();
+            }
+            ExitCode::from(u8::try_from(answer.exit_code()).unwrap_or(2))
+        }
+    }
+}
+
+/// The error in the program's words, where it is a name that does not exist; clap explains all others.
+fn explained(answer: &Error, program: Command) -> Option<anyhow::Error> {
+    let given = |kind| match answer.get(kind) {
+        Some(ContextValue::String(text)) => Some(text.as_str()),
+        _ => None,
+    };
+    let mut program = program;
+    program.build(); // Global flags belong to every command from then on.
+    let arguments: Vec<String> =
+        std::env::args_os().skip(1).map(|one| one.to_string_lossy().into_owned()).collect();
+    let (command, path) = chosen(&program, &arguments);
+    let told: anyhow::Result<()> = match answer.kind() {
+        ErrorKind::InvalidSubcommand => {
+            let name = given(ContextKind::InvalidSubcommand)?;
+            let hint = did_you_mean(name, subcommands(command))
+                .or_else(|| nested(command, name))
+                .or_else(|| beginning(command, name))
+                .unwrap_or_else(|| format!("`{path} --help` lists the commands"));
+            let of = if path.contains(' ') { format!(" of `{path}`") } else { String::new() };
+            fail(format!("unknown command '{name}'{of}"), hint)
+        }
+        ErrorKind::MissingSubcommand => {
+            fail(format!("`{path}` needs a command"), format!("`{path} --help` lists the commands"))
+        }
+        ErrorKind::UnknownArgument => {
+            let argument = given(ContextKind::InvalidArg)?;
+            if is_flag(argument) {
+                let name = argument.split('=').next().unwrap_or(argument);
+                let hint = hint_at_flag(&program, command, &path, name, &arguments);
+                fail(format!("unknown flag '{name}' of `{path}`"), hint)
+            } else {
+                let hint = hint_at_value(command, argument, &arguments)
+                    .unwrap_or_else(|| format!("`{path} --help` shows what it takes"));
+                fail(format!("unexpected argument '{argument}' of `{path}`"), hint)
+            }
+        }
+        ErrorKind::InvalidValue => {
+            let value = given(ContextKind::InvalidValue).filter(|value| !value.is_empty())?;
+            let Some(ContextValue::Strings(known)) = answer.get(ContextKind::ValidValue) else {
+                return None;
+            };
+            let flag = given(ContextKind::InvalidArg)?;
+            let key = flag.split([' ', '=']).next()?.trim_matches(['-', '<', '>']).to_lowercase();
+            unknown(format!("unknown {key}"), value, known)
+        }
+        _ => return None,
+    };
+    told.err()
+}
+
+/// Whether an argument looks like a flag; a number that begins with a hyphen does not.
+fn is_flag(argument: &str) -> bool {
+    let rest = argument.trim_start_matches('-');
+    rest.len() < argument.len() && rest.starts_with(char::is_alphabetic)
+}
+
+/// The subcommand that the arguments choose, and its name with those above it.
+fn chosen<'c>(program: &'c Command, arguments: &[String]) -> (&'c Command, String) {
+    let (mut command, mut path) = (program, program.get_name().to_owned());
+    let mut is_value = false;
+    for argument in arguments {
+        if std::mem::take(&mut is_value) {
+            continue;
+        }
+        match command.find_subcommand(argument) {
+            Some(next) => {
+                path = format!("{path} {}", next.get_name());
+                command = next;
+            }
+            None if is_flag(argument) => {
+                is_value = flag_of(command, argument).is_some_and(takes_next);
+            }
+            None => break,
+        }
+    }
+    (command, path)
+}
+
+/// The flag of a command that an argument names, without a value behind `=`.
+fn flag_of<'c>(command: &'c Command, argument: &str) -> Option<&'c Arg> {
+    command.get_arguments().find(|flag| names(flag).any(|name| name == argument))
+}
+
+/// Names of a flag, with their hyphens.
+fn names(flag: &Arg) -> impl Iterator<Item = String> {
+    let long = flag.get_long_and_visible_aliases().unwrap_or_default();
+    let short = flag.get_short_and_visible_aliases().unwrap_or_default();
+    long.into_iter()
+        .map(|name| format!("--{name}"))
+        .chain(short.into_iter().map(|name| format!("-{name}")))
+}
+
+/// Whether the argument behind a flag is its value.
+fn takes_next(flag: &Arg) -> bool {
+    flag.get_action().takes_values() && !flag.is_require_equals_set()
+}
+
+/// Hint at an unknown flag: the known one that was meant, the place where it belongs, or the commands that have it.
+fn hint_at_flag(
+    program: &Command,
+    command: &Command,
+    path: &str,
+    name: &str,
+    arguments: &[String],
+) -> String {
+    let others = having(program, name);
+    let known = flags(command);
+    if name == "--dry-run" && known.iter().any(|flag| flag == "--yes") {
+        // What such a command does without it is a dry run.
+        return "leave it out: nothing is done without --yes, and what would be is listed".into();
+    }
+    let meant = did_you_mean(name, known.iter().map(String::as_str));
+    if others.is_empty() {
+        return meant.unwrap_or_else(|| format!("`{path} --help` lists its flags"));
+    }
+    let is_first = path == program.get_name();
+    let later = arguments.iter().find_map(|argument| program.find_subcommand(argument));
+    if let Some(later) = later.filter(|_| is_first)
+        && let Some(flag) = flag_of(later, name)
+    {
+        let place = arguments.iter().position(|argument| argument == name);
+        let value = place.and_then(|place| arguments.get(place + 1));
+        let value = value.filter(|_| takes_next(flag)).map(|value| format!(" {value}"));
+        let (later, value) = (later.get_name(), value.unwrap_or_default());
+        return format!("flags of a command follow it: `{path} {later} {name}{value}`");
+    }
+    let others = format!("{name} is a flag of {}", others.join(", "));
+    match meant {
+        Some(meant) => format!("{meant} {others}"),
+        None => others,
+    }
+}
+
+/// Hint at an argument that is in no place of a value: the flag that it belongs to.
+fn hint_at_value(command: &Command, argument: &str, arguments: &[String]) -> Option<String> {
+    let flag_at = |at: usize| arguments.get(at).and_then(|flag| flag_of(command, flag));
+    let is_value = |at: usize| at > 0 && flag_at(at - 1).is_some_and(takes_next);
+    let mut places = arguments.iter().enumerate().filter(|(_, one)| *one == argument);
+    let Some((at, _)) = places.find(|(at, _)| !is_value(*at)) else {
+        let at = arguments.iter().position(|one| one == argument)?;
+        let flag = arguments.get(at.checked_sub(1)?)?;
+        return Some(format!("{flag} takes no value that begins with a hyphen"));
+    };
+    if at.checked_sub(1).and_then(flag_at).is_some_and(Arg::is_require_equals_set) {
+        let name = &arguments[at - 1];
+        return Some(format!("an equals sign goes before the value of {name}: {name}={argument}"));
+    }
+    let before = at.checked_sub(1).map(|before| arguments[before].as_str());
+    let given = match before.and_then(|before| before.split_once('=')) {
+        Some(given) => Some(given),
+        None if at > 1 && is_value(at - 1) => before.map(|value| (&*arguments[at - 2], value)),
+        None => None,
+    };
+    let given = given.and_then(|(name, first)| Some((flag_of(command, name)?, name, first)));
+    if let Some((flag, name, first)) = given {
+        let is_list = completable(flag.get_id().as_str()).is_some_and(|known| known.is_list);
+        if is_list || flag.get_value_delimiter() == Some(',') {
+            return Some(format!(
+                "commas separate the values of {name}: {name} {first},{argument}"
+            ));
+        }
+        if matches!(flag.get_action(), ArgAction::Append) {
+            return Some(format!(
+                "{name} goes before each of its values: {name} {first} {name} {argument}"
+            ));
+        }
+    }
+    hint_at_file(command, argument)
+        .or_else(|| given.map(|(_, name, _)| format!("{name} takes one value")))
+}
+
+/// Hint at the flag that names a file or folder such as this, where a command takes none without.
+fn hint_at_file(command: &Command, argument: &str) -> Option<String> {
+    let file = Path::new(argument);
+    let is_records = ["jsonl", "json", "gz", "zst"].iter().any(|end| argument.ends_with(end));
+    let flag = if file.is_dir() { "--repos-dir" } else { "--tasks" };
+    let is_meant = command.get_positionals().next().is_none() && (file.exists() || is_records);
+    flag_of(command, flag).filter(|_| is_meant)?;
+    Some(match flag_of(command, "--predictions").filter(|_| flag == "--tasks") {
+        Some(_) => format!("name it with its flag: --tasks {argument} or --predictions {argument}"),
+        None => format!("name it with its flag: {flag} {argument}"),
+    })
+}
+
+fn subcommands(command: &Command) -> impl Iterator<Item = &str> {
+    let shown = command.get_subcommands().filter(|sub| !sub.is_hide_set());
+    shown.flat_map(Command::get_name_and_visible_aliases).chain(["help"])
+}
+
+/// Hint at a subcommand of a subcommand that has this name.
+fn nested(command: &Command, name: &str) -> Option<String> {
+    let below = command
+        .get_subcommands()
+        .flat_map(|of| of.get_subcommands().map(move |sub| (of.get_name(), sub.get_name())));
+    let (of, sub) = below.into_iter().find(|(_, sub)| *sub == name)?;
+    Some(format!("did you mean '{of} {sub}'?"))
+}
+
+/// Hint at a subcommand or flag of which this is a longer or shorter form, such as `evaluate` and `version`.
+fn beginning(command: &Command, name: &str) -> Option<String> {
+    let is_form = |known: &&str| {
+        known.len().min(name.len()) > 2 && (name.starts_with(known) || known.starts_with(name))
+    };
+    let flag = format!("--{name}");
+    let known = subcommands(command).find(is_form);
+    let meant = known.or_else(|| (flag == "--version").then_some(flag.as_str()))?;
+    Some(format!("did you mean '{meant}'?"))
+}
+
+/// The long flags of a subcommand, with their hyphens.
+fn flags(command: &Command) -> Vec<String> {
+    let flags = command.get_arguments().filter(|flag| !flag.is_hide_set());
+    let names = flags.filter_map(|flag| flag.get_long_and_visible_aliases());
+    names.flatten().map(|name| format!("--{name}")).collect()
+}
+
+/// The subcommands that have a flag, with all names above theirs.
+fn having(command: &Command, flag: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    let mut waiting: Vec<(String, &Command)> = vec![(command.get_name().to_owned(), command)];
+    while let Some((path, command)) = waiting.pop() {
+        if flags(command).iter().any(|known| known == flag) {
+            found.push(format!("`{path}`"));
+        }
+        let below =
+            command.get_subcommands().map(|sub| (format!("{path} {}", sub.get_name()), sub));
+        waiting.extend(below.collect::<Vec<_>>().into_iter().rev());
+    }
+    found
+}
