@@ -18,6 +18,8 @@ const SPARE: u64 = 4096;
 /// Most nodes on the stack. The library's recursion is as deep, and it may look at all of them for each token. Those files had
 /// 723 at most (99.9 %: 440 in TypeScript, 121 in the others).
 const MOST_STACK: u64 = 8192;
+/// Most nodes on the stack once a syntax error was found: at each further one, the library looks at all of them.
+const MOST_WITH_ERRORS: u64 = 2048;
 /// Most nodes on the stack at the end of a text. There the library copies each way through the stack: 4,000 nodes took 100 MB,
 /// and memory grows with the square. The files had 722 at most (99.9 %: 444 in TypeScript, 111 in the others).
 const MOST_AT_END: u64 = 4096;
@@ -117,12 +119,13 @@ impl Parser {
             rest.set(rest.get() + REST.len() as u64);
             if rest.get() > MOST_REST { b"" } else { &REST[at % REST.len()..] }
         };
-        let mut go_on = |_: &ParseState| {
+        let mut go_on = |state: &ParseState| {
             let Work { operations, allocations: _, bytes, blocks } = work.get();
             let (operations, allocations) = (operations + STEP, counts.allocations());
             let blocks = blocks.max(counts.blocks());
             work.set(Work { operations, allocations, bytes, blocks });
-            let is_high = counts.stack_nodes() > MOST_STACK;
+            let most_nodes = if state.has_error() { MOST_WITH_ERRORS } else { MOST_STACK };
+            let is_high = counts.stack_nodes() > most_nodes;
             is_over.set(is_over.get() || is_high || work.get().exceeds(&most));
             if is_over.get() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
@@ -217,6 +220,18 @@ mod tests {
             let closed = format!("{}{}\n", "(".repeat(count), ")".repeat(count));
             assert_eq!(parse(language, &closed).0, count < MOST_STACK as usize, "{count}");
         }
+    }
+
+    /// The first line is an error, and each other one stays on the stack.
+    #[test]
+    fn a_stack_is_lower_where_errors_are() {
+        let language = Language::Python;
+        let parses = |line: &str| {
+            let text = format!("x = )\n{}", line.repeat(5_000));
+            [parse(language, &text[6..]).0, parse(language, &text).0]
+        };
+        assert_eq!(parses("# x\n"), [true, false]);
+        assert_eq!(parses("x = 1\n"), [true, true]);
     }
 
     /// A tree is deep without a high stack.

@@ -124,13 +124,13 @@ impl<'a> Modules<'a> {
     fn has_whole(&self, file: usize) -> bool {
         let unit = &self.units[file];
         let passes_on = |import: &Import| import.is_passed_on && import.local == WHOLE;
-        unit.exports.contains_key(WHOLE) || unit.imports.iter().any(passes_on)
+        unit.exports.contains_key(WHOLE) || unit.imports.named(WHOLE).any(passes_on)
     }
 
     /// Target of a name that a file imports; `unit` is what the file has. None where several imports bind the name, as within
     /// functions: which one counts does not show.
     pub(super) fn brought_in(&self, file: usize, unit: &Unit, name: &str) -> Option<Export> {
-        let mut imports = unit.imports.iter();
+        let mut imports = unit.imports.named(name);
         let import = imports.find(|import| import.local == name && !import.is_passed_on)?;
         let is_other = |other: &Import| {
             other.local == name
@@ -155,14 +155,18 @@ impl<'a> Modules<'a> {
                 return Some(Export::Declared { file, name: own.clone() });
             }
             // The last to be pushed is looked at first: what is named, before all that a star brings.
-            for import in &unit.imports {
-                let Some(module) = self.module(file, &import.from) else {
-                    continue;
-                };
-                let is_star = import.member.as_deref() == Some("*");
-                if is_star && import.is_passed_on && name != "default" {
-                    open.insert(0, (module, name.clone()));
-                } else if !is_star && (import.local == *own || import.local == name) {
+            if name != "default" {
+                let passed_on = unit.imports.stars().filter(|import| import.is_passed_on);
+                let modules = passed_on.rev().filter_map(|import| self.module(file, &import.from));
+                open.splice(0..0, modules.map(|module| (module, name.clone()))).for_each(drop);
+            }
+            let other = Some(&name).filter(|name| *name != own);
+            for name in [Some(own), other].into_iter().flatten() {
+                let bound = unit.imports.named(name).filter(|import| import.local == *name);
+                for import in bound.filter(|import| import.member.as_deref() != Some("*")) {
+                    let Some(module) = self.module(file, &import.from) else {
+                        continue;
+                    };
                     match &import.member {
                         None if self.has_whole(module) => open.push((module, WHOLE.to_owned())),
                         None => return Some(Export::Module(module)),

@@ -38,7 +38,7 @@ impl<'a> Folders<'a> {
         let of_root = files.get(".").into_iter().flatten().map(|&file| &*units[file].package);
         let of_root: FxHashSet<&str> = of_root.collect();
         let mut votes: FxHashMap<&str, usize> = FxHashMap::default();
-        for import in units.iter().flat_map(|unit| &unit.imports) {
+        for import in units.iter().flat_map(|unit| unit.imports.iter()) {
             let path = import.from.as_str();
             // Paths whose first name has no dot are the platform's.
             let begins = path.match_indices('/').map(|(at, _)| at);

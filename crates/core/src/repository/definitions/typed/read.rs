@@ -48,6 +48,8 @@ impl Unit {
             }
             true
         });
+        let types = reader.unit.types.iter();
+        reader.unit.methods = types.flat_map(|t| t.methods.keys().cloned()).collect();
         reader.unit
     }
 }

@@ -7,7 +7,7 @@ use rustc_hash::FxHashMap;
 
 use super::exports::{Export, Modules};
 use super::folders::Folders;
-use super::unit::{Callee, Declared, Import, Receiver, Type, Unit};
+use super::unit::{Callee, Declared, Import, Imports, Receiver, Type, Unit};
 use crate::repository::definitions::rows::{Definition, Kind, Paths};
 
 /// How many types one method is looked for in: they extend each other in circles where code is broken.
@@ -40,7 +40,7 @@ pub(super) struct Maps<'a> {
     /// `org.example.Outer.Inner` → the types of that name.
     by_path: FxHashMap<&'a str, Vec<TypeId>>,
     /// C#'s `global using`s of all files.
-    pub(super) global_imports: Vec<&'a Import>,
+    pub(super) global_imports: Imports,
     /// Method → its definition in the one file with a type that has any; none where there are several files.
     methods: Homes<'a>,
     /// Extension method of C# → its definition in the one file that has any; none where there are several files.
@@ -77,11 +77,11 @@ impl<'a> Program<'a> {
         units: &'a [Arc<Unit>],
     ) -> Self {
         let mut maps = Maps::default();
+        if let Visibility::FullNames(_) = rules.visibility {
+            let imports = units.iter().flat_map(|unit| unit.imports.iter());
+            maps.global_imports = imports.filter(|import| import.is_passed_on).cloned().collect();
+        }
         for (file, unit) in units.iter().enumerate() {
-            if let Visibility::FullNames(_) = rules.visibility {
-                let passed_on = unit.imports.iter().filter(|import| import.is_passed_on);
-                maps.global_imports.extend(passed_on);
-            }
             for (number, declared) in unit.types.iter().enumerate() {
                 maps.by_path.entry(&declared.path).or_default().push(TypeId { file, number });
                 for (name, rows) in &declared.methods {
@@ -247,10 +247,12 @@ impl<'a> Program<'a> {
         let mut around = unit.types_around(place.scope);
         let inherited = around.find_map(|t| self.method(&self.parts(place.file, t), name));
         let brought_in = || {
-            let members = unit.imports.iter().chain(self.maps.global_imports.iter().copied());
-            let mut members = members.filter(|import| {
-                import.is_static && matches!(&import.member, Some(m) if m == "*" || m == name)
+            let all = [&unit.imports, &self.maps.global_imports];
+            let members = all.into_iter().flat_map(|imports| {
+                let is_of_name = |import: &&Import| import.member.as_deref() == Some(name);
+                imports.named(name).filter(is_of_name).chain(imports.stars())
             });
+            let mut members = members.filter(|import| import.is_static);
             members.find_map(|import| self.method(&self.with_path(&import.from), name))
         };
         inherited.or_else(brought_in).unwrap_or_default()
@@ -423,7 +425,7 @@ impl<'a> Program<'a> {
 
     /// A chain that begins with an imported package, or with a variable of another file of its own.
     fn in_package(&self, unit: &Unit, chain: &[String]) -> Object {
-        let mut imports = unit.imports.iter();
+        let mut imports = unit.imports.named(&chain[0]);
         let root = match imports.find(|import| import.local == chain[0]) {
             Some(import) => {
                 let folder = self.folders.imported(&import.from);

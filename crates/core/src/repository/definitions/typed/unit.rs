@@ -13,13 +13,15 @@ pub struct Unit {
     /// Name of the package in Go, as importers write it.
     pub(super) package: String,
     pub(super) types: Vec<Type>,
+    /// Names of the methods of all types.
+    pub(super) methods: FxHashSet<String>,
     /// Functions outside types, C#'s local ones included.
     pub(super) functions: Named,
     /// Variables outside types and functions, where they are declared first.
     pub(super) values: Named,
     /// Names that TypeScript exports under another name: `default`, `a` of `export { b as a }`.
     pub(super) exports: FxHashMap<String, String>,
-    pub(super) imports: Vec<Import>,
+    pub(super) imports: Imports,
     pub(super) scopes: Vec<Scope>,
     /// Ordered by first line.
     pub(super) calls: Vec<Call>,
@@ -56,8 +58,64 @@ pub(super) struct Scope {
     pub(super) variables: FxHashMap<String, Declared>,
 }
 
+/// Different imports in the order of the text, found by name: a file may call as many names as it imports.
+#[derive(Debug, Default)]
+pub(super) struct Imports {
+    all: Vec<Import>,
+    /// Places of the imports that bind a name, or bring in a member of that name.
+    by_name: FxHashMap<String, Vec<u32>>,
+    /// Places of the imports that bring in all of something.
+    stars: Vec<u32>,
+}
+
+/// How many imports of one name, or of all that something has, are looked at. Packages have some fifty in a file at most.
+const MOST_ALIKE: usize = 256;
+
+impl FromIterator<Import> for Imports {
+    fn from_iter<I: IntoIterator<Item = Import>>(imports: I) -> Self {
+        let (mut found, mut seen) = (Self::default(), FxHashSet::default());
+        for import in imports.into_iter().filter(|import| seen.insert(import.clone())) {
+            let place = found.all.len() as u32;
+            let mut enter = |name: &str| {
+                let places = found.by_name.entry(name.to_owned()).or_default();
+                if places.last() != Some(&place) {
+                    places.push(place);
+                }
+            };
+            enter(&import.local);
+            match import.member.as_deref() {
+                Some("*") => found.stars.push(place),
+                Some(member) => enter(member),
+                None => {}
+            }
+            found.all.push(import);
+        }
+        found
+    }
+}
+
+impl Imports {
+    pub(super) fn iter(&self) -> impl Iterator<Item = &Import> {
+        self.all.iter()
+    }
+
+    /// Imports that bind a name, or bring in a member of that name.
+    pub(super) fn named(&self, name: &str) -> impl DoubleEndedIterator<Item = &Import> {
+        self.at(self.by_name.get(name).map_or(&[], Vec::as_slice))
+    }
+
+    /// Imports that bring in all of something.
+    pub(super) fn stars(&self) -> impl DoubleEndedIterator<Item = &Import> {
+        self.at(&self.stars)
+    }
+
+    fn at<'p>(&'p self, places: &'p [u32]) -> impl DoubleEndedIterator<Item = &'p Import> {
+        places[..places.len().min(MOST_ALIKE)].iter().map(|place| &self.all[*place as usize])
+    }
+}
+
 /// One name that is brought in, or all of a package.
-#[derive(Debug)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Import {
     pub(super) from: String,
     /// `*` for all, none for the thing itself.
@@ -97,7 +155,7 @@ impl Unit {
 
     /// Whether this file itself defines a function or method of this name.
     pub(super) fn defines(&self, name: &str) -> bool {
-        self.functions.contains_key(name) || self.types.iter().any(|t| t.methods.contains_key(name))
+        self.functions.contains_key(name) || self.methods.contains(name)
     }
 
     /// The function or the variable that a call of this name calls, outside types.

@@ -96,26 +96,27 @@ impl Program<'_> {
             Some(number) => vec![&unit.types[number].namespace],
             None => unit.namespaces.iter().map(String::as_str).collect(),
         };
-        let global = self.maps.global_imports.iter().copied();
-        let imports: Vec<&Import> = unit.imports.iter().chain(global).collect();
+        let global = &self.maps.global_imports;
         let below = |outer: &str, name: &str| {
             let separator = if outer.is_empty() { "" } else { "." };
             let types = self.with_path(&format!("{outer}{separator}{name}"));
             (!types.is_empty()).then_some(types)
         };
         let found = order.iter().find_map(|seen| match seen {
-            Seen::Imported => imports.iter().find_map(|import| {
-                let from = self.home(import)?;
-                match import.member.as_deref() {
-                    Some(member) if member == first => below(from, name),
-                    None if import.local == first => {
-                        let rest = name.strip_prefix(first)?;
-                        let types = self.with_path(&format!("{from}{rest}"));
-                        (!types.is_empty()).then_some(types)
+            Seen::Imported => {
+                unit.imports.named(first).chain(global.named(first)).find_map(|import| {
+                    let from = self.home(import)?;
+                    match import.member.as_deref() {
+                        Some(member) if member == first => below(from, name),
+                        None if import.local == first => {
+                            let rest = name.strip_prefix(first)?;
+                            let types = self.with_path(&format!("{from}{rest}"));
+                            (!types.is_empty()).then_some(types)
+                        }
+                        _ => None,
                     }
-                    _ => None,
-                }
-            }),
+                })
+            }
             Seen::Namespace if namespaces.is_empty() => below("", name),
             Seen::Namespace => namespaces.iter().find_map(|outer| below(outer, name)),
             Seen::Namespaces => namespaces.iter().find_map(|namespace| {
@@ -125,10 +126,10 @@ impl Program<'_> {
                 let mut outwards = outwards.filter(|outer| !outer.is_empty());
                 outwards.find_map(|outer| below(outer, name))
             }),
-            Seen::OnDemand => imports.iter().find_map(|import| {
-                let is_all = import.member.as_deref() == Some("*");
-                below(self.home(import).filter(|_| is_all)?, name)
-            }),
+            Seen::OnDemand => {
+                let mut all = unit.imports.stars().chain(global.stars());
+                all.find_map(|import| below(self.home(import)?, name))
+            }
             Seen::Full => below("", name),
         });
         found.unwrap_or_default()
