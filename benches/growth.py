@@ -292,12 +292,12 @@ def convert_a_prompt_of_many_stop_texts(n, folder):
 # Repositories.
 
 
-def retrieved(folder, texts, *flags, above=LINE):
+def retrieved(folder, texts, *flags, above=LINE, end="py"):
     for number, text in enumerate(texts):
-        write(folder, f"repos/r/f{number}.py", text)
+        write(folder, f"repos/r/f{number}.{end}", text)
     left = LINE * 19 + above
-    write(folder, "repos/r/a.py", left + "x = 1\n" + LINE)
-    metadata = {"task_id": "r/0", "ground_truth": "x = 1\n", "fpath_tuple": ["r", "a.py"], "context_start_lineno": 0, "line_no": 20}
+    write(folder, f"repos/r/a.{end}", left + "x = 1\n" + LINE)
+    metadata = {"task_id": "r/0", "ground_truth": "x = 1\n", "fpath_tuple": ["r", f"a.{end}"], "context_start_lineno": 0, "line_no": 20}
     write(folder, "tasks.jsonl", json.dumps({"prompt": left, "metadata": metadata}) + "\n")
     args = ["prompt", "--repos-dir", "repos", "--tasks", "tasks.jsonl", "--mode", "rg1", *flags]
     for stage in ["window", "vectorize", "search"]:
@@ -336,6 +336,22 @@ def repository_of_definitions(n, folder):
 @case(2000)
 def repository_of_a_chain_of_names(n, folder):
     return retrieved(folder, ["x\n"], "--unit", "chunks", "--ranker", "definitions", above="a." * n + "b\n")
+
+
+@case(400)
+def repository_of_imports(n, folder):
+    imports = "".join(f'import {{a as a{number}}} from "./f1";\n' for number in range(n))
+    calls = "".join(f"a{number}();\n" for number in range(n))
+    defined = "export function a() {\n  const y = 1;\n  return y;\n}\n"
+    flags = ["--unit", "chunks", "--ranker", "graph:bm25", "--language", "javascript"]
+    return retrieved(folder, [imports + calls, defined], *flags, end="js")
+
+
+@case(400)
+def repository_of_imports_of_modules(n, folder):
+    imports = "".join(f"from f1 import a as a{number}\n" for number in range(n))
+    calls = "".join(f"a{number}()\n" for number in range(n))
+    return retrieved(folder, [imports + calls, "def a():\n    return 1\n"], "--unit", "chunks", "--ranker", "graph:bm25")
 
 
 @case(100)
