@@ -19,7 +19,7 @@ const SPARE: u64 = 4096;
 /// 723 at most (99.9 %: 440 in TypeScript, 121 in the others).
 const MOST_STACK: u64 = 8192;
 /// Most nodes on the stack once a syntax error was found: at each further one, the library looks at all of them.
-const MOST_WITH_ERRORS: u64 = 2048;
+const MOST_WITH_ERRORS: u64 = 1024;
 /// Most nodes on the stack at the end of a text. There the library copies each way through the stack: 4,000 nodes took 100 MB,
 /// and memory grows with the square. The files had 722 at most (99.9 %: 444 in TypeScript, 111 in the others).
 const MOST_AT_END: u64 = 4096;
