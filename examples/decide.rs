@@ -12,7 +12,7 @@ use anyhow::{Context, Result, bail, ensure};
 use repoformer_core::label::Signals;
 use repoformer_core::policy::features::Request;
 use repoformer_core::policy::model::{LearnedPolicy, PolicyModel};
-use repoformer_text::language::Language;
+use repoformer_core::text::language::Language;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();

@@ -11,7 +11,7 @@ use repoformer_core::repository::fragment::{ChunkShape, Cut, RepoFragments};
 use repoformer_core::retrieve::rank::{Ranker, Vocabulary, Words};
 use repoformer_core::retrieve::*;
 use repoformer_core::task::{Task, TaskSet};
-use repoformer_text::language::Language;
+use repoformer_core::text::language::Language;
 
 fn main() -> Result<()> {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
