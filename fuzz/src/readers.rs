@@ -51,7 +51,7 @@ use repoformer_models::batch::Sampling as Requested;
 use repoformer_models::embed::Embedder;
 use repoformer_models::endpoint::{ConnectionSettings, Endpoint};
 use repoformer_models::in_context::{Limits, complete};
-use repoformer_models::server::{Completer, Journal, NextToken, Prober};
+use repoformer_models::server::{Completer, IsEnough, Journal, NextToken, Prober};
 use repoformer_pipeline::{
     BatchOf, CacheSources, Completion, Experiment, Layout, Notice, PromptLayout, PromptSettings,
     PromptText, RetrievalSettings, RightContexts, Server, Until, cache_files, decision_latencies,
@@ -463,7 +463,7 @@ fn answers(bytes: &[u8]) {
         )
     };
     let asking = CompletionRequest::new("m", 4);
-    let is_enough: &dyn Fn(&str) -> bool = &|text| text.len() > 8;
+    let is_enough: &IsEnough<'_> = &|text, _| text.len() > 8;
     // One in fifty inputs: a connection takes a thousand times as long as the readers above.
     if !bytes.starts_with(b"data:")
         && !bytes.starts_with(b"HTTP/")

@@ -8,7 +8,7 @@ use repoformer_core::completion::{Answer, AnswerError, Api, CompletionRequest, S
 use repoformer_store::error::{Error, Result};
 use serde_json::Value;
 
-use super::partial::PartialAnswer;
+use super::partial::{IsEnough, PartialAnswer};
 use super::run::{is_refused, reason};
 use crate::endpoint::{Endpoint, Event};
 
@@ -116,7 +116,7 @@ impl<'a> Completer<'a> {
         &self,
         asking: &CompletionRequest,
         prompt: &str,
-        is_enough: Option<&dyn Fn(&str) -> bool>,
+        is_enough: Option<&IsEnough<'_>>,
     ) -> Result<Answer> {
         let wanted = asking.samples.max(1);
         let (mut found, mut took) = (Vec::with_capacity(wanted), Duration::ZERO);
@@ -154,7 +154,7 @@ impl<'a> Completer<'a> {
         api: Api,
         mut body: Value,
         number: usize,
-        is_enough: Option<&dyn Fn(&str) -> bool>,
+        is_enough: Option<&IsEnough<'_>>,
     ) -> Result<(Vec<Sample>, Duration)> {
         if is_enough.is_some() {
             body["stream"] = true.into();
@@ -206,7 +206,7 @@ impl<'a> Completer<'a> {
         api: Api,
         body: &Value,
         number: usize,
-        is_enough: &dyn Fn(&str) -> bool,
+        is_enough: &IsEnough<'_>,
     ) -> Result<(Vec<Sample>, Duration)> {
         // Each look reads the whole text, so of a long one there is none at each token.
         let mut next = 0;

@@ -24,6 +24,6 @@ pub use completer::{Completer, read_stream, read_whole};
 pub use journal::{Entry, Journal};
 pub use likelihood::{TextProber, echo_body, read_echo};
 pub use next::{NextToken, Prober};
-pub use partial::PartialAnswer;
+pub use partial::{IsEnough, PartialAnswer};
 pub use run::{Failures, Sending, run, unanswered};
 pub use template::changing_template;

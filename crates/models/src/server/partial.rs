@@ -1,5 +1,6 @@
 //! An answer that a server is writing.
 
+use std::cell::Cell;
 use std::collections::BTreeMap;
 
 use repoformer_core::completion::{
@@ -10,6 +11,9 @@ use serde::Deserialize;
 use serde_json::Value;
 
 use crate::endpoint::KeyMask;
+
+/// Says of a text whether it is enough, and need not look again at as many bytes as were not.
+pub type IsEnough<'e> = dyn Fn(&str, usize) -> bool + 'e;
 
 /// An answer as far as a server has written it.
 #[derive(Debug, Default)]
@@ -31,6 +35,8 @@ struct PartialSample {
     sample: Sample,
     /// Whether it had a text, if only an empty one.
     has_text: bool,
+    /// Length of the text when it was last looked at, and not enough.
+    looked_at: Cell<usize>,
     stop_text: Option<String>,
     pieces: PieceDecoder,
     mask: KeyMask,
@@ -38,7 +44,14 @@ struct PartialSample {
 
 impl PartialSample {
     fn new(sample: Sample, has_text: bool, mask: KeyMask) -> Self {
-        Self { sample, has_text, stop_text: None, pieces: PieceDecoder::default(), mask }
+        Self {
+            sample,
+            has_text,
+            looked_at: Cell::new(0),
+            stop_text: None,
+            pieces: PieceDecoder::default(),
+            mask,
+        }
     }
 }
 
@@ -135,9 +148,13 @@ impl PartialAnswer {
     }
 
     /// Whether so many samples have come, and each is finished or long enough.
-    pub(super) fn are_enough(&self, number: usize, is_enough: &dyn Fn(&str) -> bool) -> bool {
-        let is_done = |sample: &Sample| sample.finish_reason.is_some() || is_enough(&sample.text);
-        self.found.len() >= number && self.found.values().all(|partial| is_done(&partial.sample))
+    pub(super) fn are_enough(&self, number: usize, is_enough: &IsEnough<'_>) -> bool {
+        let is_done = |partial: &PartialSample| {
+            let PartialSample { sample, looked_at, .. } = partial;
+            sample.finish_reason.is_some()
+                || is_enough(&sample.text, looked_at.replace(sample.text.len()))
+        };
+        self.found.len() >= number && self.found.values().all(is_done)
     }
 
     /// Bytes of all completions so far.
@@ -147,7 +164,7 @@ impl PartialAnswer {
 
     /// True if each completion so far is finished.
     pub(super) fn is_finished(&self) -> bool {
-        self.are_enough(1, &|_| false)
+        self.are_enough(1, &|_, _| false)
     }
 
     /// The completions as far as they came, in the order of their indices.

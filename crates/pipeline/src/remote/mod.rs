@@ -20,7 +20,7 @@ use std::path::Path;
 use record::{Ahead, Askable, Record, changed};
 use repoformer_core::completion::Answer;
 use repoformer_core::retrieve::Mode;
-use repoformer_models::server::{Completer, Entry, Failures, Journal, run, unanswered};
+use repoformer_models::server::{Completer, Entry, Failures, IsEnough, Journal, run, unanswered};
 use repoformer_store::artifact::{self, Header, header_path};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::progress::Work;
@@ -93,7 +93,7 @@ impl Question for Completing<'_> {
             return Ok(Answer::default());
         };
         let is_enough = record.is_enough();
-        let is_enough = is_enough.as_ref().map(|enough| enough as &dyn Fn(&str) -> bool);
+        let is_enough = is_enough.as_ref().map(|enough| enough as &IsEnough<'_>);
         completer.ask(&record.asking, record.prompt(), is_enough)
     }
 

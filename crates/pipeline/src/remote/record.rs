@@ -216,28 +216,15 @@ impl Record {
         if is_whole { whole } else { ended }
     }
 
-    /// True if a server has written all lines of a completion, or a stop text.
-    pub(super) fn is_enough(&self) -> Option<impl Fn(&str) -> bool + '_> {
+    /// True if a server has written all lines of a completion, or a stop text. As many bytes as were not enough are given, too.
+    pub(super) fn is_enough(&self) -> Option<impl Fn(&str, usize) -> bool + '_> {
         let lines = self.lines?;
-        Some(move |written: &str| {
+        Some(move |written: &str, not_enough: usize| {
             let span = self.asking.span(self.prompt(), written);
-            span.end < written.len() || self.end_of_lines(&written[span], lines).is_some()
+            let from = not_enough.saturating_sub(span.start);
+            span.end < written.len()
+                || end_of_lines(self.prompt(), &written[span], lines, from).is_some()
         })
-    }
-
-    /// Where the lines end in a completion, before the newline; `None` if more may follow. They are counted as they are written,
-    /// and again as they are without what chat models write around code.
-    fn end_of_lines(&self, text: &str, lines: usize) -> Option<usize> {
-        let chat = Recipe::chat();
-        let (left_context, language) = (self.prompt(), Language::default());
-        let hole = Hole { left_context, whole_left_context: None, target: "", language };
-        let has_lines = |text: &str| {
-            text.split('\n').filter(|line| !strip(line).is_empty()).nth(lines - 1).is_some()
-        };
-        let is_end = |end: &usize| {
-            has_lines(&text[..*end]) && has_lines(&chat.apply(hole, &text[..*end]).prediction)
-        };
-        memchr::memchr_iter(b'\n', text.as_bytes()).find(is_end)
     }
 
     /// A number of the record's metadata.
@@ -257,7 +244,8 @@ impl Record {
     /// Whether an answer was written beyond the lines that the completion ends after: its time is not that of the completion.
     fn is_longer(&self, entry: &Entry) -> bool {
         let has_end = |lines: usize, written: &str| {
-            self.end_of_lines(self.asking.completion(self.prompt(), written), lines).is_some()
+            end_of_lines(self.prompt(), self.asking.completion(self.prompt(), written), lines, 0)
+                .is_some()
         };
         entry.key == self.whole_key()
             && self.lines.is_some_and(|lines| {
@@ -289,7 +277,7 @@ impl Record {
             let mut tokens = &sample.tokens[..];
             let is_cut = self.lines.is_some() && span.end < sample.text.len();
             let text = &sample.text[span.clone()];
-            let end = self.lines.and_then(|lines| self.end_of_lines(text, lines));
+            let end = self.lines.and_then(|lines| end_of_lines(self.prompt(), text, lines, 0));
             if let Some(end) = end.or(is_cut.then_some(text.len())) {
                 // As much as comes before a server stops depends on how fast it is told to.
                 span.end = span.start + end;
@@ -383,5 +371,72 @@ impl Server {
             lines,
             object,
         })
+    }
+}
+
+/// Where the lines end in a completion, before the newline; `None` if more may follow. They are counted as they are written,
+/// and again as they are without what chat models write around code. It is known that they do not end before `from`.
+fn end_of_lines(left_context: &str, text: &str, lines: usize, from: usize) -> Option<usize> {
+    let chat = Recipe::chat();
+    let language = Language::default();
+    let hole = Hole { left_context, whole_left_context: None, target: "", language };
+    let code_lines =
+        |text: &str| text.split('\n').filter(|line| !strip(line).is_empty()).take(lines).count();
+    let (mut begin, mut written, mut looked_at) = (0, 0, 0);
+    memchr::memchr_iter(b'\n', text.as_bytes()).find(|&end| {
+        written += usize::from(!strip(&text[begin..end]).is_empty());
+        begin = end + 1;
+        if written < lines || place_to_look_at(end) == looked_at {
+            return false;
+        }
+        looked_at = place_to_look_at(end);
+        end >= from && code_lines(&chat.apply(hole, &text[..end]).prediction) == lines
+    })
+}
+
+/// Number of a place in a text where its code is looked for, from 1. Behind 4 KiB there are 64 of them where the text doubles, so that
+/// the work grows with the text: a chat model may think for thousands of lines.
+fn place_to_look_at(end: usize) -> usize {
+    let doublings = (end >> 12).checked_ilog2().map_or(0, |doublings| doublings as usize + 1);
+    let width = doublings.saturating_sub(1) + 6;
+    1 + if doublings == 0 { end } else { (doublings << 12) + (end >> width) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lines_end_at_the_same_place_in_a_stream() {
+        let thoughts = format!("<think>\n{}</think>\n", "a thought\n".repeat(900));
+        let code = format!("\n\n    x = 1\n    \n    y = 2\n{}", "    z = 3\n".repeat(30));
+        for text in [code.clone(), format!("```python\n{code}```\n"), thoughts + &code] {
+            let whole = end_of_lines("def f():\n", &text, 2, 0).unwrap();
+            assert!(text[..whole].ends_with("y = 2") || whole > 4096, "{:?}", &text[..whole]);
+            let pieces = (0..=text.len()).step_by(7).scan(0, |from, length| {
+                let end = end_of_lines("def f():\n", &text[..length], 2, *from);
+                *from = length;
+                Some(end)
+            });
+            assert_eq!(pieces.flatten().next(), Some(whole));
+        }
+        assert_eq!(end_of_lines("", "x = 1\ny", 2, 0), None);
+    }
+
+    /// Work that grows with the square of the text would take hours.
+    #[test]
+    fn long_texts_without_lines_of_code_end() {
+        assert_eq!(end_of_lines("", &"\n".repeat(1 << 20), 1, 0), None);
+        let thoughts = format!("<think>\n{}", "a\n".repeat(1 << 17));
+        assert_eq!(end_of_lines("", &thoughts, 1, 0), None);
+    }
+
+    #[test]
+    fn places_to_look_at_are_ever_farther_apart() {
+        assert!((0..4096).is_sorted_by_key(place_to_look_at));
+        let numbers: Vec<usize> = (0..1 << 16).map(place_to_look_at).collect();
+        assert!(numbers.is_sorted());
+        let different = numbers.chunk_by(|a, b| a == b).count();
+        assert_eq!(different, 4096 + 4 * 64);
     }
 }
