@@ -14,7 +14,8 @@ mod row;
 mod sequence;
 mod split;
 mod summary;
-#[cfg(all(test, feature = "tokenizers"))]
+#[cfg(feature = "tokenizers")]
+#[cfg(test)]
 mod tests;
 mod write;
 

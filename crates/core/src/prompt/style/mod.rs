@@ -237,5 +237,6 @@ pub fn stops_of(prompt: &Object) -> Vec<String> {
     }
 }
 
-#[cfg(all(test, feature = "tokenizers"))]
+#[cfg(feature = "tokenizers")]
+#[cfg(test)]
 mod tests;
