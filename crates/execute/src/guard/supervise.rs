@@ -25,6 +25,7 @@ use super::order::{Ended, Files, RunOrder, RunOutcome};
 use super::output::HeadAndTail;
 use super::processes::Mappings;
 use super::report::{Channel, Listener, Report};
+use super::secrets::is_secret;
 use super::{enclose, processes};
 
 /// Longest interval between checks of memory, processor time and processes.
@@ -151,46 +152,6 @@ fn start(
         in_memory: in_memory.to_owned(),
         mappings: Mappings::default(),
     })
-}
-
-/// Whether a variable's name or value says that it holds a secret, or the way to an agent that does.
-fn is_secret(name: &str, value: &str) -> bool {
-    /// Words in names.
-    const WORDS: [&str; 12] = [
-        "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY", "ACCESSKEY",
-        "PRIVATEKEY", "SSHPASS", "AUTH_SOCK", "COOKIE",
-    ];
-    /// Last words of names.
-    const LAST: [&str; 11] =
-        ["KEY", "KEYS", "PAT", "PWD", "PASS", "PW", "CRED", "CREDS", "AUTH", "JWT", "DSN"];
-    /// Prefixes of keys, by issuer: GitHub, GitLab, Amazon, OpenAI and others, npm, Hugging Face, Slack, PyPI,
-    /// Google, Docker; and JSON Web Tokens.
-    const KEYS: [&str; 21] = [
-        "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "AKIA", "ASIA", "sk-",
-        "sk_", "rk_", "npm_", "hf_", "xoxb-", "xoxp-", "pypi-", "AIza", "ya29.", "dckr_pat_",
-        "eyJ",
-    ];
-    /// Texts before a secret in a longer value, in lower case.
-    const BEFORE: [&str; 14] = [
-        "-----begin", "bearer ", "basic ", "password=", "password:", "password\"", "password ",
-        "pwd=", "accountkey=", "api_key=", "api-key=", "token=", "sig=", "hooks.slack.com/",
-    ];
-    let name = name.to_uppercase();
-    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
-    let is_named = name != "TOKENIZERS_PARALLELISM" && WORDS.iter().any(|word| name.contains(word));
-    // `PWD` and `OLDPWD` are folders.
-    let last = name.rsplit('_').next().unwrap_or("");
-    let has_last = name != "PWD" && LAST.contains(&last);
-    // The user part of a URL: `postgres://user:password@host`.
-    let user =
-        value.split_once("://").and_then(|(_, rest)| rest.split('/').next()?.split_once('@'));
-    let is_key = |key: &&str| value.trim().strip_prefix(key).is_some_and(|rest| rest.len() >= 12);
-    let lower = value.to_lowercase();
-    is_named
-        || has_last
-        || user.is_some_and(|(user, _)| user.contains(':') || user.len() >= 20)
-        || KEYS.iter().any(is_key)
-        || BEFORE.iter().any(|before| lower.contains(before))
 }
 
 /// Writes the order's files, with times that differ from those of any compiled form of the previous content.
@@ -534,40 +495,5 @@ mod tests {
         refused("own", "not a regular file");
         fs::File::create(dir.path().join("own/large")).unwrap().set_len(1 << 40).unwrap();
         refused("own/large", "more than 64 MiB");
-    }
-    #[test]
-    fn variables_that_hold_secrets_are_told_by_name_or_value() {
-        for (name, value) in [
-            ("AWS_SECRET_ACCESS_KEY", "x"),
-            ("MY_ACCESSKEY", "x"),
-            ("GPG_PASSPHRASE", "x"),
-            ("DB_PASS", "x"),
-            ("npm_config__auth", "x"),
-            ("GITHUB_PAT_2", "x"),
-            ("SSH_AUTH_SOCK", "/tmp/agent"),
-            ("A", "ghp_0123456789abcdef"),
-            ("A", "sk-0123456789abcdef"),
-            ("A", "eyJhbGciOiJIUzI1NiJ9.e30.x"),
-            ("A", "-----BEGIN RSA PRIVATE KEY-----\nx"),
-            ("A", "Authorization: Bearer abc"),
-            ("A", "Server=db;Password=x;"),
-            ("A", "postgres://user:password@host/db"),
-            ("A", "https://0123456789abcdef0123@host"),
-            ("A", "https://host/?api_key=x"),
-        ] {
-            assert!(is_secret(name, value), "{name}={value}");
-        }
-        for (name, value) in [
-            ("PWD", "/home/u"),
-            ("OLDPWDS", "/home/u"),
-            ("TOKENIZERS_PARALLELISM", "false"),
-            ("PATH", "/usr/bin:/bin"),
-            ("LANG", "C.UTF-8"),
-            ("COMPASS", "north"),
-            ("PIP_INDEX_URL", "https://pypi.org/simple"),
-            ("KEYBOARD", "sk"),
-        ] {
-            assert!(!is_secret(name, value), "{name}={value}");
-        }
     }
 }
