@@ -188,24 +188,7 @@ impl Filters {
         let mut refused: BTreeMap<i64, Vec<SeccompRule>> =
             REFUSED.iter().map(|&call| (call, Vec::new())).collect();
         if cfg!(target_arch = "x86_64") {
-            let (bit, own) = X32;
-            let by_argument = [
-                libc::SYS_clone,
-                libc::SYS_clone3,
-                libc::SYS_socket,
-                libc::SYS_socketpair,
-                libc::SYS_ioctl,
-            ];
-            let by_number = [OF_OTHERS, OF_PROCESS, UNSEEN].concat();
-            let more = [
-                libc::SYS_tkill,
-                libc::SYS_setsockopt,
-                libc::SYS_pidfd_send_signal,
-                libc::SYS_fcntl,
-            ];
-            let numbers = REFUSED.iter().copied().chain(own).chain(by_argument).chain(by_number);
-            let numbers = numbers.chain(OF_USER.map(|(call, _)| call)).chain(more);
-            refused.extend(numbers.map(|call| (call | bit, Vec::new())));
+            refused.extend(of_x32().map(|call| (call, Vec::new())));
         }
         let rule = |conditions: &[Condition]| rule(conditions).map_err(|e| failed(&e));
         let clone =
@@ -299,6 +282,25 @@ const NAMESPACES: [i32; 7] = [
 
 /// Number of an argument, and how its lower half compares with a value.
 type Condition = (u8, SeccompCmpOp, u64);
+
+/// Calls of x32 that are refused, all that are filtered otherwise.
+fn of_x32() -> impl Iterator<Item = i64> {
+    let (bit, own) = X32;
+    let by_argument = [
+        libc::SYS_clone,
+        libc::SYS_clone3,
+        libc::SYS_socket,
+        libc::SYS_socketpair,
+        libc::SYS_ioctl,
+        libc::SYS_tkill,
+        libc::SYS_setsockopt,
+        libc::SYS_pidfd_send_signal,
+        libc::SYS_fcntl,
+    ];
+    let by_number = [OF_OTHERS, OF_PROCESS, UNSEEN].concat();
+    let numbers = REFUSED.iter().copied().chain(own).chain(by_argument).chain(by_number);
+    numbers.chain(OF_USER.map(|(call, _)| call)).map(move |call| call | bit)
+}
 
 /// Rules for the families of sockets, and for the kinds and protocols of the internet's, that are refused.
 fn socket_rules() -> Result<(Vec<SeccompRule>, Vec<SeccompRule>), seccompiler::BackendError> {

@@ -79,6 +79,7 @@ fn has_password(name: &str, word: &str) -> bool {
             && !password.is_empty()
             && !password.starts_with('/')
             && host.starts_with(|c: char| c.is_alphanumeric() || c == '[')
+            && host.chars().all(|c| c.is_alphanumeric() || "-._[(%".contains(c))
             && !is_version
             && !host.starts_with("sha256")
             && !host.starts_with("sha512")
@@ -142,6 +143,10 @@ mod tests {
             ("A", "git@github.com:org/repository"),
             ("A", "python:3.12@sha256:0123456789abcdef"),
             ("A", "npm:react@18.2.0"),
+            ("TERMCAP", r"xterm:am:@7=\EOF:"),
+            ("PS1", r"${debian_chroot:+($debian_chroot)}\u@\h:\w\$ "),
+            ("CARGO_PKG_AUTHORS", "A <a@b.c>:B <c@d.e>"),
+            ("GITHUB_WORKFLOW_REF", "o/r/.github/workflows/x.yml@refs/heads/main"),
             ("PIP_INDEX_URL", "https://pypi.org/simple"),
             ("A", "http://localhost:8080/@scope/package"),
             ("A", "https://github.com/organisation/repository@main"),
