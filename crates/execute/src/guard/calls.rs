@@ -283,7 +283,7 @@ const NAMESPACES: [i32; 7] = [
 /// Number of an argument, and how its lower half compares with a value.
 type Condition = (u8, SeccompCmpOp, u64);
 
-/// Calls of x32 that are refused, all that are filtered otherwise.
+/// Calls of x32 that are refused: all that the filters name otherwise.
 fn of_x32() -> impl Iterator<Item = i64> {
     let (bit, own) = X32;
     let by_argument = [
