@@ -273,7 +273,9 @@ impl Work<'_> {
         let outcome = self.copies.run(copy, RunOrder { limits, ..order })?;
         Ok(match (outcome.refused, outcome.ended) {
             (Some(reason), _) => Err(reason),
-            (None, Ended::Exited) => Ok((outcome.collected.unwrap_or_default(), outcome.output)),
+            (None, Ended::Exited) => {
+                outcome.collected.unwrap_or(Ok(String::new())).map(|text| (text, outcome.output))
+            }
             (None, ended) => Err(format!(
                 "a run of the whole suite was stopped ({ended:?}); see the setup time limit and the other limits"
             )),

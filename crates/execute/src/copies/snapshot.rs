@@ -1,6 +1,6 @@
 //! State of an unused copy, and its restoration.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
@@ -56,37 +56,49 @@ impl Snapshot {
 
 /// Restores a folder to the state of its snapshot from an unchanged copy, and updates the snapshot.
 pub(super) fn restore(folder: &Path, pristine: &Path, snapshot: &mut Snapshot) -> io::Result<()> {
-    let mut seen = std::collections::BTreeSet::new();
-    let mut walk = WalkDir::new(folder).min_depth(1).sort_by_file_name().into_iter();
-    while let Some(entry) = walk.next() {
-        let entry = match entry {
-            Ok(entry) => entry,
-            Err(error) => {
-                // A folder without permissions for its owner.
-                let Some(path) = error.path() else { continue };
-                files::set_permissions(path, files::Permissions::from_mode(0o700))?;
-                return restore(folder, pristine, snapshot);
-            }
-        };
-        let path = entry.path().strip_prefix(folder).unwrap_or(entry.path()).to_owned();
-        let is_folder = entry.file_type().is_dir();
-        let now = Entry::of(&entry.metadata()?);
-        match snapshot.entries.get(&path) {
-            Some(before) if *before == now => {
-                seen.insert(path);
-            }
-            Some(before) if is_folder && before.inode == now.inode => {
-                files::set_permissions(
-                    entry.path(),
-                    files::Permissions::from_mode(before.mode & 0o7777),
-                )?;
-                seen.insert(path);
-            }
-            _ => {
-                if is_folder {
-                    walk.skip_current_dir();
+    files::create_dir_all(folder)?; // a run may have removed it
+    // A link that leads out of here would have its target emptied.
+    if files::canonicalize(folder)? != folder {
+        return Err(io::Error::other("a run left a link in its place"));
+    }
+    let mode = files::symlink_metadata(folder)?.mode();
+    if mode & 0o700 != 0o700 {
+        files::set_permissions(folder, files::Permissions::from_mode(mode & 0o7777 | 0o700))?;
+    }
+    let mut seen = BTreeSet::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(root) = folders.pop() {
+        let mut walk = WalkDir::new(&root).follow_root_links(false).min_depth(1).into_iter();
+        while let Some(entry) = walk.next() {
+            let entry = match entry {
+                Ok(entry) => entry,
+                Err(error) => match error.path() {
+                    // It had no permissions for its owner, and got them back as an entry of the folder around it.
+                    Some(path) if *path != root => {
+                        folders.push(path.to_owned());
+                        continue;
+                    }
+                    _ => return Err(error.into()),
+                },
+            };
+            let path = entry.path().strip_prefix(folder).unwrap_or(entry.path()).to_owned();
+            let is_folder = entry.file_type().is_dir();
+            let now = Entry::of(&entry.metadata()?);
+            match snapshot.entries.get(&path) {
+                Some(before) if *before == now => {
+                    seen.insert(path);
                 }
-                remove(entry.path())?;
+                Some(before) if is_folder && before.inode == now.inode => {
+                    let mode = files::Permissions::from_mode(before.mode & 0o7777);
+                    files::set_permissions(entry.path(), mode)?;
+                    seen.insert(path);
+                }
+                _ => {
+                    if is_folder {
+                        walk.skip_current_dir();
+                    }
+                    remove(entry.path())?;
+                }
             }
         }
     }
@@ -112,7 +124,9 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         let (from, copy, pristine) =
             (dir.path().join("r"), dir.path().join("c"), dir.path().join("p"));
-        fs::create_dir_all(from.join("a/b")).unwrap();
+        for name in ["a/b", "kept/deep", "listed/deep"] {
+            fs::create_dir_all(from.join(name)).unwrap();
+        }
         for (name, text) in [("x.py", "x"), ("a/y.py", "y"), ("a/b/z.py", "z"), ("out.py", "o")] {
             fs::write(from.join(name), text).unwrap();
         }
@@ -142,12 +156,41 @@ mod tests {
             fs::set_permissions(copy.join("new/deep"), fs::Permissions::from_mode(0o000)).unwrap();
             fs::remove_file(copy.join("inside")).unwrap();
             fs::set_permissions(copy.join("out.py"), fs::Permissions::from_mode(0o700)).unwrap();
+            for (name, mode) in
+                [("kept", 0o000), ("kept/deep", 0o000), ("listed", 0o400)].iter().rev()
+            {
+                fs::set_permissions(copy.join(name), fs::Permissions::from_mode(*mode)).unwrap();
+            }
             restore(&copy, &pristine, &mut snapshot).unwrap();
             assert_eq!(digest(&copy, &[]).unwrap(), before);
             assert_eq!(fs::read_to_string(copy.join("x.py")).unwrap(), "x");
             let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode();
             assert_eq!(mode(&copy.join("out.py")), mode(&pristine.join("out.py")));
             assert_eq!(snapshot, Snapshot::of(&copy).unwrap());
+        }
+        fs::remove_dir_all(&copy).unwrap();
+        restore(&copy, &pristine, &mut snapshot).unwrap();
+        assert_eq!(digest(&copy, &[]).unwrap(), before);
+    }
+
+    /// Restoring a folder that a run replaced would empty what the link leads to.
+    #[test]
+    fn nothing_behind_a_link_is_restored() {
+        let dir = tempfile::tempdir().unwrap();
+        let (copy, other) = (dir.path().join("place/c"), dir.path().join("other"));
+        for folder in [&copy, &other.join("c")] {
+            fs::create_dir_all(folder).unwrap();
+            fs::write(folder.join("x"), "x").unwrap();
+        }
+        let mut snapshot = Snapshot::of(&copy).unwrap();
+        for (from, to) in
+            [(copy.clone(), other.join("c")), (dir.path().join("place"), other.clone())]
+        {
+            fs::remove_dir_all(&from).unwrap();
+            std::os::unix::fs::symlink(&to, &from).unwrap();
+            let failed = restore(&copy, &copy, &mut snapshot).unwrap_err();
+            assert!(failed.to_string().contains("link"), "{failed}");
+            assert!(other.join("c/x").exists());
         }
     }
 }

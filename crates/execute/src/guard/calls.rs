@@ -154,8 +154,20 @@ const SIOCSPGRP: libc::Ioctl = 0x8902;
 /// Bit of the calls by x32, another way to call a kernel of x86-64, and the calls that have numbers of their own there.
 const X32: (i64, std::ops::Range<i64>) = (1 << 30, 512..548);
 
-/// Socket families that are left: of the machine, of the network (which namespaces close off), and of its settings.
-const FAMILIES: [i32; 4] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK];
+/// Socket families that are left, whose memory the kernel counts in control groups and `processes` without them:
+/// - `AF_UNIX`, of the machine: pairs and servers of programs that speak with their own processes, such as `multiprocessing`;
+/// - `AF_INET` and `AF_INET6`, of the internet: servers on `localhost`, in a network that namespaces close off.
+///
+/// The others reach what no namespace encloses, or hold memory that nothing counts. `AF_NETLINK` does: messages that wait in its
+/// sockets. What asks it for the network's settings finds none; `getaddrinfo` then takes all families for present.
+const FAMILIES: [i32; 3] = [libc::AF_UNIX, libc::AF_INET, libc::AF_INET6];
+
+/// Protocols of the internet that are left: the usual one of a stream or of datagrams, by default or by number. The memory
+/// of others (MPTCP, UDP-Lite, SCTP, DCCP, ICMP) is counted in part or not at all.
+const PROTOCOLS: [i32; 3] = [libc::IPPROTO_IP, libc::IPPROTO_TCP, libc::IPPROTO_UDP];
+
+/// Bits in the kind of a socket that neither a stream (1) nor datagrams (2) have; raw sockets have both of these.
+const OTHER_KINDS: [u64; 3] = [3, 4, 8];
 
 /// Filters of a command's system calls, in the order in which they are set.
 pub(super) struct Filters(Vec<BpfProgram>);
@@ -176,24 +188,7 @@ impl Filters {
         let mut refused: BTreeMap<i64, Vec<SeccompRule>> =
             REFUSED.iter().map(|&call| (call, Vec::new())).collect();
         if cfg!(target_arch = "x86_64") {
-            let (bit, own) = X32;
-            let by_argument = [
-                libc::SYS_clone,
-                libc::SYS_clone3,
-                libc::SYS_socket,
-                libc::SYS_socketpair,
-                libc::SYS_ioctl,
-            ];
-            let by_number = [OF_OTHERS, OF_PROCESS, UNSEEN].concat();
-            let more = [
-                libc::SYS_tkill,
-                libc::SYS_setsockopt,
-                libc::SYS_pidfd_send_signal,
-                libc::SYS_fcntl,
-            ];
-            let numbers = REFUSED.iter().copied().chain(own).chain(by_argument).chain(by_number);
-            let numbers = numbers.chain(OF_USER.map(|(call, _)| call)).chain(more);
-            refused.extend(numbers.map(|call| (call | bit, Vec::new())));
+            refused.extend(of_x32().map(|call| (call, Vec::new())));
         }
         let rule = |conditions: &[Condition]| rule(conditions).map_err(|e| failed(&e));
         let clone =
@@ -230,8 +225,7 @@ impl Filters {
         }
         refused.insert(libc::SYS_fcntl, owners);
         refused.insert(libc::SYS_tkill, is_any(&guarded.threads)?);
-        let others = FAMILIES.map(|family| (0, SeccompCmpOp::Ne, family as u64));
-        let socket = vec![rule(&others)?];
+        let (families, protocols) = socket_rules().map_err(|e| failed(&e))?;
         // Its flags lie in memory, where no filter can read them; libraries then use the older call.
         let mut newer = BTreeMap::from([(libc::SYS_clone3, Vec::new())]);
         // A folder of `/proc` names a process as well; programs then signal by its number.
@@ -248,12 +242,15 @@ impl Filters {
             let larger = larger.into_iter().collect::<Result<_, _>>()?;
             buffers.insert(libc::SYS_setsockopt, larger);
         }
-        let sockets =
-            BTreeMap::from([(libc::SYS_socket, socket.clone()), (libc::SYS_socketpair, socket)]);
+        let sockets = |rules: Vec<SeccompRule>| {
+            BTreeMap::from([(libc::SYS_socket, rules.clone()), (libc::SYS_socketpair, rules)])
+        };
         let mut filters = vec![
             build(refused, libc::EPERM)?,
             build(newer, libc::ENOSYS)?,
-            build(sockets, libc::EAFNOSUPPORT)?,
+            build(sockets(families), libc::EAFNOSUPPORT)?,
+            // Libraries that try MPTCP first (Go) then use TCP.
+            build(sockets(protocols), libc::EPROTONOSUPPORT)?,
         ];
         if !buffers.is_empty() {
             // The system, too, takes a larger number than it gives.
@@ -285,6 +282,40 @@ const NAMESPACES: [i32; 7] = [
 
 /// Number of an argument, and how its lower half compares with a value.
 type Condition = (u8, SeccompCmpOp, u64);
+
+/// Calls of x32 that are refused: all that the filters name otherwise.
+fn of_x32() -> impl Iterator<Item = i64> {
+    let (bit, own) = X32;
+    let by_argument = [
+        libc::SYS_clone,
+        libc::SYS_clone3,
+        libc::SYS_socket,
+        libc::SYS_socketpair,
+        libc::SYS_ioctl,
+        libc::SYS_tkill,
+        libc::SYS_setsockopt,
+        libc::SYS_pidfd_send_signal,
+        libc::SYS_fcntl,
+    ];
+    let by_number = [OF_OTHERS, OF_PROCESS, UNSEEN].concat();
+    let numbers = REFUSED.iter().copied().chain(own).chain(by_argument).chain(by_number);
+    numbers.chain(OF_USER.map(|(call, _)| call)).map(move |call| call | bit)
+}
+
+/// Rules for the families of sockets, and for the kinds and protocols of the internet's, that are refused.
+fn socket_rules() -> Result<(Vec<SeccompRule>, Vec<SeccompRule>), seccompiler::BackendError> {
+    let others = FAMILIES.map(|family| (0, SeccompCmpOp::Ne, family as u64));
+    let mut of_internet = Vec::new();
+    for family in [libc::AF_INET, libc::AF_INET6] {
+        let family = (0, SeccompCmpOp::Eq, family as u64);
+        for kind in OTHER_KINDS {
+            of_internet.push(rule(&[family.clone(), (1, SeccompCmpOp::MaskedEq(kind), kind)])?);
+        }
+        let protocols = PROTOCOLS.map(|protocol| (2, SeccompCmpOp::Ne, protocol as u64));
+        of_internet.push(rule(&[&[family], &protocols[..]].concat())?);
+    }
+    Ok((vec![rule(&others)?], of_internet))
+}
 
 /// Rule that holds where all conditions do.
 fn rule(conditions: &[Condition]) -> Result<SeccompRule, seccompiler::BackendError> {

@@ -27,6 +27,7 @@ mod priority;
 mod processes;
 mod report;
 mod scope;
+mod secrets;
 mod serve;
 mod supervise;
 

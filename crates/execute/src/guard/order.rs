@@ -143,8 +143,8 @@ pub struct RunOutcome {
     pub output_bytes: u64,
     /// Whether the disk was full.
     pub disk_full: bool,
-    /// Content of the collected file.
-    pub collected: Option<String>,
+    /// Content of the collected file, or why it is not read; `None` if there is none.
+    pub collected: Option<Result<String, String>>,
     /// Report of the test libraries, where the order asks for one.
     pub report: Option<Report>,
     /// Parts that could not be enclosed.

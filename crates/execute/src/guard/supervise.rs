@@ -1,16 +1,18 @@
 //! A command, from its start to the end of every process it started.
 
 use std::fs;
-use std::io::{self, PipeReader};
+use std::io::{self, PipeReader, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant, SystemTime};
 
 use nix::errno::Errno;
+use nix::fcntl::{OFlag, open, openat};
 use nix::sys::prctl;
 use nix::sys::resource::{UsageWho, getrusage};
 use nix::sys::signal::{Signal, kill};
+use nix::sys::stat::Mode;
 use nix::sys::statvfs::statvfs;
 use nix::sys::time::TimeValLike;
 use nix::sys::wait::{WaitPidFlag, WaitStatus, waitpid};
@@ -23,6 +25,7 @@ use super::order::{Ended, Files, RunOrder, RunOutcome};
 use super::output::HeadAndTail;
 use super::processes::Mappings;
 use super::report::{Channel, Listener, Report};
+use super::secrets::is_secret;
 use super::{enclose, processes};
 
 /// Longest interval between checks of memory, processor time and processes.
@@ -151,46 +154,6 @@ fn start(
     })
 }
 
-/// Whether a variable's name or value says that it holds a secret, or the way to an agent that does.
-fn is_secret(name: &str, value: &str) -> bool {
-    /// Words in names.
-    const WORDS: [&str; 12] = [
-        "TOKEN", "SECRET", "PASSWORD", "PASSWD", "PASSPHRASE", "CREDENTIAL", "APIKEY", "ACCESSKEY",
-        "PRIVATEKEY", "SSHPASS", "AUTH_SOCK", "COOKIE",
-    ];
-    /// Last words of names.
-    const LAST: [&str; 11] =
-        ["KEY", "KEYS", "PAT", "PWD", "PASS", "PW", "CRED", "CREDS", "AUTH", "JWT", "DSN"];
-    /// Prefixes of keys, by issuer: GitHub, GitLab, Amazon, OpenAI and others, npm, Hugging Face, Slack, PyPI,
-    /// Google, Docker; and JSON Web Tokens.
-    const KEYS: [&str; 21] = [
-        "ghp_", "gho_", "ghu_", "ghs_", "ghr_", "github_pat_", "glpat-", "AKIA", "ASIA", "sk-",
-        "sk_", "rk_", "npm_", "hf_", "xoxb-", "xoxp-", "pypi-", "AIza", "ya29.", "dckr_pat_",
-        "eyJ",
-    ];
-    /// Texts before a secret in a longer value, in lower case.
-    const BEFORE: [&str; 14] = [
-        "-----begin", "bearer ", "basic ", "password=", "password:", "password\"", "password ",
-        "pwd=", "accountkey=", "api_key=", "api-key=", "token=", "sig=", "hooks.slack.com/",
-    ];
-    let name = name.to_uppercase();
-    let name = name.trim_end_matches(|c: char| c.is_ascii_digit() || c == '_');
-    let is_named = name != "TOKENIZERS_PARALLELISM" && WORDS.iter().any(|word| name.contains(word));
-    // `PWD` and `OLDPWD` are folders.
-    let last = name.rsplit('_').next().unwrap_or("");
-    let has_last = name != "PWD" && LAST.contains(&last);
-    // The user part of a URL: `postgres://user:password@host`.
-    let user =
-        value.split_once("://").and_then(|(_, rest)| rest.split('/').next()?.split_once('@'));
-    let is_key = |key: &&str| value.trim().strip_prefix(key).is_some_and(|rest| rest.len() >= 12);
-    let lower = value.to_lowercase();
-    is_named
-        || has_last
-        || user.is_some_and(|(user, _)| user.contains(':') || user.len() >= 20)
-        || KEYS.iter().any(is_key)
-        || BEFORE.iter().any(|before| lower.contains(before))
-}
-
 /// Writes the order's files, with times that differ from those of any compiled form of the previous content.
 fn put_texts(order: &RunOrder) -> Result<(), String> {
     for (name, text) in &order.texts {
@@ -209,6 +172,38 @@ fn put_texts(order: &RunOrder) -> Result<(), String> {
         put().map_err(|e| format!("cannot write {}: {e}", path.display()))?;
     }
     Ok(())
+}
+
+/// Reads a file that a run was to write; `None` if there is none. In its place, or in that of a folder around it, the run may have
+/// left a link to whatever the guard can read, a device, or a pipe that never ends.
+fn collected(folder: &Path, name: &str) -> Option<Result<String, String>> {
+    let flags = OFlag::O_RDONLY | OFlag::O_NOFOLLOW | OFlag::O_NONBLOCK | OFlag::O_CLOEXEC;
+    let read = || -> io::Result<Vec<u8>> {
+        let mut place = open(folder, flags, Mode::empty())?;
+        for part in Path::new(name) {
+            place = openat(&place, part, flags, Mode::empty())?;
+        }
+        let file = fs::File::from(place);
+        if !file.metadata()?.is_file() {
+            return Err(io::Error::other("not a regular file"));
+        }
+        let mut bytes = Vec::new();
+        file.take(LARGEST_COLLECTED + 1).read_to_end(&mut bytes)?;
+        if bytes.len() as u64 > LARGEST_COLLECTED {
+            return Err(io::Error::other(format!("more than {} MiB", LARGEST_COLLECTED >> 20)));
+        }
+        Ok(bytes)
+    };
+    match read() {
+        Ok(bytes) => Some(Ok(String::from_utf8_lossy(&bytes).into_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => {
+            let is_link = error.raw_os_error() == Some(Errno::ELOOP as i32);
+            let why =
+                if is_link { "behind a link, which is not followed" } else { &error.to_string() };
+            Some(Err(format!("{}, left by the run: {why}", folder.join(name).display())))
+        }
+    }
 }
 
 /// Converts megabytes to bytes.
@@ -296,14 +291,7 @@ impl Started {
         let end = Instant::now() + PATIENCE;
         let kept = last_of(self.output, end);
         let report = self.report.map(|report| last_of(report, end));
-        let collected = order.collect.as_ref().and_then(|name| {
-            let path = order.folder.join(name);
-            // A named pipe would never end.
-            let is_small =
-                fs::metadata(&path).is_ok_and(|m| m.is_file() && m.len() <= LARGEST_COLLECTED);
-            let bytes = is_small.then(|| fs::read(&path).ok()).flatten()?;
-            Some(String::from_utf8_lossy(&bytes).into_owned())
-        });
+        let collected = order.collect.as_ref().and_then(|name| collected(&order.folder, name));
         RunOutcome {
             ended,
             exit_code,
@@ -470,48 +458,42 @@ fn kernel_kills() -> u64 {
 /// Total size on disk of all files in the folders that a command writes to, in bytes.
 fn bytes_written(order: &RunOrder) -> u64 {
     use std::os::unix::fs::MetadataExt;
-    let walk = |folder: &Path| walkdir::WalkDir::new(folder).into_iter().flatten();
+    // In place of the folder itself, the command may have left a link.
+    let walk =
+        |folder| walkdir::WalkDir::new(folder).follow_root_links(false).into_iter().flatten();
     let entries = walk(&order.folder).chain(walk(&order.scratch));
     entries.filter_map(|entry| entry.metadata().ok()).map(|metadata| metadata.blocks() * 512).sum()
 }
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::*;
 
     #[test]
-    fn variables_that_hold_secrets_are_told_by_name_or_value() {
-        for (name, value) in [
-            ("AWS_SECRET_ACCESS_KEY", "x"),
-            ("MY_ACCESSKEY", "x"),
-            ("GPG_PASSPHRASE", "x"),
-            ("DB_PASS", "x"),
-            ("npm_config__auth", "x"),
-            ("GITHUB_PAT_2", "x"),
-            ("SSH_AUTH_SOCK", "/tmp/agent"),
-            ("A", "ghp_0123456789abcdef"),
-            ("A", "sk-0123456789abcdef"),
-            ("A", "eyJhbGciOiJIUzI1NiJ9.e30.x"),
-            ("A", "-----BEGIN RSA PRIVATE KEY-----\nx"),
-            ("A", "Authorization: Bearer abc"),
-            ("A", "Server=db;Password=x;"),
-            ("A", "postgres://user:password@host/db"),
-            ("A", "https://0123456789abcdef0123@host"),
-            ("A", "https://host/?api_key=x"),
-        ] {
-            assert!(is_secret(name, value), "{name}={value}");
+    fn what_a_run_left_is_collected_from_regular_files_alone() {
+        let dir = tempfile::tempdir().unwrap();
+        let of = |name: &str| collected(dir.path(), name);
+        let refused = |name: &str, why: &str| {
+            let said = of(name).unwrap().unwrap_err();
+            assert!(said.contains(name) && said.contains(why), "{name}: {said}");
+        };
+        fs::create_dir(dir.path().join("own")).unwrap();
+        fs::write(dir.path().join("own/found"), "a test").unwrap();
+        assert_eq!(of("own/found"), Some(Ok("a test".into())));
+        assert_eq!(of("own/nothing"), None);
+        assert_eq!(of("nothing/found"), None);
+        symlink("found", dir.path().join("own/link")).unwrap();
+        symlink("/proc/self/pagemap", dir.path().join("own/endless")).unwrap();
+        symlink("own", dir.path().join("folder")).unwrap();
+        for name in ["own/link", "own/endless", "folder/found"] {
+            refused(name, "link");
         }
-        for (name, value) in [
-            ("PWD", "/home/u"),
-            ("OLDPWDS", "/home/u"),
-            ("TOKENIZERS_PARALLELISM", "false"),
-            ("PATH", "/usr/bin:/bin"),
-            ("LANG", "C.UTF-8"),
-            ("COMPASS", "north"),
-            ("PIP_INDEX_URL", "https://pypi.org/simple"),
-            ("KEYBOARD", "sk"),
-        ] {
-            assert!(!is_secret(name, value), "{name}={value}");
-        }
+        nix::unistd::mkfifo(&dir.path().join("own/pipe"), Mode::S_IRWXU).unwrap();
+        refused("own/pipe", "not a regular file");
+        refused("own", "not a regular file");
+        fs::File::create(dir.path().join("own/large")).unwrap().set_len(1 << 40).unwrap();
+        refused("own/large", "more than 64 MiB");
     }
 }
