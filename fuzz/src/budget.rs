@@ -1,7 +1,7 @@
 //! Bounds on the memory and time of reading one input, in proportion to its length.
 //!
-//! Quadratic work seldom shows in the short inputs that a fuzzer prefers. So some inputs are also read stretched: a part is repeated, once up to an eighth of the group's longest input and once up to that length. Reading the
-//! longer one may take little more than eight times the work.
+//! Quadratic work seldom shows in the short inputs that a fuzzer prefers. So some inputs are also read stretched: a part is repeated up to the group's longest
+//! input, and an eighth as often. Reading the longer one may take little more than eight times the work.
 
 // An allocator is unsafe by its interface; this one counts and hands on.
 #![allow(unsafe_code)]
@@ -21,7 +21,7 @@ const MEMORY: (usize, usize) = (192 << 20, 1 << 12);
 const SPARE: usize = 1 << 13;
 /// One in so many inputs is read stretched.
 const ONE_IN: u64 = 128;
-/// How often the longer of two stretched inputs holds the shorter one.
+/// How much more often the longer of two stretched inputs has the repeated part.
 const STRETCH: usize = 8;
 /// Most times the work of the shorter one that the longer one may take. Sorting, and memory that no longer fits into the processor,
 /// take a little more than their share.
@@ -82,7 +82,7 @@ fn fail(message: &str) -> ! {
     std::process::abort();
 }
 
-/// The input with a part of it repeated, up to an eighth of a length and up to that length; for one in [`ONE_IN`] inputs.
+/// The input with a part of it repeated up to a length, and an eighth as often; for one in [`ONE_IN`] inputs.
 fn stretched(bytes: &[u8], longest: usize) -> Option<[Vec<u8>; 2]> {
     let mut random = BuildHasherDefault::<DefaultHasher>::default().hash_one(bytes);
     let mut below = |end: usize| {
@@ -95,11 +95,11 @@ fn stretched(bytes: &[u8], longest: usize) -> Option<[Vec<u8>; 2]> {
     }
     let from = below(bytes.len());
     let to = from + 1 + below(24.min(bytes.len() - from));
-    let stretch = |length: usize| {
-        let times = length.saturating_sub(bytes.len()) / (to - from);
+    let most = longest.saturating_sub(bytes.len()) / (to - from);
+    let stretch = |times: usize| {
         [&bytes[..from], &bytes[from..to].repeat(times + 1), &bytes[to..]].concat()
     };
-    Some([longest / STRETCH, longest].map(stretch))
+    Some([most / STRETCH, most].map(stretch))
 }
 
 /// Memory of the process, that of parsers in C included.
