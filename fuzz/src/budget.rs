@@ -96,9 +96,8 @@ fn stretched(bytes: &[u8], longest: usize) -> Option<[Vec<u8>; 2]> {
     let from = below(bytes.len());
     let to = from + 1 + below(24.min(bytes.len() - from));
     let most = longest.saturating_sub(bytes.len()) / (to - from);
-    let stretch = |times: usize| {
-        [&bytes[..from], &bytes[from..to].repeat(times + 1), &bytes[to..]].concat()
-    };
+    let stretch =
+        |times: usize| [&bytes[..from], &bytes[from..to].repeat(times + 1), &bytes[to..]].concat();
     Some([most / STRETCH, most].map(stretch))
 }
 

@@ -392,7 +392,7 @@ fn part(index: usize, text: &str, logprob: f64) -> Value {
     json!({"choices": [{"index": index, "text": text, "finish_reason": null, "logprobs": logprobs}]})
 }
 
-fn line(text: &str) -> bool {
+fn line(text: &str, _: usize) -> bool {
     text.contains('\n')
 }
 
