@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 
 use repoformer_core::repository::corpus::{RepositoryFolders, signs};
 use repoformer_core::repository::record::{Folders, Written};
-use repoformer_store::error::{Error, Result};
+use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::is_tar;
 use tar::{Entry, EntryType};
 
@@ -72,7 +72,7 @@ pub(crate) fn to_folders(path: &Path, input: Box<dyn BufRead>, dir: &Path) -> Re
         let file = match file {
             Ok(file) => file,
             Err(reason) => {
-                conversion.problems.push(refused(format!("'{shown}' {reason}")));
+                keep(&mut conversion.problems, path, refused(format!("'{shown}' {reason}")));
                 continue;
             }
         };
@@ -80,11 +80,11 @@ pub(crate) fn to_folders(path: &Path, input: Box<dyn BufRead>, dir: &Path) -> Re
         entry.by_ref().take(LONGEST + 1).read_to_end(&mut content).map_err(cannot_read)?;
         if content.len() as u64 > LONGEST {
             let reason = format!("'{shown}' is left out: longer than {} MiB", LONGEST >> 20);
-            conversion.problems.push(refused(reason));
+            keep(&mut conversion.problems, path, refused(reason));
             continue;
         }
         if let Written::Refused(reason) = folders.unpack(&file, &content)? {
-            conversion.problems.push(refused(reason));
+            keep(&mut conversion.problems, path, refused(reason));
         }
     }
     if is_at_end.get() {
