@@ -1,4 +1,4 @@
-//! Validation of record files: reports every problem, with its line.
+//! Validation of record files: counts every problem, and reports the first ones of each severity with their lines.
 //!
 //! A finding is an *error* if the record cannot be used, or would be used wrongly: no JSON, a missing field or one of the wrong
 //! type, a path that leads out of the repository, lines out of order, a target without text, records of several kinds in one
