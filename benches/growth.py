@@ -253,6 +253,28 @@ def convert_files_of_an_archive(n, folder):
     return run(folder, "convert", "r.tar", "--to", "repos", "-o", "out")
 
 
+@case(400)
+def convert_deep_paths_of_an_archive(n, folder):
+    write(folder, "a.py", "x\n")
+    with tarfile.open(folder / "r.tar", "w") as archive:
+        archive.add(folder / "a.py", "r/a.py")
+        for number in range(n):
+            archive.add(folder / "a.py", f"r/{'d/' * (60 if number % 2 else 1000)}{number}.py")
+    return run(folder, "convert", "r.tar", "--to", "repos", "-o", "out", fails=True)
+
+
+@case(2000)
+def validate_wrong_lines(n, folder):
+    write(folder, "wrong.jsonl", "{}\n" * n)
+    return run(folder, "validate", "wrong.jsonl", fails=True)
+
+
+@case(2000)
+def stats_of_wrong_lines(n, folder):
+    write(folder, "wrong.jsonl", "{}\n" * n)
+    return run(folder, "stats", "wrong.jsonl", fails=True)
+
+
 @case(2000)
 def convert_unknown_fields(n, folder):
     metadata = {"task_id": "r/0", "ground_truth": "x = 1", "fpath_tuple": ["r", "a.py"], "context_start_lineno": 0, "line_no": 1}

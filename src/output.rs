@@ -168,10 +168,9 @@ fn with_commands(text: &str) -> String {
 pub(crate) fn with_flags(text: &str) -> String {
     let mut text = with_commands(text);
     for (setting, flag) in FLAGS {
-        let is_named = text.split([' ', '(', ')', '`', ',', ';']).any(|word| word == flag);
-        let end = text.find(setting).map(|at| at + setting.len());
-        let is_whole = |end: &usize| !text[*end..].starts_with(char::is_alphanumeric);
-        if let Some(end) = end.filter(is_whole).filter(|_| !is_named) {
+        let Some(end) = text.find(setting).map(|at| at + setting.len()) else { continue };
+        let is_whole = !text[end..].starts_with(char::is_alphanumeric);
+        if is_whole && !text.split([' ', '(', ')', '`', ',', ';']).any(|word| word == flag) {
             text.insert_str(end, &format!(" ({flag})"));
         }
     }
@@ -361,17 +360,22 @@ pub(crate) fn hint(text: &str) {
 
 /// Reports skipped items, each once, and counts them.
 pub(crate) fn problems(problems: &[Error]) {
-    let mut count = 0;
+    let (mut count, mut said, mut way) = (0, 0, " (-v shows all)");
     for problem in problems {
-        let text = with_flags(&problem.to_string());
+        let text = problem.to_string();
         if !is_new(&text) {
             continue;
         }
-        count += 1;
-        if count > shown(PROBLEMS_SHOWN) {
+        count += problem.count();
+        if matches!(problem, Error::Further { .. }) {
+            way = if is_verbose() { "" } else { " (-v shows more)" };
             continue;
         }
-        say_error(&text);
+        if said == shown(PROBLEMS_SHOWN) {
+            continue;
+        }
+        said += 1;
+        say_error(&with_flags(&text));
         // Problems of one kind share a hint.
         let hint = hint_of(problem).map(|hint| with_flags(&hint));
         if let Some(hint) = hint.filter(|hint| is_new(hint)) {
@@ -379,7 +383,9 @@ pub(crate) fn problems(problems: &[Error]) {
         }
     }
     failures(count);
-    note_hidden("", count.saturating_sub(shown(PROBLEMS_SHOWN)));
+    if count > said {
+        note(format!("… and {} more like these{way}", group(count - said)));
+    }
 }
 
 /// Prints these lines below a warning, `few` of them without `-v`.

@@ -307,7 +307,7 @@ fn read_batch(
         "complete: {} answers, {} failures, {} without a prompt or unreadable",
         group(read.answers),
         group(read.failed),
-        group(read.problems.len())
+        group(repoformer_store::error::count(&read.problems))
     ));
     Ok(())
 }

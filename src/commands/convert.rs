@@ -14,7 +14,7 @@ use repoformer_formats::convert::lm_eval::{self, LmEvalSettings, LmEvalTask};
 use repoformer_formats::convert::{Conversion, Emit, TargetFormat};
 use repoformer_models::batch::Sampling;
 use repoformer_store::artifact::write_file;
-use repoformer_store::error::Error;
+use repoformer_store::error::{self, Error};
 use repoformer_store::files;
 use repoformer_text::language::Language;
 
@@ -133,7 +133,7 @@ pub(crate) fn run(args: &ConvertArgs) -> Result<()> {
         TargetFormat::Records(_) => "record",
     };
     let (count, noun) = (group(outcome.records), plural(outcome.records, noun));
-    let skipped = match outcome.problems.len() {
+    let skipped = match error::count(&outcome.problems) {
         0 => String::new(),
         n => format!(", {n} skipped"),
     };

@@ -15,6 +15,7 @@ use repoformer_formats::merge::Positions;
 use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{Evaluation, Experiment, Until, cached_predictions};
 use repoformer_store::artifact::header_path;
+use repoformer_store::error;
 use repoformer_store::manifest::Manifest;
 use repoformer_text::language::Language;
 use serde_json::json;
@@ -158,7 +159,7 @@ fn of_pairs(args: &EvalArgs, path: &Path, settings: &Settings) -> Result<()> {
         bail!("{}: no pair to score", path.display());
     }
     manifest.count("pairs", reading.pairs.len());
-    manifest.count("unusable", reading.problems.len());
+    manifest.count("unusable", error::count(&reading.problems));
     let language = language.unwrap_or_default();
     let scores = score_pairs(&reading.pairs, &scoring.metrics, &scoring.postprocess, language);
     set_profile(&mut manifest, settings);
@@ -248,7 +249,7 @@ fn of_predictions(
             }
             own.input("predictions", path)?;
             own.count("tasks", tasks.tasks().len());
-            own.count("unusable", problems.len());
+            own.count("unusable", error::count(&problems));
             set_profile(&mut own, settings);
             let postprocess = &judging.scoring.postprocess;
             write_results(&folder, (&tasks, &samples), postprocess, judging.missing, own)?;

@@ -7,7 +7,7 @@ use clap::Args;
 use repoformer_formats::validate::{Severity, Validation, validate};
 
 use super::checkout::folder_for;
-use crate::output::{self, plural, print_text, write_data};
+use crate::output::{self, group, plural, print_text, write_data};
 use crate::table::ReportFormat;
 
 #[derive(Debug, Args)]
@@ -65,7 +65,7 @@ pub(crate) fn run(args: &ValidateArgs) -> Result<()> {
     }
 }
 
-/// Prints every finding, by line.
+/// Prints the findings, by line, and how many more there are.
 fn report_findings(report: &Validation, strict: bool) {
     for finding in &report.findings {
         let message = report.message(finding);
@@ -73,6 +73,16 @@ fn report_findings(report: &Validation, strict: bool) {
             output::failed(message);
         } else {
             output::note(format!("note: {message}"));
+        }
+    }
+    for severity in [Severity::Error, Severity::Note] {
+        let further = report.further(severity);
+        if further > 0 {
+            let noun = plural(further, &severity.to_string());
+            output::note(format!("… and {} more {noun} like these", group(further)));
+        }
+        if strict || severity == Severity::Error {
+            output::failures(further);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 use std::os::unix::fs::symlink;
 
-use serde_json::json;
+use serde_json::{Value, json};
 
 use crate::support::server::{refusal, server_listing};
 use crate::support::{Place, Ran, jsonl, source, task};
@@ -462,4 +462,36 @@ fn names_of_a_stranger_command_no_terminal() {
     let rows = table.lines().take_while(|line| !line.is_empty());
     let ends: Vec<usize> = rows.map(|line| line.chars().count()).collect();
     assert!(ends.windows(2).all(|two| two[0] == two[1]), "{table}");
+}
+
+/// A thousand wrong lines of a file are kept; the others are counted, and counted as wrong.
+#[test]
+fn wrong_lines_without_end_are_counted_and_not_all_listed() {
+    let place = Place::new();
+    let wrong = 3000;
+    place.write("wrong.jsonl", place.read("tasks.jsonl") + &"{}\n".repeat(wrong));
+    let said = ["… and 2,000 more errors like these"];
+    let ran = place.run(&["validate", "wrong.jsonl"]).partly().says(&said);
+    assert_eq!(ran.stderr.lines().filter(|line| line.starts_with("error:")).count(), 1000);
+    assert!(ran.stdout.contains("3003 records, 3000 errors"), "{}", ran.stdout);
+    let ran = place.run(&["validate", "wrong.jsonl", "--format", "json"]).partly();
+    let record: Value = serde_json::from_str(&ran.stdout).unwrap();
+    let listed = record["findings"].as_array().unwrap();
+    let errors = listed.iter().filter(|finding| finding["severity"] == "error").count();
+    assert_eq!(
+        (errors, &record["errors"], &record["more_errors"]),
+        (1000, &3000.into(), &2000.into())
+    );
+    let said = ["wrong.jsonl:4:", "… and 2,980 more like these (-v shows more)"];
+    place.run(&["stats", "wrong.jsonl"]).partly().says(&said);
+    let ran = place.run(&["stats", "wrong.jsonl", "-v"]).partly();
+    let ran = ran.says(&["… and 2,000 more like these\n"]);
+    assert_eq!(ran.stderr.lines().filter(|line| line.starts_with("error:")).count(), 1000);
+    let convert = ["convert", "wrong.jsonl", "--to", "repoeval", "-o", "out.jsonl"];
+    place.run(&convert).partly().says(&["convert: 3 records to repoeval, 3000 skipped"]);
+    let pair = json!({"task_id": "a", "target": "x", "pred": "x"});
+    place.write("pairs.jsonl", jsonl(&[pair]) + &"{}\n".repeat(wrong));
+    let eval = ["eval", "--pairs", "pairs.jsonl", "--format", "json"];
+    let ran = place.run(&eval).partly().says(&["pairs.jsonl:2:", "… and 2,980 more like these"]);
+    assert!(ran.stdout.contains("\"unusable\": 3000"), "{}", ran.stdout);
 }

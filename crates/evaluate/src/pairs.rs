@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use repoformer_store::error::{Error, Result};
+use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::{self, At, Fields, Object, Reader};
 use repoformer_text::language::Language;
 use serde::Deserialize;
@@ -49,7 +49,7 @@ pub fn read(path: &Path) -> Result<ReadPairs> {
         };
         match pair {
             Ok(pair) => pairs.push(pair),
-            Err(problem) => problems.push(problem),
+            Err(problem) => keep(&mut problems, path, problem),
         }
     }
     Ok(ReadPairs { pairs, problems })

@@ -11,7 +11,7 @@ use repoformer_core::postprocess::{Hole, Recipe};
 use repoformer_core::task::fields::MADE;
 use repoformer_core::task::kind::RecordKind;
 use repoformer_core::task::{NumberedRecords, OtherHole, Task, TaskSet};
-use repoformer_store::error::{Error, Result};
+use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::{self, Fields, Object};
 use repoformer_store::schema::require;
 use repoformer_text::names::did_you_mean;
@@ -145,11 +145,12 @@ pub fn read(path: &Path, tasks: &TaskSet) -> Result<JoinedPredictions> {
         };
         match place.and_then(|place| Ok((place, samples?))) {
             Ok((place, samples)) => predictions[place].extend(samples),
-            Err(problem) => problems.push(problem),
+            Err(problem) => keep(&mut problems, path, problem),
         }
     }
     problems.sort_by_key(|problem| match problem {
         Error::Record { line, .. } => *line,
+        Error::Further { .. } => usize::MAX,
         _ => 0,
     });
     let (missing, empty) = (Vec::new(), 0);

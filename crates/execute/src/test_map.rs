@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use repoformer_core::task::{NumberedRecords, Task, TaskSet};
-use repoformer_store::error::{Error, Result};
+use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::{self, Fields, Object};
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
@@ -35,14 +35,18 @@ impl TestMap {
                 for (id, tests) in &object {
                     let record = json!({"task_id": id, "tests": tests});
                     let record = record.as_object().cloned().unwrap_or_default();
-                    problems.extend(map.add(1, &record, tasks).err());
+                    if let Err(problem) = map.add(1, &record, tasks) {
+                        keep(&mut problems, path, problem);
+                    }
                 }
             }
             _ => {
                 for (at, bytes) in jsonl::records(&text) {
                     let added = jsonl::parse(path, at.line, bytes)
                         .and_then(|object| map.add(at.line, &object, tasks));
-                    problems.extend(added.err());
+                    if let Err(problem) = added {
+                        keep(&mut problems, path, problem);
+                    }
                 }
             }
         }

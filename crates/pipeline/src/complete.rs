@@ -10,7 +10,7 @@ use repoformer_core::retrieve::Mode;
 use repoformer_evaluate::origin::Origin;
 use repoformer_models::in_context::{self, Finish, Generation, Limits};
 use repoformer_store::artifact::{self, Header, Identity, LineTotals, header_path};
-use repoformer_store::error::{Error, Result};
+use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::{self, Fields, Object};
 use repoformer_store::progress::Work;
 use serde_json::{Value, json};
@@ -234,7 +234,7 @@ impl<'a> Local<'a> {
                     self.predictions.records += 1;
                     self.predictions.latencies.push(latency);
                 }
-                Err(error) => self.predictions.problems.push(error),
+                Err(error) => keep(&mut self.predictions.problems, self.path, error),
             }
         }
         Ok(())

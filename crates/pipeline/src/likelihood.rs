@@ -6,7 +6,7 @@ use repoformer_core::prompt::style::Style;
 use repoformer_core::repository::parallel;
 use repoformer_evaluate::score::target_digest;
 use repoformer_models::in_context;
-use repoformer_store::error::Result;
+use repoformer_store::error::{Result, keep};
 use repoformer_store::jsonl::{self, Fields, Object};
 use repoformer_store::literal;
 use repoformer_store::progress::Work;
@@ -62,7 +62,7 @@ pub fn likelihoods(
                     found.records += 1;
                     found.latencies.push(latency);
                 }
-                Err(problem) => found.problems.push(problem),
+                Err(problem) => keep(&mut found.problems, path, problem),
             }
         }
         Ok(())

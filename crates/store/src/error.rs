@@ -1,6 +1,6 @@
 //! Typed errors that say what is wrong, where (path, line, task), and the way out.
 //!
-//! A stage that cannot continue returns one as `Err`; a stage that skips a record collects them in a `Vec<Error>`, which is
+//! A stage that cannot continue returns one as `Err`; a stage that skips a record [keeps](keep) them in a `Vec<Error>`, which is
 //! printed and counted in the exit code. Hints speak of data and settings in words; the binary adds the flags.
 
 use std::path::{Path, PathBuf};
@@ -129,6 +129,14 @@ pub enum Error {
         line: usize,
         /// The field, and what is wrong with it.
         reason: String,
+    },
+    /// Problems of a file beyond those that are [kept](keep).
+    #[error("{}: {count} more problems, which are counted alone", path.display())]
+    Further {
+        /// The file.
+        path: PathBuf,
+        /// Number of these problems.
+        count: usize,
     },
     /// A file whose records belong to other tasks than the task file's.
     #[error("{}:{line}: made for another task than {task_id:?} of {}: {difference}{}", path.display(), tasks.display(), others(*count))]
@@ -300,6 +308,24 @@ fn others(count: usize) -> String {
     }
 }
 
+/// Problems of a file that are kept, each with its words; a file of which every line is wrong takes no more memory.
+pub const KEPT: usize = 1000;
+
+/// Adds a problem of a file to a list: itself if there are fewer than [`KEPT`], or to the number of [further ones](Error::Further).
+pub fn keep(problems: &mut Vec<Error>, path: &Path, problem: Error) {
+    let (more, is_full) = (problem.count(), problems.len() >= KEPT);
+    match problems.last_mut() {
+        Some(Error::Further { path: of, count }) if of == path => *count += more,
+        _ if !is_full => problems.push(problem),
+        _ => problems.push(Error::Further { path: path.to_owned(), count: more }),
+    }
+}
+
+/// Number of problems in a list, with those that are counted alone.
+pub fn count(problems: &[Error]) -> usize {
+    problems.iter().map(Error::count).sum()
+}
+
 /// Result of the core's functions.
 pub type Result<T, E = Error> = std::result::Result<T, E>;
 
@@ -362,6 +388,14 @@ impl Error {
     /// A record that cannot be used, at a 1-based line of its file.
     pub fn record(path: &Path, line: usize, reason: impl Into<String>) -> Self {
         Self::Record { path: path.to_owned(), line, reason: reason.into() }
+    }
+
+    /// Number of problems that it stands for.
+    pub fn count(&self) -> usize {
+        match self {
+            Self::Further { count, .. } => *count,
+            _ => 1,
+        }
     }
 
     /// How to resolve the error, if that is known; printed as `hint:` below it.

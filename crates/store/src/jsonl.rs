@@ -13,7 +13,7 @@ use super::literal::{self, literal};
 use super::manifest::check_beside;
 use super::progress::{Counted, Work};
 use super::readings;
-use crate::error::{Error, Result};
+use crate::error::{Error, Result, keep};
 use crate::files::{File, FileState};
 
 /// A JSON object with its fields in the order of the file.
@@ -121,7 +121,7 @@ pub struct At {
 }
 
 /// Calls `record` with each object and its place. Blank lines are skipped; a line that is not a JSON object, or that `record`
-/// rejects, goes into the returned list and reading continues.
+/// rejects, goes into the returned list, which [keeps](keep) the first of them, and reading continues.
 ///
 /// # Errors
 /// The file cannot be opened or read.
@@ -132,8 +132,9 @@ pub fn for_each(
     let mut reader = Reader::open(path)?;
     let mut problems = Vec::new();
     while let Some((at, bytes)) = reader.next_record()? {
-        let result = parse(path, at.line, bytes).and_then(|object| record(at, object));
-        problems.extend(result.err());
+        if let Err(problem) = parse(path, at.line, bytes).and_then(|object| record(at, object)) {
+            keep(&mut problems, path, problem);
+        }
     }
     Ok(problems)
 }
@@ -509,6 +510,7 @@ impl<'a> Fields<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::error::{KEPT, count as count_of};
     use std::io::Write;
 
     #[test]
@@ -530,6 +532,23 @@ mod tests {
             text[2].ends_with("x.jsonl:5: field 'a' must be a whole number, not a string"),
             "{text:?}"
         );
+    }
+
+    #[test]
+    fn a_file_of_wrong_lines_keeps_some_and_counts_all() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("x.jsonl");
+        std::fs::write(&path, "[]\n".repeat(KEPT + 5)).unwrap();
+        let mut problems = for_each(&path, |_, _| Ok(())).unwrap();
+        assert_eq!((problems.len(), count_of(&problems)), (KEPT + 1, KEPT + 5));
+        let last = problems[KEPT].to_string();
+        assert!(last.ends_with("x.jsonl: 5 more problems, which are counted alone"), "{last}");
+        // A list that has those of several files, and a rest that is added to another one.
+        keep(&mut problems, Path::new("y"), Error::record(Path::new("y"), 1, "wrong"));
+        assert_eq!((problems.len(), count_of(&problems)), (KEPT + 2, KEPT + 6));
+        let rest = problems.remove(KEPT);
+        keep(&mut problems, &path, rest);
+        assert_eq!(count_of(&problems), KEPT + 6);
     }
 
     #[test]

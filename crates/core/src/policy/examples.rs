@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 
 use repoformer_store::content::ContentDigest;
-use repoformer_store::error::{Error, Result};
+use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::{self, At, Object};
 use repoformer_text::language::Language;
 use serde_json::Value;
@@ -360,7 +360,7 @@ impl Examples {
                         metrics.entry(metric).or_insert_with(|| (path.to_owned(), line));
                     }
                 }
-                Err(problem) => self.problems.push(problem),
+                Err(problem) => keep(&mut self.problems, path, problem),
             }
         }
     }
@@ -409,7 +409,8 @@ fn as_shares(
         let reason = format!(
             "field '{name}' must be between 0 and {most}, as in the rest of the file, not {value}"
         );
-        problems.push(Error::Task { path: path.to_owned(), line, task_id: id, reason });
+        let problem = Error::Task { path: path.to_owned(), line, task_id: id, reason };
+        keep(&mut problems, path, problem);
         false
     });
     problems

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use repoformer_core::task::kind::RecordKind;
-use repoformer_store::error::{Error, Result};
+use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::{self, Object};
 use repoformer_store::manifest;
 use repoformer_store::schema::{Field, Type, first_wrong, may};
@@ -56,7 +56,7 @@ pub fn read(given: &str) -> Result<ReadScores> {
         if record.get("excluded").is_some_and(|why| !why.is_null()) {
             reading.excluded += 1;
         } else if let Err(reason) = reading.scores.add(record) {
-            reading.problems.push(place.error(path, reason));
+            keep(&mut reading.problems, path, place.error(path, reason));
         }
     }
     if reading.scores.tasks.is_empty() {
@@ -128,7 +128,7 @@ fn objects(path: &Path, text: &[u8], problems: &mut Vec<Error>) -> Result<Vec<(P
         for (at, bytes) in jsonl::records(text) {
             match jsonl::parse(path, at.line, bytes) {
                 Ok(object) => found.push((Place::Line(at.line), object)),
-                Err(problem) => problems.push(problem),
+                Err(problem) => keep(problems, path, problem),
             }
         }
         return Ok(found);
@@ -145,7 +145,7 @@ fn objects(path: &Path, text: &[u8], problems: &mut Vec<Error>) -> Result<Vec<(P
         let place = Place::Within(format!("[{number}]"));
         match element {
             Value::Object(object) => found.push((place, object)),
-            other => problems.push(place.error(path, not_an_object(&other))),
+            other => keep(problems, path, place.error(path, not_an_object(&other))),
         }
     }
     Ok(found)
@@ -208,7 +208,7 @@ struct Sets {
 impl Sets {
     fn add(&mut self, path: &Path, place: Place, mut object: Object) {
         if let Some(wrong) = first_wrong(SET, &object) {
-            self.problems.push(place.error(path, wrong));
+            keep(&mut self.problems, path, place.error(path, wrong));
             return;
         }
         let name = object.get("predictions").and_then(Value::as_str).map(str::to_owned);
@@ -218,7 +218,10 @@ impl Sets {
                 let place = place.task(number);
                 match task {
                     Value::Object(task) => self.records(name.clone()).push((place, task)),
-                    other => self.problems.push(place.error(path, not_an_object(&other))),
+                    other => {
+                        let wrong = place.error(path, not_an_object(&other));
+                        keep(&mut self.problems, path, wrong);
+                    }
                 }
             }
             return;
@@ -226,7 +229,7 @@ impl Sets {
         match refused(&object) {
             None => self.records(name).push((place, object)),
             Some(refused) => {
-                self.problems.push(place.error(path, &refused.0));
+                keep(&mut self.problems, path, place.error(path, &refused.0));
                 self.refused.get_or_insert(refused);
             }
         }

@@ -5,7 +5,7 @@ use std::path::Path;
 use repoformer_core::label::Signals;
 use repoformer_core::task::fields::MADE;
 use repoformer_core::task::{NumberedRecords, TaskSet};
-use repoformer_store::error::{Error, Result};
+use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::{self, Fields};
 use repoformer_store::schema::require;
 
@@ -130,7 +130,7 @@ pub fn probabilities(path: &Path, tasks: &TaskSet, signals: &mut [Signals]) -> R
                 Err(record.error("several tasks have this id; add metadata.row"))
             }
             Err(error) => {
-                unmatched.push(error);
+                keep(&mut unmatched, path, error);
                 Ok(())
             }
         }

@@ -7,7 +7,7 @@ use std::path::{Component, Path};
 
 use repoformer_core::repository::corpus::{RepositoryFolders, signs};
 use repoformer_core::repository::record::{Folders, Written};
-use repoformer_store::error::{Error, Result};
+use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::is_tar;
 use tar::{Entry, EntryType};
 
@@ -64,15 +64,15 @@ pub(crate) fn to_folders(path: &Path, input: Box<dyn BufRead>, dir: &Path) -> Re
         let name = entry.path().map_err(cannot_read)?.into_owned();
         let shown = name.display().to_string();
         let file = match place(&name) {
-            _ if is_pax_sparse(&mut entry).map_err(cannot_read)? => Err(
-                "is left out: a sparse file in the pax format; make the archive without such files",
+            _ if is_sparse(&mut entry).map_err(cannot_read)? => Err(
+                "is left out: a sparse file, whose holes the archive does not hold; make the archive without such files",
             ),
             place => place,
         };
         let file = match file {
             Ok(file) => file,
             Err(reason) => {
-                conversion.problems.push(refused(format!("'{shown}' {reason}")));
+                keep(&mut conversion.problems, path, refused(format!("'{shown}' {reason}")));
                 continue;
             }
         };
@@ -80,11 +80,11 @@ pub(crate) fn to_folders(path: &Path, input: Box<dyn BufRead>, dir: &Path) -> Re
         entry.by_ref().take(LONGEST + 1).read_to_end(&mut content).map_err(cannot_read)?;
         if content.len() as u64 > LONGEST {
             let reason = format!("'{shown}' is left out: longer than {} MiB", LONGEST >> 20);
-            conversion.problems.push(refused(reason));
+            keep(&mut conversion.problems, path, refused(reason));
             continue;
         }
         if let Written::Refused(reason) = folders.unpack(&file, &content)? {
-            conversion.problems.push(refused(reason));
+            keep(&mut conversion.problems, path, refused(reason));
         }
     }
     if is_at_end.get() {
@@ -181,8 +181,13 @@ fn noun(kind: EntryType) -> Option<&'static str> {
     }
 }
 
-/// Whether an entry begins with a map of a sparse file's parts, which the reader takes for its content.
-fn is_pax_sparse(entry: &mut Entry<'_, impl Read>) -> io::Result<bool> {
+/// Whether an entry is a sparse file. One of GNU grows out of all proportion to what lies in the archive; one in the pax format
+/// begins with a map of its parts, which the reader takes for its content. All other content lies in the archive as it is, so that
+/// the bound on what compressed input may expand to holds for it.
+fn is_sparse(entry: &mut Entry<'_, impl Read>) -> io::Result<bool> {
+    if entry.header().entry_type().is_gnu_sparse() {
+        return Ok(true);
+    }
     let Some(fields) = entry.pax_extensions()? else { return Ok(false) };
     let keys = fields.flatten().map(|field| field.key_bytes().to_owned());
     Ok(keys.into_iter().any(|key| key.starts_with(b"GNU.sparse.")))
@@ -278,5 +283,44 @@ mod tests {
         assert!(reason(io::Cursor::new(file)).contains("holds more than 16 GiB"));
         let link = entry(EntryType::Symlink, "a", MOST + 1);
         assert!(reason(io::Cursor::new(link)).contains("holds more than 16 GiB"));
+    }
+
+    /// 60 MiB of holes before six bytes, and a file in the pax format, beside one that is not sparse.
+    #[test]
+    fn sparse_files_are_left_out_and_named() {
+        let size = 60 << 20;
+        let mut sparse = tar::Header::new_gnu();
+        sparse.set_path("r/hole.py").unwrap();
+        sparse.set_entry_type(EntryType::GNUSparse);
+        sparse.set_size(512);
+        let gnu = sparse.as_gnu_mut().unwrap();
+        let octal = |number: usize| format!("{number:011o}\0");
+        gnu.sparse[0].offset.copy_from_slice(octal(size - 512).as_bytes());
+        gnu.sparse[0].numbytes.copy_from_slice(octal(512).as_bytes());
+        gnu.realsize.copy_from_slice(octal(size).as_bytes());
+        sparse.set_cksum();
+        let fields = "22 GNU.sparse.major=1\n";
+        let block = |text: &str| [text.as_bytes(), &vec![0; 512 - text.len()]].concat();
+        let entries = [
+            sparse.as_bytes().to_vec(),
+            block("x = 1\n"),
+            entry(EntryType::XHeader, "pax", fields.len() as u64),
+            block(fields),
+            entry(EntryType::Regular, "r/pax.py", 6),
+            block("1\n0\n6\n"),
+            entry(EntryType::Regular, "r/setup.py", 6),
+            block("x = 2\n"),
+            vec![0; 1024],
+        ];
+        let dir = tempfile::tempdir().unwrap();
+        let input = Box::new(io::Cursor::new(entries.concat()));
+        let conversion = to_folders(Path::new("x.tar"), input, &dir.path().join("out")).unwrap();
+        let problems: Vec<String> = conversion.problems.iter().map(Error::to_string).collect();
+        for (problem, name) in problems.iter().zip(["r/hole.py", "r/pax.py"]) {
+            let start = format!("x.tar: '{name}' is left out: a sparse file");
+            assert!(problem.starts_with(&start), "{problem}");
+        }
+        assert_eq!((conversion.records, problems.len()), (1, 2));
+        assert_eq!(std::fs::read(dir.path().join("out/r/setup.py")).unwrap(), b"x = 2\n");
     }
 }

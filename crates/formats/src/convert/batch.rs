@@ -9,7 +9,7 @@ use repoformer_core::task::{Format, NumberedRecords, Task, TaskSet};
 use repoformer_models::batch::{
     Response, SEPARATOR, Sampling, custom_id, parse_custom_id, request,
 };
-use repoformer_store::error::{Error, Result};
+use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::{At, Fields, Object};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
@@ -137,7 +137,7 @@ impl<'a> Answers<'a> {
         for (task, answers) in self.tasks.tasks().iter().zip(self.texts) {
             if answers.is_empty() {
                 let problem = self.tasks.error(task, "it has no answer");
-                conversion.problems.push(problem);
+                keep(&mut conversion.problems, &self.tasks.path, problem);
                 continue;
             }
             let texts: Vec<String> = answers.into_values().flatten().collect();

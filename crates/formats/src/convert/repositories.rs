@@ -8,7 +8,7 @@ use repoformer_core::repository::record::{
     Content, Folders, OF_REPOSITORY, Package, RawFile, RawRepository, Written, read_folder,
 };
 use repoformer_core::task::kind::RecordKind;
-use repoformer_store::error::{Error, Result};
+use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::{self, At, Object, Reader};
 use repoformer_store::progress::Work;
 use repoformer_text::language::Language;
@@ -37,18 +37,19 @@ pub fn to_folders(path: &Path, dir: &Path) -> Result<Conversion> {
             .and_then(|object| files(path, line, object, &mut owners));
         match files {
             Ok((folder, contents, left_out)) => {
-                conversion.problems.extend(left_out);
+                left_out.into_iter().for_each(|one| keep(&mut conversion.problems, path, one));
                 for content in contents {
                     match folders.write(&folder, &content.path, content.text.as_bytes())? {
                         Written::Whole => conversion.records += 1,
                         Written::LeftOut => {}
                         Written::Refused(reason) => {
-                            conversion.problems.push(Error::record(path, line, reason));
+                            let problem = Error::record(path, line, reason);
+                            keep(&mut conversion.problems, path, problem);
                         }
                     }
                 }
             }
-            Err(error) => conversion.problems.push(error),
+            Err(error) => keep(&mut conversion.problems, path, error),
         }
     }
     finish(folders, path, dir, &mut conversion)?;
@@ -174,12 +175,12 @@ pub fn records(path: &Path, to: RecordKind, emit: &mut Emit<'_>) -> Result<Conve
             }
             (Some(RecordKind::RawRepository), RecordKind::RawRepository) => {
                 let (raw, left_out) = RawRepository::read(path, line, object)?;
-                files_left_out.extend(left_out);
+                left_out.into_iter().for_each(|one| keep(&mut files_left_out, path, one));
                 Ok(vec![raw.to_record()])
             }
             (Some(RecordKind::RawRepository), _) => {
                 let (raw, left_out) = owners.read(path, line, object)?;
-                files_left_out.extend(left_out);
+                left_out.into_iter().for_each(|one| keep(&mut files_left_out, path, one));
                 no_place_in_packages(&raw).into_iter().for_each(&mut leave_out);
                 let record =
                     |file: &RawFile| Package::record_of(&raw.name, &file.content, &file.metadata);

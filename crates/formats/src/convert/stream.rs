@@ -8,7 +8,7 @@ use repoformer_core::label::Label;
 use repoformer_core::repository::record::Folders;
 use repoformer_core::task::Format;
 use repoformer_core::task::kind::RecordKind;
-use repoformer_store::error::{Error, Result};
+use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::{self, At, Object, Reader};
 use repoformer_text::parse_by_name;
 use serde_json::Value;
@@ -116,7 +116,7 @@ pub(super) fn each<Records: IntoIterator<Item = Value>>(
                     conversion.records += 1;
                 }
             }
-            Err(problem) => conversion.problems.push(problem),
+            Err(problem) => keep(&mut conversion.problems, path, problem),
         }
     }
     Ok(conversion)

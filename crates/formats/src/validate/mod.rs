@@ -1,4 +1,4 @@
-//! Validation of record files: reports every problem, with its line.
+//! Validation of record files: counts every problem, and reports the first ones of each severity with their lines.
 //!
 //! A finding is an *error* if the record cannot be used, or would be used wrongly: no JSON, a missing field or one of the wrong
 //! type, a path that leads out of the repository, lines out of order, a target without text, records of several kinds in one
@@ -19,7 +19,7 @@ use std::path::{Path, PathBuf};
 use function_level::FunctionLevel;
 use repoformer_core::task::TaskFiles;
 use repoformer_core::task::kind::RecordKind;
-use repoformer_store::error::{Error, Result};
+use repoformer_store::error::{Error, KEPT, Result};
 use repoformer_store::jsonl::{self, At, Object, Reader};
 use repoformer_store::manifest::is_part;
 use repoformer_store::schema;
@@ -67,15 +67,21 @@ pub struct Validation {
     pub kinds: Vec<(RecordKind, usize)>,
     /// Total number of records.
     pub records: usize,
-    /// All findings, by line.
+    /// Findings, by line: the first of each severity, up to [`KEPT`].
     pub findings: Vec<Finding>,
+    /// Number of all findings that are errors, and that are notes.
+    counts: [usize; 2],
 }
 
 impl Validation {
     /// Number of findings of a severity.
     pub fn count(&self, severity: Severity) -> usize {
-        let found = self.findings.iter();
-        found.filter(|finding| finding.severity == severity).count()
+        self.counts[severity as usize]
+    }
+
+    /// Number of findings of a severity that are counted alone.
+    pub fn further(&self, severity: Severity) -> usize {
+        self.count(severity).saturating_sub(KEPT)
     }
 
     /// Names of the kinds, joined by `+`; `unknown` if there is none.
@@ -96,7 +102,8 @@ impl Validation {
         }
     }
 
-    /// Returns `file, kind, records, errors, notes, findings[{line, task_id, severity, message}]`.
+    /// Returns `file, kind, records, errors, notes, findings[{line, task_id, severity, message}]`, and in `more_errors` and
+    /// `more_notes` the numbers of those that are not among the findings, if there are some.
     pub fn to_record(&self) -> Value {
         let finding = |finding: &Finding| {
             json!({
@@ -105,11 +112,17 @@ impl Validation {
             })
         };
         let findings: Vec<Value> = self.findings.iter().map(finding).collect();
-        json!({
+        let mut record = json!({
             "file": self.path.display().to_string(), "kind": self.kind(), "records": self.records,
             "errors": self.count(Severity::Error), "notes": self.count(Severity::Note),
             "findings": findings,
-        })
+        });
+        for (name, severity) in [("more_errors", Severity::Error), ("more_notes", Severity::Note)] {
+            if self.further(severity) > 0 {
+                record[name] = self.further(severity).into();
+            }
+        }
+        record
     }
 }
 
@@ -127,6 +140,7 @@ pub fn validate(path: &Path, repos_dir: Option<&Path>) -> Result<Validation> {
         unknown: Vec::new(),
         function_level: FunctionLevel::default(),
         findings: Vec::new(),
+        counts: [0; 2],
     };
     let mut reader = Reader::open(path)?;
     let mut records = 0;
@@ -153,6 +167,7 @@ struct Validator<'a> {
     unknown: Vec<(RecordKind, String, usize, usize)>,
     function_level: FunctionLevel,
     findings: Vec<Finding>,
+    counts: [usize; 2],
 }
 
 impl Validator<'_> {
@@ -203,7 +218,10 @@ impl Validator<'_> {
         severity: Severity,
         reason: impl Into<String>,
     ) {
-        self.findings.push(Finding { line, task_id, severity, reason: reason.into() });
+        self.counts[severity as usize] += 1;
+        if self.counts[severity as usize] <= KEPT {
+            self.findings.push(Finding { line, task_id, severity, reason: reason.into() });
+        }
     }
 
     /// Returns the line of an earlier record with this id.
@@ -246,6 +264,7 @@ impl Validator<'_> {
             kinds: kinds.collect(),
             records,
             findings: self.findings,
+            counts: self.counts,
         }
     }
 }

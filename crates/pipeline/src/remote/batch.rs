@@ -10,7 +10,7 @@ use repoformer_models::endpoint::holds_key;
 use repoformer_models::server::{
     Entry, Journal, NextToken, Prober, TextProber, echo_body, read_echo,
 };
-use repoformer_store::error::{Error, Result};
+use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde_json::{Value, json};
@@ -261,7 +261,7 @@ pub fn read_batch(
                         journal.append(&entry)?;
                     }
                 }
-                Err(problem) => read.problems.push(problem),
+                Err(problem) => keep(&mut read.problems, file, problem),
             }
         }
     }

@@ -22,7 +22,7 @@ use repoformer_core::completion::Answer;
 use repoformer_core::retrieve::Mode;
 use repoformer_models::server::{Completer, Entry, Failures, IsEnough, Journal, run, unanswered};
 use repoformer_store::artifact::{self, Header, header_path};
-use repoformer_store::error::{Error, Result};
+use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::progress::Work;
 
 use super::completion::{Asked, Completion, EmitLine, Predictions, Server};
@@ -261,7 +261,7 @@ impl Server {
                 None => question.answered(record, &entry, path),
             };
             match answered {
-                Err(problem) => predictions.problems.push(problem),
+                Err(problem) => keep(&mut predictions.problems, path, problem),
                 Ok((latency, line)) => {
                     predictions.latencies.push(latency);
                     emit(&line)?;
@@ -322,7 +322,7 @@ impl Server {
                     askable.lines.push(record.line);
                     askable.keys.push(key(&record));
                 }
-                Err(problem) => problems.push(problem),
+                Err(problem) => keep(problems, &prompts.path, problem),
             }
             Ok(())
         })?;

@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use repoformer_store::artifact::write_file;
-use repoformer_store::error::{Error, Result};
+use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::{self, Reader};
 use repoformer_text::tokenize::model::Encoder;
 
@@ -78,7 +78,7 @@ pub fn verbalize(
                         files.push(made.split, made.row, made.line.as_bytes())?;
                     }
                     Ok(Some(Err(reason))) => *verbalized.left_out.entry(reason).or_default() += 1,
-                    Err(error) => verbalized.problems.push(error),
+                    Err(error) => keep(&mut verbalized.problems, path, error),
                 }
             }
             Ok(())

@@ -20,7 +20,15 @@ pub enum PathError {
     /// It is empty, or `.`.
     #[error("is not the name of a file or folder: {0:?}")]
     NoName(String),
+    /// Each name is a folder to be made and to be gone through, for every file below it.
+    #[error("has more than {MOST_NAMES} names or {MOST_BYTES} bytes: {:?}", abbreviated(.0))]
+    TooLong(String),
 }
+
+/// Most names on a path below a repository; those of dependencies within dependencies have fewer than forty.
+const MOST_NAMES: usize = 64;
+/// Most bytes of a path: Linux opens none that is longer.
+const MOST_BYTES: usize = 4096;
 
 impl PathError {
     /// Checks one name of a path.
@@ -70,6 +78,9 @@ fn names_behind(path: &str, kept: usize) -> Result<Vec<&str>, PathError> {
             name => {
                 PathError::check(name)?;
                 names.push(name);
+                if path.len() > MOST_BYTES || names.len() > MOST_NAMES + kept {
+                    return Err(PathError::TooLong(path.to_owned()));
+                }
             }
         }
     }
@@ -220,5 +231,13 @@ mod tests {
         let joined = |path| path_names_with_repository(path).map(|names| names.join("/"));
         assert_eq!(joined("r/a/../c.py").unwrap(), "r/c.py");
         assert_eq!(joined("r/../other/c.py"), Err(PathError::LeadsOut("..".into())));
+        let deep = |names: usize| vec!["d"; names].join("/");
+        assert_eq!(path_names(&deep(MOST_NAMES)).unwrap().len(), MOST_NAMES);
+        assert_eq!(joined(&deep(MOST_NAMES + 1)).unwrap(), deep(MOST_NAMES + 1));
+        for path in [deep(MOST_NAMES + 1), "d".repeat(MOST_BYTES + 1)] {
+            let reason = path_names(&path).unwrap_err().to_string();
+            assert!(reason.starts_with("has more than 64 names or 4096 bytes: \"d"), "{reason}");
+            assert!(reason.len() < 200, "{reason}");
+        }
     }
 }

@@ -10,8 +10,14 @@ use repoformer_store::files;
 use rustc_hash::FxHashMap;
 use walkdir::WalkDir;
 
-use crate::repository::corpus::{abbreviated, folded, is_git_head, is_version_control, path_names};
+use crate::repository::corpus::{
+    PathError, abbreviated, folded, is_git_head, is_version_control, path_names,
+};
 
+/// Names of folders and files that there may be in any case, and for each file: a folder takes a block of the disk, and a path of
+/// some hundred bytes makes dozens.
+const NAMES: usize = 10_000;
+const NAMES_OF_EACH: usize = 16;
 /// Folder of what was unpacked, beside the repositories.
 const UNPACKED: &str = ".unpacked";
 
@@ -32,6 +38,8 @@ pub struct Folders {
     files: FxHashMap<String, usize>,
     /// Names of files and folders so far.
     names: Names,
+    /// How many files are written.
+    written: usize,
     /// Files that are left out by their names: how many, and the first.
     left_out: BTreeMap<Unwanted, (usize, String)>,
     /// Paths of `.git` and other folders of version control that are left out.
@@ -107,6 +115,7 @@ impl Folders {
             there: BTreeSet::new(),
             files: FxHashMap::default(),
             names: Names::default(),
+            written: 0,
             left_out: BTreeMap::new(),
             controls: BTreeSet::new(),
         })
@@ -209,14 +218,21 @@ impl Folders {
     }
 
     fn write_below(&mut self, folder: &str, path: &str, content: &[u8]) -> Result<Written> {
-        let names = match path_names(path) {
-            Ok(names) => names,
-            Err(error) => return Ok(Written::Refused(error.to_string())),
-        };
-        // Nothing but what was written here is below the temporary folder: no link leads anywhere.
-        let below = self.temporary.path().join(folder);
         let shown = abbreviated(path);
         let of = if folder == UNPACKED { "" } else { &format!(" in {}", abbreviated(folder)) };
+        let names = match path_names(path) {
+            Ok(names) => names,
+            Err(error @ PathError::TooLong(_)) => {
+                return Ok(Written::Refused(format!("a path{of} {error}; its file is left out")));
+            }
+            Err(error) => return Ok(Written::Refused(error.to_string())),
+        };
+        if self.names.0.len() > NAMES + NAMES_OF_EACH * self.written {
+            let many = format!("there are more than {NAMES_OF_EACH} folders for each file");
+            return Ok(Written::Refused(format!("'{shown}'{of} is left out: {many}")));
+        }
+        // Nothing but what was written here is below the temporary folder: no link leads anywhere.
+        let below = self.temporary.path().join(folder);
         if let Some(at) = names.iter().position(|name| is_version_control(name)) {
             self.controls.insert(below.join(names[..=at].join("/")));
             return Ok(self.leave_out(Unwanted::Control, of, path));
@@ -252,6 +268,7 @@ impl Folders {
             other => other.map_err(|e| Error::writing(&place, "write this file", e))?,
         };
         file.write_all(content).map_err(|e| Error::writing(&place, "write this file", e))?;
+        self.written += 1;
         Ok(Written::Whole)
     }
 
@@ -383,7 +400,7 @@ mod tests {
         reason
     }
 
-    /// Linux has names of 255 bytes at most, and paths of 4,095.
+    /// Linux has names of 255 bytes at most.
     #[cfg(target_os = "linux")]
     #[test]
     fn names_that_the_file_system_refuses_are_left_out_alone() {
@@ -393,9 +410,8 @@ mod tests {
         write(&mut folders, "r", "a.py");
         let [fits, long] =
             [255, 256].map(|length| "é".repeat(length / 2) + &"n".repeat(length % 2));
-        let deep = format!("{}/a.py", ["d"; 2100].join("/"));
         write(&mut folders, "r", &format!("only/{fits}"));
-        for path in [&long, &format!("in/{long}"), &format!("{long}/a.py"), &deep] {
+        for path in [&long, &format!("in/{long}"), &format!("{long}/a.py")] {
             let reason = reason_of(folders.write("r", path, b"x"));
             assert!(reason.contains("' in r is left out, as the file system refuses"), "{reason}");
             assert!(reason.contains("File name too long") && reason.len() < 300, "{reason}");
@@ -410,6 +426,26 @@ mod tests {
         names.sort_unstable();
         assert_eq!(names, ["a.py", "only"], "no folder is left empty");
         assert_eq!(fs::read_dir(&repos).unwrap().count(), 1);
+    }
+
+    /// Each file has 40 folders of its own.
+    #[test]
+    fn folders_do_not_grow_out_of_proportion_to_files() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut folders = Folders::create(&dir.path().join("repos")).unwrap();
+        let path = |number: usize, depth: usize| format!("{number}/{}a.py", "d/".repeat(depth));
+        let reason = reason_of(folders.write("r", &path(0, 100), b"x"));
+        assert!(reason.starts_with("a path in r has more than 64 names"), "{reason}");
+        let written = |number| folders.write("r", &path(number, 39), b"x").unwrap();
+        let written: Vec<Written> = (0..500).map(written).collect();
+        let whole = written.iter().take_while(|written| **written == Written::Whole).count();
+        // Of 41 names each, where 16 each are allowed beside the 10,000.
+        assert_eq!(whole, 400);
+        for refused in &written[whole..] {
+            let Written::Refused(reason) = refused else { panic!("{refused:?}") };
+            assert!(reason.contains("more than 16 folders for each file"), "{reason}");
+        }
+        assert_eq!(folders.finish().unwrap().files, 400);
     }
 
     #[test]

@@ -14,7 +14,7 @@ use repoformer_core::prompt::style::stops_of;
 use repoformer_core::task::TaskSet;
 use repoformer_core::task::kind::RecordKind;
 use repoformer_evaluate::predictions::{TaskIndex, TaskMatch, warning};
-use repoformer_store::error::{Error, Result};
+use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::{self, Fields, Object};
 use serde_json::{Value, json};
 
@@ -81,7 +81,7 @@ pub fn lm_eval(path: &Path, settings: &LmEvalSettings<'_>) -> Result<LmEvalTask>
     for (at, bytes) in jsonl::records(&text) {
         match jsonl::parse(path, at.line, bytes) {
             Ok(object) => documents.add(at.line, &object, &mut conversion.problems)?,
-            Err(problem) => conversion.problems.push(problem),
+            Err(problem) => keep(&mut conversion.problems, path, problem),
         }
     }
     conversion.warnings.extend(warning(path, &documents.index.finish(path)?));
@@ -166,7 +166,7 @@ impl<'a> Documents<'a> {
         let (place, prompt) = match self.prompt(line, object) {
             Ok(found) => found,
             Err(problem) => {
-                problems.push(problem);
+                keep(problems, self.path, problem);
                 return Ok(());
             }
         };
