@@ -207,8 +207,9 @@ impl Key {
         if values.len() < 2 || self.parts.is_empty() {
             return false;
         }
-        let mut text = String::new();
+        let (mut text, mut count) = (String::new(), 0);
         for mut value in values {
+            count += 1;
             while let Value::Array(inner) = value
                 && let [one] = &inner[..]
             {
@@ -220,18 +221,23 @@ impl Key {
                     Some(whole) if whole.fract() == 0.0 && (0.0..128.0).contains(&whole) => {
                         text += &(whole as u8).to_string();
                     }
-                    _ if number.is_f64() => text += NONE,
+                    _ if number.is_f64() => {
+                        count -= 1;
+                        text += NONE;
+                    }
                     _ => text += &number.to_string(),
                 },
                 _ => text += NONE,
             }
             text.push(',');
         }
-        self.is_in(&text)
+        // Most long lists are the fractions of an embedding.
+        count > 1 && matches!(self.masked_text(&text), Cow::Owned(_))
     }
 
-    fn is_in(&self, text: &str) -> bool {
-        matches!(self.masked_text(text), Cow::Owned(_))
+    /// Whether some bytes hold a long part of the key, as it is.
+    pub(super) fn is_in(&self, bytes: &[u8]) -> bool {
+        !self.parts.is_empty() && bytes.windows(PART).any(|part| self.is_part(part))
     }
 
     /// Which bytes of a whole text belong to long parts of the key, or to the text `whole`: as they are, and as encodings write them.
