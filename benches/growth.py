@@ -73,7 +73,7 @@ def run(folder, *args, stdin=b"", fails=False):
 # Editors' requests.
 
 
-def served(folder, request, pieces=()):
+def served(folder, request, pieces=(), **variables):
     """`serve` that answers a request, by way of a model's server that streams pieces of text; none for a tiny one."""
 
     class Model(http.server.BaseHTTPRequestHandler):
@@ -100,7 +100,7 @@ def served(folder, request, pieces=()):
     threading.Thread(target=model.serve_forever, daemon=True).start()
     url = f"http://127.0.0.1:{model.server_port}"
     args = ["serve", "--repos-dir", "r", "--listen", "127.0.0.1:0", "--no-watch", "--endpoint", url, "--model", "m", "--max-tokens", "100000"]
-    process = subprocess.Popen(counted(folder, args), cwd=folder, env=environment(folder), stderr=subprocess.PIPE, text=True)
+    process = subprocess.Popen(counted(folder, args), cwd=folder, env=environment(folder) | variables, stderr=subprocess.PIPE, text=True)
     said = []
     for line in process.stderr:
         said.append(line)
@@ -161,6 +161,12 @@ def serve_white_space_piece_by_piece(n, folder):
 def serve_a_line_that_is_continued(n, folder):
     repository(folder)
     return served(folder, {"prompt": "x = 1\n    "}, ["a"] * n)
+
+
+@case(2000)
+def serve_pieces_of_what_may_become_a_key(n, folder):
+    repository(folder)
+    return served(folder, {"prompt": "x = "}, ["&#0"] * n, REPOFORMER_API_KEY="rk-Zq7VxP2mLw9TdKf4HsJy8NbRc3GaQe5U")
 
 
 @case(2000)

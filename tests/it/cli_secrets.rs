@@ -121,6 +121,34 @@ fn each(key: &str, form: impl Fn(u8) -> String) -> String {
     key.bytes().map(form).collect()
 }
 
+/// How single characters are written.
+const NOTATIONS: [fn(u8) -> String; 24] = [
+    |byte| format!("%{byte:02x}"),
+    |byte| format!("%u{byte:04x}"),
+    |byte| format!("\\u{byte:04x}"),
+    |byte| format!("\\uuu{byte:04x}"),
+    |byte| format!("\\u{{{byte:x}}}"),
+    |byte| format!("\\x{byte:02x}"),
+    |byte| format!("\\x{{{byte:x}}}"),
+    |byte| format!("\\{byte:03o}"),
+    |byte| format!("\\{byte:o}"),
+    |byte| format!("&#{byte}"),
+    |byte| format!("&#x{byte:04x};"),
+    |byte| format!("&amp;#{byte};"),
+    |byte| format!("={byte:02X}"),
+    |byte| format!("{byte:02x} "),
+    |byte| format!("{byte:02X}:"),
+    |byte| format!("0x{byte:02x}, "),
+    |byte| format!("(byte)0x{byte:02x}, "),
+    |byte| format!("{byte}, "),
+    |byte| format!("{byte},        "),
+    |byte| format!("{byte}.0, "),
+    |byte| format!("{byte}u8, "),
+    |byte| format!("UInt8({byte}), "),
+    |byte| format!("{byte:#o} "),
+    |byte| format!("{byte:08b} "),
+];
+
 /// Every twelve characters of a key: as it is, in a URL, escaped, in hexadecimal digits, and in base64 wherever in a text it begins.
 fn forms(key: &str) -> Vec<String> {
     let mut whole = vec![key.to_owned(), url_encoded(key), url_encoded(key).to_lowercase()];
@@ -130,19 +158,11 @@ fn forms(key: &str) -> Vec<String> {
     let mut parts: Vec<String> =
         whole.iter().flat_map(|text| text.as_bytes().windows(12)).map(part).collect();
     for of_key in key.as_bytes().windows(12).map(part) {
-        parts.push(each(&of_key, |byte| format!("\\u{byte:04x}")));
+        parts.extend(NOTATIONS.map(|form| each(&of_key, form)));
         parts.push(each(&of_key, |byte| format!("\\\\u{byte:04x}")));
-        parts.push(each(&of_key, |byte| format!("%{byte:02x}")));
-        parts.push(each(&of_key, |byte| format!("\\x{byte:02x}")));
-        parts.push(each(&of_key, |byte| format!("\\{byte:03o}")));
-        parts.push(each(&of_key, |byte| format!("\\u{{{byte:x}}}")));
-        parts.push(each(&of_key, |byte| format!("&#{byte}")));
-        parts.push(each(&of_key, |byte| format!("&#x{byte:04x};")));
-        parts.push(each(&of_key, |byte| format!("={byte:02X}")));
-        parts.push(each(&of_key, |byte| format!("{byte:02x} ")));
-        parts.push(each(&of_key, |byte| format!("{byte:02X}:")));
-        parts.push(each(&of_key, |byte| format!("0x{byte:02x}, ")));
-        parts.push(each(&of_key, |byte| format!("{byte}, ")));
+        // As JSON has a list.
+        parts.push(each(&of_key, |byte| format!("{byte},")));
+        parts.push(each(&of_key, |byte| format!("\"{byte}\",")));
     }
     parts
 }
@@ -156,28 +176,20 @@ fn assert_no_key(bytes: &[u8], what: &str) {
 
 /// Texts that repeat a key: as it is, and as headers, URLs, JSON, pages and dumps have it.
 fn echoes(key: &str) -> Vec<String> {
-    vec![
+    let mut echoes = vec![
         key.to_owned(),
         format!("Bearer {key}"),
         base64(key.as_bytes()),
         base64(format!("Bearer {key}").as_bytes()),
         base64(format!("user:{key}").as_bytes()),
+        base64(key.as_bytes()).chars().map(|c| format!("{c} ")).collect(),
         url_encoded(key),
-        each(key, |byte| format!("%{byte:02x}")),
-        each(key, |byte| format!("\\u{byte:04x}")),
         key.replace('/', "\\/").replace('&', "&amp;"),
         each(key, |byte| format!("{byte:02x}")),
-        each(key, |byte| format!("\\x{byte:02x}")),
-        each(key, |byte| format!("\\{byte:03o}")),
-        each(key, |byte| format!("\\u{{{byte:x}}}")),
-        each(key, |byte| format!("&#{byte}")),
-        each(key, |byte| format!("&#x{byte:04x};")),
-        each(key, |byte| format!("={byte:02X}")),
-        each(key, |byte| format!("{byte:02x} ")),
-        each(key, |byte| format!("{byte:02X}:")),
-        each(key, |byte| format!("0x{byte:02x}, ")),
-        each(key, |byte| format!("{byte}, ")),
-    ]
+        each(key, |byte| format!("\\{}", char::from(byte))),
+    ];
+    echoes.extend(NOTATIONS.map(|form| each(key, form)));
+    echoes
 }
 
 /// The keys that a request bears.
@@ -224,7 +236,10 @@ fn echoing(length: usize) -> impl Fn(&str, &Value) -> String {
             }
             json!({
                 "id": first, "model": first, "choices": [choice], "system_fingerprint": first,
-                "usage": {"prompt_tokens": 3, "completion_tokens": first, "note": first},
+                "usage": {
+                    "prompt_tokens": 3, "completion_tokens": first, "note": first, "bytes": first.as_bytes(),
+                    "texts": first.bytes().map(|byte| byte.to_string()).collect::<Vec<_>>(),
+                },
                 "timings": {"prompt_n": 3, first.clone(): first},
             })
         };

@@ -12,9 +12,12 @@ use repoformer_store::progress::Work;
 use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
-use crate::endpoint::Endpoint;
+use crate::endpoint::{Endpoint, MASK};
 
 const PATH: &str = "/v1/embeddings";
+
+/// Reason for the refusal of a vector that spells the key, which is not stored.
+const OF_KEY: &str = "the server answers with its key";
 
 /// An embedding model on a server.
 #[derive(Debug, Clone)]
@@ -188,6 +191,11 @@ impl Embedder {
         let body = json!({"model": self.model, "input": input, "encoding_format": "float"});
         let (answer, took) = self.endpoint.post_json_timed(PATH, &body)?;
         let vectors = vectors(&answer, &input).map_err(|reason| self.wrong(reason))?;
+        let bytes: Vec<u8> =
+            vectors.iter().flatten().flat_map(|number| number.to_le_bytes()).collect();
+        if self.endpoint.has_key_in(&bytes) {
+            return Err(self.wrong(OF_KEY.into()));
+        }
         Ok((vectors, took))
     }
 
@@ -273,6 +281,9 @@ fn vectors(answer: &Value, texts: &[&str]) -> Result<Vec<Vec<f32>>, String> {
         let of = |reason: String| {
             format!("the vector of text {} is wrong: {reason}", shown(texts[index]))
         };
+        if entry.get("embedding").is_some_and(|vector| *vector == MASK) {
+            return Err(of(OF_KEY.into()));
+        }
         *slot = numbers(entry.get("embedding").unwrap_or(&Value::Null)).map_err(of)?;
         if slot.iter().all(|number| *number == 0.0) {
             return Err(of("all its numbers are 0".into()));

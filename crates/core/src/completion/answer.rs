@@ -35,12 +35,22 @@ impl Sample {
         Self { text: text.to_owned(), finish_reason: None, tokens }
     }
 
-    /// Removes the tokens if together they spell a secret, by their texts or by their bytes.
+    /// Removes the tokens if together they spell a secret, by their texts, bytes or numbers, or if one is masked in the text and the
+    /// tokens are not those of what is left.
     pub fn drop_secret_tokens(&mut self, is_secret: impl Fn(&str) -> bool) {
+        let list = |of: fn(&TokenProbability) -> String| {
+            self.tokens.iter().map(of).collect::<Vec<_>>().join(",")
+        };
         let texts: String = self.tokens.iter().map(|token| token.text.as_str()).collect();
         let bytes: Vec<u8> =
             self.tokens.iter().flat_map(|token| token.spelled()).copied().collect();
-        if is_secret(&texts) || is_secret(&String::from_utf8_lossy(&bytes)) {
+        let spell_one = is_secret(&texts)
+            || is_secret(&String::from_utf8_lossy(&bytes))
+            || is_secret(&list(|token| token.text.clone()))
+            || is_secret(&list(|token| String::from_utf8_lossy(token.spelled()).into_owned()))
+            || is_secret(&list(|token| token.id.map_or_else(String::new, |id| id.to_string())))
+            || is_secret(&list(|token| token.logprob.to_string()));
+        if spell_one || self.text.contains("***") && !self.is_spelled() {
             self.tokens.clear();
         }
     }
@@ -227,6 +237,9 @@ pub fn is_complete(finish_reason: &str) -> bool {
     finish_reason.is_empty() || Finish::of_reason(finish_reason).is_some()
 }
 
+/// Characters of a finish reason that is no text, in a message.
+const SHOWN_FINISH: usize = 48;
+
 /// Field of a completion's text.
 const TEXT: &str = "text";
 
@@ -309,7 +322,8 @@ fn choice(choice: &Value, number: u64, place: TextPlace) -> Result<Choice<'_>, A
     let finish = choice.get("finish_reason").filter(|finish| !finish.is_null());
     let name = finish.and_then(|finish| finish.as_str().or_else(|| finish.get("type")?.as_str()));
     if let Some(finish) = finish.filter(|_| !name.is_some_and(is_complete)) {
-        let finish = name.map_or_else(|| finish.to_string(), str::to_owned);
+        let shown = || finish.to_string().chars().take(SHOWN_FINISH).collect();
+        let finish = name.map_or_else(shown, str::to_owned);
         return Err(AnswerError::Unfinished { choice: index, finish });
     }
     Ok(Choice {
@@ -417,4 +431,55 @@ pub fn tokens(logprobs: &Value) -> Vec<TokenProbability> {
         })
     };
     texts.iter().zip(values).filter_map(token).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn tokens_that_spell_a_secret_are_dropped() {
+        let is_secret = |text: &str| text.contains("secret") || text.contains("115,101,99");
+        let kept = |text: &str, tokens: Value| {
+            let tokens = json!({"content": tokens});
+            let mut sample = Sample::of(text, Some(&tokens));
+            assert!(!sample.tokens.is_empty());
+            sample.drop_secret_tokens(is_secret);
+            sample.tokens.len()
+        };
+        let of = |texts: [&str; 3]| -> Value {
+            texts.iter().map(|text| json!({"token": text, "logprob": -0.5})).collect()
+        };
+        assert_eq!(kept("a b", of(["a", " ", "b"])), 3);
+        assert_eq!(kept("a", of(["s", "ecr", "et"])), 0);
+        assert_eq!(kept("a", of(["115", "101", "99"])), 0);
+        // Masked in the text, in a form that only the text shows.
+        assert_eq!(kept("x ***", of(["x ", "te", "rces"])), 0);
+        assert_eq!(kept("x ***", of(["x ", "**", "*"])), 3);
+        let numbers = |name: &str| -> Value {
+            let token = |number: u8| {
+                let mut token = json!({"token": "a", "logprob": -0.5});
+                token[name] = number.into();
+                token
+            };
+            [115, 101, 99].map(token).into_iter().collect()
+        };
+        assert_eq!(kept("a", numbers("id")), 0);
+        assert_eq!(kept("a", numbers("logprob")), 0);
+        let bytes: Value = b"secret"
+            .iter()
+            .map(|byte| json!({"token": "", "bytes": [byte], "logprob": -1}))
+            .collect();
+        assert_eq!(kept("a", bytes), 0);
+    }
+
+    #[test]
+    fn a_finish_reason_that_is_no_text_is_shown_in_part() {
+        let finish: Vec<u32> = (0..1000).collect();
+        let answer = json!({"choices": [{"text": "x", "finish_reason": finish}]});
+        let failed = samples(&answer, Api::Completions).unwrap_err().to_string();
+        assert!(failed.contains("[0,1,2,3") && failed.len() < 200, "{failed}");
+    }
 }

@@ -263,3 +263,22 @@ fn an_answer_far_longer_than_its_vectors_is_not_read() {
     assert!(error.to_string().contains("longer than 17301504 bytes"), "{error}");
     assert_eq!(setting.server.requests().len(), 1);
 }
+
+/// The server has the key, here in its URL; its vectors may hold it as numbers, or as the bytes of these.
+#[test]
+fn a_vector_that_spells_the_key_is_refused() {
+    let key = b"0123456789abcdef";
+    let numbers: Vec<f32> = key.iter().copied().map(f32::from).collect();
+    let narrow = key.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+    for vector in [numbers, narrow] {
+        let server =
+            Server::start(move |_, _| ok(&json!({"data": [{"index": 0, "embedding": vector}]})));
+        let url = format!("{}?api-key=0123456789abcdef", server.url());
+        let endpoint = Endpoint::new(&url, ConnectionSettings::default()).unwrap();
+        let dir = tempfile::tempdir().unwrap();
+        let mut store = VectorStore::open(&dir.path().join("v"), "m").unwrap();
+        let refused = Embedder::new(endpoint, "m").embed(["a"], &mut store).unwrap_err();
+        assert!(refused.to_string().contains("the server answers with its key"), "{refused}");
+        assert!(!store.contains(&digest("a")));
+    }
+}

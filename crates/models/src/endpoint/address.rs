@@ -6,7 +6,7 @@ use ureq::http::Uri;
 use super::DEFAULT_KEY_VARIABLE;
 
 /// Replacement for secrets in messages.
-pub(super) const MASK: &str = "***";
+pub(crate) const MASK: &str = "***";
 /// Last parts of URLs that users copy from a request instead of from the server's address.
 const REQUESTS: [&str; 4] = ["embeddings", "completions", "chat", "models"];
 

@@ -411,6 +411,11 @@ impl Endpoint {
         }
     }
 
+    /// Whether some bytes, which are no text, hold a long part of the key.
+    pub(crate) fn has_key_in(&self, bytes: &[u8]) -> bool {
+        self.key.as_ref().is_some_and(|key| key.is_in(bytes))
+    }
+
     /// Masks the key, which servers repeat in their messages.
     fn message(&self, text: String) -> String {
         match &self.key {

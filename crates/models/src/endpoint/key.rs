@@ -11,7 +11,7 @@ use serde_json::Value;
 use ureq::http::HeaderValue;
 
 use super::address::{MASK, masked};
-use super::escapes::{Decoded, Encoding};
+use super::escapes::{Encoding, Reader};
 use super::{DEFAULT_KEY_VARIABLE, POLICY_KEY_VARIABLE};
 
 /// Length of a part of a key that is masked as the whole is. Shorter keys are words, such as `EMPTY`, which completions may
@@ -28,8 +28,11 @@ pub(super) struct Key {
     /// Empty where the URL alone holds keys.
     secret: String,
     header: Option<HeaderValue>,
-    /// Each part of every key: as it is, as a URL has it, in hexadecimal digits, in base64 and in base32; none of a short one.
+    /// Each part of every key: as it is, as a URL has it, in hexadecimal digits, in base64 and in base32, with and without the signs
+    /// between letters and digits; none of a short one.
     parts: BTreeSet<[u8; PART]>,
+    /// Which beginnings of a part there are, by their hashes.
+    beginnings: Vec<u64>,
     /// Whether a number may hold a part.
     has_numbers: bool,
 }
@@ -120,10 +123,19 @@ impl Key {
 
     fn add_parts(&mut self, form: &str) {
         let is_of_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
-        for part in form.as_bytes().windows(PART) {
+        let bare: String = form.chars().filter(char::is_ascii_alphanumeric).collect();
+        self.beginnings.resize(1 << 10, 0);
+        for part in [form, &bare].into_iter().flat_map(|form| form.as_bytes().windows(PART)) {
             self.has_numbers |= part.iter().all(is_of_number);
             self.parts.extend(<[u8; PART]>::try_from(part));
+            let (word, bit) = place(part);
+            self.beginnings[word] |= bit;
         }
+    }
+
+    fn is_part(&self, text: &[u8]) -> bool {
+        let (word, bit) = place(text);
+        self.beginnings[word] & bit != 0 && self.parts.contains(text)
     }
 
     /// The header that carries it; none where the URL does.
@@ -138,6 +150,9 @@ impl Key {
 
     /// A text of a server without long parts of the key; the text itself if there are none.
     pub(super) fn masked_text<'t>(&self, text: &'t str) -> Cow<'t, str> {
+        if text.len() < PART {
+            return Cow::Borrowed(text);
+        }
         let is_secret = self.marks(text.as_bytes(), "");
         if !is_secret.contains(&true) {
             return Cow::Borrowed(text);
@@ -145,7 +160,7 @@ impl Key {
         Cow::Owned(to_text(without(text.as_bytes(), &is_secret, false)))
     }
 
-    /// Masks long parts of the key in every text, name and number of an answer. Returns whether there were any.
+    /// Masks long parts of the key in every text, name, number and list of an answer. Returns whether there were any.
     pub(super) fn mask(&self, answer: &mut Value) -> bool {
         match answer {
             Value::String(text) => match self.masked_text(text) {
@@ -155,7 +170,14 @@ impl Key {
                 }
                 Cow::Borrowed(_) => false,
             },
-            Value::Array(values) => values.iter_mut().fold(false, |any, one| self.mask(one) | any),
+            Value::Array(values) => {
+                let any = values.iter_mut().fold(false, |any, one| self.mask(one) | any);
+                if !self.is_spelled_by(values) {
+                    return any;
+                }
+                *answer = MASK.into();
+                true
+            }
             Value::Object(fields) => {
                 let is_named =
                     fields.keys().any(|name| matches!(self.masked_text(name), Cow::Owned(_)));
@@ -178,64 +200,97 @@ impl Key {
         }
     }
 
+    /// Whether a list's texts and numbers, each of which may be a list of one, spell a long part of the key.
+    fn is_spelled_by(&self, values: &[Value]) -> bool {
+        /// No byte of a key.
+        const NONE: &str = "999";
+        if values.len() < 2 || self.parts.is_empty() {
+            return false;
+        }
+        let (mut text, mut count) = (String::new(), 0);
+        for mut value in values {
+            count += 1;
+            while let Value::Array(inner) = value
+                && let [one] = &inner[..]
+            {
+                value = one;
+            }
+            match value {
+                Value::String(one) => text += one,
+                Value::Number(number) => match number.as_f64() {
+                    Some(whole) if whole.fract() == 0.0 && (0.0..128.0).contains(&whole) => {
+                        text += &(whole as u8).to_string();
+                    }
+                    _ if number.is_f64() => {
+                        count -= 1;
+                        text += NONE;
+                    }
+                    _ => text += &number.to_string(),
+                },
+                _ => text += NONE,
+            }
+            text.push(',');
+        }
+        // Most long lists are the fractions of an embedding.
+        count > 1 && matches!(self.masked_text(&text), Cow::Owned(_))
+    }
+
+    /// Whether some bytes hold a long part of the key, as it is.
+    pub(super) fn is_in(&self, bytes: &[u8]) -> bool {
+        !self.parts.is_empty() && bytes.windows(PART).any(|part| self.is_part(part))
+    }
+
     /// Which bytes of a whole text belong to long parts of the key, or to the text `whole`: as they are, and as encodings write them.
     fn marks(&self, text: &[u8], whole: &str) -> Vec<bool> {
         let mut is_secret = vec![false; text.len()];
-        self.mark(text, |from, to| (from, to), whole, &mut is_secret);
-        for encoding in Encoding::ALL {
+        for encoding in Encoding::ALL.into_iter().filter(|encoding| encoding.may_be_in(text)) {
             // Two numbers may be in any message.
-            let whole = if encoding == Encoding::Escapes { whole } else { "" };
-            if let Some(view) = Decoded::of(text, encoding, true, false) {
-                self.mark(&view.bytes, |from, to| view.range(from, to), whole, &mut is_secret);
-            }
+            let is_exact = matches!(encoding, Encoding::Plain | Encoding::Escapes);
+            let whole = if is_exact { whole } else { "" };
+            self.mark(&mut Reader::new(encoding), text, true, whole, &mut is_secret);
         }
         is_secret
     }
 
-    /// Marks what is found in a view of a text, in which some of its bytes lie in some range.
+    /// Marks what a reader finds in a text from where it was, and leaves it the characters that may begin a part.
     fn mark(
         &self,
-        view: &[u8],
-        range: impl Fn(usize, usize) -> (usize, usize),
+        reader: &mut Reader,
+        text: &[u8],
+        is_whole: bool,
         whole: &str,
         is_secret: &mut [bool],
     ) {
-        let mut fill = |from, to| {
-            let (from, to) = range(from, to);
-            is_secret[from..to].fill(true);
-        };
-        if !whole.is_empty() {
-            for found in memchr::memmem::find_iter(view, whole.as_bytes()) {
-                fill(found, found + whole.len());
-            }
-        }
-        if !self.parts.is_empty() {
-            for (at, part) in view.windows(PART).enumerate() {
-                if self.parts.contains(part) {
-                    fill(at, at + PART);
+        let mut has_more = true;
+        while has_more {
+            has_more = reader.read(text, is_whole);
+            let mut fill = |from, to| {
+                let (from, to) = reader.range(from, to);
+                is_secret[from..to].fill(true);
+            };
+            if !whole.is_empty() {
+                for found in memchr::memmem::find_iter(&reader.bytes, whole.as_bytes()) {
+                    fill(found, found + whole.len());
                 }
             }
+            if !self.parts.is_empty() {
+                for (at, part) in reader.bytes.windows(PART).enumerate() {
+                    if self.is_part(part) {
+                        fill(at + reader.shown(), at + PART);
+                    }
+                }
+            }
+            reader.keep(PART.max(whole.len()) - 1);
         }
     }
 
-    /// Where the end of a text begins that may become a long part of the key, once more follows.
-    fn settled(&self, text: &str, views: &[Decoded]) -> usize {
-        let begins = |view: &[u8]| {
-            let longest = view.len().min(PART - 1);
-            let mut places = view.len() - longest..view.len();
-            places.find(|at| self.begins_part(&view[*at..])).unwrap_or(view.len())
-        };
-        let ends = views.iter().map(|view| view.start(begins(&view.bytes)));
-        let mut end = ends.fold(begins(text.as_bytes()), usize::min);
-        // No view has a character on both sides.
-        loop {
-            let whole = text.floor_char_boundary(end);
-            let before = views.iter().fold(whole, |end, view| end.min(view.start_before(end)));
-            if before == end {
-                return end;
-            }
-            end = before;
-        }
+    /// Where the end of a text begins that may become a long part of the key, once more follows: there are so many characters, each of
+    /// a bounded length.
+    fn settled(&self, reader: &Reader) -> usize {
+        let (length, shown) = (reader.bytes.len(), reader.shown());
+        let mut places = 0..length.saturating_sub(shown);
+        let begins = places.find(|at| self.begins_part(&reader.bytes[*at..]));
+        reader.start(begins.map_or(length, |at| at + shown))
     }
 
     fn begins_part(&self, text: &[u8]) -> bool {
@@ -270,17 +325,17 @@ pub struct KeyMask {
     key: Option<Arc<Key>>,
     /// End of the text so far, which waits.
     held: String,
-    /// Bytes of it that are part of a key, whatever follows.
-    masked: usize,
+    /// Which bytes of it are part of a key, whatever follows.
+    is_secret: Vec<bool>,
+    readers: Vec<Reader>,
     /// Whether the text before it ends with a mask.
     is_behind_mask: bool,
-    /// Whether the text before it ends with a letter or digit.
-    is_in_word: bool,
 }
 
 impl KeyMask {
     pub(super) fn new(key: Option<Arc<Key>>) -> Self {
-        Self { key, ..Self::default() }
+        let readers = if key.is_some() { Encoding::ALL.map(Reader::new).into() } else { vec![] };
+        Self { key, readers, ..Self::default() }
     }
 
     /// Takes a piece of the text, and returns the next piece without the key.
@@ -297,24 +352,30 @@ impl KeyMask {
     fn release(&mut self, is_end: bool) -> String {
         let Some(key) = &self.key else { return std::mem::take(&mut self.held) };
         let text = self.held.as_bytes();
-        let mut is_secret = vec![false; text.len()];
-        is_secret[..self.masked].fill(true);
-        key.mark(text, |from, to| (from, to), "", &mut is_secret);
-        let views = Encoding::ALL.map(|one| Decoded::of(text, one, is_end, self.is_in_word));
-        let views: Vec<Decoded> = views.into_iter().flatten().collect();
-        for view in &views {
-            key.mark(&view.bytes, |from, to| view.range(from, to), "", &mut is_secret);
+        self.is_secret.resize(text.len(), false);
+        let mut end = text.len();
+        for reader in &mut self.readers {
+            key.mark(reader, text, is_end, "", &mut self.is_secret);
+            if !is_end {
+                end = end.min(key.settled(reader));
+            }
         }
-        let end = if is_end { text.len() } else { key.settled(&self.held, &views) };
-        let passed = to_text(without(&text[..end], &is_secret[..end], self.is_behind_mask));
-        self.masked = is_secret[end..].iter().take_while(|is_secret| **is_secret).count();
-        if let Some(last) = end.checked_sub(1) {
-            self.is_behind_mask = is_secret[last];
-            self.is_in_word = text[last].is_ascii_alphanumeric();
-        }
+        let end = self.held.floor_char_boundary(end);
+        let is_secret = &self.is_secret[..end];
+        let passed = to_text(without(&text[..end], is_secret, self.is_behind_mask));
+        self.is_behind_mask = is_secret.last().copied().unwrap_or(self.is_behind_mask);
+        self.readers.iter_mut().for_each(|reader| reader.forget(end));
+        self.is_secret.drain(..end);
         self.held.drain(..end);
         passed
     }
+}
+
+/// Where a table has the hash of a text's beginning.
+fn place(text: &[u8]) -> (usize, u64) {
+    let beginning = text.first_chunk::<4>().copied().unwrap_or_default();
+    let hash = u32::from_le_bytes(beginning).wrapping_mul(0x9e37_79b1) >> 16;
+    ((hash >> 6) as usize, 1 << (hash & 63))
 }
 
 /// Signs of base64 and base32 (RFC 4648, sections 4 and 6).
@@ -392,152 +453,4 @@ fn to_text(bytes: Vec<u8>) -> String {
 }
 
 #[cfg(test)]
-mod tests {
-    use proptest::prelude::*;
-    use serde_json::json;
-
-    use super::*;
-
-    #[test]
-    fn the_key_and_long_parts_of_it_are_masked() {
-        let key = Key::new("sk-0123456789abcdef").unwrap();
-        let text = |text| key.masked_text(text).into_owned();
-        assert_eq!(text("é sk-0123456789abcdef é"), "é *** é");
-        assert_eq!(text("it ends with 456789abcdef."), "it ends with ***.");
-        assert_eq!(text("sk-01234567 is short"), "sk-01234567 is short");
-        assert_eq!(key.masked(b"sk-0123456789abcdefsk-0123456789abcdef!"), b"***!");
-        let mut answer =
-            json!({"a sk-0123456789abcdef": [1, "x", {"b": "0123456789ab"}], "c": null});
-        key.mask(&mut answer);
-        assert_eq!(answer, json!({"a ***": [1, "x", {"b": "***"}], "c": null}));
-        // A word that completions may contain is masked in messages alone.
-        let word = Key::new("EMPTY").unwrap();
-        assert_eq!(
-            (&*word.masked_text("EMPTY"), &*word.masked(b"wrong key EMPTY")),
-            ("EMPTY", &b"wrong key ***"[..])
-        );
-    }
-
-    #[test]
-    fn keys_in_urls_are_masked_in_both_forms() {
-        let key =
-            Key::with_query(None, "?api-version=2024-10-21-preview&api-key=ab%2Bcdefghijklm%2Fn")
-                .unwrap();
-        assert_eq!(key.header(), None);
-        let text = |text| key.masked_text(text).into_owned();
-        assert_eq!(text("no ab+cdefghijklm/n here"), "no *** here");
-        assert_eq!(text("?api-key=ab%2Bcdefghijklm%2Fn"), "?api-key=***");
-        assert_eq!(text("2024-10-21-preview"), "2024-10-21-preview");
-        assert_eq!(key.masked(b"x ab+cdefghijklm/n"), b"x ***");
-        // Azure's name of a key, and one that nobody foresaw.
-        for name in ["code", "x"] {
-            let key = Key::with_query(None, &format!("?{name}=0123456789abcdef")).unwrap();
-            assert_eq!(key.masked_text("is 0123456789abcdef"), "is ***");
-        }
-        assert!(Key::with_query(None, "?key=short&api-version=2024-10-21-preview").is_none());
-        // A key of the environment in a URL.
-        let key = Key::with_query(Key::new("sk-live+0a1b/2c3d"), "").unwrap();
-        assert_eq!(key.masked_text("?key=sk-live%2B0a1b%2F2c3d."), "?key=***.");
-    }
-
-    #[test]
-    fn other_forms_of_a_key_are_masked() {
-        let secret = "sk-live+0a1b/2c3d=4e5f&6a7b";
-        let key = Key::new(secret).unwrap();
-        let each = |form: fn(u8) -> String| secret.bytes().map(form).collect::<String>();
-        let basic = |user: &str| encoded(format!("{user}:{secret}").as_bytes(), BASE64);
-        let list = |form: fn(u8) -> String, between: &str| {
-            secret.bytes().map(form).collect::<Vec<_>>().join(between)
-        };
-        // As `xxd` has them.
-        let words = secret.as_bytes().chunks(2);
-        let words: Vec<String> = words
-            .map(|pair| pair.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
-            .collect();
-        for (form, least) in [
-            (each(|byte| format!("\\u{byte:04x}")), 3),
-            (each(|byte| format!("\\\\u{byte:04X}")), 3),
-            (each(|byte| format!("%{byte:02x}")), 3),
-            (each(|byte| format!("%25{byte:02X}")), 3),
-            (each(|byte| format!("&#{byte};")), 3),
-            (each(|byte| format!("&#x{byte:x};")), 3),
-            (secret.replace('/', "\\/").replace('&', "&amp;"), 3),
-            (each(|byte| format!("\\x{byte:02x}")), 3),
-            (each(|byte| format!("\\{byte:03o}")), 3),
-            (each(|byte| format!("\\u{{{byte:x}}}")), 3),
-            (each(|byte| format!("\\U{byte:08x}")), 3),
-            (each(|byte| format!("&#{byte}")), 3),
-            (each(|byte| format!("&#x{byte:04x}")), 3),
-            (each(|byte| format!("&#{byte:07};")), 3),
-            (secret.replace('&', "&amp"), 3),
-            (secret.replace('+', "&plus;").replace('/', "&sol;").replace('=', "&equals;"), 3),
-            (each(|byte| format!("={byte:02X}")), 3),
-            (secret.replace('=', "=3D").replace("5f", "5=\r\nf"), 3),
-            (secret.replace("li", "li\n"), 3),
-            (list(|byte| format!("{byte:02x}"), " "), 3),
-            (list(|byte| format!("{byte:02X}"), ":"), 3),
-            (list(|byte| format!("0x{byte:02x}"), ", "), 3),
-            (list(|byte| byte.to_string(), ", "), 3),
-            (list(|byte| format!("'{byte}'"), ", "), 5),
-            (list(|byte| format!("{byte:02x}"), "").replace("2d6c", "2d 6c"), 10),
-            (words.join(" "), 3),
-            (encoded(secret.as_bytes(), BASE32), 3),
-            (encoded(secret.as_bytes(), BASE32).to_lowercase(), 3),
-            (each(|byte| format!("{byte:02X}")), 3),
-            // The surrounding text decides a sign or two and the rest of a group, which stay.
-            (basic("a"), 12),
-            (basic("us"), 12),
-            (basic("use"), 12),
-            (basic("").replace('+', "-").replace('/', "_"), 12),
-        ] {
-            let masked = key.masked_text(&form);
-            assert!(masked.contains(MASK) && masked.len() <= least, "{form}: {masked}");
-        }
-        let digits = Key::new("123456789012345").unwrap();
-        let mut answer = json!({"count": 123456789012345u64, "other": 12});
-        assert!(digits.mask(&mut answer));
-        assert_eq!(answer, json!({"count": null, "other": 12}));
-    }
-
-    #[test]
-    fn a_key_in_pieces_is_masked() {
-        let mut mask = KeyMask::new(Key::new("sk-0123456789abcdef").map(Arc::new));
-        let pieces = "it is sk-0123456789abcdef, s".chars().map(|c| mask.pass(&c.to_string()));
-        let shown: Vec<String> = pieces.collect();
-        // Text that cannot begin a form of the key does not wait.
-        assert_eq!(shown[..3].concat(), "it ");
-        assert_eq!(shown.concat() + &mask.finish(), "it is ***, s");
-    }
-
-    proptest! {
-        #[test]
-        fn pieces_are_masked_as_the_whole(
-            secret in r"[ab%/\\u0]{1,30}",
-            around in proptest::collection::vec(r"[ab%/\\u02356f&;#xamp= \n\ré]{0,9}", 2..6),
-            cuts in proptest::collection::vec(0usize..400, 0..20),
-        ) {
-            let key = Key::new(&secret).unwrap();
-            let numbers: Vec<String> = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
-            let list: Vec<String> = secret.bytes().map(|byte| byte.to_string()).collect();
-            let text = around.join(&secret) + &url_encoded(&secret).to_lowercase() + &around.join(" ")
-                + &numbers.join(&around[0]) + &list.join(&around[1]) + &numbers.join(" ") + &list.join(",");
-            let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| text.floor_char_boundary(cut.min(text.len()))).collect();
-            cuts.extend([0, text.len()]);
-            cuts.sort_unstable();
-            let mut mask = KeyMask::new(Some(Arc::new(key.clone())));
-            let pieces: String = cuts.windows(2).map(|cut| mask.pass(&text[cut[0]..cut[1]])).collect();
-            prop_assert_eq!(pieces + &mask.finish(), key.masked_text(&text));
-        }
-
-        #[test]
-        fn no_part_of_a_key_stays(secret in "[a-c]{1,30}", text in "[a-cé]{0,60}", cut in 0usize..30) {
-            let key = Key::new(&secret).unwrap();
-            let text = format!("{text}{}{text}", &secret[cut.min(secret.len())..]);
-            let shown = key.masked_text(&text);
-            for part in secret.as_bytes().windows(PART) {
-                prop_assert!(!shown.contains(str::from_utf8(part).unwrap()), "{shown}");
-            }
-            prop_assert!(memchr::memmem::find(&key.masked(text.as_bytes()), secret.as_bytes()).is_none());
-        }
-    }
-}
+mod tests;

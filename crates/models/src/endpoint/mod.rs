@@ -19,6 +19,7 @@ mod retry;
 #[cfg(test)]
 pub(crate) mod test_server;
 
+pub(crate) use address::MASK;
 pub use client::Endpoint;
 pub use event::Event;
 pub use key::{KeyMask, holds_key, mask_keys};

@@ -1,0 +1,262 @@
+use proptest::prelude::*;
+use serde_json::json;
+
+use super::*;
+
+#[test]
+fn the_key_and_long_parts_of_it_are_masked() {
+    let key = Key::new("sk-0123456789abcdef").unwrap();
+    let text = |text| key.masked_text(text).into_owned();
+    assert_eq!(text("é sk-0123456789abcdef é"), "é *** é");
+    assert_eq!(text("it ends with 456789abcdef."), "it ends with ***.");
+    assert_eq!(text("sk-01234567 is short"), "sk-01234567 is short");
+    assert_eq!(key.masked(b"sk-0123456789abcdefsk-0123456789abcdef!"), b"***!");
+    let mut answer = json!({"a sk-0123456789abcdef": [1, "x", {"b": "0123456789ab"}], "c": null});
+    key.mask(&mut answer);
+    assert_eq!(answer, json!({"a ***": [1, "x", {"b": "***"}], "c": null}));
+    // A word that completions may contain is masked in messages alone.
+    let word = Key::new("EMPTY").unwrap();
+    assert_eq!(
+        (&*word.masked_text("EMPTY"), &*word.masked(b"wrong key EMPTY")),
+        ("EMPTY", &b"wrong key ***"[..])
+    );
+}
+
+#[test]
+fn keys_in_urls_are_masked_in_both_forms() {
+    let key = Key::with_query(None, "?api-version=2024-10-21-preview&api-key=ab%2Bcdefghijklm%2Fn")
+        .unwrap();
+    assert_eq!(key.header(), None);
+    let text = |text| key.masked_text(text).into_owned();
+    assert_eq!(text("no ab+cdefghijklm/n here"), "no *** here");
+    assert_eq!(text("?api-key=ab%2Bcdefghijklm%2Fn"), "?api-key=***");
+    assert_eq!(text("2024-10-21-preview"), "2024-10-21-preview");
+    assert_eq!(key.masked(b"x ab+cdefghijklm/n"), b"x ***");
+    // Azure's name of a key, and one that nobody foresaw.
+    for name in ["code", "x"] {
+        let key = Key::with_query(None, &format!("?{name}=0123456789abcdef")).unwrap();
+        assert_eq!(key.masked_text("is 0123456789abcdef"), "is ***");
+    }
+    assert!(Key::with_query(None, "?key=short&api-version=2024-10-21-preview").is_none());
+    // A key of the environment in a URL.
+    let key = Key::with_query(Key::new("sk-live+0a1b/2c3d"), "").unwrap();
+    assert_eq!(key.masked_text("?key=sk-live%2B0a1b%2F2c3d."), "?key=***.");
+}
+
+#[test]
+fn other_forms_of_a_key_are_masked() {
+    let secret = "sk-live+0a1b/2c3d=4e5f&6a7b";
+    let key = Key::new(secret).unwrap();
+    let each = |form: fn(u8) -> String| secret.bytes().map(form).collect::<String>();
+    let basic = |user: &str| encoded(format!("{user}:{secret}").as_bytes(), BASE64);
+    let list = |form: fn(u8) -> String, between: &str| {
+        secret.bytes().map(form).collect::<Vec<_>>().join(between)
+    };
+    // As `xxd` has them.
+    let words = secret.as_bytes().chunks(2);
+    let words: Vec<String> = words
+        .map(|pair| pair.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+        .collect();
+    for (form, least) in [
+        (each(|byte| format!("\\u{byte:04x}")), 3),
+        (each(|byte| format!("\\\\u{byte:04X}")), 3),
+        (each(|byte| format!("%{byte:02x}")), 3),
+        (each(|byte| format!("%25{byte:02X}")), 3),
+        (each(|byte| format!("&#{byte};")), 3),
+        (each(|byte| format!("&#x{byte:x};")), 3),
+        (secret.replace('/', "\\/").replace('&', "&amp;"), 3),
+        (each(|byte| format!("\\x{byte:02x}")), 3),
+        (each(|byte| format!("\\{byte:03o}")), 3),
+        (each(|byte| format!("\\u{{{byte:x}}}")), 3),
+        (each(|byte| format!("\\U{byte:08x}")), 3),
+        (each(|byte| format!("&#{byte}")), 3),
+        (each(|byte| format!("&#x{byte:04x}")), 3),
+        (each(|byte| format!("&#{byte:07};")), 3),
+        (secret.replace('&', "&amp"), 3),
+        (secret.replace('+', "&plus;").replace('/', "&sol;").replace('=', "&equals;"), 3),
+        (each(|byte| format!("={byte:02X}")), 3),
+        (secret.replace('=', "=3D").replace("5f", "5=\r\nf"), 3),
+        (secret.replace("li", "li\n"), 3),
+        (list(|byte| format!("{byte:02x}"), " "), 3),
+        (list(|byte| format!("{byte:02X}"), ":"), 3),
+        (list(|byte| format!("0x{byte:02x}"), ", "), 3),
+        (list(|byte| byte.to_string(), ", "), 3),
+        (list(|byte| format!("'{byte}'"), ", "), 5),
+        (list(|byte| format!("{byte:02x}"), "").replace("2d6c", "2d 6c"), 10),
+        (words.join(" "), 3),
+        (encoded(secret.as_bytes(), BASE32), 3),
+        (encoded(secret.as_bytes(), BASE32).to_lowercase(), 3),
+        (each(|byte| format!("{byte:02X}")), 3),
+        // The surrounding text decides a sign or two and the rest of a group, which stay.
+        (basic("a"), 12),
+        (basic("us"), 12),
+        (basic("use"), 12),
+        (basic("").replace('+', "-").replace('/', "_"), 12),
+    ] {
+        let masked = key.masked_text(&form);
+        assert!(masked.contains(MASK) && masked.len() <= least, "{form}: {masked}");
+    }
+}
+
+#[test]
+fn a_key_is_masked_in_any_notation() {
+    let secret = "rk-Zq7VxP2mLw9TdKf4HsJy8NbRc3GaQe5U";
+    let key = Key::new(secret).unwrap();
+    let each = |form: &dyn Fn(u8) -> String| secret.bytes().map(form).collect::<String>();
+    let list = |between: &str, form: &dyn Fn(u8) -> String| {
+        secret.bytes().map(form).collect::<Vec<_>>().join(between)
+    };
+    let hex: String = each(&|byte| format!("{byte:02x}"));
+    let base64 = encoded(secret.as_bytes(), BASE64);
+    let groups = |text: &str, size: usize, between: &str| {
+        let groups = text.as_bytes().chunks(size).map(|group| str::from_utf8(group).unwrap());
+        groups.collect::<Vec<_>>().join(between)
+    };
+    let mixed: String = hex
+        .chars()
+        .enumerate()
+        .map(|(at, c)| if at % 3 == 0 { c.to_ascii_uppercase() } else { c })
+        .collect();
+    let forms = [
+        list(",\n        ", &|byte| byte.to_string()),
+        list(",\n\t\t\t\t", &|byte| format!("{byte:#x}")),
+        list(", ", &|byte| format!("{byte}u8")),
+        list(", ", &|byte| format!("0x{byte:02x}u8")),
+        list(", ", &|byte| format!("(byte){byte}")),
+        list(", ", &|byte| format!("(byte) 0x{byte:02X}")),
+        list(", ", &|byte| format!("UInt8({byte})")),
+        list(", ", &|byte| format!("{byte}.0")),
+        list(" ", &|byte| format!("{byte:03o}")),
+        list(", ", &|byte| format!("{byte:#o}")),
+        list(", ", &|byte| format!("{byte:#b}")),
+        list(" ", &|byte| format!("{byte:08b}")),
+        list("; ", &|byte| format!("{byte:05}")),
+        each(&|byte| format!("&amp;#{byte};")),
+        each(&|byte| format!("&amp;amp;amp;#x{byte:x};")),
+        each(&|byte| format!("&#{byte:020};")),
+        each(&|byte| format!("\\{byte:o}")),
+        each(&|byte| format!("\\x{{{byte:x}}}")),
+        each(&|byte| format!("\\uuu{byte:04x}")),
+        each(&|byte| format!("\\x{byte:08x}")),
+        each(&|byte| format!("\\o{{{byte:o}}}")),
+        each(&|byte| format!("\\{}", char::from(byte))),
+        each(&|byte| format!("\\{byte:x} ")),
+        each(&|byte| format!("%u{byte:04x}")),
+        each(&|byte| format!("{byte:02x}00")),
+        list(" ", &|byte| format!("{byte:04x}")),
+        list("\", \"", &|byte| char::from(byte).to_string()),
+        secret.replace('-', "\\55"),
+        secret.replace('-', "\\x{2d}"),
+        secret.replace('-', "&amp;#45;"),
+        groups(secret, 5, "= \t\r\n"),
+        groups(secret, 8, "' + '"),
+        groups(secret, 8, "\u{200b}"),
+        mixed,
+        groups(&hex, 1, " "),
+        groups(&hex, 3, " "),
+        groups(&hex, 5, " "),
+        groups(&hex, 10, ", 0x"),
+        groups(&hex, 16, "\n"),
+        groups(&base64, 4, " "),
+        groups(&base64, 8, "\\n"),
+        groups(&base64, 8, "\\\\r\\\\n"),
+        groups(&base64, 5, "\n\n    "),
+    ];
+    for form in forms {
+        let masked = key.masked_text(&form);
+        assert!(masked.contains(MASK) && masked.len() <= 24, "{form}: {masked}");
+        for size in [1, 3, 7] {
+            let mut mask = KeyMask::new(Some(Arc::new(key.clone())));
+            let mut shown = String::new();
+            for piece in form.chars().collect::<Vec<_>>().chunks(size) {
+                shown += &mask.pass(&piece.iter().collect::<String>());
+            }
+            assert_eq!(shown + &mask.finish(), masked, "{form}");
+        }
+    }
+}
+
+#[test]
+fn lists_and_numbers_that_spell_a_key_are_masked() {
+    let secret = "rk-Zq7VxP2mLw9TdKf4HsJy8NbRc3GaQe5U";
+    let key = Key::new(secret).unwrap();
+    let of = |form: fn(u8) -> Value| Value::Array(secret.bytes().map(form).collect());
+    for mut list in [
+        of(|byte| byte.into()),
+        of(|byte| f64::from(byte).into()),
+        of(|byte| byte.to_string().into()),
+        of(|byte| format!("0x{byte:x}").into()),
+        of(|byte| char::from(byte).to_string().into()),
+        of(|byte| json!([byte])),
+        of(|byte| json!([[char::from(byte).to_string()]])),
+    ] {
+        assert!(key.mask(&mut list));
+        assert_eq!(list, MASK);
+    }
+    let mut others = json!([[1, 2, 0.5, 114], ["a", "b"], [[1], [2]], [], {"rk": [114, 107, 45]}]);
+    assert!(!key.mask(&mut others));
+    let mut one = json!(["is", secret]);
+    key.mask(&mut one);
+    assert_eq!(one, json!(["is", "***"]));
+    let digits = Key::new("123456789012345").unwrap();
+    let mut answer = json!({"count": 123456789012345u64, "other": 12});
+    assert!(digits.mask(&mut answer));
+    assert_eq!(answer, json!({"count": null, "other": 12}));
+}
+
+#[test]
+fn a_key_in_pieces_is_masked() {
+    let mut mask = KeyMask::new(Key::new("sk-0123456789abcdef").map(Arc::new));
+    let pieces = "it is sk-0123456789abcdef, s".chars().map(|c| mask.pass(&c.to_string()));
+    let shown: Vec<String> = pieces.collect();
+    // Text that cannot begin a form of the key does not wait.
+    assert_eq!(shown[..3].concat(), "it ");
+    assert_eq!(shown.concat() + &mask.finish(), "it is ***, s");
+}
+
+/// Each piece takes as long as it is, and what waits is bounded.
+#[test]
+fn what_waits_is_bounded() {
+    let key = Arc::new(Key::new("rk-Zq7VxP2mLw9TdKf4HsJy8NbRc3GaQe5U").unwrap());
+    for piece in
+        ["&#0", "&#1", "72 ", "114,\n", "\\", "=\n", "&amp;", "r", "0", "\\n", " ", "u", "%25"]
+    {
+        let mut mask = KeyMask::new(Some(Arc::clone(&key)));
+        for _ in 0..20_000 {
+            mask.pass(piece);
+            assert!(mask.held.len() < 4000, "{piece:?}: {}", mask.held.len());
+        }
+    }
+}
+
+proptest! {
+    #[test]
+    fn pieces_are_masked_as_the_whole(
+        secret in r"[ab%/\\u0]{1,30}",
+        around in proptest::collection::vec(r"[ab%/\\u02356f&;#xamp= \n\ré]{0,9}", 2..6),
+        cuts in proptest::collection::vec(0usize..400, 0..20),
+    ) {
+        let key = Key::new(&secret).unwrap();
+        let numbers: Vec<String> = secret.bytes().map(|byte| format!("{byte:02x}")).collect();
+        let list: Vec<String> = secret.bytes().map(|byte| byte.to_string()).collect();
+        let text = around.join(&secret) + &url_encoded(&secret).to_lowercase() + &around.join(" ")
+            + &numbers.join(&around[0]) + &list.join(&around[1]) + &numbers.join(" ") + &list.join(",");
+        let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| text.floor_char_boundary(cut.min(text.len()))).collect();
+        cuts.extend([0, text.len()]);
+        cuts.sort_unstable();
+        let mut mask = KeyMask::new(Some(Arc::new(key.clone())));
+        let pieces: String = cuts.windows(2).map(|cut| mask.pass(&text[cut[0]..cut[1]])).collect();
+        prop_assert_eq!(pieces + &mask.finish(), key.masked_text(&text));
+    }
+
+    #[test]
+    fn no_part_of_a_key_stays(secret in "[a-c]{1,30}", text in "[a-cé]{0,60}", cut in 0usize..30) {
+        let key = Key::new(&secret).unwrap();
+        let text = format!("{text}{}{text}", &secret[cut.min(secret.len())..]);
+        let shown = key.masked_text(&text);
+        for part in secret.as_bytes().windows(PART) {
+            prop_assert!(!shown.contains(str::from_utf8(part).unwrap()), "{shown}");
+        }
+        prop_assert!(memchr::memmem::find(&key.masked(text.as_bytes()), secret.as_bytes()).is_none());
+    }
+}
