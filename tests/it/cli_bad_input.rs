@@ -394,7 +394,8 @@ fn readings() -> Vec<Reading> {
         ),
         reading(
             json!({"prompt": "", "metadata": of_prompt, "choices": [{"text": "x", "index": 0, "finish_reason": "stop", "min_logprob": -0.5}],
-                "entropy": 0.5, "next_token": signals, "asked": {"model": "m"}}),
+                "entropy": 0.5, "next_token": signals,
+                "asked": {"model": "m", "max_tokens": 8, "temperature": 0.5, "top_p": 0.5, "stop": ["x"]}}),
             &eval,
             &["prompt", "metadata.ground_truth"],
         ),
@@ -418,6 +419,11 @@ fn readings() -> Vec<Reading> {
         ),
         reading(
             json!({"task_id": "a", "row": 0, "repository": "r", "target_digest": "0f", "repocoder": {"em": 1, "es": 1.0}}),
+            &[vec!["compare", F, F, "-v"]],
+            &[],
+        ),
+        reading(
+            json!({"task_id": "a", "row": 0, "repository": "r", "likelihood": {"per_character": 0.5}, "asked": {"model": "m"}}),
             &[vec!["compare", F, F, "-v"]],
             &[],
         ),

@@ -139,7 +139,7 @@ fn has_all(fields: &[Field], object: &Object) -> bool {
 }
 
 /// Whether a value and all its parts have their types.
-fn has_type(wanted: &Type, value: &Value) -> bool {
+pub fn has_type(wanted: &Type, value: &Value) -> bool {
     fits(wanted, value)
         && match (wanted, value) {
             (List(element), Value::Array(list)) => list.iter().all(|item| has_type(element, item)),

@@ -196,7 +196,17 @@ pub fn of_prompt_metadata(name: &str) -> Option<&'static Type> {
 
 /// What a prediction, a prompt or a probability may say of how it was made, whatever else it is.
 pub const MADE: &[Field] =
-    &[may("metadata", Open(PROMPT_METADATA)), may("asked", ANYTHING), may("next_token", TOKEN)];
+    &[may("metadata", Open(PROMPT_METADATA)), may("asked", ASKED), may("next_token", TOKEN)];
+
+/// How something was asked for, where that is known.
+pub const ASKED: Type = Open(&[
+    may("model api prompt_end instruction until", Text),
+    may("max_tokens samples", Count),
+    may("temperature", Within(f64::INFINITY)),
+    may("top_p", Within(1.0)),
+    may("seed", Number),
+    may("stop", TEXT_OR_TEXTS),
+]);
 
 const TOKEN: Type =
     Open(&[may("text", Text), may("probability", Within(1.0)), may("is_likeliest", Flag)]);
@@ -207,7 +217,7 @@ const REPO_CODER_PREDICTION: &[Field] = &[
     may("metadata", Open(PROMPT_METADATA)),
     may("pred", TEXT_OR_TEXTS),
     must("choices", List(&Type::Object(CHOICE))),
-    may("asked", ANYTHING),
+    may("asked", ASKED),
     may("next_token", TOKEN),
     // Rounding makes some estimates negative.
     may("entropy", Number),
@@ -235,7 +245,7 @@ const CROSS_CODE_EVAL_PREDICTION: &[Field] = &[
     may("crossfile_context", CROSS_FILE),
     may("ranking_latency", Number),
     may("metadata", Open(PROMPT_METADATA)),
-    may("asked", ANYTHING),
+    may("asked", ASKED),
     may("next_token", TOKEN),
     may("entropy", Number),
     may("finish_reason", Text),
@@ -318,6 +328,7 @@ const SCORE: &[Field] = &[
     may("repository target_digest predictions", Text),
     may("statuses", TEXTS),
     may("metadata", ANYTHING),
+    may("asked", ASKED),
 ];
 
 const LATENCY: &[Field] = &[
