@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use repoformer_core::completion::{Api, samples};
 use repoformer_core::task::kind::RecordKind;
 use serde_json::{Value, json};
 
@@ -394,7 +395,8 @@ fn readings() -> Vec<Reading> {
         ),
         reading(
             json!({"prompt": "", "metadata": of_prompt, "choices": [{"text": "x", "index": 0, "finish_reason": "stop", "min_logprob": -0.5}],
-                "entropy": 0.5, "next_token": signals, "asked": {"model": "m"}}),
+                "entropy": 0.5, "next_token": signals,
+                "asked": {"model": "m", "max_tokens": 8, "temperature": 0.5, "top_p": 0.5, "stop": ["x"]}}),
             &eval,
             &["prompt", "metadata.ground_truth"],
         ),
@@ -418,6 +420,12 @@ fn readings() -> Vec<Reading> {
         ),
         reading(
             json!({"task_id": "a", "row": 0, "repository": "r", "target_digest": "0f", "repocoder": {"em": 1, "es": 1.0}}),
+            &[vec!["compare", F, F, "-v"]],
+            &[],
+        ),
+        reading(
+            json!({"task_id": "a", "row": 0, "repository": "r", "likelihood": {"per_character": 0.5},
+                "log_probability": -2.5, "bits_per_character": 0.5, "characters": 5, "asked": {"model": "m"}}),
             &[vec!["compare", F, F, "-v"]],
             &[],
         ),
@@ -587,6 +595,18 @@ fn refused_by(
         Some((number, refused(&place.run(command).stderr).remove(&1)?))
     });
     each.collect()
+}
+
+#[test]
+fn a_probability_above_1_is_none() {
+    let answer = |logprob: f64| {
+        let logprobs = json!({"tokens": ["x"], "token_logprobs": [logprob]});
+        json!({"choices": [{"text": "x", "logprobs": logprobs}]})
+    };
+    let rounded = samples(&answer(1e-7), Api::Completions).unwrap();
+    assert_eq!(rounded[0].tokens[0].logprob, 0.0);
+    let refused = samples(&answer(5.0), Api::Completions).unwrap_err().to_string();
+    assert!(refused.contains("above 0"), "{refused}");
 }
 
 /// Whatever is wrong with a field of a record, `validate` and the commands that read it find it alike.

@@ -325,6 +325,28 @@ fn a_wrong_change_leaves_a_document_that_is_not_completed() {
     session.tell("textDocument/didOpen", json!({"textDocument": document}));
     let told = session.answer();
     assert!(told["params"]["message"].as_str().unwrap().contains("without being closed"), "{told}");
+    let mut older = document.clone();
+    (older["version"], older["text"]) = (json!(3), json!("stale"));
+    session.tell("textDocument/didOpen", json!({"textDocument": older}));
+    let told = session.answer();
+    assert!(told["params"]["message"].as_str().unwrap().contains("3, behind version 5"), "{told}");
+    assert!(session.complete(uri, 1, 4).get("error").is_some());
+    change(&mut session, uri, json!(6), json!({"text": "first = 1\nx = "}));
+    assert!(session.complete(uri, 1, 4).get("result").is_some());
+    // Values of JSON take many times as much memory as their bytes.
+    let many = "0,".repeat(1 << 18);
+    session.send_text(&format!(r#"{{"id": "a", "method": "x", "params": {{"x": [{many} 0]}}}}"#));
+    let refused = session.answer();
+    assert_eq!((&refused["id"], &refused["error"]["code"]), (&json!("a"), &json!(-32600)));
+    session.send_text(&format!(
+        r#"{{"method": "textDocument/didChange", "params": {{"textDocument": {{"uri": "{uri}"}}, "contentChanges": [{many} 0]}}}}"#
+    ));
+    let told = session.answer();
+    assert!(told["params"]["message"].as_str().unwrap().contains("values of JSON"), "{told}");
+    assert_eq!(session.answer()["method"], "window/logMessage", "its change is a wrong one");
+    assert!(session.complete(uri, 1, 4).get("error").is_some());
+    change(&mut session, uri, json!(6), json!({"text": "first = 1\nx = "}));
+    assert!(session.complete(uri, 1, 4).get("result").is_some());
     assert!(seen.lock().unwrap().iter().all(|request| request.prompt().contains("first = 1")));
     change(&mut session, "file:///other.py", json!(1), json!({"text": "x"}));
     let told = session.answer();

@@ -7,11 +7,11 @@ use std::path::{Path, PathBuf};
 use repoformer_core::prompt::style::{DecisionFrame, Style};
 use repoformer_core::repository::fragment::Cut;
 use repoformer_core::retrieve::Mode;
-use repoformer_core::task::fields::MADE;
+use repoformer_core::task::fields::{ASKED, MADE};
 use repoformer_store::artifact;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl::{self, Object};
-use repoformer_store::schema::require;
+use repoformer_store::schema::{has_type, require};
 use serde::Deserialize;
 use serde::de::IgnoredAny;
 use serde_json::Value;
@@ -57,7 +57,7 @@ const LEFT_OUT: [(&str, &str); 6] = [
 #[derive(Default, Deserialize)]
 #[serde(default)]
 struct Record {
-    asked: Option<Object>,
+    asked: Option<Value>,
     metadata: Metadata,
     next_token: Token,
     /// Of samples of lm-evaluation-harness, which say it in other places.
@@ -70,6 +70,7 @@ impl Record {
         let record: serde_json::Result<Self> = serde_json::from_slice(bytes);
         if let Ok(record) = record
             && record.resps.is_none()
+            && record.asked.as_ref().is_none_or(|asked| has_type(&ASKED, asked))
         {
             return record;
         }
@@ -89,7 +90,7 @@ impl Record {
         let number = |name: &str| metadata(name)?.as_u64();
         let token = |name: &str| object.get("next_token")?.get(name)?.as_str().map(str::to_owned);
         Self {
-            asked: object.get("asked").and_then(Value::as_object).cloned(),
+            asked: object.get("asked").cloned(),
             metadata: Metadata {
                 mode: text("mode"),
                 prompt_style: text("prompt_style"),
@@ -163,7 +164,7 @@ impl Origin {
             }
             origin.add(STYLE_DIGEST, metadata.prompt_style_digest);
             origin.add(TOKEN, next_token.text);
-            let Some(asked) = asked else { continue };
+            let Some(Value::Object(asked)) = asked else { continue };
             for (name, value) in &asked {
                 let value = match (value.as_str(), value.as_f64()) {
                     (Some(text), _) => text.to_owned(),

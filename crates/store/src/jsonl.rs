@@ -270,9 +270,13 @@ pub(crate) fn not_a_count(value: &Value) -> String {
     }
 }
 
-/// Describes numbers from 0 to another.
-pub(crate) fn range(most: f64) -> String {
-    if most.is_finite() { format!("between 0 and {most}") } else { "a number from 0".into() }
+/// Describes numbers from one to another.
+pub(crate) fn range(least: f64, most: f64) -> String {
+    match (least.is_finite(), most.is_finite()) {
+        (true, true) => format!("between {least} and {most}"),
+        (true, false) => format!("a number from {least}"),
+        _ => format!("at most {most}"),
+    }
 }
 
 /// Parses the JSON object on a line of a file.
@@ -472,7 +476,7 @@ impl<'a> Fields<'a> {
         match number.filter(|number| !(0.0..=most).contains(number)) {
             None => Ok(number),
             Some(wrong) => {
-                let range = range(most);
+                let range = range(0.0, most);
                 Err(self
                     .error(format!("field '{}{name}' must be {range}, not {wrong}", self.prefix)))
             }

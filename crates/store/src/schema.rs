@@ -21,8 +21,8 @@ pub enum Type {
     Count,
     /// A finite number.
     Number,
-    /// A number from 0 to another, which may be infinite.
-    Within(f64),
+    /// A number from one to another, which may be infinite.
+    Between(f64, f64),
     /// `true` or `false`.
     Flag,
     /// A text or a whole number.
@@ -79,7 +79,7 @@ pub const fn unless(names: &'static str, other: &'static str, holds: Type) -> Fi
 }
 
 use Type::{
-    Any, Count, Either, Flag, Id, List, Map, MaybeEmpty, Number, Open, OrNull, Text, Within,
+    Any, Between, Count, Either, Flag, Id, List, Map, MaybeEmpty, Number, Open, OrNull, Text,
 };
 
 impl Field {
@@ -139,7 +139,7 @@ fn has_all(fields: &[Field], object: &Object) -> bool {
 }
 
 /// Whether a value and all its parts have their types.
-fn has_type(wanted: &Type, value: &Value) -> bool {
+pub fn has_type(wanted: &Type, value: &Value) -> bool {
     fits(wanted, value)
         && match (wanted, value) {
             (List(element), Value::Array(list)) => list.iter().all(|item| has_type(element, item)),
@@ -201,8 +201,8 @@ impl Checked {
         if !fits(wanted, value) {
             let reason = match (wanted, value) {
                 (Count, Value::Number(_)) => jsonl::not_a_count(value),
-                (Within(most), Value::Number(number)) => {
-                    format!("must be {}, not {number}", jsonl::range(*most))
+                (Between(least, most), Value::Number(number)) => {
+                    format!("must be {}, not {number}", jsonl::range(*least, *most))
                 }
                 _ => format!("must be {}, not {}", words(wanted), jsonl::kind(value)),
             };
@@ -245,7 +245,9 @@ fn fits(wanted: &Type, value: &Value) -> bool {
         Text => value.is_string(),
         Count => jsonl::count(value).is_some(),
         Number => value.is_number(),
-        Within(most) => value.as_f64().is_some_and(|number| (0.0..=*most).contains(&number)),
+        Between(least, most) => {
+            value.as_f64().is_some_and(|number| (*least..=*most).contains(&number))
+        }
         Flag => value.is_boolean(),
         Id => jsonl::is_id(value),
         List(_) => value.is_array(),
@@ -261,7 +263,7 @@ fn words(wanted: &Type) -> &'static str {
     match wanted {
         Text | Id => "a string",
         Count => "a whole number",
-        Number | Within(_) => "a number",
+        Number | Between(..) => "a number",
         Flag => "a boolean",
         List(_) => "a list",
         Map(_) | Type::Object(_) | Open(_) | MaybeEmpty(_) => "an object",

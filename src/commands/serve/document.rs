@@ -176,6 +176,22 @@ impl Document {
         Ok(Self { text: Text::new(text), version: version(item)?, lost: None })
     }
 
+    /// Takes the text of a document that was opened again. An older one leaves the text unknown, as a wrong change does.
+    ///
+    /// # Errors
+    /// It is of an older version.
+    pub(super) fn open_again(&mut self, other: Self) -> Result<(), String> {
+        let opened = check_order(other.version, self.version);
+        match &opened {
+            Ok(()) => *self = other,
+            Err(reason) => {
+                self.version = other.version;
+                self.lost = Some(reason.clone());
+            }
+        }
+        opened
+    }
+
     /// The text, or why it is not known.
     pub(super) fn text(&self) -> Result<String, &str> {
         self.lost.as_deref().map_or_else(|| Ok(self.text.whole()), Err)
@@ -203,9 +219,7 @@ impl Document {
         let known = self.version;
         // Behind a refused change, whatever version it had, another one may follow.
         self.version = version.or(known);
-        if let Some((new, known)) = version.zip(known).filter(|(new, known)| new < known) {
-            return Err(format!("textDocument.version is {new}, behind version {known}"));
-        }
+        check_order(version, known)?;
         let edits = params["contentChanges"].as_array().ok_or("contentChanges is not a list")?;
         (0..).zip(edits).try_for_each(|(number, edit)| {
             let edited = self.edit(edit, encoding);
@@ -235,6 +249,13 @@ impl Document {
         }
         self.text.replace(start, end, new);
         Ok(())
+    }
+}
+
+fn check_order(version: Option<i64>, known: Option<i64>) -> Result<(), String> {
+    match version.zip(known).filter(|(new, known)| new < known) {
+        None => Ok(()),
+        Some((new, known)) => Err(format!("textDocument.version is {new}, behind version {known}")),
     }
 }
 

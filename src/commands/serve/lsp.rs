@@ -8,6 +8,7 @@ use anyhow::{Context as _, Result};
 use repoformer_models::endpoint::Endpoint;
 use repoformer_pipeline::path_of_url;
 use repoformer_store::json;
+use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::document::{Document, Encoding};
@@ -20,6 +21,8 @@ use crate::output::detail;
 
 /// Bytes of a message, at most.
 const LARGEST: usize = 64 << 20;
+/// Values in a message's JSON, at most: each takes a hundred bytes of memory or two.
+const VALUES: u64 = 1 << 18;
 /// Requests that are answered at a time; older ones give way.
 const AT_ONCE: usize = 8;
 
@@ -163,12 +166,15 @@ impl Server {
         }
         match message["method"].as_str().unwrap_or_default() {
             "textDocument/didOpen" => match Document::open(&params["textDocument"]) {
-                Ok(document) => {
-                    if self.documents.insert(uri(), document).is_some() {
-                        let reason = "opened again without being closed; its newer text is taken";
+                Ok(document) => match self.documents.get_mut(&uri()) {
+                    None => drop(self.documents.insert(uri(), document)),
+                    Some(known) => {
+                        let reason = known.open_again(document).err().unwrap_or_else(|| {
+                            "opened again without being closed; its newer text is taken".into()
+                        });
                         self.output.log(&format!("{}: {reason}", uri()));
                     }
-                }
+                },
                 Err(reason) => self.output.log(&format!("{}: {reason}", uri())),
             },
             "textDocument/didChange" => {
@@ -361,12 +367,55 @@ fn next(input: &mut impl BufRead, output: &Output) -> Result<Option<Value>> {
     while let Some(body) = read(input)? {
         // A refused change would leave the document with the text of before.
         let text = String::from_utf8_lossy(json::without_byte_order_mark(&body));
-        match json::parse(text.as_bytes()) {
-            Ok(message) => return Ok(Some(message)),
+        let read = match json::count_values(text.as_bytes()) <= VALUES {
+            true => json::parse(text.as_bytes()).map(Some),
+            false => without_values(&text, output),
+        };
+        match read {
+            Ok(Some(message)) => return Ok(Some(message)),
+            Ok(None) => {}
             Err(error) => output.fail(&Value::Null, NOT_JSON, &format!("not JSON: {error}")),
         }
     }
     Ok(None)
+}
+
+/// What is read of a message with too many values.
+#[derive(Deserialize)]
+struct Head<I> {
+    id: Option<I>,
+    method: Option<String>,
+    params: Option<Params>,
+}
+
+#[derive(Deserialize)]
+struct Params {
+    #[serde(rename = "textDocument")]
+    document: Option<Identifier>,
+}
+
+#[derive(Deserialize)]
+struct Identifier {
+    uri: Option<String>,
+}
+
+/// Refuses a message with too many values. Of a notification the document's URI is left: its change is then a wrong one.
+fn without_values(text: &str, output: &Output) -> serde_json::Result<Option<Value>> {
+    let reason = format!("the message has more than {VALUES} values of JSON");
+    let (id, method, params) = match serde_json::from_str::<Head<i64>>(text) {
+        Ok(Head { id, method, params }) => (id.map(Value::from), method, params),
+        Err(_) => {
+            let Head { id, method, params } = serde_json::from_str::<Head<String>>(text)?;
+            (id.map(Value::from), method, params)
+        }
+    };
+    if let Some(id) = id {
+        output.fail(&id, INVALID_REQUEST, &reason);
+        return Ok(None);
+    }
+    output.log(&reason);
+    let uri = params.and_then(|params| params.document).and_then(|document| document.uri);
+    Ok(Some(json!({"method": method, "params": {"textDocument": {"uri": uri}}})))
 }
 
 /// The body of the next message; `None` where there are no more.

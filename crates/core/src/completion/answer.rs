@@ -31,7 +31,7 @@ pub struct Sample {
 impl Sample {
     /// A completion from another program, with the log-probabilities beside it.
     pub fn of(text: &str, logprobs: Option<&Value>) -> Self {
-        let tokens = logprobs.map(tokens).unwrap_or_default();
+        let tokens = logprobs.and_then(|logprobs| tokens(logprobs).ok()).unwrap_or_default();
         Self { text: text.to_owned(), finish_reason: None, tokens }
     }
 
@@ -373,7 +373,7 @@ fn samples_at(answer: &Value, place: TextPlace) -> Result<Vec<Sample>, AnswerErr
             let (choice, field) = (choice.index, place.name());
             return Err(AnswerError::NoText { choice, field, finish: finish_reason });
         };
-        let tokens = choice.logprobs.map(tokens).unwrap_or_default();
+        let tokens = choice.logprobs.map(tokens).transpose()?.unwrap_or_default();
         Ok(Sample { text: text.to_owned(), finish_reason, tokens })
     };
     choices.into_iter().map(sample).collect()
@@ -399,7 +399,32 @@ pub fn check_choice(choice: &Value, number: usize) -> Result<(), AnswerError> {
 }
 
 /// Reads tokens in the style of chats (`content`, a list of objects) or the older one (`tokens` and `token_logprobs`).
-pub fn tokens(logprobs: &Value) -> Vec<TokenProbability> {
+///
+/// # Errors
+/// A log-probability is above 0.
+pub fn tokens(logprobs: &Value) -> Result<Vec<TokenProbability>, AnswerError> {
+    let mut tokens = written_tokens(logprobs);
+    for token in &mut tokens {
+        token.logprob = logarithm(token.logprob)?;
+    }
+    Ok(tokens)
+}
+
+/// Greatest logarithm of a probability: rounding makes some greater than 0.
+pub const ROUNDED: f64 = 1e-3;
+
+/// Returns the logarithm of a probability; one that rounding made greater than 0 is 0.
+///
+/// # Errors
+/// It is above 0 otherwise.
+pub fn logarithm(value: f64) -> Result<f64, AnswerError> {
+    match value > ROUNDED {
+        true => Err(AnswerError::Form("a log-probability of the answer is above 0")),
+        false => Ok(value.min(0.0)),
+    }
+}
+
+fn written_tokens(logprobs: &Value) -> Vec<TokenProbability> {
     if let Some(content) = logprobs.get("content").and_then(Value::as_array) {
         let token = |token: &Value| {
             let text = token.get("token")?.as_str()?;

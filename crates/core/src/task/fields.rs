@@ -8,10 +8,21 @@ use repoformer_store::schema::{Field, Type, may, must, require, type_of, unless}
 
 use super::Format;
 use super::kind::RecordKind;
+use crate::completion::ROUNDED;
 use crate::repository::record::{PACKAGE, RAW};
 use Type::{
-    Any, Count, Either, Flag, Id, List, Map, MaybeEmpty, Number, Open, OrNull, Text, Within,
+    Any, Between, Count, Either, Flag, Id, List, Map, MaybeEmpty, Number, Open, OrNull, Text,
 };
+
+/// A number from 0 to another, which may be infinite.
+const fn within(most: f64) -> Type {
+    Between(0.0, most)
+}
+
+/// The logarithm of a probability.
+const LOGARITHM: Type = Between(f64::NEG_INFINITY, ROUNDED);
+/// One with the other sign.
+const BITS: Type = Between(-ROUNDED, f64::INFINITY);
 
 /// An object with any fields.
 const ANYTHING: Type = Open(&[]);
@@ -51,7 +62,7 @@ const DEFINITION: &[Field] = &[must("path text", Text), must("line code_line", C
 const COMMIT: &[Field] = &[
     must("id parent date stratum", Text),
     must("names", Type::Object(&[must("file import repository nowhere", Count)])),
-    may("similar", Within(1.0)),
+    may("similar", within(1.0)),
     may("in_history", Flag),
 ];
 
@@ -196,10 +207,20 @@ pub fn of_prompt_metadata(name: &str) -> Option<&'static Type> {
 
 /// What a prediction, a prompt or a probability may say of how it was made, whatever else it is.
 pub const MADE: &[Field] =
-    &[may("metadata", Open(PROMPT_METADATA)), may("asked", ANYTHING), may("next_token", TOKEN)];
+    &[may("metadata", Open(PROMPT_METADATA)), may("asked", ASKED), may("next_token", TOKEN)];
+
+/// How something was asked for, where that is known.
+pub const ASKED: Type = Open(&[
+    may("model api prompt_end instruction until", Text),
+    may("max_tokens samples", Count),
+    may("temperature", within(f64::INFINITY)),
+    may("top_p", within(1.0)),
+    may("seed", Number),
+    may("stop", TEXT_OR_TEXTS),
+]);
 
 const TOKEN: Type =
-    Open(&[may("text", Text), may("probability", Within(1.0)), may("is_likeliest", Flag)]);
+    Open(&[may("text", Text), may("probability", within(1.0)), may("is_likeliest", Flag)]);
 
 const REPO_CODER_PREDICTION: &[Field] = &[
     may("task_id", Id),
@@ -207,10 +228,9 @@ const REPO_CODER_PREDICTION: &[Field] = &[
     may("metadata", Open(PROMPT_METADATA)),
     may("pred", TEXT_OR_TEXTS),
     must("choices", List(&Type::Object(CHOICE))),
-    may("asked", ANYTHING),
+    may("asked", ASKED),
     may("next_token", TOKEN),
-    // Rounding makes some estimates negative.
-    may("entropy", Number),
+    may("entropy", BITS),
     may("finish_reason", Text),
     may("error", Any),
 ];
@@ -219,7 +239,7 @@ const CHOICE: &[Field] = &[
     must("text", Text),
     may("index", Count),
     may("finish_reason written", Text),
-    may("min_logprob mean_logprob", Number),
+    may("min_logprob mean_logprob", LOGARITHM),
     may("logprobs", ANYTHING),
 ];
 
@@ -235,9 +255,9 @@ const CROSS_CODE_EVAL_PREDICTION: &[Field] = &[
     may("crossfile_context", CROSS_FILE),
     may("ranking_latency", Number),
     may("metadata", Open(PROMPT_METADATA)),
-    may("asked", ANYTHING),
+    may("asked", ASKED),
     may("next_token", TOKEN),
-    may("entropy", Number),
+    may("entropy", BITS),
     may("finish_reason", Text),
     may("error", Any),
 ];
@@ -272,9 +292,10 @@ const LABEL: &[Field] = &[
     may("crossfile_context", CROSS_FILE),
     must("metadata", Type::Object(LABEL_METADATA)),
     // The released program writes percentages.
-    may("es_infile es_rg1 em_infile em_rg1 pass_infile pass_rg1", Within(100.0)),
-    may("likelihood_infile likelihood_rg1 cc_probability", Within(1.0)),
-    may("min_logprob entropy", Number),
+    may("es_infile es_rg1 em_infile em_rg1 pass_infile pass_rg1", within(100.0)),
+    may("likelihood_infile likelihood_rg1 cc_probability", within(1.0)),
+    may("min_logprob", LOGARITHM),
+    may("entropy", BITS),
     may("generation_model metric fragments", Text),
     may("label cc_likeliest", Flag),
     may("threshold", Number),
@@ -298,9 +319,14 @@ const BATCH_REQUEST: &[Field] = &[
 const BATCH_RESPONSE: &[Field] = &[
     may("id", Text),
     must("custom_id", Text),
-    may("response", Open(&[may("status_code", Count), may("body", Any)])),
+    may("response", Open(&[may("status_code", Count), may("body", ANSWER)])),
     may("error", Any),
 ];
+
+/// What a server answers, which may be no completion.
+const ANSWER: Type = Either(&[Open(&[may("choices", CHOICES)]), Any], "a value");
+const CHOICES: Type =
+    Either(&[List(&Either(&[Open(&[may("index", Count)]), Any], "a value")), Any], "a value");
 
 const BEIR_DOCUMENT: &[Field] = &[
     must("_id", Id),
@@ -318,12 +344,16 @@ const SCORE: &[Field] = &[
     may("repository target_digest predictions", Text),
     may("statuses", TEXTS),
     may("metadata", ANYTHING),
+    may("asked", ASKED),
+    may("log_probability", LOGARITHM),
+    may("bits_per_character", BITS),
+    may("characters", Count),
 ];
 
 const LATENCY: &[Field] = &[
     must("task_id", Id),
     may("row sample at_once", Count),
-    may("retrieval_ms generation_ms decision_ms", Within(f64::INFINITY)),
+    may("retrieval_ms generation_ms decision_ms", within(f64::INFINITY)),
     may("record_checksum", Text),
     may("without_embedding", Flag),
 ];

@@ -95,8 +95,7 @@ impl PerTask {
         if let Some(wrong) = first_wrong(RecordKind::Score.fields(), record) {
             return Err(wrong);
         }
-        // Numbers in the task's metadata are line numbers, not scores.
-        for (metric, values) in record.iter().filter(|(name, _)| *name != "metadata") {
+        for (metric, values) in record.iter().filter(|(name, _)| may_be_metric(name)) {
             let is_own = SCORED_BY.contains(&&**metric);
             let Some(values) = values.as_object().filter(|_| literal(values).is_none()) else {
                 match values {
@@ -142,10 +141,14 @@ impl PerTask {
     }
 }
 
+/// Whether a field may hold scores: numbers in the task's metadata are line numbers, and others are settings.
+fn may_be_metric(name: &str) -> bool {
+    !matches!(name, "metadata" | "asked")
+}
+
 /// Returns every `METRIC.VALUE` of a record that is a number.
 fn numbers(record: &Object) -> impl Iterator<Item = (String, f64)> {
-    // Numbers in the task's metadata are line numbers, not scores.
-    let metrics = record.iter().filter(|(name, _)| *name != "metadata");
+    let metrics = record.iter().filter(|(name, _)| may_be_metric(name));
     let metrics = metrics.filter_map(|(name, value)| Some((name, value.as_object()?)));
     metrics.flat_map(|(metric, values)| {
         let number = move |(name, value): (&String, &Value)| {

@@ -15,7 +15,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use repoformer_core::completion::{
-    Answer, AnswerError, Api, Sample, TokenProbability, check_answer,
+    Answer, AnswerError, Api, Sample, TokenProbability, check_answer, logarithm,
 };
 use repoformer_store::artifact::digest_parts;
 use repoformer_store::error::{Error, Result};
@@ -148,11 +148,9 @@ fn sample(mut tokens: Vec<TokenProbability>) -> Result<Sample, Unread> {
     if tokens.is_empty() {
         return Err(Unread::NoToken);
     }
-    if tokens.iter().any(|token| token.logprob > 1e-3) {
-        return Err(Unread::Form("it returns what is not the logarithm of a probability"));
-    }
     for token in &mut tokens {
-        token.logprob = token.logprob.min(0.0);
+        token.logprob = logarithm(token.logprob)
+            .map_err(|_| Unread::Form("it returns what is not the logarithm of a probability"))?;
     }
     let text = tokens.iter().map(|token| token.text.as_str()).collect();
     Ok(Sample { text, finish_reason: None, tokens })

@@ -117,7 +117,7 @@ impl PartialAnswer {
                 sample.text += &partial.mask.pass(&partial.pieces.decode(piece));
                 partial.has_text = true;
             }
-            sample.tokens.extend(choice.logprobs.map(tokens).unwrap_or_default());
+            sample.tokens.extend(choice.logprobs.map(tokens).transpose()?.unwrap_or_default());
             let finish = choice.finish.map(str::to_owned);
             sample.finish_reason = finish.or(sample.finish_reason.take());
             let stop_text = choice.stop_text.map(str::to_owned);

@@ -16,7 +16,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Instant;
 
 use repoformer_core::completion::{
-    Answer, AnswerError, Api, Sample, TokenProbability, check_answer, samples,
+    Answer, AnswerError, Api, Sample, TokenProbability, check_answer, logarithm, samples,
 };
 use repoformer_store::artifact::digest_parts;
 use repoformer_store::error::{Error, Result};
@@ -109,7 +109,7 @@ impl NextToken {
         };
         let read = |id: &str, token: &Value| {
             let text = token.get("decoded_token").and_then(Value::as_str).unwrap_or_default();
-            let logprob = token.get("logprob")?.as_f64()?.min(0.0);
+            let logprob = logarithm(token.get("logprob")?.as_f64()?).ok()?;
             let id = id.parse().ok()?;
             Some(TokenProbability { id: Some(id), text: text.to_owned(), bytes: None, logprob })
         };
