@@ -137,7 +137,7 @@ pub fn validate(path: &Path, repos_dir: Option<&Path>) -> Result<Validation> {
         files: repos_dir.map(TaskFiles::below).transpose()?,
         kinds: Vec::new(),
         seen: FxHashMap::default(),
-        unknown: Vec::new(),
+        unknown: FxHashMap::default(),
         function_level: FunctionLevel::default(),
         findings: Vec::new(),
         counts: [0; 2],
@@ -163,8 +163,8 @@ struct Validator<'a> {
     kinds: Vec<(RecordKind, usize, usize)>,
     /// First line of each id.
     seen: FxHashMap<(RecordKind, String), usize>,
-    /// Unknown fields: kind, name, first line, number of records.
-    unknown: Vec<(RecordKind, String, usize, usize)>,
+    /// Unknown fields: their order, first line, and number of records.
+    unknown: FxHashMap<(RecordKind, String), (usize, usize, usize)>,
     function_level: FunctionLevel,
     findings: Vec<Finding>,
     counts: [usize; 2],
@@ -194,11 +194,9 @@ impl Validator<'_> {
             unknown.clear();
         }
         for name in unknown {
-            let mut known = self.unknown.iter_mut();
-            match known.find(|(other, field, ..)| *other == kind && *field == name) {
-                Some((.., count)) => *count += 1,
-                None => self.unknown.push((kind, name, at.line, 1)),
-            }
+            let next = self.unknown.len();
+            let (_, _, count) = self.unknown.entry((kind, name)).or_insert((next, at.line, 0));
+            *count += 1;
         }
         let whole = wrong.is_empty();
         for reason in wrong {
@@ -231,7 +229,10 @@ impl Validator<'_> {
     }
 
     fn finish(mut self, records: usize) -> Validation {
-        for (kind, name, line, count) in std::mem::take(&mut self.unknown) {
+        let unknown = std::mem::take(&mut self.unknown).into_iter();
+        let mut unknown: Vec<_> = unknown.map(|(name, place)| (place, name)).collect();
+        unknown.sort_unstable();
+        for ((_, line, count), (kind, name)) in unknown {
             let more = if count > 1 {
                 format!(" (first here, in {count} records)")
             } else {
