@@ -1,7 +1,7 @@
 //! `eval --exec`: tests run in copies, whatever they do; oracle, resumption, pass@k, mining.
 
 use std::fs;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::support::frame::{assert_hold, frame};
@@ -97,11 +97,30 @@ fn exec<'a>(test: &'a str, more: &[&'a str]) -> Vec<&'a str> {
 /// Processes with this argument, the program's own left out.
 fn with_argument(argument: &str) -> usize {
     let processes = fs::read_dir("/proc").unwrap().flatten();
-    let holds = |path: &Path| {
-        let bytes = fs::read(path.join("cmdline")).unwrap_or_default();
-        bytes.split(|byte| *byte == 0).any(|word| word == argument.as_bytes())
+    processes.filter(|entry| has_argument(&entry.path(), argument)).count()
+}
+
+/// Whether a process, which is a folder of `/proc`, is there and has an argument.
+fn has_argument(process: &Path, argument: &str) -> bool {
+    let bytes = fs::read(process.join("cmdline")).unwrap_or_default();
+    bytes.split(|byte| *byte == 0).any(|word| word == argument.as_bytes())
+}
+
+/// Guards that a program started, or that its guards did. Other tests have some at the same time.
+fn guards_of(program: u32) -> Vec<PathBuf> {
+    let parent = |process: &Path| {
+        let status = fs::read_to_string(process.join("status")).ok()?;
+        let line = status.lines().find_map(|line| line.strip_prefix("PPid:"))?;
+        Some(Path::new("/proc").join(line.trim()))
     };
-    processes.filter(|entry| holds(&entry.path())).count()
+    let program = Path::new("/proc").join(program.to_string());
+    let is_below = |process: &PathBuf| {
+        let ancestors = std::iter::successors(parent(process), |process| parent(process));
+        ancestors.take(100).any(|ancestor| ancestor == program)
+    };
+    let processes = fs::read_dir("/proc").unwrap().flatten().map(|entry| entry.path());
+    let guards = processes.filter(|path| has_argument(path, repoformer_execute::guard::SUBCOMMAND));
+    guards.filter(is_below).collect()
 }
 
 fn statuses(output: &str, task: usize) -> Value {
@@ -345,10 +364,13 @@ fn an_interrupted_run_leaves_no_process_and_goes_on_where_it_stopped() {
         assert!(begin.elapsed() < Duration::from_secs(60), "no results come");
         std::thread::sleep(Duration::from_millis(5));
     }
+    let guards = guards_of(child.id());
+    assert!(!guards.is_empty());
     child.kill().unwrap(); // SIGKILL: it can clean up nothing itself
     child.wait().unwrap();
     let begin = Instant::now();
-    while with_argument(naps) > 0 || with_argument(repoformer_execute::guard::SUBCOMMAND) > 0 {
+    let is_there = |guard: &PathBuf| has_argument(guard, repoformer_execute::guard::SUBCOMMAND);
+    while with_argument(naps) > 0 || guards.iter().any(is_there) {
         assert!(begin.elapsed() < Duration::from_secs(20), "a process is left behind");
         std::thread::sleep(Duration::from_millis(5));
     }
