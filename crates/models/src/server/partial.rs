@@ -12,7 +12,7 @@ use serde_json::Value;
 
 use crate::endpoint::KeyMask;
 
-/// Says of a text whether it is enough, and need not look again at as many bytes as were not.
+/// Whether a text is enough; the number is the length of a prefix that was not.
 pub type IsEnough<'e> = dyn Fn(&str, usize) -> bool + 'e;
 
 /// An answer as far as a server has written it.

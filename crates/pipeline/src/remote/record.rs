@@ -216,7 +216,7 @@ impl Record {
         if is_whole { whole } else { ended }
     }
 
-    /// True if a server has written all lines of a completion, or a stop text. As many bytes as were not enough are given, too.
+    /// Whether a server has written all lines of a completion, or a stop text; the number is the length of a prefix that was not enough.
     pub(super) fn is_enough(&self) -> Option<impl Fn(&str, usize) -> bool + '_> {
         let lines = self.lines?;
         Some(move |written: &str, not_enough: usize| {
@@ -382,21 +382,22 @@ fn end_of_lines(left_context: &str, text: &str, lines: usize, from: usize) -> Op
     let hole = Hole { left_context, whole_left_context: None, target: "", language };
     let code_lines =
         |text: &str| text.split('\n').filter(|line| !strip(line).is_empty()).take(lines).count();
-    let (mut begin, mut written, mut looked_at) = (0, 0, 0);
+    let (mut begin, mut written, mut last_interval) = (0, 0, 0);
     memchr::memchr_iter(b'\n', text.as_bytes()).find(|&end| {
         written += usize::from(!strip(&text[begin..end]).is_empty());
         begin = end + 1;
-        if written < lines || place_to_look_at(end) == looked_at {
+        if written < lines || interval_of(end) == last_interval {
             return false;
         }
-        looked_at = place_to_look_at(end);
+        last_interval = interval_of(end);
         end >= from && code_lines(&chat.apply(hole, &text[..end]).prediction) == lines
     })
 }
 
-/// Number of a place in a text where its code is looked for, from 1. Behind 4 KiB there are 64 of them where the text doubles, so that
-/// the work grows with the text: a chat model may think for thousands of lines.
-fn place_to_look_at(end: usize) -> usize {
+/// Number, from 1, of the interval in which a line end lies; the code is extracted at the first line end of each interval. Up to 4 KiB
+/// each byte is an interval; then each doubling of the text has 64, so that the work grows with the text: a chat model may think for
+/// thousands of lines.
+fn interval_of(end: usize) -> usize {
     let doublings = (end >> 12).checked_ilog2().map_or(0, |doublings| doublings as usize + 1);
     let width = doublings.saturating_sub(1) + 6;
     1 + if doublings == 0 { end } else { (doublings << 12) + (end >> width) }
@@ -432,9 +433,9 @@ mod tests {
     }
 
     #[test]
-    fn places_to_look_at_are_ever_farther_apart() {
-        assert!((0..4096).is_sorted_by_key(place_to_look_at));
-        let numbers: Vec<usize> = (0..1 << 16).map(place_to_look_at).collect();
+    fn intervals_grow_with_the_text() {
+        assert!((0..4096).is_sorted_by_key(interval_of));
+        let numbers: Vec<usize> = (0..1 << 16).map(interval_of).collect();
         assert!(numbers.is_sorted());
         let different = numbers.chunk_by(|a, b| a == b).count();
         assert_eq!(different, 4096 + 4 * 64);

@@ -68,7 +68,7 @@ pub(super) struct Imports {
     stars: Vec<u32>,
 }
 
-/// How many imports of one name, or of all that something has, are looked at. Packages have some fifty in a file at most.
+/// Most imports of one name, or with `*`, that a lookup considers, so that calls times imports stays bounded.
 const MOST_ALIKE: usize = 256;
 
 impl FromIterator<Import> for Imports {
