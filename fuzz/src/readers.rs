@@ -63,7 +63,7 @@ use repoformer_text::language::syntax::Syntax;
 use repoformer_text::tokenize::P50k;
 use repoformer_text::tokenize::model::{Encoder, Part, Tokenizer};
 
-use crate::program::settings::{SettingFlags, Settings};
+use crate::program::settings::{DECLARED, SettingFlags, Settings};
 
 /// A group: its name, which is that of its folder in the corpus, and its readers.
 pub(crate) struct Group {
@@ -358,7 +358,7 @@ fn vectors(bytes: &[u8]) {
 
 fn settings(bytes: &[u8]) {
     let path = file("input.toml", bytes);
-    let flags = [("config", vec![path.to_string_lossy().into_owned()])];
+    let flags = [(&DECLARED.config, vec![path.to_string_lossy().into_owned()])];
     if let Ok(settings) = Settings::resolve(&SettingFlags::of(flags)) {
         let _ = (settings.lines(), settings.of_functions().lines());
     }

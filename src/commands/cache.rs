@@ -19,7 +19,7 @@ use super::checkout;
 use super::demonstration::FILES;
 use super::experiments::{benchmark, read_tasks};
 use crate::output::{self, fail, group, note, plural, unknown, write_data};
-use crate::settings::{Listed, SettingFlags, Settings};
+use crate::settings::{DECLARED, Listed, SettingFlags, Settings};
 use crate::table::{NamedColumn, Printable, ScoreFormat, Table, columns, written};
 
 #[derive(Debug, Subcommand)]
@@ -103,7 +103,7 @@ pub(crate) fn run(command: &CacheCommand) -> Result<()> {
 
 /// The cache folder of the settings, and its files.
 pub(super) fn files(settings: &Settings) -> Result<(PathBuf, Vec<CacheFile>)> {
-    let cache: PathBuf = settings.parsed("cache-dir")?;
+    let cache = settings.cache_dir.to_path_buf();
     if !cache.is_dir() {
         return Ok((cache, Vec::new()));
     }
@@ -111,13 +111,13 @@ pub(super) fn files(settings: &Settings) -> Result<(PathBuf, Vec<CacheFile>)> {
     checkout::settle(&mut settings);
     let settings = &settings;
     let mut sources = CacheSources {
-        repos_dir: settings.text("repos-dir").map(PathBuf::from),
+        repos_dir: settings.repos_dir.get().clone(),
         demo: FILES.iter().map(|(path, text)| (path.into(), *text)).collect(),
         ..CacheSources::default()
     };
-    for file in settings.list("tasks") {
-        let name = benchmark(settings, Some(Path::new(file)))?;
-        sources.tasks.insert(name, read_tasks(Path::new(file))?);
+    for file in settings.tasks.iter() {
+        let name = benchmark(settings, Some(file))?;
+        sources.tasks.insert(name, read_tasks(file)?);
     }
     // Without any, `run` takes those of the demonstration, which lie in the cache.
     if sources.repos_dir.is_none() && sources.tasks.is_empty() {
@@ -139,11 +139,13 @@ impl CachePlace {
     fn files(&self) -> Result<(PathBuf, Vec<CacheFile>)> {
         let text = |path: &PathBuf| path.to_string_lossy().into_owned();
         let mut given = Vec::new();
-        for (key, path) in [("cache-dir", &self.cache_dir), ("repos-dir", &self.repos_dir)] {
-            given.extend(path.iter().map(|path| (key, vec![text(path)])));
+        let folders =
+            [(&DECLARED.cache_dir, &self.cache_dir), (&DECLARED.repos_dir, &self.repos_dir)];
+        for (setting, path) in folders {
+            given.extend(path.iter().map(|path| (setting, vec![text(path)])));
         }
         if !self.tasks.is_empty() {
-            given.push(("tasks", self.tasks.iter().map(text).collect()));
+            given.push((&DECLARED.tasks, self.tasks.iter().map(text).collect()));
         }
         if let Some(path) = &self.cache_dir
             && let Err(reason) = files::read_dir(path)

@@ -84,11 +84,11 @@ fn owners(checkout: &Checkout, dir: &Path, file: &Path) -> Owners {
 
 /// Settings whose folder of repositories is one repository, as if they named its parent and it.
 pub(super) fn settle(settings: &mut Settings) {
-    let Some(dir) = settings.text("repos-dir").map(PathBuf::from) else {
+    let Some(dir) = settings.repos_dir.as_deref() else {
         return;
     };
-    let found = one_repository(&dir, settings.list("repo"), settings.list("tasks"));
+    let found = one_repository(dir, &settings.repo, &settings.tasks);
     if let Some(Repositories { dir, named }) = found {
-        settings.use_repositories(&dir, named);
+        settings.change(|values| values.use_repositories(&dir, &named));
     }
 }

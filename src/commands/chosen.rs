@@ -6,6 +6,7 @@ use repoformer_core::retrieve::Mode;
 
 use super::judged::JudgedPolicy;
 use crate::output::{self, fail, group};
+use crate::settings::PolicyName;
 
 /// A policy with its threshold, as `learned@0.2` or `learned@30%`.
 #[derive(Debug, Clone)]
@@ -16,14 +17,10 @@ pub(super) struct Chosen {
 }
 
 impl Chosen {
-    /// Parses `NAME` or `NAME@THRESHOLD`.
-    pub(super) fn parse(text: &str, are_functions: bool) -> Result<Self> {
-        let (name, threshold) = match text.rsplit_once('@') {
-            // A name as a whole: self@greedy.
-            Some((name, threshold)) if text.parse::<Policy>().is_err() => (name, Some(threshold)),
-            _ => (text, None),
-        };
-        let policy: Policy = name.parse()?;
+    /// The policy of a name, with the usual threshold for these tasks where it has none.
+    pub(super) fn new(asked: &PolicyName, are_functions: bool) -> Result<Self> {
+        let PolicyName { policy, threshold } = asked;
+        let policy = *policy;
         let usual = match policy {
             Policy::Never | Policy::Always | Policy::Oracle => Some(0.0),
             // The paper's for functions, and for lines, calls and chunks.
@@ -33,9 +30,9 @@ impl Chosen {
             Policy::Random | Policy::SelfGreedy => Some(0.5),
             Policy::TrialRetrieval | Policy::TrialGeneration | Policy::Entropy => None,
         };
-        if let (Policy::Never | Policy::Always, Some(_)) = (policy, threshold) {
+        if let (Policy::Never | Policy::Always, Some(_)) = (policy, &threshold) {
             return fail(
-                format!("policy '{text}': {policy} has no threshold"),
+                format!("policy '{asked}': {policy} has no threshold"),
                 format!("leave the threshold out: {policy}"),
             );
         }
@@ -44,11 +41,11 @@ impl Chosen {
             None => usual.map(Threshold::Above),
         };
         match threshold {
-            Some(threshold) => Ok(Self { policy, threshold, name: text.to_owned() }),
+            Some(threshold) => Ok(Self { policy, threshold, name: asked.to_string() }),
             None => fail(
-                format!("policy '{text}' needs a threshold that is a number or a share"),
+                format!("policy '{asked}' needs a threshold that is a number or a share"),
                 format!(
-                    "it retrieves where its score is above a number, {name}@0.3, or for the tasks with the highest scores, {name}@30%; \
+                    "it retrieves where its score is above a number, {policy}@0.3, or for the tasks with the highest scores, {policy}@30%; \
                      `policy sweep` helps to choose one"
                 ),
             ),

@@ -146,7 +146,7 @@ struct Scorer<'a> {
 impl Scorer<'_> {
     /// Scores of each task, from a file of scores; with tasks also from predictions, or from a mode in the cache.
     fn load(&mut self, given: &str) -> Result<PerTask> {
-        if self.settings.list("tasks").is_empty() {
+        if self.settings.tasks.is_empty() {
             if given.parse::<Mode>().is_ok() && !Path::new(given).exists() {
                 return fail(
                     format!("--tasks is not set, so the predictions of {given} cannot be found"),

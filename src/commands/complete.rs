@@ -22,7 +22,7 @@ use super::stage_log::{DryRunFlags, StageLog};
 use super::stages::check_one_mode;
 use crate::output::{self, check_output, fail, group};
 use crate::records_output::RecordsOutput;
-use crate::settings::{SettingFlags, Settings};
+use crate::settings::{Entry, SettingFlags, Settings};
 
 #[derive(Debug, Args)]
 pub(crate) struct CompleteArgs {
@@ -88,8 +88,8 @@ impl ProbabilityArgs {
 pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
     let settings = open(&args.settings)?;
     let by_batch = args.write_batch.is_some() || !args.read_batch.is_empty();
-    let completion = server::model(&settings, settings.parsed_option("seed")?, by_batch)?;
-    if completion.server.is_none() && settings.is_flag("seed") {
+    let completion = server::model(&settings, *settings.seed, by_batch)?;
+    if completion.server.is_none() && settings.seed.is_flag() {
         return fail(
             "--seed is for samples of a model on a server; the embedded model draws none",
             "leave it out",
@@ -166,7 +166,7 @@ enum Data {
 impl Data {
     fn of(args: &CompleteArgs, settings: &Settings) -> Result<Self> {
         if let Some(prompts) = &args.prompts {
-            if settings.text("shard").is_some() {
+            if settings.shard.is_some() {
                 return fail(
                     "--shard is for a data set's prompts, and --prompts names a file",
                     "name the prompts of one shard, or leave --prompts out",
@@ -176,7 +176,7 @@ impl Data {
         }
         check_not_tasks(settings, args.output.as_deref())?;
         let experiment = without_repositories(settings)?;
-        if experiment.tasks.is_none() && settings.text("benchmark").is_none() {
+        if experiment.tasks.is_none() && settings.benchmark.is_none() {
             return fail(
                 "neither --tasks nor --benchmark is set, so there are no prompts to complete",
                 "name the data set as for `repoformer prompt`, or a file with --prompts",

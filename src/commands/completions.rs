@@ -182,11 +182,11 @@ fn repositories() -> Vec<String> {
     let words: Vec<String> =
         std::env::args_os().map(|word| unquoted(&word).to_string_lossy().into()).collect();
     let mut behind = words.iter().skip_while(|word| *word != "--repos-dir").skip(1);
-    let behind = behind.find(|word| *word != "=").cloned();
+    let behind = behind.find(|word| *word != "=").map(PathBuf::from);
     let joined = words.iter().find_map(|word| word.strip_prefix("--repos-dir=").map(Into::into));
-    let known = || Some(Settings::without_flags().ok()?.text("repos-dir")?.to_owned());
+    let known = || Settings::without_flags().ok()?.repos_dir.get().clone();
     match behind.or(joined).or_else(known) {
-        Some(folder) => RepositoryFolders::below(Path::new(&folder)).unwrap_or_default().names,
+        Some(folder) => RepositoryFolders::below(&folder).unwrap_or_default().names,
         None if words.iter().any(|word| word == "run") => demonstration::repositories(),
         None => Vec::new(),
     }

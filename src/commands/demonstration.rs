@@ -9,7 +9,7 @@ use repoformer_store::files;
 use tempfile::TempDir;
 
 use super::session::begin;
-use crate::settings::{Given, SettingFlags, Settings};
+use crate::settings::{SettingFlags, Settings};
 
 /// The demonstration's data, for a program that runs outside its project.
 mod embedded {
@@ -44,8 +44,8 @@ pub(super) struct Begun {
 }
 
 /// Folder of the demonstration's files, where they are not here.
-fn folder(settings: &Settings) -> Result<PathBuf> {
-    Ok(settings.parsed::<PathBuf>("cache-dir")?.join("demo"))
+fn folder(settings: &Settings) -> PathBuf {
+    settings.cache_dir.join("demo")
 }
 
 /// Files of the demonstration in a folder, their texts, and whether they are there.
@@ -58,8 +58,8 @@ fn files(root: &Path) -> impl Iterator<Item = (PathBuf, &'static str, bool)> {
 }
 
 /// Plan of its files.
-pub(super) fn planned(settings: &Settings) -> Result<Vec<Planned>> {
-    let root = folder(settings)?;
+pub(super) fn planned(settings: &Settings) -> Vec<Planned> {
+    let root = folder(settings);
     let planned = files(&root).map(|(path, _, is_there)| {
         let verdict = match (is_there, path.exists()) {
             (true, _) => Verdict::Current,
@@ -68,42 +68,39 @@ pub(super) fn planned(settings: &Settings) -> Result<Vec<Planned>> {
         };
         Planned::file(path, "file of the demonstration", verdict)
     });
-    Ok(planned.collect())
+    planned.collect()
 }
 
 /// The given settings, or the demonstration's where no data is named.
 pub(super) fn settings(flags: &SettingFlags, is_dry: bool) -> Result<Begun> {
     let given = Settings::resolve(flags)?;
-    let named = ["repos-dir", "tasks"];
-    if named.iter().any(|key| given.text(key).is_some()) {
+    if given.repos_dir.is_some() || !given.tasks.is_empty() {
         return Ok(Begun { settings: begin(given, flags)?, is_elsewhere: false, removed: None });
     }
-    let has_settings = ["profile", "config"].iter().any(|key| given.text(key).is_some());
-    let presets = if has_settings {
-        // Settings without data use the demonstration's.
-        Given::from([
-            ("repos-dir", vec![REPOS.into()]),
-            ("tasks", TASKS.map(String::from).to_vec()),
-        ])
-    } else {
-        Given::from([("profile", vec!["demo".into()])])
-    };
-    let settings = Settings::with_presets(flags, "run", presets)?;
+    let has_settings = given.profile.is_some() || given.config.is_some();
+    let settings = Settings::with_presets(flags, |preset| {
+        if has_settings {
+            // Settings without data use the demonstration's.
+            preset.repos_dir.fix(Some(REPOS.into()), "run");
+            preset.tasks.fix(TASKS.map(PathBuf::from).to_vec(), "run");
+        } else {
+            preset.profile.fix(Some("demo".into()), "run");
+        }
+    })?;
     let mut settings = begin(settings, flags)?;
     // Another project's data/repos is not the demonstration's.
-    let mut named = ["repos-dir", "tasks"].into_iter().flat_map(|key| settings.list(key));
-    let here = named.all(|path| Path::new(path).exists());
-    let is_elsewhere = !here && settings.text("repos-dir").is_some();
+    let here = settings.repos_dir.iter().chain(settings.tasks.iter()).all(|path| path.exists());
+    let is_elsewhere = !here && settings.repos_dir.is_some();
     let mut removed = None;
     if is_elsewhere {
         let root = match is_dry {
             true => removed.insert(tempfile::tempdir()?).path().to_owned(),
-            false => folder(&settings)?,
+            false => folder(&settings),
         };
         for (path, text, _) in files(&root).filter(|(.., is_there)| !is_there) {
             write_file(&path, text.as_bytes())?;
         }
-        settings.move_paths(&root);
+        settings.change(|values| values.move_paths(&root));
     }
     Ok(Begun { settings, is_elsewhere, removed })
 }

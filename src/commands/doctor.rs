@@ -8,7 +8,7 @@ use clap::Args;
 use indicatif::HumanBytes;
 use repoformer_core::retrieve::Level;
 use repoformer_models::endpoint::{ConnectionSettings, DEFAULT_KEY_VARIABLE, Endpoint};
-use repoformer_pipeline::Condition;
+use repoformer_pipeline::{Condition, IN_CONTEXT};
 use repoformer_store::error::{Access, Error};
 use repoformer_store::program::program;
 use repoformer_text::names::did_you_mean;
@@ -16,7 +16,7 @@ use serde_json::{Map, Value, json};
 
 use super::cache;
 use crate::output::{self, error_and_hint, print_text, write_data};
-use crate::settings::{SettingFlags, Settings};
+use crate::settings::{DECLARED, SettingFlags, Settings};
 use crate::table::{ReportFormat, json_text};
 
 #[derive(Debug, Args)]
@@ -123,7 +123,7 @@ fn instructions() -> Finding {
 
 fn threads(settings: &Settings) -> Finding {
     let cores = std::thread::available_parallelism().map_or(1, usize::from);
-    let asked: usize = settings.parsed("threads").unwrap_or(0);
+    let asked = *settings.threads;
     let used = if asked == 0 { cores } else { asked };
     let text = format!("{used} in use; {cores} cores");
     Finding::new("threads", text, json!({"in_use": used, "cores": cores}))
@@ -133,19 +133,19 @@ fn threads(settings: &Settings) -> Finding {
 fn configuration(args: &DoctorArgs) -> Result<(Finding, Settings)> {
     let path = |path: &PathBuf| path.to_string_lossy().into_owned();
     let given = [
-        ("cache-dir", args.cache_dir.as_ref().map(path)),
-        ("config", args.config.as_ref().map(path)),
-        ("profile", args.profile.clone()),
-        ("endpoint", args.endpoint.clone()),
-        ("model", args.model.clone()),
+        (&DECLARED.cache_dir, args.cache_dir.as_ref().map(path)),
+        (&DECLARED.config, args.config.as_ref().map(path)),
+        (&DECLARED.profile, args.profile.clone()),
+        (&DECLARED.endpoint, args.endpoint.clone()),
+        (&DECLARED.model, args.model.clone()),
     ];
-    let given = given.into_iter().filter_map(|(key, value)| Some((key, vec![value?])));
+    let given = given.into_iter().filter_map(|(setting, value)| Some((setting, vec![value?])));
     let flags = SettingFlags::of(given);
     Ok(match Settings::resolve(&flags) {
         Ok(settings) => {
-            let (file, profile) = (settings.text("config"), settings.text("profile"));
+            let (file, profile) = (settings.config.as_deref(), settings.profile.as_deref());
             let mut text = match file {
-                Some(file) => file.to_owned(),
+                Some(file) => file.display().to_string(),
                 None => "no file; repoformer.toml in the working folder would be read".into(),
             };
             text += &profile.map_or(String::new(), |profile| format!("; profile {profile}"));
@@ -165,7 +165,7 @@ fn configuration(args: &DoctorArgs) -> Result<(Finding, Settings)> {
 }
 
 fn cached(settings: &Settings) -> Finding {
-    let cache = settings.text("cache-dir").unwrap_or_default();
+    let cache = settings.cache_dir.display().to_string();
     let (folder, files) = match cache::files(settings) {
         Ok(found) => found,
         Err(error) => {
@@ -212,7 +212,7 @@ fn cached(settings: &Settings) -> Finding {
 /// Free space where the cache is, or will be.
 #[cfg(target_os = "linux")]
 fn disk(settings: &Settings) -> Option<Finding> {
-    let cache = std::path::absolute(settings.text("cache-dir")?).ok()?;
+    let cache = std::path::absolute(settings.cache_dir.get()).ok()?;
     let folder = cache.ancestors().find(|folder| folder.is_dir())?;
     let system = nix::sys::statvfs::statvfs(folder).ok()?;
     let free = system.blocks_available() as u64 * system.fragment_size() as u64;
@@ -327,7 +327,7 @@ const APIS: [(&str, &str); 3] = [
 fn server(args: &DoctorArgs, settings: &Settings) -> Finding {
     let has_key = std::env::var_os(DEFAULT_KEY_VARIABLE).is_some_and(|key| !key.is_empty());
     let key = format!("{DEFAULT_KEY_VARIABLE} is {}", if has_key { "set" } else { "not set" });
-    let Some(url) = settings.text("endpoint") else {
+    let Some(url) = settings.endpoint.as_deref() else {
         let text = format!("none asked: --endpoint is not set; {key}");
         return Finding::new("server", text, json!({"endpoint": null, "key_is_set": has_key}));
     };
@@ -407,7 +407,7 @@ fn status(error: &Error) -> Option<u16> {
 
 /// The model that was asked for and is not among those of the server.
 fn missing_model(settings: &Settings, models: &[String], url: &str) -> Option<anyhow::Error> {
-    let model = settings.text("model").filter(|model| *model != "in-context")?;
+    let model = Some(settings.model.as_str()).filter(|model| *model != IN_CONTEXT)?;
     if models.iter().any(|known| known == model) {
         return None;
     }

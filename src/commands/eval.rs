@@ -37,7 +37,7 @@ use crate::table::{ScoreFormat, percent};
 pub(crate) fn run(args: &EvalArgs) -> Result<()> {
     let settings = open(&args.settings)?;
     args.format()?;
-    let shard: Option<Shard> = settings.parsed_option("shard")?;
+    let shard: Option<Shard> = *settings.shard;
     if shard.is_some() {
         check_mergeable(args)?;
     }
@@ -135,7 +135,7 @@ fn write(
 /// Scoring for a command that shows `further` metrics after the default one, unless the settings choose metrics.
 pub(super) fn scoring(settings: &Settings, experiment: &Experiment, further: &[Metric]) -> Scoring {
     let mut scoring = experiment.scoring.clone();
-    if settings.list("metrics").is_empty() {
+    if settings.metrics.is_empty() {
         let known = scoring.metrics.clone();
         scoring.metrics.extend(further.iter().filter(|metric| !known.contains(metric)));
     }
@@ -143,9 +143,9 @@ pub(super) fn scoring(settings: &Settings, experiment: &Experiment, further: &[M
 }
 
 fn of_pairs(args: &EvalArgs, path: &Path, settings: &Settings) -> Result<()> {
-    let language: Option<Language> = settings.parsed_option("language")?;
+    let language: Option<Language> = *settings.language;
     let mut scoring = asked_scoring(settings, &[])?;
-    if settings.text("postprocess").is_none() {
+    if settings.postprocess.is_none() {
         // Cuts in a metric's definition still apply.
         scoring.postprocess = Postprocess::NONE;
     }

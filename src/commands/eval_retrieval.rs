@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use anyhow::{Result, bail};
 use repoformer_core::retrieve::rank::Ranker;
-use repoformer_core::retrieve::{Mode, QueryForm};
+use repoformer_core::retrieve::{Align, Mode, QueryForm};
 use repoformer_evaluate::quality::{Measures, RetrievalQuality, TaskQuality};
 use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{Experiment, StageReport, retrieval_quality};
@@ -50,9 +50,9 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     let mut rankers: Vec<Ranker> = parse_all(&separate(&args.rankers))?;
     // Signatures are shown where a ranker finds definitions.
     let finding = rankers.iter().find(|ranker| ranker.finds_definitions());
-    let finding =
-        finding.or(rankers.first()).filter(|_| settings.text("align") == Some("signature"));
-    let of_finding = finding.map(|ranker| settings.only("ranker", &ranker.to_string()));
+    let finding = finding.or(rankers.first()).filter(|_| *settings.align.get() == Align::Signature);
+    let of_finding =
+        finding.map(|ranker| settings.with(|values| values.ranker.replace(vec![ranker.clone()])));
     let settings = of_finding.as_ref().unwrap_or(settings);
     let mut experiment = single(settings)?;
     if experiment.tasks.is_none() {

@@ -3,20 +3,21 @@
 use std::time::Duration;
 
 use anyhow::{Result, bail};
-use repoformer_core::prompt::style::{Budget, Include, Style};
+use repoformer_core::prompt::style::{Budget, Include};
 use repoformer_core::repository::fragment::{ChunkShape, Cut, WindowShape};
 use repoformer_core::retrieve::rank::{Ranker, Vocabulary};
-use repoformer_core::retrieve::{Limits, QueryForm, SearchSettings, Visibility};
-use repoformer_pipeline::{DenseSource, Notice, PromptLayout, PromptSettings, RetrievalSettings};
-use repoformer_text::tokenize::model::Tokenizer;
+use repoformer_core::retrieve::{Align, Limits, QueryForm, SearchSettings, Visibility};
+use repoformer_pipeline::{
+    DenseSource, IN_CONTEXT, Notice, PromptLayout, PromptSettings, RetrievalSettings,
+};
 
 use crate::output::{fail, note};
-use crate::settings::Settings;
+use crate::settings::{Entry, FragmentPaths, Settings, StyleName, TokenizerName, Unit, Vectorizer};
 
 /// Whether files are cut into chunks.
 pub(super) fn cuts_chunks(settings: &Settings) -> Result<bool> {
-    let unit = settings.text("unit").unwrap_or_default();
-    let is_chunks = unit == "chunks";
+    let unit = *settings.unit.get();
+    let is_chunks = unit == Unit::Chunks;
     if let Some(key) = settings.chosen_of_other_unit() {
         let (other, way) = match is_chunks {
             false => ("chunks", "add --unit chunks, or a --profile that cuts them"),
@@ -29,10 +30,10 @@ pub(super) fn cuts_chunks(settings: &Settings) -> Result<bool> {
 }
 
 /// Refuses settings that were chosen for this run and that another choice does not use.
-fn refuse_unused(settings: &Settings, keys: &[&str], by: &str, flag: &str) -> Result<()> {
-    keys.iter().find(|key| settings.is_chosen(key)).map_or(Ok(()), |key| {
+fn refuse_unused(entries: &[&dyn Entry], by: &str, flag: &str) -> Result<()> {
+    entries.iter().find(|entry| entry.is_chosen()).map_or(Ok(()), |entry| {
         let way = format!("leave it out, or choose another {flag}");
-        fail(format!("--{key} is not used by {by}"), way)
+        fail(format!("--{} is not used by {by}", entry.key()), way)
     })
 }
 
@@ -41,14 +42,13 @@ pub(super) fn cuts(settings: &Settings) -> Result<Vec<Cut>> {
     let mut cuts = Vec::new();
     if cuts_chunks(settings)? {
         cuts.push(Cut::Chunks(ChunkShape {
-            size: settings.parsed("chunk-size")?,
-            stride: settings.parsed("chunk-stride")?,
+            size: *settings.chunk_size,
+            stride: *settings.chunk_stride,
         }));
     } else {
-        let center = settings.parsed("center")?;
-        let slices: Vec<usize> = settings.parsed_list("slice-size")?;
-        for window_size in settings.parsed_list("window-size")? {
-            for &slice_size in &slices {
+        let center = *settings.center;
+        for &window_size in settings.window_size.iter() {
+            for &slice_size in settings.slice_size.iter() {
                 cuts.push(Cut::Windows(WindowShape { window_size, slice_size, center }));
             }
         }
@@ -60,7 +60,7 @@ pub(super) fn cuts(settings: &Settings) -> Result<Vec<Cut>> {
 /// How fragments are searched.
 pub(super) fn retrieval(settings: &Settings) -> Result<RetrievalSettings> {
     let is_chunks = cuts_chunks(settings)?;
-    let form: QueryForm = settings.parsed("query")?;
+    let form: QueryForm = *settings.query;
     if is_chunks && form == QueryForm::Window {
         return fail(
             "--query window is made of windows, and files are cut into chunks",
@@ -68,24 +68,27 @@ pub(super) fn retrieval(settings: &Settings) -> Result<RetrievalSettings> {
         );
     }
     if form == QueryForm::Window {
-        refuse_unused(settings, &["query-lines"], "query window", "--query")?;
+        refuse_unused(&[&settings.query_lines], "query window", "--query")?;
     }
-    let limit = |key| Ok::<_, anyhow::Error>(settings.parsed_option(key)?.unwrap_or(usize::MAX));
+    let limit = |limit: &Option<usize>| limit.unwrap_or(usize::MAX);
     let visibility = match is_chunks {
-        false => Visibility::Guarded(settings.parsed("hole-guard")?),
+        false => Visibility::Guarded(*settings.hole_guard),
         true => Visibility::OtherFiles {
-            limits: Limits { files: limit("max-files")?, chunks: limit("max-chunks")? },
-            ties: settings.parsed("ties")?,
+            limits: Limits {
+                files: limit(&settings.max_files),
+                chunks: limit(&settings.max_chunks),
+            },
+            ties: *settings.ties,
         },
     };
     Ok(RetrievalSettings {
         form,
-        query_lines: settings.parsed("query-lines")?,
+        query_lines: *settings.query_lines,
         search: SearchSettings {
             ranker: ranker(settings)?,
             vocabulary: vocabulary(settings)?,
             visibility,
-            top_k: settings.parsed("top-k")?,
+            top_k: *settings.top_k,
         },
         dense: dense(settings)?,
         notice: Notice::to(|text| note(text)),
@@ -95,70 +98,68 @@ pub(super) fn retrieval(settings: &Settings) -> Result<RetrievalSettings> {
 /// How prompts are laid out.
 pub(super) fn prompts(settings: &Settings) -> Result<PromptSettings> {
     Ok(PromptSettings {
-        align: settings.parsed("align")?,
-        most: settings.parsed("max-blocks")?,
-        full_paths: settings.text("fragment-paths") == Some("full"),
+        align: *settings.align,
+        most: *settings.max_blocks,
+        full_paths: *settings.fragment_paths == FragmentPaths::Full,
         layout: layout(settings)?,
         budget: Budget {
-            total: settings.parsed("max-prompt-tokens")?,
-            left: settings.parsed_option("max-left-tokens")?,
-            right: settings.parsed_option("max-right-tokens")?,
-            cross_file: settings.parsed_option("max-cross-file-tokens")?,
+            total: *settings.max_prompt_tokens,
+            left: *settings.max_left_tokens,
+            right: *settings.max_right_tokens,
+            cross_file: *settings.max_cross_file_tokens,
         },
-        tokenizer: settings.parsed::<Tokenizer>("tokenizer")?,
+        tokenizer: settings.tokenizer.open(TokenizerName::open)?,
     })
 }
 
 /// Terms that lexical rankers compare.
 fn vocabulary(settings: &Settings) -> Result<Vocabulary> {
-    let is_words = settings.text("tokenizer") == Some("words");
-    Ok(match settings.text("vectorizer") {
-        Some("one-gram") if !is_words => Vocabulary::Tokens(settings.parsed("tokenizer")?),
-        Some("words-nltk-3.8") => Vocabulary::WordsNltk38,
-        _ => Vocabulary::Words,
+    let is_words = *settings.tokenizer.get() == TokenizerName::Words;
+    Ok(match *settings.vectorizer {
+        Vectorizer::OneGram if !is_words => {
+            Vocabulary::Tokens(settings.tokenizer.open(TokenizerName::open)?)
+        }
+        Vectorizer::WordsNltk38 => Vocabulary::WordsNltk38,
+        Vectorizer::OneGram | Vectorizer::Words | Vectorizer::Dense => Vocabulary::Words,
     })
 }
 
 /// The ranker; dense where dense vectors are asked for and no ranker is.
 pub(super) fn ranker(settings: &Settings) -> Result<Ranker> {
-    let ranker: Ranker = settings.parsed("ranker")?;
+    let ranker = settings.ranker.first().cloned().unwrap_or(Ranker::Jaccard);
     let is_dense = ranker.parts().contains(&Ranker::Dense);
-    let is_chosen = settings.is_chosen("vectorizer");
-    match settings.text("vectorizer") {
+    let is_chosen = settings.vectorizer.is_chosen();
+    match *settings.vectorizer {
         // Dense vectors are made to be ranked by, unless a ranker is asked for as well.
-        Some("dense") if !is_dense && settings.is_chosen("ranker") => fail(
+        Vectorizer::Dense if !is_dense && settings.ranker.is_chosen() => fail(
             format!("ranker {ranker} needs no dense vectors, which --vectorizer asks for"),
             "choose --ranker dense, or fuse it: rrf:dense,jaccard",
         ),
-        Some("dense") if !is_dense => Ok(Ranker::Dense),
-        Some(other @ ("words" | "words-nltk-3.8" | "one-gram"))
-            if ranker == Ranker::Dense && is_chosen =>
-        {
-            fail(
-                format!("ranker {ranker} needs --vectorizer dense, and it is {other}"),
-                "leave --vectorizer out: it follows from the ranker",
-            )
-        }
+        Vectorizer::Dense if !is_dense => Ok(Ranker::Dense),
+        other if other != Vectorizer::Dense && ranker == Ranker::Dense && is_chosen => fail(
+            format!("ranker {ranker} needs --vectorizer dense, and it is {other}"),
+            "leave --vectorizer out: it follows from the ranker",
+        ),
         _ => Ok(ranker),
     }
 }
 
 fn dense(settings: &Settings) -> Result<Option<DenseSource>> {
     // A server whose completions are asked for embeds nothing.
-    let completes = settings.text("model").is_some_and(|model| model != "in-context");
-    let embeds = !completes || settings.text("embedding-model").is_some();
-    let endpoint = settings.text("endpoint").filter(|_| embeds);
-    Ok(match (settings.text("vectors"), endpoint) {
+    let completes = settings.model.as_str() != IN_CONTEXT;
+    let embeds = !completes || settings.embedding_model.is_some();
+    let endpoint = settings.endpoint.as_deref().filter(|_| embeds);
+    Ok(match (settings.vectors.as_deref(), endpoint) {
         (Some(_), Some(_)) => {
             bail!("--vectors and --endpoint cannot both be where vectors come from")
         }
         (Some(file), None) => Some(DenseSource::File {
             vectors: file.into(),
-            texts: settings.text("vector-texts").map(Into::into),
+            texts: settings.vector_texts.as_deref().map(Into::into),
             digests: Default::default(),
         }),
         (None, Some(url)) => {
-            let Some(model) = settings.text("embedding-model") else {
+            let Some(model) = settings.embedding_model.as_deref() else {
                 return fail(
                     "--endpoint is set and --embedding-model is not",
                     "name the model that the server embeds texts with",
@@ -167,9 +168,9 @@ fn dense(settings: &Settings) -> Result<Option<DenseSource>> {
             Some(DenseSource::Endpoint {
                 url: url.to_owned(),
                 model: model.to_owned(),
-                batch: settings.parsed("embedding-batch")?,
-                concurrency: settings.parsed("embedding-concurrency")?,
-                timeout: Duration::from_secs(settings.parsed("embedding-timeout")?),
+                batch: *settings.embedding_batch,
+                concurrency: *settings.embedding_concurrency,
+                timeout: Duration::from_secs(*settings.embedding_timeout),
             })
         }
         (None, None) => None,
@@ -178,21 +179,26 @@ fn dense(settings: &Settings) -> Result<Option<DenseSource>> {
 
 /// The style of prompts.
 pub(super) fn layout(settings: &Settings) -> Result<PromptLayout> {
-    let name = settings.text("prompt-style").unwrap_or_default();
-    let (layout, unused) = match name {
-        "repocoder" => (PromptLayout::RepoCoder, "fragment-paths"),
-        "attach" => (PromptLayout::Attach, "max-prompt-tokens"),
-        _ => {
-            let right = settings.text("right-context") == Some("yes");
-            let style = settings.parsed::<Style>("prompt-style")?;
+    let (layout, unused): (_, &dyn Entry) = match settings.prompt_style.get() {
+        StyleName::RepoCoder => (PromptLayout::RepoCoder, &settings.fragment_paths),
+        StyleName::Attach => (PromptLayout::Attach, &settings.max_prompt_tokens),
+        StyleName::Style(_) => {
+            let right = settings.right_context.first() == Some(&true);
+            let style = settings.prompt_style.open(StyleName::open)?;
             return Ok(PromptLayout::Style(style.including(Include { right, cross_file: true })));
         }
     };
-    let mut unused = vec!["right-context", "max-left-tokens", "max-right-tokens", unused];
+    let mut unused: Vec<&dyn Entry> = vec![
+        &settings.right_context,
+        &settings.max_left_tokens,
+        &settings.max_right_tokens,
+        unused,
+    ];
     // With this alignment, the budget decides which functions and classes are shown.
-    if settings.text("align") != Some("enclosing") {
-        unused.push("max-cross-file-tokens");
+    if *settings.align.get() != Align::Enclosing {
+        unused.push(&settings.max_cross_file_tokens);
     }
-    refuse_unused(settings, &unused, &format!("prompt style {name}"), "--prompt-style")?;
+    let name = settings.prompt_style.get();
+    refuse_unused(&unused, &format!("prompt style {name}"), "--prompt-style")?;
     Ok(layout)
 }

@@ -1,13 +1,13 @@
 //! The experiments of a command: one for each task file, size of fragments, ranker and right context that was asked for.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use anyhow::{Result, bail};
 use repoformer_core::completion::Api;
 use repoformer_core::metrics::Metric;
-use repoformer_core::postprocess::{FunctionBodies, Postprocess};
+use repoformer_core::postprocess::{FunctionBodies, Postprocess, Step};
 use repoformer_core::repository::corpus::is_folder_name;
 use repoformer_core::repository::fragment::Cut;
 use repoformer_core::retrieve::rank::Ranker;
@@ -24,7 +24,7 @@ use super::session::{
     check_named, completion, repos_dir, repos_dir_of_modes, repositories_in, warn_of_departures,
 };
 use crate::output::{self, check_output, fail};
-use crate::settings::Settings;
+use crate::settings::{MetricName, Settings, StyleName};
 
 /// One experiment per task file; one without tasks where there is no file.
 pub(super) fn experiments(settings: &Settings) -> Result<Vec<Experiment>> {
@@ -38,7 +38,7 @@ pub(super) fn experiments_of(
     settings: &Settings,
     modes: &[Mode],
 ) -> Result<Vec<(Experiment, Settings)>> {
-    let is_repocoder = settings.text("prompt-style") == Some("repocoder");
+    let is_repocoder = *settings.prompt_style.get() == StyleName::RepoCoder;
     if is_repocoder || modes.iter().any(|mode| mode.retrieves()) {
         repos_dir_of_modes(settings)?;
     }
@@ -46,13 +46,13 @@ pub(super) fn experiments_of(
 }
 
 fn open_experiments(settings: &Settings) -> Result<Vec<(Experiment, Settings)>> {
-    let files = settings.list("tasks");
-    if files.len() > 1 && settings.text("benchmark").is_some() {
+    let files = &settings.tasks;
+    if files.len() > 1 && settings.benchmark.is_some() {
         bail!("--benchmark names the folders of one task file, but there are {}", files.len());
     }
     check_names(settings, files)?;
     let mut experiments = Vec::new();
-    let named = files.iter().map(|file| Some(Path::new(file)));
+    let named = files.iter().map(|file| Some(file.as_path()));
     for file in named.chain(files.is_empty().then_some(None)) {
         let mut tasks = file.map(read_tasks).transpose()?;
         let settings = &of_kind(settings, tasks.as_ref());
@@ -86,40 +86,55 @@ fn open_experiments(settings: &Settings) -> Result<Vec<(Experiment, Settings)>> 
 /// are several.
 fn variations(settings: &Settings) -> Vec<(Settings, String)> {
     let mut all = vec![(settings.clone(), String::new())];
-    for key in ["ranker", "right-context"] {
-        let mut values: Vec<&String> = Vec::new();
-        for value in settings.list(key) {
-            if !values.contains(&value) {
-                values.push(value);
-            }
-        }
-        if values.len() < 2 {
-            continue;
-        }
-        let with = |(settings, varied): (Settings, String)| {
-            let one = |value: &&String| {
-                let name = match (key, value.as_str()) {
-                    ("right-context", "no") => "left",
-                    ("right-context", _) => "left-right",
-                    (_, name) => name,
-                };
-                (settings.only(key, value), format!("{varied}_{name}"))
+    let rankers = distinct(&settings.ranker);
+    if rankers.len() > 1 {
+        let with = |(settings, _): (Settings, String)| {
+            let one = |ranker: &Ranker| {
+                let only = settings.with(|values| values.ranker.replace(vec![ranker.clone()]));
+                (only, format!("_{ranker}"))
             };
-            values.iter().map(one).collect::<Vec<_>>()
+            rankers.iter().map(one).collect::<Vec<_>>()
+        };
+        all = all.into_iter().flat_map(with).collect();
+    }
+    let rights = distinct(&settings.right_context);
+    if rights.len() > 1 {
+        let with = |(settings, varied): (Settings, String)| {
+            let one = |right: &bool| {
+                let name = if *right { "left-right" } else { "left" };
+                let only = settings.with(|values| values.right_context.replace(vec![*right]));
+                (only, format!("{varied}_{name}"))
+            };
+            rights.iter().map(one).collect::<Vec<_>>()
         };
         all = all.into_iter().flat_map(with).collect();
     }
     all
 }
 
+/// The values, each once, in the order in which they were given.
+fn distinct<T: Clone + PartialEq>(values: &[T]) -> Vec<T> {
+    let mut once: Vec<T> = Vec::new();
+    for value in values {
+        if !once.contains(value) {
+            once.push(value.clone());
+        }
+    }
+    once
+}
+
 /// Two task files of one name would overwrite each other's artifacts.
-fn check_names(settings: &Settings, files: &[String]) -> Result<()> {
-    let mut seen: BTreeMap<String, &String> = BTreeMap::new();
+fn check_names(settings: &Settings, files: &[PathBuf]) -> Result<()> {
+    let mut seen: BTreeMap<String, &Path> = BTreeMap::new();
     for file in files {
-        let name = benchmark(settings, Some(Path::new(file)))?;
+        let name = benchmark(settings, Some(file))?;
         if let Some(other) = seen.insert(name.clone(), file) {
             return fail(
-                format!("{other} and {file} would share the cache folders '{name}'"),
+                format!(
+                    "{} and {} would share the cache folders '{name}'",
+                    other.display(),
+                    file.display()
+                ),
                 "rename one, or run them one by one with --benchmark",
             );
         }
@@ -147,12 +162,12 @@ pub(super) fn without_repositories(settings: &Settings) -> Result<Experiment> {
 
 /// Checks that `-o` is not a task file.
 pub(super) fn check_not_tasks(settings: &Settings, output: Option<&Path>) -> Result<()> {
-    check_output(output, settings.list("tasks"))
+    check_output(output, settings.tasks.get())
 }
 
 /// Checks that there is at most one task file.
 pub(super) fn check_single(settings: &Settings) -> Result<()> {
-    match settings.list("tasks").len() {
+    match settings.tasks.len() {
         0 | 1 => Ok(()),
         n => bail!("this command works on one task file, but there are {n}"),
     }
@@ -173,17 +188,19 @@ pub(super) fn are_functions(settings: &Settings, tasks: Option<&TaskSet>) -> boo
 
 /// How many of the first holes are function bodies, by the tasks and their repositories.
 fn bodies(settings: &Settings, tasks: &[Task]) -> FunctionBodies {
-    FunctionBodies::of(tasks, settings.text("repos-dir").map(Path::new))
+    FunctionBodies::of(tasks, settings.repos_dir.as_deref().map(Path::new))
 }
 
 /// Warns where too little of the tasks' files is known to cut predictions rightly.
 fn warn_of_cuts(settings: &Settings, set: &TaskSet) {
     let (file, bodies) = (set.path.display(), bodies(settings, set.tasks()));
-    let is_own = |steps: &&str| *steps == "own" || steps.ends_with(",own");
-    let asked = settings.text("postprocess").filter(|steps| !is_own(steps));
-    let as_bodies = asked.map_or(bodies.are_all(), |steps| steps.contains("function-body"));
+    let asked = match settings.postprocess.get() {
+        Some(Postprocess::Same(recipe)) => Some(recipe),
+        Some(Postprocess::Own { .. }) | None => None,
+    };
+    let as_bodies = asked.map_or(bodies.are_all(), |recipe| recipe.has(Step::FunctionBody));
     let FunctionBodies { looked_at, found, unknown } = bodies;
-    let is_known = settings.text("repos-dir").is_some();
+    let is_known = settings.repos_dir.is_some();
     if asked.is_none() && bodies.are_unsure() {
         let way = if is_known { "" } else { ", --repos-dir shows all of their files" };
         output::warning(format!(
@@ -201,11 +218,20 @@ fn warn_of_cuts(settings: &Settings, set: &TaskSet) {
     }
 }
 
-/// The experiment of another model with the same tasks and fragments.
-pub(super) fn experiment_like(other: &Experiment, settings: &Settings) -> Result<Experiment> {
+/// The experiment of another model with the same tasks and fragments, in its prompt style.
+pub(super) fn experiment_like(
+    other: &Experiment,
+    settings: &Settings,
+    style: Option<&StyleName>,
+) -> Result<Experiment> {
+    let settings = &settings.with(|values| {
+        if let Some(style) = style {
+            values.prompt_style.replace(style.clone());
+        }
+    });
     let file = other.tasks.as_ref().map(|set| set.path.as_path());
     let mut like = experiment(settings, file, other.tasks.as_deref().cloned(), other.layout.cut)?;
-    if settings.text("postprocess").is_none() && has_chat_answers(settings, &like.layout)? {
+    if settings.postprocess.is_none() && has_chat_answers(settings, &like.layout)? {
         like.scoring.postprocess.cut_answers();
     }
     Ok(Experiment { plan: other.plan.clone(), ..like })
@@ -233,7 +259,7 @@ fn experiment(
     }
     let mut scoring = asked_scoring(settings, tasks.as_ref().map_or(&[], |set| set.tasks()))?;
     let layout = Layout {
-        cache: settings.parsed("cache-dir")?,
+        cache: settings.cache_dir.to_path_buf(),
         benchmark: benchmark(settings, file)?,
         language,
         cut,
@@ -247,7 +273,7 @@ fn experiment(
         iteration: 1,
         shard: None,
     };
-    if settings.text("postprocess").is_none() && is_chat(settings, &layout)? {
+    if settings.postprocess.is_none() && is_chat(settings, &layout)? {
         scoring.postprocess.cut_answers();
     }
     let mut experiment = Experiment {
@@ -257,13 +283,13 @@ fn experiment(
         tasks: tasks.map(Arc::new),
         of_all_shards: None,
         layout,
-        walk: settings.parsed("walk")?,
+        walk: *settings.walk,
         retrieval,
         prompts,
         scoring,
         plan: None,
     };
-    if let Some(shard) = settings.parsed_option("shard")? {
+    if let Some(shard) = *settings.shard {
         experiment.restrict(shard);
     }
     Ok(experiment)
@@ -280,15 +306,17 @@ pub(super) fn check_ranker(ranker: &Ranker, language: Language) -> Result<()> {
 /// The scoring that was asked for, and what is usual for these tasks where it was not.
 pub(super) fn asked_scoring(settings: &Settings, tasks: &[Task]) -> Result<Scoring> {
     let mut metrics: Vec<Metric> = Vec::new();
-    for name in settings.list("metrics") {
-        let named = if name == "all" { Metric::ALL.to_vec() } else { vec![name.parse()?] };
+    for name in settings.metrics.iter() {
+        let named = match name {
+            MetricName::All => Metric::ALL.to_vec(),
+            MetricName::One(metric) => vec![*metric],
+        };
         metrics.extend(named.into_iter().filter(|one| !metrics.contains(one)).collect::<Vec<_>>());
     }
     let function_bodies = bodies(settings, tasks).are_all();
     let mut scoring = Scoring::with_bodies(tasks, &metrics, function_bodies);
-    if let Some(steps) = settings.text("postprocess") {
-        let postprocess: Postprocess = steps.parse()?;
-        scoring.postprocess = postprocess.with_bodies(function_bodies);
+    if let Some(postprocess) = settings.postprocess.get() {
+        scoring.postprocess = postprocess.clone().with_bodies(function_bodies);
     }
     Ok(scoring)
 }
@@ -299,7 +327,7 @@ pub(super) fn cut_answers(
     settings: &Settings,
     predictions: &Path,
 ) -> Result<()> {
-    if settings.text("postprocess").is_none() && are_chat_answers(predictions)? {
+    if settings.postprocess.is_none() && are_chat_answers(predictions)? {
         experiment.scoring.postprocess.cut_answers();
     }
     Ok(())
@@ -309,7 +337,7 @@ pub(super) fn cut_answers(
 /// predictions.
 fn is_chat(settings: &Settings, layout: &Layout) -> Result<bool> {
     if settings.completes() {
-        return Ok(settings.text("api") == Some(Api::Chat.name()));
+        return Ok(*settings.api.get() == Api::Chat);
     }
     has_chat_answers(settings, layout)
 }
@@ -331,14 +359,14 @@ fn has_chat_answers(settings: &Settings, layout: &Layout) -> Result<bool> {
 
 /// Name of the style in paths, which says so where prompts hold no right context.
 fn style_name(settings: &Settings, layout: &PromptLayout) -> String {
-    let is_left = settings.text("right-context") == Some("no");
+    let is_left = settings.right_context.first() == Some(&false);
     let left = if is_left && matches!(layout, PromptLayout::Style(_)) { "-left" } else { "" };
     format!("{}{left}", layout.name())
 }
 
 /// The requested language, else that of most of the tasks' files, else Python.
 fn language(settings: &Settings, tasks: Option<&TaskSet>) -> Result<Language> {
-    if let Some(language) = settings.parsed_option("language")? {
+    if let Some(language) = *settings.language {
         return Ok(language);
     }
     let tasks = tasks.map_or(&[][..], |set| set.tasks());
@@ -351,9 +379,9 @@ fn language(settings: &Settings, tasks: Option<&TaskSet>) -> Result<Language> {
 /// The folder of repositories; none for tasks that name no repository, as those of CrossCodeLongEval, and for tasks whose
 /// repositories are not there where nothing is retrieved, as mostly for those of CrossCodeEval.
 fn repos_dir_of<'s>(settings: &'s Settings, tasks: Option<&TaskSet>) -> Option<&'s Path> {
-    let dir = settings.text("repos-dir").map(Path::new)?;
+    let dir = settings.repos_dir.as_deref().map(Path::new)?;
     let tasks = tasks.map_or(&[][..], |set| set.tasks());
-    let modes: Vec<Mode> = settings.parsed_list("mode").unwrap_or_default();
+    let modes = settings.mode.get();
     let retrieves = modes.is_empty() || modes.iter().any(|mode| mode.retrieves());
     let is_there = |task: &Task| {
         !task.repository.is_empty() && (retrieves || dir.join(&task.repository).is_dir())
@@ -388,7 +416,7 @@ pub(super) fn possible_modes(
 
 /// The repositories that take part, sorted.
 fn repositories(settings: &Settings, tasks: Option<&mut TaskSet>) -> Result<Vec<String>> {
-    let named = settings.list("repo");
+    let named = &settings.repo;
     if let Some(dir) = repos_dir_of(settings, tasks.as_deref()) {
         check_named(dir, named)?;
         let all = if named.is_empty() && tasks.is_none() {
@@ -446,14 +474,14 @@ pub(super) fn benchmark(settings: &Settings, file: Option<&Path>) -> Result<Stri
             return fail(format!("{}: this is a folder", file.display()), "name a task file in it");
         }
     }
-    let name = match (settings.text("benchmark"), file) {
+    let name = match (settings.benchmark.as_deref(), file) {
         (Some(name), _) => name.to_owned(),
         (None, Some(file)) => {
-            let is_twin = |other: &&String| stem(Path::new(other)) == stem(file);
+            let is_twin = |other: &&PathBuf| stem(other) == stem(file);
             let folder = file.parent().and_then(Path::file_name).map(|name| name.to_string_lossy());
             match folder {
                 // Files of one name, as CrossCodeEval has for each language, are told apart by their folders.
-                Some(folder) if settings.list("tasks").iter().filter(is_twin).count() > 1 => {
+                Some(folder) if settings.tasks.iter().filter(is_twin).count() > 1 => {
                     format!("{folder}_{}", stem(file))
                 }
                 _ => stem(file),
@@ -487,12 +515,11 @@ pub(super) fn completion_of(
     settings: &Settings,
     experiment: &Experiment,
 ) -> Result<Completion> {
-    let max_tokens =
-        of_kind(settings, experiment.all_tasks().map(Arc::as_ref)).parsed("max-tokens")?;
-    let mut completion = Completion { max_tokens, ..completion };
+    let own = of_kind(settings, experiment.all_tasks().map(Arc::as_ref));
+    let mut completion = Completion { max_tokens: *own.max_tokens, ..completion };
     let looks_at_lines = || experiment.scoring.recipes().all(|(_, recipe)| recipe.is_of_lines());
     if let Some(server) = &mut completion.server
-        && settings.text("until").is_none()
+        && settings.until.is_none()
         && !are_functions(settings, experiment.all_tasks().map(Arc::as_ref))
         && experiment.tasks.is_some()
         // What a chat model writes before its code, such as thoughts, is known as such at its end alone.

@@ -10,7 +10,7 @@ use repoformer_text::language::Language;
 use super::experiments::read_tasks;
 use super::session::open;
 use crate::output::{self, counted, fail};
-use crate::settings::{Listed, SettingFlags};
+use crate::settings::{DECLARED, Listed, Setting, SettingFlags};
 
 #[derive(Debug, Args)]
 pub(crate) struct GroupArgs {
@@ -40,17 +40,17 @@ pub(crate) struct GroupArgs {
 }
 
 /// Settings that grouping uses.
-const SETTINGS: [&str; 3] = ["language", "threads", "config"];
+static SETTINGS: [&Setting; 3] = [&DECLARED.language, &DECLARED.threads, &DECLARED.config];
 
 pub(crate) fn run(args: &GroupArgs) -> Result<()> {
     let settings = open(&args.settings)?;
-    if let Some(key) = settings.unused_flag(|key| SETTINGS.contains(&key)) {
+    if let Some(key) = settings.unused_flag(|setting| SETTINGS.contains(&setting)) {
         return fail(
             format!("--{key} is not used by group"),
             "leave it out; it is a setting of the later stages",
         );
     }
-    let language: Option<Language> = settings.parsed_option("language")?;
+    let language: Option<Language> = *settings.language;
     let grouping = Grouping {
         inputs: args.inputs.clone(),
         output: args.output.clone(),

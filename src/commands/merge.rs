@@ -8,7 +8,7 @@ use repoformer_core::repository::Shard;
 use repoformer_core::retrieve::Mode;
 use repoformer_formats::merge::{merge, merge_sequences};
 use repoformer_pipeline as pipeline;
-use repoformer_pipeline::Experiment;
+use repoformer_pipeline::{Experiment, IN_CONTEXT};
 
 use super::experiments::{check_completable, check_not_tasks, completion_of, experiments_of};
 use super::server;
@@ -92,9 +92,9 @@ fn of_files(parts: &[PathBuf], output: &Path, settings: &Settings) -> Result<()>
 
 fn of_cache(shards: u64, settings: &Settings) -> Result<()> {
     let mut log = StageLog::new(false);
-    let is_embedded = settings.text("model") == Some("in-context");
+    let is_embedded = settings.model.as_str() == IN_CONTEXT;
     // No server is asked.
-    let model = server::model(settings, settings.parsed_option("seed")?, !is_embedded)?;
+    let model = server::model(settings, *settings.seed, !is_embedded)?;
     for (experiment, settings) in experiments_of(settings, &[Mode::Without])? {
         check_completable(&experiment)?;
         let has_results = results_of_tests(&experiment, shards);

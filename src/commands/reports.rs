@@ -17,7 +17,7 @@ use crate::settings::Settings;
 pub(super) fn report_folder(given: Option<&PathBuf>, settings: &Settings) -> Result<PathBuf> {
     Ok(match given {
         Some(folder) => folder.clone(),
-        None => settings.parsed::<PathBuf>("cache-dir")?.join("report"),
+        None => settings.cache_dir.join("report"),
     })
 }
 

@@ -48,7 +48,7 @@ pub(crate) struct RgRgArgs {
 pub(crate) fn run(args: &RgRgArgs) -> Result<()> {
     let settings = open(&args.settings)?;
     let format = ScoreFormat::of(Some(args.format), Path::new("-"))?;
-    if args.iterations.is_some() && settings.text("shard").is_some() {
+    if args.iterations.is_some() && settings.shard.is_some() {
         return fail(
             "--iterations searches with the completions of all shards",
             "leave --shard out; or for one iteration `rg-rg`, `complete --mode rg-rg` and `merge` without --iterations",
@@ -105,13 +105,13 @@ fn check_no_server(settings: &Settings) -> Result<()> {
 
 /// The model that completes between two retrievals.
 fn model(settings: &Settings) -> Result<Completion> {
-    if settings.parsed::<usize>("samples")? > 1 {
+    if *settings.samples > 1 {
         return fail(
             "--iterations follows one completion of each prompt, and --samples asks for more",
             "leave --samples out; of predictions with several samples each is followed by itself",
         );
     }
-    server::model(settings, settings.parsed_option("seed")?, false)
+    server::model(settings, *settings.seed, false)
 }
 
 /// Retrieves, completes, and retrieves again with that, from one iteration to another.

@@ -76,7 +76,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     check_not_tasks(&settings, Some(&args.output))?;
     let seed = seed(&settings)?;
     // Greedy completions draw nothing.
-    let is_greedy = settings.parsed::<f64>("temperature")? == 0.0;
+    let is_greedy = *settings.temperature == 0.0;
     let completion = server::model(&settings, (!is_greedy).then_some(seed), false)?;
     let modes = modes(&settings, &REPOCODER_MODES)?;
     let policies = |settings: &Settings, are_functions| {
@@ -89,7 +89,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     }
     policies(&settings.of_functions(), true)?;
     let paper = Paper::of(&settings)?;
-    let is_sizes = settings.text("paper") == Some(paper::SIZES);
+    let is_sizes = settings.paper.as_deref() == Some(paper::SIZES);
     let is_walk = matches!(&paper, Some(Paper::Figure(figure)) if figure.is_walk());
     let unused = [
         ("report", args.report.is_some(), is_sizes || is_walk),
@@ -99,7 +99,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     ];
     if let Some((flag, ..)) = unused.iter().find(|(_, is_given, is_unused)| *is_given && *is_unused)
     {
-        let name = settings.text("paper").unwrap_or_default();
+        let name = settings.paper.as_deref().unwrap_or_default();
         return fail(format!("--{flag} is not used by {name}"), "leave it out");
     }
     if is_sizes {
@@ -119,7 +119,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     let mut experiments = experiments_of(&settings, &modes)?;
     experiments.iter_mut().for_each(|(experiment, _)| log.begin(experiment));
     if is_elsewhere && log.is_dry() {
-        log.add_files("demo", demonstration::planned(&settings)?);
+        log.add_files("demo", demonstration::planned(&settings));
     }
     let mut reports = match (&args.report, &paper) {
         (Some(folder), None) => Some(Reports::of(folder, &settings, experiments.len())?),

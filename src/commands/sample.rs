@@ -11,7 +11,6 @@ use repoformer_formats::merge::Positions;
 use repoformer_store::artifact::digest;
 use repoformer_store::manifest::Manifest;
 use repoformer_store::progress::Work;
-use repoformer_text::language::Language;
 use repoformer_text::tokenize::P50k;
 
 use super::exclusions::{ExclusionFlags, warn_of_unmatched};
@@ -56,7 +55,7 @@ pub(crate) struct SampleArgs {
 pub(crate) fn run(args: &SampleArgs) -> Result<()> {
     let settings = open(&args.settings)?;
     let (kind, per_repo): (Kind, _) = (args.kind.parse()?, args.per_repo as usize);
-    let language: Language = settings.parsed_option("language")?.unwrap_or_default();
+    let language = settings.language.unwrap_or_default();
     let usual = Sampling::new(kind);
     let sampling = Sampling {
         language,
@@ -73,10 +72,10 @@ pub(crate) fn run(args: &SampleArgs) -> Result<()> {
     }
     check_drawing(&settings, "sample", DrawnFrom::Folders)?;
     let dir = repos_dir(&settings)?;
-    let names = repositories_in(&dir, settings.list("repo"))?;
-    let walk = settings.parsed("walk")?;
+    let names = repositories_in(&dir, &settings.repo)?;
+    let walk = *settings.walk;
     let p50k = P50k;
-    let shard: Option<Shard> = settings.parsed_option("shard")?;
+    let shard: Option<Shard> = *settings.shard;
     let mut manifest = Manifest::new("tasks");
     manifest.setting("settings", digest(format!("{sampling:?}{walk:?}").as_bytes()));
     manifest.setting("repositories", digest(names.join("\n").as_bytes()));

@@ -7,7 +7,7 @@ use anyhow::{Result, bail};
 use repoformer_core::policy::model::CalibrationMethod;
 use repoformer_core::policy::sweep::{Clock, LatencyModel, RequestTimes};
 use repoformer_core::policy::{Example, Policy};
-use repoformer_core::prompt::style::{DecisionFrame, Style};
+use repoformer_core::prompt::style::DecisionFrame;
 use repoformer_core::retrieve::Mode;
 use repoformer_core::task::Task;
 use repoformer_pipeline as pipeline;
@@ -24,11 +24,11 @@ use super::experiments::experiment_like;
 use super::judged::{Judged, JudgedPolicy};
 use super::policy::scored::{Trained, lacking, score};
 use super::report::Source;
-use super::server::{self, resumable};
+use super::server::{self, PolicyServer, policy_model, resumable};
 use super::session::seed;
 use super::stage_log::StageLog;
 use crate::output::{self, fail};
-use crate::settings::Settings;
+use crate::settings::{Entry, Settings, StyleName};
 
 /// The modes that policies may choose instead of none; the first of them that is there.
 const RETRIEVING: [Mode; 2] = [Mode::LeftContext, Mode::Given];
@@ -53,16 +53,16 @@ impl Policies {
         settings: &Settings,
         are_functions: bool,
     ) -> Result<Self> {
-        let chosen = settings.list("policy");
+        let chosen = &settings.policy;
         let mut names = BTreeSet::new();
-        if let Some(twice) = chosen.iter().find(|name| !names.insert(name.as_str())) {
+        if let Some(twice) = chosen.iter().find(|name| !names.insert(name.to_string())) {
             return fail(
                 format!("policy '{twice}' is given twice"),
                 "give each once, or with another threshold",
             );
         }
         let chosen: Vec<Chosen> =
-            chosen.iter().map(|text| Chosen::parse(text, are_functions)).collect::<Result<_>>()?;
+            chosen.iter().map(|name| Chosen::new(name, are_functions)).collect::<Result<_>>()?;
         let has_self = chosen.iter().any(|one| one.policy.asks_model());
         if !probabilities.is_empty() && !has_self {
             return fail(
@@ -82,10 +82,10 @@ impl Policies {
         }
         Ok(Self {
             chosen,
-            trained: Trained::read(settings.list("policy-model"))?,
+            trained: Trained::read(&settings.policy_model)?,
             probabilities: probabilities.to_vec(),
             samples: samples.cloned(),
-            asked: settings.is_chosen("policy"),
+            asked: settings.policy.is_chosen(),
         })
     }
 
@@ -107,7 +107,7 @@ impl Policies {
         completion: &Completion,
         settings: &Settings,
     ) -> Result<(Vec<Selected>, Option<Judged>)> {
-        let (seed, clock) = (seed(settings)?, settings.parsed("clock")?);
+        let (seed, clock) = (seed(settings)?, *settings.clock);
         for mode in RETRIEVING {
             for path in forget_outdated(experiment, mode, &completion.model)? {
                 output::note(format!(
@@ -116,7 +116,7 @@ impl Policies {
                 ));
             }
         }
-        if self.is_empty() && settings.text("paper").is_none() {
+        if self.is_empty() && settings.paper.is_none() {
             return Ok((Vec::new(), None));
         }
         let Some(mode) = self.retrieving(experiment, modes) else {
@@ -125,7 +125,7 @@ impl Policies {
         let log = &mut StageLog::default();
         let decisions = self.decisions(experiment, completion, settings, log);
         let (probabilities, latencies) = decisions.known();
-        let style = || settings.parsed::<Style>("policy-prompt-style");
+        let style = || settings.policy_prompt_style.open(StyleName::open);
         let deciding = self.asks().then(style).transpose()?;
         let sources = SignalSources {
             probabilities,
@@ -282,14 +282,14 @@ impl Policies {
 
     /// Checks that the policy's own server answers, if there is one.
     pub(super) fn greet(&self, settings: &Settings) -> Result<()> {
-        if let Some(settings) = policy_settings(settings)? {
+        if let Some(own) = policy_server(settings)? {
             if !self.asks() {
                 return fail(
                     "--policy-endpoint is for policy self, which is not among the policies",
                     "add --policy self, or leave it out",
                 );
             }
-            server::greet(&policy_model(&settings)?)?;
+            server::greet(&policy_model(settings, &own)?)?;
         }
         Ok(())
     }
@@ -325,9 +325,9 @@ impl Policies {
     }
 }
 
-/// The settings of the policy's own model: its server, name and prompt style take the place of the completion's.
-fn policy_settings(settings: &Settings) -> Result<Option<Settings>> {
-    let (url, name) = (settings.text("policy-endpoint"), settings.text("policy-model-name"));
+/// The policy's own model.
+fn policy_server(settings: &Settings) -> Result<Option<PolicyServer>> {
+    let (url, name) = (settings.policy_endpoint.as_deref(), settings.policy_model_name.as_deref());
     let (url, name) = match (url, name) {
         (None, None) => return Ok(None),
         (Some(url), Some(name)) => (url, name),
@@ -344,24 +344,11 @@ fn policy_settings(settings: &Settings) -> Result<Option<Settings>> {
             );
         }
     };
-    let style = settings.text("policy-prompt-style").unwrap_or_default();
-    let mut own = settings.clone();
-    for (key, value) in [
-        ("endpoint", url),
-        ("model", name),
-        ("prompt-style", style),
-        ("api", "completions"),
-        ("samples", "1"),
-        ("temperature", "0"),
-    ] {
-        own.fix(key, vec![value.to_owned()], "run");
-    }
-    Ok(Some(own))
-}
-
-/// The policy's own model.
-fn policy_model(settings: &Settings) -> Result<Completion> {
-    server::model_with_key(settings, repoformer_models::endpoint::POLICY_KEY_VARIABLE)
+    Ok(Some(PolicyServer {
+        url: url.to_owned(),
+        model: name.to_owned(),
+        style: settings.policy_prompt_style.get().clone(),
+    }))
 }
 
 /// Decisions of the model that policies ask: the probability of the token that asks for retrieval, behind each prompt.
@@ -418,17 +405,17 @@ fn ask(
     settings: &Settings,
     log: &mut StageLog,
 ) -> Result<Decisions> {
-    let Some(own) = policy_settings(settings)? else {
+    let Some(own) = policy_server(settings)? else {
         return ask_model(experiment, completion, log);
     };
-    let experiment = experiment_like(experiment, &own)?;
+    let experiment = experiment_like(experiment, settings, Some(&own.style))?;
     if !experiment.repos_dir.as_os_str().is_empty() {
         // Its style may show right contexts, and the other not.
         let windows = pipeline::window_repositories(&experiment)?;
         log.add("window", &experiment, windows.planned);
     }
     log.stage("prompt", &experiment, || Ok(pipeline::prompt(&experiment, &[Mode::Without])?))?;
-    ask_model(&experiment, &policy_model(&own)?, log)
+    ask_model(&experiment, &policy_model(settings, &own)?, log)
 }
 
 fn ask_model(

@@ -1,13 +1,13 @@
 //! The model that completes, and the server that has it.
 
-use std::path::PathBuf;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
 use anyhow::Result;
 use repoformer_core::completion::{Api, CompletionRequest};
-use repoformer_core::repository::Shard;
-use repoformer_models::endpoint::{ConnectionSettings, DEFAULT_KEY_VARIABLE, Endpoint};
+use repoformer_models::endpoint::{
+    ConnectionSettings, DEFAULT_KEY_VARIABLE, Endpoint, POLICY_KEY_VARIABLE,
+};
 use repoformer_models::server::{Sending, changing_template};
 use repoformer_pipeline::{Asked, Completion, Server, file_name};
 use repoformer_store::error::Error;
@@ -15,21 +15,23 @@ use repoformer_store::error::Error;
 use super::session::completion;
 use crate::bars;
 use crate::output::{announce, fail, note, warning};
-use crate::settings::Settings;
+use crate::settings::{Entry, Settings, StyleName};
 
 /// The model that completes: the embedded one, or a server's. `seed` is the first sample's; by batch, no server is asked.
 pub(super) fn model(settings: &Settings, seed: Option<u64>, by_batch: bool) -> Result<Completion> {
     let mut completion = completion(settings)?;
     // A server may be there for vectors alone.
-    let is_named = settings.is_flag("endpoint") && settings.text("embedding-model").is_none();
+    let is_named = settings.endpoint.is_flag() && settings.embedding_model.is_none();
     if !completion.is_embedded() || is_named || by_batch {
-        if settings.is_chosen("max-lines") {
+        if settings.max_lines.is_chosen() {
             return fail(
                 "--max-lines is for the embedded model; a model on a server is limited by tokens and stop texts",
                 "use --max-tokens and --stop; scores cut completions to the target's lines",
             );
         }
-        completion.server = Some(server(settings, &completion.model, seed, by_batch, None)?);
+        let asking = asking(settings, &completion.model, seed);
+        let connected = Connected { url: settings.endpoint.as_deref(), key_variable: None };
+        completion.server = Some(server(settings, asking, connected, by_batch)?);
         completion.max_lines = None;
     } else if let Some(key) = settings.chosen_for_server() {
         return fail(
@@ -41,9 +43,9 @@ pub(super) fn model(settings: &Settings, seed: Option<u64>, by_batch: bool) -> R
     Ok(completion)
 }
 
-/// A model on a server whose key is in another variable than the completion server's.
-pub(super) fn model_with_key(settings: &Settings, variable: &str) -> Result<Completion> {
-    let mut completion = completion(settings)?;
+/// The model that policies ask, on a server whose key is in another variable than the completion server's.
+pub(super) fn policy_model(settings: &Settings, own: &PolicyServer) -> Result<Completion> {
+    let variable = POLICY_KEY_VARIABLE;
     let key = std::env::var_os(variable).is_some_and(|key| !key.is_empty());
     if !key && std::env::var_os(DEFAULT_KEY_VARIABLE).is_some_and(|key| !key.is_empty()) {
         return fail(
@@ -53,53 +55,74 @@ pub(super) fn model_with_key(settings: &Settings, variable: &str) -> Result<Comp
             ),
         );
     }
-    let key = key.then(|| variable.to_owned());
-    completion.server = Some(server(settings, &completion.model, None, false, key)?);
-    completion.max_lines = None;
-    Ok(completion)
+    let asking = CompletionRequest {
+        api: Api::Completions,
+        temperature: 0.0,
+        samples: 1,
+        ..asking(settings, &own.model, None)
+    };
+    let key_variable = key.then(|| variable.to_owned());
+    let connected = Connected { url: Some(&own.url), key_variable };
+    let server = server(settings, asking, connected, false)?;
+    Ok(Completion {
+        model: own.model.clone(),
+        max_tokens: *settings.max_tokens,
+        max_lines: None,
+        server: Some(server),
+    })
+}
+
+/// A model that policies ask, other than the one that completes.
+pub(super) struct PolicyServer {
+    pub(super) url: String,
+    pub(super) model: String,
+    pub(super) style: StyleName,
+}
+
+/// Requests to a model.
+fn asking(settings: &Settings, model: &str, seed: Option<u64>) -> CompletionRequest {
+    CompletionRequest {
+        api: *settings.api,
+        temperature: *settings.temperature,
+        top_p: *settings.top_p,
+        seed,
+        stop: settings.stop.to_vec(),
+        samples: *settings.samples,
+        ending: *settings.prompt_end,
+        instruction: settings.instruction.get().clone(),
+        ..CompletionRequest::new(model, 1)
+    }
+}
+
+/// Address of a server, and the variable of its key if it is another than usual.
+struct Connected<'a> {
+    url: Option<&'a str>,
+    key_variable: Option<String>,
 }
 
 fn server(
     settings: &Settings,
-    model: &str,
-    seed: Option<u64>,
+    asking: CompletionRequest,
+    connected: Connected<'_>,
     by_batch: bool,
-    key_variable: Option<String>,
 ) -> Result<Server> {
-    let asking = CompletionRequest {
-        api: settings.parsed("api")?,
-        temperature: settings.parsed("temperature")?,
-        top_p: settings.parsed_option("top-p")?,
-        seed,
-        stop: settings.list("stop").to_vec(),
-        samples: settings.parsed("samples")?,
-        ending: settings.parsed("prompt-end")?,
-        instruction: settings.parsed_option("instruction")?,
-        ..CompletionRequest::new(model, 1)
-    };
     check(&asking)?;
-    let own_journal = settings.text("journal").map(PathBuf::from);
-    let has_own_journal = own_journal.is_some();
-    let cache: PathBuf = settings.parsed("cache-dir")?;
-    // One process writes to a journal at a time.
-    let shard: Option<Shard> = settings.parsed_option("shard")?;
-    let shard = shard.map_or(String::new(), |shard| format!(".{}", shard.file_name()));
-    let in_cache = || cache.join("journal").join(format!("{}{shard}.jsonl", file_name(model)));
+    let model = asking.model.as_str();
+    let journal = settings.journal.get().clone().unwrap_or_else(|| {
+        // One process writes to a journal at a time.
+        let shard = settings.shard.map_or(String::new(), |shard| format!(".{}", shard.file_name()));
+        let folder = settings.cache_dir.join("journal");
+        folder.join(format!("{}{shard}.jsonl", file_name(model)))
+    });
     let mut asked = None;
     if !by_batch {
-        let endpoint = endpoint(settings, model, key_variable)?;
-        let connections = settings.parsed("concurrency")?;
-        let retry_failed = settings.text("retry-failed") == Some("yes");
-        asked = Some(Asked { endpoint, sending: Sending { connections, retry_failed } });
+        let endpoint = endpoint(settings, model, connected)?;
+        let sending =
+            Sending { connections: *settings.concurrency, retry_failed: *settings.retry_failed };
+        asked = Some(Asked { endpoint, sending });
     }
-    let until = settings.parsed_option("until")?.unwrap_or_default();
-    Ok(Server {
-        asking,
-        until,
-        journal: own_journal.unwrap_or_else(in_cache),
-        has_own_journal,
-        asked,
-    })
+    let until = settings.until.unwrap_or_default();
+    Ok(Server { asking, until, journal, has_own_journal: settings.journal.is_some(), asked })
 }
 
 /// Refuses combinations that would not do what they say.
@@ -119,14 +142,15 @@ fn check(asking: &CompletionRequest) -> Result<()> {
     Ok(())
 }
 
-fn endpoint(settings: &Settings, model: &str, key_variable: Option<String>) -> Result<Endpoint> {
-    let Some(url) = settings.text("endpoint") else {
+fn endpoint(settings: &Settings, model: &str, connected: Connected<'_>) -> Result<Endpoint> {
+    let Connected { url, key_variable } = connected;
+    let Some(url) = url else {
         return fail(
             format!("--endpoint is not set, and model {model} is not the embedded one"),
             "name the server that has it, such as --endpoint http://localhost:8080",
         );
     };
-    let timeout = Duration::from_secs_f64(settings.parsed("request-timeout")?);
+    let timeout = Duration::from_secs_f64(*settings.request_timeout);
     let connection = ConnectionSettings { timeout, key_variable, ..ConnectionSettings::patient() };
     Ok(Endpoint::new(url, connection)?.on_retry(|text| note(text)))
 }

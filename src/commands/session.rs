@@ -17,7 +17,9 @@ use serde_json::Value;
 use super::checkout;
 use super::experiment_settings::cuts_chunks;
 use crate::output::{fail, hinted, note, plural, warning_once, write_data};
-use crate::settings::{Departure, SettingFlags, Settings};
+use crate::settings::{
+    DECLARED, Declared, Departure, Entry, Setting, SettingFlags, Settings, StyleName,
+};
 
 /// Resolves a command's settings. Where they were only to be shown, the program ends here.
 pub(super) fn open(flags: &SettingFlags) -> Result<Settings> {
@@ -32,8 +34,8 @@ pub(super) fn begin(mut settings: Settings, flags: &SettingFlags) -> Result<Sett
         std::process::exit(0);
     }
     settings.check_shard(flags)?;
-    use_threads(settings.parsed("threads")?)?;
-    remove_abandoned(&settings.parsed::<PathBuf>("cache-dir")?);
+    use_threads(*settings.threads)?;
+    remove_abandoned(&settings.cache_dir);
     Ok(settings)
 }
 
@@ -71,8 +73,8 @@ const REPOS_DIR: &str = "name the folder that holds one folder a repository, or 
 
 /// The folder of repositories, which has no default.
 pub(super) fn repos_dir(settings: &Settings) -> Result<PathBuf> {
-    match settings.text("repos-dir") {
-        Some(dir) => Ok(dir.into()),
+    match settings.repos_dir.get() {
+        Some(dir) => Ok(dir.clone()),
         None => fail("--repos-dir is not set", REPOS_DIR),
     }
 }
@@ -155,10 +157,10 @@ pub(super) fn other_languages(
 
 /// The requested modes, or `default`, in the order of a results table.
 pub(super) fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> {
-    let mut modes: Vec<Mode> = settings.parsed_list("mode")?;
+    let mut modes = settings.mode.to_vec();
     cuts_chunks(settings)?;
-    let form: Option<QueryForm> = settings.parsed_option("query")?;
-    let chosen = form.filter(|form| *form != QueryForm::Window && settings.is_chosen("query"));
+    let form = *settings.query;
+    let chosen = (form != QueryForm::Window && settings.query.is_chosen()).then_some(form);
     if modes.is_empty() {
         modes = chosen.map_or(default.to_vec(), |form| vec![form.mode()]);
     }
@@ -170,7 +172,7 @@ pub(super) fn modes(settings: &Settings, default: &[Mode]) -> Result<Vec<Mode>> 
             "leave --mode out, or choose another --query",
         );
     }
-    if modes.contains(&Mode::Given) && settings.text("prompt-style") == Some("repocoder") {
+    if modes.contains(&Mode::Given) && *settings.prompt_style.get() == StyleName::RepoCoder {
         return fail(
             "mode given shows the tasks' own cross-file context, for which prompt style repocoder has no place",
             "choose another --prompt-style, or a --profile with one",
@@ -187,7 +189,7 @@ pub(super) fn completed_modes(
     experiment: &Experiment,
     completion: &Completion,
 ) -> Result<(Vec<Mode>, Vec<Mode>)> {
-    let asked = !settings.list("mode").is_empty();
+    let asked = !settings.mode.is_empty();
     let path = |mode: &Mode| experiment.layout.predictions(*mode, &completion.model);
     let modes = modes(settings, experiment.known_modes())?;
     Ok(modes.into_iter().partition(|mode| asked || experiment.has(&path(mode))))
@@ -195,10 +197,10 @@ pub(super) fn completed_modes(
 
 /// The model that completes, and the limits of a completion.
 pub(super) fn completion(settings: &Settings) -> Result<Completion> {
-    let (model, max_tokens) = (settings.parsed("model")?, settings.parsed("max-tokens")?);
+    let (model, max_tokens) = (settings.model.to_string(), *settings.max_tokens);
     let mut completion = Completion { model, max_tokens, max_lines: None, server: None };
     if completion.is_embedded() {
-        completion.max_lines = settings.parsed_option("max-lines")?;
+        completion.max_lines = *settings.max_lines;
     }
     Ok(completion)
 }
@@ -220,7 +222,7 @@ pub(super) fn write_page(folder: &Path, page: &ChartPage) -> Result<()> {
 /// Resampling of intervals.
 pub(super) fn resampling(settings: &Settings) -> Result<Resampling> {
     Ok(Resampling {
-        resamples: settings.parsed("resamples")?,
+        resamples: *settings.resamples,
         seed: seed(settings)?,
         ..Resampling::default()
     })
@@ -244,11 +246,13 @@ impl DrawnFrom {
     }
 
     /// Whether draws use a setting.
-    fn uses(self, key: &str) -> bool {
-        match key {
-            "language" | "profile" | "threads" | "seed" | "config" => true,
-            "shard" | "repo" => !matches!(self, Self::Commits),
-            "repos-dir" | "walk" => matches!(self, Self::Folders),
+    fn uses(self, setting: &Setting) -> bool {
+        let Declared { language, profile, threads, seed, config, .. } = &DECLARED;
+        let Declared { shard, repo, repos_dir, walk, .. } = &DECLARED;
+        match setting {
+            one if [language, profile, threads, seed, config].contains(&one) => true,
+            one if [shard, repo].contains(&one) => !matches!(self, Self::Commits),
+            one if [repos_dir, walk].contains(&one) => matches!(self, Self::Folders),
             _ => false,
         }
     }
@@ -256,19 +260,19 @@ impl DrawnFrom {
 
 /// Refuses flags that a command which draws does not use, and warns of departures among those that it uses.
 pub(super) fn check_drawing(settings: &Settings, command: &str, from: DrawnFrom) -> Result<()> {
-    if let Some(key) = settings.unused_flag(|key| from.uses(key)) {
+    if let Some(key) = settings.unused_flag(|setting| from.uses(setting)) {
         return fail(
             format!("--{key} is not used by {command}, which draws from {}", from.name()),
             "leave it out; it is a setting of the later stages",
         );
     }
-    warn_of_some_departures(settings, &settings.departures_among(|key| from.uses(key)));
+    warn_of_some_departures(settings, &settings.departures_among(|setting| from.uses(setting)));
     Ok(())
 }
 
 /// Seed of what is drawn at random.
 pub(super) fn seed(settings: &Settings) -> Result<u64> {
-    Ok(settings.parsed_option("seed")?.unwrap_or(0))
+    Ok(settings.seed.unwrap_or(0))
 }
 
 /// `window line:` where there is a benchmark.

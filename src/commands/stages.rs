@@ -175,7 +175,7 @@ pub(super) fn code_of(
     tasks: &TaskSet,
 ) -> Result<JoinedPredictions> {
     let mut postprocess = experiment.scoring.postprocess.clone();
-    if settings.text("postprocess").is_none() && are_chat_answers(path)? {
+    if settings.postprocess.is_none() && are_chat_answers(path)? {
         postprocess.cut_answers();
     }
     let joined = predictions::read(path, tasks)?;

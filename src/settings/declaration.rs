@@ -1,6 +1,5 @@
 //! One setting: its key, values, default and help, from which its flag, its variable and its checks follow.
 
-use std::collections::BTreeMap;
 use std::fmt::Display;
 use std::ops::RangeInclusive;
 
@@ -9,6 +8,7 @@ use clap::builder::{PossibleValue, StringValueParser, TypedValueParser};
 use clap::{Arg, ArgAction};
 use repoformer_text::names::did_you_mean;
 
+use super::declared::DECLARED;
 use crate::output::hinted;
 
 /// Start of the names of environment variables.
@@ -19,12 +19,37 @@ pub(super) fn variable(key: &str) -> String {
     format!("{PREFIX}{}", key.replace('-', "_").to_uppercase())
 }
 
-/// Settings from one source, by key.
-pub(crate) type Given = BTreeMap<&'static str, Vec<String>>;
+/// Settings that one source gives, and their values as text.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Given(Vec<(&'static Setting, Vec<String>)>);
+
+impl Given {
+    pub(super) fn insert(&mut self, setting: &'static Setting, texts: Vec<String>) {
+        self.0.push((setting, texts));
+    }
+
+    pub(super) fn has(&self, setting: &Setting) -> bool {
+        self.get(setting).is_some()
+    }
+
+    pub(super) fn get(&self, setting: &Setting) -> Option<&[String]> {
+        self.0.iter().find(|(one, _)| *one == setting).map(|(_, texts)| &**texts)
+    }
+
+    pub(super) fn iter(&self) -> impl Iterator<Item = (&'static Setting, &[String])> {
+        self.0.iter().map(|(setting, texts)| (*setting, &**texts))
+    }
+}
+
+impl FromIterator<(&'static Setting, Vec<String>)> for Given {
+    fn from_iter<I: IntoIterator<Item = (&'static Setting, Vec<String>)>>(given: I) -> Self {
+        Self(given.into_iter().collect())
+    }
+}
 
 /// Heading that a setting's flag stands under in `--help`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Group {
+pub(crate) enum Group {
     DataSet,
     Fragments,
     Search,
@@ -56,7 +81,7 @@ impl Group {
 
 /// Effect of a setting on what an experiment measures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Effect {
+pub(crate) enum Effect {
     /// It decides it.
     Always,
     /// It follows from the data, the model or the machine, and decides it if the profile sets it.
@@ -83,7 +108,7 @@ impl Effect {
 
 /// Values that a setting takes.
 #[derive(Debug, Clone)]
-pub(super) enum Values {
+pub(crate) enum Values {
     /// Any text: a name, a path, a URL.
     Text,
     /// A whole number within bounds.
@@ -100,7 +125,7 @@ pub(super) enum Values {
 
 /// How many values a setting has, and how they are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Arity {
+pub(crate) enum Arity {
     One,
     /// Repeatable; commas separate names as well.
     Names,
@@ -111,12 +136,12 @@ pub(super) enum Arity {
 }
 
 /// Aliases of values, and the function that returns the name for an alias.
-pub(super) type OtherNames = (&'static [&'static str], fn(&str) -> &str);
+pub(crate) type OtherNames = (&'static [&'static str], fn(&str) -> &str);
 
 /// A setting.
 #[derive(Debug, Clone)]
-pub(super) struct Setting {
-    pub(super) key: &'static str,
+pub(crate) struct Setting {
+    pub(crate) key: &'static str,
     pub(super) default: Option<&'static str>,
     pub(super) values: Values,
     pub(super) arity: Arity,
@@ -139,6 +164,13 @@ pub(super) struct Setting {
     pub(super) value_name: &'static str,
     /// One sentence; `{names}` stands for the known names.
     pub(super) help: &'static str,
+}
+
+/// Keys differ.
+impl PartialEq for Setting {
+    fn eq(&self, other: &Self) -> bool {
+        self.key == other.key
+    }
 }
 
 impl Setting {
@@ -251,9 +283,11 @@ impl Setting {
     fn is_in_short_help(&self, command: &str) -> bool {
         let draws = matches!(command, "sample" | "all");
         match self.group {
-            Group::DataSet => !draws || !matches!(self.key, "tasks" | "benchmark" | "mode"),
+            Group::DataSet => {
+                !draws || ![&DECLARED.tasks, &DECLARED.benchmark, &DECLARED.mode].contains(&self)
+            }
             Group::Scores | Group::Policies | Group::Statistics => true,
-            Group::Fragments => command == "window" || draws && self.key == "language",
+            Group::Fragments => command == "window" || draws && *self == DECLARED.language,
             Group::Search => command == "search",
             Group::Embeddings => command == "vectorize",
             Group::Prompts => command == "prompt",

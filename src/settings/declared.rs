@@ -1,18 +1,20 @@
 //! Every setting, in the order of `--show-settings`.
 
 use std::fmt::Display;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
+use anyhow::Result;
 use repoformer_core::completion::{Api, Ending};
 use repoformer_core::metrics::Metric;
 use repoformer_core::policy::Policy;
 use repoformer_core::policy::sweep::Clock;
 use repoformer_core::postprocess::{Postprocess, Step};
 use repoformer_core::prompt::style::Style;
+use repoformer_core::repository::Shard;
 use repoformer_core::repository::corpus::Walk;
 use repoformer_core::repository::fragment::Center;
 use repoformer_core::retrieve::rank::Ranker;
-use repoformer_core::retrieve::{Align, Mode, QueryForm, Ties};
+use repoformer_core::retrieve::{Align, HoleGuard, Mode, QueryForm, Ties};
 use repoformer_models::endpoint::{DEFAULT_KEY_VARIABLE, POLICY_KEY_VARIABLE};
 use repoformer_pipeline::Until;
 use repoformer_store::files;
@@ -21,7 +23,11 @@ use repoformer_text::language::Language;
 use super::declaration::Arity::{Names, Paths, Texts};
 use super::declaration::Effect::{Always, IfInProfile, Layout};
 use super::declaration::Values::{Number, OneOf, OneOfOr, Switch, Text, Whole};
-use super::declaration::{Completable, Group, Setting, Values, variable};
+use super::declaration::{Completable, Group, Setting, variable};
+use super::value::{
+    Entry, FragmentPaths, MetricName, One, OtherModel, PolicyName, Sourced, StyleName,
+    TokenizerName, Unit, Vectorizer,
+};
 use crate::commands::paper::names as paper;
 
 /// The subcommands that complete prompts (`all`: `label all`).
@@ -44,8 +50,8 @@ const SCORING: &[&str] = &["eval", "compare", "report", "run"];
 const CUTTING: &[&str] = &["eval", "compare", "report", "run", "rg-rg", "window"];
 /// Larger than any file, and small enough to be added to.
 const MOST: u64 = u32::MAX as u64 / 4;
-const COUNT: Values = Whole(1..=MOST);
-const LIMIT: Values = Whole(0..=MOST);
+const COUNT: super::declaration::Values = Whole(1..=MOST);
+const LIMIT: super::declaration::Values = Whole(0..=MOST);
 
 /// A paper, or its released program, whose settings a profile holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -99,194 +105,228 @@ pub(super) fn bundled(name: &str) -> Option<&'static BundledProfile> {
     BUNDLED.iter().find(|profile| profile.name == name)
 }
 
-/// Rows: key, name of the value, values => help, then the fields that differ from [`Setting::new`].
+/// Rows: field, type, key, name of the value, values => help, then the fields that differ from [`Setting::new`].
 macro_rules! settings {
     ($($group:ident {
-        $($key:literal $name:literal $values:expr => $help:literal $(, $field:ident: $value:expr)*;)*
+        $($field:ident: $type:ty, $key:literal $name:literal $values:expr => $help:literal $(, $part:ident: $value:expr)*;)*
     })*) => {
-        &[$($(Setting {
-            $($field: $value,)*
-            ..Setting::new(Group::$group, $key, $name, $values, $help)
-        },)*)*]
+        /// The declaration of each setting.
+        #[derive(Debug)]
+        pub(crate) struct Declared {
+            $($(pub(crate) $field: Setting,)*)*
+        }
+
+        /// The declarations.
+        pub(crate) static DECLARED: Declared = Declared {
+            $($($field: Setting {
+                $($part: $value,)*
+                ..Setting::new(Group::$group, $key, $name, $values, $help)
+            },)*)*
+        };
+
+        /// Every declaration, in the order of `--show-settings`.
+        pub(super) static SETTINGS: &[&Setting] = &[$($(&DECLARED.$field,)*)*];
+
+        /// The value of each setting.
+        #[derive(Debug, Clone)]
+        pub(crate) struct Values {
+            $($(pub(crate) $field: Sourced<$type>,)*)*
+        }
+
+        impl Values {
+            /// The defaults.
+            pub(super) fn usual() -> Result<Self> {
+                Ok(Self { $($($field: Sourced::usual(&DECLARED.$field)?,)*)* })
+            }
+
+            /// Every setting, in the order of their declarations.
+            pub(super) fn entries(&self) -> Vec<&dyn Entry> {
+                vec![$($(&self.$field,)*)*]
+            }
+
+            pub(super) fn entries_mut(&mut self) -> Vec<&mut dyn Entry> {
+                vec![$($(&mut self.$field,)*)*]
+            }
+        }
     };
 }
 
-pub(super) static SETTINGS: &[Setting] = settings! {
+settings! {
     DataSet {
-        "repos-dir" "DIR" Text => "Folder that holds one folder per repository, or one repository";
-        "repo" "NAME" Text => "Use only this repository",
+        repos_dir: Option<PathBuf>, "repos-dir" "DIR" Text => "Folder that holds one folder per repository, or one repository";
+        repo: Vec<String>, "repo" "NAME" Text => "Use only this repository",
             arity: Names, default_text: Some("the repositories that the tasks name, or all");
-        "tasks" "FILE" Text => "Task file: JSONL, plain, gzip or zstd", arity: Paths, not_for: EDITING;
-        "benchmark" "NAME" Text => "Name of the benchmark's cache folders",
+        tasks: Vec<PathBuf>, "tasks" "FILE" Text => "Task file: JSONL, plain, gzip or zstd", arity: Paths, not_for: EDITING;
+        benchmark: Option<String>, "benchmark" "NAME" Text => "Name of the benchmark's cache folders",
             default_text: Some("the task file's stem"), not_for: EDITING;
-        "cache-dir" "DIR" Text => "Folder of the cached artifacts", default: Some("data/cache");
-        "mode" "MODE" OneOf(|| names(Mode::ALL)) =>
+        cache_dir: One<PathBuf>, "cache-dir" "DIR" Text => "Folder of the cached artifacts", default: Some("data/cache");
+        mode: Vec<Mode>, "mode" "MODE" OneOf(|| names(Mode::ALL)) =>
             "Source of the queries: none (no retrieval), rg1 (the left context), gt (the ground truth), rg-rg (a prediction), \
              given (no query: the tasks' own cross-file context); r-g and r-g-r-g are other names of rg1 and rg-rg",
             other_names: (&Mode::ALIASES, Mode::canonical), arity: Names, default_text: Some("the modes that the stage can serve"), not_for: EDITING;
-        "profile" "NAME" OneOfOr(
+        profile: Option<String>, "profile" "NAME" OneOfOr(
             || BUNDLED.iter().map(|profile| profile.name.to_owned()).collect(),
             |_| true,
             "the NAME of configs/NAME.toml in the working folder",
         ) => "Named set of settings: {names}";
-        "config" "FILE" Text => "File of settings (TOML)",
+        config: Option<PathBuf>, "config" "FILE" Text => "File of settings (TOML)",
             default_text: Some("repoformer.toml in the working folder, if it exists"), in_files: false;
-        "shard" "I/N" Text =>
+        shard: Option<Shard>, "shard" "I/N" Text =>
             "Part of the repositories, by their names: 2/8 is the second of eight; `merge` puts the parts together",
             default_text: Some("all"), in_files: false, commands: SHARED;
-        "threads" "N" Whole(0..=1024) => "Number of threads; the output does not depend on it",
+        threads: One<usize>, "threads" "N" Whole(0..=1024) => "Number of threads; the output does not depend on it",
             default: Some("0"), default_text: Some("all cores");
     }
     Fragments {
-        "unit" "UNIT" OneOf(|| names(["windows", "chunks"])) =>
+        unit: One<Unit>, "unit" "UNIT" OneOf(|| names(Unit::ALL)) =>
             "Kind of fragments: overlapping windows, as in RepoCoder, or chunks, as in Repoformer and CrossCodeEval",
             default: Some("windows");
-        "language" "NAME" OneOf(|| names(Language::ALL)) => "Language of the repositories",
+        language: Option<Language>, "language" "NAME" OneOf(|| names(Language::ALL)) => "Language of the repositories",
             default_text: Some("the language of most of the tasks' files"), effect: IfInProfile;
-        "walk" "NAME" OneOf(|| names(Walk::ALL)) =>
+        walk: One<Walk>, "walk" "NAME" OneOf(|| names(Walk::ALL)) =>
             "Source files that are read: glob skips hidden files and follows links within the repository, glob-anywhere also those \
              that lead out of it (RepoCoder); rglob includes hidden files and does not follow links to folders (Repoformer); \
              git is glob without the files that git ignores (default of serve and lsp)",
             default: Some("glob"), effect: IfInProfile;
-        "window-size" "N" COUNT => "Number of lines of a window", default: Some("20"), only_for: Some("windows"), arity: Names;
-        "slice-size" "N" COUNT => "A window starts every window-size / slice-size lines", default: Some("2"), only_for: Some("windows"), arity: Names, alias: Some("slice");
-        "center" "NAME" OneOf(|| names([Center::Half, Center::Step])) =>
+        window_size: Vec<usize>, "window-size" "N" COUNT => "Number of lines of a window", default: Some("20"), only_for: Some("windows"), arity: Names;
+        slice_size: Vec<usize>, "slice-size" "N" COUNT => "A window starts every window-size / slice-size lines", default: Some("2"), only_for: Some("windows"), arity: Names, alias: Some("slice");
+        center: One<Center>, "center" "NAME" OneOf(|| names([Center::Half, Center::Step])) =>
             "Number of lines of a window before its centre line: half the window (half), or one step (step)",
             default: Some("half"), only_for: Some("windows");
-        "chunk-size" "N" COUNT => "Number of non-blank lines of a chunk", default: Some("20"), only_for: Some("chunks");
-        "chunk-stride" "N" COUNT => "Number of lines from the start of a chunk to the start of the next", default: Some("10"), only_for: Some("chunks");
-        "hole-guard" "NAME" OneOf(|| names(["strict", "reference"])) =>
+        chunk_size: One<usize>, "chunk-size" "N" COUNT => "Number of non-blank lines of a chunk", default: Some("20"), only_for: Some("chunks");
+        chunk_stride: One<usize>, "chunk-stride" "N" COUNT => "Number of lines from the start of a chunk to the start of the next", default: Some("10"), only_for: Some("chunks");
+        hole_guard: One<HoleGuard>, "hole-guard" "NAME" OneOf(|| names(HoleGuard::ALL)) =>
             "How the hole is kept out of its own prompt: always (strict), or as in RepoCoder's program (reference)",
             default: Some("strict"), only_for: Some("windows");
     }
     Search {
-        "tokenizer" "NAME|FILE" Text =>
+        tokenizer: One<TokenizerName>, "tokenizer" "NAME|FILE" Text =>
             "Tokenizer of one-gram vectors and of budgets: p50k_base, words, or a model's tokenizer.json; prompt style repocoder \
              always counts tokens of p50k_base",
             default: Some("p50k_base"), effect: IfInProfile;
-        "vectorizer" "NAME" OneOf(|| names(["one-gram", "words", "words-nltk-3.8", "dense"])) =>
+        vectorizer: One<Vectorizer>, "vectorizer" "NAME" OneOf(|| names(Vectorizer::ALL)) =>
             "Terms that lexical rankers compare: tokens of --tokenizer (one-gram), or words as NLTK cuts them (words: 3.9 to 3.9.2; \
              words-nltk-3.8: until 3.8.1); dense makes dense vectors instead",
-            default_text: Some("one-gram; with chunks, words unless --tokenizer is given");
-        "ranker" "NAME" OneOfOr(|| names(Ranker::NAMES), |name| name.parse::<Ranker>().is_ok(), "several fused, as in rrf:jaccard,bm25, or one with a prior of files, as in graph:bm25") =>
+            default: Some("one-gram"), default_text: Some("one-gram; with chunks, words unless --tokenizer is given");
+        ranker: Vec<Ranker>, "ranker" "NAME" OneOfOr(|| names(Ranker::NAMES), |name| name.parse::<Ranker>().is_ok(), "several fused, as in rrf:jaccard,bm25, or one with a prior of files, as in graph:bm25") =>
             "Ranker: {names}",
             default: Some("jaccard"), arity: Texts;
-        "top-k" "N" Whole(1..=u32::MAX as u64) => "Number of fragments kept per query", default: Some("20");
-        "query" "NAME" OneOf(|| names(QueryForm::ALL)) =>
+        top_k: One<usize>, "top-k" "N" Whole(1..=u32::MAX as u64) => "Number of fragments kept per query", default: Some("20");
+        query: One<QueryForm>, "query" "NAME" OneOf(|| names(QueryForm::ALL)) =>
             "Text to search for; window is RepoCoder's, and each other kind belongs to one mode",
-            default_text: Some("window with windows, last-n-lines with chunks");
-        "query-lines" "N" COUNT => "Number of lines of a query", default: Some("20");
-        "ties" "NAME" OneOf(|| names([Ties::Nearest, Ties::Reference])) =>
+            default: Some("window"), default_text: Some("window with windows, last-n-lines with chunks");
+        query_lines: One<usize>, "query-lines" "N" COUNT => "Number of lines of a query", default: Some("20");
+        ties: One<Ties>, "ties" "NAME" OneOf(|| names([Ties::Nearest, Ties::Reference])) =>
             "Order of equal scores: the nearest file first (nearest), or as in Repoformer's program (reference)",
             default: Some("nearest"), only_for: Some("chunks");
-        "max-files" "N" COUNT => "Maximum number of files ranked, the nearest first",
+        max_files: Option<usize>, "max-files" "N" COUNT => "Maximum number of files ranked, the nearest first",
             default_text: Some("all"), only_for: Some("chunks");
-        "max-chunks" "N" COUNT => "Maximum number of chunks ranked, those of the nearest files first",
+        max_chunks: Option<usize>, "max-chunks" "N" COUNT => "Maximum number of chunks ranked, those of the nearest files first",
             default_text: Some("all"), only_for: Some("chunks");
     }
     Embeddings {
-        "embedding-model" "NAME" Text => "Model that the server at --endpoint embeds texts with", not_for: EDITING;
-        "embedding-batch" "N" COUNT => "Number of texts per embedding request", default: Some("64"), not_for: EDITING;
-        "embedding-concurrency" "N" Whole(1..=256) => "Number of simultaneous embedding requests", default: Some("2"), not_for: EDITING;
-        "embedding-timeout" "S" Whole(1..=86_400) => "Time limit of an embedding request, in seconds",
+        embedding_model: Option<String>, "embedding-model" "NAME" Text => "Model that the server at --endpoint embeds texts with", not_for: EDITING;
+        embedding_batch: One<usize>, "embedding-batch" "N" COUNT => "Number of texts per embedding request", default: Some("64"), not_for: EDITING;
+        embedding_concurrency: One<usize>, "embedding-concurrency" "N" Whole(1..=256) => "Number of simultaneous embedding requests", default: Some("2"), not_for: EDITING;
+        embedding_timeout: One<u64>, "embedding-timeout" "S" Whole(1..=86_400) => "Time limit of an embedding request, in seconds",
             default: Some("600"), not_for: EDITING;
-        "vectors" "FILE" Text =>
+        vectors: Option<PathBuf>, "vectors" "FILE" Text =>
             "Vectors computed elsewhere (JSONL or NPY), of the texts that `vectorize --write-texts` writes", not_for: EDITING;
-        "vector-texts" "FILE" Text => "Texts that the rows of an NPY file, or the ids of a JSONL file, belong to", not_for: EDITING;
+        vector_texts: Option<PathBuf>, "vector-texts" "FILE" Text => "Texts that the rows of an NPY file, or the ids of a JSONL file, belong to", not_for: EDITING;
     }
     Prompts {
-        "max-blocks" "N" COUNT => "Maximum number of fragments in a prompt", default: Some("10");
-        "max-prompt-tokens" "N" LIMIT =>
+        max_blocks: One<usize>, "max-blocks" "N" COUNT => "Maximum number of fragments in a prompt", default: Some("10");
+        max_prompt_tokens: One<usize>, "max-prompt-tokens" "N" LIMIT =>
             "Maximum tokens of a prompt; with prompt style repocoder, the retrieved part alone must have fewer",
             default: Some("2000");
-        "align" "NAME" OneOf(|| names(Align::ALL)) =>
+        align: One<Align>, "align" "NAME" OneOf(|| names(Align::ALL)) =>
             "Text shown for a fragment: the fragment (none), the next one (next), the previous one (previous), the lines one stride \
              further down (extend), the function or class around it (enclosing), the signature of a definition that --ranker \
              definitions found in it, else the fragment (signature), or what suits the query (auto)",
             default: Some("auto");
-        "fragment-paths" "NAME" OneOf(|| names(["repository", "full"])) =>
+        fragment_paths: One<FragmentPaths>, "fragment-paths" "NAME" OneOf(|| names(FragmentPaths::ALL)) =>
             "Path shown for a fragment: within its repository (repository), or with the repository's folder (full)",
             default: Some("repository");
-        "prompt-style" "NAME|FILE" OneOfOr(
+        prompt_style: One<StyleName>, "prompt-style" "NAME|FILE" OneOfOr(
             || names(["repocoder"].into_iter().chain(Style::names()).chain(["attach"])),
             |name| Path::new(name).exists(),
             "a template file",
         ) => "Layout of prompts: {names}; attach writes the tasks with their cross-file context",
-            default_text: Some("repocoder with windows, plain with chunks"), effect: Layout;
-        "right-context" "yes|no" OneOf(|| names(["yes", "no"])) => "Whether prompts hold the right context",
+            default: Some("repocoder"), default_text: Some("repocoder with windows, plain with chunks"), effect: Layout;
+        right_context: Vec<bool>, "right-context" "yes|no" OneOf(|| names(["yes", "no"])) => "Whether prompts hold the right context",
             default: Some("yes"), arity: Names;
-        "max-left-tokens" "N" LIMIT => "Maximum tokens of the left context in a prompt",
+        max_left_tokens: Option<usize>, "max-left-tokens" "N" LIMIT => "Maximum tokens of the left context in a prompt",
             default_text: Some("all that the budget leaves");
-        "max-right-tokens" "N" LIMIT => "Maximum tokens of the right context in a prompt",
+        max_right_tokens: Option<usize>, "max-right-tokens" "N" LIMIT => "Maximum tokens of the right context in a prompt",
             default: Some("512");
-        "max-cross-file-tokens" "N" LIMIT => "Maximum tokens of the cross-file context in a prompt",
+        max_cross_file_tokens: Option<usize>, "max-cross-file-tokens" "N" LIMIT => "Maximum tokens of the cross-file context in a prompt",
             default: Some("512");
     }
     Model {
-        "model" "NAME" Text =>
+        model: One<String>, "model" "NAME" Text =>
             "Model that completes: in-context (the embedded one), or the name of a model of the server at --endpoint",
             default: Some("in-context");
-        "endpoint" "URL" Text =>
+        endpoint: Option<String>, "endpoint" "URL" Text =>
             "OpenAI-compatible server that completes prompts (with --model) or embeds texts (with --embedding-model); \
              REPOFORMER_API_KEY holds its key";
-        "max-tokens" "N" COUNT => "Maximum tokens of a completion", default: Some("500"), effect: Always;
-        "max-lines" "N" LIMIT => "Maximum lines of a completion by the embedded model",
+        max_tokens: One<usize>, "max-tokens" "N" COUNT => "Maximum tokens of a completion", default: Some("500"), effect: Always;
+        max_lines: Option<usize>, "max-lines" "N" LIMIT => "Maximum lines of a completion by the embedded model",
             default_text: Some("the number of the target's lines"), commands: &["complete"];
     }
     Server {
-        "api" "NAME" OneOf(|| names([Api::Completions, Api::Chat])) =>
+        api: One<Api>, "api" "NAME" OneOf(|| names([Api::Completions, Api::Chat])) =>
             "API of the server: /v1/completions or /v1/chat/completions, whose answers are cut by --postprocess chat,own unless it \
              says otherwise",
             default: Some("completions"), commands: COMPLETING;
-        "until" "NAME" OneOf(|| names(Until::ALL)) =>
+        until: Option<Until>, "until" "NAME" OneOf(|| names(Until::ALL)) =>
             "Where a completion ends: after as many non-blank lines as the target has, read as the server writes them (lines), or at \
              --max-tokens (tokens)",
             default_text: Some("lines; tokens for function bodies and chat models, and where scores look at more than the target's lines"),
             commands: COMPLETING;
-        "concurrency" "N" COUNT => "Number of simultaneous requests", default: Some("4"), commands: COMPLETING;
-        "samples" "N" COUNT => "Number of completions per prompt", default: Some("1"), commands: COMPLETING, effect: Always;
-        "temperature" "T" Number(|number| (0.0..=100.0).contains(&number), "a number from 0 to 100") =>
+        concurrency: One<usize>, "concurrency" "N" COUNT => "Number of simultaneous requests", default: Some("4"), commands: COMPLETING;
+        samples: One<usize>, "samples" "N" COUNT => "Number of completions per prompt", default: Some("1"), commands: COMPLETING, effect: Always;
+        temperature: One<f64>, "temperature" "T" Number(|number| (0.0..=100.0).contains(&number), "a number from 0 to 100") =>
             "Temperature; 0 takes the most likely token at each step",
             default: Some("0"), commands: ASKING, effect: Always;
-        "top-p" "P" Number(|number| number > 0.0 && number <= 1.0, "a number above 0 and at most 1") =>
+        top_p: Option<f64>, "top-p" "P" Number(|number| number > 0.0 && number <= 1.0, "a number above 0 and at most 1") =>
             "Nucleus sampling: draws among the most likely tokens that together have this probability",
             default_text: Some("the server's"), commands: ASKING, effect: Always;
-        "stop" "TEXT" Text => "Text that ends a completion, in addition to those of the prompt style",
+        stop: Vec<String>, "stop" "TEXT" Text => "Text that ends a completion, in addition to those of the prompt style",
             arity: Texts, commands: ASKING, effect: Always;
-        "prompt-end" "NAME" OneOf(|| names([Ending::BeforeWhitespace, Ending::AsIs])) =>
+        prompt_end: One<Ending>, "prompt-end" "NAME" OneOf(|| names([Ending::BeforeWhitespace, Ending::AsIs])) =>
             "White space at the end of a prompt: sent (as-is), or not sent and removed from the start of the completion \
              (before-whitespace)",
             default: Some("before-whitespace"), commands: ASKING;
-        "instruction" "TEXT" Text => "System message for a chat model",
+        instruction: Option<String>, "instruction" "TEXT" Text => "System message for a chat model",
             default_text: Some("to continue the code and write nothing else"), commands: COMPLETING;
-        "request-timeout" "S" Number(|seconds| seconds > 0.0 && seconds < 1e9, "a number above 0") =>
+        request_timeout: One<f64>, "request-timeout" "S" Number(|seconds| seconds > 0.0 && seconds < 1e9, "a number above 0") =>
             "Time limit of a request, in seconds",
             default: Some("600"), commands: ASKING;
-        "retry-failed" "" Switch => "Repeat the requests that failed", default: Some("no"), commands: COMPLETING;
-        "journal" "FILE" Text => "File that keeps the answers as they arrive",
+        retry_failed: One<bool>, "retry-failed" "" Switch => "Repeat the requests that failed", default: Some("no"), commands: COMPLETING;
+        journal: Option<PathBuf>, "journal" "FILE" Text => "File that keeps the answers as they arrive",
             default_text: Some("journal/MODEL.jsonl in the cache"), commands: COMPLETING;
     }
     Scores {
-        "paper" "TABLE" OneOf(paper::names) =>
+        paper: Option<String>, "paper" "TABLE" OneOf(paper::names) =>
             "Print a table or the numbers of a figure of the Repoformer paper instead, with this run's numbers and the paper's; figures are \
              drawn in the report's folder",
             commands: &["run"];
-        "paper-model" "NAME" Text => "Model of the paper whose numbers stand beside this run's",
+        paper_model: Option<String>, "paper-model" "NAME" Text => "Model of the paper whose numbers stand beside this run's",
             commands: &["run"], default_text: Some("the first of the table");
-        "paper-dataset" "NAME" OneOf(|| names(paper::DATASETS)) =>
+        paper_dataset: Option<String>, "paper-dataset" "NAME" OneOf(|| names(paper::DATASETS)) =>
             "Data set of the paper that the tasks are of, or stand for", commands: &["run"],
             default_text: Some("the one that their path names, or RepoEval; chunks are of CrossCodeLongEval");
-        "beside" "MODEL[@STYLE]" Text =>
+        beside: Vec<OtherModel>, "beside" "MODEL[@STYLE]" Text =>
             "Another model of figures 3, 6, 7 and 10, whose predictions an earlier run left in this cache, with its prompt style where it \
              has another",
             commands: &["run"], arity: Texts;
-        "metrics" "NAME" OneOf(|| names(Metric::ALL).into_iter().chain(["all".into()]).collect()) =>
+        metrics: Vec<MetricName>, "metrics" "NAME" OneOf(|| names(Metric::ALL).into_iter().chain(["all".into()]).collect()) =>
             "Metric; policies and gains use the first",
             arity: Names, commands: SCORING, effect: Always,
             default_text: Some(
                 "repocoder; for chunks and function bodies repoformer, after which eval and compare show repocoder; a report shows both"
             );
-        "postprocess" "STEPS" OneOfOr(
+        postprocess: Option<Postprocess>, "postprocess" "STEPS" OneOfOr(
             || names(["own", "none", "chat"].into_iter().chain(Step::ALL.map(Step::name))),
             |text| text.parse::<Postprocess>().is_ok(),
             "several steps separated by commas, of which the last may be own",
@@ -297,27 +337,27 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             commands: CUTTING, effect: Always, default_text: Some("own; for answers of the chat API chat,own; none for --pairs");
     }
     Policies {
-        "policy" "NAME[@T]" OneOfOr(
+        policy: Vec<PolicyName>, "policy" "NAME[@T]" OneOfOr(
             || names(Policy::ALL),
             |text| text.split_once('@').is_some_and(|(name, _)| name.parse::<Policy>().is_ok()),
             "one with a threshold, as in learned@0.2, or with a share of the tasks, learned@30%",
         ) => "Add a row for a policy: {names}",
             arity: Names, commands: CHOOSING;
-        "policy-endpoint" "URL" Text =>
+        policy_endpoint: Option<String>, "policy-endpoint" "URL" Text =>
             "Server of the model that policy self asks, where it is another than the one that completes; \
              REPOFORMER_POLICY_API_KEY holds its key",
             commands: &["run"];
-        "policy-model-name" "NAME" Text => "Name of that model", commands: &["run"];
-        "policy-prompt-style" "NAME|FILE" OneOfOr(
+        policy_model_name: Option<String>, "policy-model-name" "NAME" Text => "Name of that model", commands: &["run"];
+        policy_prompt_style: One<StyleName>, "policy-prompt-style" "NAME|FILE" OneOfOr(
             || names(Style::names()),
             |name| Path::new(name).exists(),
             "a template file",
         ) => "Layout of that model's prompts: {names}",
             default: Some("repoformer"), commands: &["run"];
-        "clock" "NAME" OneOf(|| names(Clock::ALL)) =>
+        clock: One<Clock>, "clock" "NAME" OneOf(|| names(Clock::ALL)) =>
             "Parts of a request that run at the same time in column latency ms: all (parallel), as in the paper, or none (serial)",
             default: Some("parallel"), commands: &["run"], effect: IfInProfile;
-        "policy-model" "FILE" Text => "Trained policy, from `policy train`; bundled is a learned-scored that comes along",
+        policy_model: Vec<PathBuf>, "policy-model" "FILE" Text => "Trained policy, from `policy train`; bundled is a learned-scored that comes along",
             arity: Paths,
             default_text: Some(
                 "`run` trains learned policies, and each scores a repository after training on the others; `serve` and `lsp` take bundled for \
@@ -326,13 +366,13 @@ pub(super) static SETTINGS: &[Setting] = settings! {
             commands: CHOOSING;
     }
     Statistics {
-        "seed" "N" Whole(0..=u64::MAX) => "Seed of samples, intervals and tests: the same seed gives the same output",
+        seed: Option<u64>, "seed" "N" Whole(0..=u64::MAX) => "Seed of samples, intervals and tests: the same seed gives the same output",
             default_text: Some("0, or the server's"), commands: DRAWING;
         // Fewer leave nothing outside of 95 %, and a million already take minutes.
-        "resamples" "N" Whole(100..=1_000_000) => "Number of resamples of an interval",
+        resamples: One<usize>, "resamples" "N" Whole(100..=1_000_000) => "Number of resamples of an interval",
             default: Some("10000"), commands: SCORING;
     }
-};
+}
 
 fn names<T: Display>(values: impl IntoIterator<Item = T>) -> Vec<String> {
     values.into_iter().map(|value| value.to_string()).collect()
@@ -340,25 +380,25 @@ fn names<T: Display>(values: impl IntoIterator<Item = T>) -> Vec<String> {
 
 /// The setting of a key.
 pub(super) fn declared(key: &str) -> Option<&'static Setting> {
-    SETTINGS.iter().find(|setting| setting.key == key)
+    SETTINGS.iter().find(|setting| setting.key == key).copied()
 }
 
 /// The values of a setting's flag, for completions; those that clap lists are not among them.
 pub(crate) fn completable(key: &str) -> Option<Completable> {
     let setting = declared(key)?;
-    let names = match (&setting.values, key) {
-        (OneOf(_), _) => Vec::new(),
-        (_, "profile") => profiles(),
-        (_, "tokenizer") => vec!["p50k_base".into(), "words".into()],
-        (_, "model") => vec!["in-context".into()],
+    let names = match &setting.values {
+        OneOf(_) => Vec::new(),
+        _ if *setting == DECLARED.profile => profiles(),
+        _ if *setting == DECLARED.tokenizer => vec!["p50k_base".into(), "words".into()],
+        _ if *setting == DECLARED.model => vec!["in-context".into()],
         _ => setting.names(),
     };
     Some(Completable { names, is_list: matches!(setting.arity, Names | Paths) })
 }
 
 /// Flags of servers, and the variables that hold their keys.
-pub(crate) const KEY_VARIABLES: [(&str, &str); 2] =
-    [("endpoint", DEFAULT_KEY_VARIABLE), ("policy-endpoint", POLICY_KEY_VARIABLE)];
+pub(crate) static KEY_VARIABLES: [(&Setting, &str); 2] =
+    [(&DECLARED.endpoint, DEFAULT_KEY_VARIABLE), (&DECLARED.policy_endpoint, POLICY_KEY_VARIABLE)];
 
 /// Environment variable of a setting; `None` where the key is of none.
 pub(crate) fn variable_of(key: &str) -> Option<String> {

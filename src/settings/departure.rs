@@ -5,8 +5,9 @@ use std::fmt;
 use serde_json::{Value, json};
 
 use super::declaration::{Effect, Group, Setting};
-use super::declared::{Paper, SETTINGS, declared};
-use super::resolved::{PaperProfile, Settings, Source};
+use super::declared::{Paper, declared};
+use super::resolved::{PaperProfile, Settings};
+use super::value::{Entry, Source, StyleName};
 
 /// A setting that contradicts the profile in force.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -42,7 +43,8 @@ impl PaperProfile {
         match setting.effect {
             Effect::Always => true,
             Effect::IfInProfile => {
-                matches!(self.settings.origin(setting.key), Some(Source::Profile(_)))
+                let entry = self.settings.entry(setting);
+                entry.is_some_and(|entry| matches!(entry.source(), Source::Profile(_)))
             }
             Effect::Layout => self.paper.has_one_layout(),
             Effect::Never => false,
@@ -64,34 +66,48 @@ impl Settings {
     /// Chosen settings that contradict the paper's profile in force. Settings whose several values are compared with each other,
     /// such as rankers, are no contradiction.
     pub(crate) fn departures(&self) -> Vec<Departure> {
-        let Some(profile) = &self.paper_profile else {
-            return Vec::new();
+        self.entries().into_iter().filter_map(|entry| self.departure(entry)).collect()
+    }
+
+    /// The departure of a setting, if its value was chosen and contradicts the profile in force.
+    fn departure(&self, entry: &dyn Entry) -> Option<Departure> {
+        // Nobody chose the values that a subcommand sets.
+        let is_chosen = !entry.is_default() && !matches!(entry.source(), Source::Subcommand(_));
+        is_chosen.then(|| self.departure_of(entry.setting(), &entry.texts()))?
+    }
+
+    /// The departure of these values, if they contradict the profile in force.
+    fn departure_of(&self, setting: &'static Setting, values: &[String]) -> Option<Departure> {
+        let profile = self.paper_profile.as_ref().filter(|profile| profile.fixes(setting))?;
+        let is_varied = values.len() > 1 && setting.group != Group::Scores;
+        // Tasks with their contexts, which no model completes, have no layout.
+        let is_varied = is_varied
+            || setting.effect == Effect::Layout && *self.prompt_style == StyleName::Attach;
+        let usual = profile.settings.entry(setting).map_or_else(Vec::new, Entry::texts);
+        let usual = match &usual[..] {
+            [] => setting.default_text.unwrap_or("not set").to_owned(),
+            usual => usual.join(","),
         };
-        let departure = |setting: &'static Setting| {
-            let key = setting.key;
-            let (value, usual) = (self.list(key), profile.settings.list(key));
-            let is_varied = value.len() > 1 && setting.group != Group::Scores;
-            // Tasks with their contexts, which no model completes, have no layout.
-            let is_varied = is_varied || setting.effect == Effect::Layout && value == ["attach"];
-            // Nobody chose the values that a subcommand sets.
-            let is_chosen =
-                !self.is_default(key) && !matches!(self.origin(key), Some(Source::Subcommand(_)));
-            let usual = match usual {
-                [] => setting.default_text.unwrap_or("not set").to_owned(),
-                usual => usual.join(","),
-            };
-            let departure = Departure { key, value: value.join(","), usual };
-            (is_chosen && !is_varied && departure.value != departure.usual).then_some(departure)
-        };
-        let fixed = SETTINGS.iter().filter(|setting| profile.fixes(setting));
-        fixed.filter_map(departure).collect()
+        let departure = Departure { key: setting.key, value: values.join(","), usual };
+        (!is_varied && departure.value != departure.usual).then_some(departure)
     }
 
     /// Departures of a command that uses these settings alone.
-    pub(crate) fn departures_among(&self, is_used: impl Fn(&str) -> bool) -> Vec<Departure> {
-        let mut departures = self.departures();
-        departures.retain(|departure| is_used(departure.key));
-        departures
+    pub(crate) fn departures_among(&self, is_used: impl Fn(&Setting) -> bool) -> Vec<Departure> {
+        let used = self.entries().into_iter().filter(|entry| is_used(entry.setting()));
+        used.filter_map(|entry| self.departure(entry)).collect()
+    }
+
+    /// The departures of these settings, in whose place flags of the command's own may stand.
+    pub(crate) fn departures_with(
+        &self,
+        flags: &[(&'static Setting, Option<&str>)],
+    ) -> Vec<Departure> {
+        let departure = |(setting, flag): &(&'static Setting, Option<&str>)| match flag {
+            Some(value) => self.departure_of(setting, &[(*value).to_owned()]),
+            None => self.departure(self.entry(setting)?),
+        };
+        flags.iter().filter_map(departure).collect()
     }
 
     /// Departures for tasks of any kind.
@@ -103,10 +119,11 @@ impl Settings {
         all
     }
 
-    /// The departure from a value that a key usually has.
+    /// The departure from a value that the setting of a key usually has.
     pub(crate) fn departure_from(&self, key: &str, usual: &str) -> Option<Departure> {
-        let (key, value) = (declared(key)?.key, self.list(key).join(","));
-        (value != usual).then(|| Departure { key, value, usual: usual.to_owned() })
+        let setting = declared(key)?;
+        let value = self.entry(setting)?.texts().join(",");
+        (value != usual).then(|| Departure { key: setting.key, value, usual: usual.to_owned() })
     }
 
     /// The line that names the departures from the paper's profile in force, if there are any.

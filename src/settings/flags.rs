@@ -3,8 +3,8 @@
 use clap::parser::ValueSource;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, FromArgMatches};
 
-use super::declaration::Given;
-use super::declared::SETTINGS;
+use super::declaration::{Given, Setting};
+use super::declared::{DECLARED, SETTINGS};
 
 /// Name of the flag that every command with settings has.
 pub(crate) const SHOW: &str = "show-settings";
@@ -25,13 +25,13 @@ pub(crate) struct SettingFlags {
 
 impl SettingFlags {
     /// Settings of a subcommand that has flags of its own for them.
-    pub(crate) fn of(given: impl IntoIterator<Item = (&'static str, Vec<String>)>) -> Self {
+    pub(crate) fn of(given: impl IntoIterator<Item = (&'static Setting, Vec<String>)>) -> Self {
         Self { given: given.into_iter().collect(), ..Self::default() }
     }
 
     /// Whether the flag was given.
-    pub(crate) fn has(&self, key: &str) -> bool {
-        self.given.contains_key(key)
+    pub(crate) fn has(&self, setting: &Setting) -> bool {
+        self.given.has(setting)
     }
 }
 
@@ -58,9 +58,9 @@ impl FromArgMatches for SettingFlags {
         for setting in SETTINGS {
             let key = setting.key;
             let known = matches.try_contains_id(key);
-            flags.scores |= key == "metrics" && known.is_ok();
-            flags.completes |= key == "api" && known.is_ok();
-            flags.has_shards |= key == "shard" && known.is_ok();
+            flags.scores |= *setting == &DECLARED.metrics && known.is_ok();
+            flags.completes |= *setting == &DECLARED.api && known.is_ok();
+            flags.has_shards |= *setting == &DECLARED.shard && known.is_ok();
             let is_known = known.unwrap_or_default();
             if !is_known || matches.value_source(key) != Some(ValueSource::CommandLine) {
                 continue;
@@ -71,7 +71,7 @@ impl FromArgMatches for SettingFlags {
                 Err(_) => vec!["yes".to_owned()],
             };
             let values = values.iter().flat_map(|value| setting.split(value));
-            flags.given.insert(key, values.collect());
+            flags.given.insert(setting, values.collect());
         }
         Ok(flags)
     }

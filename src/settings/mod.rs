@@ -7,11 +7,16 @@ mod flags;
 mod page;
 mod resolved;
 mod sources;
+mod value;
 
-pub(crate) use declaration::{Completable, Given, Listed};
-pub(crate) use declared::{KEY_VARIABLES, Paper, completable, variable_of};
+pub(crate) use declaration::{Completable, Listed, Setting};
+pub(crate) use declared::{DECLARED, Declared, KEY_VARIABLES, Paper, completable, variable_of};
 pub(crate) use departure::Departure;
 pub(crate) use flags::{SHOW, SettingFlags};
 pub(crate) use page::settings_page;
 pub(crate) use resolved::Settings;
 pub(crate) use sources::{COMPLETION, check_environment};
+pub(crate) use value::{
+    Entry, FragmentPaths, MetricName, OtherModel, PolicyName, StyleName, TokenizerName, Unit,
+    Vectorizer,
+};

@@ -73,7 +73,7 @@ fn section(setting: &Setting) -> String {
         .iter()
         .filter(|profile| profile.paper.is_some())
         .filter_map(|BundledProfile { name, text, .. }| {
-            Some(format!("`{}` in {name}", profile_values(text, key)?.join(",")))
+            Some(format!("`{}` in {name}", profile_values(text, setting)?.join(",")))
         })
         .collect();
     if !of_profiles.is_empty() {

@@ -8,7 +8,7 @@ use repoformer_store::files;
 use repoformer_text::names::{did_you_mean, nearest};
 
 use super::declaration::{Given, Group, PREFIX, Setting, Values, variable};
-use super::declared::{SETTINGS, bundled, declared, profiles};
+use super::declared::{DECLARED, SETTINGS, bundled, declared, profiles};
 use crate::output::fail;
 
 /// The file of settings that is read where no other is named.
@@ -39,7 +39,7 @@ pub(crate) fn check_environment() -> Result<()> {
 
 /// The settings that the environment holds.
 pub(super) fn environment() -> Result<Given> {
-    let mut found = Given::new();
+    let mut found = Given::default();
     for (name, value) in std::env::vars_os() {
         let (name, value) = (name.to_string_lossy(), value.to_string_lossy());
         let Some(rest) = name.strip_prefix(PREFIX) else {
@@ -48,7 +48,7 @@ pub(super) fn environment() -> Result<Given> {
         if OTHER_VARIABLES.contains(&rest) || value.is_empty() {
             continue;
         }
-        let Some(setting) = SETTINGS.iter().find(|one| variable(one.key) == name) else {
+        let Some(setting) = SETTINGS.iter().copied().find(|one| variable(one.key) == name) else {
             let names: Vec<String> = SETTINGS.iter().map(|one| variable(one.key)).collect();
             let names = names.iter().map(|name| &name[PREFIX.len()..]);
             return fail(
@@ -56,7 +56,7 @@ pub(super) fn environment() -> Result<Given> {
                 meant(rest, names, PREFIX, "variable"),
             );
         };
-        found.insert(setting.key, setting.split(&value));
+        found.insert(setting, setting.split(&value));
     }
     Ok(found)
 }
@@ -96,9 +96,9 @@ pub(super) fn read_profile(name: &str) -> Result<FileSettings> {
     }
 }
 
-/// The values of a key in the text of a bundled profile.
-pub(super) fn profile_values(text: &str, key: &str) -> Option<Vec<String>> {
-    parse(text, "profile").ok()?.all.remove(key)
+/// The values of a setting in the text of a bundled profile.
+pub(super) fn profile_values(text: &str, setting: &Setting) -> Option<Vec<String>> {
+    parse(text, "profile").ok()?.all.get(setting).map(<[String]>::to_vec)
 }
 
 pub(super) fn read_file(path: &Path) -> Result<FileSettings> {
@@ -118,13 +118,14 @@ pub(super) fn parse(text: &str, name: &str) -> Result<FileSettings> {
     let of_functions = match table.remove(FUNCTIONS) {
         Some(toml::Value::Table(section)) => given(&section, name)?,
         Some(_) => bail!("{name}: {FUNCTIONS} must be a section, [{FUNCTIONS}]"),
-        None => Given::new(),
+        None => Given::default(),
     };
-    let is_of_all = |key: &&&str| {
-        let group = declared(key).map(|setting| setting.group);
-        group == Some(Group::DataSet) || matches!(**key, "unit" | "model" | "endpoint")
+    let is_of_all = |setting: &&Setting| {
+        setting.group == Group::DataSet
+            || [&DECLARED.unit, &DECLARED.model, &DECLARED.endpoint].contains(setting)
     };
-    if let Some(key) = of_functions.keys().find(is_of_all) {
+    let settings = of_functions.iter().map(|(setting, _)| setting);
+    if let Some(Setting { key, .. }) = settings.into_iter().find(is_of_all) {
         return fail(
             format!("{name}: '{key}' cannot depend on the tasks' kind"),
             format!("set it outside of [{FUNCTIONS}]"),
@@ -138,7 +139,7 @@ const FUNCTIONS: &str = "function";
 
 /// The settings of a table.
 fn given(table: &toml::Table, name: &str) -> Result<Given> {
-    let mut found = Given::new();
+    let mut found = Given::default();
     for (key, value) in table {
         let Some(setting) = declared(key).filter(|setting| setting.in_files) else {
             let known = SETTINGS.iter().filter(|setting| setting.in_files);
@@ -153,7 +154,7 @@ fn given(table: &toml::Table, name: &str) -> Result<Given> {
             }
             single => setting.split(&scalar(setting, single, name)?),
         };
-        found.insert(setting.key, values);
+        found.insert(setting, values);
     }
     Ok(found)
 }
@@ -184,10 +185,8 @@ mod tests {
     fn bundled_files_hold_known_keys_and_values() {
         for BundledProfile { name, text, .. } in &BUNDLED {
             let file = parse(text, name).unwrap();
-            for (key, values) in file.all.into_iter().chain(file.of_functions) {
-                for value in values {
-                    declared(key).unwrap().check(&value, name).unwrap();
-                }
+            for (setting, values) in file.all.iter().chain(file.of_functions.iter()) {
+                values.iter().for_each(|value| setting.check(value, name).unwrap());
             }
         }
     }

@@ -21,6 +21,9 @@ use serde_json::{Value, json};
 
 use super::remote::Latency;
 
+/// Name of the embedded model.
+pub const IN_CONTEXT: &str = "in-context";
+
 /// How prompts are completed.
 #[derive(Debug, Clone)]
 pub struct Completion {
@@ -38,7 +41,7 @@ pub struct Completion {
 impl Completion {
     /// Whether the model is the embedded one.
     pub fn is_embedded(&self) -> bool {
-        self.model == "in-context"
+        self.model == IN_CONTEXT
     }
 
     /// The settings that completions depend on. One that is not set is a value as well: it differs from one that is.

@@ -52,7 +52,7 @@ pub use complete::{
     artifact_text, cached_predictions, check_completed_alike, check_searchable, complete,
     complete_file, has_predictions,
 };
-pub use completion::{Asked, Completion, EmitLine, Predictions, Server, Until};
+pub use completion::{Asked, Completion, EmitLine, IN_CONTEXT, Predictions, Server, Until};
 pub use contexts::RightContexts;
 pub use dense::{DenseSource, Notice};
 pub use embed::dense_texts;

@@ -20,14 +20,14 @@ use crate::settings::Settings;
 
 /// Post-processing of predictions before they are written into their files.
 fn recipe(settings: &Settings, usual: Recipe) -> Result<Recipe> {
-    let Some(names) = settings.text("postprocess") else { return Ok(usual) };
-    if let Postprocess::Same(recipe) = names.parse()?
+    let Some(asked) = settings.postprocess.get() else { return Ok(usual) };
+    if let Postprocess::Same(recipe) = asked
         && !recipe.has(Step::FunctionBody)
     {
-        return Ok(recipe);
+        return Ok(recipe.clone());
     }
     fail(
-        format!("--postprocess {names} makes texts for comparison, not for execution"),
+        format!("--postprocess {asked} makes texts for comparison, not for execution"),
         "use steps that only cut, such as chat or lines",
     )
 }

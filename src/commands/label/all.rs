@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Result, anyhow};
 use clap::Args;
 use repoformer_core::label::InstanceKind;
 use repoformer_core::label::verbalize::check_splits;
@@ -23,7 +23,7 @@ use crate::commands::experiments::{check_completable, completion_of, without_rep
 use crate::commands::server;
 use crate::commands::session::{begin, label, seed};
 use crate::output::{self, check_folder, fail, write_manifest_beside};
-use crate::settings::{Given, Listed, SettingFlags, Settings};
+use crate::settings::{DECLARED, Listed, Setting, SettingFlags, Settings};
 
 #[derive(Debug, Args)]
 pub(crate) struct LabelAllArgs {
@@ -53,11 +53,29 @@ pub(crate) struct LabelAllArgs {
 /// The subcommand, as the source of settings.
 const NAME: &str = "label all";
 /// Settings of fragments, searches and embeddings, whose flags are refused.
-const UNUSED: [&str; 22] = [
-    "window-size", "slice-size", "center", "chunk-size", "chunk-stride", "hole-guard",
-    "vectorizer", "ranker", "top-k", "query", "query-lines", "ties", "max-files", "max-chunks",
-    "embedding-model", "embedding-batch", "embedding-concurrency", "embedding-timeout", "vectors",
-    "vector-texts", "align", "fragment-paths",
+static UNUSED: [&Setting; 22] = [
+    &DECLARED.window_size,
+    &DECLARED.slice_size,
+    &DECLARED.center,
+    &DECLARED.chunk_size,
+    &DECLARED.chunk_stride,
+    &DECLARED.hole_guard,
+    &DECLARED.vectorizer,
+    &DECLARED.ranker,
+    &DECLARED.top_k,
+    &DECLARED.query,
+    &DECLARED.query_lines,
+    &DECLARED.ties,
+    &DECLARED.max_files,
+    &DECLARED.max_chunks,
+    &DECLARED.embedding_model,
+    &DECLARED.embedding_batch,
+    &DECLARED.embedding_concurrency,
+    &DECLARED.embedding_timeout,
+    &DECLARED.vectors,
+    &DECLARED.vector_texts,
+    &DECLARED.align,
+    &DECLARED.fragment_paths,
 ];
 /// Completions without retrieved fragments, and with them.
 const MODES: [Mode; 2] = [Mode::Without, Mode::Given];
@@ -91,10 +109,10 @@ impl KindFiles {
     }
 
     /// Returns the settings for these instances.
-    fn settings(&self, settings: &Settings) -> Result<Settings> {
+    fn settings(&self, settings: &Settings) -> Settings {
         let mut settings = settings.clone();
-        settings.fix("tasks", vec![text(&self.instances)?], NAME);
-        Ok(settings)
+        settings.change(|values| values.tasks.fix(vec![self.instances.clone()], NAME));
+        settings
     }
 }
 
@@ -107,8 +125,8 @@ pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
     let settings = settings(args, &kinds)?;
     // Mistakes are reported before the hours of completing.
     let making = Making {
-        tokenizer: Path::new(settings.text("tokenizer").unwrap_or_default()),
-        prompt_style: settings.text("prompt-style").unwrap_or_default(),
+        tokenizer: &settings.tokenizer.get().path(),
+        prompt_style: &settings.prompt_style.to_string(),
         max_tokens: args.max_sequence_tokens,
         seed: seed(&settings)?,
         flags: &args.sequences,
@@ -126,7 +144,7 @@ pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
     let instances: Vec<&Path> = kinds.iter().map(|files| &*files.instances).collect();
     check_splits(&instances, sequences.held_out).map_err(with_flags)?;
     for files in &kinds {
-        label_kind(args, &files.settings(&settings)?, files, completion.clone())?;
+        label_kind(args, &files.settings(&settings), files, completion.clone())?;
     }
     let labels: Vec<&Path> = kinds.iter().map(|files| &*files.labels).collect();
     verbalize_labels(&labels, &sequences, &encoder, folder)
@@ -167,15 +185,12 @@ fn label_kind(
     judge::run_with(&judging, settings)
 }
 
-fn text(path: &Path) -> Result<String> {
-    let text = path.to_str().map(str::to_owned);
-    text.with_context(|| format!("{}: not UTF-8", path.display()))
-}
-
 /// The settings: the data lies in the folder, and the paper's profile is the default.
 fn settings(args: &LabelAllArgs, kinds: &[KindFiles]) -> Result<Settings> {
     let flags = &args.settings;
-    if let Some(key) = ["tasks", "mode"].into_iter().find(|key| flags.has(key)) {
+    if let Some(Setting { key, .. }) =
+        [&DECLARED.tasks, &DECLARED.mode].into_iter().find(|one| flags.has(one))
+    {
         return fail(
             format!(
                 "--{key} is not used by label all, which completes the instances that it draws"
@@ -184,23 +199,25 @@ fn settings(args: &LabelAllArgs, kinds: &[KindFiles]) -> Result<Settings> {
         );
     }
     // The instances carry their fragments.
-    if let Some(key) = UNUSED.into_iter().find(|key| flags.has(key)) {
+    if let Some(Setting { key, .. }) = UNUSED.into_iter().find(|one| flags.has(one)) {
         return fail(
             format!("--{key} is not used by label all, which draws fragments with the instances"),
             "leave it out; the flags under Sampling say what is drawn",
         );
     }
-    let mut presets = Given::from([("cache-dir", vec![text(&args.output.join("cache"))?])]);
-    // A configuration that was named is complete.
-    if !flags.has("config") {
-        presets.insert("profile", vec!["repoformer-paper".into()]);
-    }
-    let mut settings = Settings::with_presets(flags, NAME, presets)?;
+    let mut settings = Settings::with_presets(flags, |preset| {
+        preset.cache_dir.fix(args.output.join("cache"), NAME);
+        // A configuration that was named is complete.
+        if !flags.has(&DECLARED.config) {
+            preset.profile.fix(Some("repoformer-paper".into()), NAME);
+        }
+    })?;
     // It draws from the repositories, whatever tasks an earlier run left.
     checkout::settle(&mut settings);
-    let tasks: Result<Vec<String>> = kinds.iter().map(|files| text(&files.instances)).collect();
-    settings.fix("tasks", tasks?, NAME);
-    settings.fix("mode", MODES.map(|mode| mode.to_string()).to_vec(), NAME);
+    settings.change(|values| {
+        values.tasks.fix(kinds.iter().map(|files| files.instances.clone()).collect(), NAME);
+        values.mode.fix(MODES.to_vec(), NAME);
+    });
     begin(settings, flags)
 }
 

@@ -26,7 +26,7 @@ use crate::output::{
     write_shard_beside,
 };
 use crate::records_output::RecordsOutput;
-use crate::settings::{Listed, Settings};
+use crate::settings::{DECLARED, Entry, Listed, MetricName, Settings};
 use crate::table::{NamedColumn, Printable, ScoreFormat, Table, columns, signed, written};
 
 #[derive(Debug, Args)]
@@ -116,20 +116,19 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
         }
     }
     check_threshold(args.threshold)?;
-    let asked = settings
-        .with_flag("metrics", args.metric.as_deref())
-        .with_flag("postprocess", args.postprocess.as_deref());
-    warn_of_some_departures(
-        &asked,
-        &asked.departures_among(|key| matches!(key, "metrics" | "postprocess")),
-    );
-    let metric = match (args.metric.as_deref(), settings.list("metrics")) {
+    let departures = settings.departures_with(&[
+        (&DECLARED.metrics, args.metric.as_deref()),
+        (&DECLARED.postprocess, args.postprocess.as_deref()),
+    ]);
+    warn_of_some_departures(settings, &departures);
+    let metric = match (args.metric.as_deref(), &settings.metrics[..]) {
         (Some(metric), _) => Some(metric),
         (None, []) => None,
-        (None, [one]) if one != "all" => Some(one.as_str()),
-        (None, several) => {
+        (None, [MetricName::One(one)]) => Some(one.name()),
+        (None, _) => {
+            let several = settings.metrics.texts().join(", ");
             return fail(
-                format!("metrics names {}, and labels go by one metric", several.join(", ")),
+                format!("metrics names {several}, and labels go by one metric"),
                 "choose it with --metric",
             );
         }
@@ -152,13 +151,13 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
         (Some(name), _) => JudgedBy::Similarity(name.parse()?),
         (None, _) => JudgedBy::Usual,
     };
-    let own_steps = settings.list("postprocess").first();
-    let postprocess: Postprocess = match args.postprocess.as_ref().or(own_steps) {
-        Some(steps) => steps.parse()?,
-        None if are_chat_answers(&args.base)? || are_chat_answers(&args.rag)? => {
+    let postprocess: Postprocess = match (&args.postprocess, settings.postprocess.get()) {
+        (Some(steps), _) => steps.parse()?,
+        (None, Some(postprocess)) => postprocess.clone(),
+        (None, None) if are_chat_answers(&args.base)? || are_chat_answers(&args.rag)? => {
             Postprocess::chat(false)
         }
-        None => Postprocess::own(false),
+        (None, None) => Postprocess::own(false),
     };
     if by == JudgedBy::Likelihood && args.postprocess.is_some() {
         return fail(
@@ -172,7 +171,7 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
     }
     // Labels of a shard's instances are a shard's, too.
     let part = Part::of(&args.instances)?;
-    let asked: Option<Shard> = settings.parsed_option("shard")?;
+    let asked: Option<Shard> = *settings.shard;
     if let (Some(part), Some(asked)) = (&part, asked)
         && part.shard != asked
     {

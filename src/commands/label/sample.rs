@@ -249,7 +249,7 @@ impl Wanted {
         let is_release = settings.paper() == Some(Paper::RepoformerProgram);
         let usual = if is_release { Drawing::release(kind) } else { Drawing::paper(kind) };
         let drawing = args.drawing.drawing(&usual)?;
-        let asked: Option<Language> = settings.parsed_option("language")?;
+        let asked: Option<Language> = *settings.language;
         let grouped = args.raw.as_deref().map(grouped_language).transpose()?.flatten();
         if let (Some(raw), Some(asked), Some(grouped)) = (&args.raw, asked, grouped)
             && asked != grouped
@@ -263,12 +263,12 @@ impl Wanted {
         let from = match &args.raw {
             Some(file) => {
                 check_output(Some(&args.output), [file])?;
-                Repositories::Raw(file.clone(), settings.list("repo").to_vec())
+                Repositories::Raw(file.clone(), settings.repo.to_vec())
             }
             None => {
                 let dir = repos_dir(settings)?;
-                let names = repositories_in(&dir, settings.list("repo"))?;
-                Repositories::Folders(dir, names, settings.parsed("walk")?)
+                let names = repositories_in(&dir, &settings.repo)?;
+                Repositories::Folders(dir, names, *settings.walk)
             }
         };
         let filter = args.drawing.filter(language, &from)?;
@@ -283,7 +283,7 @@ impl Wanted {
             filter,
             departures,
             from,
-            shard: settings.parsed_option("shard")?,
+            shard: *settings.shard,
             drawing: Drawing {
                 language,
                 seed: seed(settings)?,

@@ -21,7 +21,7 @@ use crate::output::{
     self, check_folder, check_output, check_rereadable, fail, group, hinted, plural,
     write_shard_beside,
 };
-use crate::settings::{Listed, Settings};
+use crate::settings::{Listed, Settings, StyleName};
 
 /// The bundled styles that have a place for the decision.
 fn deciding_styles() -> Listed {
@@ -93,13 +93,13 @@ pub(crate) struct SequenceFlags {
 
 pub(super) fn run(args: &LabelVerbalizeArgs) -> Result<()> {
     let settings = Settings::of_shard(args.shard.as_deref())?;
-    let shard: Option<Shard> = settings.parsed_option("shard")?;
-    use_threads(args.threads.map_or_else(|| settings.parsed("threads"), Ok)?.min(1024))?;
+    let shard: Option<Shard> = *settings.shard;
+    use_threads(args.threads.unwrap_or(*settings.threads).min(1024))?;
     let labels: Vec<&Path> = args.labels.iter().map(PathBuf::as_path).collect();
     check_rereadable(&labels, "label verbalize")?;
     check_folder(&args.output, "label verbalize")?;
-    let own_style = settings.own("prompt-style").first();
-    let prompt_style = args.prompt_style.as_ref().or(own_style);
+    let own_style = settings.prompt_style.own().map(StyleName::to_string);
+    let prompt_style = args.prompt_style.as_ref().or(own_style.as_ref());
     let making = Making {
         tokenizer: &args.tokenizer,
         prompt_style: prompt_style.map_or("starcoder", String::as_str),

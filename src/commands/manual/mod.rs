@@ -143,9 +143,9 @@ fn variables(command: &Command) -> Items {
     let flags = command.get_arguments().filter(|_| has(SHOW)).map(|arg| arg.get_id().as_str());
     let mut items: Items =
         flags.filter_map(|key| Some((variable_of(key)?, format!("Same as --{key}.")))).collect();
-    for (flag, variable) in KEY_VARIABLES {
-        if has(flag) {
-            items.push((variable.into(), format!("Key of the server at --{flag}.")));
+    for (setting, variable) in &KEY_VARIABLES {
+        if has(setting.key) {
+            items.push(((*variable).into(), format!("Key of the server at --{}.", setting.key)));
         }
     }
     items.push(("NO_COLOR".into(), "If set and not empty, output has no colours.".into()));

@@ -19,7 +19,7 @@ use super::panel::{Panel, heads, measure, series, variation};
 use crate::commands::curve_charts::{ABSTENTIONS, Curves, abstention_parts, bucket_names, gains};
 use crate::commands::session::{modes, write_page};
 use crate::output::fail;
-use crate::settings::{Departure, Settings};
+use crate::settings::{DECLARED, Departure, Settings};
 use crate::table::{
     NamedColumn, Printable, ScoreFormat, Table, columns, distinct, fixed, or_dash, written,
 };
@@ -59,8 +59,12 @@ impl Figure {
                 "add --mode none,rg1, or none,given for tasks that carry their contexts",
             );
         }
-        let several = ["ranker", "right-context", "tasks"];
-        if let Some(key) = several.into_iter().find(|key| settings.list(key).len() > 1)
+        let counts = [
+            (DECLARED.ranker.key, settings.ranker.len()),
+            (DECLARED.right_context.key, settings.right_context.len()),
+            (DECLARED.tasks.key, settings.tasks.len()),
+        ];
+        if let Some((key, _)) = counts.into_iter().find(|(_, count)| *count > 1)
             && self.number == 1
         {
             return fail(
@@ -70,13 +74,13 @@ impl Figure {
                 "choose one",
             );
         }
-        if settings.text("paper-model").is_some() {
+        if settings.paper_model.is_some() {
             return fail(
                 format!("--paper-model is for tables, and {name} is a figure"),
                 "leave it out: what the paper says of the figure stands below it",
             );
         }
-        if !settings.list("beside").is_empty() && !matches!(self.number, 3 | 6 | 7 | 10) {
+        if !settings.beside.is_empty() && !matches!(self.number, 3 | 6 | 7 | 10) {
             return fail(
                 format!("{name} shows one model"),
                 "leave --beside out; figures 3, 6, 7 and 10 show several",

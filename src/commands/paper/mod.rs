@@ -20,7 +20,7 @@ pub(super) use walk::walk;
 use anyhow::Result;
 
 use crate::output::fail;
-use crate::settings::Settings;
+use crate::settings::{Entry, Settings};
 
 /// A table or a figure that a run is asked for.
 pub(super) enum Paper {
@@ -31,13 +31,13 @@ pub(super) enum Paper {
 impl Paper {
     /// Table or figure that `--paper` names, if it is given.
     pub(super) fn of(settings: &Settings) -> Result<Option<Self>> {
-        let beside = settings.list("beside");
-        let is_given = |key: &&&str| settings.is_chosen(key);
-        let chosen = ["paper-model", "paper-dataset"].iter().find(is_given);
-        let Some(name) = settings.text("paper") else {
-            if let Some(key) = chosen {
+        let beside = &settings.beside[..];
+        let of_papers: [&dyn Entry; 2] = [&settings.paper_model, &settings.paper_dataset];
+        let chosen = of_papers.into_iter().find(|entry| entry.is_chosen());
+        let Some(name) = settings.paper.as_deref() else {
+            if let Some(entry) = chosen {
                 return fail(
-                    format!("--{key} is for tables and figures of the paper"),
+                    format!("--{} is for tables and figures of the paper", entry.key()),
                     "add --paper table-2, or leave it out",
                 );
             }
@@ -58,7 +58,7 @@ impl Paper {
                 "run the table once with each model",
             );
         }
-        if settings.list("ranker").len() > 1 || settings.list("right-context").len() > 1 {
+        if settings.ranker.len() > 1 || settings.right_context.len() > 1 {
             return fail(
                 format!(
                     "{name} has one row for a model and policy, and several rankers or right contexts were asked for"
@@ -67,7 +67,7 @@ impl Paper {
             );
         }
         if name == SIZES {
-            if settings.text("paper-model").is_some() {
+            if settings.paper_model.is_some() {
                 return fail(
                     format!("--paper-model is not used by {name}, which compares no models"),
                     "leave it out",
@@ -75,7 +75,7 @@ impl Paper {
             }
             return Ok(None);
         }
-        let table = PaperTable::open(name, settings.text("paper-model"))?;
+        let table = PaperTable::open(name, settings.paper_model.as_deref())?;
         table.check_retrieval(settings)?;
         Ok(Some(Self::Table(table)))
     }

@@ -14,7 +14,7 @@ use super::tasks::{Tasks, tasks_of};
 use crate::commands::experiments::experiment_like;
 use crate::commands::judged::{Judged, JudgedPolicy};
 use crate::output::{self, fail};
-use crate::settings::Settings;
+use crate::settings::{OtherModel, Settings};
 
 /// Judged tasks of one file, by one model, ranker and right context.
 pub(crate) struct Panel {
@@ -140,19 +140,16 @@ fn beside(
     judged: &Judged,
 ) -> Result<Vec<(String, Vec<Example>)>> {
     let mut all = Vec::new();
-    for text in settings.list("beside") {
-        if *text == completion.model {
+    for text in settings.beside.iter() {
+        let OtherModel { model, style } = text;
+        if text.to_string() == completion.model {
             return fail(
                 format!("--beside {text} is the model of this run"),
                 "name another, or another prompt style of it: MODEL@STYLE",
             );
         }
-        let (model, style) = match text.rsplit_once('@') {
-            Some((model, style)) => (model, settings.only("prompt-style", style)),
-            None => (text.as_str(), settings.clone()),
-        };
-        let other = experiment_like(experiment, &style)?;
-        let their = Completion { model: model.to_owned(), ..completion.clone() };
+        let other = experiment_like(experiment, settings, style.as_ref())?;
+        let their = Completion { model: model.clone(), ..completion.clone() };
         for mode in [Mode::Without, judged.mode] {
             if !other.layout.predictions(mode, model).exists() {
                 return fail(
@@ -179,7 +176,7 @@ fn beside(
                 "complete all tasks with both models first",
             );
         }
-        all.push((text.clone(), found.examples));
+        all.push((text.to_string(), found.examples));
     }
     Ok(all)
 }

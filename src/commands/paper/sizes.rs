@@ -1,19 +1,17 @@
 //! Table 6: sizes of the benchmarks.
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use anyhow::{Context, Result};
 use repoformer_formats::lengths::{KindLengths, Lengths, lengths};
 use repoformer_store::frame::ColumnType::{Number, Text};
 use repoformer_text::language::Language;
-use repoformer_text::tokenize::model::Tokenizer;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::tasks::Tasks;
 use crate::output::{self, fail};
-use crate::settings::Settings;
+use crate::settings::{Settings, TokenizerName};
 use crate::table::{NamedColumn, Printable, ScoreFormat, Table, beside, columns, written};
 
 /// Numbers of the paper.
@@ -49,24 +47,24 @@ const VALUES: [(&str, &str, usize); 8] = [
 pub(crate) fn sizes(settings: &Settings, format: ScoreFormat) -> Result<Vec<u8>> {
     let text = include_str!("../../../data/paper/table-6.toml");
     let numbers: Numbers = toml::from_str(text).context("data of table-6")?;
-    let tokenizer: Tokenizer = settings.parsed("tokenizer")?;
-    let repos_dir = settings.text("repos-dir").map(Path::new);
+    let tokenizer = settings.tokenizer.open(TokenizerName::open)?;
+    let repos_dir = settings.repos_dir.as_deref();
     let mut measured = Vec::new();
-    for file in settings.list("tasks").iter().map(Path::new) {
+    for file in settings.tasks.iter() {
         let mut found = lengths(file, repos_dir, &tokenizer)?;
         if found.kinds.is_empty() && repos_dir.is_some() {
             // Tasks whose files are not there carry their contexts.
             found = lengths(file, None, &tokenizer)?;
         }
         output::problems(&found.problems);
-        let tasks = Tasks::of(file, Language::default(), settings.text("paper-dataset"), None);
+        let tasks = Tasks::of(file, Language::default(), settings.paper_dataset.as_deref(), None);
         measured.extend(found.kinds.iter().map(|kind| (tasks.clone(), values(kind))));
     }
     if measured.is_empty() {
         return fail("no task could be read", "name files of tasks with --tasks");
     }
-    let tokenizer = settings.text("tokenizer").unwrap_or_default();
-    written(&Sizes { numbers, measured, tokenizer }, format)
+    let tokenizer = settings.tokenizer.to_string();
+    written(&Sizes { numbers, measured, tokenizer: &tokenizer }, format)
 }
 
 /// Sizes to print.

@@ -254,7 +254,8 @@ impl PaperTable {
             }
         }
         let departures = self.departures(settings);
-        let vectors = settings.text("embedding-model").or(settings.text("vectors"));
+        let file = settings.vectors.as_ref().map(|file| file.to_string_lossy());
+        let vectors = settings.embedding_model.as_deref().or(file.as_deref());
         written(&Filled { table: self, measured, departures, vectors }, format)
     }
 
@@ -443,8 +444,10 @@ mod tests {
             values: [("es", 12.5)].into(),
         }];
         let written = |format| {
-            String::from_utf8(table.written(&measured, &Settings::default(), format).unwrap())
-                .unwrap()
+            String::from_utf8(
+                table.written(&measured, &Settings::defaults().unwrap(), format).unwrap(),
+            )
+            .unwrap()
         };
         let text = written(ScoreFormat::Text);
         assert!(text.contains("self@0.2") && text.contains("12.50 (79.02)"), "{text}");

@@ -63,7 +63,7 @@ pub(crate) fn tasks_of(experiment: &Experiment, settings: &Settings) -> Result<T
         true => Some("function"),
         false => set.tasks().first().and_then(Task::kind),
     };
-    let (language, dataset) = (experiment.layout.language, settings.text("paper-dataset"));
+    let (language, dataset) = (experiment.layout.language, settings.paper_dataset.as_deref());
     Ok(Tasks::of(&set.path, language, dataset, kind))
 }
 

@@ -18,7 +18,7 @@ use super::scored::{Scored, Trained, lacking, score};
 use super::tables::{self, AllSwept, Swept};
 use crate::commands::session::{page_in, seed, warn_of_some_departures};
 use crate::output::{self, check_output, fail, group, hinted, unknown, write_data};
-use crate::settings::{Listed, Settings};
+use crate::settings::{DECLARED, Listed, Settings};
 use crate::table::{ScoreFormat, with_embedding, written};
 
 #[derive(Debug, Args)]
@@ -80,8 +80,8 @@ pub(crate) struct PolicySweepArgs {
 
 pub(super) fn run(args: &PolicySweepArgs) -> Result<()> {
     let settings = Settings::without_flags()?;
-    let asked = settings.with_flag("clock", args.clock.as_deref());
-    warn_of_some_departures(&asked, &asked.departures_among(|key| key == "clock"));
+    let departures = settings.departures_with(&[(&DECLARED.clock, args.clock.as_deref())]);
+    warn_of_some_departures(&settings, &departures);
     let format = ScoreFormat::of(args.format, &args.output)?;
     let (retrievers, clocks) = clocks(args, &settings)?;
     let policies: Vec<Policy> =
@@ -407,7 +407,7 @@ fn clocks(args: &PolicySweepArgs, settings: &Settings) -> Result<(Vec<String>, V
     let (mut names, mut clocks) = (Vec::new(), Vec::new());
     let by: Clock = match &args.clock {
         Some(clock) => clock.parse()?,
-        None => settings.parsed("clock")?,
+        None => *settings.clock,
     };
     for text in &args.latency {
         let (name, file) = named(text, "measured");

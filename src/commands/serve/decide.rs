@@ -20,7 +20,7 @@ use repoformer_store::error::Error;
 use crate::commands::chosen::Chosen;
 use crate::commands::policy::scored::{other_fragments, read_model};
 use crate::output::fail;
-use crate::settings::Settings;
+use crate::settings::{PolicyName, Settings};
 
 /// A policy with a threshold, and its model.
 #[derive(Debug)]
@@ -46,9 +46,10 @@ pub(super) struct Decision {
 impl Decider {
     pub(super) fn new(settings: &Settings) -> Result<Self> {
         // Those of a profile are for comparisons.
-        let chosen = match settings.own("policy") {
-            [] => Chosen::parse("always", false)?,
-            [one] => Chosen::parse(one, false)?,
+        let always = PolicyName { policy: Policy::Always, threshold: None };
+        let chosen = match settings.policy.own().map_or(&[][..], Vec::as_slice) {
+            [] => Chosen::new(&always, false)?,
+            [one] => Chosen::new(one, false)?,
             _ => return fail("serve decides by one policy", "give --policy once"),
         };
         let Chosen { policy, threshold, name } = chosen;
@@ -76,7 +77,7 @@ impl Decider {
                 format!("choose one of {names}"),
             );
         }
-        let files = settings.own("policy-model");
+        let files = settings.policy_model.own().map_or(&[][..], Vec::as_slice);
         let model = match (policy.learned(), files) {
             (None, []) => None,
             (None, _) => {
@@ -86,10 +87,14 @@ impl Decider {
                 );
             }
             (Some(kind), [file]) => {
-                let model = read_model(std::path::Path::new(file))?;
+                let model = read_model(file)?;
                 if model.policy != kind {
                     return fail(
-                        format!("{file}: this is a policy {}, not {kind}", model.policy),
+                        format!(
+                            "{}: this is a policy {}, not {kind}",
+                            file.display(),
+                            model.policy
+                        ),
                         format!("choose --policy {}, or another file", model.policy),
                     );
                 }

@@ -7,9 +7,9 @@ use std::time::{Duration, Instant};
 use anyhow::{Context as _, Result};
 use repoformer_core::completion::Api;
 use repoformer_core::repository::corpus::{Checkout, Walk, languages};
-use repoformer_core::retrieve::{Mode, QueryForm};
+use repoformer_core::retrieve::Mode;
 use repoformer_models::endpoint::{ConnectionSettings, Endpoint};
-use repoformer_pipeline::{Experiment, LiveRepository};
+use repoformer_pipeline::{Experiment, IN_CONTEXT, LiveRepository};
 
 use super::decide::Decider;
 use super::learn::Learner;
@@ -21,7 +21,7 @@ use crate::commands::serve_args::ServiceFlags;
 use crate::commands::server::check_model;
 use crate::commands::session::{begin, repos_dir, repositories_in};
 use crate::output::{self, announce, fail, group, note};
-use crate::settings::{Given, Settings};
+use crate::settings::Settings;
 
 /// Tokens of a completion where neither the editor nor the settings say.
 const TOKENS: u64 = 128;
@@ -34,22 +34,21 @@ impl ServiceFlags {
         command: &'static str,
     ) -> Result<Settings> {
         // What git ignores is no part of what is edited: dependencies, what was built.
-        let presets = Given::from([("walk", vec![Walk::Git.to_string()])]);
-        let settings = Settings::with_presets(&self.settings, command, presets)?;
-        let settings = match folder {
-            None => settings,
+        let mut settings =
+            Settings::with_presets(&self.settings, |preset| preset.walk.fix(Walk::Git, command))?;
+        if let Some(folder) = folder {
             // A folder without the marks of a repository is one nevertheless, since the editor has opened it.
-            Some(folder) => {
-                let path = Path::new(folder);
-                let parts = path.parent().and_then(Path::to_str).zip(path.file_name());
-                match parts.filter(|_| Checkout::of(path).is_none()) {
-                    Some((parent, name)) => settings
-                        .with_default("repos-dir", parent, command)
-                        .with_default("repo", &name.to_string_lossy(), command),
-                    None => settings.with_default("repos-dir", folder, command),
+            let path = Path::new(folder);
+            let parts = path.parent().zip(path.file_name());
+            let parts = parts.filter(|_| Checkout::of(path).is_none());
+            let dir = parts.map_or(path, |(parent, _)| parent);
+            settings.change(|values| {
+                values.repos_dir.fix_unset(Some(dir.to_owned()), command);
+                if let Some((_, name)) = parts {
+                    values.repo.fix_unset(vec![name.to_string_lossy().into_owned()], command);
                 }
-            }
-        };
+            });
+        }
         begin(settings, &self.settings)
     }
 }
@@ -62,8 +61,8 @@ pub(super) fn open(flags: &ServiceFlags, settings: Settings) -> Result<(Service,
             "give a number from 0 to 1, such as 0.1",
         );
     }
-    let form: Option<QueryForm> = settings.parsed_option("query")?;
-    if let Some(form) = form.filter(|form| form.mode() != Mode::LeftContext) {
+    let form = *settings.query.get();
+    if form.mode() != Mode::LeftContext {
         return fail(
             format!(
                 "--query {form} is a query of mode {}, which is not known at a cursor",
@@ -74,7 +73,7 @@ pub(super) fn open(flags: &ServiceFlags, settings: Settings) -> Result<(Service,
     }
     let (model, endpoint) = model(&settings)?;
     // The embedded model completes nothing here, so the server's model is another one.
-    let settings = settings.only("model", &model.name);
+    let settings = settings.with(|values| values.model.replace(model.name.clone()));
     let decider = Decider::new(&settings)?;
     let experiment = single(&of_language(settings)?)?;
     if let names @ [_, _, ..] = &experiment.repositories[..] {
@@ -121,40 +120,39 @@ pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
 
 /// The settings with the language of most files, where none was chosen.
 fn of_language(settings: Settings) -> Result<Settings> {
-    if settings.text("language").is_some() {
+    if settings.language.is_some() {
         return Ok(settings);
     }
     let dir = repos_dir(&settings)?;
-    let names = repositories_in(&dir, settings.list("repo"))?;
-    let Some((language, _)) = languages(&dir, &names, settings.parsed("walk")?).into_iter().next()
-    else {
+    let names = repositories_in(&dir, &settings.repo)?;
+    let Some((language, _)) = languages(&dir, &names, *settings.walk).into_iter().next() else {
         return Ok(settings);
     };
-    Ok(settings.with_default("language", &language.to_string(), "serve"))
+    Ok(settings.with(|values| values.language.fix_unset(Some(language), "serve")))
 }
 
 /// The model that completes, and its server.
 fn model(settings: &Settings) -> Result<(Model, Endpoint)> {
-    let Some(url) = settings.text("endpoint") else {
+    let Some(url) = settings.endpoint.as_deref() else {
         return fail(
             "--endpoint is not set",
             "name the server that completes, such as --endpoint http://localhost:8080, and its model with --model",
         );
     };
-    if settings.text("api") == Some("chat") {
+    if *settings.api.get() == Api::Chat {
         return fail(
             "api chat: an editor's completions are asked for at /v1/completions",
             "leave it out of the settings",
         );
     }
-    let name = settings.own("model").first().cloned().unwrap_or_default();
-    if name == "in-context" {
+    let name = settings.model.own().cloned().unwrap_or_default();
+    if name == IN_CONTEXT {
         return fail(
             "the embedded model completes nothing for editors",
             "name the model of the server at --endpoint with --model, or leave --model out where that has one alone",
         );
     }
-    let timeout = Duration::from_secs_f64(settings.parsed("request-timeout")?);
+    let timeout = Duration::from_secs_f64(*settings.request_timeout);
     let connection = ConnectionSettings {
         timeout,
         connect_timeout: Duration::from_secs(5),
@@ -162,15 +160,15 @@ fn model(settings: &Settings) -> Result<(Model, Endpoint)> {
         ..ConnectionSettings::default()
     };
     let endpoint = Endpoint::new(url, connection)?;
-    let max_tokens = settings.parsed("max-tokens")?;
+    let max_tokens = *settings.max_tokens as u64;
     let model = Model {
         name,
         max_tokens,
-        usual_tokens: if settings.own("max-tokens").is_empty() { TOKENS } else { max_tokens },
-        temperature: settings.parsed("temperature")?,
-        top_p: settings.parsed_option("top-p")?,
-        stop: settings.list("stop").to_vec(),
-        ending: settings.parsed("prompt-end")?,
+        usual_tokens: settings.max_tokens.own().map_or(TOKENS, |_| max_tokens),
+        temperature: *settings.temperature,
+        top_p: *settings.top_p,
+        stop: settings.stop.to_vec(),
+        ending: *settings.prompt_end,
     };
     Ok((model, endpoint))
 }
