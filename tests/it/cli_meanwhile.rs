@@ -287,19 +287,34 @@ fn programs_on_one_cache_do_not_disturb_each_other() {
     eprintln!("{} programs, {refused} refused", 5 * rounds);
 }
 
-/// Equal commands at once need no turn: all of them give the results of one alone.
+/// Equal commands at once all give the results of one alone, and each artifact is made by one of them.
 #[test]
-fn equal_programs_at_once_all_give_the_results() {
+fn equal_programs_at_once_all_give_the_results_and_make_nothing_twice() {
     let wanted = undisturbed("true");
+    let made = written(&changeable().stage(&RUN).done().stderr);
     for _ in 0..if all() { 40 } else { 5 } {
         let place = changeable();
         let args = place.args(&RUN);
         let started: Vec<Child> = (0..4).map(|_| start(&place, &args)).collect();
-        for child in started {
-            Ran::of(child.wait_with_output().unwrap()).done();
-        }
+        let ended = started.into_iter().map(|child| child.wait_with_output().unwrap());
+        let ran: Vec<Ran> = ended.map(|output| Ran::of(output).done()).collect();
         assert_eq!(different(&results(&place), &wanted), None);
+        assert_eq!(ran.iter().map(|ran| written(&ran.stderr)).sum::<usize>(), made);
     }
+}
+
+/// Number of artifacts that a program says it wrote.
+fn written(stderr: &str) -> usize {
+    let of_line = |line: &str| -> Option<usize> {
+        let (before, state) = line.split_once(" (")?;
+        let number = |text: &str| text.rsplit(' ').next()?.parse().ok();
+        match state.split_once(" written, ") {
+            Some((written, _)) => number(written),
+            None if state.starts_with("written") => number(before.rsplit_once(' ')?.0),
+            None => None,
+        }
+    };
+    stderr.lines().filter_map(of_line).sum()
 }
 
 /// The clock tells nobody what is current: files of the future and of the past are what their content says.

@@ -217,7 +217,7 @@ fn files_of_shards_become_the_file_of_one_process() {
     assert!(said.contains("it is shard 2/3, not one of 2"), "{said}");
 }
 
-/// The second of two processes on one shard is refused, and the first ends its work.
+/// The second of two processes on one shard waits for what the first makes.
 #[test]
 fn two_workers_on_one_shard_do_nothing_twice() {
     let place = place();
@@ -235,8 +235,9 @@ fn two_workers_on_one_shard_do_nothing_twice() {
     while asked.lock().unwrap().is_empty() {
         std::thread::sleep(std::time::Duration::from_millis(5));
     }
-    let second = place.run(&complete).failed();
-    assert!(second.stderr.contains("another run is writing to it"), "{}", second.stderr);
+    let second = place.run(&complete).done();
+    assert!(second.stderr.contains("waiting for another process"), "{}", second.stderr);
+    assert!(second.stderr.contains("(current)"), "{}", second.stderr);
     assert!(first.wait().unwrap().success());
     let prompts =
         place.records("cache/prompts/tasks/none-one-gram-ws-20-ss-2.shard-1-of-2.jsonl").len();

@@ -16,15 +16,14 @@ use repoformer_store::progress::Work;
 use serde_json::{Value, json};
 
 use super::completion::{
-    Completion, EmitLine, Predictions, parse_prompt, record_line, target_lines,
+    Completion, EmitLine, Predictions, Server, parse_prompt, record_line, target_lines,
 };
+use super::engine::{Artifact, Cost, Engine, Flaw, Lines, Outcome, Times, check, check_settings};
 use super::experiment::Experiment;
 use super::prompt::{SHARD, for_each_prompts, require_prompts};
 use super::prompt_warnings::warn_of_begun_lines;
 use super::remote::{self, Latency, PromptText};
-use super::stage::{
-    PREDICTIONS_FILE, StageReport, Step, check_input, check_parameters, made_again, require_jsonl,
-};
+use super::stage::{PREDICTIONS_FILE, StageReport, Step, made_again, require_jsonl};
 
 /// Completes the cached prompts of each mode.
 ///
@@ -36,87 +35,120 @@ pub fn complete(
     completion: &Completion,
 ) -> Result<StageReport> {
     completion.check()?;
-    let mut report = StageReport::of(experiment);
-    let style = experiment.prompts.layout.style();
+    let mut engine = Engine::new(experiment);
     if completion.server.is_none() {
-        warn_of_begun_lines(experiment, &mut report)?;
+        warn_of_begun_lines(experiment, &mut engine.report)?;
     }
     for &mode in modes {
-        let prompts = experiment.layout.prompts(mode);
-        let prompts_there = require_prompts(experiment, mode)?;
+        let prompts = require_prompts(experiment, mode)?;
         if mode == Mode::Prediction {
             check_searched_with(experiment, Some(completion))?;
         }
-        let shard = experiment.layout.shard;
-        let identity = predictions_identity(experiment, mode, completion, &prompts_there, shard);
-        let path = experiment.layout.predictions(mode, &completion.model);
+        let predictions = ModePredictions { mode, completion, prompts: &prompts };
+        let path = predictions.path(experiment);
         refuse_foreign(&path)?;
         let mut latencies = Vec::new();
-        if let Some(server) = &completion.server {
-            if report.is_dry() {
-                let foreseen = server.foresee(experiment, mode, &path, completion)?;
-                // Answers of a batch have no times, and those that were kept may have none.
-                let asks = foreseen.requests.is_some_and(|requests| requests > 0);
-                report.foresee(path, &identity, foreseen)?;
-                let times = experiment.layout.latency(mode, &completion.model);
-                report.foresee_times(times, TIMES, asks && server.asked.is_some());
-                continue;
-            }
-            server.forget_incomplete(experiment, mode, &path, completion)?;
-        }
-        let times = experiment.layout.latency(mode, &completion.model);
-        if !report.is_dry() && header_path(&path).exists() {
-            remote::forget_damaged_latencies(&mut report, &times, &path)?;
-        }
-        let built = report.built;
-        let header = report.ensure_jsonl(path.clone(), &identity, |report, sink| {
-            let emit: &mut EmitLine<'_> = &mut |line| sink.write(line);
-            let predictions = match &completion.server {
-                None => {
-                    let mut local = Local::new(&prompts, completion, style, emit);
-                    local.work.more(prompts_there.records as usize);
-                    for_each_prompts(
-                        &experiment.layout.prompts(mode),
-                        mode,
-                        &prompts_there,
-                        &mut |piece| local.complete(piece),
-                    )?;
-                    local.predictions
-                }
-                Some(server) => {
-                    let prompts = PromptText::of_header(experiment, mode, prompts_there.clone());
-                    server.complete(&prompts, completion, emit)?
-                }
-            };
-            report.problems.extend(predictions.problems);
-            report.warnings.extend(predictions.warnings);
-            latencies = predictions.latencies;
-            let records = predictions.records;
+        let outcome = engine.make_lines(&predictions, |engine, sink| {
+            let made = predictions.make(experiment, &mut |line| sink.write(line))?;
+            engine.report.problems.extend(made.problems);
+            engine.report.warnings.extend(made.warnings);
+            latencies = made.latencies;
+            let records = made.records;
             let is_asked = completion.server.is_some();
             let totals = is_asked.then(|| (remote::CHECKED.to_owned(), records as u64));
             Ok(LineTotals { records, totals: totals.into_iter().collect() })
         })?;
-        if report.is_dry() {
-            report.foresee_times(times, TIMES, true);
-            continue;
-        }
-        // What failed is told in the runs after, too.
-        if report.built == built && header.records < prompts_there.records {
-            let failures = match &completion.server {
-                Some(server) => {
-                    server.failures(&PromptText::of_mode(experiment, mode)?, completion)?
-                }
-                None => vec![incomplete(&path, header.records, prompts_there.records)],
-            };
-            report.problems.extend(failures);
-        }
-        if report.built > built {
-            remote::keep_latencies(&times, &latencies)?;
-            // A measurement: where what was searched is no longer there, queries have no time.
-            let _ = remote::latencies(experiment, mode, &completion.model);
+        match outcome {
+            // What failed is told in the runs after, too.
+            Outcome::Current(header) if header.records < prompts.records => {
+                let failures = match &completion.server {
+                    Some(server) => {
+                        server.failures(&PromptText::of_mode(experiment, mode)?, completion)?
+                    }
+                    None => vec![incomplete(&path, header.records, prompts.records)],
+                };
+                engine.report.problems.extend(failures);
+            }
+            Outcome::Made(_) => {
+                let times = experiment.layout.latency(mode, &completion.model);
+                remote::keep_latencies(&times, &latencies)?;
+                // A measurement: where what was searched is no longer there, queries have no time.
+                let _ = remote::latencies(experiment, mode, &completion.model);
+            }
+            Outcome::Current(_) | Outcome::Decided(_) => {}
         }
     }
-    Ok(report)
+    Ok(engine.report)
+}
+
+/// The predictions of a mode.
+pub(super) struct ModePredictions<'a> {
+    pub(super) mode: Mode,
+    pub(super) completion: &'a Completion,
+    /// Header of the prompts.
+    pub(super) prompts: &'a Header,
+}
+
+impl ModePredictions<'_> {
+    /// Completes the prompts.
+    fn make(&self, experiment: &Experiment, emit: &mut EmitLine<'_>) -> Result<Predictions> {
+        let Self { mode, completion, prompts } = *self;
+        if let Some(server) = &completion.server {
+            let prompts = PromptText::of_header(experiment, mode, prompts.clone());
+            return server.complete(&prompts, completion, emit);
+        }
+        let (path, style) = (experiment.layout.prompts(mode), experiment.prompts.layout.style());
+        let mut local = Local::new(&path, completion, style, emit);
+        local.work.more(prompts.records as usize);
+        for_each_prompts(&path, mode, prompts, &mut |piece| local.complete(piece))?;
+        Ok(local.predictions)
+    }
+}
+
+impl Artifact for ModePredictions<'_> {
+    type Content = Lines;
+
+    fn path(&self, experiment: &Experiment) -> PathBuf {
+        experiment.layout.predictions(self.mode, &self.completion.model)
+    }
+
+    fn made_by(&self, _: &Experiment) -> Step {
+        Step::InMode("complete", self.mode)
+    }
+
+    fn identity(&self, engine: &mut Engine<'_>) -> Result<Identity> {
+        let Self { mode, completion, prompts } = *self;
+        let shard = engine.experiment.layout.shard;
+        Ok(predictions_identity(engine.experiment, mode, completion, prompts, shard))
+    }
+
+    /// Damaged times, and predictions that lack some which a server has answered or can be asked for.
+    fn flaw(&self, experiment: &Experiment, header: &Header) -> Result<Option<Flaw>> {
+        let Self { mode, completion, prompts } = *self;
+        let times = experiment.layout.latency(mode, &completion.model);
+        if let Some(flaw) = remote::damaged_latencies(&times) {
+            return Ok(Some(flaw));
+        }
+        match &completion.server {
+            Some(server) => server.incomplete(experiment, mode, (prompts, header), completion),
+            None => Ok(None),
+        }
+    }
+
+    fn cost(&self, experiment: &Experiment) -> Result<Cost> {
+        let Self { mode, completion, prompts } = *self;
+        let requests = match &completion.server {
+            Some(server) => server.requests(experiment, mode, prompts, completion)?,
+            None => None,
+        };
+        // Answers of a batch have no times, and those that were kept may have none.
+        let asks = |server: &Server| {
+            server.asked.is_some() && requests.is_some_and(|requests| requests > 0)
+        };
+        let are_certain = completion.server.as_ref().is_none_or(asks);
+        let path = experiment.layout.latency(mode, &completion.model);
+        Ok(Cost { requests, times: Some(Times { path, kind: TIMES, are_certain }) })
+    }
 }
 
 /// Identity of a mode's predictions for these prompts: of all tasks, or of a shard's.
@@ -328,7 +360,7 @@ pub fn check_completed_alike(
     }
     let step = Step::InMode("complete", mode);
     let header = require_jsonl(experiment, path, "predictions", &step)?;
-    check_parameters(path, &header, &completion.identity(), &step)
+    check_settings(path, &header, &completion.identity(), &step)
 }
 
 /// Checks, as far as their records tell, that the user's predictions are fit for queries: that their prompts show fragments of
@@ -378,7 +410,12 @@ fn check_searched_with(experiment: &Experiment, completes: Option<&Completion>) 
         if let Some(completion) = completes {
             check_completed_alike(experiment, &path, completion, Mode::LeftContext)?;
         }
-        check_input(&queries, &header, PREDICTIONS_FILE, &first, &step)?;
+        check(
+            &queries,
+            &header,
+            &Identity::new("").input(PREDICTIONS_FILE, first.checksum),
+            &step,
+        )?;
     }
     Ok(())
 }
@@ -429,10 +466,10 @@ pub fn cached_predictions(
     if completion.is_embedded() {
         wanted = wanted.parameter("model-revision", in_context::REVISION);
     }
-    check_parameters(&path, &header, &wanted, &step)?;
     if experiment.has(&experiment.layout.prompts(mode)) {
-        check_input(&path, &header, "prompts", &require_prompts(experiment, mode)?, &step)?;
+        wanted = wanted.input("prompts", require_prompts(experiment, mode)?.checksum);
     }
+    check(&path, &header, &wanted, &step)?;
     if mode == Mode::Prediction {
         check_searched_with(experiment, None)?;
     }

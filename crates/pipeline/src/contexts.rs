@@ -1,5 +1,7 @@
 //! Right contexts of tasks whose format does not carry them, such as RepoEval's.
 
+use std::path::PathBuf;
+
 use repoformer_core::repository::corpus::Repository;
 use repoformer_core::task::{Task, TaskSet};
 use repoformer_store::artifact::{Column, Columns, Identity, Payload};
@@ -7,8 +9,9 @@ use repoformer_store::error::{Error, Result};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
+use super::engine::{Artifact, Engine, Unread};
 use super::experiment::Experiment;
-use super::stage::{Step, Unread, check_digest, check_parameters};
+use super::stage::Step;
 
 /// The right contexts of a repository's tasks that carry none, by row.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -72,33 +75,53 @@ pub(super) fn right_context<'t>(
     own.or_else(|| taken.get(&(task.row as u32)).copied())
 }
 
-/// The right contexts as the `window` stage left them: of the tasks that are there now.
-pub(super) fn open_contexts(
-    experiment: &Experiment,
-    repository: &str,
-) -> Result<Unread<RightContexts>> {
-    let path = experiment.layout.right_contexts(repository);
-    // Windows take none where RepoCoder's prompts, which show none, are asked for.
-    let style = experiment.prompts.layout.name().to_owned();
-    let step = Step::WithStyle("window", style);
-    let contexts = Unread::<RightContexts>::open(experiment, &path, &step)?;
-    let tasks = experiment.tasks()?.digest_of(repository);
-    let step = Step::Stage("window");
-    check_digest(&path, &contexts.header, "tasks", &tasks, &step)?;
-    let wanted = Identity::new(RightContexts::KIND)
-        .parameter("language", experiment.layout.language)
-        .parameter("walk", experiment.walk);
-    check_parameters(&path, &contexts.header, &wanted, &step)?;
-    Ok(contexts)
+/// The right contexts of a repository's tasks.
+pub(super) struct TakenContexts<'a> {
+    pub(super) repository: &'a str,
+    /// Digest of the repository's files, where the right contexts are taken from them.
+    pub(super) files: Option<String>,
+}
+
+impl<'a> TakenContexts<'a> {
+    /// Those that are there.
+    pub(super) fn of(repository: &'a str) -> Self {
+        Self { repository, files: None }
+    }
+}
+
+impl Artifact for TakenContexts<'_> {
+    type Content = RightContexts;
+
+    fn path(&self, experiment: &Experiment) -> PathBuf {
+        experiment.layout.right_contexts(self.repository)
+    }
+
+    fn made_by(&self, experiment: &Experiment) -> Step {
+        // Windows take none where RepoCoder's prompts, which show none, are asked for.
+        Step::WithStyle("window", experiment.prompts.layout.name().to_owned())
+    }
+
+    fn identity(&self, engine: &mut Engine<'_>) -> Result<Identity> {
+        let experiment = engine.experiment;
+        let identity = Identity::new(RightContexts::KIND)
+            .parameter("repository", self.repository)
+            .parameter("language", experiment.layout.language)
+            .parameter("walk", experiment.walk)
+            .input("tasks", experiment.tasks()?.digest_of(self.repository));
+        Ok(match &self.files {
+            Some(digest) => identity.input("repository", digest),
+            None => identity,
+        })
+    }
 }
 
 /// Opens them where any task does not carry its own, and there are repositories that they were taken from.
 pub(super) fn open_needed_contexts(
-    experiment: &Experiment,
+    engine: &mut Engine<'_>,
     repository: &str,
 ) -> Result<Option<Unread<RightContexts>>> {
-    match needs_contexts(experiment, repository) {
-        true => Ok(Some(open_contexts(experiment, repository)?)),
+    match needs_contexts(engine.experiment, repository) {
+        true => Ok(Some(engine.need(&TakenContexts::of(repository))?)),
         false => Ok(None),
     }
 }

@@ -1,6 +1,6 @@
 //! Dense vectors of fragments and queries: made by a server or read from a file, and those that are there.
 
-use std::path::Path;
+use std::path::PathBuf;
 use std::time::Duration;
 
 use repoformer_core::retrieve::dense::{
@@ -9,21 +9,56 @@ use repoformer_core::retrieve::dense::{
 use repoformer_core::retrieve::{Mode, Query};
 use repoformer_models::embed::Embedder;
 use repoformer_models::endpoint::{ConnectionSettings, Endpoint};
-use repoformer_store::artifact::{Header, Identity, Payload};
+use repoformer_store::artifact::{Identity, Payload};
 use repoformer_store::error::{Error, Result};
 
 use super::dense::{DenseSource, Notice};
+use super::engine::{Artifact, Engine, Unread};
 use super::experiment::Experiment;
-use super::fragments::OpenFragments;
-use super::stage::{StageReport, Step, Unread, check_digest, check_input, check_parameters};
-use super::window::open_queries;
+use super::fragments::{Fragments, OpenFragments};
+use super::stage::Step;
+use super::window::ModeQueries;
 
-/// Checks that vectors came from this source.
-fn check_source(source: &DenseSource, path: &Path, header: &Header, step: &Step) -> Result<()> {
-    let wanted = source.identity(Identity::new(Matrix::KIND))?;
-    check_parameters(path, header, &wanted, step)?;
-    let mut digests = wanted.inputs.iter();
-    digests.try_for_each(|(name, digest)| check_digest(path, header, name, digest, step))
+/// The dense vectors of a repository's fragments, or of its queries in a mode.
+pub(super) struct DenseVectors<'a> {
+    pub(super) repository: &'a str,
+    pub(super) mode: Option<Mode>,
+}
+
+impl Artifact for DenseVectors<'_> {
+    type Content = Matrix;
+
+    fn path(&self, experiment: &Experiment) -> PathBuf {
+        let layout = experiment.layout.with_dense_vectors();
+        match self.mode {
+            Some(mode) => layout.query_vectors(mode, self.repository),
+            None => layout.repo_vectors(self.repository),
+        }
+    }
+
+    fn made_by(&self, _: &Experiment) -> Step {
+        self.mode.map_or(Step::Stage("vectorize"), |mode| Step::InMode("vectorize", mode))
+    }
+
+    fn identity(&self, engine: &mut Engine<'_>) -> Result<Identity> {
+        let (experiment, repository) = (engine.experiment, self.repository);
+        let identity = experiment.cut(Identity::new(Matrix::KIND));
+        let identity = identity.parameter("repository", repository);
+        let identity = match self.mode {
+            Some(mode) => {
+                let queries = engine.header(&ModeQueries::of(mode, repository))?;
+                identity.parameter("mode", mode).input("queries", queries.checksum)
+            }
+            None => {
+                let fragments = engine.header(&Fragments::of(repository))?;
+                identity.input("fragments", fragments.checksum)
+            }
+        };
+        match &experiment.retrieval.dense {
+            Some(source) => source.identity(identity),
+            None => Ok(identity),
+        }
+    }
 }
 
 /// Where vectors are taken from while a stage runs.
@@ -38,11 +73,6 @@ pub(super) struct Source {
 }
 
 impl Source {
-    /// With what tells its vectors from others.
-    pub(super) fn identity(&self, identity: Identity) -> Result<Identity> {
-        self.from.identity(identity)
-    }
-
     /// `None` where no ranker needs dense vectors.
     pub(super) fn new(experiment: &Experiment, modes: &[Mode]) -> Result<Option<Self>> {
         if !experiment.ranks_dense() {
@@ -68,11 +98,11 @@ impl Source {
     /// A row for each text. Where the texts are queries, the server's time for each is kept.
     pub(super) fn matrix(
         &mut self,
-        experiment: &Experiment,
+        engine: &mut Engine<'_>,
         texts: Vec<Text>,
         are_queries: bool,
-        report: &mut StageReport,
     ) -> Result<Matrix> {
+        let experiment = engine.experiment;
         let wanted = || texts.iter().map(|text| text.text.as_str());
         match self.from.clone() {
             DenseSource::Endpoint { url, model, batch, concurrency, timeout } => {
@@ -87,7 +117,7 @@ impl Source {
                         let endpoint = endpoint.on_retry(move |text| notice.tell(text));
                         let store = VectorStore::open(&path, &model)?;
                         let notes = store.notes().iter().map(ToString::to_string);
-                        report.warnings.extend(notes);
+                        engine.report.warnings.extend(notes);
                         let embedder = Embedder::new(endpoint, &model);
                         let embedder = embedder.batch_size(batch).concurrency(concurrency);
                         self.store.insert((embedder, store))
@@ -135,48 +165,30 @@ pub(super) struct Dense {
     queries: Unread<Matrix>,
 }
 
-/// Headers of the artifacts that dense vectors are made of.
-pub(super) struct DenseInputs<'a> {
-    pub(super) fragments: &'a Header,
-    pub(super) queries: &'a Header,
-}
-
 impl Dense {
     /// # Errors
     /// They are missing, or were made of other fragments or queries.
-    pub(super) fn open(
-        experiment: &Experiment,
-        mode: Mode,
-        repository: &str,
-        made_of: DenseInputs<'_>,
-    ) -> Result<Self> {
-        let layout = experiment.layout.with_dense_vectors();
-        let step = Step::InMode("vectorize", mode);
-        let path = layout.repo_vectors(repository);
-        let fragments = Unread::<Matrix>::open(experiment, &path, &step)?;
-        check_input(&path, &fragments.header, "fragments", made_of.fragments, &step)?;
-        let path = layout.query_vectors(mode, repository);
-        let queries = Unread::<Matrix>::open(experiment, &path, &step)?;
-        check_input(&path, &queries.header, "queries", made_of.queries, &step)?;
-        if let Some(source) = &experiment.retrieval.dense {
-            for (header, path) in
-                [(&fragments.header, layout.repo_vectors(repository)), (&queries.header, path)]
-            {
-                check_source(source, &path, header, &step)?;
-            }
-        }
-        Ok(Self { fragments, queries })
-    }
-
-    /// Names and headers of their artifacts, as inputs of others.
-    pub(super) fn headers(&self) -> [(&'static str, &Header); 2] {
-        [("dense vectors", &self.fragments.header), ("dense queries", &self.queries.header)]
+    pub(super) fn open(engine: &mut Engine<'_>, mode: Mode, repository: &str) -> Result<Self> {
+        Ok(Self {
+            fragments: engine.need(&DenseVectors { repository, mode: None })?,
+            queries: engine.need(&DenseVectors { repository, mode: Some(mode) })?,
+        })
     }
 
     /// The identity of what is made with them.
-    pub(super) fn inputs(&self, identity: Identity) -> Identity {
-        let headers = self.headers().into_iter();
-        headers.fold(identity, |identity, (name, header)| identity.input(name, &*header.checksum))
+    ///
+    /// # Errors
+    /// As for [`open`](Self::open).
+    pub(super) fn inputs(
+        engine: &mut Engine<'_>,
+        mode: Mode,
+        repository: &str,
+        identity: Identity,
+    ) -> Result<Identity> {
+        let fragments = engine.header(&DenseVectors { repository, mode: None })?;
+        let queries = engine.header(&DenseVectors { repository, mode: Some(mode) })?;
+        let identity = identity.input("dense vectors", fragments.checksum);
+        Ok(identity.input("dense queries", queries.checksum))
     }
 
     /// Reads them.
@@ -228,9 +240,9 @@ pub(super) fn embedding_times(experiment: &Experiment, queries: &[Query]) -> Opt
 /// # Errors
 /// Fragments or queries are missing.
 pub fn dense_texts(experiment: &Experiment, modes: &[Mode]) -> Result<Vec<Text>> {
-    let mut texts = Vec::new();
+    let (mut texts, mut engine) = (Vec::new(), Engine::new(experiment));
     for repository in &experiment.repositories {
-        let mut fragments = OpenFragments::open(experiment, repository)?;
+        let mut fragments = OpenFragments::open(&mut engine, repository)?;
         let fragments = fragments.read_all()?;
         texts.extend((0..fragments.len()).map(|fragment| Text {
             id: fragments.name(fragment),
@@ -239,9 +251,7 @@ pub fn dense_texts(experiment: &Experiment, modes: &[Mode]) -> Result<Vec<Text>>
     }
     for &mode in modes.iter().filter(|mode| mode.retrieves()) {
         for repository in &experiment.repositories {
-            let fragments = OpenFragments::open(experiment, repository)?;
-            let mut queries = open_queries(experiment, mode, repository, &fragments.header)?;
-            let queries = queries.read(None)?;
+            let queries = engine.need(&ModeQueries::of(mode, repository))?.read(None)?;
             texts.extend(
                 queries
                     .queries

@@ -1,7 +1,7 @@
 //! `eval`: tasks + predictions → scores.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use repoformer_core::postprocess::{self, Uncut};
@@ -14,6 +14,7 @@ use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
 use serde_json::{Value, json};
 
+use super::engine::{Artifact, Engine, Lines, Outcome};
 use super::experiment::Experiment;
 use super::stage::{StageReport, Step, check_read, require_jsonl};
 
@@ -116,21 +117,25 @@ pub fn scores(
         identity = identity.input("left contexts", digest_parts(left));
     }
     let path = experiment.layout.scores(mode, model);
-    let mut report = StageReport::of(experiment);
-    report.ensure_jsonl(path.clone(), &identity, |report, sink| {
+    let mut engine = Engine::new(experiment);
+    let of_mode = ModeScores { mode, model, identity };
+    let outcome = engine.make_lines(&of_mode, |engine, sink| {
         let evaluated;
         let scores = match known {
             Some(scores) => scores,
             None => {
                 let evaluation = evaluate(experiment, &predictions, scoring, Missing::Skip)?;
-                report.problems.extend(evaluation.problems);
+                engine.report.problems.extend(evaluation.problems);
                 evaluated = evaluation.scores?;
                 &evaluated
             }
         };
         let reasons = [Uncut::File, Uncut::Bound].into_iter();
         let uncut = reasons.flat_map(|reason| scores.tell_uncut(reason));
-        report.warnings.extend(uncut.map(|told| format!("{}: {told}", predictions.display())));
+        engine
+            .report
+            .warnings
+            .extend(uncut.map(|told| format!("{}: {told}", predictions.display())));
         let mut record = scores.to_record(mode.name(), true);
         check_read(&predictions, &header)?;
         record["made_with"] = json!(header.identity.parameters);
@@ -139,13 +144,37 @@ pub fn scores(
         sink.write(&text)?;
         Ok(LineTotals { records: 1, ..LineTotals::default() })
     })?;
-    if report.is_dry() {
+    let report = engine.report;
+    if let Outcome::Decided(_) = outcome {
         return Ok((Value::Null, report));
     }
     let text = files::read(&path).map_err(|e| Error::reading(&path, "read these scores", e))?;
     let record = serde_json::from_slice(&text)
         .map_err(|e| Error::reading(&path, "read these scores", e.into()))?;
     Ok((record, report))
+}
+
+/// The scores of a mode's predictions.
+struct ModeScores<'a> {
+    mode: Mode,
+    model: &'a str,
+    identity: Identity,
+}
+
+impl Artifact for ModeScores<'_> {
+    type Content = Lines;
+
+    fn path(&self, experiment: &Experiment) -> PathBuf {
+        experiment.layout.scores(self.mode, self.model)
+    }
+
+    fn made_by(&self, _: &Experiment) -> Step {
+        Step::Stage("eval")
+    }
+
+    fn identity(&self, _: &mut Engine<'_>) -> Result<Identity> {
+        Ok(self.identity.clone())
+    }
 }
 
 /// Names and values of parameters.

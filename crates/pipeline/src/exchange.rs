@@ -11,6 +11,7 @@ use repoformer_store::jsonl::Object;
 use rustc_hash::FxHashMap;
 use serde_json::json;
 
+use super::engine::Engine;
 use super::experiment::Experiment;
 use super::fragments::OpenFragments;
 use super::retrieved::{OnDisk, Retrieved};
@@ -109,8 +110,9 @@ struct Part {
 
 fn open(experiment: &Experiment, mode: Mode) -> Result<Vec<Part>> {
     by_repository(experiment, |repository| {
-        let mut fragments = OpenFragments::open(experiment, repository)?;
-        let mut retrieved = OnDisk::open(experiment, mode, repository, &fragments.header)?;
+        let mut engine = Engine::new(experiment);
+        let mut fragments = OpenFragments::open(&mut engine, repository)?;
+        let mut retrieved = OnDisk::open(&mut engine, mode, repository)?;
         let retrieved = retrieved.read(fragments.outline()?)?;
         Ok(Part { fragments, retrieved })
     })

@@ -1,13 +1,54 @@
 //! A repository's fragments as the `window` stage left them: most stages need few of their texts.
 
+use std::path::PathBuf;
+
 use repoformer_core::repository::fragment::{RepoFragments, TextRanges};
 use repoformer_store::artifact::{Columns, Header, Identity, Payload};
 use repoformer_store::error::Result;
 
+use super::engine::{Artifact, Engine, Unread, not_made};
 use super::experiment::Experiment;
-use super::stage::{Step, Unread, check_parameters, made_again, not_made};
+use super::stage::{Step, made_again};
 
 const WINDOW: Step = Step::Stage("window");
+
+/// A repository's fragments.
+pub(super) struct Fragments<'a> {
+    pub(super) repository: &'a str,
+    /// Digest of the repository's files, where the fragments are made of them.
+    pub(super) files: Option<String>,
+}
+
+impl<'a> Fragments<'a> {
+    /// Those that are there.
+    pub(super) fn of(repository: &'a str) -> Self {
+        Self { repository, files: None }
+    }
+}
+
+impl Artifact for Fragments<'_> {
+    type Content = RepoFragments;
+
+    fn path(&self, experiment: &Experiment) -> PathBuf {
+        experiment.layout.repo_windows(self.repository)
+    }
+
+    fn made_by(&self, _: &Experiment) -> Step {
+        WINDOW
+    }
+
+    fn identity(&self, engine: &mut Engine<'_>) -> Result<Identity> {
+        let experiment = engine.experiment;
+        let identity = experiment
+            .cut(Identity::new(RepoFragments::KIND))
+            .parameter("repository", self.repository)
+            .parameter("walk", experiment.walk);
+        Ok(match &self.files {
+            Some(digest) => identity.input("repository", digest),
+            None => identity,
+        })
+    }
+}
 
 /// Fragments of which the header is read, and the rest once it is needed.
 pub(super) struct OpenFragments {
@@ -22,19 +63,9 @@ pub(super) struct OpenFragments {
 impl OpenFragments {
     /// # Errors
     /// They are missing, or were cut otherwise.
-    pub(super) fn open(experiment: &Experiment, repository: &str) -> Result<Self> {
-        let path = experiment.layout.repo_windows(repository);
-        let Unread { header, columns, .. } =
-            Unread::<RepoFragments>::open(experiment, &path, &WINDOW)?;
-        let wanted = experiment.cut(Identity::new(RepoFragments::KIND));
-        let wanted = wanted.parameter("walk", experiment.walk);
-        check_parameters(&path, &header, &wanted, &WINDOW)?;
+    pub(super) fn open(engine: &mut Engine<'_>, repository: &str) -> Result<Self> {
+        let Unread { header, columns, .. } = engine.need(&Fragments::of(repository))?;
         Ok(Self { header, columns, read: None })
-    }
-
-    /// Whether a dry run would have made them first, so that they cannot be read.
-    pub(super) fn is_planned(&self) -> bool {
-        self.columns.is_none()
     }
 
     /// The fragments, for what needs no more text than was read.

@@ -23,6 +23,7 @@ mod completion;
 mod contexts;
 mod dense;
 mod embed;
+mod engine;
 mod eval;
 mod exchange;
 mod experiment;

@@ -11,10 +11,11 @@ use repoformer_store::error::{Error, Result};
 use repoformer_store::files::File;
 use serde::Deserialize;
 
-use super::complete::predictions_identity;
+use super::complete::{ModePredictions, predictions_identity};
 use super::completion::Completion;
+use super::engine::Engine;
 use super::experiment::Experiment;
-use super::prompt::PromptSources;
+use super::prompt::{PromptSources, Prompts};
 use super::remote;
 use super::stage::{StageReport, Step};
 
@@ -29,7 +30,7 @@ pub fn merge(
     modes: &[Mode],
     completion: &Completion,
 ) -> Result<StageReport> {
-    let mut report = StageReport::of(experiment);
+    let mut engine = Engine::new(experiment);
     let tasks = experiment.tasks()?;
     let mut sources = PromptSources::new(experiment, tasks);
     for &mode in modes {
@@ -41,11 +42,10 @@ pub fn merge(
             path: layout(shard).prompts(mode),
             identity: prompts.identity_of_shard(shard),
         });
-        let Some(parts) = open(wanted, "prompts", &step, &mut report)? else { continue };
-        let path = experiment.layout.prompts(mode);
+        let Some(parts) = open(wanted, "prompts", &step, &mut engine.report)? else { continue };
         let of_shards: Vec<Header> = parts.iter().map(|part| part.header.clone()).collect();
-        let whole = report
-            .ensure_jsonl(path, &prompts.identity(), |_, sink| interleave(tasks, parts, sink))?;
+        let merged = Prompts { mode, identity: prompts.identity() };
+        let whole = engine.make_lines(&merged, |_, sink| interleave(tasks, parts, sink))?;
 
         let model = &completion.model;
         if !Shard::all(count).any(|shard| layout(shard).predictions(mode, model).exists()) {
@@ -57,25 +57,28 @@ pub fn merge(
             let identity = predictions_identity(experiment, mode, completion, prompts, Some(shard));
             Wanted { identity: with_own_journal(identity, &path), shard, path }
         });
-        let Some(parts) = open(wanted, "predictions", &step, &mut report)? else { continue };
+        let Some(parts) = open(wanted, "predictions", &step, &mut engine.report)? else { continue };
         let missing: u64 = (parts.iter().zip(&of_shards))
             .map(|(part, prompts)| prompts.records - part.header.records.min(prompts.records))
             .sum();
         let path = experiment.layout.predictions(mode, model);
-        let identity = predictions_identity(experiment, mode, completion, &whole, None);
-        let merged = report
-            .ensure_jsonl(path.clone(), &identity, |_, sink| interleave(tasks, parts, sink))?;
+        let predictions = ModePredictions { mode, completion, prompts: whole.header() };
+        let merged = engine.make_lines(&predictions, |_, sink| interleave(tasks, parts, sink))?;
         if missing > 0 {
-            report.problems.push(Error::Artifact {
+            engine.report.problems.push(Error::Artifact {
                 path,
                 reason: format!("{missing} prompts have no prediction in their shards"),
                 hint: "complete the shards again, then merge; the answers are kept".into(),
             });
         }
         let times = Shard::all(count).map(|shard| layout(shard).latency(mode, model));
-        remote::merge_latencies(&experiment.layout.latency(mode, model), times, merged.records)?;
+        remote::merge_latencies(
+            &experiment.layout.latency(mode, model),
+            times,
+            merged.header().records,
+        )?;
     }
-    Ok(report)
+    Ok(engine.report)
 }
 
 /// An artifact that a shard is to have made.

@@ -54,15 +54,6 @@ pub enum Verdict {
     Perhaps(&'static str),
 }
 
-/// Predictions of a model on a server, before it is asked.
-#[derive(Debug, Default)]
-pub(super) struct Foreseen {
-    /// Lacks some that can be had.
-    pub(super) incomplete: Option<Verdict>,
-    /// Number of requests that are not answered yet, where the prompts are known.
-    pub(super) requests: Option<usize>,
-}
-
 impl Verdict {
     /// `stale`
     pub fn name(&self) -> &'static str {
@@ -144,6 +135,11 @@ pub(super) fn planned_digest<'c>(checksums: impl Iterator<Item = &'c str>) -> Op
 /// Paths of the artifacts that a digest is planned to be of.
 fn planned_paths(digest: &str) -> impl Iterator<Item = &str> {
     digest.strip_prefix(PLANNED).into_iter().flat_map(|paths| paths.split('\n'))
+}
+
+/// Whether something that an artifact is made of is not there yet.
+pub(super) fn is_planned(identity: &Identity) -> bool {
+    identity.inputs.values().any(|digest| digest.starts_with(PLANNED))
 }
 
 impl Plan {

@@ -1,6 +1,6 @@
 //! `prompt`: tasks + retrieval results → prompts (JSONL, in the order of the tasks), or the tasks with their cross-file context.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, OnceLock};
 
 use rayon::prelude::*;
@@ -17,16 +17,15 @@ use repoformer_text::tokenize::P50k;
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::contexts::{RightContexts, needs_contexts, open_needed_contexts};
+use super::engine::{Artifact, Engine, Lines, Unread, check};
 use super::experiment::{Experiment, PromptLayout};
-use super::fragments::OpenFragments;
+use super::fragments::{Fragments, OpenFragments};
 use super::plan::planned_digest;
 use super::prompt_batches::batches;
 use super::prompt_lines::{Line, Maker};
 use super::prompt_warnings::{warn_of_budgets, warn_of_contexts, warn_of_others, warn_of_specials};
 use super::retrieved::{OnDisk, Retrieved};
-use super::stage::{
-    StageReport, Step, Unread, by_repository, check_digest, check_parameters, made_again, missing,
-};
+use super::stage::{StageReport, Step, by_repository, made_again, missing};
 
 /// Sums over the prompts of one mode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -138,14 +137,15 @@ pub(super) fn require_prompts(experiment: &Experiment, mode: Mode) -> Result<Hea
         None if !path.exists() => return Err(missing(&path, "prompts", &step)),
         None => artifact::jsonl_header(&path).map_err(|error| made_again(error, &step))?,
     };
-    check_parameters(&path, &header, &settings(experiment, mode), &step)?;
+    let mut wanted = settings(experiment, mode);
     if let Some(tasks) = &experiment.tasks {
-        check_digest(&path, &header, TASKS, &tasks.digest(), &step)?;
+        wanted = wanted.input(TASKS, tasks.digest());
         if are_sources_there(experiment, mode) {
             let sources = Sources::open(experiment, mode, &mut Shared::new(experiment, tasks))?;
-            check_digest(&path, &header, RETRIEVAL, &sources.digest(), &step)?;
+            wanted = wanted.input(RETRIEVAL, sources.digest());
         }
     }
+    check(&path, &header, &wanted, &step)?;
     Ok(header)
 }
 
@@ -195,36 +195,56 @@ pub fn prompt_totals(experiment: &Experiment, mode: Mode) -> Result<PromptTotals
 /// # Errors
 /// Retrieval results are missing or stale, or an artifact cannot be written.
 pub fn prompt(experiment: &Experiment, modes: &[Mode]) -> Result<StageReport> {
-    let mut report = StageReport::of(experiment);
+    let mut engine = Engine::new(experiment);
     let tasks = experiment.tasks()?;
-    warn_of_specials(experiment, &mut report);
-    warn_of_budgets(experiment, &mut report);
-    warn_of_contexts(experiment, &mut report)?;
+    warn_of_specials(experiment, &mut engine.report);
+    warn_of_budgets(experiment, &mut engine.report);
+    warn_of_contexts(experiment, &mut engine.report)?;
     let mut shared = Shared::new(experiment, tasks);
     for &mode in modes {
         if !matches!(experiment.prompts.layout, PromptLayout::RepoCoder) {
-            warn_of_others(experiment, tasks, &mut report);
+            warn_of_others(experiment, tasks, &mut engine.report);
         }
         let mut sources = Sources::open(experiment, mode, &mut shared)?;
-        let identity = sources.identity(experiment, settings(experiment, mode), tasks);
-        let path = experiment.layout.prompts(mode);
+        let prompts = Prompts { mode, identity: sources.identity(experiment, tasks) };
         let mut is_told = false;
-        let header = report.ensure_jsonl(path, &identity, |report, sink| {
+        let outcome = engine.make_lines(&prompts, |engine, sink| {
             is_told = true;
-            sources.build(experiment, &mut shared, &mut |line| {
-                write_line(line, sink, &mut report.problems)
-            })
+            let problems = &mut engine.report.problems;
+            sources.build(experiment, &mut shared, &mut |line| write_line(line, sink, problems))
         })?;
         // Tasks without a prompt are complained of each time, not only when the others' prompts are made.
-        let lost = header.totals.get(WITHOUT_PROMPT).copied().unwrap_or(0);
+        let lost = outcome.header().totals.get(WITHOUT_PROMPT).copied().unwrap_or(0);
         if !is_told && lost > 0 {
             sources.build(experiment, &mut shared, &mut |line| {
-                report.problems.extend(line.err());
+                engine.report.problems.extend(line.err());
                 Ok(())
             })?;
         }
     }
-    Ok(report)
+    Ok(engine.report)
+}
+
+/// The prompts of a mode.
+pub(super) struct Prompts {
+    pub(super) mode: Mode,
+    pub(super) identity: Identity,
+}
+
+impl Artifact for Prompts {
+    type Content = Lines;
+
+    fn path(&self, experiment: &Experiment) -> PathBuf {
+        experiment.layout.prompts(self.mode)
+    }
+
+    fn made_by(&self, _: &Experiment) -> Step {
+        step(self.mode)
+    }
+
+    fn identity(&self, _: &mut Engine<'_>) -> Result<Identity> {
+        Ok(self.identity.clone())
+    }
 }
 
 /// Sources of the prompts of several modes, for their identities.
@@ -258,8 +278,7 @@ impl<'e> PromptSources<'e> {
 impl ModeSources<'_> {
     /// Identity of the prompts of all tasks.
     pub(super) fn identity(&self) -> Identity {
-        let settings = settings(self.experiment, self.sources.mode);
-        self.sources.identity(self.experiment, settings, self.tasks)
+        self.sources.identity(self.experiment, self.tasks)
     }
 
     /// Identity of a shard's prompts.
@@ -335,7 +354,7 @@ impl Sources {
         let repositories = experiment.repositories.iter();
         for (repository, fragments) in repositories.zip(&mut shared.fragments) {
             if fragments.is_none() && (mode.retrieves() || holds_holes) {
-                *fragments = Some(OpenFragments::open(experiment, repository)?);
+                *fragments = Some(OpenFragments::open(&mut Engine::new(experiment), repository)?);
             }
         }
         let repositories = experiment.repositories.iter();
@@ -343,12 +362,16 @@ impl Sources {
         let headers: FxHashMap<&str, _> = repositories.map(String::as_str).zip(headers).collect();
         let parts = by_repository(experiment, |repository| {
             let fragments = headers[repository];
+            let mut engine = Engine::new(experiment);
+            if let Some(header) = fragments {
+                engine.assume(&Fragments::of(repository), header.clone());
+            }
             Ok(Part {
                 repository: repository.to_owned(),
-                contexts: open_needed_contexts(experiment, repository)?,
-                retrieved: match fragments.filter(|_| mode.retrieves()) {
-                    Some(header) => Some(OnDisk::open(experiment, mode, repository, header)?),
-                    None => None,
+                contexts: open_needed_contexts(&mut engine, repository)?,
+                retrieved: match mode.retrieves() {
+                    true => Some(OnDisk::open(&mut engine, mode, repository)?),
+                    false => None,
                 },
                 holes: fragments.filter(|_| holds_holes).map(|header| header.checksum.clone()),
             })
@@ -356,8 +379,8 @@ impl Sources {
         Ok(Self { mode, parts })
     }
 
-    fn identity(&self, experiment: &Experiment, settings: Identity, tasks: &TaskSet) -> Identity {
-        let identity = settings
+    fn identity(&self, experiment: &Experiment, tasks: &TaskSet) -> Identity {
+        let identity = settings(experiment, self.mode)
             .input(TASKS, tasks.digest())
             .input(RETRIEVAL, self.digest())
             .parameter("repositories", experiment.repositories.len());

@@ -10,6 +10,7 @@ use repoformer_text::language::{Language, identifiers};
 use rustc_hash::FxHashMap;
 
 use super::contexts::{RightContexts, open_needed_contexts, right_context};
+use super::engine::Engine;
 use super::experiment::Experiment;
 use super::fragments::OpenFragments;
 use super::retrieved::OnDisk;
@@ -28,9 +29,9 @@ pub fn retrieval_quality(experiment: &Experiment, mode: Mode) -> Result<Retrieva
 }
 
 fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<TaskQuality>> {
-    let mut fragments = OpenFragments::open(experiment, repository)?;
-    let header = fragments.header.clone();
-    let mut retrieved = OnDisk::open(experiment, mode, repository, &header)?;
+    let mut engine = Engine::new(experiment);
+    let mut fragments = OpenFragments::open(&mut engine, repository)?;
+    let mut retrieved = OnDisk::open(&mut engine, mode, repository)?;
     let retrieved = retrieved.read_with_texts(experiment, &mut fragments)?;
     let fragments = fragments.outline()?;
     let by_truth =
@@ -38,7 +39,7 @@ fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<
     let there = experiment.layout.retrieval(Mode::GroundTruth, repository);
     let truth = match by_truth && there.exists() {
         true => {
-            let mut truth = OnDisk::open(experiment, Mode::GroundTruth, repository, &header)?;
+            let mut truth = OnDisk::open(&mut engine, Mode::GroundTruth, repository)?;
             Some(truth.read(fragments)?)
         }
         // Another query that holds the target stands in its place, and would be compared with itself.
@@ -49,7 +50,7 @@ fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<
         .flat_map(|truth| &truth.retrieval.found)
         .map(|found| (found.row, found.hits.iter().map(|hit| hit.fragment).collect()))
         .collect();
-    let contexts = open_needed_contexts(experiment, repository)?;
+    let contexts = open_needed_contexts(&mut engine, repository)?;
     let contexts = contexts.map(|mut contexts| contexts.read(None)).transpose()?;
     let contexts = contexts.as_ref().map(RightContexts::map).unwrap_or_default();
     let texts = retrieved.texts(experiment, fragments);

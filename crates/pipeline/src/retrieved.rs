@@ -1,17 +1,15 @@
 //! Results of the stages before `prompt`: a repository's queries and retrieval, known to belong to its fragments.
 
-use std::path::PathBuf;
-
 use repoformer_core::repository::fragment::RepoFragments;
 use repoformer_core::retrieve::{FragmentText, Hit, Hole, Mode, Queries, Retrieval};
-use repoformer_store::artifact::{Header, Identity};
-use repoformer_store::error::{Error, Result};
+use repoformer_store::artifact::Header;
+use repoformer_store::error::Result;
 
-use super::embed::{Dense, DenseInputs};
+use super::engine::{Engine, Unread};
 use super::experiment::Experiment;
-use super::fragments::OpenFragments;
-use super::stage::{Step, Unread, check_digest, check_input, check_parameters};
-use super::window::open_queries;
+use super::fragments::{Fragments, OpenFragments};
+use super::search::ModeRetrieval;
+use super::window::ModeQueries;
 
 /// Results of one repository in one mode, of which the headers are read.
 pub(super) struct OnDisk {
@@ -19,8 +17,6 @@ pub(super) struct OnDisk {
     fragments: Header,
     queries: Unread<Queries>,
     retrieval: Unread<Retrieval>,
-    path: PathBuf,
-    step: Step,
 }
 
 /// Results of one repository in one mode.
@@ -32,33 +28,12 @@ pub(super) struct Retrieved {
 impl OnDisk {
     /// # Errors
     /// Queries or results are missing, or were not made of these fragments.
-    pub(super) fn open(
-        experiment: &Experiment,
-        mode: Mode,
-        repository: &str,
-        fragments: &Header,
-    ) -> Result<Self> {
-        let queries = open_queries(experiment, mode, repository, fragments)?;
-        let path = experiment.layout.retrieval(mode, repository);
-        let step = Step::InMode("search", mode);
-        let retrieval = Unread::<Retrieval>::open(experiment, &path, &step)?;
-        let header = &retrieval.header;
-        check_input(&path, header, "fragments", fragments, &step)?;
-        check_input(&path, header, "queries", &queries.header, &step)?;
-        let wanted = experiment.visible(experiment.ranked(Identity::new("")));
-        check_parameters(&path, header, &wanted, &step)?;
-        if experiment.reads_names() {
-            let tasks = experiment.tasks()?.digest_of(repository);
-            check_digest(&path, header, "tasks", &tasks, &step)?;
-        }
-        if experiment.ranks_dense() {
-            let made_of = DenseInputs { fragments, queries: &queries.header };
-            let dense = Dense::open(experiment, mode, repository, made_of)?;
-            for (input, vectors) in dense.headers() {
-                check_input(&path, header, input, vectors, &step)?;
-            }
-        }
-        Ok(Self { fragments: fragments.clone(), queries, retrieval, path, step })
+    pub(super) fn open(engine: &mut Engine<'_>, mode: Mode, repository: &str) -> Result<Self> {
+        Ok(Self {
+            fragments: engine.header(&Fragments::of(repository))?,
+            queries: engine.need(&ModeQueries::of(mode, repository))?,
+            retrieval: engine.need(&ModeRetrieval::of(mode, repository))?,
+        })
     }
 
     /// Checksums of all that it consists of.
@@ -83,11 +58,7 @@ impl OnDisk {
             definitions.any(is_outside).then(|| "a hit names a missing file".to_owned())
         };
         if let Some(reason) = reason {
-            return Err(Error::Artifact {
-                path: self.path.clone(),
-                reason,
-                hint: format!("make it again with {}", self.step),
-            });
+            return Err(self.retrieval.damaged(reason));
         }
         Ok(Retrieved { queries, retrieval })
     }

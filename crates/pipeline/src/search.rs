@@ -1,5 +1,6 @@
 //! `search`: queries × fragments → retrieval results.
 
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use repoformer_core::repository::fragment::RepoFragments;
@@ -16,12 +17,13 @@ use repoformer_text::tokenize::P50k;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
-use super::embed::{Dense, DenseInputs, cosines, embedding_times};
+use super::embed::{Dense, cosines, embedding_times};
+use super::engine::{Artifact, Engine, Flaw, Unread};
 use super::experiment::Experiment;
-use super::fragments::OpenFragments;
-use super::stage::{Rebuilt, StageReport, Step, Unread, check_input, for_each_repository, remove};
-use super::vectorize::UnreadVectors;
-use super::window::open_queries;
+use super::fragments::{Fragments, OpenFragments};
+use super::stage::{StageReport, Step, for_each_repository};
+use super::vectorize::{QuerySets, UnreadVectors};
+use super::window::ModeQueries;
 
 /// How long a search took. It depends on the clock, and so lies in a file of its own.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
@@ -60,31 +62,89 @@ pub fn search(experiment: &Experiment, modes: &[Mode]) -> Result<StageReport> {
     experiment.tasks()?; // or each repository would miss them
     let modes: Vec<Mode> = modes.iter().copied().filter(|m| m.retrieves()).collect();
     let known = KnownNames::default();
-    for_each_repository(experiment, "search", |repository, report| {
-        search_repository(experiment, repository, &modes, &known, report)
+    for_each_repository(experiment, "search", |repository, engine| {
+        search_repository(engine, repository, &modes, &known)
     })
 }
 
 fn search_repository(
-    experiment: &Experiment,
+    engine: &mut Engine<'_>,
     repository: &str,
     modes: &[Mode],
     known: &KnownNames,
-    report: &mut StageReport,
 ) -> Result<()> {
-    if modes.is_empty() {
-        return Ok(());
-    }
-    let layout = &experiment.layout;
-    let mut fragments = OpenFragments::open(experiment, repository)?;
-    let header = fragments.header.clone();
-    let mut vectors = UnreadVectors::open(experiment, repository, &header)?;
+    let experiment = engine.experiment;
     let mut searches = Vec::new();
     for &mode in modes {
-        if !report.is_dry() {
-            forget_wrong_time(report, experiment, mode, repository)?;
-        }
-        let search = ModeSearch::open(experiment, repository, mode, &header)?;
+        searches.push(ModeSearch::open(engine, repository, mode)?);
+    }
+    // The index is built once for all modes, and only if some results are not current.
+    let mut is_needed = false;
+    for search in &searches {
+        is_needed |= engine.makes(&search.retrieval(repository))?;
+    }
+    let (mut fragments, names);
+    let mut index = None;
+    if is_needed {
+        fragments = OpenFragments::open(engine, repository)?;
+        let mut vectors = UnreadVectors::open(engine, repository)?;
+        let fragments = fragments.searched(experiment)?;
+        let vectors = vectors.read(fragments.len())?;
+        let begin = Instant::now();
+        names = experiment.reads_names().then(|| FileNames::read(fragments, known));
+        let built = Indexes::new(experiment, fragments, vectors, names.as_ref())?;
+        index = Some((built, begin.elapsed()));
+    }
+    for mut search in searches {
+        let retrieval = search.retrieval(repository);
+        let identity = retrieval.identity(engine)?;
+        engine.make(&retrieval, |_| {
+            let Some((index, built)) = &index else {
+                unreachable!("an artifact that is not current has an index")
+            };
+            let read = search.read()?;
+            let begin = Instant::now();
+            let found = index.search(&read);
+            let took = *built + begin.elapsed();
+            // It goes first: an artifact that is there is not searched for again, and its time would stay unknown.
+            let time = read.time(experiment, took);
+            keep_time(experiment, search.mode, repository, time, &identity)?;
+            Ok(found)
+        })?;
+    }
+    Ok(())
+}
+
+/// What is found for the queries of a repository in a mode.
+pub(super) struct ModeRetrieval<'a> {
+    mode: Mode,
+    repository: &'a str,
+    /// Identities of the vectors that are compared; `None` for what was found before.
+    vectors: Option<Identity>,
+}
+
+impl<'a> ModeRetrieval<'a> {
+    /// What was found before.
+    pub(super) fn of(mode: Mode, repository: &'a str) -> Self {
+        Self { mode, repository, vectors: None }
+    }
+}
+
+impl Artifact for ModeRetrieval<'_> {
+    type Content = Retrieval;
+
+    fn path(&self, experiment: &Experiment) -> PathBuf {
+        experiment.layout.retrieval(self.mode, self.repository)
+    }
+
+    fn made_by(&self, _: &Experiment) -> Step {
+        Step::InMode("search", self.mode)
+    }
+
+    fn identity(&self, engine: &mut Engine<'_>) -> Result<Identity> {
+        let Self { mode, repository, .. } = *self;
+        let experiment = engine.experiment;
+        let layout = &experiment.layout;
         let mut identity = experiment.cut(Identity::new(Retrieval::KIND));
         identity = experiment.visible(experiment.ranked(identity));
         identity = identity
@@ -94,106 +154,69 @@ fn search_repository(
             .parameter("top-k", layout.top_k)
             .parameter("fragments-file", layout.within_cache(&layout.repo_windows(repository)))
             .parameter("queries-file", layout.within_cache(&layout.query_windows(mode, repository)))
-            .input("fragments", &*header.checksum)
-            .input("vectors", &*vectors.header().checksum);
+            .input("fragments", engine.header(&Fragments::of(repository))?.checksum)
+            .input("queries", engine.header(&ModeQueries::of(mode, repository))?.checksum);
         if experiment.reads_names() {
             identity = identity.parameter("names", NAMES);
             identity = identity.input("tasks", experiment.tasks()?.digest_of(repository));
         }
-        searches.push((mode, search.inputs(identity), search));
-    }
-    // The index is built once for all modes, and only where some results are not current.
-    let is_needed = searches.iter().any(|(mode, identity, _)| {
-        report.builds::<Retrieval>(&layout.retrieval(*mode, repository), identity)
-    });
-    let names;
-    let index = match is_needed {
-        true => {
-            let fragments = fragments.searched(experiment)?;
-            let vectors = vectors.read(fragments.len())?;
-            let begin = Instant::now();
-            names = experiment.reads_names().then(|| FileNames::read(fragments, known));
-            let index = Indexes::new(experiment, fragments, vectors, names.as_ref())?;
-            Some((index, begin.elapsed()))
+        if experiment.ranks_dense() {
+            identity = Dense::inputs(engine, mode, repository, identity)?;
         }
-        false => None,
-    };
-    for (mode, identity, mut search) in searches {
-        report.ensure(layout.retrieval(mode, repository), &identity, |_| {
-            let (index, built) = match &index {
-                Some((index, built)) => (index, *built),
-                None => unreachable!("an artifact that is not current has an index"),
-            };
-            let read = search.read()?;
-            let begin = Instant::now();
-            let found = index.search(&read);
-            let time = built + begin.elapsed();
-            let queries = &read.queries.queries;
-            let embedding = read.dense.as_ref().and_then(|_| embedding_times(experiment, queries));
-            let time = SearchTime {
-                queries: queries.len(),
-                seconds: (time + embedding.iter().flatten().sum::<Duration>()).as_secs_f64(),
-                with_embedding: embedding.is_some(),
-            };
-            // It goes first: an artifact that is there is not searched for again, and its time would stay unknown.
-            keep_time(
-                experiment,
-                mode,
-                repository,
-                NotedTime { time, retrieval: Some(digest_of(&identity)) },
-            )?;
-            Ok(found)
-        })?;
+        Ok(self
+            .vectors
+            .iter()
+            .flat_map(|vectors| &vectors.inputs)
+            .fold(identity, |identity, (name, digest)| identity.input(name, digest)))
     }
-    Ok(())
+
+    /// A time that is damaged, or of another search.
+    fn flaw(&self, experiment: &Experiment, header: &Header) -> Result<Option<Flaw>> {
+        let path = experiment.layout.search_time(self.mode, self.repository);
+        let noted = noted_time(experiment, self.mode, self.repository, header)?;
+        let wrong = noted.and_then(std::result::Result::err);
+        Ok(wrong.map(|reason| Flaw::Beside { path, reason: reason.to_owned() }))
+    }
 }
 
 /// Revision of how names are looked up, and of what is noted of it; raised with every change.
 const NAMES: u32 = 2;
 
-/// Queries of one mode, and their vectors.
+/// Queries of one mode, and the vectors that are compared.
 struct ModeSearch {
+    mode: Mode,
     queries: Unread<Queries>,
     sets: Option<Unread<TokenSets>>,
     dense: Option<Dense>,
+    /// Inputs of what is found, beside fragments and queries.
+    vectors: Identity,
 }
 
 impl ModeSearch {
-    /// Opens them, and checks that they belong to the fragments.
-    fn open(
-        experiment: &Experiment,
-        repository: &str,
-        mode: Mode,
-        fragments: &Header,
-    ) -> Result<Self> {
-        let queries = open_queries(experiment, mode, repository, fragments)?;
+    /// Opens them.
+    ///
+    /// # Errors
+    /// They are missing or do not belong together.
+    fn open(engine: &mut Engine<'_>, repository: &str, mode: Mode) -> Result<Self> {
+        let of_fragments = UnreadVectors::open(engine, repository)?;
+        let mut vectors = Identity::new("").input("vectors", of_fragments.checksum());
+        let queries = engine.need(&ModeQueries::of(mode, repository))?;
         let mut sets = None;
-        if experiment.retrieval.search.by_p50k_sets() {
-            let step = Step::InMode("vectorize", mode);
-            let path = experiment.layout.query_vectors(mode, repository);
-            let unread = Unread::open(experiment, &path, &step)?;
-            check_input(&path, &unread.header, "queries", &queries.header, &step)?;
+        if engine.experiment.retrieval.search.by_p50k_sets() {
+            let unread = engine.need(&QuerySets { mode, repository })?;
+            vectors = vectors.input("query vectors", &*unread.header.checksum);
             sets = Some(unread);
         }
-        let dense = match experiment.ranks_dense() {
-            true => {
-                let made_of = DenseInputs { fragments, queries: &queries.header };
-                Some(Dense::open(experiment, mode, repository, made_of)?)
-            }
+        let dense = match engine.experiment.ranks_dense() {
+            true => Some(Dense::open(engine, mode, repository)?),
             false => None,
         };
-        Ok(Self { queries, sets, dense })
+        Ok(Self { mode, queries, sets, dense, vectors })
     }
 
-    fn inputs(&self, mut identity: Identity) -> Identity {
-        identity = identity.input("queries", &*self.queries.header.checksum);
-        if let Some(sets) = &self.sets {
-            identity = identity.input("query vectors", &*sets.header.checksum);
-        }
-        match &self.dense {
-            Some(dense) => dense.inputs(identity),
-            None => identity,
-        }
+    /// What is found with them.
+    fn retrieval<'a>(&self, repository: &'a str) -> ModeRetrieval<'a> {
+        ModeRetrieval { mode: self.mode, repository, vectors: Some(self.vectors.clone()) }
     }
 
     fn read(&mut self) -> Result<ReadSearch> {
@@ -216,6 +239,19 @@ struct ReadSearch {
         repoformer_core::retrieve::dense::Matrix,
         repoformer_core::retrieve::dense::Matrix,
     )>,
+}
+
+impl ReadSearch {
+    /// The time of a search that took so long, with that of the queries' dense vectors where it is known.
+    fn time(&self, experiment: &Experiment, took: Duration) -> SearchTime {
+        let queries = &self.queries.queries;
+        let embedding = self.dense.as_ref().and_then(|_| embedding_times(experiment, queries));
+        SearchTime {
+            queries: queries.len(),
+            seconds: (took + embedding.iter().flatten().sum::<Duration>()).as_secs_f64(),
+            with_embedding: embedding.is_some(),
+        }
+    }
 }
 
 /// Indexes of a repository that queries are searched in.
@@ -282,26 +318,16 @@ impl<'a> Indexes<'a> {
 }
 
 /// Notes beside a retrieval artifact how long the search took.
-fn keep_time(experiment: &Experiment, mode: Mode, repository: &str, time: NotedTime) -> Result<()> {
-    let json = seal(serde_json::to_vec(&time).unwrap_or_default());
-    write_file(&experiment.layout.search_time(mode, repository), &json)
-}
-
-/// Removes a time that is damaged or belongs to another search, and its retrieval, so that the search runs again; notes the reason.
-fn forget_wrong_time(
-    report: &mut StageReport,
+fn keep_time(
     experiment: &Experiment,
     mode: Mode,
     repository: &str,
+    time: SearchTime,
+    retrieval: &Identity,
 ) -> Result<()> {
-    let retrieval = experiment.layout.retrieval(mode, repository);
-    let Ok(header) = read_header(&retrieval) else { return Ok(()) }; // it is made again
-    let noted = noted_time(experiment, mode, repository, &header)?;
-    let Some(Err(reason)) = noted else { return Ok(()) };
-    let path = experiment.layout.search_time(mode, repository);
-    remove(&[&retrieval, &path])?;
-    report.rebuilt.push(Rebuilt { path, reason: reason.into(), is_stale: false, follows: false });
-    Ok(())
+    let noted = NotedTime { time, retrieval: Some(digest_of(retrieval)) };
+    let json = seal(serde_json::to_vec(&noted).unwrap_or_default());
+    write_file(&experiment.layout.search_time(mode, repository), &json)
 }
 
 /// Times each query by itself, in an index that is there, from its text to what is found: what somebody waits for who asks for
@@ -315,12 +341,12 @@ pub(super) fn time_each(
     let work =
         experiment.work("time the searches of", "repositories", experiment.repositories.len());
     let known = KnownNames::default();
+    let mut engine = Engine::new(experiment);
     for repository in &experiment.repositories {
-        let mut fragments = OpenFragments::open(experiment, repository)?;
-        let header = fragments.header.clone();
-        let mut vectors = UnreadVectors::open(experiment, repository, &header)?;
+        let mut fragments = OpenFragments::open(&mut engine, repository)?;
+        let mut vectors = UnreadVectors::open(&mut engine, repository)?;
         let ReadSearch { mut queries, dense, .. } =
-            ModeSearch::open(experiment, repository, mode, &header)?.read()?;
+            ModeSearch::open(&mut engine, repository, mode)?.read()?;
         let fragments = fragments.searched(experiment)?;
         let vectors = vectors.read(fragments.len())?;
         let names = experiment.reads_names().then(|| FileNames::read(fragments, &known));

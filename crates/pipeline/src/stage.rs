@@ -1,19 +1,17 @@
 //! A stage of the pipeline: what it did, the artifacts that it needs, and whether they are current.
 
-use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use repoformer_core::repository::parallel;
 use repoformer_core::retrieve::{Mode, Retrieval};
-use repoformer_store::artifact::{
-    self, Columns, Header, Identity, LineSink, LineTotals, Payload, State,
-};
+use repoformer_store::artifact::{self, Header, Identity, Payload, State};
 use repoformer_store::error::{Access, Error, Result};
 use repoformer_store::files;
 use repoformer_store::readings;
 
+use super::engine::Engine;
 use super::experiment::Experiment;
-use super::plan::{Foreseen, Plan, Planned, Verdict};
+use super::plan::Planned;
 
 /// Work that a stage did.
 #[derive(Debug, Default)]
@@ -36,7 +34,6 @@ pub struct StageReport {
     pub outputs: Vec<PathBuf>,
     /// In a dry run, the artifacts that would be made or are current; then none is in the numbers above.
     pub planned: Vec<Planned>,
-    plan: Option<Plan>,
 }
 
 /// An artifact that was stale or damaged and so rebuilt.
@@ -79,16 +76,6 @@ impl std::fmt::Display for Rebuilt {
 }
 
 impl StageReport {
-    /// Nothing done yet.
-    pub(super) fn of(experiment: &Experiment) -> Self {
-        Self { plan: experiment.plan.clone(), ..Self::default() }
-    }
-
-    /// Whether nothing is to be done.
-    pub(super) fn is_dry(&self) -> bool {
-        self.plan.is_some()
-    }
-
     /// Adds what another did.
     pub fn merge(&mut self, other: Self) {
         self.built += other.built;
@@ -102,7 +89,8 @@ impl StageReport {
         self.planned.extend(other.planned);
     }
 
-    fn note(&mut self, path: &Path, identity: &Identity, state: &State) {
+    /// Notes why an artifact is made again.
+    pub(super) fn note(&mut self, path: &Path, identity: &Identity, state: &State) {
         let (reason, is_stale) = match state {
             // The others are often due to the first.
             State::Stale(differences) => (differences.first().map(ToString::to_string), true),
@@ -115,117 +103,12 @@ impl StageReport {
         self.rebuilt.push(Rebuilt { path: path.to_owned(), reason, is_stale, follows });
     }
 
-    fn done(&mut self, path: PathBuf, header: &Header, built: bool) {
+    /// Counts an artifact that is there.
+    pub(super) fn done(&mut self, path: PathBuf, header: &Header, built: bool) {
         self.built += usize::from(built);
         self.current += usize::from(!built);
         self.records += header.records;
         self.outputs.push(path);
-    }
-
-    /// Whether [`ensure`](Self::ensure) would build an artifact.
-    pub(super) fn builds<T: Payload>(&self, path: &Path, identity: &Identity) -> bool {
-        !self.is_dry() && !matches!(artifact::state::<T>(path, identity), State::Current(_))
-    }
-
-    /// Leaves a current artifact alone, and builds and writes any other.
-    pub(super) fn ensure<T: Payload>(
-        &mut self,
-        path: PathBuf,
-        identity: &Identity,
-        build: impl FnOnce(&mut Self) -> Result<T>,
-    ) -> Result<Header> {
-        let state = |identity: &Identity| artifact::state::<T>(&path, identity);
-        if let Some(plan) = &self.plan {
-            let recorded = artifact::read_header(&path).ok();
-            let (verdict, header) = plan.decide(&path, identity, recorded, state);
-            return Ok(self.decided(path, verdict, header));
-        }
-        let state = state(identity);
-        self.settle(path, identity, state, |report, path| {
-            artifact::write(path, identity, &build(report)?)
-        })
-    }
-
-    /// Leaves a current JSONL artifact alone, and builds and writes any other.
-    pub(super) fn ensure_jsonl(
-        &mut self,
-        path: PathBuf,
-        identity: &Identity,
-        build: impl FnOnce(&mut Self, &mut LineSink) -> Result<LineTotals>,
-    ) -> Result<Header> {
-        let state = |identity: &Identity| artifact::state_jsonl(&path, identity);
-        if let Some(plan) = &self.plan {
-            let recorded = artifact::jsonl_header(&path).ok();
-            let (verdict, header) = plan.decide(&path, identity, recorded, state);
-            return Ok(self.decided(path, verdict, header));
-        }
-        let state = state(identity);
-        self.settle(path, identity, state, |report, path| {
-            artifact::write_lines(path, identity, |sink| build(report, sink))
-        })
-    }
-
-    /// Decides about predictions of a server's model in a dry run.
-    pub(super) fn foresee(
-        &mut self,
-        path: PathBuf,
-        identity: &Identity,
-        Foreseen { incomplete, requests }: Foreseen,
-    ) -> Result<()> {
-        match (&self.plan, incomplete) {
-            (Some(plan), Some(verdict)) => {
-                let header = plan.add(&path, identity);
-                self.decided(path, verdict, header);
-            }
-            _ => {
-                self.ensure_jsonl(path, identity, |_, _| Err(not_made("predictions")))?;
-            }
-        }
-        if let Some(planned) = self.planned.last_mut()
-            && planned.verdict != Verdict::Current
-        {
-            planned.requests = requests;
-        }
-        Ok(())
-    }
-
-    /// Adds to a dry run the times that are written with the artifact that was decided last; of some, it is not known before
-    /// whether they will be measured.
-    pub(super) fn foresee_times(&mut self, path: PathBuf, kind: &str, are_measured: bool) {
-        let Some(of) = self.planned.last() else { return };
-        let upstream = || Verdict::Upstream(vec![(of.kind.clone(), of.path.clone())]);
-        let verdict = match &of.verdict {
-            Verdict::Current if path.exists() => Verdict::Current,
-            Verdict::Current => return,
-            _ if path.exists() => upstream(),
-            Verdict::Upstream(_) => upstream(),
-            _ if are_measured => Verdict::Missing,
-            _ => Verdict::Perhaps("the server's answers were timed"),
-        };
-        self.planned.push(Planned::file(path, kind, verdict));
-    }
-
-    fn decided(&mut self, path: PathBuf, verdict: Verdict, header: Header) -> Header {
-        let kind = header.identity.kind.clone();
-        self.planned.push(Planned { path, kind, verdict, requests: None });
-        header
-    }
-
-    fn settle(
-        &mut self,
-        path: PathBuf,
-        identity: &Identity,
-        state: State,
-        make: impl FnOnce(&mut Self, &Path) -> Result<Header>,
-    ) -> Result<Header> {
-        if let State::Current(header) = state {
-            self.done(path, &header, false);
-            return Ok(*header);
-        }
-        self.note(&path, identity, &state);
-        let header = make(self, &path)?;
-        self.done(path, &header, true);
-        Ok(header)
     }
 }
 
@@ -250,63 +133,6 @@ impl std::fmt::Display for Step {
             }
         }
     }
-}
-
-/// An artifact that an earlier stage makes, of which the header is read and the content only when it is needed.
-pub(super) struct Unread<T> {
-    pub(super) header: Header,
-    /// `None` in a dry run that would make it first.
-    pub(super) columns: Option<Columns>,
-    /// Makes it again.
-    step: Step,
-    content: PhantomData<T>,
-}
-
-impl<T: Payload> Unread<T> {
-    /// # Errors
-    /// It is missing, or its header is damaged.
-    pub(super) fn open(experiment: &Experiment, path: &Path, step: &Step) -> Result<Self> {
-        let (header, columns) = match experiment.planned(path) {
-            Some(header) => (header, None),
-            None if !path.exists() => return Err(missing(path, T::KIND, step)),
-            None => {
-                let opened = artifact::open(path).map_err(|error| made_again(error, step));
-                let (header, mut columns) = opened?;
-                columns.close();
-                (header, Some(columns))
-            }
-        };
-        Ok(Self { header, columns, step: step.clone(), content: PhantomData })
-    }
-
-    /// Reads it, where it must have `count` records.
-    ///
-    /// # Errors
-    /// It is damaged or cannot be read.
-    pub(super) fn read(&mut self, count: Option<usize>) -> Result<T> {
-        let Some(columns) = &mut self.columns else {
-            return Err(not_made(T::KIND));
-        };
-        let content = T::from_columns(columns);
-        columns.close();
-        let fits = content.and_then(|content| {
-            let records = content.records();
-            match (content.check(), count) {
-                (Err(reason), _) => Err(columns.damaged(reason)),
-                (Ok(()), Some(count)) if count != records => {
-                    let reason = format!("it has {records} records where {count} are needed");
-                    Err(columns.damaged(reason))
-                }
-                (Ok(()), _) => Ok(content),
-            }
-        });
-        fits.map_err(|error| made_again(error, &self.step))
-    }
-}
-
-/// Content of an artifact that a dry run would have made first.
-pub(super) fn not_made(kind: &str) -> Error {
-    Error::parameter("dry-run", format!("the {kind} are not made, so they cannot be read"))
 }
 
 /// Reads the header of a JSONL artifact that an earlier stage makes.
@@ -354,47 +180,6 @@ pub(super) fn missing(path: &Path, kind: &str, step: &Step) -> Error {
     }
 }
 
-/// Checks that the digest of an input matches the artifact that is there now.
-pub(super) fn check_input(
-    path: &Path,
-    header: &Header,
-    input: &str,
-    upstream: &Header,
-    step: &Step,
-) -> Result<()> {
-    check_digest(path, header, input, &upstream.checksum, step)
-}
-
-/// Checks that the digest of an input matches.
-pub(super) fn check_digest(
-    path: &Path,
-    header: &Header,
-    input: &str,
-    digest: &str,
-    step: &Step,
-) -> Result<()> {
-    if header.identity.inputs.get(input).is_some_and(|made_from| made_from == digest) {
-        return Ok(());
-    }
-    Err(stale(path, format!("made from other {input} than are there now"), step))
-}
-
-/// Checks that an artifact was made with these parameters; it may have others.
-pub(super) fn check_parameters(
-    path: &Path,
-    header: &Header,
-    wanted: &Identity,
-    step: &Step,
-) -> Result<()> {
-    wanted.parameters.iter().try_for_each(|(name, wanted)| {
-        match header.identity.parameters.get(name) {
-            Some(value) if value == wanted => Ok(()),
-            Some(value) => Err(stale(path, format!("{name} was {value}, is {wanted}"), step)),
-            None => Err(stale(path, format!("{name} is not recorded, is {wanted}"), step)),
-        }
-    })
-}
-
 pub(super) fn stale(path: &Path, reason: String, step: &Step) -> Error {
     Error::Artifact {
         path: path.to_owned(),
@@ -436,16 +221,16 @@ pub(super) fn by_repository<T: Send>(
 pub(super) fn for_each_repository(
     experiment: &Experiment,
     stage: &str,
-    work: impl Fn(&str, &mut StageReport) -> Result<()> + Sync,
+    work: impl Fn(&str, &mut Engine<'_>) -> Result<()> + Sync,
 ) -> Result<StageReport> {
     let progress = experiment.work(stage, "repositories", experiment.repositories.len());
     let reports = parallel::map(&experiment.repositories, |repository| {
-        let mut report = StageReport::of(experiment);
-        let outcome = work(repository, &mut report);
+        let mut engine = Engine::new(experiment);
+        let outcome = work(repository, &mut engine);
         progress.done(1);
-        (report, outcome)
+        (engine.report, outcome)
     });
-    let mut all = StageReport::of(experiment);
+    let mut all = StageReport::default();
     let mut failed = None;
     for (report, outcome) in reports {
         all.merge(report);

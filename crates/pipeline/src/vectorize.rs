@@ -1,18 +1,21 @@
 //! `vectorize`: fragments and queries → vectors.
 
+use std::path::PathBuf;
+
 use repoformer_core::retrieve::dense::{Matrix, Text};
 use repoformer_core::retrieve::rank::Words;
 use repoformer_core::retrieve::vector::TokenSets;
 use repoformer_core::retrieve::{Mode, Queries, Vectors};
-use repoformer_store::artifact::{Header, Identity, Payload};
+use repoformer_store::artifact::{Identity, Payload};
 use repoformer_store::error::Result;
 use repoformer_text::tokenize::P50k;
 
-use super::embed::{Source, query_name};
+use super::embed::{DenseVectors, Source, query_name};
+use super::engine::{Artifact, Engine, Unread};
 use super::experiment::Experiment;
-use super::fragments::OpenFragments;
-use super::stage::{StageReport, Step, Unread, check_input, for_each_repository};
-use super::window::open_queries;
+use super::fragments::{Fragments, OpenFragments};
+use super::stage::{StageReport, Step, for_each_repository};
+use super::window::ModeQueries;
 
 /// Vectors of each repository's fragments: sets or counts of terms, and dense ones where a ranker needs them.
 ///
@@ -20,72 +23,30 @@ use super::window::open_queries;
 /// Fragments are missing, an artifact cannot be written, or dense vectors cannot be had.
 pub fn vectorize_repositories(experiment: &Experiment) -> Result<StageReport> {
     let search = &experiment.retrieval.search;
-    let mut report = for_each_repository(experiment, "vectorize", |repository, report| {
-        let mut fragments = OpenFragments::open(experiment, repository)?;
-        let of = |kind| {
-            let identity = experiment.vocabulary(experiment.cut(Identity::new(kind)));
-            let identity = identity.parameter("repository", repository);
-            identity.input("fragments", &*fragments.header.checksum)
-        };
-        let path = experiment.layout.repo_vectors(repository);
+    let mut report = for_each_repository(experiment, "vectorize", |repository, engine| {
+        let fragments = |engine: &mut Engine<'_>| OpenFragments::open(engine, repository);
         if search.by_p50k_sets() {
-            let identity = of(TokenSets::KIND);
-            report.ensure(path, &identity, |_| {
-                Ok(TokenSets::of_fragments(fragments.read_all()?, &P50k))
-            })?;
+            let make = |engine: &mut Engine<'_>| {
+                Ok(TokenSets::of_fragments(fragments(engine)?.read_all()?, &P50k))
+            };
+            engine.make(&FragmentSets(repository), make)?;
         } else {
-            let identity = of(Words::KIND);
-            report.ensure(path, &identity, |_| {
-                let fragments = fragments.read_all()?;
-                Ok(Words::of_terms(&fragments.texts(), &search.vocabulary))
-            })?;
+            let make = |engine: &mut Engine<'_>| {
+                let mut fragments = fragments(engine)?;
+                Ok(Words::of_terms(&fragments.read_all()?.texts(), &search.vocabulary))
+            };
+            engine.make(&FragmentTerms(repository), make)?;
         }
         Ok(())
     })?;
     if let Some(mut source) = Source::new(experiment, &[])? {
+        let mut engine = Engine::new(experiment);
         for repository in &experiment.repositories {
-            dense_fragments(experiment, &mut source, repository, &mut report)?;
+            dense_fragments(&mut engine, &mut source, repository)?;
         }
+        report.merge(engine.report);
     }
     Ok(report)
-}
-
-/// Vectors of a repository's fragments as this stage left them.
-pub(super) enum UnreadVectors {
-    Sets(Unread<TokenSets>),
-    Terms(Unread<Words>),
-}
-
-impl UnreadVectors {
-    pub(super) fn open(
-        experiment: &Experiment,
-        repository: &str,
-        fragments: &Header,
-    ) -> Result<Self> {
-        let path = experiment.layout.repo_vectors(repository);
-        let vectors = if experiment.retrieval.search.by_p50k_sets() {
-            Self::Sets(Unread::open(experiment, &path, &Step::Stage("vectorize"))?)
-        } else {
-            Self::Terms(Unread::open(experiment, &path, &Step::Stage("vectorize"))?)
-        };
-        check_input(&path, vectors.header(), "fragments", fragments, &Step::Stage("vectorize"))?;
-        Ok(vectors)
-    }
-
-    pub(super) fn header(&self) -> &Header {
-        match self {
-            Self::Sets(unread) => &unread.header,
-            Self::Terms(unread) => &unread.header,
-        }
-    }
-
-    /// Reads them, one for each of `count` fragments.
-    pub(super) fn read(&mut self, count: usize) -> Result<Vectors> {
-        Ok(match self {
-            Self::Sets(unread) => Vectors::Sets(unread.read(Some(count))?),
-            Self::Terms(unread) => Vectors::Terms(unread.read(Some(count))?),
-        })
-    }
 }
 
 /// Vectors of the queries of each mode that retrieves: sets of `p50k_base` tokens and dense ones. Other terms are looked up
@@ -96,77 +57,50 @@ impl UnreadVectors {
 pub fn vectorize_queries(experiment: &Experiment, modes: &[Mode]) -> Result<StageReport> {
     let modes: Vec<Mode> = modes.iter().copied().filter(|m| m.retrieves()).collect();
     if experiment.retrieval.search.by_p50k_sets() {
-        return for_each_repository(experiment, "vectorize queries of", |repository, report| {
-            let fragments = OpenFragments::open(experiment, repository)?;
+        return for_each_repository(experiment, "vectorize queries of", |repository, engine| {
             for &mode in &modes {
-                let mut queries = open_queries(experiment, mode, repository, &fragments.header)?;
-                let identity =
-                    experiment.vocabulary(experiment.cut(Identity::new(TokenSets::KIND)));
-                let identity = identity
-                    .parameter("repository", repository)
-                    .parameter("mode", mode)
-                    .input("queries", &*queries.header.checksum);
-                let path = experiment.layout.query_vectors(mode, repository);
-                report.ensure(path, &identity, |_| {
-                    Ok(TokenSets::of_queries(&queries.read(None)?, &P50k))
+                engine.make(&QuerySets { mode, repository }, |engine| {
+                    let queries = engine.need(&ModeQueries::of(mode, repository))?.read(None)?;
+                    Ok(TokenSets::of_queries(&queries, &P50k))
                 })?;
             }
             Ok(())
         });
     }
-    let mut report = StageReport::of(experiment);
+    let mut engine = Engine::new(experiment);
     if let Some(mut source) = Source::new(experiment, &modes)? {
         for &mode in &modes {
             for repository in &experiment.repositories {
-                dense_queries(experiment, &mut source, mode, repository, &mut report)?;
+                dense_queries(&mut engine, &mut source, mode, repository)?;
             }
         }
     }
-    Ok(report)
+    Ok(engine.report)
 }
 
-fn dense_fragments(
-    experiment: &Experiment,
-    source: &mut Source,
-    repository: &str,
-    report: &mut StageReport,
-) -> Result<()> {
-    let mut fragments = OpenFragments::open(experiment, repository)?;
-    let identity = experiment
-        .cut(Identity::new(Matrix::KIND))
-        .parameter("repository", repository)
-        .input("fragments", &*fragments.header.checksum);
-    let identity = source.identity(identity)?;
-    let layout = experiment.layout.with_dense_vectors();
-    report.ensure(layout.repo_vectors(repository), &identity, |report| {
+fn dense_fragments(engine: &mut Engine<'_>, source: &mut Source, repository: &str) -> Result<()> {
+    let vectors = DenseVectors { repository, mode: None };
+    engine.make(&vectors, |engine| {
+        let mut fragments = OpenFragments::open(engine, repository)?;
         let fragments = fragments.read_all()?;
         let named = (0..).zip(fragments.texts());
         let texts = named
             .map(|(fragment, text)| Text { id: fragments.name(fragment), text: text.to_owned() });
-        source.matrix(experiment, texts.collect(), false, report)
+        source.matrix(engine, texts.collect(), false)
     })?;
     Ok(())
 }
 
 fn dense_queries(
-    experiment: &Experiment,
+    engine: &mut Engine<'_>,
     source: &mut Source,
     mode: Mode,
     repository: &str,
-    report: &mut StageReport,
 ) -> Result<()> {
-    let fragments = OpenFragments::open(experiment, repository)?;
-    let mut queries = open_queries(experiment, mode, repository, &fragments.header)?;
-    let identity = experiment
-        .cut(Identity::new(Matrix::KIND))
-        .parameter("repository", repository)
-        .parameter("mode", mode)
-        .input("queries", &*queries.header.checksum);
-    let identity = source.identity(identity)?;
-    let layout = experiment.layout.with_dense_vectors();
-    report.ensure(layout.query_vectors(mode, repository), &identity, |report| {
-        let queries = queries.read(None)?;
-        source.matrix(experiment, texts_of_queries(&queries).collect(), true, report)
+    let vectors = DenseVectors { repository, mode: Some(mode) };
+    engine.make(&vectors, |engine| -> Result<Matrix> {
+        let queries = engine.need(&ModeQueries::of(mode, repository))?.read(None)?;
+        source.matrix(engine, texts_of_queries(&queries).collect(), true)
     })?;
     Ok(())
 }
@@ -176,4 +110,110 @@ fn texts_of_queries(queries: &Queries) -> impl Iterator<Item = Text> + '_ {
         .queries
         .iter()
         .map(|query| Text { id: query_name(queries.mode, query), text: query.text.clone() })
+}
+
+/// Identity of what is made of a repository's fragments.
+fn of_fragments(engine: &mut Engine<'_>, kind: &str, repository: &str) -> Result<Identity> {
+    let experiment = engine.experiment;
+    let identity = experiment.vocabulary(experiment.cut(Identity::new(kind)));
+    let fragments = engine.header(&Fragments::of(repository))?;
+    Ok(identity.parameter("repository", repository).input("fragments", fragments.checksum))
+}
+
+/// Sets of the tokens of a repository's fragments.
+struct FragmentSets<'a>(&'a str);
+
+impl Artifact for FragmentSets<'_> {
+    type Content = TokenSets;
+
+    fn path(&self, experiment: &Experiment) -> PathBuf {
+        experiment.layout.repo_vectors(self.0)
+    }
+
+    fn made_by(&self, _: &Experiment) -> Step {
+        Step::Stage("vectorize")
+    }
+
+    fn identity(&self, engine: &mut Engine<'_>) -> Result<Identity> {
+        of_fragments(engine, TokenSets::KIND, self.0)
+    }
+}
+
+/// Counts of the terms of a repository's fragments.
+struct FragmentTerms<'a>(&'a str);
+
+impl Artifact for FragmentTerms<'_> {
+    type Content = Words;
+
+    fn path(&self, experiment: &Experiment) -> PathBuf {
+        experiment.layout.repo_vectors(self.0)
+    }
+
+    fn made_by(&self, _: &Experiment) -> Step {
+        Step::Stage("vectorize")
+    }
+
+    fn identity(&self, engine: &mut Engine<'_>) -> Result<Identity> {
+        of_fragments(engine, Words::KIND, self.0)
+    }
+}
+
+/// Sets of the tokens of a repository's queries.
+pub(super) struct QuerySets<'a> {
+    pub(super) mode: Mode,
+    pub(super) repository: &'a str,
+}
+
+impl Artifact for QuerySets<'_> {
+    type Content = TokenSets;
+
+    fn path(&self, experiment: &Experiment) -> PathBuf {
+        experiment.layout.query_vectors(self.mode, self.repository)
+    }
+
+    fn made_by(&self, _: &Experiment) -> Step {
+        Step::InMode("vectorize", self.mode)
+    }
+
+    fn identity(&self, engine: &mut Engine<'_>) -> Result<Identity> {
+        let Self { mode, repository } = *self;
+        let experiment = engine.experiment;
+        let queries = engine.header(&ModeQueries::of(mode, repository))?;
+        Ok(experiment
+            .vocabulary(experiment.cut(Identity::new(TokenSets::KIND)))
+            .parameter("repository", repository)
+            .parameter("mode", mode)
+            .input("queries", queries.checksum))
+    }
+}
+
+/// Vectors of a repository's fragments as this stage left them.
+pub(super) enum UnreadVectors {
+    Sets(Unread<TokenSets>),
+    Terms(Unread<Words>),
+}
+
+impl UnreadVectors {
+    pub(super) fn open(engine: &mut Engine<'_>, repository: &str) -> Result<Self> {
+        Ok(match engine.experiment.retrieval.search.by_p50k_sets() {
+            true => Self::Sets(engine.need(&FragmentSets(repository))?),
+            false => Self::Terms(engine.need(&FragmentTerms(repository))?),
+        })
+    }
+
+    /// Checksum of the artifact.
+    pub(super) fn checksum(&self) -> &str {
+        match self {
+            Self::Sets(unread) => &unread.header.checksum,
+            Self::Terms(unread) => &unread.header.checksum,
+        }
+    }
+
+    /// Reads them, one for each of `count` fragments.
+    pub(super) fn read(&mut self, count: usize) -> Result<Vectors> {
+        Ok(match self {
+            Self::Sets(unread) => Vectors::Sets(unread.read(Some(count))?),
+            Self::Terms(unread) => Vectors::Terms(unread.read(Some(count))?),
+        })
+    }
 }

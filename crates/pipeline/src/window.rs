@@ -1,38 +1,36 @@
 //! `window`: repositories → fragments and right contexts; tasks → queries.
 
+use std::path::PathBuf;
+
 use repoformer_core::repository::corpus::{Repository, SourceFile};
 use repoformer_core::repository::fragment::{FragmentFile, RepoFragments, digest_of_files};
 use repoformer_core::retrieve::query::{Made, hole_lines};
 use repoformer_core::retrieve::{Mode, Queries, QueryForm, QuerySettings};
 use repoformer_core::task::TaskSet;
 use repoformer_evaluate::predictions::JoinedPredictions;
-use repoformer_store::artifact::{
-    Header, Identity, Payload, digest_parts, header_path, jsonl_header,
-};
+use repoformer_store::artifact::{Identity, Payload, digest_parts, header_path, jsonl_header};
 use repoformer_store::error::{Error, Result};
 
-use super::contexts::{RightContexts, misfit, open_contexts, right_context};
+use super::contexts::{RightContexts, TakenContexts, misfit, right_context};
+use super::engine::{Artifact, Engine};
 use super::experiment::Experiment;
-use super::fragments::OpenFragments;
-use super::stage::{
-    PREDICTIONS_FILE, StageReport, Step, Unread, check_digest, check_input, check_parameters,
-    check_read, for_each_repository, not_made,
-};
+use super::fragments::{Fragments, OpenFragments};
+use super::layout::Layout;
+use super::stage::{PREDICTIONS_FILE, StageReport, Step, check_read, for_each_repository};
 
 /// Cuts the repositories.
 ///
 /// # Errors
 /// An artifact cannot be written.
 pub fn window_repositories(experiment: &Experiment) -> Result<StageReport> {
-    for_each_repository(experiment, "window", |repository, report| {
-        cut_repository(experiment, repository, report)
-    })
+    for_each_repository(experiment, "window", cut_repository)
 }
 
-fn cut_repository(experiment: &Experiment, name: &str, report: &mut StageReport) -> Result<()> {
-    let language = experiment.layout.language;
+fn cut_repository(name: &str, engine: &mut Engine<'_>) -> Result<()> {
+    let experiment = engine.experiment;
+    let Layout { language, cut, .. } = experiment.layout;
     let reading = Repository::read_with(&experiment.repos_dir, name, language, experiment.walk)?;
-    report.problems.extend(reading.skipped);
+    engine.report.problems.extend(reading.skipped);
     let repository = reading.repository;
     if repository.files.is_empty() {
         let reason = format!(
@@ -40,37 +38,24 @@ fn cut_repository(experiment: &Experiment, name: &str, report: &mut StageReport)
              other repositories or another language",
             language.title()
         );
-        report.problems.push(Error::Repository { path: experiment.repos_dir.join(name), reason });
+        let path = experiment.repos_dir.join(name);
+        engine.report.problems.push(Error::Repository { path, reason });
     }
-    report.warnings.extend(repository.files.iter().filter_map(long_line));
+    engine.report.warnings.extend(repository.files.iter().filter_map(long_line));
     let tasks = experiment.tasks.as_deref().filter(|_| experiment.takes_right_contexts());
     let contexts = tasks.map(|tasks| {
         let (contexts, misfit) = RightContexts::of(tasks, &repository);
-        report.misfits.extend(misfit);
+        engine.report.misfits.extend(misfit);
         // Fragments may keep no blank lines, and right contexts have them.
         let sources = repository.files.iter().flat_map(|file| [&*file.path, &*file.text]);
-        (tasks, contexts, digest_parts(sources))
+        (contexts, digest_parts(sources))
     });
-    let cut = experiment.layout.cut;
     let files = FragmentFile::of_files(repository.files, cut);
-    let identity = experiment
-        .cut(Identity::new(RepoFragments::KIND))
-        .parameter("repository", name)
-        .parameter("walk", experiment.walk)
-        .input("repository", digest_of_files(&files));
-    let path = experiment.layout.repo_windows(name);
-    report.ensure(path, &identity, |_| {
-        Ok(RepoFragments::cut_files(name.into(), files, language, cut))
-    })?;
-    if let Some((tasks, contexts, digest)) = contexts {
-        let identity = Identity::new(RightContexts::KIND)
-            .parameter("repository", name)
-            .parameter("language", language)
-            .parameter("walk", experiment.walk)
-            .input("repository", digest)
-            .input("tasks", tasks.digest_of(name));
-        let path = experiment.layout.right_contexts(name);
-        report.ensure(path, &identity, |_| Ok(contexts))?;
+    let fragments = Fragments { repository: name, files: Some(digest_of_files(&files)) };
+    engine.make(&fragments, |_| Ok(RepoFragments::cut_files(name.into(), files, language, cut)))?;
+    if let Some((contexts, digest)) = contexts {
+        let taken = TakenContexts { repository: name, files: Some(digest) };
+        engine.make(&taken, |_| Ok(contexts))?;
     }
     Ok(())
 }
@@ -85,41 +70,28 @@ pub fn window_queries(
     predictions: Option<&JoinedPredictions>,
 ) -> Result<StageReport> {
     let modes: Vec<Mode> = modes.iter().copied().filter(|m| m.retrieves()).collect();
-    let mut report = for_each_repository(experiment, "queries of", |repository, report| {
-        if modes.is_empty() {
-            return Ok(());
-        }
-        let mut fragments = OpenFragments::open(experiment, repository)?;
-        let header = fragments.header.clone();
-        let of_it = experiment.tasks()?.of_repository(repository);
-        let mut contexts = match experiment.takes_right_contexts() {
-            true => Some(open_contexts(experiment, repository)?),
-            false => None,
-        };
-        let path = predictions.and_then(|joined| joined.cached.as_deref());
-        let are_planned = fragments.is_planned()
-            || contexts.as_ref().is_some_and(|contexts| contexts.columns.is_none())
-            || path.is_some_and(|path| experiment.is_planned(path));
-        let contexts_header = contexts.as_ref().map(|contexts| contexts.header.clone());
-        let mut read = None;
-        if !are_planned {
-            let fragments = fragments.read_files(|outline| {
-                of_it.filter_map(|task| Some(outline.file_index(&task.path)? as u32)).collect()
+    let mut report = for_each_repository(experiment, "queries of", |repository, engine| {
+        let mut sources: Option<Sources> = None;
+        for &mode in &modes {
+            let predictions = match (mode, predictions) {
+                (Mode::Prediction, None) => {
+                    let reason = "mode rg-rg searches with predictions: name their file".into();
+                    return Err(Error::Parameter { name: "predictions", reason });
+                }
+                (Mode::Prediction, Some(joined)) => Some(joined),
+                _ => None,
+            };
+            let queries = ModeQueries { mode, repository, predictions };
+            // Making queries is cheap, and its complaints are due whether or not the artifact is current.
+            engine.make_and_report(&queries, |engine| {
+                let sources = match &mut sources {
+                    Some(sources) => sources,
+                    none => none.insert(Sources::read(engine, repository)?),
+                };
+                sources.queries(engine, &queries)
             })?;
-            if experiment.retrieval.form == QueryForm::Window {
-                report.misfits.extend(misfits(experiment.tasks()?, fragments));
-            }
-            let contexts = contexts.as_mut().map(|contexts| contexts.read(None)).transpose()?;
-            read = Some((fragments, contexts.unwrap_or_default()));
         }
-        let sources = Sources {
-            repository,
-            header: &header,
-            contexts: contexts_header.as_ref(),
-            read: read.as_ref().map(|(fragments, contexts)| (*fragments, contexts)),
-            predictions,
-        };
-        modes.iter().try_for_each(|mode| sources.make(experiment, *mode, report))
+        Ok(())
     })?;
     if let Some(empty @ 1..) = predictions.map(|joined| joined.empty) {
         report.warnings.push(format!("{empty} of the predictions are empty texts"));
@@ -127,70 +99,119 @@ pub fn window_queries(
     Ok(report)
 }
 
-/// Sources of one repository's queries.
-struct Sources<'a> {
-    repository: &'a str,
-    /// Header of its fragments.
-    header: &'a Header,
-    /// Header of its right contexts, where they are taken.
-    contexts: Option<&'a Header>,
-    /// Its fragments and right contexts; `None` in a dry run that would make one of the sources first.
-    read: Option<(&'a RepoFragments, &'a RightContexts)>,
-    predictions: Option<&'a JoinedPredictions>,
+/// What the queries of a repository are made of, but the predictions.
+struct Sources {
+    fragments: OpenFragments,
+    /// `None` as long as no query shows any.
+    contexts: Option<RightContexts>,
 }
 
-impl Sources<'_> {
-    fn make(&self, experiment: &Experiment, mode: Mode, report: &mut StageReport) -> Result<()> {
+impl Sources {
+    /// Reads the fragments of the tasks' files, and reports tasks that do not fit their files.
+    fn read(engine: &mut Engine<'_>, repository: &str) -> Result<Self> {
+        let experiment = engine.experiment;
         let tasks = experiment.tasks()?;
-        let settings = QuerySettings {
-            mode,
-            form: experiment.form(mode),
-            length: experiment.retrieval.query_lines,
-        };
-        let repository = self.repository;
-        let mut identity = query_identity(experiment, settings)
+        let mut fragments = OpenFragments::open(engine, repository)?;
+        let read = fragments.read_files(|outline| {
+            let of_it = tasks.of_repository(repository);
+            of_it.filter_map(|task| Some(outline.file_index(&task.path)? as u32)).collect()
+        })?;
+        if experiment.retrieval.form == QueryForm::Window {
+            engine.report.misfits.extend(misfits(tasks, read));
+        }
+        Ok(Self { fragments, contexts: None })
+    }
+
+    /// Makes the queries of a mode, and reports tasks that have none.
+    fn queries(&mut self, engine: &mut Engine<'_>, of: &ModeQueries<'_>) -> Result<Queries> {
+        let experiment = engine.experiment;
+        let settings = settings(experiment, of.mode);
+        if self.contexts.is_none() && of.shows_right_contexts(experiment) {
+            let contexts = engine.need(&TakenContexts::of(of.repository))?.read(None)?;
+            self.contexts = Some(contexts);
+        }
+        let right = self.contexts.as_ref().map(RightContexts::map).unwrap_or_default();
+        let right_of = |task| right_context(task, &right);
+        let samples = of.predictions.map(|joined| joined.predictions.as_slice());
+        let fragments = self.fragments.outline()?;
+        let Made { queries, skipped } =
+            Queries::make(settings, experiment.tasks()?, fragments, right_of, samples);
+        engine.report.problems.extend(skipped);
+        Ok(queries)
+    }
+}
+
+/// The queries of a repository in a mode.
+pub(super) struct ModeQueries<'a> {
+    pub(super) mode: Mode,
+    pub(super) repository: &'a str,
+    /// The predictions that queries of rg-rg are made of; `None` for those that are there.
+    pub(super) predictions: Option<&'a JoinedPredictions>,
+}
+
+impl<'a> ModeQueries<'a> {
+    /// Those that are there.
+    pub(super) fn of(mode: Mode, repository: &'a str) -> Self {
+        Self { mode, repository, predictions: None }
+    }
+
+    /// Whether the queries hold right contexts that are taken from the tasks' files.
+    fn shows_right_contexts(&self, experiment: &Experiment) -> bool {
+        experiment.takes_right_contexts() && experiment.form(self.mode).uses_right_context()
+    }
+}
+
+impl Artifact for ModeQueries<'_> {
+    type Content = Queries;
+
+    fn path(&self, experiment: &Experiment) -> PathBuf {
+        experiment.layout.query_windows(self.mode, self.repository)
+    }
+
+    fn made_by(&self, _: &Experiment) -> Step {
+        match self.mode {
+            Mode::Prediction => Step::Stage("rg-rg"),
+            mode => Step::InMode("window", mode),
+        }
+    }
+
+    fn identity(&self, engine: &mut Engine<'_>) -> Result<Identity> {
+        let Self { mode, repository, predictions } = *self;
+        let experiment = engine.experiment;
+        let (tasks, settings) = (experiment.tasks()?, settings(experiment, mode));
+        let mut identity = experiment
+            .cut(Identity::new(Queries::KIND))
+            .parameter("mode", mode)
+            .parameter("query", settings.form)
             .parameter("repository", repository)
             .parameter("benchmark", &experiment.layout.benchmark)
-            .input("tasks", query_tasks(tasks, settings.form, repository))
-            .input("fragments", &*self.header.checksum);
-        let contexts = self.contexts.filter(|_| settings.form.uses_right_context());
-        if let Some(header) = contexts {
-            identity = identity.input("right contexts", &*header.checksum);
-        }
-        let samples = match (mode, self.predictions) {
-            (Mode::Prediction, Some(joined)) => {
-                identity = of_artifact(experiment, joined, identity)?;
-                if let Some(revision) = joined.cut.revision() {
-                    identity = identity
-                        .parameter("cut", &joined.cut)
-                        .parameter("rule of answers", revision);
-                }
-                let planned = joined.cached.as_deref().and_then(|path| experiment.planned(path));
-                let digest = planned.map(|header| header.checksum);
-                let digest = digest.unwrap_or_else(|| joined.digest(tasks, repository));
-                identity = identity.input("predictions", digest);
-                Some(joined.predictions.as_slice())
-            }
-            (Mode::Prediction, None) => {
-                let reason = "mode rg-rg searches with predictions: name their file".into();
-                return Err(Error::Parameter { name: "predictions", reason });
-            }
-            _ => None,
+            .input("fragments", engine.header(&Fragments::of(repository))?.checksum);
+        identity = match settings.form {
+            // Windows are made of nothing but holes, other queries of the tasks' texts too.
+            QueryForm::Window => identity.input("tasks", tasks.hole_digest(repository)),
+            _ => identity
+                .input("tasks", tasks.digest_of(repository))
+                .parameter("query-lines", settings.length),
         };
-        let mut made = None;
-        if let Some((fragments, contexts)) = self.read {
-            let right = contexts.map();
-            let right_of = |task| right_context(task, &right);
-            let Made { queries, skipped } =
-                Queries::make(settings, tasks, fragments, right_of, samples);
-            // Making queries is cheap, and its complaints are due whether or not the artifact is current.
-            report.problems.extend(skipped);
-            made = Some(queries);
+        if self.shows_right_contexts(experiment) {
+            let contexts = engine.header(&TakenContexts::of(repository))?;
+            identity = identity.input("right contexts", contexts.checksum);
         }
-        let path = experiment.layout.query_windows(mode, repository);
-        report.ensure(path, &identity, |_| made.ok_or_else(|| not_made(Queries::KIND)))?;
-        Ok(())
+        let Some(joined) = predictions else { return Ok(identity) };
+        identity = of_artifact(experiment, joined, identity)?;
+        if let Some(revision) = joined.cut.revision() {
+            identity =
+                identity.parameter("cut", &joined.cut).parameter("rule of answers", revision);
+        }
+        let planned = joined.cached.as_deref().and_then(|path| experiment.planned(path));
+        let digest = planned.map(|header| header.checksum);
+        let digest = digest.unwrap_or_else(|| joined.digest(tasks, repository));
+        Ok(identity.input("predictions", digest))
     }
+}
+
+fn settings(experiment: &Experiment, mode: Mode) -> QuerySettings {
+    QuerySettings { mode, form: experiment.form(mode), length: experiment.retrieval.query_lines }
 }
 
 /// Adds the cached predictions that queries are made of; what somebody brought is no artifact.
@@ -213,51 +234,6 @@ fn of_artifact(
     };
     let within = experiment.layout.within_cache(path);
     Ok(identity.parameter(PREDICTIONS_FILE, within).input(PREDICTIONS_FILE, header.checksum))
-}
-
-fn query_identity(experiment: &Experiment, settings: QuerySettings) -> Identity {
-    let identity = experiment
-        .cut(Identity::new(Queries::KIND))
-        .parameter("mode", settings.mode)
-        .parameter("query", settings.form);
-    match settings.form {
-        QueryForm::Window => identity,
-        _ => identity.parameter("query-lines", settings.length),
-    }
-}
-
-/// Digest of what queries are made of: windows of nothing but holes, others of the tasks' texts too.
-fn query_tasks(tasks: &TaskSet, form: QueryForm, repository: &str) -> String {
-    match form {
-        QueryForm::Window => tasks.hole_digest(repository),
-        _ => tasks.digest_of(repository),
-    }
-}
-
-/// Queries as this stage left them: of the tasks and fragments that are there now.
-pub(super) fn open_queries(
-    experiment: &Experiment,
-    mode: Mode,
-    repository: &str,
-    fragments: &Header,
-) -> Result<Unread<Queries>> {
-    let step = match mode {
-        Mode::Prediction => Step::Stage("rg-rg"),
-        _ => Step::InMode("window", mode),
-    };
-    let path = experiment.layout.query_windows(mode, repository);
-    let queries = Unread::<Queries>::open(experiment, &path, &step)?;
-    let settings = QuerySettings {
-        mode,
-        form: experiment.form(mode),
-        length: experiment.retrieval.query_lines,
-    };
-    let tasks = query_tasks(experiment.tasks()?, settings.form, repository);
-    check_digest(&path, &queries.header, "tasks", &tasks, &step)?;
-    check_input(&path, &queries.header, "fragments", fragments, &step)?;
-    let wanted = query_identity(experiment, settings);
-    check_parameters(&path, &queries.header, &wanted, &step)?;
-    Ok(queries)
 }
 
 /// A line of more bytes than this fits no prompt of any model.

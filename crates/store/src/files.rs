@@ -308,6 +308,12 @@ impl File {
         self.file.set_modified(time)
     }
 
+    /// Waits for the lock of the file.
+    pub fn lock(&self) -> io::Result<()> {
+        self.before(Call::Look, "lock")?;
+        self.file.lock()
+    }
+
     /// Locks the file, which lasts until it is closed.
     pub fn try_lock(&self) -> Result<(), TryLockError> {
         self.before(Call::Look, "lock").map_err(TryLockError::Error)?;

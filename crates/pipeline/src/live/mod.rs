@@ -23,6 +23,7 @@ use repoformer_core::task::Task;
 use repoformer_store::error::{Error, Result};
 use repoformer_text::lines::{line_ends, line_start};
 
+use crate::engine::Engine;
 use crate::experiment::{Experiment, PromptLayout};
 use crate::fragments::OpenFragments;
 use crate::stage::StageReport;
@@ -88,8 +89,9 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Indexes what the cache has of a repository, current or not; its files are not identified yet.
 fn load(experiment: &Experiment, name: &str) -> Result<Layer> {
-    let mut fragments = OpenFragments::open(experiment, name)?;
-    let mut vectors = UnreadVectors::open(experiment, name, &fragments.header.clone())?;
+    let mut engine = Engine::new(experiment);
+    let mut fragments = OpenFragments::open(&mut engine, name)?;
+    let mut vectors = UnreadVectors::open(&mut engine, name)?;
     let fragments = fragments.read_all()?.clone();
     let vectors = vectors.read(fragments.len())?;
     let same = vec![0; fragments.files.len()];

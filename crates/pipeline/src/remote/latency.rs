@@ -3,16 +3,17 @@
 use std::path::{Path, PathBuf};
 
 use repoformer_core::retrieve::Mode;
-use repoformer_store::artifact::{header_path, write_file};
+use repoformer_store::artifact::write_file;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
 use repoformer_store::jsonl::{self, At, Fields, Object};
 use repoformer_store::seal::{Seal, check, seal};
 use serde::{Deserialize, Serialize};
 
+use super::super::engine::Flaw;
 use super::super::experiment::Experiment;
 use super::super::search;
-use super::super::stage::{Rebuilt, StageReport, remove};
+use super::super::stage::remove;
 
 /// Times of one task's prompt, in milliseconds.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -207,23 +208,10 @@ fn read(path: &Path) -> Result<Vec<Latency>> {
     jsonl::records(&text).map(record).collect()
 }
 
-/// Removes damaged times and the predictions that they are of, so that both are made again: notes why.
-///
-/// # Errors
-/// A file cannot be removed.
-pub(crate) fn forget_damaged(
-    report: &mut StageReport,
-    times: &Path,
-    predictions: &Path,
-) -> Result<()> {
-    let Err(Error::Artifact { reason, .. }) = read(times) else {
-        return Ok(());
-    };
-    report.rebuilt.push(Rebuilt {
-        path: times.to_owned(),
-        reason,
-        is_stale: false,
-        follows: false,
-    });
-    remove(&[predictions, &header_path(predictions), times])
+/// Whether times are damaged, so that they and what they are of are made again.
+pub(crate) fn damaged(times: &Path) -> Option<Flaw> {
+    match read(times) {
+        Err(Error::Artifact { path, reason, .. }) => Some(Flaw::Beside { path, reason }),
+        _ => None,
+    }
 }

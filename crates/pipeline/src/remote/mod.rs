@@ -10,7 +10,7 @@ pub use batch::{BatchOf, BatchRead, BatchWritten, read_batch, write_batch};
 pub use latency::decision_latencies;
 pub use latency::{Latency, latencies};
 pub(super) use latency::{
-    forget_damaged as forget_damaged_latencies, keep as keep_latencies, merge as merge_latencies,
+    damaged as damaged_latencies, keep as keep_latencies, merge as merge_latencies,
 };
 pub(super) use likelihood::likelihoods;
 pub use probability::{TokenQuestion, cached_probabilities, probabilities};
@@ -21,15 +21,13 @@ use record::{Ahead, Askable, Record, changed};
 use repoformer_core::completion::Answer;
 use repoformer_core::retrieve::Mode;
 use repoformer_models::server::{Completer, Entry, Failures, IsEnough, Journal, run, unanswered};
-use repoformer_store::artifact::{self, Header, header_path};
+use repoformer_store::artifact::Header;
 use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::progress::Work;
 
 use super::completion::{Asked, Completion, EmitLine, Predictions, Server};
+use super::engine::Flaw;
 use super::experiment::Experiment;
-use super::plan::{Foreseen, Verdict};
-use super::prompt::require_prompts;
-use super::stage::remove;
 
 /// Known answers to prompts.
 struct Known {
@@ -122,33 +120,41 @@ impl Server {
         })
     }
 
-    /// Number of predictions in the file; `None` if they are complete and without failed answers.
-    fn improvable(&self, prompts: &Header, path: &Path) -> Option<u64> {
-        let header = artifact::read_jsonl_header(path).ok()?;
-        let is_sound = header.records >= prompts.records && header.totals.contains_key(CHECKED);
-        (!is_sound).then_some(header.records)
-    }
-
-    /// Requests that completing a mode's prompts would take.
-    pub(super) fn foresee(
+    /// Requests that completing a mode's prompts would take; `None` where they are not known.
+    pub(super) fn requests(
         &self,
         experiment: &Experiment,
         mode: Mode,
-        path: &Path,
+        prompts: &Header,
         completion: &Completion,
-    ) -> Result<Foreseen> {
+    ) -> Result<Option<usize>> {
         if experiment.is_planned(&experiment.layout.prompts(mode)) {
-            return Ok(Foreseen::default());
+            return Ok(None);
         }
-        let header = require_prompts(experiment, mode)?;
-        let (there, prompts) = (self.improvable(&header, path), header.records);
-        let known = self.known(&PromptText::of_header(experiment, mode, header), completion)?;
-        let there = there.filter(|there| known.differs_from(*there, prompts));
-        let incomplete = there.map(|there| {
-            let there = there.min(prompts.saturating_sub(known.failed));
-            Verdict::Incomplete { there, prompts }
-        });
-        Ok(Foreseen { incomplete, requests: known.requests })
+        let prompts = PromptText::of_header(experiment, mode, prompts.clone());
+        Ok(self.known(&prompts, completion)?.requests)
+    }
+
+    /// Whether a mode's predictions lack some that the journal has or that can be asked for, or include failed answers.
+    pub(super) fn incomplete(
+        &self,
+        experiment: &Experiment,
+        mode: Mode,
+        (prompts, predictions): (&Header, &Header),
+        completion: &Completion,
+    ) -> Result<Option<Flaw>> {
+        let is_sound =
+            predictions.records >= prompts.records && predictions.totals.contains_key(CHECKED);
+        if is_sound || experiment.is_planned(&experiment.layout.prompts(mode)) {
+            return Ok(None);
+        }
+        let (there, wanted) = (predictions.records, prompts.records);
+        let prompts = PromptText::of_header(experiment, mode, prompts.clone());
+        let known = self.known(&prompts, completion)?;
+        Ok(known.differs_from(there, wanted).then(|| Flaw::Incomplete {
+            there: there.min(wanted.saturating_sub(known.failed)),
+            wanted,
+        }))
     }
 
     /// Why prompts have no answer that were not answered before, one by one.
@@ -175,30 +181,6 @@ impl Server {
         })?;
         problems.append(&mut failed);
         Ok(problems)
-    }
-
-    /// Discards a mode's predictions if some are missing that the journal has, or if they include failed answers.
-    pub(super) fn forget_incomplete(
-        &self,
-        experiment: &Experiment,
-        mode: Mode,
-        path: &Path,
-        completion: &Completion,
-    ) -> Result<()> {
-        let header = header_path(path);
-        if !header.exists() {
-            return Ok(());
-        }
-        let prompts = require_prompts(experiment, mode)?;
-        let Some(there) = self.improvable(&prompts, path) else {
-            return Ok(());
-        };
-        let number = prompts.records;
-        let prompts = PromptText::of_header(experiment, mode, prompts);
-        if !self.known(&prompts, completion)?.differs_from(there, number) {
-            return Ok(());
-        }
-        remove(&[path, &header])
     }
 
     /// Completes every prompt.

@@ -5,16 +5,16 @@ use std::path::{Path, PathBuf};
 use repoformer_core::completion::Answer;
 use repoformer_core::retrieve::Mode;
 use repoformer_models::server::{Entry, Journal, NextToken, Prober};
-use repoformer_store::artifact::{Identity, LineTotals, header_path, read_jsonl_header};
+use repoformer_store::artifact::{Header, Identity, LineTotals};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::literal;
 use serde_json::json;
 
 use super::super::completion::{Asked, Completion, EmitLine, Predictions, Server};
+use super::super::engine::{Artifact, Cost, Engine, Flaw, Lines, Times};
 use super::super::experiment::Experiment;
-use super::super::plan::{Foreseen, Verdict};
 use super::super::prompt::require_prompts;
-use super::super::stage::{StageReport, remove};
+use super::super::stage::{StageReport, Step};
 use super::Question;
 use super::latency::{self, Latency};
 use super::record::{PromptText, Record};
@@ -151,44 +151,72 @@ pub fn cached_probabilities(
     question: &TokenQuestion,
 ) -> Result<(PathBuf, StageReport)> {
     let prompts = require_prompts(experiment, mode)?;
-    let path = experiment.layout.probabilities(mode, &completion.model);
-    let identity = Identity::new("probabilities")
-        .parameter("benchmark", &experiment.layout.benchmark)
-        .parameter("mode", mode)
-        .parameter("model", &completion.model)
-        .parameter("token", &question.text)
-        .parameter("after", question.after.as_deref().unwrap_or_default())
-        .input("prompts", &*prompts.checksum);
-    let identity = match &completion.server {
-        Some(server) => identity.parameter("journal", server.journal_name()),
-        None => identity,
-    };
-    let mut report = StageReport::of(experiment);
-    let there = read_jsonl_header(&path).ok().map(|header| header.records);
-    let incomplete = there.filter(|there| *there < prompts.records);
-    if report.is_dry() {
-        let prompts = prompts.records;
-        let incomplete = incomplete.map(|there| Verdict::Incomplete { there, prompts });
-        report.foresee(path.clone(), &identity, Foreseen { incomplete, requests: None })?;
-        let times = experiment.layout.decision_latency(mode, &completion.model);
-        report.foresee_times(times, "times of decisions", true);
-        return Ok((path, report));
-    }
-    let times = experiment.layout.decision_latency(mode, &completion.model);
-    latency::forget_damaged(&mut report, &times, &path)?;
-    if incomplete.is_some() {
-        // What failed is asked for again; the journal has the others.
-        remove(&[&path, &header_path(&path)])?;
-    }
-    report.ensure_jsonl(path.clone(), &identity, |report, sink| {
+    let mut engine = Engine::new(experiment);
+    let asked = ModeProbabilities { mode, completion, question, prompts: &prompts };
+    engine.make_lines(&asked, |engine, sink| {
         let prompts = PromptText::of_header(experiment, mode, prompts.clone());
         let found = probabilities(&prompts, completion, question, &mut |line| sink.write(line))?;
         latency::keep_decisions(experiment, mode, &completion.model, &found.latencies)?;
-        report.problems.extend(found.problems);
-        report.warnings.extend(found.warnings);
+        engine.report.problems.extend(found.problems);
+        engine.report.warnings.extend(found.warnings);
         Ok(LineTotals { records: found.records, ..LineTotals::default() })
     })?;
-    Ok((path, report))
+    Ok((asked.path(experiment), engine.report))
+}
+
+/// The probabilities behind the prompts of a mode.
+struct ModeProbabilities<'a> {
+    mode: Mode,
+    completion: &'a Completion,
+    question: &'a TokenQuestion,
+    /// Header of the prompts.
+    prompts: &'a Header,
+}
+
+impl ModeProbabilities<'_> {
+    fn times(&self, experiment: &Experiment) -> PathBuf {
+        experiment.layout.decision_latency(self.mode, &self.completion.model)
+    }
+}
+
+impl Artifact for ModeProbabilities<'_> {
+    type Content = Lines;
+
+    fn path(&self, experiment: &Experiment) -> PathBuf {
+        experiment.layout.probabilities(self.mode, &self.completion.model)
+    }
+
+    fn made_by(&self, _: &Experiment) -> Step {
+        Step::Stage("complete")
+    }
+
+    fn identity(&self, engine: &mut Engine<'_>) -> Result<Identity> {
+        let Self { mode, completion, question, prompts } = *self;
+        let identity = Identity::new("probabilities")
+            .parameter("benchmark", &engine.experiment.layout.benchmark)
+            .parameter("mode", mode)
+            .parameter("model", &completion.model)
+            .parameter("token", &question.text)
+            .parameter("after", question.after.as_deref().unwrap_or_default())
+            .input("prompts", &*prompts.checksum);
+        Ok(match &completion.server {
+            Some(server) => identity.parameter("journal", server.journal_name()),
+            None => identity,
+        })
+    }
+
+    /// What failed is asked for again; the journal has the others.
+    fn flaw(&self, experiment: &Experiment, header: &Header) -> Result<Option<Flaw>> {
+        let (there, wanted) = (header.records, self.prompts.records);
+        let lacks = (there < wanted).then_some(Flaw::Incomplete { there, wanted });
+        Ok(latency::damaged(&self.times(experiment)).or(lacks))
+    }
+
+    fn cost(&self, experiment: &Experiment) -> Result<Cost> {
+        let times =
+            Times { path: self.times(experiment), kind: "times of decisions", are_certain: true };
+        Ok(Cost { requests: None, times: Some(times) })
+    }
 }
 
 /// `{"prompt", "metadata", "next_token": {"text", "id", "logprob", "probability", "is_likeliest"}, …}`.

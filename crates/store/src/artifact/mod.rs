@@ -6,6 +6,7 @@ mod output;
 mod payload;
 mod replace;
 mod store;
+mod turn;
 
 pub use columns::{Column, Columns, Number, Piece};
 pub use header::digest_parts;
@@ -20,3 +21,4 @@ pub use store::{
     read_header, read_jsonl, read_jsonl_header, state, state_jsonl, write, write_lines,
 };
 pub use store::{for_each_piece, whole_lines};
+pub use turn::Turn;

@@ -50,6 +50,11 @@ pub fn is_temporary(path: &Path) -> bool {
     })
 }
 
+/// The name of a temporary file that letters and digits tell from others.
+pub(super) fn temporary_name(letters: &str) -> String {
+    format!("{TEMPORARY}{}", &letters[..RANDOM])
+}
+
 /// Creates a temporary file or folder that holds its lock as long as what `make` returns is open.
 ///
 /// Whoever removes what a killed program left holds the lock meanwhile. So a lock had, and a name still there, are one's own.

@@ -1,0 +1,472 @@
+//! The engine of artifacts: whether one is current, stale or damaged, and why; what is made, and what a dry run would make.
+//!
+//! A stage says what its [`Artifact`] is: where it lies, what identifies it, and what makes it. It hands the engine the work that
+//! makes the content, and the engine decides whether that work is done. In a dry run, artifacts are decided about as ever and none
+//! is made; those that would be made stand in for those that are there.
+
+use std::marker::PhantomData;
+use std::path::{Path, PathBuf};
+
+use repoformer_store::artifact::{
+    self, Columns, Header, Identity, LineSink, LineTotals, Payload, State, Turn, header_path,
+};
+use repoformer_store::error::{Error, Result};
+use rustc_hash::FxHashMap;
+
+use super::experiment::Experiment;
+use super::plan::{Plan, Planned, Verdict, is_planned};
+use super::stage::{Rebuilt, StageReport, Step, made_again, missing, remove, stale};
+
+/// An artifact of the cache.
+pub(super) trait Artifact {
+    /// Its content.
+    type Content;
+
+    /// Where it lies.
+    fn path(&self, experiment: &Experiment) -> PathBuf;
+
+    /// The stage that makes it.
+    fn made_by(&self, experiment: &Experiment) -> Step;
+
+    /// What identifies it, as far as the settings, the tasks and other artifacts do.
+    ///
+    /// # Errors
+    /// One that it is made of is missing or stale.
+    fn identity(&self, engine: &mut Engine<'_>) -> Result<Identity>;
+
+    /// What is wrong with a file that belongs to it, or with how much it holds, although the artifact itself is current.
+    ///
+    /// # Errors
+    /// Something cannot be read.
+    fn flaw(&self, _: &Experiment, _: &Header) -> Result<Option<Flaw>> {
+        Ok(None)
+    }
+
+    /// What making it takes and brings besides, as far as is known before.
+    ///
+    /// # Errors
+    /// Something cannot be read.
+    fn cost(&self, _: &Experiment) -> Result<Cost> {
+        Ok(Cost::default())
+    }
+}
+
+/// What making an artifact takes and brings besides.
+#[derive(Debug, Default)]
+pub(super) struct Cost {
+    /// Requests to a server, where their number is known.
+    pub(super) requests: Option<usize>,
+    /// A file of times that is written beside the artifact.
+    pub(super) times: Option<Times>,
+}
+
+/// A file of times.
+#[derive(Debug)]
+pub(super) struct Times {
+    pub(super) path: PathBuf,
+    /// Kind of file, in words.
+    pub(super) kind: &'static str,
+    /// Whether it is certain that something will be measured.
+    pub(super) are_certain: bool,
+}
+
+/// What the engine did about an artifact.
+pub(super) enum Outcome {
+    /// It was current.
+    Current(Header),
+    /// It was made.
+    Made(Header),
+    /// A dry run decided about it.
+    Decided(Header),
+}
+
+impl Outcome {
+    /// Header of the artifact that is there, or would be.
+    pub(super) fn header(&self) -> &Header {
+        match self {
+            Self::Current(header) | Self::Made(header) | Self::Decided(header) => header,
+        }
+    }
+}
+
+/// A reason to make a current artifact again.
+pub(super) enum Flaw {
+    /// A file beside it is damaged, or belongs to another artifact.
+    Beside { path: PathBuf, reason: String },
+    /// More of it can be had now.
+    Incomplete { there: u64, wanted: u64 },
+}
+
+/// Forms of artifacts.
+trait Form {
+    fn state(path: &Path, identity: &Identity) -> State;
+
+    fn recorded(path: &Path) -> Option<Header>;
+}
+
+/// Columns in one file.
+struct Binary<T>(PhantomData<T>);
+
+impl<T: Payload> Form for Binary<T> {
+    fn state(path: &Path, identity: &Identity) -> State {
+        artifact::state::<T>(path, identity)
+    }
+
+    fn recorded(path: &Path) -> Option<Header> {
+        artifact::read_header(path).ok()
+    }
+}
+
+/// Lines of JSON, with a header beside them.
+pub(super) struct Lines;
+
+impl Form for Lines {
+    fn state(path: &Path, identity: &Identity) -> State {
+        artifact::state_jsonl(path, identity)
+    }
+
+    fn recorded(path: &Path) -> Option<Header> {
+        artifact::jsonl_header(path).ok()
+    }
+}
+
+/// The artifacts of an experiment, as one thread of a stage sees them, and what it did about them.
+pub(super) struct Engine<'e> {
+    pub(super) experiment: &'e Experiment,
+    pub(super) report: StageReport,
+    /// Headers of the artifacts that others are made of.
+    headers: FxHashMap<PathBuf, Header>,
+}
+
+impl<'e> Engine<'e> {
+    pub(super) fn new(experiment: &'e Experiment) -> Self {
+        Self { experiment, report: StageReport::default(), headers: FxHashMap::default() }
+    }
+
+    /// Makes an artifact, unless it is current.
+    ///
+    /// # Errors
+    /// One that it is made of is missing or stale, it cannot be written, or an error of `make`.
+    pub(super) fn make<A: Artifact<Content: Payload>>(
+        &mut self,
+        artifact: &A,
+        make: impl FnOnce(&mut Self) -> Result<A::Content>,
+    ) -> Result<Outcome> {
+        let identity = artifact.identity(self)?;
+        self.settle::<Binary<A::Content>, A>(artifact, &identity, |engine, path| {
+            artifact::write(path, &identity, &make(engine)?)
+        })
+    }
+
+    /// Makes an artifact, unless it is current. The content is made in any case, for what is reported meanwhile.
+    ///
+    /// # Errors
+    /// As for [`make`](Self::make).
+    pub(super) fn make_and_report<A: Artifact<Content: Payload>>(
+        &mut self,
+        artifact: &A,
+        make: impl FnOnce(&mut Self) -> Result<A::Content>,
+    ) -> Result<Outcome> {
+        let identity = artifact.identity(self)?;
+        // What a dry run would have made first cannot be read.
+        let content = match is_planned(&identity) {
+            true => Err(not_made(A::Content::KIND)),
+            false => Ok(make(self)?),
+        };
+        self.settle::<Binary<A::Content>, A>(artifact, &identity, |_, path| {
+            artifact::write(path, &identity, &content?)
+        })
+    }
+
+    /// Makes an artifact of lines, unless it is current.
+    ///
+    /// # Errors
+    /// As for [`make`](Self::make).
+    pub(super) fn make_lines<A: Artifact<Content = Lines>>(
+        &mut self,
+        artifact: &A,
+        make: impl FnOnce(&mut Self, &mut LineSink) -> Result<LineTotals>,
+    ) -> Result<Outcome> {
+        let identity = artifact.identity(self)?;
+        self.settle::<Lines, A>(artifact, &identity, |engine, path| {
+            artifact::write_lines(path, &identity, |sink| make(engine, sink))
+        })
+    }
+
+    /// Whether [`make`](Self::make) would make an artifact now.
+    ///
+    /// # Errors
+    /// One that it is made of is missing or stale.
+    pub(super) fn makes<A: Artifact<Content: Payload>>(&mut self, artifact: &A) -> Result<bool> {
+        if self.experiment.plan.is_some() {
+            return Ok(false);
+        }
+        let identity = artifact.identity(self)?;
+        let path = artifact.path(self.experiment);
+        Ok(match artifact::state::<A::Content>(&path, &identity) {
+            State::Current(header) => artifact.flaw(self.experiment, &header)?.is_some(),
+            State::Missing | State::Stale(_) | State::Damaged(_) => true,
+        })
+    }
+
+    fn settle<F: Form, A: Artifact>(
+        &mut self,
+        artifact: &A,
+        identity: &Identity,
+        make: impl FnOnce(&mut Self, &Path) -> Result<Header>,
+    ) -> Result<Outcome> {
+        let path = artifact.path(self.experiment);
+        let outcome = match &self.experiment.plan {
+            Some(plan) => Outcome::Decided(self.decide::<F, A>(plan, artifact, &path, identity)?),
+            None => self.made::<F, A>(artifact, &path, identity, make)?,
+        };
+        self.headers.insert(path, outcome.header().clone());
+        Ok(outcome)
+    }
+
+    /// Decides about an artifact in a dry run; returns the header that it has, or would have.
+    fn decide<F: Form, A: Artifact>(
+        &mut self,
+        plan: &Plan,
+        artifact: &A,
+        path: &Path,
+        identity: &Identity,
+    ) -> Result<Header> {
+        let state = |identity: &Identity| F::state(path, identity);
+        let (mut verdict, mut header) = plan.decide(path, identity, F::recorded(path), state);
+        if verdict == Verdict::Current
+            && path.exists()
+            && let Some(flaw) = artifact.flaw(self.experiment, &header)?
+        {
+            (verdict, header) = (flaw.verdict(), plan.add(path, identity));
+        }
+        let Cost { requests, times } = artifact.cost(self.experiment)?;
+        let requests = requests.filter(|_| verdict != Verdict::Current);
+        let kind = header.identity.kind.clone();
+        let times = times.and_then(|times| times.planned(&verdict, &kind, path));
+        let planned = Planned { path: path.to_owned(), kind, verdict, requests };
+        self.report.planned.push(planned);
+        self.report.planned.extend(times);
+        Ok(header)
+    }
+
+    /// The artifact that is current, or that is made.
+    fn made<F: Form, A: Artifact>(
+        &mut self,
+        artifact: &A,
+        path: &Path,
+        identity: &Identity,
+        make: impl FnOnce(&mut Self, &Path) -> Result<Header>,
+    ) -> Result<Outcome> {
+        if let State::Current(header) = self.state::<F, A>(artifact, path, identity)? {
+            self.report.done(path.to_owned(), &header, false);
+            return Ok(Outcome::Current(*header));
+        }
+        let notice = &self.experiment.retrieval.notice;
+        let _turn = Turn::take(path, || {
+            notice.tell(&format!("{}: waiting for another process that makes it", path.display()));
+        });
+        // It may have been made in between.
+        Ok(match self.state::<F, A>(artifact, path, identity)? {
+            State::Current(header) => {
+                self.report.done(path.to_owned(), &header, false);
+                Outcome::Current(*header)
+            }
+            state => {
+                self.report.note(path, identity, &state);
+                let header = make(self, path)?;
+                self.report.done(path.to_owned(), &header, true);
+                Outcome::Made(header)
+            }
+        })
+    }
+
+    /// The state of an artifact; one with a flaw is removed, and so missing.
+    fn state<F: Form, A: Artifact>(
+        &mut self,
+        artifact: &A,
+        path: &Path,
+        identity: &Identity,
+    ) -> Result<State> {
+        let state = F::state(path, identity);
+        let flaw = match &state {
+            State::Current(header) => artifact.flaw(self.experiment, header)?,
+            State::Missing | State::Stale(_) | State::Damaged(_) => None,
+        };
+        let beside = header_path(path);
+        match flaw {
+            None => return Ok(state),
+            Some(Flaw::Beside { path: file, reason }) => {
+                remove(&[path, &beside, &file])?;
+                let rebuilt = Rebuilt { path: file, reason, is_stale: false, follows: false };
+                self.report.rebuilt.push(rebuilt);
+            }
+            Some(Flaw::Incomplete { .. }) => remove(&[path, &beside])?,
+        }
+        Ok(State::Missing)
+    }
+
+    /// The header of an artifact that another is made of.
+    ///
+    /// # Errors
+    /// It is missing, damaged or stale: the error names the stage that makes it.
+    pub(super) fn header<A: Artifact<Content: Payload>>(&mut self, artifact: &A) -> Result<Header> {
+        if let Some(header) = self.headers.get(&artifact.path(self.experiment)) {
+            return Ok(header.clone());
+        }
+        Ok(self.need(artifact)?.header)
+    }
+
+    /// An artifact that another is made of, of which the content is not read yet.
+    ///
+    /// # Errors
+    /// It is missing, damaged or stale: the error names the stage that makes it.
+    pub(super) fn need<A: Artifact<Content: Payload>>(
+        &mut self,
+        artifact: &A,
+    ) -> Result<Unread<A::Content>> {
+        let wanted = artifact.identity(self)?;
+        let (path, step) = (artifact.path(self.experiment), artifact.made_by(self.experiment));
+        let unread = Unread::open(self.experiment, &path, &step)?;
+        check(&path, &unread.header, &wanted, &step)?;
+        self.headers.insert(path, unread.header.clone());
+        Ok(unread)
+    }
+
+    /// Takes a header that was checked before for an artifact's.
+    pub(super) fn assume<A: Artifact>(&mut self, artifact: &A, header: Header) {
+        self.headers.insert(artifact.path(self.experiment), header);
+    }
+}
+
+impl Times {
+    /// Its part of a dry run; `None` if it will not be written.
+    fn planned(self, of: &Verdict, kind: &str, artifact: &Path) -> Option<Planned> {
+        let Self { path, kind: own, are_certain } = self;
+        let upstream = || Verdict::Upstream(vec![(kind.to_owned(), artifact.to_owned())]);
+        let verdict = match of {
+            Verdict::Current if path.exists() => Verdict::Current,
+            Verdict::Current => return None,
+            _ if path.exists() => upstream(),
+            Verdict::Upstream(_) => upstream(),
+            _ if are_certain => Verdict::Missing,
+            _ => Verdict::Perhaps("the server's answers were timed"),
+        };
+        Some(Planned::file(path, own, verdict))
+    }
+}
+
+impl Flaw {
+    fn verdict(self) -> Verdict {
+        match self {
+            Self::Beside { reason, .. } => Verdict::Damaged(reason),
+            Self::Incomplete { there, wanted } => Verdict::Incomplete { there, prompts: wanted },
+        }
+    }
+}
+
+/// Checks that an artifact was made of what is there now, with these settings; it may be identified by more.
+///
+/// # Errors
+/// It was not; the error names the first difference.
+pub(super) fn check(path: &Path, header: &Header, wanted: &Identity, step: &Step) -> Result<()> {
+    check_settings(path, header, wanted, step)?;
+    let differs = |(name, digest): &(&String, &String)| {
+        header.identity.inputs.get(*name).is_none_or(|made_from| made_from != *digest)
+    };
+    match wanted.inputs.iter().find(differs) {
+        Some((name, _)) => {
+            Err(stale(path, format!("made from other {name} than are there now"), step))
+        }
+        None => Ok(()),
+    }
+}
+
+/// Checks that an artifact was made with these settings; it may have others.
+///
+/// # Errors
+/// It was not; the error names the first difference.
+pub(super) fn check_settings(
+    path: &Path,
+    header: &Header,
+    wanted: &Identity,
+    step: &Step,
+) -> Result<()> {
+    wanted.parameters.iter().try_for_each(|(name, wanted)| {
+        match header.identity.parameters.get(name) {
+            Some(value) if value == wanted => Ok(()),
+            Some(value) => Err(stale(path, format!("{name} was {value}, is {wanted}"), step)),
+            None => Err(stale(path, format!("{name} is not recorded, is {wanted}"), step)),
+        }
+    })
+}
+
+/// An artifact that an earlier stage makes, of which the header is read and the content only when it is needed.
+pub(super) struct Unread<T> {
+    pub(super) header: Header,
+    /// `None` in a dry run that would make it first.
+    pub(super) columns: Option<Columns>,
+    path: PathBuf,
+    /// Makes it again.
+    step: Step,
+    content: PhantomData<T>,
+}
+
+impl<T: Payload> Unread<T> {
+    /// # Errors
+    /// It is missing, or its header is damaged.
+    fn open(experiment: &Experiment, path: &Path, step: &Step) -> Result<Self> {
+        let (header, columns) = match experiment.planned(path) {
+            Some(header) => (header, None),
+            None if !path.exists() => return Err(missing(path, T::KIND, step)),
+            None => {
+                let opened = artifact::open(path).map_err(|error| made_again(error, step));
+                let (header, mut columns) = opened?;
+                columns.close();
+                (header, Some(columns))
+            }
+        };
+        Ok(Self {
+            header,
+            columns,
+            path: path.to_owned(),
+            step: step.clone(),
+            content: PhantomData,
+        })
+    }
+
+    /// An error of its content.
+    pub(super) fn damaged(&self, reason: String) -> Error {
+        let hint = format!("make it again with {}", self.step);
+        Error::Artifact { path: self.path.clone(), reason, hint }
+    }
+
+    /// Reads it, where it must have `count` records.
+    ///
+    /// # Errors
+    /// It is damaged or cannot be read.
+    pub(super) fn read(&mut self, count: Option<usize>) -> Result<T> {
+        let Some(columns) = &mut self.columns else {
+            return Err(not_made(T::KIND));
+        };
+        let content = T::from_columns(columns);
+        columns.close();
+        let fits = content.and_then(|content| {
+            let records = content.records();
+            match (content.check(), count) {
+                (Err(reason), _) => Err(columns.damaged(reason)),
+                (Ok(()), Some(count)) if count != records => {
+                    let reason = format!("it has {records} records where {count} are needed");
+                    Err(columns.damaged(reason))
+                }
+                (Ok(()), _) => Ok(content),
+            }
+        });
+        fits.map_err(|error| made_again(error, &self.step))
+    }
+}
+
+/// Content of an artifact that a dry run would have made first.
+pub(super) fn not_made(kind: &str) -> Error {
+    Error::parameter("dry-run", format!("the {kind} are not made, so they cannot be read"))
+}
