@@ -19,10 +19,12 @@
 
 mod cache;
 mod complete;
+mod completed;
 mod completion;
 mod contexts;
 mod dense;
 mod embed;
+mod embedded;
 mod engine;
 mod eval;
 mod exchange;
@@ -36,12 +38,14 @@ mod plan;
 mod prompt;
 mod prompt_batches;
 mod prompt_lines;
+mod prompt_sources;
 mod prompt_warnings;
 mod quality;
 mod remote;
 pub mod report;
 mod retrieved;
 mod search;
+mod search_time;
 mod selective;
 mod stage;
 mod uses;
@@ -49,9 +53,9 @@ mod vectorize;
 mod window;
 
 pub use cache::{CacheFile, CacheSources, Condition, STAGES, cache_files, remove_abandoned};
-pub use complete::{
-    artifact_text, cached_predictions, check_completed_alike, check_searchable, complete,
-    complete_file, has_predictions,
+pub use complete::{complete, complete_file};
+pub use completed::{
+    artifact_text, cached_predictions, check_completed_alike, check_searchable, has_predictions,
 };
 pub use completion::{Asked, Completion, EmitLine, IN_CONTEXT, Predictions, Server, Until};
 pub use contexts::RightContexts;
@@ -74,7 +78,8 @@ pub use remote::{
     BatchOf, BatchRead, BatchWritten, Latency, PromptText, TokenQuestion, cached_probabilities,
     decision_latencies, latencies, probabilities, read_batch, write_batch,
 };
-pub use search::{SearchTime, search, search_time};
+pub use search::search;
+pub use search_time::{SearchTime, search_time};
 pub use selective::{Selective, SignalSources, forget_outdated, selective, write_chosen};
 pub use stage::{Rebuilt, StageReport};
 pub use uses::{DefinitionUses, definition_uses};

@@ -12,8 +12,8 @@ use repoformer_store::literal;
 use repoformer_store::progress::Work;
 use serde_json::{Value, json};
 
-use super::complete::{left_to_right, own_style};
 use super::completion::{Completion, EmitLine, Predictions, parse_prompt, target};
+use super::embedded::{left_to_right, own_style};
 use super::remote::{self, Latency, PromptText};
 
 /// Writes the probability of the target behind every prompt. The embedded model needs the style of prompts whose style is not

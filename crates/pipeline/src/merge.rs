@@ -15,7 +15,8 @@ use super::complete::{ModePredictions, predictions_identity};
 use super::completion::Completion;
 use super::engine::Engine;
 use super::experiment::Experiment;
-use super::prompt::{PromptSources, Prompts};
+use super::prompt::Prompts;
+use super::prompt_sources::PromptSources;
 use super::remote;
 use super::stage::{StageReport, Step};
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::engine::Flaw;
 use super::super::experiment::Experiment;
-use super::super::search;
+use super::super::search_time;
 use super::super::stage::remove;
 
 /// Times of one task's prompt, in milliseconds.
@@ -123,7 +123,7 @@ pub fn latencies(experiment: &Experiment, mode: Mode, model: &str) -> Result<Vec
     if known.is_empty() || !mode.retrieves() || known.iter().all(is_measured) {
         return Ok(known);
     }
-    let measured = search::time_each(experiment, mode)?;
+    let measured = search_time::time_each(experiment, mode)?;
     for latency in &mut known {
         let key = (latency.row.unwrap_or(u64::MAX), latency.sample);
         let time = measured.get(&key);

@@ -1,0 +1,157 @@
+//! Predictions that are there: whether they are a mode's, of this model and made with these settings.
+
+use std::path::{Path, PathBuf};
+
+use repoformer_core::retrieve::Mode;
+use repoformer_evaluate::origin::Origin;
+use repoformer_models::in_context;
+use repoformer_store::artifact::{self, Identity, header_path};
+use repoformer_store::error::{Error, Result};
+
+use super::completion::Completion;
+use super::engine::{check, check_settings};
+use super::experiment::Experiment;
+use super::prompt::require_prompts;
+use super::stage::{PREDICTIONS_FILE, Step, made_again, require_jsonl};
+
+/// Checks that predictions were completed as these would be; those that somebody brought say nothing of that.
+///
+/// # Errors
+/// They were not: in which setting they differ.
+pub fn check_completed_alike(
+    experiment: &Experiment,
+    path: &Path,
+    completion: &Completion,
+    mode: Mode,
+) -> Result<()> {
+    if !experiment.is_planned(path) && !header_path(path).exists() {
+        return Ok(());
+    }
+    let step = Step::InMode("complete", mode);
+    let header = require_jsonl(experiment, path, "predictions", &step)?;
+    check_settings(path, &header, &completion.identity(), &step)
+}
+
+/// Checks, as far as their records tell, that the user's predictions are fit for queries: that their prompts show fragments of
+/// the same cut, and that no query contained the target.
+///
+/// # Errors
+/// They are not, or the file cannot be read.
+pub fn check_searchable(experiment: &Experiment, path: &Path) -> Result<()> {
+    let origin = Origin::read(path)?;
+    origin.check_cut(experiment.layout.cut)?;
+    origin.check_no_target()
+}
+
+/// Checks that the cached predictions which the prompts of rg-rg were searched with are unchanged, and where these prompts
+/// are to be completed, that they are there, of this model and with these settings. Predictions that the user named may be of any.
+pub(super) fn check_searched_with(
+    experiment: &Experiment,
+    completes: Option<&Completion>,
+) -> Result<()> {
+    let (layout, step) = (&experiment.layout, Step::Stage("rg-rg"));
+    for repository in &experiment.repositories {
+        let queries = layout.query_windows(Mode::Prediction, repository);
+        let header = match experiment.planned(&queries) {
+            Some(header) => header,
+            None if !queries.exists() => continue, // the prompts were made elsewhere
+            None => artifact::read_header(&queries).map_err(|error| made_again(error, &step))?,
+        };
+        let Some(file) = header.identity.parameters.get(PREDICTIONS_FILE) else {
+            continue;
+        };
+        let path = layout.cache.join(file);
+        if completes.is_none() && !experiment.has(&path) {
+            continue; // nothing says that they were others
+        }
+        let first =
+            require_jsonl(experiment, &path, "predictions that rg-rg searched with", &step)?;
+        if let (Some(completion), Some(model)) = (completes, first.identity.parameters.get("model"))
+            && *model != completion.model
+        {
+            return Err(Error::Artifact {
+                path: layout.prompts(Mode::Prediction),
+                reason: format!(
+                    "was searched for with predictions of {model}, and {} is to complete it",
+                    completion.model
+                ),
+                hint: "make it with the stage `rg-rg` and the predictions of the model that completes, or name their file there"
+                    .into(),
+            });
+        }
+        if let Some(completion) = completes {
+            check_completed_alike(experiment, &path, completion, Mode::LeftContext)?;
+        }
+        check(
+            &queries,
+            &header,
+            &Identity::new("").input(PREDICTIONS_FILE, first.checksum),
+            &step,
+        )?;
+    }
+    Ok(())
+}
+
+/// Whether there is any prediction of a mode in the cache, or would be one after a dry run.
+///
+/// # Errors
+/// They are missing or damaged.
+pub fn has_predictions(
+    experiment: &Experiment,
+    mode: Mode,
+    completion: &Completion,
+) -> Result<bool> {
+    let path = experiment.layout.predictions(mode, &completion.model);
+    let step = Step::InMode("complete", mode);
+    let header = require_jsonl(experiment, &path, "predictions", &step)?;
+    Ok(header.records > 0 || experiment.is_planned(&path))
+}
+
+/// Where the model's predictions for a mode lie, once they are known to be those of the prompts and settings that are
+/// there now; somebody's own, put there without a header, are taken as they are. Those for rg1 are what `rg-rg` searches
+/// with unless told otherwise.
+///
+/// # Errors
+/// They are missing, damaged, or were made otherwise.
+pub fn cached_predictions(
+    experiment: &Experiment,
+    mode: Mode,
+    completion: &Completion,
+) -> Result<PathBuf> {
+    let path = experiment.layout.predictions(mode, &completion.model);
+    let step = Step::InMode("complete", mode);
+    if !experiment.has(&path) {
+        return Err(Error::Artifact {
+            path,
+            reason: "the predictions are missing".into(),
+            hint: format!("make them with {step}, or name the predictions file"),
+        });
+    }
+    if !experiment.is_planned(&path) && !header_path(&path).exists() {
+        return Ok(path);
+    }
+    let header = require_jsonl(experiment, &path, "predictions", &step)?;
+    // Names of models that differ in what paths leave out share a file.
+    let mut wanted = Identity::new("predictions")
+        .parameter("max-tokens", completion.max_tokens)
+        .parameter("model", &completion.model);
+    if completion.is_embedded() {
+        wanted = wanted.parameter("model-revision", in_context::REVISION);
+    }
+    if experiment.has(&experiment.layout.prompts(mode)) {
+        wanted = wanted.input("prompts", require_prompts(experiment, mode)?.checksum);
+    }
+    check(&path, &header, &wanted, &step)?;
+    if mode == Mode::Prediction {
+        check_searched_with(experiment, None)?;
+    }
+    Ok(path)
+}
+
+/// Writes somewhere else than into the cache what a mode's artifact holds.
+///
+/// # Errors
+/// It cannot be read.
+pub fn artifact_text(path: &Path) -> Result<Vec<u8>> {
+    artifact::read_jsonl(path).map(|(_, text)| text)
+}

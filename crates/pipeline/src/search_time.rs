@@ -1,0 +1,159 @@
+//! How long searches took: a measurement, and so in a file of its own beside what was found.
+
+use std::time::{Duration, Instant};
+
+use repoformer_core::retrieve::definitions::{FileNames, KnownNames};
+use repoformer_core::retrieve::vector::TokenSets;
+use repoformer_core::retrieve::{Mode, QueryVectors};
+use repoformer_store::artifact::{Header, Identity, digest, read_header, write_file};
+use repoformer_store::error::{Error, Result};
+use repoformer_store::files;
+use repoformer_store::seal::{Seal, check, seal};
+use repoformer_text::tokenize::P50k;
+use rustc_hash::FxHashMap;
+use serde::{Deserialize, Serialize};
+
+use super::embed::{cosines, embedding_times};
+use super::engine::Engine;
+use super::experiment::Experiment;
+use super::fragments::OpenFragments;
+use super::search::{Indexes, ModeSearch, ReadSearch};
+use super::vectorize::UnreadVectors;
+
+/// How long a search took. It depends on the clock, and so lies in a file of its own.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
+pub struct SearchTime {
+    /// Number of queries.
+    pub queries: usize,
+    /// Seconds for building the index, for the dense vectors of all of them where known, and for searching.
+    pub seconds: f64,
+    /// Whether the time for their dense vectors is known and counted, where they need any.
+    #[serde(default)]
+    pub with_embedding: bool,
+}
+
+/// The file of a search's time.
+#[derive(Serialize, Deserialize)]
+struct NotedTime {
+    #[serde(flatten)]
+    time: SearchTime,
+    /// Digest of the identity of the retrieval that was searched for; version 0.2.0 noted none.
+    retrieval: Option<String>,
+}
+
+/// Time of one query's retrieval.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct QueryTime {
+    pub(super) took: Duration,
+    /// Whether the time for its dense vector is not known and missing here.
+    pub(super) without_embedding: bool,
+}
+
+/// Notes beside a retrieval artifact how long the search took.
+pub(super) fn keep_time(
+    experiment: &Experiment,
+    mode: Mode,
+    repository: &str,
+    time: SearchTime,
+    retrieval: &Identity,
+) -> Result<()> {
+    let noted = NotedTime { time, retrieval: Some(digest_of(retrieval)) };
+    let json = seal(serde_json::to_vec(&noted).unwrap_or_default());
+    write_file(&experiment.layout.search_time(mode, repository), &json)
+}
+
+/// Times each query by itself, in an index that is there, from its text to what is found: what somebody waits for who asks for
+/// one completion. Its dense vector is there too; the server's time for it is added where that was kept. By row and sample.
+pub(super) fn time_each(
+    experiment: &Experiment,
+    mode: Mode,
+) -> Result<FxHashMap<(u64, u64), QueryTime>> {
+    let (tokenizer, mut times) = (P50k, FxHashMap::default());
+    let search = &experiment.retrieval.search;
+    let work =
+        experiment.work("time the searches of", "repositories", experiment.repositories.len());
+    let known = KnownNames::default();
+    let mut engine = Engine::new(experiment);
+    for repository in &experiment.repositories {
+        let mut fragments = OpenFragments::open(&mut engine, repository)?;
+        let mut vectors = UnreadVectors::open(&mut engine, repository)?;
+        let ReadSearch { mut queries, dense, .. } =
+            ModeSearch::open(&mut engine, repository, mode)?.read()?;
+        let fragments = fragments.searched(experiment)?;
+        let vectors = vectors.read(fragments.len())?;
+        let names = experiment.reads_names().then(|| FileNames::read(fragments, &known));
+        let index = Indexes::new(experiment, fragments, vectors, names.as_ref())?;
+        let all = std::mem::take(&mut queries.queries);
+        let embedding = dense.as_ref().and_then(|_| embedding_times(experiment, &all));
+        let cosines = dense.as_ref().map(|(fragments, queries)| cosines(fragments, queries));
+        for (number, query) in all.into_iter().enumerate() {
+            let key = (query.row.into(), query.sample.into());
+            queries.queries = vec![query];
+            let of_this = cosines.as_ref().map(|cosines| move |_| cosines(number));
+            let begin = Instant::now();
+            let sets = search.by_p50k_sets().then(|| TokenSets::of_queries(&queries, &tokenizer));
+            let vectors = QueryVectors {
+                sets: sets.as_ref(),
+                cosines: of_this.as_ref().map(|cosines| cosines as _),
+                ..QueryVectors::default()
+            };
+            let found = index.search_with(&queries, vectors);
+            let mut took = begin.elapsed();
+            took += embedding.as_ref().map_or(Duration::ZERO, |times| times[number]);
+            let without_embedding = dense.is_some() && embedding.is_none();
+            times.insert(key, QueryTime { took, without_embedding });
+            std::hint::black_box(found);
+        }
+        work.done(1);
+    }
+    Ok(times)
+}
+
+/// Returns the time of the search for a retrieval with this header, or the reason why the file is wrong; `None` without a known time.
+pub(super) fn noted_time(
+    experiment: &Experiment,
+    mode: Mode,
+    repository: &str,
+    header: &Header,
+) -> Result<Option<std::result::Result<SearchTime, &'static str>>> {
+    let path = experiment.layout.search_time(mode, repository);
+    let bytes = files::read_if_there(&path)
+        .map_err(|e| Error::reading(&path, "read this time of a search", e))?;
+    let Some(json) = bytes else { return Ok(None) };
+    if check(&json) == Seal::Broken {
+        return Ok(Some(Err("damaged: its checksum does not match")));
+    }
+    Ok(match serde_json::from_slice(&json) {
+        // Whose it is, nothing tells.
+        Ok(NotedTime { retrieval: None, .. }) => None,
+        Ok(NotedTime { time, retrieval: Some(of) }) if of == digest_of(&header.identity) => {
+            Some(Ok(time))
+        }
+        _ => Some(Err("it is of another search")),
+    })
+}
+
+/// Digest of everything that determines an artifact's bytes.
+fn digest_of(identity: &Identity) -> String {
+    digest(&serde_json::to_vec(identity).unwrap_or_default())
+}
+
+/// Time that the searches of a mode took in all, as measured when they were made; `None` if that is not known.
+///
+/// # Errors
+/// A file of times cannot be read.
+pub fn search_time(experiment: &Experiment, mode: Mode) -> Result<Option<SearchTime>> {
+    let mut sum = SearchTime { with_embedding: true, ..SearchTime::default() };
+    for repository in &experiment.repositories {
+        let path = experiment.layout.retrieval(mode, repository);
+        if !path.exists() {
+            return Ok(None);
+        }
+        let noted = noted_time(experiment, mode, repository, &read_header(&path)?)?;
+        let Some(Ok(time)) = noted else { return Ok(None) };
+        sum.queries += time.queries;
+        sum.seconds += time.seconds;
+        sum.with_embedding &= time.with_embedding || !experiment.ranks_dense();
+    }
+    Ok(Some(sum))
+}
