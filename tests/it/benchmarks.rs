@@ -50,23 +50,13 @@ struct Field {
 }
 
 impl Field {
-    /// Every archive, and their checksums in `sums`; `None` where a tool is missing, once the script has said so.
-    fn new(ranges: bool) -> Option<Self> {
+    /// Every archive, and their checksums in `sums`.
+    fn new(ranges: bool) -> Self {
         let place = Place::empty();
-        for (tool, package) in [("curl", "curl"), ("unzip", "unzip"), ("xz", "xz-utils")] {
-            if place.shell(&format!("command -v {tool}")).code != Some(0) {
-                let said = format!("'{tool}' is missing");
-                place
-                    .shell("\"$PROJECT/scripts/get-benchmarks.sh\"")
-                    .failed()
-                    .says(&[&said, package]);
-                return None;
-            }
-        }
         let archives = Arc::new(Mutex::new(archives()));
         place.write("sums", sums(&archives));
         let (url, requests) = serve(&archives, ranges);
-        Some(Self { place, url, archives, requests })
+        Self { place, url, archives, requests }
     }
 
     /// The script, with the stand-ins' checksums.
@@ -274,8 +264,9 @@ pub(crate) fn zip(files: &Files) -> Vec<u8> {
 }
 
 #[test]
+#[ignore = "needs curl, unzip and xz"]
 fn benchmarks_are_laid_out_and_every_printed_command_takes_them() {
-    let Some(field) = Field::new(true) else { return };
+    let field = Field::new(true);
     let ran = field.get("").done();
     for path in [
         "repoeval/repositories/function_level/CarperAI_trlx/pkg/store.py",
@@ -317,8 +308,9 @@ fn benchmarks_are_laid_out_and_every_printed_command_takes_them() {
 
 /// Without `--checksums` the published ones hold. Git's checksum of `hello` and a line feed is well known.
 #[test]
+#[ignore = "needs curl, unzip and xz"]
 fn a_wrong_checksum_is_refused() {
-    let Some(field) = Field::new(true) else { return };
+    let field = Field::new(true);
     field.archives.lock().unwrap().insert("datasets.zip", b"hello\n".to_vec());
     field.get_with("repoeval").partly().says(&[
         "/microsoft/CodeT/205330ab6bbc14286af4b83579f71cbd2ecc9cc8/RepoCoder/datasets/datasets.zip",
@@ -337,8 +329,9 @@ fn a_wrong_checksum_is_refused() {
 }
 
 #[test]
+#[ignore = "needs curl, unzip and xz"]
 fn a_missing_archive_fails_its_benchmark_alone_and_the_next_run_fetches_it_alone() {
-    let Some(field) = Field::new(true) else { return };
+    let field = Field::new(true);
     let lost = field.archives.lock().unwrap().remove("function_level.zip").unwrap();
     let ran = field.get("").partly();
     let ran =
@@ -354,9 +347,10 @@ fn a_missing_archive_fails_its_benchmark_alone_and_the_next_run_fetches_it_alone
 }
 
 #[test]
+#[ignore = "needs curl, unzip and xz"]
 fn a_broken_download_goes_on_or_begins_again() {
     for ranges in [true, false] {
-        let Some(field) = Field::new(ranges) else { return };
+        let field = Field::new(ranges);
         let half = field.archives.lock().unwrap()["datasets.zip"][..100].to_vec();
         field.place.write("the field/.downloads/datasets.zip.part", half);
         field.get("repoeval").done();
@@ -387,4 +381,11 @@ fn a_missing_tool_is_named_with_its_package() {
     ]);
     run("crosscodeeval").says(&["'xz' is missing", "apt-get install xz-utils"]);
     run("repoevil").says(&["unknown benchmark or option 'repoevil'"]);
+}
+
+#[test]
+fn a_missing_tool_is_named_with_its_package() {
+    let place = Place::empty();
+    let script = "mkdir none && PATH=\"$PWD/none\" /bin/bash \"$PROJECT/scripts/get-benchmarks.sh\"";
+    place.shell(script).failed().says(&["'curl' is missing", "curl"]);
 }

@@ -48,15 +48,6 @@ fn git(place: &Place, date: &str, arguments: &[&str]) -> String {
     String::from_utf8(output.stdout).unwrap()
 }
 
-/// Whether git is there, without which nothing here can be tested.
-fn has_git() -> bool {
-    let is_there = Command::new("git").arg("--version").output().is_ok();
-    if !is_there {
-        eprintln!("not tested: 'git' is missing");
-    }
-    is_there
-}
-
 /// A repository `made`: functions, imports and files are added, lines removed.
 fn make_history(place: &Place) {
     let mut numbers = Numbers(7);
@@ -197,9 +188,6 @@ fn assert_old(place: &Place, record: &Value) -> usize {
 
 #[test]
 fn nothing_that_is_retrieved_is_younger_than_the_parent() {
-    if !has_git() {
-        return;
-    }
     let place = Place::empty();
     make_history(&place);
     let (mut strata, mut of_own_file) = (BTreeSet::new(), 0);
@@ -249,9 +237,6 @@ fn nothing_that_is_retrieved_is_younger_than_the_parent() {
 
 #[test]
 fn what_cannot_be_drawn_from_is_refused() {
-    if !has_git() {
-        return;
-    }
     let place = Place::empty();
     make_history(&place);
     place.write("plain/a.py", "x = 1\n");
@@ -282,9 +267,6 @@ fn what_cannot_be_drawn_from_is_refused() {
 /// Type parameters with defaults, which Python's grammar does not know: nothing is drawn from such lines.
 #[test]
 fn code_of_commits_that_cannot_be_parsed_is_named() {
-    if !has_git() {
-        return;
-    }
     let place = Place::empty();
     let function = |name: &str| {
         format!(

@@ -4,15 +4,6 @@ use std::process::Command;
 
 use super::*;
 
-/// Whether git is there, without which nothing here can be tested.
-fn has_git() -> bool {
-    let is_there = Command::new("git").arg("--version").output().is_ok();
-    if !is_there {
-        eprintln!("not tested: 'git' is missing");
-    }
-    is_there
-}
-
 /// Files that a commit writes, or removes.
 type Files<'f> = &'f [(&'f str, Option<&'f str>)];
 
@@ -55,9 +46,6 @@ const NEW: &str = "2024-01-01T00:00:00Z";
 
 #[test]
 fn commits_since_a_day_and_what_they_changed() {
-    if !has_git() {
-        return;
-    }
     let (_guard, dir) = made(&[
         (OLD, &[("a.py", Some("x = 1\ny = 2\nz = 3\n")), ("old.py", Some("1\n2\n3\n4\n5\n6\n"))]),
         (OLD, &[("b.py", Some("late\n"))]),
@@ -107,9 +95,6 @@ const LIKE: &str = "1\n2\n3\n4\n5\n6\n7\nnew\n";
 
 #[test]
 fn settings_of_a_repository_change_nothing_and_start_nothing() {
-    if !has_git() {
-        return;
-    }
     let old = [("a.py", Some("a\nb\nc\nd\n")), ("b.py", Some("e\n"))];
     let moved = [("m.py", Some(MOVED)), ("n.py", Some(MOVED))];
     let new = [("a.py", Some("a\nx\nb\nc\nd\n")), ("m.py", None), ("n.py", None)];
@@ -152,9 +137,6 @@ fn settings_of_a_repository_change_nothing_and_start_nothing() {
 
 #[test]
 fn what_is_no_repository_or_no_day_is_refused() {
-    if !has_git() {
-        return;
-    }
     let (guard, dir) = made(&[(OLD, &[("d/a.py", Some("a\n"))])]);
     let said = |path: &Path| History::open(path).unwrap_err().to_string();
     for inner in ["d", ".git/refs"] {
@@ -176,9 +158,6 @@ fn what_is_no_repository_or_no_day_is_refused() {
 
 #[test]
 fn a_clone_that_lacks_contents_says_so() {
-    if !has_git() {
-        return;
-    }
     let (guard, dir) = made(&[(OLD, &[("a.py", Some("a\n"))]), (NEW, &[("a.py", Some("a\nb\n"))])]);
     run(&dir, OLD, &["config", "uploadpack.allowFilter", "true"]);
     let url = format!("file://{}", dir.display());
