@@ -386,6 +386,7 @@ fn a_missing_tool_is_named_with_its_package() {
 #[test]
 fn a_missing_tool_is_named_with_its_package() {
     let place = Place::empty();
-    let script = "mkdir none && PATH=\"$PWD/none\" /bin/bash \"$PROJECT/scripts/get-benchmarks.sh\"";
+    let script =
+        "mkdir none && PATH=\"$PWD/none\" /bin/bash \"$PROJECT/scripts/get-benchmarks.sh\"";
     place.shell(script).failed().says(&["'curl' is missing", "curl"]);
 }
