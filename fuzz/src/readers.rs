@@ -546,13 +546,6 @@ static EXPERIMENT: LazyLock<Experiment> = LazyLock::new(|| {
             benchmark: "bench".into(),
             language: Language::Python,
             cut: Cut::Windows(WindowShape::default()),
-            form,
-            query_lines,
-            ranker: search.ranker.to_string(),
-            vectors: search.vectors_name(),
-            align: align.to_string(),
-            style: "repocoder".into(),
-            top_k: 20,
             iteration: 1,
             shard: None,
         },
@@ -595,11 +588,11 @@ fn artifacts(bytes: &[u8]) {
         let _ = std::fs::create_dir_all(&folder);
         let _ = std::fs::write(folder.join(name), bytes);
     }
-    let (layout, mode) = (&EXPERIMENT.layout, Mode::LeftContext);
+    let (paths, mode) = (EXPERIMENT.paths(), Mode::LeftContext);
     for path in [
-        layout.latency(mode, "m"),
-        layout.decision_latency(Mode::Without, "m"),
-        layout.search_time(mode, "r"),
+        paths.latency(mode, "m"),
+        paths.decision_latency(Mode::Without, "m"),
+        paths.search_time(mode, "r"),
     ] {
         let _ = path.parent().map(std::fs::create_dir_all);
         let _ = std::fs::write(path, bytes);

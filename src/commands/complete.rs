@@ -149,7 +149,7 @@ pub(crate) fn run(args: &CompleteArgs) -> Result<()> {
             let Some(output) = args.output.as_ref().filter(|_| !log.is_dry()) else {
                 return Ok(());
             };
-            let path = experiment.layout.predictions(modes[0], &completion.model);
+            let path = experiment.paths().predictions(modes[0], &completion.model);
             parts::copy(experiment, &path, output)
         }
     }

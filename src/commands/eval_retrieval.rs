@@ -76,7 +76,7 @@ pub(super) fn run(args: &EvalArgs, settings: &Settings) -> Result<()> {
     for ranker in &rankers {
         experiment.search_with(ranker.clone(), forms[0]);
         let is_dense = ranker.parts().contains(&Ranker::Dense);
-        if kinds.insert((experiment.layout.vectors.clone(), is_dense)) {
+        if kinds.insert((experiment.paths().vectors().to_owned(), is_dense)) {
             vectors.merge(pipeline::vectorize_repositories(&experiment)?);
         }
     }

@@ -231,7 +231,7 @@ pub(super) fn experiment_like(
     });
     let file = other.tasks.as_ref().map(|set| set.path.as_path());
     let mut like = experiment(settings, file, other.tasks.as_deref().cloned(), other.layout.cut)?;
-    if settings.postprocess.is_none() && has_chat_answers(settings, &like.layout)? {
+    if settings.postprocess.is_none() && has_chat_answers(settings, &like)? {
         like.scoring.postprocess.cut_answers();
     }
     Ok(Experiment { plan: other.plan.clone(), ..like })
@@ -257,25 +257,15 @@ fn experiment(
             "choose --ranker definitions, or fuse it: rrf:definitions,bm25",
         );
     }
-    let mut scoring = asked_scoring(settings, tasks.as_ref().map_or(&[], |set| set.tasks()))?;
+    let scoring = asked_scoring(settings, tasks.as_ref().map_or(&[], |set| set.tasks()))?;
     let layout = Layout {
         cache: settings.cache_dir.to_path_buf(),
         benchmark: benchmark(settings, file)?,
         language,
         cut,
-        form: retrieval.form,
-        query_lines: retrieval.query_lines,
-        ranker: retrieval.search.ranker.to_string(),
-        vectors: retrieval.search.vectors_name(),
-        align: prompts.align.to_string(),
-        style: style_name(settings, &prompts.layout),
-        top_k: retrieval.search.top_k,
         iteration: 1,
         shard: None,
     };
-    if settings.postprocess.is_none() && is_chat(settings, &layout)? {
-        scoring.postprocess.cut_answers();
-    }
     let mut experiment = Experiment {
         name: layout.benchmark.clone(),
         repos_dir,
@@ -289,6 +279,9 @@ fn experiment(
         scoring,
         plan: None,
     };
+    if settings.postprocess.is_none() && is_chat(settings, &experiment)? {
+        experiment.scoring.postprocess.cut_answers();
+    }
     if let Some(shard) = *settings.shard {
         experiment.restrict(shard);
     }
@@ -335,33 +328,26 @@ pub(super) fn cut_answers(
 
 /// True if completions of the model are chat answers, by `--api` for commands that complete, otherwise by the cache's
 /// predictions.
-fn is_chat(settings: &Settings, layout: &Layout) -> Result<bool> {
+fn is_chat(settings: &Settings, experiment: &Experiment) -> Result<bool> {
     if settings.completes() {
         return Ok(*settings.api.get() == Api::Chat);
     }
-    has_chat_answers(settings, layout)
+    has_chat_answers(settings, experiment)
 }
 
 /// True if the cache has answers of the chat API.
-fn has_chat_answers(settings: &Settings, layout: &Layout) -> Result<bool> {
+fn has_chat_answers(settings: &Settings, experiment: &Experiment) -> Result<bool> {
     let completion = completion(settings)?;
     if completion.is_embedded() {
         return Ok(false);
     }
     for mode in Mode::ALL {
-        let path = layout.predictions(mode, &completion.model);
+        let path = experiment.paths().predictions(mode, &completion.model);
         if header_path(&path).exists() && are_chat_answers(&path)? {
             return Ok(true);
         }
     }
     Ok(false)
-}
-
-/// Name of the style in paths, which says so where prompts hold no right context.
-fn style_name(settings: &Settings, layout: &PromptLayout) -> String {
-    let is_left = settings.right_context.first() == Some(&false);
-    let left = if is_left && matches!(layout, PromptLayout::Style(_)) { "-left" } else { "" };
-    format!("{}{left}", layout.name())
 }
 
 /// The requested language, else that of most of the tasks' files, else Python.

@@ -111,7 +111,7 @@ fn of_cache(shards: u64, settings: &Settings) -> Result<()> {
 /// Puts the shards' results of unit tests together, where there are any. Returns whether there are.
 #[cfg(target_os = "linux")]
 fn results_of_tests(experiment: &Experiment, count: u64) -> bool {
-    let path = |shard| experiment.layout.of_shard(shard).exec_results();
+    let path = |shard| experiment.paths().of_shard(shard).exec_results();
     let (there, lost): (Vec<Shard>, Vec<Shard>) =
         Shard::all(count).partition(|shard| path(*shard).exists());
     if there.is_empty() {
@@ -122,7 +122,7 @@ fn results_of_tests(experiment: &Experiment, count: u64) -> bool {
             "the results of unit tests of shard {shard} are missing; run `eval --exec --shard {shard}`"
         ));
     }
-    let whole = experiment.layout.exec_results();
+    let whole = experiment.paths().exec_results();
     let parts: Vec<PathBuf> = there.into_iter().map(path).collect();
     match repoformer_execute::gather(&whole, &parts) {
         Ok(results) => output::note(format!(
@@ -148,7 +148,7 @@ fn there(
     mut modes: Vec<Mode>,
     has_results: bool,
 ) -> Result<Vec<Mode>> {
-    let path = |mode, shard| experiment.layout.of_shard(shard).prompts(mode);
+    let path = |mode, shard| experiment.paths().of_shard(shard).prompts(mode);
     let has = |mode: Mode| Shard::all(count).any(|shard| path(mode, shard).exists());
     modes.retain(|mode| has(*mode));
     if modes.is_empty() && !has_results {

@@ -46,7 +46,7 @@ pub(super) const OWN: [&str; 3] = ["shard", "repositories", "journal"];
 
 /// Digest of what the prompts of all shards have in common, where they are there.
 pub(super) fn prompts_digest(experiment: &Experiment, mode: Mode) -> Option<String> {
-    let mut parameters = jsonl_header(&experiment.layout.prompts(mode)).ok()?.identity.parameters;
+    let mut parameters = jsonl_header(&experiment.paths().prompts(mode)).ok()?.identity.parameters;
     parameters.retain(|name, _| !OWN.contains(&&**name));
     Some(digest(format!("{parameters:?}").as_bytes()))
 }

@@ -206,7 +206,7 @@ pub(super) fn of_cache(experiment: &Experiment, settings: &Settings) -> Result<V
         sources.push(Source {
             name: mode.to_string(),
             predictions: cached_predictions(experiment, mode, &completion)?,
-            prompts: Some(experiment.layout.prompts(mode)).filter(|path| path.exists()),
+            prompts: Some(experiment.paths().prompts(mode)).filter(|path| path.exists()),
             ..Source::default()
         });
     }

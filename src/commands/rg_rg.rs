@@ -145,7 +145,7 @@ fn iterate(
 fn row(experiment: &Experiment, mode: Mode, completion: &Completion) -> Result<Row> {
     let (scores, report) = pipeline::scores(experiment, mode, &completion.model, None)?;
     output::remarks(&report);
-    warn_of_ends(&experiment.layout.predictions(mode, &completion.model), &experiment.scoring)?;
+    warn_of_ends(&experiment.paths().predictions(mode, &completion.model), &experiment.scoring)?;
     let row = Row::of(experiment, mode, completion, scores, &Resampling::default())?;
     rows::tell_of_untimed(&row, experiment, mode, completion);
     Ok(row)

@@ -200,7 +200,7 @@ pub(super) fn tell_of_untimed(
     let Some((untimed @ 1.., all)) = row.untimed else {
         return;
     };
-    let path = experiment.layout.predictions(mode, &completion.model);
+    let path = experiment.paths().predictions(mode, &completion.model);
     let (why, way_out) = match completion.is_embedded() {
         true => (
             "they were made without timing",

@@ -137,7 +137,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
     }
     let plans: Vec<_> = experiments.iter().map(|(one, _)| possible_modes(one, &modes)).collect();
     let is_open = |experiment: &Experiment, mode: Mode| {
-        !experiment.layout.predictions(mode, &completion.model).exists()
+        !experiment.paths().predictions(mode, &completion.model).exists()
     };
     let mut open = experiments.iter().zip(&plans).flat_map(|((experiment, _), (modes, _))| {
         modes.iter().map(move |mode| is_open(experiment, *mode))
@@ -178,7 +178,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
                 log.add("scores", &experiment, report.planned);
                 continue;
             }
-            let predictions = experiment.layout.predictions(mode, &completion.model);
+            let predictions = experiment.paths().predictions(mode, &completion.model);
             warn_of_ends(&predictions, &experiment.scoring)?;
             let row = Row::of(&experiment, mode, &completion, scores, &resampling)?;
             let row =

@@ -191,8 +191,7 @@ impl Policies {
         let decisions = self.decisions(experiment, completion, settings, log);
         let possible = self.possible(experiment, &decisions);
         let of_each = possible.iter().map(|chosen| {
-            let layout = &experiment.layout;
-            let path = layout.chosen_predictions(&chosen.name, mode, &completion.model);
+            let path = experiment.paths().chosen_predictions(&chosen.name, mode, &completion.model);
             Planned::file(path, "chosen predictions", Verdict::EachTime)
         });
         log.add("policies", experiment, of_each.collect());
@@ -479,7 +478,7 @@ fn select(
     model: &str,
     clock: Clock,
 ) -> Selected {
-    let (layout, metrics) = (&experiment.layout, &experiment.scoring.metrics);
+    let (paths, metrics) = (experiment.paths(), &experiment.scoring.metrics);
     let pairs = found.scores.iter().zip(retrieves);
     let tasks: Vec<Value> =
         pairs.map(|(scores, &retrieves)| scores[usize::from(retrieves)].clone()).collect();
@@ -511,9 +510,9 @@ fn select(
         threshold: None,
         source: Source {
             name: chosen.name.clone(),
-            predictions: layout.chosen_predictions(&chosen.name, mode, model),
-            made_as: Some(layout.predictions(mode, model)),
-            prompts: Some(layout.prompts(mode)),
+            predictions: paths.chosen_predictions(&chosen.name, mode, model),
+            made_as: Some(paths.predictions(mode, model)),
+            prompts: Some(paths.prompts(mode)),
             retrieved: Some(retrieved),
         },
     }

@@ -190,7 +190,7 @@ pub(super) fn completed_modes(
     completion: &Completion,
 ) -> Result<(Vec<Mode>, Vec<Mode>)> {
     let asked = !settings.mode.is_empty();
-    let path = |mode: &Mode| experiment.layout.predictions(*mode, &completion.model);
+    let path = |mode: &Mode| experiment.paths().predictions(*mode, &completion.model);
     let modes = modes(settings, experiment.known_modes())?;
     Ok(modes.into_iter().partition(|mode| asked || experiment.has(&path(mode))))
 }

@@ -134,7 +134,7 @@ pub(super) fn read_predictions(
         None => {
             let (first, whole) = (Mode::LeftContext, experiment.whole());
             let completion = completion(&of_kind(settings, Some(all)))?;
-            let path = whole.layout.predictions(first, &completion.model);
+            let path = whole.paths().predictions(first, &completion.model);
             if shard.is_some() && !whole.has(&path) {
                 return fail(
                     format!("{}: the predictions of all shards are missing", path.display()),
@@ -274,16 +274,16 @@ fn write_search(
 
 /// Manifest of an exported search.
 fn search_manifest(kind: &str, experiment: &Experiment, mode: Mode) -> Result<Manifest> {
-    let layout = &experiment.layout;
+    let retrieval = &experiment.retrieval;
     let mut manifest = Manifest::new(kind);
     manifest.setting("mode", mode.name());
-    manifest.setting("top-k", layout.top_k);
-    manifest.setting("language", layout.language.name());
+    manifest.setting("top-k", retrieval.search.top_k);
+    manifest.setting("language", experiment.layout.language.name());
     manifest.setting("repositories", experiment.repositories.clone());
-    manifest.setting("query", layout.form.to_string());
-    manifest.setting("query-lines", layout.query_lines);
-    manifest.setting("ranker", layout.ranker.clone());
-    manifest.setting("align", layout.align.clone());
+    manifest.setting("query", retrieval.form.to_string());
+    manifest.setting("query-lines", retrieval.query_lines);
+    manifest.setting("ranker", retrieval.search.ranker.to_string());
+    manifest.setting("align", experiment.prompts.align.to_string());
     if let Some(tasks) = &experiment.tasks {
         manifest.input("tasks", &tasks.path)?;
         manifest.count("tasks", tasks.tasks().len());
@@ -328,5 +328,5 @@ pub(super) fn check_one_mode(modes: &[Mode]) -> Result<()> {
 
 /// Writes a mode's prompts to where the user wants them.
 pub(super) fn copy_prompts(experiment: &Experiment, mode: Mode, output: &Path) -> Result<()> {
-    parts::copy(experiment, &experiment.layout.prompts(mode), output)
+    parts::copy(experiment, &experiment.paths().prompts(mode), output)
 }

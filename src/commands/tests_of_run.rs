@@ -58,7 +58,7 @@ impl TestResults {
         mode: Mode,
         completion: &Completion,
     ) -> Result<BTreeMap<usize, f64>> {
-        let predictions = experiment.layout.predictions(mode, &completion.model);
+        let predictions = experiment.paths().predictions(mode, &completion.model);
         for (place, (of, path)) in self.files.iter().enumerate() {
             if *of != mode || is_of(path, &predictions)? == Some(false) {
                 continue;

@@ -382,11 +382,3 @@ fn a_missing_tool_is_named_with_its_package() {
     run("crosscodeeval").says(&["'xz' is missing", "apt-get install xz-utils"]);
     run("repoevil").says(&["unknown benchmark or option 'repoevil'"]);
 }
-
-#[test]
-fn a_missing_tool_is_named_with_its_package() {
-    let place = Place::empty();
-    let script =
-        "mkdir none && PATH=\"$PWD/none\" /bin/bash \"$PROJECT/scripts/get-benchmarks.sh\"";
-    place.shell(script).failed().says(&["'curl' is missing", "curl"]);
-}

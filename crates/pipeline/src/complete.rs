@@ -63,7 +63,7 @@ pub fn complete(
                 engine.report.problems.extend(failures);
             }
             Outcome::Made(_) => {
-                let times = experiment.layout.latency(mode, &completion.model);
+                let times = experiment.paths().latency(mode, &completion.model);
                 remote::keep_latencies(&times, &latencies)?;
                 // A measurement: where what was searched is no longer there, queries have no time.
                 let _ = remote::latencies(experiment, mode, &completion.model);
@@ -90,7 +90,7 @@ impl ModePredictions<'_> {
             let prompts = PromptText::of_header(experiment, mode, prompts.clone());
             return server.complete(&prompts, completion, emit);
         }
-        let (path, style) = (experiment.layout.prompts(mode), experiment.prompts.layout.style());
+        let (path, style) = (experiment.paths().prompts(mode), experiment.prompts.layout.style());
         let mut local = Local::new(&path, completion, style, emit);
         local.work.more(prompts.records as usize);
         for_each_prompts(&path, mode, prompts, &mut |piece| local.complete(piece))?;
@@ -102,7 +102,7 @@ impl Artifact for ModePredictions<'_> {
     type Content = Lines;
 
     fn path(&self, experiment: &Experiment) -> PathBuf {
-        experiment.layout.predictions(self.mode, &self.completion.model)
+        experiment.paths().predictions(self.mode, &self.completion.model)
     }
 
     fn made_by(&self, _: &Experiment) -> Step {
@@ -118,7 +118,7 @@ impl Artifact for ModePredictions<'_> {
     /// Damaged times, and predictions that lack some which a server has answered or can be asked for.
     fn flaw(&self, experiment: &Experiment, header: &Header) -> Result<Option<Flaw>> {
         let Self { mode, completion, prompts } = *self;
-        let times = experiment.layout.latency(mode, &completion.model);
+        let times = experiment.paths().latency(mode, &completion.model);
         if let Some(flaw) = remote::damaged_latencies(&times) {
             return Ok(Some(flaw));
         }
@@ -139,7 +139,7 @@ impl Artifact for ModePredictions<'_> {
             server.asked.is_some() && requests.is_some_and(|requests| requests > 0)
         };
         let are_certain = completion.server.as_ref().is_none_or(asks);
-        let path = experiment.layout.latency(mode, &completion.model);
+        let path = experiment.paths().latency(mode, &completion.model);
         Ok(Cost { requests, times: Some(Times { path, kind: TIMES, are_certain }) })
     }
 }

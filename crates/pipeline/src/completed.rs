@@ -49,9 +49,9 @@ pub(super) fn check_searched_with(
     experiment: &Experiment,
     completes: Option<&Completion>,
 ) -> Result<()> {
-    let (layout, step) = (&experiment.layout, Step::Stage("rg-rg"));
+    let (paths, step) = (experiment.paths(), Step::Stage("rg-rg"));
     for repository in &experiment.repositories {
-        let queries = layout.query_windows(Mode::Prediction, repository);
+        let queries = paths.query_windows(Mode::Prediction, repository);
         let header = match experiment.planned(&queries) {
             Some(header) => header,
             None if !queries.exists() => continue, // the prompts were made elsewhere
@@ -60,7 +60,7 @@ pub(super) fn check_searched_with(
         let Some(file) = header.identity.parameters.get(PREDICTIONS_FILE) else {
             continue;
         };
-        let path = layout.cache.join(file);
+        let path = experiment.layout.cache.join(file);
         if completes.is_none() && !experiment.has(&path) {
             continue; // nothing says that they were others
         }
@@ -70,7 +70,7 @@ pub(super) fn check_searched_with(
             && *model != completion.model
         {
             return Err(Error::Artifact {
-                path: layout.prompts(Mode::Prediction),
+                path: paths.prompts(Mode::Prediction),
                 reason: format!(
                     "was searched for with predictions of {model}, and {} is to complete it",
                     completion.model
@@ -101,7 +101,7 @@ pub fn has_predictions(
     mode: Mode,
     completion: &Completion,
 ) -> Result<bool> {
-    let path = experiment.layout.predictions(mode, &completion.model);
+    let path = experiment.paths().predictions(mode, &completion.model);
     let step = Step::InMode("complete", mode);
     let header = require_jsonl(experiment, &path, "predictions", &step)?;
     Ok(header.records > 0 || experiment.is_planned(&path))
@@ -118,7 +118,7 @@ pub fn cached_predictions(
     mode: Mode,
     completion: &Completion,
 ) -> Result<PathBuf> {
-    let path = experiment.layout.predictions(mode, &completion.model);
+    let path = experiment.paths().predictions(mode, &completion.model);
     let step = Step::InMode("complete", mode);
     if !experiment.has(&path) {
         return Err(Error::Artifact {
@@ -138,7 +138,7 @@ pub fn cached_predictions(
     if completion.is_embedded() {
         wanted = wanted.parameter("model-revision", in_context::REVISION);
     }
-    if experiment.has(&experiment.layout.prompts(mode)) {
+    if experiment.has(&experiment.paths().prompts(mode)) {
         wanted = wanted.input("prompts", require_prompts(experiment, mode)?.checksum);
     }
     check(&path, &header, &wanted, &step)?;

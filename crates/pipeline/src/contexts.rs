@@ -93,7 +93,7 @@ impl Artifact for TakenContexts<'_> {
     type Content = RightContexts;
 
     fn path(&self, experiment: &Experiment) -> PathBuf {
-        experiment.layout.right_contexts(self.repository)
+        experiment.paths().right_contexts(self.repository)
     }
 
     fn made_by(&self, experiment: &Experiment) -> Step {

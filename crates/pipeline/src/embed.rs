@@ -29,7 +29,7 @@ impl Artifact for DenseVectors<'_> {
     type Content = Matrix;
 
     fn path(&self, experiment: &Experiment) -> PathBuf {
-        let layout = experiment.layout.with_dense_vectors();
+        let layout = experiment.paths().with_dense_vectors();
         match self.mode {
             Some(mode) => layout.query_vectors(mode, self.repository),
             None => layout.repo_vectors(self.repository),
@@ -106,7 +106,7 @@ impl Source {
         let wanted = || texts.iter().map(|text| text.text.as_str());
         match self.from.clone() {
             DenseSource::Endpoint { url, model, batch, concurrency, timeout } => {
-                let path = experiment.layout.dense_store(&model);
+                let path = experiment.paths().dense_store(&model);
                 let (embedder, store) = match &mut self.store {
                     Some(opened) => opened,
                     None => {
@@ -226,7 +226,7 @@ pub(super) fn embedding_times(experiment: &Experiment, queries: &[Query]) -> Opt
     let Some(DenseSource::Endpoint { model, .. }) = &experiment.retrieval.dense else {
         return None;
     };
-    let known = EmbeddingTimes::read(&experiment.layout.dense_store(model));
+    let known = EmbeddingTimes::read(&experiment.paths().dense_store(model));
     let time = |query: &Query| match query.text.is_empty() {
         true => Some(Duration::ZERO),
         false => known.get(&digest(&query.text)).map(|seconds| Duration::from_secs_f64(*seconds)),

@@ -94,7 +94,7 @@ pub fn scores(
     model: &str,
     known: Option<&Scores>,
 ) -> Result<(Value, StageReport)> {
-    let predictions = experiment.layout.predictions(mode, model);
+    let predictions = experiment.paths().predictions(mode, model);
     let step = Step::InMode("complete", mode);
     let header = require_jsonl(experiment, &predictions, "predictions", &step)?;
     let scoring = &experiment.scoring;
@@ -116,7 +116,7 @@ pub fn scores(
         let left = tasks.tasks().iter().filter_map(|task| task.full_left_context.as_deref());
         identity = identity.input("left contexts", digest_parts(left));
     }
-    let path = experiment.layout.scores(mode, model);
+    let path = experiment.paths().scores(mode, model);
     let mut engine = Engine::new(experiment);
     let of_mode = ModeScores { mode, model, identity };
     let outcome = engine.make_lines(&of_mode, |engine, sink| {
@@ -165,7 +165,7 @@ impl Artifact for ModeScores<'_> {
     type Content = Lines;
 
     fn path(&self, experiment: &Experiment) -> PathBuf {
-        experiment.layout.scores(self.mode, self.model)
+        experiment.paths().scores(self.mode, self.model)
     }
 
     fn made_by(&self, _: &Experiment) -> Step {

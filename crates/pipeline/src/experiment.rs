@@ -20,7 +20,7 @@ use repoformer_store::progress::Work;
 use repoformer_text::tokenize::model::Tokenizer;
 
 use super::dense::{DenseSource, Notice};
-use super::layout::Layout;
+use super::layout::{Layout, Paths};
 use super::plan::Plan;
 
 /// Input of a stage: a data set, its parameters, and where artifacts lie.
@@ -177,6 +177,11 @@ impl Experiment {
         Ok((found, problems))
     }
 
+    /// Where its artifacts lie.
+    pub fn paths(&self) -> Paths<'_> {
+        Paths::of(self)
+    }
+
     /// The header that an artifact would have, if a dry run would have made it.
     pub fn planned(&self, path: &Path) -> Option<Header> {
         self.plan.as_ref()?.get(path)
@@ -207,11 +212,8 @@ impl Experiment {
 
     /// Searches with another ranker and query from now on.
     pub fn search_with(&mut self, ranker: Ranker, form: QueryForm) {
-        self.layout.ranker = ranker.to_string();
-        self.layout.form = form;
         self.retrieval.search.ranker = ranker;
         self.retrieval.form = form;
-        self.layout.vectors = self.retrieval.search.vectors_name();
     }
 
     /// Lines that make a query in a mode.

@@ -30,7 +30,7 @@ impl Artifact for Fragments<'_> {
     type Content = RepoFragments;
 
     fn path(&self, experiment: &Experiment) -> PathBuf {
-        experiment.layout.repo_windows(self.repository)
+        experiment.paths().repo_windows(self.repository)
     }
 
     fn made_by(&self, _: &Experiment) -> Step {

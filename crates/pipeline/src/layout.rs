@@ -5,14 +5,17 @@ use std::path::{Path, PathBuf};
 
 use repoformer_core::repository::Shard;
 use repoformer_core::repository::fragment::Cut;
-use repoformer_core::retrieve::{Mode, QueryForm};
+use repoformer_core::retrieve::rank::Ranker;
+use repoformer_core::retrieve::{Align, Mode, QueryForm};
 use repoformer_store::artifact::digest;
 use repoformer_text::language::Language;
+
+use super::experiment::Experiment;
 
 /// Name of the folders that hold copies of repositories; of a shard, the start of the name.
 pub(super) const COPIES: &str = "copies";
 
-/// Paths of one configuration's artifacts.
+/// What the paths of all of an experiment's artifacts have in common.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
     /// The cache folder.
@@ -23,24 +26,29 @@ pub struct Layout {
     pub language: Language,
     /// How files are cut, part of every name.
     pub cut: Cut,
-    /// Which lines make a query where the mode does not say.
-    pub form: QueryForm,
-    /// Lines of a query.
-    pub query_lines: usize,
-    /// Name of the ranker.
-    pub ranker: String,
-    /// Name of the vectors that it compares: `one-gram`, `words`, `tokens`, `dense`.
-    pub vectors: String,
-    /// Name of the alignment.
-    pub align: String,
-    /// Name of the prompt style.
-    pub style: String,
-    /// Fragments kept a query.
-    pub top_k: usize,
     /// Which retrieval with a prediction mode rg-rg is: 1 searches with the first prediction, 2 with what came of that.
     pub iteration: u32,
     /// Part of the repositories, where a stage works on one: part of the names of what is made of all tasks.
     pub shard: Option<Shard>,
+}
+
+/// Paths of an experiment's artifacts, as its settings name them.
+#[derive(Debug, Clone)]
+pub struct Paths<'e> {
+    layout: &'e Layout,
+    shard: Option<Shard>,
+    /// Which lines make a query where the mode does not say.
+    form: QueryForm,
+    /// Lines of a query.
+    query_lines: usize,
+    ranker: &'e Ranker,
+    /// Name of the vectors that it compares: `one-gram`, `words`, `tokens`, `dense`.
+    vectors: String,
+    align: Align,
+    /// Name of the prompt style; it says so if prompts hold no right context.
+    style: String,
+    /// Fragments kept a query.
+    top_k: usize,
 }
 
 /// Name of the vectors that RepoCoder compares: sets of `p50k_base` tokens.
@@ -55,22 +63,61 @@ impl Layout {
         }
     }
 
+    /// An artifact's path within the cache folder, which another artifact's header names it by.
+    pub(super) fn within_cache(&self, path: &Path) -> String {
+        let within = path.strip_prefix(&self.cache).unwrap_or(path);
+        within.to_string_lossy().into_owned()
+    }
+
+    /// The cache folder that a retrieval artifact lies in: `<cache>/retrieval/<benchmark>/<mode>/<file>`.
+    pub fn cache_of_retrieval(path: &Path) -> Option<PathBuf> {
+        let stage = path.ancestors().nth(3)?;
+        if stage.file_name()? != "retrieval" {
+            return None;
+        }
+        stage.parent().map(Path::to_owned)
+    }
+}
+
+impl<'e> Paths<'e> {
+    /// Those of an experiment.
+    pub(super) fn of(experiment: &'e Experiment) -> Self {
+        let Experiment { layout, retrieval, prompts, .. } = experiment;
+        let is_left = prompts.layout.style().is_some_and(|style| !style.include().right);
+        Self {
+            layout,
+            shard: layout.shard,
+            form: retrieval.form,
+            query_lines: retrieval.query_lines,
+            ranker: &retrieval.search.ranker,
+            vectors: retrieval.search.vectors_name(),
+            align: prompts.align,
+            style: format!("{}{}", prompts.layout.name(), if is_left { "-left" } else { "" }),
+            top_k: retrieval.search.top_k,
+        }
+    }
+
+    /// Name of the vectors that the ranker compares.
+    pub fn vectors(&self) -> &str {
+        &self.vectors
+    }
+
     fn below(&self, parts: &[&str]) -> PathBuf {
-        parts.iter().fold(self.cache.clone(), |path, part| path.join(&*bounded(part)))
+        parts.iter().fold(self.layout.cache.clone(), |path, part| path.join(&*bounded(part)))
     }
 
     /// The language behind a sign; empty for the default, which names do not mention.
     fn unless_default(&self, sign: &str) -> String {
-        if self.language == Language::default() {
+        if self.layout.language == Language::default() {
             String::new()
         } else {
-            format!("{sign}{}", self.language)
+            format!("{sign}{}", self.layout.language)
         }
     }
 
     fn stem(&self, repository: &str) -> String {
         let language = self.unless_default("_");
-        format!("{repository}{language}_{}", self.cut)
+        format!("{repository}{language}_{}", self.layout.cut)
     }
 
     /// Stem of queries that are not windows says which they are: `<repo>_chunk20_stride10.last-n-lines20`.
@@ -84,28 +131,28 @@ impl Layout {
 
     /// Name of the ranker and of what it compares, where its usual vectors do not go without saying.
     fn ranked_by(&self) -> String {
-        let ranker = file_name(&self.ranker);
-        match (self.cut, &*self.vectors) {
+        let ranker = file_name(&self.ranker.to_string());
+        match (self.layout.cut, &*self.vectors) {
             (_, ONE_GRAM) => ONE_GRAM.to_owned(),
             (Cut::Chunks(_), "words") => ranker,
-            _ if self.ranker == "dense" => ranker,
+            _ if *self.ranker == Ranker::Dense => ranker,
             (_, vectors) => format!("{ranker}-{vectors}"),
         }
     }
 
     /// Whether it is RepoCoder's configuration but for sizes, whose names are shorter.
     fn is_repocoder(&self) -> bool {
-        self.cut.is_windows()
+        self.layout.cut.is_windows()
             && self.vectors == ONE_GRAM
             && self.form == QueryForm::Window
             && self.style == "repocoder"
-            && self.align == "auto"
+            && self.align == Align::Auto
     }
 
     fn run_name(&self, mode: Mode) -> String {
-        let name = self.mode_name(mode);
+        let name = self.layout.mode_name(mode);
         let language = self.unless_default("-");
-        let [(_, size), (_, overlap)] = self.cut.sizes();
+        let [(_, size), (_, overlap)] = self.layout.cut.sizes();
         if self.is_repocoder() {
             return format!("{name}-{ONE_GRAM}{language}-ws-{size}-ss-{overlap}");
         }
@@ -113,7 +160,7 @@ impl Layout {
         if !mode.retrieves() {
             return format!("{name}-{style}{language}");
         }
-        let cut = match self.cut {
+        let cut = match self.layout.cut {
             Cut::Windows(_) => format!("ws-{size}-ss-{overlap}"),
             Cut::Chunks(_) => format!("chunk-{size}-stride-{overlap}"),
         };
@@ -121,14 +168,14 @@ impl Layout {
             QueryForm::Window => QueryForm::Window.to_string(),
             form => format!("{form}{}", self.query_lines),
         };
-        let (ranker, align) = (self.ranked_by(), &self.align);
+        let (ranker, align) = (self.ranked_by(), self.align);
         format!("{name}-{query}-{ranker}-{align}-{style}{language}-{cut}")
     }
 
     /// A file made of all tasks, or of those of a shard: `<name>.jsonl`, `<name>.shard-2-of-8.jsonl`.
     fn of_tasks(&self, folder: &str, name: &str, ending: &str) -> PathBuf {
         let shard = self.of_its_shard();
-        self.below(&[folder, &self.benchmark, &format!("{name}{shard}.{ending}")])
+        self.below(&[folder, &self.layout.benchmark, &format!("{name}{shard}.{ending}")])
     }
 
     /// End of a name: `.shard-2-of-8`, or nothing.
@@ -143,10 +190,10 @@ impl Layout {
 
     /// `exec/<benchmark>/copies`: folder of repositories' copies, in which tests run
     pub fn exec_copies(&self) -> PathBuf {
-        self.below(&["exec", &self.benchmark, &format!("{COPIES}{}", self.of_its_shard())])
+        self.below(&["exec", &self.layout.benchmark, &format!("{COPIES}{}", self.of_its_shard())])
     }
 
-    /// Layout of a shard.
+    /// Those of a shard.
     #[must_use]
     pub fn of_shard(&self, shard: Shard) -> Self {
         Self { shard: Some(shard), ..self.clone() }
@@ -160,7 +207,7 @@ impl Layout {
     /// `window/<benchmark>/<repo>.right.bin`: right contexts of tasks whose file does not carry them.
     pub fn right_contexts(&self, repository: &str) -> PathBuf {
         let name = format!("{repository}.right.bin");
-        self.below(&["window", &self.benchmark, &name])
+        self.below(&["window", &self.layout.benchmark, &name])
     }
 
     /// `vector/dense/<model>-….vectors`: every dense vector of a model, by the digest of its text.
@@ -169,7 +216,7 @@ impl Layout {
         self.below(&["vector", "dense", &name])
     }
 
-    /// Layout of the same configuration's dense vectors.
+    /// Those of the same experiment's dense vectors.
     #[must_use]
     pub fn with_dense_vectors(&self) -> Self {
         Self { vectors: "dense".into(), ..self.clone() }
@@ -179,8 +226,8 @@ impl Layout {
     pub fn query_windows(&self, mode: Mode, repository: &str) -> PathBuf {
         self.below(&[
             "window",
-            &self.benchmark,
-            &self.mode_name(mode),
+            &self.layout.benchmark,
+            &self.layout.mode_name(mode),
             &format!("{}.bin", self.query_stem(mode, repository)),
         ])
     }
@@ -194,7 +241,7 @@ impl Layout {
     pub fn query_vectors(&self, mode: Mode, repository: &str) -> PathBuf {
         let stem = self.query_stem(mode, repository);
         let name = format!("{stem}.{}.bin", self.vectors);
-        self.below(&["vector", &self.benchmark, &self.mode_name(mode), &name])
+        self.below(&["vector", &self.layout.benchmark, &self.layout.mode_name(mode), &name])
     }
 
     /// `retrieval/<benchmark>/<mode>/<repo>_ws20_slice2.one-gram.top20.bin`
@@ -202,7 +249,7 @@ impl Layout {
         let ranked_by = self.ranked_by();
         let stem = self.query_stem(mode, repository);
         let name = format!("{stem}.{ranked_by}.top{}.bin", self.top_k);
-        self.below(&["retrieval", &self.benchmark, &self.mode_name(mode), &name])
+        self.below(&["retrieval", &self.layout.benchmark, &self.layout.mode_name(mode), &name])
     }
 
     /// Beside a retrieval artifact, hidden: how long the search took, which depends on the clock.
@@ -252,21 +299,6 @@ impl Layout {
     pub fn chosen_predictions(&self, policy: &str, mode: Mode, model: &str) -> PathBuf {
         let name = format!("{policy}-{}-{}", self.run_name(mode), file_name(model));
         self.of_tasks("predictions", &name, "jsonl")
-    }
-
-    /// An artifact's path within the cache folder, which another artifact's header names it by.
-    pub(super) fn within_cache(&self, path: &Path) -> String {
-        let within = path.strip_prefix(&self.cache).unwrap_or(path);
-        within.to_string_lossy().into_owned()
-    }
-
-    /// The cache folder that a retrieval artifact lies in: `<cache>/retrieval/<benchmark>/<mode>/<file>`.
-    pub fn cache_of_retrieval(path: &Path) -> Option<PathBuf> {
-        let stage = path.ancestors().nth(3)?;
-        if stage.file_name()? != "retrieval" {
-            return None;
-        }
-        stage.parent().map(Path::to_owned)
     }
 }
 

@@ -64,7 +64,7 @@ pub use embed::dense_texts;
 pub use eval::{Evaluation, check_any, evaluate, scores};
 pub use exchange::{trec_run, write_beir};
 pub use experiment::{Experiment, PromptLayout, PromptSettings, RetrievalSettings};
-pub use layout::{Layout, file_name};
+pub use layout::{Layout, Paths, file_name};
 pub use likelihood::likelihoods;
 pub use live::{
     Changed, Cursor, CursorScratch, LivePrompt, LiveRepository, LiveRetrieval, Located, Place,

@@ -36,7 +36,7 @@ pub fn merge(
     let mut sources = PromptSources::new(experiment, tasks);
     for &mode in modes {
         let prompts = sources.open(mode)?;
-        let layout = |shard| experiment.layout.of_shard(shard);
+        let layout = |shard| experiment.paths().of_shard(shard);
         let step = Step::InMode("prompt", mode);
         let wanted = Shard::all(count).map(|shard| Wanted {
             shard,
@@ -62,7 +62,7 @@ pub fn merge(
         let missing: u64 = (parts.iter().zip(&of_shards))
             .map(|(part, prompts)| prompts.records - part.header.records.min(prompts.records))
             .sum();
-        let path = experiment.layout.predictions(mode, model);
+        let path = experiment.paths().predictions(mode, model);
         let predictions = ModePredictions { mode, completion, prompts: whole.header() };
         let merged = engine.make_lines(&predictions, |_, sink| interleave(tasks, parts, sink))?;
         if missing > 0 {
@@ -74,7 +74,7 @@ pub fn merge(
         }
         let times = Shard::all(count).map(|shard| layout(shard).latency(mode, model));
         remote::merge_latencies(
-            &experiment.layout.latency(mode, model),
+            &experiment.paths().latency(mode, model),
             times,
             merged.header().records,
         )?;

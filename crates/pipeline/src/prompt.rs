@@ -85,7 +85,7 @@ pub(super) fn settings(experiment: &Experiment, mode: Mode) -> Identity {
     identity
         .parameter("query", experiment.form(mode))
         .parameter("query-lines", experiment.retrieval.query_lines)
-        .parameter("top-k", experiment.layout.top_k)
+        .parameter("top-k", experiment.retrieval.search.top_k)
         .parameter("max-blocks", prompts.most)
         .parameter("align", prompts.align)
         .parameter("full-paths", prompts.full_paths)
@@ -120,7 +120,7 @@ pub(super) fn for_each_prompts(
 /// # Errors
 /// They are missing, cut off, or were made otherwise.
 pub(super) fn require_prompts(experiment: &Experiment, mode: Mode) -> Result<Header> {
-    let (path, step) = (experiment.layout.prompts(mode), step(mode));
+    let (path, step) = (experiment.paths().prompts(mode), step(mode));
     let header = match experiment.planned(&path) {
         Some(header) => header,
         None if !path.exists() => return Err(missing(&path, "prompts", &step)),
@@ -140,19 +140,19 @@ pub(super) fn require_prompts(experiment: &Experiment, mode: Mode) -> Result<Hea
 
 /// Whether all that a mode's prompts are made of is in the cache; prompts may be completed where they alone are.
 fn are_sources_there(experiment: &Experiment, mode: Mode) -> bool {
-    let layout = &experiment.layout;
+    let paths = experiment.paths();
     let of_repository = |repository: &String| {
         let retrieved = [
-            layout.repo_windows(repository),
-            layout.query_windows(mode, repository),
-            layout.retrieval(mode, repository),
+            paths.repo_windows(repository),
+            paths.query_windows(mode, repository),
+            paths.retrieval(mode, repository),
         ];
         let files = match mode.retrieves() {
             true => &retrieved[..],
             false if holds_holes(experiment, mode) => &retrieved[..1],
             false => &[],
         };
-        let contexts = layout.right_contexts(repository);
+        let contexts = paths.right_contexts(repository);
         files.iter().all(|path| experiment.has(path))
             && (!needs_contexts(experiment, repository) || experiment.has(&contexts))
     };
@@ -219,7 +219,7 @@ impl Artifact for Prompts {
     type Content = Lines;
 
     fn path(&self, experiment: &Experiment) -> PathBuf {
-        experiment.layout.prompts(self.mode)
+        experiment.paths().prompts(self.mode)
     }
 
     fn made_by(&self, _: &Experiment) -> Step {

@@ -36,7 +36,7 @@ fn measure(experiment: &Experiment, mode: Mode, repository: &str) -> Result<Vec<
     let fragments = fragments.outline()?;
     let by_truth =
         matches!(experiment.form(Mode::GroundTruth), QueryForm::GroundTruth | QueryForm::Window);
-    let there = experiment.layout.retrieval(Mode::GroundTruth, repository);
+    let there = experiment.paths().retrieval(Mode::GroundTruth, repository);
     let truth = match by_truth && there.exists() {
         true => {
             let mut truth = OnDisk::open(&mut engine, Mode::GroundTruth, repository)?;

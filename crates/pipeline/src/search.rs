@@ -100,7 +100,7 @@ impl Artifact for ModeRetrieval<'_> {
     type Content = Retrieval;
 
     fn path(&self, experiment: &Experiment) -> PathBuf {
-        experiment.layout.retrieval(self.mode, self.repository)
+        experiment.paths().retrieval(self.mode, self.repository)
     }
 
     fn made_by(&self, _: &Experiment) -> Step {
@@ -110,16 +110,16 @@ impl Artifact for ModeRetrieval<'_> {
     fn identity(&self, engine: &mut Engine<'_>) -> Result<Identity> {
         let Self { mode, repository, .. } = *self;
         let experiment = engine.experiment;
-        let layout = &experiment.layout;
+        let (layout, paths) = (&experiment.layout, experiment.paths());
         let mut identity = experiment.cut(Identity::new(Retrieval::KIND));
         identity = experiment.visible(experiment.ranked(identity));
         identity = identity
             .parameter("repository", repository)
             .parameter("benchmark", &layout.benchmark)
             .parameter("mode", mode)
-            .parameter("top-k", layout.top_k)
-            .parameter("fragments-file", layout.within_cache(&layout.repo_windows(repository)))
-            .parameter("queries-file", layout.within_cache(&layout.query_windows(mode, repository)))
+            .parameter("top-k", experiment.retrieval.search.top_k)
+            .parameter("fragments-file", layout.within_cache(&paths.repo_windows(repository)))
+            .parameter("queries-file", layout.within_cache(&paths.query_windows(mode, repository)))
             .input("fragments", engine.header(&Fragments::of(repository))?.checksum)
             .input("queries", engine.header(&ModeQueries::of(mode, repository))?.checksum);
         if experiment.reads_names() {
@@ -138,7 +138,7 @@ impl Artifact for ModeRetrieval<'_> {
 
     /// A time that is damaged, or of another search.
     fn flaw(&self, experiment: &Experiment, header: &Header) -> Result<Option<Flaw>> {
-        let path = experiment.layout.search_time(self.mode, self.repository);
+        let path = experiment.paths().search_time(self.mode, self.repository);
         let noted = noted_time(experiment, self.mode, self.repository, header)?;
         let wrong = noted.and_then(std::result::Result::err);
         Ok(wrong.map(|reason| Flaw::Beside { path, reason: reason.to_owned() }))

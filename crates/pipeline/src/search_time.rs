@@ -59,7 +59,7 @@ pub(super) fn keep_time(
 ) -> Result<()> {
     let noted = NotedTime { time, retrieval: Some(digest_of(retrieval)) };
     let json = seal(serde_json::to_vec(&noted).unwrap_or_default());
-    write_file(&experiment.layout.search_time(mode, repository), &json)
+    write_file(&experiment.paths().search_time(mode, repository), &json)
 }
 
 /// Times each query by itself, in an index that is there, from its text to what is found: what somebody waits for who asks for
@@ -116,7 +116,7 @@ pub(super) fn noted_time(
     repository: &str,
     header: &Header,
 ) -> Result<Option<std::result::Result<SearchTime, &'static str>>> {
-    let path = experiment.layout.search_time(mode, repository);
+    let path = experiment.paths().search_time(mode, repository);
     let bytes = files::read_if_there(&path)
         .map_err(|e| Error::reading(&path, "read this time of a search", e))?;
     let Some(json) = bytes else { return Ok(None) };
@@ -145,7 +145,7 @@ fn digest_of(identity: &Identity) -> String {
 pub fn search_time(experiment: &Experiment, mode: Mode) -> Result<Option<SearchTime>> {
     let mut sum = SearchTime { with_embedding: true, ..SearchTime::default() };
     for repository in &experiment.repositories {
-        let path = experiment.layout.retrieval(mode, repository);
+        let path = experiment.paths().retrieval(mode, repository);
         if !path.exists() {
             return Ok(None);
         }

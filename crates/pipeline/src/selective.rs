@@ -73,15 +73,15 @@ pub fn selective(
         Err(error) => Err(error),
     };
     let (base, augmented) = (scores_of(Mode::Without)?, scores_of(mode)?);
-    let mut shown = read_shown(&experiment.layout.prompts(mode))?;
-    let mut signals = signals(&experiment.layout.predictions(Mode::Without, model), tasks)?;
+    let mut shown = read_shown(&experiment.paths().prompts(mode))?;
+    let mut signals = signals(&experiment.paths().predictions(Mode::Without, model), tasks)?;
     // An entropy over samples that are also the base would change what is compared.
     signals.iter_mut().for_each(|signals| signals.entropy = None);
     let (mut problems, mut warnings) = (Vec::new(), Vec::new());
     let sampled = sources.samples.into_iter().map(|path| (path, true));
     let asked = sources.probabilities.iter().map(|path| (path.as_path(), false));
     let files: Vec<(&Path, bool)> = asked.chain(sampled).collect();
-    let base_of = |_: &_| Origin::read(&experiment.layout.predictions(Mode::Without, model));
+    let base_of = |_: &_| Origin::read(&experiment.paths().predictions(Mode::Without, model));
     let made = files.first().map(base_of).transpose()?;
     for (path, are_samples) in files {
         let Some(made) = &made else { continue };
@@ -218,14 +218,13 @@ impl TaskTimes {
 /// # Errors
 /// A file cannot be read or removed.
 pub fn forget_outdated(experiment: &Experiment, mode: Mode, model: &str) -> Result<Vec<PathBuf>> {
-    let layout = &experiment.layout;
-    let of_nobody = layout.chosen_predictions("", mode, model);
+    let of_nobody = experiment.paths().chosen_predictions("", mode, model);
     let (Some(folder), Some(end)) = (of_nobody.parent(), of_nobody.file_name()) else {
         return Ok(Vec::new());
     };
     let end = end.to_string_lossy();
     let read = |path: &Path| if path.exists() { jsonl::read(path) } else { Ok(Vec::new()) };
-    let paths = [Mode::Without, mode].map(|mode| layout.predictions(mode, model));
+    let paths = [Mode::Without, mode].map(|mode| experiment.paths().predictions(mode, model));
     let (without, with) = (read(&paths[0])?, read(&paths[1])?);
     let both = jsonl::records(&without).chain(jsonl::records(&with));
     let known: FxHashSet<&[u8]> = both.map(|(_, line)| line).collect();
@@ -263,8 +262,7 @@ pub fn write_chosen(
     model: &str,
     policies: &[(&Path, &BTreeSet<usize>)],
 ) -> Result<()> {
-    let layout = &experiment.layout;
-    let paths = [Mode::Without, mode].map(|mode| layout.predictions(mode, model));
+    let paths = [Mode::Without, mode].map(|mode| experiment.paths().predictions(mode, model));
     let (without, with) = (jsonl::read(&paths[0])?, jsonl::read(&paths[1])?);
     let (without, with) = (by_row(&paths[0], &without)?, by_row(&paths[1], &with)?);
     for (path, retrieved) in policies {

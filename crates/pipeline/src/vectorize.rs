@@ -127,7 +127,7 @@ impl Artifact for FragmentSets<'_> {
     type Content = TokenSets;
 
     fn path(&self, experiment: &Experiment) -> PathBuf {
-        experiment.layout.repo_vectors(self.0)
+        experiment.paths().repo_vectors(self.0)
     }
 
     fn made_by(&self, _: &Experiment) -> Step {
@@ -146,7 +146,7 @@ impl Artifact for FragmentTerms<'_> {
     type Content = Words;
 
     fn path(&self, experiment: &Experiment) -> PathBuf {
-        experiment.layout.repo_vectors(self.0)
+        experiment.paths().repo_vectors(self.0)
     }
 
     fn made_by(&self, _: &Experiment) -> Step {
@@ -168,7 +168,7 @@ impl Artifact for QuerySets<'_> {
     type Content = TokenSets;
 
     fn path(&self, experiment: &Experiment) -> PathBuf {
-        experiment.layout.query_vectors(self.mode, self.repository)
+        experiment.paths().query_vectors(self.mode, self.repository)
     }
 
     fn made_by(&self, _: &Experiment) -> Step {

@@ -165,7 +165,7 @@ impl Artifact for ModeQueries<'_> {
     type Content = Queries;
 
     fn path(&self, experiment: &Experiment) -> PathBuf {
-        experiment.layout.query_windows(self.mode, self.repository)
+        experiment.paths().query_windows(self.mode, self.repository)
     }
 
     fn made_by(&self, _: &Experiment) -> Step {

@@ -30,9 +30,9 @@ pub(super) struct Bench {
 
 impl Bench {
     pub(super) fn new(exec: &ExecArgs, experiment: &Experiment) -> Result<Self> {
-        let layout = &experiment.layout;
-        let work_dir = exec.work_dir.clone().unwrap_or_else(|| layout.exec_copies());
-        let results = exec.exec_results.clone().unwrap_or_else(|| layout.exec_results());
+        let paths = experiment.paths();
+        let work_dir = exec.work_dir.clone().unwrap_or_else(|| paths.exec_copies());
+        let results = exec.exec_results.clone().unwrap_or_else(|| paths.exec_results());
         files::create_dir_all(&work_dir).map_err(|e| {
             anyhow!("{}: cannot create this folder for copies: {e}", work_dir.display())
         })?;

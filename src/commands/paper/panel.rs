@@ -151,7 +151,7 @@ fn beside(
         let other = experiment_like(experiment, settings, style.as_ref())?;
         let their = Completion { model: model.clone(), ..completion.clone() };
         for mode in [Mode::Without, judged.mode] {
-            if !other.layout.predictions(mode, model).exists() {
+            if !other.paths().predictions(mode, model).exists() {
                 return fail(
                     format!("{}: there are no predictions of {model} ({mode})", experiment.name),
                     format!(

@@ -41,8 +41,8 @@ pub(crate) fn walk(
     let without =
         of(false).max_by(|a, b| base(a).partial_cmp(&base(b)).unwrap_or(std::cmp::Ordering::Equal));
     let tasks = experiment.tasks()?;
-    let fragments = read_fragments(&experiment.layout.prompts(judged.mode))?;
-    let read = |mode: Mode| predictions::read(&experiment.layout.predictions(mode, model), tasks);
+    let fragments = read_fragments(&experiment.paths().prompts(judged.mode))?;
+    let read = |mode: Mode| predictions::read(&experiment.paths().predictions(mode, model), tasks);
     let completions = [read(Mode::Without)?, read(judged.mode)?];
     let mut records = Vec::new();
     for place in with.into_iter().chain(without) {

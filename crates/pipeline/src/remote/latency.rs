@@ -117,7 +117,7 @@ impl Latency {
 /// # Errors
 /// The mode's retrieval artifacts are missing, or the file cannot be written.
 pub fn latencies(experiment: &Experiment, mode: Mode, model: &str) -> Result<Vec<Latency>> {
-    let path = experiment.layout.latency(mode, model);
+    let path = experiment.paths().latency(mode, model);
     let mut known = read(&path)?;
     let is_measured = |latency: &Latency| latency.retrieval_ms.is_some();
     if known.is_empty() || !mode.retrieves() || known.iter().all(is_measured) {
@@ -168,7 +168,7 @@ pub(super) fn keep_decisions(
     latencies: &[Latency],
 ) -> Result<()> {
     let decided = latencies.iter().map(|one| Latency { generation_ms: None, ..one.clone() });
-    write(&experiment.layout.decision_latency(mode, model), &decided.collect::<Vec<_>>())
+    write(&experiment.paths().decision_latency(mode, model), &decided.collect::<Vec<_>>())
 }
 
 /// Times of a model's decisions without retrieval; empty where nobody measured.
@@ -176,7 +176,7 @@ pub(super) fn keep_decisions(
 /// # Errors
 /// The file of times is damaged.
 pub fn decision_latencies(experiment: &Experiment, model: &str) -> Result<Vec<Latency>> {
-    read(&experiment.layout.decision_latency(Mode::Without, model))
+    read(&experiment.paths().decision_latency(Mode::Without, model))
 }
 
 fn write(path: &Path, latencies: &[Latency]) -> Result<()> {

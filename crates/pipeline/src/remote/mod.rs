@@ -128,7 +128,7 @@ impl Server {
         prompts: &Header,
         completion: &Completion,
     ) -> Result<Option<usize>> {
-        if experiment.is_planned(&experiment.layout.prompts(mode)) {
+        if experiment.is_planned(&experiment.paths().prompts(mode)) {
             return Ok(None);
         }
         let prompts = PromptText::of_header(experiment, mode, prompts.clone());
@@ -145,7 +145,7 @@ impl Server {
     ) -> Result<Option<Flaw>> {
         let is_sound =
             predictions.records >= prompts.records && predictions.totals.contains_key(CHECKED);
-        if is_sound || experiment.is_planned(&experiment.layout.prompts(mode)) {
+        if is_sound || experiment.is_planned(&experiment.paths().prompts(mode)) {
             return Ok(None);
         }
         let (there, wanted) = (predictions.records, prompts.records);

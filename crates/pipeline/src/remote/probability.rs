@@ -175,7 +175,7 @@ struct ModeProbabilities<'a> {
 
 impl ModeProbabilities<'_> {
     fn times(&self, experiment: &Experiment) -> PathBuf {
-        experiment.layout.decision_latency(self.mode, &self.completion.model)
+        experiment.paths().decision_latency(self.mode, &self.completion.model)
     }
 }
 
@@ -183,7 +183,7 @@ impl Artifact for ModeProbabilities<'_> {
     type Content = Lines;
 
     fn path(&self, experiment: &Experiment) -> PathBuf {
-        experiment.layout.probabilities(self.mode, &self.completion.model)
+        experiment.paths().probabilities(self.mode, &self.completion.model)
     }
 
     fn made_by(&self, _: &Experiment) -> Step {

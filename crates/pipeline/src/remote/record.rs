@@ -62,7 +62,7 @@ impl PromptText {
 
     /// Those of a mode that this header is of.
     pub(crate) fn of_header(experiment: &Experiment, mode: Mode, header: Header) -> Self {
-        let path = experiment.layout.prompts(mode);
+        let path = experiment.paths().prompts(mode);
         Self { path, held: Held::Cached(mode, Box::new(header)) }
     }
 
