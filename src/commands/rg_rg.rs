@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::Result;
+use anyhow::{Context, Result};
 use clap::Args;
 use repoformer_core::retrieve::Mode;
 use repoformer_evaluate::predictions::JoinedPredictions;
@@ -146,6 +146,7 @@ fn row(experiment: &Experiment, mode: Mode, completion: &Completion) -> Result<R
     let (scores, report) = pipeline::scores(experiment, mode, &completion.model, None)?;
     output::remarks(&report);
     warn_of_ends(&experiment.paths().predictions(mode, &completion.model), &experiment.scoring)?;
+    let scores = scores.context("a dry run makes no scores")?;
     let row = Row::of(experiment, mode, completion, scores, &Resampling::default())?;
     rows::tell_of_untimed(&row, experiment, mode, completion);
     Ok(row)

@@ -1,11 +1,12 @@
 //! The table of an experiment: a row per mode or iteration.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use anyhow::Result;
 use repoformer_core::metrics::Metric;
 use repoformer_core::retrieve::Mode;
-use repoformer_evaluate::score::samples_of;
+use repoformer_evaluate::mode_scores::{ModeScores, TaskValues};
 use repoformer_evaluate::statistics::{Groups, Interval, IntervalKind, Resampling, Unit};
 use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{
@@ -33,7 +34,7 @@ pub(super) struct Row {
     /// The metric with its cut, in words.
     metric_name: String,
     /// The mode's scores, as in their artifact.
-    scores: Value,
+    scores: Arc<ModeScores>,
     /// Intervals of exact match and edit similarity.
     intervals: [Option<Interval>; 2],
     /// Units that the intervals resample, and how many there are.
@@ -69,16 +70,21 @@ pub(super) struct Row {
 
 impl Row {
     /// The row of some scores by the first metric.
-    fn new(experiment: &Experiment, mode: String, scores: Value, resampling: &Resampling) -> Self {
+    fn new(
+        experiment: &Experiment,
+        mode: String,
+        scores: ModeScores,
+        resampling: &Resampling,
+    ) -> Self {
         let metric = experiment.scoring.first();
         Self {
             benchmark: experiment.name.clone(),
             mode,
             metric,
-            metric_name: experiment.scoring.name(metric, samples(&scores)),
+            metric_name: experiment.scoring.name(metric, scores.samples()),
             intervals: intervals(&scores, metric, resampling),
             units: units(&scores),
-            scores,
+            scores: Arc::new(scores),
             passed: BTreeMap::new(),
             prompts: None,
             rag_rate: None,
@@ -100,7 +106,7 @@ impl Row {
     pub(super) fn by_metric(self, experiment: &Experiment, resampling: &Resampling) -> Vec<Row> {
         let others = experiment.scoring.metrics.iter().skip(1).map(|&metric| Self {
             metric,
-            metric_name: experiment.scoring.name(metric, samples(&self.scores)),
+            metric_name: experiment.scoring.name(metric, self.scores.samples()),
             intervals: intervals(&self.scores, metric, resampling),
             ..self.clone()
         });
@@ -113,7 +119,7 @@ impl Row {
         experiment: &Experiment,
         mode: Mode,
         completion: &Completion,
-        scores: Value,
+        scores: ModeScores,
         resampling: &Resampling,
     ) -> Result<Row> {
         let name = experiment.layout.mode_name(mode);
@@ -136,7 +142,7 @@ impl Row {
         selected: &Selected,
         resampling: &Resampling,
     ) -> Row {
-        let count = selected.scores["all"]["n"].as_f64().unwrap_or(0.0);
+        let count = selected.scores.all.n as f64;
         let name = selected.source.name.clone();
         Self {
             rag_rate: Some(selected.retrieved as f64 / count.max(1.0)),
@@ -215,12 +221,6 @@ pub(super) fn tell_of_untimed(
         "{} {}: {untimed} of {all} completions have no time, so their mean is left out: {why}; {way_out}",
         row.benchmark, row.mode
     ));
-}
-
-/// Greatest number of samples of a task.
-fn samples(scores: &Value) -> usize {
-    let tasks = scores["tasks"].as_array().into_iter().flatten();
-    tasks.filter_map(|task| Some(samples_of(task.as_object()?))).max().unwrap_or(0)
 }
 
 /// Mean of these values, if there are any and all are known.
@@ -374,21 +374,24 @@ pub(super) fn departures(rows: &[Row]) -> Vec<(Vec<&str>, String)> {
     all
 }
 
-fn groups(tasks: &[Value]) -> Groups {
-    Groups::of(tasks.iter().map(|task| task["repository"].as_str()))
+fn groups(scores: &ModeScores) -> Groups {
+    Groups::of(scores.tasks.iter().map(|task| task.repository.as_deref()))
 }
 
-fn units(scores: &Value) -> (Unit, usize) {
-    let groups = groups(scores["tasks"].as_array().map_or(&[], Vec::as_slice));
+fn units(scores: &ModeScores) -> (Unit, usize) {
+    let groups = groups(scores);
     (groups.unit(), groups.len())
 }
 
 /// Intervals of a mode's means, from the scores of its tasks.
-fn intervals(scores: &Value, metric: Metric, resampling: &Resampling) -> [Option<Interval>; 2] {
-    let tasks = scores["tasks"].as_array().map_or(&[][..], Vec::as_slice);
-    let groups = groups(tasks);
+fn intervals(
+    scores: &ModeScores,
+    metric: Metric,
+    resampling: &Resampling,
+) -> [Option<Interval>; 2] {
+    let groups = groups(scores);
     let column = |name: &str| -> Vec<Option<f64>> {
-        tasks.iter().map(|task| task[metric.name()][name].as_f64()).collect()
+        scores.tasks.iter().map(|task| task.get(metric, name)).collect()
     };
     let found = resampling.intervals(&groups, [column("em"), column("es")]);
     [0, 1].map(|place| found.get(place).copied().flatten())
@@ -403,11 +406,8 @@ impl Row {
             if are_tested {
                 return row.passed.clone();
             }
-            let tasks = row.scores["tasks"].as_array().into_iter().flatten();
-            let of = |task: &Value| {
-                Some((task["row"].as_u64()? as usize, task[row.metric.name()]["es"].as_f64()?))
-            };
-            tasks.filter_map(of).collect()
+            let of = |task: &TaskValues| Some((task.row, task.get(row.metric, "es")?));
+            row.scores.tasks.iter().filter_map(of).collect()
         };
         let (before, now) = (scores(without), scores(self));
         let mut counts = [0; 3];
@@ -427,11 +427,11 @@ impl Row {
 
     /// Number of tasks scored.
     fn count(&self) -> u64 {
-        self.scores["all"]["n"].as_u64().unwrap_or(0)
+        self.scores.all.n as u64
     }
 
     fn value(&self, name: &str) -> Option<f64> {
-        self.scores["all"][self.metric.name()][name].as_f64()
+        self.scores.mean(self.metric, name)
     }
 
     fn tokens_per_prompt(&self) -> Option<f64> {

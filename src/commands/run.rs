@@ -174,10 +174,10 @@ pub(crate) fn run(args: &RunArgs) -> Result<()> {
                 Ok(((scores, report), is_current))
             })?;
             output::remarks(&report);
-            if log.is_dry() {
+            let Some(scores) = scores else {
                 log.add("scores", &experiment, report.planned);
                 continue;
-            }
+            };
             let predictions = experiment.paths().predictions(mode, &completion.model);
             warn_of_ends(&predictions, &experiment.scoring)?;
             let row = Row::of(&experiment, mode, &completion, scores, &resampling)?;

@@ -10,6 +10,7 @@ use repoformer_core::policy::{Example, Policy};
 use repoformer_core::prompt::style::DecisionFrame;
 use repoformer_core::retrieve::Mode;
 use repoformer_core::task::Task;
+use repoformer_evaluate::mode_scores::{ModeScores, TaskValues};
 use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{
     Completion, Experiment, Latency, Planned, PromptLayout, Selective, SignalSources,
@@ -17,7 +18,6 @@ use repoformer_pipeline::{
     write_chosen,
 };
 use repoformer_store::error::Error;
-use serde_json::{Value, json};
 
 use super::chosen::{Chosen, tell_of_shares, tell_threshold};
 use super::experiments::experiment_like;
@@ -457,7 +457,7 @@ pub(super) struct Selected {
     /// The chosen predictions, named after the policy with its threshold.
     pub(super) source: Source,
     /// Scores of the chosen predictions, in the form of a mode's.
-    pub(super) scores: Value,
+    pub(super) scores: ModeScores,
     /// Number of tasks that it retrieves for.
     pub(super) retrieved: usize,
     /// Its threshold, if it has one.
@@ -480,17 +480,9 @@ fn select(
 ) -> Selected {
     let (paths, metrics) = (experiment.paths(), &experiment.scoring.metrics);
     let pairs = found.scores.iter().zip(retrieves);
-    let tasks: Vec<Value> =
+    let tasks: Vec<TaskValues> =
         pairs.map(|(scores, &retrieves)| scores[usize::from(retrieves)].clone()).collect();
     let count = tasks.len() as f64;
-    let mut all = json!({"n": tasks.len()});
-    for metric in metrics {
-        let values = metric.values().iter().map(|&value| {
-            let of_tasks = tasks.iter().filter_map(|task| task[metric.name()][value].as_f64());
-            (value.to_owned(), json!(of_tasks.sum::<f64>() / count))
-        });
-        all[metric.name()] = Value::Object(values.collect());
-    }
     // A policy that looks at what is retrieved takes its time, whatever it decides.
     let retrieves_any = retrieves.contains(&true) || chosen.policy.looks_at_fragments();
     let rows = tasks.iter().zip(retrieves).filter(|(_, retrieves)| **retrieves);
@@ -499,13 +491,12 @@ fn select(
         let costs = costs.map(|(times, &retrieves)| times.cost(chosen.policy, retrieves, clock));
         Some(costs.sum::<Option<f64>>()? / count)
     };
-    let retrieved: BTreeSet<usize> =
-        rows.filter_map(|(task, _)| Some(task["row"].as_u64()? as usize)).collect();
+    let retrieved: BTreeSet<usize> = rows.map(|(task, _)| task.row).collect();
     Selected {
         mode,
         latency_ms: found.times.as_ref().and_then(latency),
         without_embedding: found.without_embedding && retrieves_any,
-        scores: json!({"all": all, "tasks": tasks}),
+        scores: ModeScores::of(metrics, tasks),
         retrieved: retrieved.len(),
         threshold: None,
         source: Source {

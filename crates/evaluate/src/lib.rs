@@ -29,6 +29,7 @@ pub mod conditions;
 pub mod executed;
 pub mod label;
 pub mod lm_eval;
+pub mod mode_scores;
 pub mod origin;
 pub mod pairs;
 pub mod predictions;

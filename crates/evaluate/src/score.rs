@@ -330,13 +330,16 @@ pub struct MetricMeans {
 
 impl MetricMeans {
     /// Averages the scores of tasks, summed in their order.
-    fn of<'a>(metrics: &[Metric], tasks: impl Iterator<Item = &'a TaskScore>) -> Self {
+    pub(crate) fn of<'a>(
+        metrics: &[Metric],
+        tasks: impl Iterator<Item = &'a [MetricScore]>,
+    ) -> Self {
         let zero =
             |&metric: &Metric| MetricScore { metric, values: vec![0.0; metric.values().len()] };
         let (mut n, mut means) = (0, metrics.iter().map(zero).collect::<Vec<_>>());
         for task in tasks {
             n += 1;
-            for (sum, score) in means.iter_mut().zip(&task.scores) {
+            for (sum, score) in means.iter_mut().zip(task) {
                 for (sum, value) in sum.values.iter_mut().zip(&score.values) {
                     *sum += value;
                 }
@@ -460,11 +463,14 @@ impl Scores {
             }
         }
         let summary = |(name, tasks): (&str, Vec<&TaskScore>)| {
-            (name.to_owned(), MetricMeans::of(metrics, tasks.iter().copied()))
+            (
+                name.to_owned(),
+                MetricMeans::of(metrics, tasks.iter().map(|task| task.scores.as_slice())),
+            )
         };
         Self {
             repositories: by_name.into_iter().map(summary).collect(),
-            all: MetricMeans::of(metrics, tasks.iter()),
+            all: MetricMeans::of(metrics, tasks.iter().map(|task| task.scores.as_slice())),
             tasks,
             missing,
             cuts,

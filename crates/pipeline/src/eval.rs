@@ -7,12 +7,13 @@ use std::sync::Arc;
 use repoformer_core::postprocess::{self, Uncut};
 use repoformer_core::retrieve::Mode;
 use repoformer_core::task::{NumberedRecords, Task, TaskFiles, TaskSet};
+use repoformer_evaluate::mode_scores::ModeScores;
 use repoformer_evaluate::predictions::{self, JoinedPredictions};
 use repoformer_evaluate::score::{Missing, Scores, Scoring, score_tasks};
 use repoformer_store::artifact::{Identity, LineTotals, digest_parts};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
-use serde_json::{Value, json};
+use serde_json::json;
 
 use super::engine::{Artifact, Engine, Lines, Outcome};
 use super::experiment::Experiment;
@@ -83,8 +84,8 @@ pub fn check_any(experiment: &Experiment, path: &Path, samples: &[Vec<String>]) 
     Ok(())
 }
 
-/// The scores of a mode's cached predictions as one object, read from their artifact or made; tasks without
-/// prediction are left out. In a dry run there are none. A caller that has just scored every task as the experiment does gives its `known` scores.
+/// The scores of a mode's cached predictions, read from their artifact or made; tasks without prediction are left out. `None` in
+/// a dry run. A caller that has just scored every task as the experiment does gives its `known` scores.
 ///
 /// # Errors
 /// The predictions are missing or damaged, or the scores cannot be written.
@@ -93,7 +94,7 @@ pub fn scores(
     mode: Mode,
     model: &str,
     known: Option<&Scores>,
-) -> Result<(Value, StageReport)> {
+) -> Result<(Option<ModeScores>, StageReport)> {
     let predictions = experiment.paths().predictions(mode, model);
     let step = Step::InMode("complete", mode);
     let header = require_jsonl(experiment, &predictions, "predictions", &step)?;
@@ -116,9 +117,8 @@ pub fn scores(
         let left = tasks.tasks().iter().filter_map(|task| task.full_left_context.as_deref());
         identity = identity.input("left contexts", digest_parts(left));
     }
-    let path = experiment.paths().scores(mode, model);
-    let mut engine = Engine::new(experiment);
-    let of_mode = ModeScores { mode, model, identity };
+    let (mut engine, mut made) = (Engine::new(experiment), None);
+    let of_mode = ScoredMode { mode, model, identity };
     let outcome = engine.make_lines(&of_mode, |engine, sink| {
         let evaluated;
         let scores = match known {
@@ -130,6 +130,7 @@ pub fn scores(
                 &evaluated
             }
         };
+        made = Some(ModeScores::from(scores));
         let reasons = [Uncut::File, Uncut::Bound].into_iter();
         let uncut = reasons.flat_map(|reason| scores.tell_uncut(reason));
         engine
@@ -144,24 +145,22 @@ pub fn scores(
         sink.write(&text)?;
         Ok(LineTotals { records: 1, ..LineTotals::default() })
     })?;
-    let report = engine.report;
-    if let Outcome::Decided(_) = outcome {
-        return Ok((Value::Null, report));
+    if let Outcome::Current(_) = outcome {
+        let path = of_mode.path(experiment);
+        let text = files::read(&path).map_err(|e| Error::reading(&path, "read these scores", e))?;
+        made = Some(ModeScores::parse(&path, &text, &scoring.metrics)?);
     }
-    let text = files::read(&path).map_err(|e| Error::reading(&path, "read these scores", e))?;
-    let record = serde_json::from_slice(&text)
-        .map_err(|e| Error::reading(&path, "read these scores", e.into()))?;
-    Ok((record, report))
+    Ok((made, engine.report))
 }
 
 /// The scores of a mode's predictions.
-struct ModeScores<'a> {
+struct ScoredMode<'a> {
     mode: Mode,
     model: &'a str,
     identity: Identity,
 }
 
-impl Artifact for ModeScores<'_> {
+impl Artifact for ScoredMode<'_> {
     type Content = Lines;
 
     fn path(&self, experiment: &Experiment) -> PathBuf {

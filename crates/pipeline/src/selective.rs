@@ -12,6 +12,7 @@ use repoformer_core::repository::parallel;
 use repoformer_core::retrieve::Mode;
 use repoformer_core::task::cross_file::Fragment;
 use repoformer_evaluate::label::{self, signals};
+use repoformer_evaluate::mode_scores::TaskValues;
 use repoformer_evaluate::origin::Origin;
 use repoformer_evaluate::predictions;
 use repoformer_store::artifact::OutputFile;
@@ -31,7 +32,7 @@ pub struct Selective {
     /// As policies see them.
     pub examples: Vec<Example>,
     /// The score of each without retrieval and with it, as the modes' own artifacts have them.
-    pub scores: Vec<[Value; 2]>,
+    pub scores: Vec<[TaskValues; 2]>,
     /// Times of each, where all were measured.
     pub times: Option<Vec<RequestTimes>>,
     /// Whether any of them lacks the time for a query's dense vector.
@@ -67,9 +68,9 @@ pub fn selective(
 ) -> Result<Selective> {
     let tasks = experiment.tasks()?;
     let scores_of = |mode| match scores(experiment, mode, model, None) {
-        Ok((scores, _)) => Ok(scores),
+        Ok((scores, _)) => Ok(scores.map(|scores| scores.tasks).unwrap_or_default()),
         // Then no task has predictions of both.
-        Err(Error::NoPrediction { .. }) => Ok(Value::Null),
+        Err(Error::NoPrediction { .. }) => Ok(Vec::new()),
         Err(error) => Err(error),
     };
     let (base, augmented) = (scores_of(Mode::Without)?, scores_of(mode)?);
@@ -104,8 +105,6 @@ pub fn selective(
         warnings.extend(predictions::warning(path, &found.numbered));
         problems.extend(found.problems);
     }
-    let list = |scores: &Value| scores["tasks"].as_array().cloned().unwrap_or_default();
-    let row = |score: &Value| score["row"].as_u64();
     let clock = TaskTimes::measured(experiment, mode, model, sources.decisions)?;
     let mut selective = Selective {
         examples: Vec::new(),
@@ -116,16 +115,13 @@ pub fn selective(
         warnings,
     };
     let mut times = Vec::new();
-    let augmented = list(&augmented);
-    for without in list(&base) {
-        // Both lists are in the order of the tasks.
-        let found = augmented.binary_search_by_key(&row(&without), row);
-        let (Ok(found), Some(number)) = (found, row(&without)) else {
+    for without in base {
+        // All lists are in the order of the tasks.
+        let Ok(found) = augmented.binary_search_by_key(&without.row, |task| task.row) else {
             continue;
         };
         let with = augmented[found].clone();
-        let Ok(place) = (tasks.tasks()).binary_search_by_key(&(number as usize), |task| task.row)
-        else {
+        let Ok(place) = tasks.tasks().binary_search_by_key(&without.row, |task| task.row) else {
             continue;
         };
         let task = &tasks.tasks()[place];
@@ -139,16 +135,15 @@ pub fn selective(
             language: task.language(),
             fragments: &retrieved,
         };
-        let metric = experiment.scoring.first().name();
-        let value = |score: &Value, name: &str| score[metric][name].as_f64();
-        let similarity = |score| {
-            value(score, "es").ok_or_else(|| {
+        let metric = experiment.scoring.first();
+        let similarity = |score: &TaskValues| {
+            score.get(metric, "es").ok_or_else(|| {
                 tasks.error(task, format!("its scores lack {metric}.es; score it again"))
             })
         };
         let outcome = CompletionScores {
             score: [similarity(&without)?, similarity(&with)?],
-            em: [&without, &with].map(|score| value(score, "em")),
+            em: [&without, &with].map(|score| score.get(metric, "em")),
             label: None,
         };
         // Prompts name no fragments of a context that a task carries as one text.
@@ -161,8 +156,8 @@ pub fn selective(
             && task.metadata.get("query_has_target").and_then(Value::as_bool) == Some(true);
         let (row, query_has_target) = (Some(task.row), knows);
         selective.examples.push(Example { row, query_has_target, ..example });
+        times.push(clock.of(without.row as u64));
         selective.scores.push([without, with]);
-        times.push(clock.of(number));
     }
     selective.times = times.into_iter().collect();
     Example::count_repeats(&mut selective.examples);

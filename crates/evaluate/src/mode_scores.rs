@@ -1,0 +1,151 @@
+//! Scores of a mode's predictions, as their artifact keeps them: the values of each task, and their means.
+
+use std::path::Path;
+
+use repoformer_core::metrics::Metric;
+use repoformer_store::error::{Error, Result};
+use serde::Deserialize;
+use serde_json::{Map, Value};
+
+use super::score::{MetricMeans, MetricScore, Scores, TaskScore};
+
+/// Scores of a mode's predictions.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ModeScores {
+    /// The scored tasks, in the order of their file.
+    pub tasks: Vec<TaskValues>,
+    /// Means over all of them.
+    pub all: MetricMeans,
+}
+
+/// Values of one task.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskValues {
+    /// 0-based place in the task file.
+    pub row: usize,
+    /// The task's repository.
+    pub repository: Option<String>,
+    /// Number of samples.
+    pub samples: usize,
+    /// Values by each metric, in the order that was asked for.
+    pub scores: Vec<MetricScore>,
+}
+
+impl TaskValues {
+    /// Returns a value of a metric, between 0 and 1.
+    pub fn get(&self, metric: Metric, value: &str) -> Option<f64> {
+        self.scores.iter().find(|score| score.metric == metric)?.get(value)
+    }
+}
+
+impl From<&TaskScore> for TaskValues {
+    fn from(task: &TaskScore) -> Self {
+        let TaskScore { row, repository, samples, scores, .. } = task;
+        Self {
+            row: *row,
+            repository: repository.clone(),
+            samples: *samples,
+            scores: scores.clone(),
+        }
+    }
+}
+
+impl From<&Scores> for ModeScores {
+    fn from(scores: &Scores) -> Self {
+        Self { tasks: scores.tasks.iter().map(TaskValues::from).collect(), all: scores.all.clone() }
+    }
+}
+
+/// A task's record in the artifact.
+#[derive(Deserialize)]
+struct TaskRecord {
+    row: usize,
+    repository: Option<String>,
+    pred_raw: Option<Value>,
+    #[serde(flatten)]
+    metrics: Map<String, Value>,
+}
+
+/// The artifact.
+#[derive(Deserialize)]
+struct Record {
+    tasks: Vec<TaskRecord>,
+}
+
+impl ModeScores {
+    /// Scores of these tasks.
+    pub fn of(metrics: &[Metric], tasks: Vec<TaskValues>) -> Self {
+        let all = MetricMeans::of(metrics, tasks.iter().map(|task| task.scores.as_slice()));
+        Self { tasks, all }
+    }
+
+    /// Reads the text of an artifact.
+    ///
+    /// # Errors
+    /// A value of one of the metrics is missing.
+    pub fn parse(path: &Path, text: &[u8], metrics: &[Metric]) -> Result<Self> {
+        let wrong = |reason: String| Error::damaged(path, reason);
+        let record: Record =
+            serde_json::from_slice(text).map_err(|error| wrong(error.to_string()))?;
+        let tasks = record.tasks.into_iter().map(|task| {
+            let TaskRecord { row, repository, pred_raw, metrics: known } = task;
+            let score = |&metric: &Metric| {
+                let value = |name: &&str| known.get(metric.name())?.get(name)?.as_f64();
+                let values = metric.values().iter().map(value).collect::<Option<_>>();
+                let values = values
+                    .ok_or_else(|| wrong(format!("task in row {row} lacks values of {metric}")))?;
+                Ok(MetricScore { metric, values })
+            };
+            let scores = metrics.iter().map(score).collect::<Result<_>>()?;
+            let samples = match pred_raw {
+                Some(Value::Array(samples)) => samples.len(),
+                shown => usize::from(shown.is_some()),
+            };
+            Ok(TaskValues { row, repository, samples, scores })
+        });
+        Ok(Self::of(metrics, tasks.collect::<Result<_>>()?))
+    }
+
+    /// Returns the greatest number of samples of a task.
+    pub fn samples(&self) -> usize {
+        self.tasks.iter().map(|task| task.samples).max().unwrap_or(0)
+    }
+
+    /// Returns a mean of a metric.
+    pub fn mean(&self, metric: Metric, value: &str) -> Option<f64> {
+        self.all.means.iter().find(|mean| mean.metric == metric)?.get(value)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    fn parse(record: &Value, metrics: &[Metric]) -> Result<ModeScores> {
+        ModeScores::parse("s.json".as_ref(), record.to_string().as_bytes(), metrics)
+    }
+
+    #[test]
+    fn values_and_samples_are_read_and_averaged() {
+        let task = |row: usize, es: f64, raw: Value| {
+            json!({"task_id": "a", "row": row, "repository": "r", "repocoder": {"em": 1.0, "es": es},
+                "target_digest": "0", "pred_raw": raw})
+        };
+        let record =
+            json!({"tasks": [task(0, 0.25, json!("x")), task(3, 0.75, json!(["x", "y"]))]});
+        let scores = parse(&record, &[Metric::RepoCoder]).unwrap();
+        assert_eq!((scores.all.n, scores.samples()), (2, 2));
+        assert_eq!(scores.mean(Metric::RepoCoder, "es"), Some(0.5));
+        assert_eq!(scores.tasks[1].get(Metric::RepoCoder, "es"), Some(0.75));
+        assert_eq!((scores.tasks[1].row, scores.tasks[0].repository.as_deref()), (3, Some("r")));
+    }
+
+    #[test]
+    fn a_missing_value_is_no_zero() {
+        let record = json!({"tasks": [{"row": 7, "repocoder": {"em": 1.0}}]});
+        let error = parse(&record, &[Metric::RepoCoder]).unwrap_err().to_string();
+        assert!(error.contains("task in row 7 lacks values of repocoder"), "{error}");
+    }
+}
