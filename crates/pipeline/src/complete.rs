@@ -13,6 +13,8 @@ use repoformer_store::artifact::{self, Header, Identity, LineTotals, header_path
 use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::{self, Fields, Object};
 use repoformer_store::progress::Work;
+use repoformer_text::message;
+use repoformer_text::message::{StageRun, UserChoice};
 use serde_json::{Value, json};
 
 use super::completion::{
@@ -23,7 +25,7 @@ use super::prompt::{SHARD, for_each_prompts, require_prompts};
 use super::prompt_warnings::warn_of_begun_lines;
 use super::remote::{self, Latency, PromptText};
 use super::stage::{
-    PREDICTIONS_FILE, StageReport, Step, check_input, check_parameters, made_again, require_jsonl,
+    PREDICTIONS_FILE, StageReport, check_input, check_parameters, made_again, require_jsonl,
 };
 
 /// Completes the cached prompts of each mode.
@@ -147,7 +149,7 @@ fn incomplete(path: &Path, predictions: u64, prompts: u64) -> Error {
         reason: format!(
             "holds predictions for {predictions} of {prompts} prompts; the others could not be completed"
         ),
-        hint: "a verbose run says why, once this file is removed".into(),
+        hint: message!["a ", UserChoice::VerboseRun, " says why, once this file is removed"],
     }
 }
 
@@ -158,7 +160,11 @@ fn refuse_foreign(path: &Path) -> Result<()> {
             path: path.to_owned(),
             reason: "these predictions were not written by repoformer, and would be overwritten"
                 .into(),
-            hint: "move them away, and name the predictions file to later stages".into(),
+            hint: message![
+                "move them away, and name the ",
+                UserChoice::PredictionsFile,
+                " to later stages"
+            ],
         });
     }
     Ok(())
@@ -326,7 +332,7 @@ pub fn check_completed_alike(
     if !experiment.is_planned(path) && !header_path(path).exists() {
         return Ok(());
     }
-    let step = Step::InMode("complete", mode);
+    let step = StageRun::InMode("complete", mode.name());
     let header = require_jsonl(experiment, path, "predictions", &step)?;
     check_parameters(path, &header, &completion.identity(), &step)
 }
@@ -345,7 +351,7 @@ pub fn check_searchable(experiment: &Experiment, path: &Path) -> Result<()> {
 /// Checks that the cached predictions which the prompts of rg-rg were searched with are unchanged, and where these prompts
 /// are to be completed, that they are there, of this model and with these settings. Predictions that the user named may be of any.
 fn check_searched_with(experiment: &Experiment, completes: Option<&Completion>) -> Result<()> {
-    let (layout, step) = (&experiment.layout, Step::Stage("rg-rg"));
+    let (layout, step) = (&experiment.layout, StageRun::Any("rg-rg"));
     for repository in &experiment.repositories {
         let queries = layout.query_windows(Mode::Prediction, repository);
         let header = match experiment.planned(&queries) {
@@ -371,8 +377,11 @@ fn check_searched_with(experiment: &Experiment, completes: Option<&Completion>) 
                     "was searched for with predictions of {model}, and {} is to complete it",
                     completion.model
                 ),
-                hint: "make it with the stage `rg-rg` and the predictions of the model that completes, or name their file there"
-                    .into(),
+                hint: message![
+                    "make it with ",
+                    &step,
+                    " and the predictions of the model that completes, or name their file there"
+                ],
             });
         }
         if let Some(completion) = completes {
@@ -393,7 +402,7 @@ pub fn has_predictions(
     completion: &Completion,
 ) -> Result<bool> {
     let path = experiment.layout.predictions(mode, &completion.model);
-    let step = Step::InMode("complete", mode);
+    let step = StageRun::InMode("complete", mode.name());
     let header = require_jsonl(experiment, &path, "predictions", &step)?;
     Ok(header.records > 0 || experiment.is_planned(&path))
 }
@@ -410,12 +419,12 @@ pub fn cached_predictions(
     completion: &Completion,
 ) -> Result<PathBuf> {
     let path = experiment.layout.predictions(mode, &completion.model);
-    let step = Step::InMode("complete", mode);
+    let step = StageRun::InMode("complete", mode.name());
     if !experiment.has(&path) {
         return Err(Error::Artifact {
             path,
             reason: "the predictions are missing".into(),
-            hint: format!("make them with {step}, or name the predictions file"),
+            hint: message!["make them with ", &step, ", or name the ", UserChoice::PredictionsFile],
         });
     }
     if !experiment.is_planned(&path) && !header_path(&path).exists() {

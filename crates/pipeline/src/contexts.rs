@@ -4,11 +4,12 @@ use repoformer_core::repository::corpus::Repository;
 use repoformer_core::task::{Task, TaskSet};
 use repoformer_store::artifact::{Column, Columns, Identity, Payload};
 use repoformer_store::error::{Error, Result};
+use repoformer_text::message::StageRun;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::experiment::Experiment;
-use super::stage::{Step, Unread, check_digest, check_parameters};
+use super::stage::{Unread, check_digest, check_parameters};
 
 /// The right contexts of a repository's tasks that carry none, by row.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -80,10 +81,10 @@ pub(super) fn open_contexts(
     let path = experiment.layout.right_contexts(repository);
     // Windows take none where RepoCoder's prompts, which show none, are asked for.
     let style = experiment.prompts.layout.name().to_owned();
-    let step = Step::WithStyle("window", style);
+    let step = StageRun::WithStyle("window", style);
     let contexts = Unread::<RightContexts>::open(experiment, &path, &step)?;
     let tasks = experiment.tasks()?.digest_of(repository);
-    let step = Step::Stage("window");
+    let step = StageRun::Any("window");
     check_digest(&path, &contexts.header, "tasks", &tasks, &step)?;
     let wanted = Identity::new(RightContexts::KIND)
         .parameter("language", experiment.layout.language)

@@ -11,15 +11,16 @@ use repoformer_models::embed::Embedder;
 use repoformer_models::endpoint::{ConnectionSettings, Endpoint};
 use repoformer_store::artifact::{Header, Identity, Payload};
 use repoformer_store::error::{Error, Result};
+use repoformer_text::message::StageRun;
 
 use super::dense::{DenseSource, Notice};
 use super::experiment::Experiment;
 use super::fragments::OpenFragments;
-use super::stage::{StageReport, Step, Unread, check_digest, check_input, check_parameters};
+use super::stage::{StageReport, Unread, check_digest, check_input, check_parameters};
 use super::window::open_queries;
 
 /// Checks that vectors came from this source.
-fn check_source(source: &DenseSource, path: &Path, header: &Header, step: &Step) -> Result<()> {
+fn check_source(source: &DenseSource, path: &Path, header: &Header, step: &StageRun) -> Result<()> {
     let wanted = source.identity(Identity::new(Matrix::KIND))?;
     check_parameters(path, header, &wanted, step)?;
     let mut digests = wanted.inputs.iter();
@@ -54,7 +55,7 @@ impl Source {
                 "ranker {} needs dense vectors: name a server and its embedding model, or a file of vectors",
                 settings.search.ranker
             );
-            return Err(Error::Parameter { name: "vectors", reason });
+            return Err(Error::parameter("vectors", reason));
         };
         Ok(Some(Self {
             from,
@@ -86,7 +87,7 @@ impl Source {
                         let endpoint = Endpoint::new(&url, settings)?;
                         let endpoint = endpoint.on_retry(move |text| notice.tell(text));
                         let store = VectorStore::open(&path, &model)?;
-                        let notes = store.notes().iter().map(ToString::to_string);
+                        let notes = store.notes().iter().map(Error::message);
                         report.warnings.extend(notes);
                         let embedder = Embedder::new(endpoint, &model);
                         let embedder = embedder.batch_size(batch).concurrency(concurrency);
@@ -151,7 +152,7 @@ impl Dense {
         made_of: DenseInputs<'_>,
     ) -> Result<Self> {
         let layout = experiment.layout.with_dense_vectors();
-        let step = Step::InMode("vectorize", mode);
+        let step = StageRun::InMode("vectorize", mode.name());
         let path = layout.repo_vectors(repository);
         let fragments = Unread::<Matrix>::open(experiment, &path, &step)?;
         check_input(&path, &fragments.header, "fragments", made_of.fragments, &step)?;
@@ -193,7 +194,7 @@ impl Dense {
             fragments.dim(),
             queries.dim()
         );
-        Err(Error::Parameter { name: "vectors", reason })
+        Err(Error::parameter("vectors", reason))
     }
 }
 

@@ -12,10 +12,11 @@ use repoformer_evaluate::score::{Missing, Scores, Scoring, score_tasks};
 use repoformer_store::artifact::{Identity, LineTotals, digest_parts};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
+use repoformer_text::message::StageRun;
 use serde_json::{Value, json};
 
 use super::experiment::Experiment;
-use super::stage::{StageReport, Step, check_read, require_jsonl};
+use super::stage::{StageReport, check_read, require_jsonl};
 
 /// Samples and scores of a mode's predictions, and what could not be scored.
 #[derive(Debug)]
@@ -94,7 +95,7 @@ pub fn scores(
     known: Option<&Scores>,
 ) -> Result<(Value, StageReport)> {
     let predictions = experiment.layout.predictions(mode, model);
-    let step = Step::InMode("complete", mode);
+    let step = StageRun::InMode("complete", mode.name());
     let header = require_jsonl(experiment, &predictions, "predictions", &step)?;
     let scoring = &experiment.scoring;
     let names: Vec<&str> = scoring.metrics.iter().map(|metric| metric.name()).collect();
@@ -130,7 +131,8 @@ pub fn scores(
         };
         let reasons = [Uncut::File, Uncut::Bound].into_iter();
         let uncut = reasons.flat_map(|reason| scores.tell_uncut(reason));
-        report.warnings.extend(uncut.map(|told| format!("{}: {told}", predictions.display())));
+        let warning = |told| format!("{}: {told}", predictions.display()).into();
+        report.warnings.extend(uncut.map(warning));
         let mut record = scores.to_record(mode.name(), true);
         check_read(&predictions, &header)?;
         record["made_with"] = json!(header.identity.parameters);

@@ -3,11 +3,12 @@
 use repoformer_core::repository::fragment::{RepoFragments, TextRanges};
 use repoformer_store::artifact::{Columns, Header, Identity, Payload};
 use repoformer_store::error::Result;
+use repoformer_text::message::StageRun;
 
 use super::experiment::Experiment;
-use super::stage::{Step, Unread, check_parameters, made_again, not_made};
+use super::stage::{Unread, check_parameters, made_again, not_made};
 
-const WINDOW: Step = Step::Stage("window");
+const WINDOW: StageRun = StageRun::Any("window");
 
 /// Fragments of which the header is read, and the rest once it is needed.
 pub(super) struct OpenFragments {

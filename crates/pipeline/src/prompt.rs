@@ -13,6 +13,8 @@ use repoformer_core::task::{Task, TaskSet};
 use repoformer_store::artifact::{self, Header, Identity, LineSink, LineTotals};
 use repoformer_store::error::Result;
 use repoformer_store::progress::Work;
+use repoformer_text::message;
+use repoformer_text::message::{Message, StageRun};
 use repoformer_text::tokenize::P50k;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -25,7 +27,7 @@ use super::prompt_lines::{Line, Maker};
 use super::prompt_warnings::{warn_of_budgets, warn_of_contexts, warn_of_others, warn_of_specials};
 use super::retrieved::{OnDisk, Retrieved};
 use super::stage::{
-    StageReport, Step, Unread, by_repository, check_digest, check_parameters, made_again, missing,
+    StageReport, Unread, by_repository, check_digest, check_parameters, made_again, missing,
 };
 
 /// Sums over the prompts of one mode.
@@ -104,10 +106,10 @@ fn settings(experiment: &Experiment, mode: Mode) -> Identity {
 }
 
 /// Stage that makes a mode's prompts.
-fn step(mode: Mode) -> Step {
+fn step(mode: Mode) -> StageRun {
     match mode {
-        Mode::Prediction => Step::Stage("rg-rg"),
-        _ => Step::InMode("prompt", mode),
+        Mode::Prediction => StageRun::Any("rg-rg"),
+        _ => StageRun::InMode("prompt", mode.name()),
     }
 }
 
@@ -326,7 +328,7 @@ struct Wanted<'a> {
     part: usize,
     found: Option<(&'a Found, &'a Query)>,
     /// Reason why it has none.
-    lost: Option<String>,
+    lost: Option<Message>,
 }
 
 impl Sources {
@@ -469,7 +471,7 @@ impl Sources {
         // So many lines at a time are in memory.
         for wanted in wanted.chunks(64 * rayon::current_num_threads()) {
             let line = |scratch: &mut Scratch, wanted: &Wanted<'_>| match &wanted.lost {
-                Some(reason) => Err(makers[wanted.part].tasks.error(wanted.task, reason.as_str())),
+                Some(reason) => Err(makers[wanted.part].tasks.error(wanted.task, reason)),
                 None => makers[wanted.part].line(
                     wanted.task,
                     wanted.found,
@@ -517,11 +519,16 @@ fn wanted<'a>(
                 PromptLayout::RepoCoder if mode.retrieves() => continue,
                 // Chunks keep no blank lines, by which holes are numbered.
                 PromptLayout::RepoCoder if experiment.layout.cut.is_windows() => {
-                    read.fragments.and_then(|fragments| hole_lines(task, fragments).err())
+                    let fragments = read.fragments;
+                    fragments
+                        .and_then(|fragments| hole_lines(task, fragments).err())
+                        .map(Message::from)
                 }
-                PromptLayout::Style(_) if mode.retrieves() => Some(
-                    "nothing was searched for on its behalf, as the stage `window` reported, so it has no prompt".into(),
-                ),
+                PromptLayout::Style(_) if mode.retrieves() => Some(message![
+                    "nothing was searched for on its behalf, as ",
+                    &StageRun::Any("window"),
+                    " reported, so it has no prompt"
+                ]),
                 // Data that is only added to loses no task of its repository.
                 _ => None,
             };

@@ -6,11 +6,13 @@ use repoformer_core::repository::fragment::RepoFragments;
 use repoformer_core::retrieve::{FragmentText, Hit, Hole, Mode, Queries, Retrieval};
 use repoformer_store::artifact::{Header, Identity};
 use repoformer_store::error::{Error, Result};
+use repoformer_text::message;
+use repoformer_text::message::StageRun;
 
 use super::embed::{Dense, DenseInputs};
 use super::experiment::Experiment;
 use super::fragments::OpenFragments;
-use super::stage::{Step, Unread, check_digest, check_input, check_parameters};
+use super::stage::{Unread, check_digest, check_input, check_parameters};
 use super::window::open_queries;
 
 /// Results of one repository in one mode, of which the headers are read.
@@ -20,7 +22,7 @@ pub(super) struct OnDisk {
     queries: Unread<Queries>,
     retrieval: Unread<Retrieval>,
     path: PathBuf,
-    step: Step,
+    step: StageRun,
 }
 
 /// Results of one repository in one mode.
@@ -40,7 +42,7 @@ impl OnDisk {
     ) -> Result<Self> {
         let queries = open_queries(experiment, mode, repository, fragments)?;
         let path = experiment.layout.retrieval(mode, repository);
-        let step = Step::InMode("search", mode);
+        let step = StageRun::InMode("search", mode.name());
         let retrieval = Unread::<Retrieval>::open(experiment, &path, &step)?;
         let header = &retrieval.header;
         check_input(&path, header, "fragments", fragments, &step)?;
@@ -86,7 +88,7 @@ impl OnDisk {
             return Err(Error::Artifact {
                 path: self.path.clone(),
                 reason,
-                hint: format!("make it again with {}", self.step),
+                hint: message!["make it again with ", &self.step],
             });
         }
         Ok(Retrieved { queries, retrieval })

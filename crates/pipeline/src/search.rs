@@ -12,6 +12,7 @@ use repoformer_store::artifact::{Header, Identity, Payload, digest, read_header,
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
 use repoformer_store::seal::{Seal, check, seal};
+use repoformer_text::message::StageRun;
 use repoformer_text::tokenize::P50k;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,7 @@ use serde::{Deserialize, Serialize};
 use super::embed::{Dense, DenseInputs, cosines, embedding_times};
 use super::experiment::Experiment;
 use super::fragments::OpenFragments;
-use super::stage::{Rebuilt, StageReport, Step, Unread, check_input, for_each_repository, remove};
+use super::stage::{Rebuilt, StageReport, Unread, check_input, for_each_repository, remove};
 use super::vectorize::UnreadVectors;
 use super::window::open_queries;
 
@@ -169,7 +170,7 @@ impl ModeSearch {
         let queries = open_queries(experiment, mode, repository, fragments)?;
         let mut sets = None;
         if experiment.retrieval.search.by_p50k_sets() {
-            let step = Step::InMode("vectorize", mode);
+            let step = StageRun::InMode("vectorize", mode.name());
             let path = experiment.layout.query_vectors(mode, repository);
             let unread = Unread::open(experiment, &path, &step)?;
             check_input(&path, &unread.header, "queries", &queries.header, &step)?;

@@ -4,13 +4,15 @@ use std::marker::PhantomData;
 use std::path::{Path, PathBuf};
 
 use repoformer_core::repository::parallel;
-use repoformer_core::retrieve::{Mode, Retrieval};
+use repoformer_core::retrieve::Retrieval;
 use repoformer_store::artifact::{
     self, Columns, Header, Identity, LineSink, LineTotals, Payload, State,
 };
 use repoformer_store::error::{Access, Error, Result};
 use repoformer_store::files;
 use repoformer_store::readings;
+use repoformer_text::message;
+use repoformer_text::message::{Message, StageRun};
 
 use super::experiment::Experiment;
 use super::plan::{Foreseen, Plan, Planned, Verdict};
@@ -27,7 +29,7 @@ pub struct StageReport {
     /// Artifacts that were stale or damaged and so rebuilt.
     pub rebuilt: Vec<Rebuilt>,
     /// Warnings.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Message>,
     /// Tasks that do not fit the files that they name, and were worked on all the same.
     pub misfits: Vec<Error>,
     /// Records and files that were skipped.
@@ -100,6 +102,11 @@ impl StageReport {
         self.problems.extend(other.problems);
         self.outputs.extend(other.outputs);
         self.planned.extend(other.planned);
+    }
+
+    /// Adds a warning.
+    pub(super) fn warn(&mut self, warning: impl Into<Message>) {
+        self.warnings.push(warning.into());
     }
 
     fn note(&mut self, path: &Path, identity: &Identity, state: &State) {
@@ -229,43 +236,20 @@ impl StageReport {
     }
 }
 
-/// A stage that makes an artifact, as an error names it.
-#[derive(Debug, Clone)]
-pub(super) enum Step {
-    /// It makes the artifact whatever the mode.
-    Stage(&'static str),
-    /// It makes the artifact in this mode.
-    InMode(&'static str, Mode),
-    /// It makes the artifact with this prompt style.
-    WithStyle(&'static str, String),
-}
-
-impl std::fmt::Display for Step {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Stage(stage) => write!(f, "the stage `{stage}`"),
-            Self::InMode(stage, mode) => write!(f, "the stage `{stage}` in mode {mode}"),
-            Self::WithStyle(stage, style) => {
-                write!(f, "the stage `{stage}` with prompt style {style}")
-            }
-        }
-    }
-}
-
 /// An artifact that an earlier stage makes, of which the header is read and the content only when it is needed.
 pub(super) struct Unread<T> {
     pub(super) header: Header,
     /// `None` in a dry run that would make it first.
     pub(super) columns: Option<Columns>,
     /// Makes it again.
-    step: Step,
+    step: StageRun,
     content: PhantomData<T>,
 }
 
 impl<T: Payload> Unread<T> {
     /// # Errors
     /// It is missing, or its header is damaged.
-    pub(super) fn open(experiment: &Experiment, path: &Path, step: &Step) -> Result<Self> {
+    pub(super) fn open(experiment: &Experiment, path: &Path, step: &StageRun) -> Result<Self> {
         let (header, columns) = match experiment.planned(path) {
             Some(header) => (header, None),
             None if !path.exists() => return Err(missing(path, T::KIND, step)),
@@ -314,7 +298,7 @@ pub(super) fn require_jsonl(
     experiment: &Experiment,
     path: &Path,
     kind: &str,
-    step: &Step,
+    step: &StageRun,
 ) -> Result<Header> {
     if let Some(header) = experiment.planned(path) {
         return Ok(header);
@@ -337,20 +321,20 @@ pub(super) fn check_read(path: &Path, header: &Header) -> Result<()> {
 }
 
 /// A damaged artifact, with the stage that mends it.
-pub(super) fn made_again(error: Error, step: &Step) -> Error {
+pub(super) fn made_again(error: Error, step: &StageRun) -> Error {
     match error {
         Error::Artifact { path, reason, .. } => {
-            Error::Artifact { path, reason, hint: format!("make it again with {step}") }
+            Error::Artifact { path, reason, hint: message!["make it again with ", step] }
         }
         other => other,
     }
 }
 
-pub(super) fn missing(path: &Path, kind: &str, step: &Step) -> Error {
+pub(super) fn missing(path: &Path, kind: &str, step: &StageRun) -> Error {
     Error::Artifact {
         path: path.to_owned(),
         reason: format!("the {kind} are missing"),
-        hint: format!("make them with {step} and the same data set"),
+        hint: message!["make them with ", step, " and the same data set"],
     }
 }
 
@@ -360,7 +344,7 @@ pub(super) fn check_input(
     header: &Header,
     input: &str,
     upstream: &Header,
-    step: &Step,
+    step: &StageRun,
 ) -> Result<()> {
     check_digest(path, header, input, &upstream.checksum, step)
 }
@@ -371,7 +355,7 @@ pub(super) fn check_digest(
     header: &Header,
     input: &str,
     digest: &str,
-    step: &Step,
+    step: &StageRun,
 ) -> Result<()> {
     if header.identity.inputs.get(input).is_some_and(|made_from| made_from == digest) {
         return Ok(());
@@ -384,7 +368,7 @@ pub(super) fn check_parameters(
     path: &Path,
     header: &Header,
     wanted: &Identity,
-    step: &Step,
+    step: &StageRun,
 ) -> Result<()> {
     wanted.parameters.iter().try_for_each(|(name, wanted)| {
         match header.identity.parameters.get(name) {
@@ -395,11 +379,11 @@ pub(super) fn check_parameters(
     })
 }
 
-pub(super) fn stale(path: &Path, reason: String, step: &Step) -> Error {
+pub(super) fn stale(path: &Path, reason: String, step: &StageRun) -> Error {
     Error::Artifact {
         path: path.to_owned(),
         reason: format!("stale: {reason}"),
-        hint: format!("make it again with {step} and the same settings"),
+        hint: message!["make it again with ", step, " and the same settings"],
     }
 }
 

@@ -6,12 +6,13 @@ use repoformer_core::retrieve::vector::TokenSets;
 use repoformer_core::retrieve::{Mode, Queries, Vectors};
 use repoformer_store::artifact::{Header, Identity, Payload};
 use repoformer_store::error::Result;
+use repoformer_text::message::StageRun;
 use repoformer_text::tokenize::P50k;
 
 use super::embed::{Source, query_name};
 use super::experiment::Experiment;
 use super::fragments::OpenFragments;
-use super::stage::{StageReport, Step, Unread, check_input, for_each_repository};
+use super::stage::{StageReport, Unread, check_input, for_each_repository};
 use super::window::open_queries;
 
 /// Vectors of each repository's fragments: sets or counts of terms, and dense ones where a ranker needs them.
@@ -64,11 +65,11 @@ impl UnreadVectors {
     ) -> Result<Self> {
         let path = experiment.layout.repo_vectors(repository);
         let vectors = if experiment.retrieval.search.by_p50k_sets() {
-            Self::Sets(Unread::open(experiment, &path, &Step::Stage("vectorize"))?)
+            Self::Sets(Unread::open(experiment, &path, &StageRun::Any("vectorize"))?)
         } else {
-            Self::Terms(Unread::open(experiment, &path, &Step::Stage("vectorize"))?)
+            Self::Terms(Unread::open(experiment, &path, &StageRun::Any("vectorize"))?)
         };
-        check_input(&path, vectors.header(), "fragments", fragments, &Step::Stage("vectorize"))?;
+        check_input(&path, vectors.header(), "fragments", fragments, &StageRun::Any("vectorize"))?;
         Ok(vectors)
     }
 

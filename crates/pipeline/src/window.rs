@@ -10,13 +10,15 @@ use repoformer_store::artifact::{
     Header, Identity, Payload, digest_parts, header_path, jsonl_header,
 };
 use repoformer_store::error::{Error, Result};
+use repoformer_text::message;
+use repoformer_text::message::{Message, StageRun, UserChoice};
 
 use super::contexts::{RightContexts, misfit, open_contexts, right_context};
 use super::experiment::Experiment;
 use super::fragments::OpenFragments;
 use super::stage::{
-    PREDICTIONS_FILE, StageReport, Step, Unread, check_digest, check_input, check_parameters,
-    check_read, for_each_repository, not_made,
+    PREDICTIONS_FILE, StageReport, Unread, check_digest, check_input, check_parameters, check_read,
+    for_each_repository, not_made,
 };
 
 /// Cuts the repositories.
@@ -35,14 +37,17 @@ fn cut_repository(experiment: &Experiment, name: &str, report: &mut StageReport)
     report.problems.extend(reading.skipped);
     let repository = reading.repository;
     if repository.files.is_empty() {
-        let reason = format!(
-            "holds no {} file that can be read, so nothing can be retrieved from it; put its files there, or choose \
-             other repositories or another language",
-            language.title()
-        );
+        let none = format!("holds no {} file that can be read", language.title());
+        let reason = message![
+            none,
+            ", so nothing can be retrieved from it; put its files there, or choose other ",
+            UserChoice::Repositories,
+            " or another language"
+        ];
         report.problems.push(Error::Repository { path: experiment.repos_dir.join(name), reason });
     }
-    report.warnings.extend(repository.files.iter().filter_map(long_line));
+    let long_lines = repository.files.iter().filter_map(long_line);
+    report.warnings.extend(long_lines.map(Message::from));
     let tasks = experiment.tasks.as_deref().filter(|_| experiment.takes_right_contexts());
     let contexts = tasks.map(|tasks| {
         let (contexts, misfit) = RightContexts::of(tasks, &repository);
@@ -122,7 +127,7 @@ pub fn window_queries(
         modes.iter().try_for_each(|mode| sources.make(experiment, *mode, report))
     })?;
     if let Some(empty @ 1..) = predictions.map(|joined| joined.empty) {
-        report.warnings.push(format!("{empty} of the predictions are empty texts"));
+        report.warn(format!("{empty} of the predictions are empty texts"));
     }
     Ok(report)
 }
@@ -242,8 +247,8 @@ pub(super) fn open_queries(
     fragments: &Header,
 ) -> Result<Unread<Queries>> {
     let step = match mode {
-        Mode::Prediction => Step::Stage("rg-rg"),
-        _ => Step::InMode("window", mode),
+        Mode::Prediction => StageRun::Any("rg-rg"),
+        _ => StageRun::InMode("window", mode.name()),
     };
     let path = experiment.layout.query_windows(mode, repository);
     let queries = Unread::<Queries>::open(experiment, &path, &step)?;

@@ -8,6 +8,8 @@ use repoformer_models::server::{Entry, Journal, NextToken, Prober};
 use repoformer_store::artifact::{Identity, LineTotals, header_path, read_jsonl_header};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::literal;
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
 use serde_json::json;
 
 use super::super::completion::{Asked, Completion, EmitLine, Predictions, Server};
@@ -81,7 +83,7 @@ pub fn probabilities(
     let Some(server) = &completion.server else {
         return Err(Error::Parameter {
             name: "probability-of",
-            reason: "needs a completion server".into(),
+            reason: message!["needs a ", UserChoice::CompletionServer],
         });
     };
     let token = question.token(server, &completion.model)?;
