@@ -1,7 +1,10 @@
 //! The command line: parse, run, report.
 
 mod bars;
+mod choices;
 mod commands;
+#[cfg(test)]
+mod error_tests;
 mod near_files;
 mod output;
 mod records_output;
@@ -221,7 +224,56 @@ fn run(command: Command) -> Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use repoformer_text::message::UserChoice;
+
     use super::*;
+    use crate::choices::way;
+
+    /// A command and all below it.
+    fn commands(of: &clap::Command) -> Vec<&clap::Command> {
+        let below = of.get_subcommands().flat_map(commands);
+        std::iter::once(of).chain(below).collect()
+    }
+
+    fn has_flag(command: &clap::Command, flag: &str) -> bool {
+        command.get_arguments().any(|argument| match flag.strip_prefix("--") {
+            Some(long) => argument.get_long() == Some(long),
+            None => argument.get_short() == flag.chars().nth(1),
+        })
+    }
+
+    /// The command that the first words name, and the words behind them.
+    fn named<'c, 't>(cli: &'c clap::Command, text: &'t str) -> (&'c clap::Command, Vec<&'t str>) {
+        let mut words: Vec<&str> = text.split(' ').filter(|word| *word != "repoformer").collect();
+        let mut command = cli;
+        while let Some(next) = words.first().and_then(|word| command.find_subcommand(word)) {
+            command = next;
+            words.remove(0);
+        }
+        (command, words)
+    }
+
+    #[test]
+    fn every_way_has_flags_and_commands_that_exist() {
+        let mut cli = Cli::command();
+        cli.build();
+        for choice in UserChoice::ALL {
+            // Every second part stands between backticks.
+            for (number, text) in way(choice).split('`').enumerate() {
+                let is_command = number % 2 == 1 && !text.starts_with('-');
+                let (command, words) = named(&cli, if is_command { text } else { "" });
+                assert!(!is_command || command.get_name() != cli.get_name(), "{choice}: {text}");
+                let flags = if is_command { words } else { text.split([' ', ',']).collect() };
+                for flag in flags.into_iter().filter(|word| word.starts_with('-')) {
+                    let exists = match is_command {
+                        true => has_flag(command, flag),
+                        false => commands(&cli).into_iter().any(|one| has_flag(one, flag)),
+                    };
+                    assert!(exists, "{choice}: {text}: {flag}");
+                }
+            }
+        }
+    }
 
     #[test]
     fn the_command_line_is_consistent() {

@@ -17,12 +17,14 @@ use repoformer_store::error::{Access, Error};
 use repoformer_store::literal;
 use repoformer_store::manifest::{self, Manifest};
 use repoformer_store::seal::seal;
+use repoformer_text::message::Message;
 use repoformer_text::names::UnknownName;
 use repoformer_text::names::did_you_mean;
 use repoformer_text::tokenize::model::TokenizerError;
 use repoformer_text::visible::visible;
 
 use crate::bars;
+use crate::choices::in_flags;
 use crate::near_files::near_file;
 
 /// Flags that say how much is printed, and how.
@@ -60,7 +62,7 @@ const PROBLEMS_SHOWN: usize = 20;
 #[derive(Debug)]
 struct Hinted {
     source: anyhow::Error,
-    hint: String,
+    hint: Message,
 }
 
 impl std::fmt::Display for Hinted {
@@ -72,13 +74,13 @@ impl std::fmt::Display for Hinted {
 impl std::error::Error for Hinted {}
 
 /// Adds a hint to an error.
-pub(crate) fn hinted(source: impl Into<anyhow::Error>, hint: impl Into<String>) -> anyhow::Error {
+pub(crate) fn hinted(source: impl Into<anyhow::Error>, hint: impl Into<Message>) -> anyhow::Error {
     anyhow::Error::new(Hinted { source: source.into(), hint: hint.into() })
 }
 
 /// Fails for this reason, with a hint.
-pub(crate) fn fail<T>(reason: impl Display, hint: impl Into<String>) -> Result<T> {
-    Err(hinted(anyhow!("{reason}"), hint))
+pub(crate) fn fail<T>(reason: impl Into<Message>, hint: impl Into<Message>) -> Result<T> {
+    Err(hinted(reason.into(), hint))
 }
 
 /// Fails with the known names, and a hint at the one that was probably meant.
@@ -89,92 +91,6 @@ pub(crate) fn unknown<T>(what: impl Display, given: &str, known: &[impl AsRef<st
         Some(hint) => hinted(error, hint),
         None => error,
     })
-}
-
-/// Settings and files in the library's messages, and the flags or commands that choose them.
-const FLAGS: [(&str, &str); 42] = [
-    ("choose the language", "--language"),
-    ("choose other repositories", "--repo"),
-    ("completion server", "--endpoint"),
-    ("number of lines to write", "--max-lines"),
-    ("retry of failed requests", "--retry-failed"),
-    ("new batch", "--write-batch"),
-    ("verbose run", "--verbose"),
-    ("unit-test results of each task", "`eval --exec --per-task --format jsonl`"),
-    ("cache folder", "--cache-dir"),
-    ("output path", "-o"),
-    ("folder of repositories", "--repos-dir"),
-    ("the tasks file", "--tasks"),
-    ("the predictions file", "--predictions"),
-    ("the prompts file", "`repoformer complete --prompts`"),
-    ("the pairs file", "`repoformer eval --pairs`"),
-    ("result of an evaluation", "`repoformer eval`"),
-    ("window and search stages", "`repoformer window`, `search`"),
-    ("draw tasks from repositories", "`repoformer sample`"),
-    ("score it as labels", "`repoformer label judge`"),
-    (
-        "write it as JSON lines",
-        "`--format jsonl`; `repoformer inspect --format jsonl` prints its rows",
-    ),
-    ("convert it to folders", "`repoformer convert --to repos -o DIR`"),
-    ("convert it to predictions", "`repoformer convert --to repocoder-predictions --tasks FILE`"),
-    ("current file of texts", "`vectorize --write-texts`, --vector-texts"),
-    ("dense vectorizer", "`vectorize --vectorizer dense`"),
-    ("embedding server", "--endpoint URL --embedding-model NAME"),
-    ("prompt budget", "--max-prompt-tokens"),
-    ("number of new tokens", "--max-tokens"),
-    ("token number", "--token-id"),
-    ("chat API", "--api chat"),
-    ("another journal", "--journal"),
-    ("results file", "--exec-results"),
-    ("work folder", "--work-dir"),
-    ("test command", "--test-cmd"),
-    ("list command", "--list-tests-cmd"),
-    ("setup command", "--setup-cmd"),
-    ("setup time limit", "--setup-timeout"),
-    ("limit of seconds", "--timeout"),
-    ("limit of processor time", "--cpu-limit"),
-    ("limit of memory", "--memory-limit"),
-    ("limit of disk space", "--disk-limit"),
-    ("limit of processes", "--process-limit"),
-    ("isolation is off", "--isolation off"),
-];
-
-/// Parts of a command that the library says in words.
-const WORDS_OF_FLAGS: [(&str, &str); 2] =
-    [(" in mode ", "--mode"), (" with prompt style ", "--prompt-style")];
-
-/// Writes each stage in a message of the library as the command that runs it.
-fn with_commands(text: &str) -> String {
-    let mut parts = text.split("the stage `");
-    let mut out = parts.next().unwrap_or_default().to_owned();
-    for part in parts {
-        let (stage, mut rest) = part.split_once('`').unwrap_or((part, ""));
-        out += &format!("`repoformer {stage}");
-        for (words, flag) in WORDS_OF_FLAGS {
-            if let Some(after) = rest.strip_prefix(words) {
-                let (value, left) = after.split_at(after.find([' ', ',']).unwrap_or(after.len()));
-                out += &format!(" {flag} {value}");
-                rest = left;
-            }
-        }
-        out.push('`');
-        out += rest;
-    }
-    out
-}
-
-/// Adds the flags to the first mention of each setting in a message of the library, which names none.
-pub(crate) fn with_flags(text: &str) -> String {
-    let mut text = with_commands(text);
-    for (setting, flag) in FLAGS {
-        let Some(end) = text.find(setting).map(|at| at + setting.len()) else { continue };
-        let is_whole = !text[end..].starts_with(char::is_alphanumeric);
-        if is_whole && !text.split([' ', '(', ')', '`', ',', ';']).any(|word| word == flag) {
-            text.insert_str(end, &format!(" ({flag})"));
-        }
-    }
-    text
 }
 
 /// The screen flags, which [`init`] sets once.
@@ -243,16 +159,27 @@ pub(crate) fn announce(text: &str) {
     say(text);
 }
 
+/// An error with its causes, as a message.
+fn message_of(error: &anyhow::Error) -> Message {
+    let causes = error.chain().map(|cause| {
+        let hinted = cause.downcast_ref().map(|hinted: &Hinted| message_of(&hinted.source));
+        let ours = || cause.downcast_ref().map(Error::message);
+        let message = || cause.downcast_ref::<Message>().cloned();
+        hinted.or_else(ours).or_else(message).unwrap_or_else(|| cause.to_string().into())
+    });
+    Message::join(causes, ": ")
+}
+
 /// An error with its causes, and its hint.
 pub(crate) fn error_and_hint(error: &anyhow::Error) -> (String, Option<String>) {
     let hint = error.chain().find_map(|cause| {
         let hinted = cause.downcast_ref().map(|hinted: &Hinted| hinted.hint.clone());
-        let unknown = || cause.downcast_ref().and_then(UnknownName::hint);
-        let tokenizer = || cause.downcast_ref().map(|e: &TokenizerError| e.hint().to_owned());
+        let unknown = || Some(cause.downcast_ref::<UnknownName>()?.hint()?.into());
+        let tokenizer = || cause.downcast_ref().map(|e: &TokenizerError| e.hint().into());
         let ours = || cause.downcast_ref::<Error>().and_then(hint_of);
         hinted.or_else(unknown).or_else(tokenizer).or_else(ours)
     });
-    (with_flags(&format!("{error:#}")), hint.map(|hint| with_flags(&hint)))
+    (in_flags(&message_of(error)), hint.map(|hint| in_flags(&hint)))
 }
 
 /// Prints the error that ends the program, with its causes and its hint.
@@ -268,7 +195,7 @@ pub(crate) fn failed_hint(text: &str) {
 }
 
 /// The library's hint, or the file that a path which leads nowhere was probably meant to name.
-fn hint_of(error: &Error) -> Option<String> {
+fn hint_of(error: &Error) -> Option<Message> {
     let missing = match error {
         Error::Io { path, access: Access::Read, reason, .. } => {
             (reason.kind() == io::ErrorKind::NotFound).then_some(path)
@@ -277,7 +204,7 @@ fn hint_of(error: &Error) -> Option<String> {
         _ => None,
     };
     let near = missing.and_then(|path| near_file(path));
-    near.map(|near| format!("did you mean '{}'?", near.display())).or_else(|| error.hint())
+    near.map(|near| format!("did you mean '{}'?", near.display()).into()).or_else(|| error.hint())
 }
 
 pub(crate) fn note(text: impl AsRef<str>) {
@@ -292,9 +219,9 @@ pub(crate) fn detail(text: impl AsRef<str>) {
     }
 }
 
-pub(crate) fn warning(text: impl AsRef<str>) {
+pub(crate) fn warning(text: impl Into<Message>) {
     if !is_quiet() {
-        say_after("\x1b[1;33mwarning\x1b[0m: ", &with_flags(text.as_ref()));
+        say_after("\x1b[1;33mwarning\x1b[0m: ", &in_flags(&text.into()));
     }
 }
 
@@ -362,7 +289,7 @@ pub(crate) fn hint(text: &str) {
 pub(crate) fn problems(problems: &[Error]) {
     let (mut count, mut said, mut way) = (0, 0, " (-v shows all)");
     for problem in problems {
-        let text = problem.to_string();
+        let text = in_flags(&problem.message());
         if !is_new(&text) {
             continue;
         }
@@ -375,9 +302,9 @@ pub(crate) fn problems(problems: &[Error]) {
             continue;
         }
         said += 1;
-        say_error(&with_flags(&text));
+        say_error(&text);
         // Problems of one kind share a hint.
-        let hint = hint_of(problem).map(|hint| with_flags(&hint));
+        let hint = hint_of(problem).map(|hint| in_flags(&hint));
         if let Some(hint) = hint.filter(|hint| is_new(hint)) {
             say_hint(&hint);
         }
@@ -389,16 +316,16 @@ pub(crate) fn problems(problems: &[Error]) {
 }
 
 /// Prints these lines below a warning, `few` of them without `-v`.
-pub(crate) fn list(lines: Vec<String>, few: usize) {
+pub(crate) fn list(lines: &[Message], few: usize) {
     let (few, all) = (shown(few), lines.len());
-    lines.iter().take(few).for_each(|line| note(with_flags(line)));
+    lines.iter().take(few).for_each(|line| note(in_flags(line)));
     note_hidden("  ", all.saturating_sub(few));
 }
 
 /// Counts a failed check.
-pub(crate) fn failed(text: impl AsRef<str>) {
+pub(crate) fn failed(text: impl Into<Message>) {
     failures(1);
-    say_error(&with_flags(text.as_ref()));
+    say_error(&in_flags(&text.into()));
 }
 
 /// Counts failed checks that the output lists.

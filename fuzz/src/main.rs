@@ -11,7 +11,7 @@ use std::sync::LazyLock;
 use libfuzzer_sys::fuzz_target;
 
 // Their paths in the program.
-use program::{bars, commands, near_files, output};
+use program::{bars, choices, commands, near_files, output};
 
 static GROUP: LazyLock<&readers::Group> = LazyLock::new(|| {
     let name = std::env::var("READERS").unwrap_or_default();

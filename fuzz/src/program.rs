@@ -4,6 +4,8 @@
 
 #[path = "../../src/bars.rs"]
 pub(crate) mod bars;
+#[path = "../../src/choices.rs"]
+pub(crate) mod choices;
 #[path = "../../src/commands/paper/names.rs"]
 pub(crate) mod names;
 #[path = "../../src/near_files.rs"]

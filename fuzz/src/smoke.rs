@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 // Their paths in the program.
 use budget::INPUT;
-use program::{bars, commands, near_files, output};
+use program::{bars, choices, commands, near_files, output};
 use readers::{GROUPS, Group};
 
 /// Processor seconds after which an input is taken for one that never ends.

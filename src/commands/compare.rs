@@ -91,7 +91,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<()> {
     let mut scorer = Scorer { settings, files: [a_path, b_path], experiment: None };
     let (a, b) = (scorer.load(&args.a)?, scorer.load(&args.b)?);
     let comparison =
-        Comparison::of(&a, &b, &comparing(args, &scorer.settings)?).map_err(with_flags)?;
+        Comparison::of(&a, &b, &comparing(args, &scorer.settings)?).map_err(with_hint)?;
     mixed::check(&comparison.mixed, args.allow_mixed)?;
     output::problems(&comparison.problems);
     warn(&comparison);
@@ -153,7 +153,7 @@ impl Scorer<'_> {
                     "name the task file with --tasks, and --cache-dir if it is not data/cache",
                 );
             }
-            let scores = comparison::read(given).map_err(with_flags)?;
+            let scores = comparison::read(given).map_err(with_hint)?;
             return Ok(reported(scores));
         }
         let is_file = Path::new(given).exists();
@@ -217,10 +217,10 @@ fn reported(reading: ReadScores) -> PerTask {
 }
 
 /// Adds the flags and commands that resolve an error.
-fn with_flags(error: Error) -> anyhow::Error {
+fn with_hint(error: Error) -> anyhow::Error {
     let hint = match &error {
-        Error::Artifact { hint, .. } => format!(
-            "{hint}: `repoformer eval --per-task --format json -o FILE` writes them, with --tasks and --predictions, or with --pairs"
+        Error::Artifact { hint, .. } => hint.clone().then(
+            ": `repoformer eval --per-task --format json -o FILE` writes them, with --tasks and --predictions, or with --pairs",
         ),
         Error::Parameter { name: "measure", .. } => {
             "name one that both have with --measure, or score both with the same --metrics".into()

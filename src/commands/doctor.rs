@@ -11,6 +11,8 @@ use repoformer_models::endpoint::{ConnectionSettings, DEFAULT_KEY_VARIABLE, Endp
 use repoformer_pipeline::{Condition, IN_CONTEXT};
 use repoformer_store::error::{Access, Error};
 use repoformer_store::program::program;
+use repoformer_text::message;
+use repoformer_text::message::Message;
 use repoformer_text::names::did_you_mean;
 use serde_json::{Map, Value, json};
 
@@ -269,8 +271,8 @@ fn sandbox(is_asked: bool) -> Finding {
         "limits_counted_by": enclosure.counter,
         "user_namespaces": kernel("user/max_user_namespaces"),
     });
-    let error =
-        anyhow::anyhow!("exec: runs cannot be isolated here: {}", enclosure.open.join("; "));
+    let open = Message::join(enclosure.open.clone(), "; ");
+    let error = anyhow::Error::new(message!["exec: runs cannot be isolated here: ", open]);
     match is_asked && !enclosure.open.is_empty() {
         true => Finding::failed("sandbox", text, fields, &error),
         false => Finding::new("sandbox", text, fields),

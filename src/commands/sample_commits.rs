@@ -196,7 +196,7 @@ fn write(found: &CommitTask, folders: &mut Folders) -> Result<Skipped, Error> {
             skipped.has_target = true;
         }
         if let Written::Refused(reason) = written {
-            skipped.files.push(Error::Repository { path: PathBuf::from(name), reason });
+            skipped.files.push(Error::Repository { path: name.into(), reason: reason.into() });
         }
         if skipped.has_target {
             break;

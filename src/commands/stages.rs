@@ -15,6 +15,7 @@ use repoformer_pipeline as pipeline;
 use repoformer_pipeline::{Experiment, StageReport, cached_predictions, trec_run, write_beir};
 use repoformer_store::artifact::digest;
 use repoformer_store::manifest::Manifest;
+use repoformer_text::message;
 
 use super::experiments::{check_not_tasks, check_single, experiments, experiments_of, of_kind};
 use super::parts;
@@ -160,9 +161,10 @@ pub(super) fn read_predictions(
     if joined.missing.len() < tasks.tasks().len() || shard.is_some() && tasks.tasks().is_empty() {
         return Ok(joined);
     }
-    let first = joined.problems.first().map_or(String::new(), |problem| format!(" ({problem})"));
+    let none = format!("{}: holds no prediction for any of the tasks", path.display());
+    let first = joined.problems.first().map(|problem| message![" (", problem.message(), ")"]);
     fail(
-        format!("{}: holds no prediction for any of the tasks{first}", path.display()),
+        message![none, first.unwrap_or_default()],
         "a record is {\"metadata\": {the task's}, \"choices\": [{\"text\"}]} or {\"task_id\", \"pred\"}",
     )
 }

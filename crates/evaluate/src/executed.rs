@@ -10,6 +10,8 @@ use repoformer_store::files;
 use repoformer_store::json;
 use repoformer_store::jsonl::{self, At, Fields, Object};
 use repoformer_store::manifest;
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
 use serde_json::Value;
 
 /// How one task's tests went.
@@ -135,7 +137,10 @@ pub fn executed(path: &Path, line: usize, object: &Object) -> Result<(usize, Exe
         return Err(Error::record(
             path,
             line,
-            "has neither 'statuses' nor 'excluded': these are not the unit-test results of each task",
+            message![
+                "has neither 'statuses' nor 'excluded': these are not the ",
+                UserChoice::UnitTestResults
+            ],
         ));
     };
     let row = fields.count(&["row"])?;

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use repoformer_store::append_log::{AppendLog, LogKind, Place};
 use repoformer_store::error::Result;
+use repoformer_text::message::UserChoice;
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
@@ -99,7 +100,8 @@ impl RunRecord {
 const LOG: LogKind = LogKind {
     begin: "{\"task_id\":",
     line: "a result of an execution",
-    file: "results file",
+    file: UserChoice::ResultsFile,
+    remark: "",
     writer: "evaluation",
 };
 

@@ -12,6 +12,8 @@ use rayon::prelude::*;
 use repoformer_core::task::TaskSet;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::progress;
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 use serde_json::{Value, json};
 
 use super::command::{Template, Values};
@@ -56,7 +58,7 @@ pub struct Mined {
     /// Tests that detect a failure in the hole and pass with the reference text.
     pub tests: Vec<String>,
     /// Why there are none.
-    pub reason: Option<String>,
+    pub reason: Option<Message>,
 }
 
 impl Mined {
@@ -72,7 +74,7 @@ pub struct Findings {
     /// In the order of the task file.
     pub tasks: Vec<Mined>,
     /// Indices of the repositories whose tests cannot be mined, and the reason.
-    pub broken: Vec<(usize, String)>,
+    pub broken: Vec<(usize, Message)>,
 }
 
 /// Mines the tests of all subjects; a task that is not a subject has no tests, for the reason it gives.
@@ -81,7 +83,7 @@ pub struct Findings {
 /// Results cannot be read or appended, or no guard can be started.
 pub fn mine(
     tasks: &TaskSet,
-    subjects: &[Result<Subject, String>],
+    subjects: &[Result<Subject, Message>],
     mining: &Mining,
     settings: &ExecutionSettings,
     copies: &Copies<'_>,
@@ -141,7 +143,7 @@ type Candidates = BTreeMap<usize, Vec<String>>;
 
 struct Work<'a> {
     tasks: &'a TaskSet,
-    subjects: &'a [Result<Subject, String>],
+    subjects: &'a [Result<Subject, Message>],
     mining: &'a Mining,
     settings: &'a ExecutionSettings,
     copies: &'a Copies<'a>,
@@ -150,7 +152,7 @@ struct Work<'a> {
 
 impl Work<'_> {
     /// Returns the candidates of a repository's tasks.
-    fn candidates(&self, repository: usize, worker: usize) -> Result<Result<Candidates, String>> {
+    fn candidates(&self, repository: usize, worker: usize) -> Result<Result<Candidates, Message>> {
         let mine = |task: &usize| {
             self.subjects[*task].as_ref().is_ok_and(|subject| subject.repository == repository)
         };
@@ -163,7 +165,11 @@ impl Work<'_> {
         match &self.mining.list {
             Some(list) => self.listed(list, repository, &tasks, worker),
             None if marked => self.reached(repository, &tasks, worker),
-            None => Ok(Err("how its tests are listed is unknown; a list command is needed".into())),
+            None => Ok(Err(message![
+                "how its tests are listed is unknown; a ",
+                UserChoice::ListCommand,
+                " is needed"
+            ])),
         }
     }
 
@@ -174,12 +180,12 @@ impl Work<'_> {
         repository: usize,
         tasks: &[usize],
         worker: usize,
-    ) -> Result<Result<Candidates, String>> {
+    ) -> Result<Result<Candidates, Message>> {
         let name = &self.tasks.tasks()[tasks[0]].repository;
         let list = list.fill(Values { repository: name, ..Values::default() });
         let texts = match self.test_files(tasks) {
             Ok(texts) => texts,
-            Err(reason) => return Ok(Err(reason)),
+            Err(reason) => return Ok(Err(reason.into())),
         };
         let order = RunOrder {
             command: format!("mkdir -p {FOLDER} && ( {list} ) > {FOLDER}/tests"),
@@ -191,10 +197,9 @@ impl Work<'_> {
             let lines = text.lines().map(|line| line.trim().to_owned());
             let tests: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
             if tests.is_empty() {
-                return Err(format!(
-                    "the list command lists no test: {}",
-                    tail(output.trim(), 300)
-                ));
+                let end = tail(output.trim(), 300);
+                let end = format!(" lists no test: {end}");
+                return Err(message!["the ", UserChoice::ListCommand, end]);
             }
             Ok(tasks.iter().map(|task| (*task, tests.clone())).collect())
         }))
@@ -206,7 +211,7 @@ impl Work<'_> {
         repository: usize,
         tasks: &[usize],
         worker: usize,
-    ) -> Result<Result<Candidates, String>> {
+    ) -> Result<Result<Candidates, Message>> {
         let copy = match self.copies.of(repository, worker) {
             Ok(copy) => copy,
             Err(broken) => return Ok(Err(broken.reason.clone())),
@@ -215,7 +220,7 @@ impl Work<'_> {
         let mut texts = self.marked(tasks);
         match self.test_files(tasks) {
             Ok(files) => texts.extend(files),
-            Err(reason) => return Ok(Err(reason)),
+            Err(reason) => return Ok(Err(reason.into())),
         }
         texts.push((format!("{FOLDER}/repoformer_probe.py"), PROBE.to_owned()));
         let mut path = folder.into_os_string();
@@ -235,7 +240,8 @@ impl Work<'_> {
                 let end = tail(output.trim(), 300);
                 return Err(format!(
                     "no test of the whole suite reaches any hole; it ends with: {end}"
-                ));
+                )
+                .into());
             }
             Ok(in_order(&text, tasks))
         }))
@@ -260,10 +266,12 @@ impl Work<'_> {
         repository: usize,
         worker: usize,
         order: RunOrder,
-    ) -> Result<Result<(String, String), String>> {
+    ) -> Result<Result<(String, String), Message>> {
         let copy = match self.copies.of(repository, worker) {
             Ok(copy) => copy,
-            Err(broken) => return Ok(Err(format!("{}\n{}", broken.reason, broken.output))),
+            Err(broken) => {
+                return Ok(Err(message![&broken.reason, format!("\n{}", broken.output)]));
+            }
         };
         let limits = Limits {
             wall_seconds: self.mining.suite_seconds,
@@ -272,13 +280,16 @@ impl Work<'_> {
         };
         let outcome = self.copies.run(copy, RunOrder { limits, ..order })?;
         Ok(match (outcome.refused, outcome.ended) {
-            (Some(reason), _) => Err(reason),
+            (Some(reason), _) => Err(reason.into()),
             (None, Ended::Exited) => {
-                outcome.collected.unwrap_or(Ok(String::new())).map(|text| (text, outcome.output))
+                let text = outcome.collected.unwrap_or(Ok(String::new()));
+                text.map(|text| (text, outcome.output)).map_err(Message::from)
             }
-            (None, ended) => Err(format!(
-                "a run of the whole suite was stopped ({ended:?}); see the setup time limit and the other limits"
-            )),
+            (None, ended) => Err(message![
+                format!("a run of the whole suite was stopped ({ended:?}); see the "),
+                UserChoice::SetupTimeLimit,
+                " and the other limits"
+            ]),
         })
     }
 
@@ -313,7 +324,7 @@ impl Work<'_> {
         subject: &Subject,
         candidates: &Candidates,
         worker: usize,
-    ) -> Result<(Vec<String>, Option<String>)> {
+    ) -> Result<(Vec<String>, Option<Message>)> {
         let Some(candidates) = candidates.get(&task) else {
             return Ok((Vec::new(), Some("no test reaches its hole".into())));
         };
@@ -334,7 +345,7 @@ impl Work<'_> {
             }
         }
         let reason = format!("none of {} tests detects a failure in its hole", candidates.len());
-        let reason = kept.is_empty().then_some(reason);
+        let reason = kept.is_empty().then(|| reason.into());
         Ok((kept, reason))
     }
 

@@ -12,6 +12,8 @@ use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 use repoformer_core::task::TaskSet;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::progress::Work;
+use repoformer_text::message;
+use repoformer_text::message::Message;
 use rustc_hash::FxHashMap;
 
 use super::copies::{Broken, Copies, tail};
@@ -19,7 +21,7 @@ use super::guard::{Limits, Report, RunOrder, RunOutcome};
 use super::log::{Filling, Log, RunRecord};
 use super::subject::Subject;
 use super::telling::telling_line;
-use super::verdict::{Status, Verdict, judge};
+use super::verdict::{ReachedLimit, Status, Verdict, judge};
 
 /// Number of bytes of a run's output kept in its result.
 const OUTPUT_TAIL: usize = 4000;
@@ -43,7 +45,7 @@ pub struct Exclusion {
     /// Status that caused it, if something was run.
     pub status: Option<Status>,
     /// Explanation.
-    pub reason: String,
+    pub reason: Message,
 }
 
 /// Result of one task.
@@ -87,7 +89,7 @@ pub struct Execution {
 /// Results cannot be read or appended, or no guard can be started.
 pub fn run(
     tasks: &TaskSet,
-    subjects: &[Result<Subject, String>],
+    subjects: &[Result<Subject, Message>],
     samples: &[Vec<String>],
     settings: &ExecutionSettings,
     copies: &Copies<'_>,
@@ -202,7 +204,7 @@ enum Making {
 }
 
 struct Board<'a> {
-    subjects: &'a [Result<Subject, String>],
+    subjects: &'a [Result<Subject, Message>],
     samples: &'a [Vec<String>],
     tasks: &'a TaskSet,
     settings: &'a ExecutionSettings,
@@ -320,7 +322,7 @@ impl Board<'_> {
             Ok(key) => key,
             Err(reason) => {
                 let output = String::new();
-                return self.break_off(task, step, &Broken { reason, output });
+                return self.break_off(task, step, &Broken { reason: reason.into(), output });
             }
         };
         match self.log.of_key(&key) {
@@ -376,7 +378,7 @@ impl Board<'_> {
         let verdict = judge(subject.runner, &outcome);
         if verdict.status == Status::EnvironmentBroken && matches!(step, Step::Truth(_)) {
             let broken = Broken {
-                reason: verdict.reason,
+                reason: verdict.reason.into(),
                 output: tail(&outcome.output, OUTPUT_TAIL).to_owned(),
             };
             self.break_repository(repository, &broken);
@@ -426,14 +428,14 @@ impl Board<'_> {
                 let again = if turn > 0 { " when run again" } else { "" };
                 let what = format!("its reference text does not pass{again}");
                 // What a limit says needs no more.
+                let limit: Option<ReachedLimit> = reason.parse().ok();
+                let limit = limit.filter(|limit| *limit != ReachedLimit::FullDisk);
                 let is_own = matches!(status, Status::Fail | Status::Error | Status::NoTests)
-                    && !reason.starts_with("limit of");
+                    && limit.is_none();
                 let line = telling_line(&record.output_tail);
                 let line = line.filter(|line| is_own && !reason.contains(line));
-                let reason = [reason, line.unwrap_or_default()];
-                let reason = reason.into_iter().filter(|part| !part.is_empty());
-                let reason = reason.collect::<Vec<_>>().join("; ");
-                self.exclude(task, Some(status), in_words(&what, status, &reason));
+                let line = line.unwrap_or_default();
+                self.exclude(task, Some(status), in_words(&what, status, &reason, &line));
             }
             Step::Truth(turn) => {
                 let before = self.states[task].reference.take();
@@ -448,13 +450,12 @@ impl Board<'_> {
             }
             Step::Planted if !is_lasting || !matches!(status, Status::Fail | Status::Error) => {
                 let what = match status {
-                    Status::Pass => {
-                        "its tests pass with a failure planted before the hole".to_owned()
-                    }
+                    Status::Pass => "its tests pass with a failure planted before the hole".into(),
                     _ => in_words(
                         "its tests do not fail with a failure planted before the hole",
                         status,
                         &reason,
+                        "",
                     ),
                 };
                 self.exclude(task, Some(status), what);
@@ -468,7 +469,7 @@ impl Board<'_> {
         }
     }
 
-    fn exclude(&mut self, task: usize, status: Option<Status>, reason: String) {
+    fn exclude(&mut self, task: usize, status: Option<Status>, reason: Message) {
         self.states[task].excluded = Some(Exclusion { status, reason });
     }
 
@@ -492,11 +493,11 @@ impl Board<'_> {
         match step {
             // The oracle was sound; the environment broke later.
             Step::Sample(sample) => {
-                let status = (Status::EnvironmentBroken, broken.reason.clone());
+                let status = (Status::EnvironmentBroken, broken.reason.to_string());
                 self.states[task].samples[sample] = Some(status);
             }
             _ => {
-                let reason = format!("its tests cannot be run: {}", broken.reason);
+                let reason = message!["its tests cannot be run: ", &broken.reason];
                 self.exclude(task, Some(Status::EnvironmentBroken), reason);
             }
         }
@@ -534,10 +535,14 @@ impl Board<'_> {
     }
 }
 
-fn in_words(what: &str, status: Status, reason: &str) -> String {
-    match reason {
-        "" => format!("{what}: {status}"),
-        reason => format!("{what}: {status}, {reason}"),
+/// Says what happened, with its reason, in which a limit is a choice, and a telling line of the output; both may be empty.
+fn in_words(what: &str, status: Status, reason: &str, line: &str) -> Message {
+    let reason = reason.parse().map_or_else(|_| reason.into(), ReachedLimit::message);
+    let parts = [reason, line.into()].into_iter().filter(|part| *part != Message::default());
+    let said = Message::join(parts, "; ");
+    match said.parts() {
+        [] => format!("{what}: {status}").into(),
+        _ => message![format!("{what}: {status}, "), said],
     }
 }
 

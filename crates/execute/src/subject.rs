@@ -6,6 +6,8 @@ use repoformer_core::repository::corpus::{identity, place_in, read_named};
 use repoformer_core::task::{Task, TaskSet};
 use repoformer_store::artifact::digest_parts;
 use repoformer_store::error::Result;
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 
 use super::command::{Template, Values, default_test_command};
 use super::copies::Copies;
@@ -49,13 +51,15 @@ impl Commands {
     ///
     /// # Errors
     /// None is given and there is no default; the message says so.
-    pub fn template(&self, folder: &Path) -> Result<Template, String> {
+    pub fn template(&self, folder: &Path) -> Result<Template, Message> {
         match (&self.test, default_test_command(folder)) {
             (Some(template), _) => Ok(template.clone()),
-            (None, Some(text)) => Template::parse("test command", text).map_err(|e| e.to_string()),
-            (None, None) => {
-                Err("how its tests are run is unknown; a test command is needed".into())
-            }
+            (None, Some(text)) => Template::parse("test command", text).map_err(|e| e.message()),
+            (None, None) => Err(message![
+                "how its tests are run is unknown; a ",
+                UserChoice::TestCommand,
+                " is needed"
+            ]),
         }
     }
 }
@@ -66,10 +70,10 @@ pub fn subjects(
     repositories: &[String],
     repos_dir: &Path,
     commands: &Commands,
-) -> Vec<Result<Subject, String>> {
-    let templates: Vec<Result<Template, String>> =
+) -> Vec<Result<Subject, Message>> {
+    let templates: Vec<Result<Template, Message>> =
         repositories.iter().map(|name| commands.template(&repos_dir.join(name))).collect();
-    let of = |task: &Task| -> Result<Subject, String> {
+    let of = |task: &Task| -> Result<Subject, Message> {
         let repository = repositories
             .iter()
             .position(|name| *name == task.repository)

@@ -235,7 +235,7 @@ pub fn lengths(
                 path: path.to_owned(),
                 line: at.line,
                 task_id: task.id.clone(),
-                reason,
+                reason: reason.into(),
             })?;
         }
         let kind = kind.unwrap_or(RecordKind::Task(task.format));

@@ -125,7 +125,7 @@ impl Embedder {
                     wanted.len(),
                     store.path.display()
                 );
-                *hint += "; then run this again: only the others are requested";
+                hint.push("; then run this again: only the others are requested");
             }
             error
         })

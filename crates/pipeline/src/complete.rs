@@ -8,6 +8,8 @@ use repoformer_core::retrieve::Mode;
 use repoformer_store::artifact::{self, Header, Identity, LineTotals, header_path};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl::{self};
+use repoformer_text::message;
+use repoformer_text::message::{StageRun, UserChoice};
 
 use super::completed::check_searched_with;
 use super::completion::{Completion, EmitLine, Predictions, Server};
@@ -17,7 +19,7 @@ use super::experiment::Experiment;
 use super::prompt::{SHARD, for_each_prompts, require_prompts};
 use super::prompt_warnings::warn_of_begun_lines;
 use super::remote::{self, PromptText};
-use super::stage::{StageReport, Step};
+use super::stage::StageReport;
 /// Completes the cached prompts of each mode.
 ///
 /// # Errors
@@ -105,8 +107,8 @@ impl Artifact for ModePredictions<'_> {
         experiment.paths().predictions(self.mode, &self.completion.model)
     }
 
-    fn made_by(&self, _: &Experiment) -> Step {
-        Step::InMode("complete", self.mode)
+    fn made_by(&self, _: &Experiment) -> StageRun {
+        StageRun::InMode("complete", self.mode.name())
     }
 
     fn identity(&self, engine: &mut Engine<'_>) -> Result<Identity> {
@@ -172,7 +174,7 @@ fn incomplete(path: &Path, predictions: u64, prompts: u64) -> Error {
         reason: format!(
             "holds predictions for {predictions} of {prompts} prompts; the others could not be completed"
         ),
-        hint: "a verbose run says why, once this file is removed".into(),
+        hint: message!["a ", UserChoice::VerboseRun, " says why, once this file is removed"],
     }
 }
 
@@ -183,7 +185,11 @@ fn refuse_foreign(path: &Path) -> Result<()> {
             path: path.to_owned(),
             reason: "these predictions were not written by repoformer, and would be overwritten"
                 .into(),
-            hint: "move them away, and name the predictions file to later stages".into(),
+            hint: message![
+                "move them away, and name the ",
+                UserChoice::PredictionsFile,
+                " to later stages"
+            ],
         });
     }
     Ok(())

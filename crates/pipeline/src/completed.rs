@@ -7,12 +7,14 @@ use repoformer_evaluate::origin::Origin;
 use repoformer_models::in_context;
 use repoformer_store::artifact::{self, Identity, header_path};
 use repoformer_store::error::{Error, Result};
+use repoformer_text::message;
+use repoformer_text::message::{StageRun, UserChoice};
 
 use super::completion::Completion;
 use super::engine::{check, check_settings};
 use super::experiment::Experiment;
 use super::prompt::require_prompts;
-use super::stage::{PREDICTIONS_FILE, Step, made_again, require_jsonl};
+use super::stage::{PREDICTIONS_FILE, made_again, require_jsonl};
 
 /// Checks that predictions were completed as these would be; those that somebody brought say nothing of that.
 ///
@@ -27,7 +29,7 @@ pub fn check_completed_alike(
     if !experiment.is_planned(path) && !header_path(path).exists() {
         return Ok(());
     }
-    let step = Step::InMode("complete", mode);
+    let step = StageRun::InMode("complete", mode.name());
     let header = require_jsonl(experiment, path, "predictions", &step)?;
     check_settings(path, &header, &completion.identity(), &step)
 }
@@ -49,7 +51,7 @@ pub(super) fn check_searched_with(
     experiment: &Experiment,
     completes: Option<&Completion>,
 ) -> Result<()> {
-    let (paths, step) = (experiment.paths(), Step::Stage("rg-rg"));
+    let (paths, step) = (experiment.paths(), StageRun::Any("rg-rg"));
     for repository in &experiment.repositories {
         let queries = paths.query_windows(Mode::Prediction, repository);
         let header = match experiment.planned(&queries) {
@@ -75,8 +77,11 @@ pub(super) fn check_searched_with(
                     "was searched for with predictions of {model}, and {} is to complete it",
                     completion.model
                 ),
-                hint: "make it with the stage `rg-rg` and the predictions of the model that completes, or name their file there"
-                    .into(),
+                hint: message![
+                    "make it with ",
+                    &step,
+                    " and the predictions of the model that completes, or name their file there"
+                ],
             });
         }
         if let Some(completion) = completes {
@@ -102,7 +107,7 @@ pub fn has_predictions(
     completion: &Completion,
 ) -> Result<bool> {
     let path = experiment.paths().predictions(mode, &completion.model);
-    let step = Step::InMode("complete", mode);
+    let step = StageRun::InMode("complete", mode.name());
     let header = require_jsonl(experiment, &path, "predictions", &step)?;
     Ok(header.records > 0 || experiment.is_planned(&path))
 }
@@ -119,12 +124,12 @@ pub fn cached_predictions(
     completion: &Completion,
 ) -> Result<PathBuf> {
     let path = experiment.paths().predictions(mode, &completion.model);
-    let step = Step::InMode("complete", mode);
+    let step = StageRun::InMode("complete", mode.name());
     if !experiment.has(&path) {
         return Err(Error::Artifact {
             path,
             reason: "the predictions are missing".into(),
-            hint: format!("make them with {step}, or name the predictions file"),
+            hint: message!["make them with ", &step, ", or name the ", UserChoice::PredictionsFile],
         });
     }
     if !experiment.is_planned(&path) && !header_path(&path).exists() {

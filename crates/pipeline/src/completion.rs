@@ -15,6 +15,8 @@ use repoformer_store::jsonl::{self, Fields, Object};
 use repoformer_store::literal;
 use repoformer_store::schema::Past;
 use repoformer_text::lines::{Lines, strip};
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 use repoformer_text::named;
 use serde::de::{Deserialize, Deserializer, MapAccess, Visitor};
 use serde_json::{Value, json};
@@ -71,10 +73,11 @@ impl Completion {
         }
         let reason = match self.is_embedded() {
             true => "is not set; say what the server calls it".into(),
-            false => format!(
-                "'{}' is not known; the embedded model is in-context, and another one needs a completion server",
-                self.model
-            ),
+            false => message![
+                format!("'{}' is not known; the embedded model is in-context", self.model),
+                ", and another one needs a ",
+                UserChoice::CompletionServer
+            ],
         };
         Err(Error::Parameter { name: "model", reason })
     }
@@ -174,7 +177,7 @@ pub struct Predictions {
     /// The records that could not be used.
     pub problems: Vec<Error>,
     /// Warnings about the whole file.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Message>,
     /// Time that each took.
     pub latencies: Vec<Latency>,
 }
@@ -249,10 +252,14 @@ pub(super) fn target(object: &Object) -> Option<&str> {
 /// Non-blank lines of the target in a prompt's record.
 pub(super) fn target_lines(fields: &Fields<'_>, object: &Object) -> Result<usize> {
     match target(object) {
-        Some(target) => Ok(Lines::new(target).iter().filter(|line| !strip(line).is_empty()).count().max(1)),
-        None => Err(fields.error(
-            "field 'metadata.ground_truth' is missing, so the number of lines to write is not known; set it",
-        )),
+        Some(target) => {
+            Ok(Lines::new(target).iter().filter(|line| !strip(line).is_empty()).count().max(1))
+        }
+        None => Err(fields.error(message![
+            "field 'metadata.ground_truth' is missing, so the ",
+            UserChoice::LinesToWrite,
+            " is not known; set it"
+        ])),
     }
 }
 

@@ -6,12 +6,12 @@ use repoformer_core::repository::corpus::Repository;
 use repoformer_core::task::{Task, TaskSet};
 use repoformer_store::artifact::{Column, Columns, Identity, Payload};
 use repoformer_store::error::{Error, Result};
+use repoformer_text::message::StageRun;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
 use super::engine::{Artifact, Engine, Unread};
 use super::experiment::Experiment;
-use super::stage::Step;
 
 /// The right contexts of a repository's tasks that carry none, by row.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -96,9 +96,9 @@ impl Artifact for TakenContexts<'_> {
         experiment.paths().right_contexts(self.repository)
     }
 
-    fn made_by(&self, experiment: &Experiment) -> Step {
+    fn made_by(&self, experiment: &Experiment) -> StageRun {
         // Windows take none where RepoCoder's prompts, which show none, are asked for.
-        Step::WithStyle("window", experiment.prompts.layout.name().to_owned())
+        StageRun::WithStyle("window", experiment.prompts.layout.name().to_owned())
     }
 
     fn identity(&self, engine: &mut Engine<'_>) -> Result<Identity> {

@@ -11,12 +11,12 @@ use repoformer_models::embed::Embedder;
 use repoformer_models::endpoint::{ConnectionSettings, Endpoint};
 use repoformer_store::artifact::{Identity, Payload};
 use repoformer_store::error::{Error, Result};
+use repoformer_text::message::StageRun;
 
 use super::dense::{DenseSource, Notice};
 use super::engine::{Artifact, Engine, Unread};
 use super::experiment::Experiment;
 use super::fragments::{Fragments, OpenFragments};
-use super::stage::Step;
 use super::window::ModeQueries;
 
 /// The dense vectors of a repository's fragments, or of its queries in a mode.
@@ -36,8 +36,9 @@ impl Artifact for DenseVectors<'_> {
         }
     }
 
-    fn made_by(&self, _: &Experiment) -> Step {
-        self.mode.map_or(Step::Stage("vectorize"), |mode| Step::InMode("vectorize", mode))
+    fn made_by(&self, _: &Experiment) -> StageRun {
+        self.mode
+            .map_or(StageRun::Any("vectorize"), |mode| StageRun::InMode("vectorize", mode.name()))
     }
 
     fn identity(&self, engine: &mut Engine<'_>) -> Result<Identity> {
@@ -84,7 +85,7 @@ impl Source {
                 "ranker {} needs dense vectors: name a server and its embedding model, or a file of vectors",
                 settings.search.ranker
             );
-            return Err(Error::Parameter { name: "vectors", reason });
+            return Err(Error::parameter("vectors", reason));
         };
         Ok(Some(Self {
             from,
@@ -116,7 +117,7 @@ impl Source {
                         let endpoint = Endpoint::new(&url, settings)?;
                         let endpoint = endpoint.on_retry(move |text| notice.tell(text));
                         let store = VectorStore::open(&path, &model)?;
-                        let notes = store.notes().iter().map(ToString::to_string);
+                        let notes = store.notes().iter().map(Error::message);
                         engine.report.warnings.extend(notes);
                         let embedder = Embedder::new(endpoint, &model);
                         let embedder = embedder.batch_size(batch).concurrency(concurrency);
@@ -205,7 +206,7 @@ impl Dense {
             fragments.dim(),
             queries.dim()
         );
-        Err(Error::Parameter { name: "vectors", reason })
+        Err(Error::parameter("vectors", reason))
     }
 }
 

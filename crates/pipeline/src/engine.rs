@@ -11,11 +11,13 @@ use repoformer_store::artifact::{
     self, Columns, Header, Identity, LineSink, LineTotals, Payload, State, Turn, header_path,
 };
 use repoformer_store::error::{Error, Result};
+use repoformer_text::message;
+use repoformer_text::message::StageRun;
 use rustc_hash::FxHashMap;
 
 use super::experiment::Experiment;
 use super::plan::{Plan, Planned, Verdict, is_planned};
-use super::stage::{Rebuilt, StageReport, Step, made_again, missing, remove, stale};
+use super::stage::{Rebuilt, StageReport, made_again, missing, remove, stale};
 
 /// An artifact of the cache.
 pub(super) trait Artifact {
@@ -26,7 +28,7 @@ pub(super) trait Artifact {
     fn path(&self, experiment: &Experiment) -> PathBuf;
 
     /// The stage that makes it.
-    fn made_by(&self, experiment: &Experiment) -> Step;
+    fn made_by(&self, experiment: &Experiment) -> StageRun;
 
     /// What identifies it, as far as the settings, the tasks and other artifacts do.
     ///
@@ -369,7 +371,12 @@ impl Flaw {
 ///
 /// # Errors
 /// It was not; the error names the first difference.
-pub(super) fn check(path: &Path, header: &Header, wanted: &Identity, step: &Step) -> Result<()> {
+pub(super) fn check(
+    path: &Path,
+    header: &Header,
+    wanted: &Identity,
+    step: &StageRun,
+) -> Result<()> {
     check_settings(path, header, wanted, step)?;
     let differs = |(name, digest): &(&String, &String)| {
         header.identity.inputs.get(*name).is_none_or(|made_from| made_from != *digest)
@@ -390,7 +397,7 @@ pub(super) fn check_settings(
     path: &Path,
     header: &Header,
     wanted: &Identity,
-    step: &Step,
+    step: &StageRun,
 ) -> Result<()> {
     wanted.parameters.iter().try_for_each(|(name, wanted)| {
         match header.identity.parameters.get(name) {
@@ -408,14 +415,14 @@ pub(super) struct Unread<T> {
     pub(super) columns: Option<Columns>,
     path: PathBuf,
     /// Makes it again.
-    step: Step,
+    step: StageRun,
     content: PhantomData<T>,
 }
 
 impl<T: Payload> Unread<T> {
     /// # Errors
     /// It is missing, or its header is damaged.
-    fn open(experiment: &Experiment, path: &Path, step: &Step) -> Result<Self> {
+    fn open(experiment: &Experiment, path: &Path, step: &StageRun) -> Result<Self> {
         let (header, columns) = match experiment.planned(path) {
             Some(header) => (header, None),
             None if !path.exists() => return Err(missing(path, T::KIND, step)),
@@ -437,7 +444,7 @@ impl<T: Payload> Unread<T> {
 
     /// An error of its content.
     pub(super) fn damaged(&self, reason: String) -> Error {
-        let hint = format!("make it again with {}", self.step);
+        let hint = message!["make it again with ", &self.step];
         Error::Artifact { path: self.path.clone(), reason, hint }
     }
 

@@ -13,11 +13,12 @@ use repoformer_evaluate::score::{Missing, Scores, Scoring, score_tasks};
 use repoformer_store::artifact::{Identity, LineTotals, digest_parts};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
+use repoformer_text::message::StageRun;
 use serde_json::json;
 
 use super::engine::{Artifact, Engine, Lines, Outcome};
 use super::experiment::Experiment;
-use super::stage::{StageReport, Step, check_read, require_jsonl};
+use super::stage::{StageReport, check_read, require_jsonl};
 
 /// Samples and scores of a mode's predictions, and what could not be scored.
 #[derive(Debug)]
@@ -96,7 +97,7 @@ pub fn scores(
     known: Option<&Scores>,
 ) -> Result<(Option<ModeScores>, StageReport)> {
     let predictions = experiment.paths().predictions(mode, model);
-    let step = Step::InMode("complete", mode);
+    let step = StageRun::InMode("complete", mode.name());
     let header = require_jsonl(experiment, &predictions, "predictions", &step)?;
     let scoring = &experiment.scoring;
     let names: Vec<&str> = scoring.metrics.iter().map(|metric| metric.name()).collect();
@@ -133,10 +134,8 @@ pub fn scores(
         made = Some(ModeScores::from(scores));
         let reasons = [Uncut::File, Uncut::Bound].into_iter();
         let uncut = reasons.flat_map(|reason| scores.tell_uncut(reason));
-        engine
-            .report
-            .warnings
-            .extend(uncut.map(|told| format!("{}: {told}", predictions.display())));
+        let warning = |told| format!("{}: {told}", predictions.display()).into();
+        engine.report.warnings.extend(uncut.map(warning));
         let mut record = scores.to_record(mode.name(), true);
         check_read(&predictions, &header)?;
         record["made_with"] = json!(header.identity.parameters);
@@ -167,8 +166,8 @@ impl Artifact for ScoredMode<'_> {
         experiment.paths().scores(self.mode, self.model)
     }
 
-    fn made_by(&self, _: &Experiment) -> Step {
-        Step::Stage("eval")
+    fn made_by(&self, _: &Experiment) -> StageRun {
+        StageRun::Any("eval")
     }
 
     fn identity(&self, _: &mut Engine<'_>) -> Result<Identity> {

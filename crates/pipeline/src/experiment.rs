@@ -17,6 +17,8 @@ use repoformer_evaluate::score::Scoring;
 use repoformer_store::artifact::{Header, Identity};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::progress::Work;
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
 use repoformer_text::tokenize::model::Tokenizer;
 
 use super::dense::{DenseSource, Notice};
@@ -162,9 +164,10 @@ impl Experiment {
                 1 => ", so that 1 task cannot be carried out".into(),
                 n => format!(", so that {n} tasks cannot be carried out"),
             };
-            let reason = format!(
-                "there is no such repository folder{cost}; put it there, or choose other repositories"
-            );
+            let reason = message![
+                format!("there is no such repository folder{cost}; put it there, or choose other "),
+                UserChoice::Repositories
+            ];
             problems.push(Error::Repository { path: repos_dir.join(&name), reason });
         }
         if found.is_empty() {
@@ -327,7 +330,7 @@ impl Experiment {
     pub fn tasks(&self) -> Result<&Arc<TaskSet>> {
         self.tasks.as_ref().ok_or(Error::Parameter {
             name: "tasks",
-            reason: "this stage needs the tasks file".into(),
+            reason: message!["this stage needs the ", UserChoice::TasksFile],
         })
     }
 }

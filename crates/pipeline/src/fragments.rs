@@ -5,12 +5,13 @@ use std::path::PathBuf;
 use repoformer_core::repository::fragment::{RepoFragments, TextRanges};
 use repoformer_store::artifact::{Columns, Header, Identity, Payload};
 use repoformer_store::error::Result;
+use repoformer_text::message::StageRun;
 
 use super::engine::{Artifact, Engine, Unread, not_made};
 use super::experiment::Experiment;
-use super::stage::{Step, made_again};
+use super::stage::made_again;
 
-const WINDOW: Step = Step::Stage("window");
+const WINDOW: StageRun = StageRun::Any("window");
 
 /// A repository's fragments.
 pub(super) struct Fragments<'a> {
@@ -33,7 +34,7 @@ impl Artifact for Fragments<'_> {
         experiment.paths().repo_windows(self.repository)
     }
 
-    fn made_by(&self, _: &Experiment) -> Step {
+    fn made_by(&self, _: &Experiment) -> StageRun {
         WINDOW
     }
 

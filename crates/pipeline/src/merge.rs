@@ -9,6 +9,8 @@ use repoformer_core::task::TaskSet;
 use repoformer_store::artifact::{self, Header, Identity, LineSink, LineTotals, State};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files::File;
+use repoformer_text::message;
+use repoformer_text::message::StageRun;
 use serde::Deserialize;
 
 use super::complete::{ModePredictions, predictions_identity};
@@ -18,7 +20,7 @@ use super::experiment::Experiment;
 use super::prompt::Prompts;
 use super::prompt_sources::PromptSources;
 use super::remote;
-use super::stage::{StageReport, Step};
+use super::stage::StageReport;
 
 /// Merges the prompts and predictions that `count` shards made, of each mode. A mode of which a shard's are missing, stale or
 /// damaged is left out and reported; so are the predictions where no shard has any.
@@ -37,7 +39,7 @@ pub fn merge(
     for &mode in modes {
         let prompts = sources.open(mode)?;
         let layout = |shard| experiment.paths().of_shard(shard);
-        let step = Step::InMode("prompt", mode);
+        let step = StageRun::InMode("prompt", mode.name());
         let wanted = Shard::all(count).map(|shard| Wanted {
             shard,
             path: layout(shard).prompts(mode),
@@ -52,7 +54,7 @@ pub fn merge(
         if !Shard::all(count).any(|shard| layout(shard).predictions(mode, model).exists()) {
             continue;
         }
-        let step = Step::InMode("complete", mode);
+        let step = StageRun::InMode("complete", mode.name());
         let wanted = Shard::all(count).zip(&of_shards).map(|(shard, prompts)| {
             let path = layout(shard).predictions(mode, model);
             let identity = predictions_identity(experiment, mode, completion, prompts, Some(shard));
@@ -104,7 +106,7 @@ fn with_own_journal(mut identity: Identity, path: &std::path::Path) -> Identity 
 fn open(
     wanted: impl Iterator<Item = Wanted>,
     kind: &str,
-    step: &Step,
+    step: &StageRun,
     report: &mut StageReport,
 ) -> Result<Option<Vec<Lines>>> {
     let (mut parts, mut is_whole) = (Vec::new(), true);
@@ -121,7 +123,8 @@ fn open(
             }
             State::Damaged(reason) => format!("the {kind} of shard {shard} are damaged: {reason}"),
         };
-        let hint = format!("make them with {step}, shard {shard} and the same settings");
+        let more = format!(", shard {shard} and the same settings");
+        let hint = message!["make them with ", step, more];
         report.problems.push(Error::Artifact { path, reason, hint });
         is_whole = false;
     }

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use repoformer_core::retrieve::{Align, Mode};
 use repoformer_store::artifact::{self, Header, Identity, LineSink};
 use repoformer_store::error::Result;
+use repoformer_text::message::StageRun;
 
 use super::contexts::needs_contexts;
 use super::engine::{Artifact, Engine, Lines, check};
@@ -12,7 +13,7 @@ use super::experiment::{Experiment, PromptLayout};
 use super::prompt_lines::Line;
 use super::prompt_sources::{Shared, Sources, holds_holes};
 use super::prompt_warnings::{warn_of_budgets, warn_of_contexts, warn_of_others, warn_of_specials};
-use super::stage::{StageReport, Step, made_again, missing};
+use super::stage::{StageReport, made_again, missing};
 /// Sums over the prompts of one mode.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PromptTotals {
@@ -92,10 +93,10 @@ pub(super) fn settings(experiment: &Experiment, mode: Mode) -> Identity {
 }
 
 /// Stage that makes a mode's prompts.
-fn step(mode: Mode) -> Step {
+fn step(mode: Mode) -> StageRun {
     match mode {
-        Mode::Prediction => Step::Stage("rg-rg"),
-        _ => Step::InMode("prompt", mode),
+        Mode::Prediction => StageRun::Any("rg-rg"),
+        _ => StageRun::InMode("prompt", mode.name()),
     }
 }
 
@@ -222,7 +223,7 @@ impl Artifact for Prompts {
         experiment.paths().prompts(self.mode)
     }
 
-    fn made_by(&self, _: &Experiment) -> Step {
+    fn made_by(&self, _: &Experiment) -> StageRun {
         step(self.mode)
     }
 

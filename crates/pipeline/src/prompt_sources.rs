@@ -12,6 +12,8 @@ use repoformer_core::task::{Task, TaskSet};
 use repoformer_store::artifact::{Identity, LineTotals};
 use repoformer_store::error::Result;
 use repoformer_store::progress::Work;
+use repoformer_text::message;
+use repoformer_text::message::{Message, StageRun};
 use repoformer_text::tokenize::P50k;
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -129,7 +131,7 @@ struct Wanted<'a> {
     part: usize,
     found: Option<(&'a Found, &'a Query)>,
     /// Reason why it has none.
-    lost: Option<String>,
+    lost: Option<Message>,
 }
 
 impl Sources {
@@ -276,7 +278,7 @@ impl Sources {
         // So many lines at a time are in memory.
         for wanted in wanted.chunks(64 * rayon::current_num_threads()) {
             let line = |scratch: &mut Scratch, wanted: &Wanted<'_>| match &wanted.lost {
-                Some(reason) => Err(makers[wanted.part].tasks.error(wanted.task, reason.as_str())),
+                Some(reason) => Err(makers[wanted.part].tasks.error(wanted.task, reason)),
                 None => makers[wanted.part].line(
                     wanted.task,
                     wanted.found,
@@ -324,11 +326,15 @@ fn wanted<'a>(
                 PromptLayout::RepoCoder if mode.retrieves() => continue,
                 // Chunks keep no blank lines, by which holes are numbered.
                 PromptLayout::RepoCoder if experiment.layout.cut.is_windows() => {
-                    read.fragments.and_then(|fragments| hole_lines(task, fragments).err())
+                    let lost =
+                        read.fragments.and_then(|fragments| hole_lines(task, fragments).err());
+                    lost.map(Message::from)
                 }
-                PromptLayout::Style(_) if mode.retrieves() => Some(
-                    "nothing was searched for on its behalf, as the stage `window` reported, so it has no prompt".into(),
-                ),
+                PromptLayout::Style(_) if mode.retrieves() => Some(message![
+                    "nothing was searched for on its behalf, as ",
+                    &StageRun::Any("window"),
+                    " reported, so it has no prompt"
+                ]),
                 // Data that is only added to loses no task of its repository.
                 _ => None,
             };

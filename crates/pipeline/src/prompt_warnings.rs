@@ -3,6 +3,8 @@
 use repoformer_core::prompt::style::Budget;
 use repoformer_core::task::{Task, TaskSet};
 use repoformer_store::error::Result;
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
 
 use super::experiment::{Experiment, PromptLayout, PromptSettings};
 use super::stage::StageReport;
@@ -13,7 +15,7 @@ pub(super) fn warn_of_specials(experiment: &Experiment, report: &mut StageReport
     if let PromptLayout::Style(style) = &prompts.layout {
         let unknown = style.unknown_specials(&prompts.tokenizer);
         if !unknown.is_empty() && prompts.tokenizer.is_model() {
-            report.warnings.push(format!(
+            report.warn(format!(
                 "the tokenizer knows no {} as one token; is it that of a model for prompt style {}?",
                 unknown.join(", "),
                 style.name()
@@ -37,11 +39,17 @@ pub(super) fn warn_of_budgets(experiment: &Experiment, report: &mut StageReport)
     let own = style.own_tokens(tokenizer);
     let sum = left + right + cross_file + own;
     if style.shows_cross_file() && sum > total {
-        report.warnings.push(format!(
-            "the left ({left} tokens), right ({right}) and cross-file context ({cross_file}) and the style's own text ({own}) may take \
-             {sum} tokens, and the prompt budget is {total}: the left context may be shorter with retrieved fragments than without; \
-             raise the prompt budget to {sum}, or lower another"
-        ));
+        let budget = UserChoice::PromptBudget;
+        report.warn(message![
+            format!(
+                "the left ({left} tokens), right ({right}) and cross-file context ({cross_file}) and the style's own text ({own}) may take \
+                 {sum} tokens, and the "
+            ),
+            budget,
+            format!(" is {total}: the left context may be shorter with retrieved fragments than without; raise the "),
+            budget,
+            format!(" to {sum}, or lower another")
+        ]);
     }
 }
 
@@ -50,7 +58,7 @@ pub(super) fn warn_of_others(experiment: &Experiment, tasks: &TaskSet, report: &
     let takes_part = |task: &&Task| experiment.repositories.binary_search(&task.repository).is_ok();
     let others = tasks.tasks().len() - tasks.tasks().iter().filter(takes_part).count();
     if others > 0 {
-        let text = format!("{others} tasks of other repositories are left out");
+        let text = format!("{others} tasks of other repositories are left out").into();
         if !report.warnings.contains(&text) {
             report.warnings.push(text);
         }
@@ -66,7 +74,7 @@ pub(super) fn warn_of_contexts(experiment: &Experiment, report: &mut StageReport
     let tasks = experiment.tasks()?.tasks();
     let without = tasks.iter().filter(|t| t.right_context.is_none()).count();
     if without > 0 {
-        report.warnings.push(format!(
+        report.warn(format!(
             "{without} tasks carry no right context, so their prompts have none; with their repositories it is taken from their files"
         ));
     }
@@ -77,7 +85,7 @@ pub(super) fn warn_of_contexts(experiment: &Experiment, report: &mut StageReport
 pub(super) fn warn_of_begun_lines(experiment: &Experiment, report: &mut StageReport) -> Result<()> {
     let begun = experiment.tasks()?.tasks().iter().filter(|task| task.begins_within_line()).count();
     if begun > 0 {
-        report.warnings.push(format!(
+        report.warn(format!(
             "{begun} tasks begin within a line; the embedded model writes whole lines, so its scores say little about them"
         ));
     }

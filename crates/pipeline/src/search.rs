@@ -11,13 +11,14 @@ use repoformer_core::retrieve::{Mode, Queries, QueryVectors, RepositoryIndex, Re
 use repoformer_core::task::TaskSet;
 use repoformer_store::artifact::{Header, Identity, Payload};
 use repoformer_store::error::Result;
+use repoformer_text::message::StageRun;
 
 use super::embed::{Dense, cosines, embedding_times};
 use super::engine::{Artifact, Engine, Flaw, Unread};
 use super::experiment::Experiment;
 use super::fragments::{Fragments, OpenFragments};
 use super::search_time::{SearchTime, keep_time, noted_time};
-use super::stage::{StageReport, Step, for_each_repository};
+use super::stage::{StageReport, for_each_repository};
 use super::vectorize::{QuerySets, UnreadVectors};
 use super::window::ModeQueries;
 /// Searches each repository in each mode that retrieves.
@@ -103,8 +104,8 @@ impl Artifact for ModeRetrieval<'_> {
         experiment.paths().retrieval(self.mode, self.repository)
     }
 
-    fn made_by(&self, _: &Experiment) -> Step {
-        Step::InMode("search", self.mode)
+    fn made_by(&self, _: &Experiment) -> StageRun {
+        StageRun::InMode("search", self.mode.name())
     }
 
     fn identity(&self, engine: &mut Engine<'_>) -> Result<Identity> {

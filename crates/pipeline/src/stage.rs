@@ -3,11 +3,13 @@
 use std::path::{Path, PathBuf};
 
 use repoformer_core::repository::parallel;
-use repoformer_core::retrieve::{Mode, Retrieval};
+use repoformer_core::retrieve::Retrieval;
 use repoformer_store::artifact::{self, Header, Identity, Payload, State};
 use repoformer_store::error::{Access, Error, Result};
 use repoformer_store::files;
 use repoformer_store::readings;
+use repoformer_text::message;
+use repoformer_text::message::{Message, StageRun};
 
 use super::engine::Engine;
 use super::experiment::Experiment;
@@ -25,7 +27,7 @@ pub struct StageReport {
     /// Artifacts that were stale or damaged and so rebuilt.
     pub rebuilt: Vec<Rebuilt>,
     /// Warnings.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Message>,
     /// Tasks that do not fit the files that they name, and were worked on all the same.
     pub misfits: Vec<Error>,
     /// Records and files that were skipped.
@@ -76,6 +78,11 @@ impl std::fmt::Display for Rebuilt {
 }
 
 impl StageReport {
+    /// Adds a warning.
+    pub(super) fn warn(&mut self, warning: impl Into<Message>) {
+        self.warnings.push(warning.into());
+    }
+
     /// Adds what another did.
     pub fn merge(&mut self, other: Self) {
         self.built += other.built;
@@ -112,35 +119,12 @@ impl StageReport {
     }
 }
 
-/// A stage that makes an artifact, as an error names it.
-#[derive(Debug, Clone)]
-pub(super) enum Step {
-    /// It makes the artifact whatever the mode.
-    Stage(&'static str),
-    /// It makes the artifact in this mode.
-    InMode(&'static str, Mode),
-    /// It makes the artifact with this prompt style.
-    WithStyle(&'static str, String),
-}
-
-impl std::fmt::Display for Step {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Stage(stage) => write!(f, "the stage `{stage}`"),
-            Self::InMode(stage, mode) => write!(f, "the stage `{stage}` in mode {mode}"),
-            Self::WithStyle(stage, style) => {
-                write!(f, "the stage `{stage}` with prompt style {style}")
-            }
-        }
-    }
-}
-
 /// Reads the header of a JSONL artifact that an earlier stage makes.
 pub(super) fn require_jsonl(
     experiment: &Experiment,
     path: &Path,
     kind: &str,
-    step: &Step,
+    step: &StageRun,
 ) -> Result<Header> {
     if let Some(header) = experiment.planned(path) {
         return Ok(header);
@@ -163,28 +147,28 @@ pub(super) fn check_read(path: &Path, header: &Header) -> Result<()> {
 }
 
 /// A damaged artifact, with the stage that mends it.
-pub(super) fn made_again(error: Error, step: &Step) -> Error {
+pub(super) fn made_again(error: Error, step: &StageRun) -> Error {
     match error {
         Error::Artifact { path, reason, .. } => {
-            Error::Artifact { path, reason, hint: format!("make it again with {step}") }
+            Error::Artifact { path, reason, hint: message!["make it again with ", step] }
         }
         other => other,
     }
 }
 
-pub(super) fn missing(path: &Path, kind: &str, step: &Step) -> Error {
+pub(super) fn missing(path: &Path, kind: &str, step: &StageRun) -> Error {
     Error::Artifact {
         path: path.to_owned(),
         reason: format!("the {kind} are missing"),
-        hint: format!("make them with {step} and the same data set"),
+        hint: message!["make them with ", step, " and the same data set"],
     }
 }
 
-pub(super) fn stale(path: &Path, reason: String, step: &Step) -> Error {
+pub(super) fn stale(path: &Path, reason: String, step: &StageRun) -> Error {
     Error::Artifact {
         path: path.to_owned(),
         reason: format!("stale: {reason}"),
-        hint: format!("make it again with {step} and the same settings"),
+        hint: message!["make it again with ", step, " and the same settings"],
     }
 }
 

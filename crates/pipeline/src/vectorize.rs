@@ -8,13 +8,14 @@ use repoformer_core::retrieve::vector::TokenSets;
 use repoformer_core::retrieve::{Mode, Queries, Vectors};
 use repoformer_store::artifact::{Identity, Payload};
 use repoformer_store::error::Result;
+use repoformer_text::message::StageRun;
 use repoformer_text::tokenize::P50k;
 
 use super::embed::{DenseVectors, Source, query_name};
 use super::engine::{Artifact, Engine, Unread};
 use super::experiment::Experiment;
 use super::fragments::{Fragments, OpenFragments};
-use super::stage::{StageReport, Step, for_each_repository};
+use super::stage::{StageReport, for_each_repository};
 use super::window::ModeQueries;
 
 /// Vectors of each repository's fragments: sets or counts of terms, and dense ones where a ranker needs them.
@@ -130,8 +131,8 @@ impl Artifact for FragmentSets<'_> {
         experiment.paths().repo_vectors(self.0)
     }
 
-    fn made_by(&self, _: &Experiment) -> Step {
-        Step::Stage("vectorize")
+    fn made_by(&self, _: &Experiment) -> StageRun {
+        StageRun::Any("vectorize")
     }
 
     fn identity(&self, engine: &mut Engine<'_>) -> Result<Identity> {
@@ -149,8 +150,8 @@ impl Artifact for FragmentTerms<'_> {
         experiment.paths().repo_vectors(self.0)
     }
 
-    fn made_by(&self, _: &Experiment) -> Step {
-        Step::Stage("vectorize")
+    fn made_by(&self, _: &Experiment) -> StageRun {
+        StageRun::Any("vectorize")
     }
 
     fn identity(&self, engine: &mut Engine<'_>) -> Result<Identity> {
@@ -171,8 +172,8 @@ impl Artifact for QuerySets<'_> {
         experiment.paths().query_vectors(self.mode, self.repository)
     }
 
-    fn made_by(&self, _: &Experiment) -> Step {
-        Step::InMode("vectorize", self.mode)
+    fn made_by(&self, _: &Experiment) -> StageRun {
+        StageRun::InMode("vectorize", self.mode.name())
     }
 
     fn identity(&self, engine: &mut Engine<'_>) -> Result<Identity> {

@@ -10,13 +10,15 @@ use repoformer_core::task::TaskSet;
 use repoformer_evaluate::predictions::JoinedPredictions;
 use repoformer_store::artifact::{Identity, Payload, digest_parts, header_path, jsonl_header};
 use repoformer_store::error::{Error, Result};
+use repoformer_text::message;
+use repoformer_text::message::{Message, StageRun, UserChoice};
 
 use super::contexts::{RightContexts, TakenContexts, misfit, right_context};
 use super::engine::{Artifact, Engine};
 use super::experiment::Experiment;
 use super::fragments::{Fragments, OpenFragments};
 use super::layout::Layout;
-use super::stage::{PREDICTIONS_FILE, StageReport, Step, check_read, for_each_repository};
+use super::stage::{PREDICTIONS_FILE, StageReport, check_read, for_each_repository};
 
 /// Cuts the repositories.
 ///
@@ -33,15 +35,18 @@ fn cut_repository(name: &str, engine: &mut Engine<'_>) -> Result<()> {
     engine.report.problems.extend(reading.skipped);
     let repository = reading.repository;
     if repository.files.is_empty() {
-        let reason = format!(
-            "holds no {} file that can be read, so nothing can be retrieved from it; put its files there, or choose \
-             other repositories or another language",
-            language.title()
-        );
+        let none = format!("holds no {} file that can be read", language.title());
+        let reason = message![
+            none,
+            ", so nothing can be retrieved from it; put its files there, or choose other ",
+            UserChoice::Repositories,
+            " or another language"
+        ];
         let path = experiment.repos_dir.join(name);
         engine.report.problems.push(Error::Repository { path, reason });
     }
-    engine.report.warnings.extend(repository.files.iter().filter_map(long_line));
+    let long_lines = repository.files.iter().filter_map(long_line);
+    engine.report.warnings.extend(long_lines.map(Message::from));
     let tasks = experiment.tasks.as_deref().filter(|_| experiment.takes_right_contexts());
     let contexts = tasks.map(|tasks| {
         let (contexts, misfit) = RightContexts::of(tasks, &repository);
@@ -75,8 +80,8 @@ pub fn window_queries(
         for &mode in &modes {
             let predictions = match (mode, predictions) {
                 (Mode::Prediction, None) => {
-                    let reason = "mode rg-rg searches with predictions: name their file".into();
-                    return Err(Error::Parameter { name: "predictions", reason });
+                    let reason = "mode rg-rg searches with predictions: name their file";
+                    return Err(Error::parameter("predictions", reason));
                 }
                 (Mode::Prediction, Some(joined)) => Some(joined),
                 _ => None,
@@ -94,7 +99,7 @@ pub fn window_queries(
         Ok(())
     })?;
     if let Some(empty @ 1..) = predictions.map(|joined| joined.empty) {
-        report.warnings.push(format!("{empty} of the predictions are empty texts"));
+        report.warn(format!("{empty} of the predictions are empty texts"));
     }
     Ok(report)
 }
@@ -168,10 +173,10 @@ impl Artifact for ModeQueries<'_> {
         experiment.paths().query_windows(self.mode, self.repository)
     }
 
-    fn made_by(&self, _: &Experiment) -> Step {
+    fn made_by(&self, _: &Experiment) -> StageRun {
         match self.mode {
-            Mode::Prediction => Step::Stage("rg-rg"),
-            mode => Step::InMode("window", mode),
+            Mode::Prediction => StageRun::Any("rg-rg"),
+            mode => StageRun::InMode("window", mode.name()),
         }
     }
 

@@ -8,6 +8,9 @@ use std::io::{BufRead, BufReader, Read, Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
+
 use crate::artifact::{create_folder, folder_of};
 use crate::error::{Error, Result};
 use crate::files::{File, TryLockError};
@@ -34,8 +37,10 @@ pub struct LogKind {
     pub begin: &'static str,
     /// One line, in words: `a result of …`.
     pub line: &'static str,
-    /// The file, in words: `results file`.
-    pub file: &'static str,
+    /// The file that the user can choose.
+    pub file: UserChoice,
+    /// Remark about the file behind its words, or empty.
+    pub remark: &'static str,
     /// The process that writes it: `evaluation`.
     pub writer: &'static str,
 }
@@ -58,7 +63,7 @@ fn check_file(path: &Path, kind: LogKind) -> Result<()> {
         return Ok(());
     }
     let reason = format!("{}: not a file", path.display());
-    Err(Error::execution(reason, format!("choose another {}", kind.file)))
+    Err(Error::execution(reason, message!["choose another ", kind.file, kind.remark]))
 }
 
 /// A log open for appending; the lock keeps other processes from writing to it.
@@ -88,7 +93,7 @@ impl AppendLog {
                 .map_err(writing)?;
         if is_locked(&file) {
             let reason = format!("{}: another {} is writing to it", path.display(), kind.writer);
-            let hint = format!("wait until it ends, or choose another {}", kind.file);
+            let hint = message!["wait until it ends, or choose another ", kind.file, kind.remark];
             return Err(Error::execution(reason, hint));
         }
         let mut log = Self { path: path.to_owned(), file, end: 0 };
@@ -157,7 +162,10 @@ impl AppendLog {
             };
             let path = self.path.display();
             let reason = format!("{path}:{number}: {what}; the file was not changed");
-            return Err(Error::execution(reason, format!("choose another {}", kind.file)));
+            return Err(Error::execution(
+                reason,
+                message!["choose another ", kind.file, kind.remark],
+            ));
         }
         for (number, format) in damaged {
             seal::pass_over(&self.path, number, format.as_deref());

@@ -1,10 +1,13 @@
 //! Typed errors that say what is wrong, where (path, line, task), and the way out.
 //!
 //! A stage that cannot continue returns one as `Err`; a stage that skips a record [keeps](keep) them in a `Vec<Error>`, which is
-//! printed and counted in the exit code. Hints speak of data and settings in words; the binary adds the flags.
+//! printed and counted in the exit code. Sentences and hints name settings and commands as [choices](UserChoice); the binary adds the flags.
 
+use std::fmt;
 use std::path::{Path, PathBuf};
 
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 use repoformer_text::names::UnknownName;
 use repoformer_text::tokenize;
 use repoformer_text::tokenize::model::{TokenizerError, TokenizerFault};
@@ -79,11 +82,9 @@ impl LabelInput {
 }
 
 /// Everything that can go wrong in the core.
-#[derive(Debug, thiserror::Error)]
-#[non_exhaustive]
+#[derive(Debug)]
 pub enum Error {
     /// Reading or writing failed.
-    #[error("{}: cannot {action}: {reason}", path.display())]
     Io {
         /// The file or folder.
         path: PathBuf,
@@ -95,7 +96,6 @@ pub enum Error {
         reason: std::io::Error,
     },
     /// A source file that is left out of its repository.
-    #[error("{}: left out: {reason}", path.display())]
     SourceFile {
         /// The file.
         path: PathBuf,
@@ -103,35 +103,31 @@ pub enum Error {
         reason: String,
     },
     /// A repository folder that cannot be used.
-    #[error("{}: {reason}", path.display())]
     Repository {
         /// The folder.
         path: PathBuf,
         /// Why.
-        reason: String,
+        reason: Message,
     },
     /// A file in a form that is not read.
-    #[error("{}: {reason}", path.display())]
     Form {
         /// The file.
         path: PathBuf,
         /// Its form.
         reason: String,
         /// How to make it readable.
-        hint: String,
+        hint: Message,
     },
     /// A record of a JSONL file that cannot be used.
-    #[error("{}:{line}: {reason}", path.display())]
     Record {
         /// The JSONL file.
         path: PathBuf,
         /// 1-based line in it.
         line: usize,
         /// The field, and what is wrong with it.
-        reason: String,
+        reason: Message,
     },
     /// Problems of a file beyond those that are [kept](keep).
-    #[error("{}: {count} more problems, which are counted alone", path.display())]
     Further {
         /// The file.
         path: PathBuf,
@@ -139,7 +135,6 @@ pub enum Error {
         count: usize,
     },
     /// A file whose records belong to other tasks than the task file's.
-    #[error("{}:{line}: made for another task than {task_id:?} of {}: {difference}{}", path.display(), tasks.display(), others(*count))]
     OtherTasks {
         /// The file.
         path: PathBuf,
@@ -155,7 +150,6 @@ pub enum Error {
         count: usize,
     },
     /// A file without a prediction of any of the tasks.
-    #[error("{}: holds no prediction of any task of {}, so there is nothing to score", path.display(), tasks.display())]
     NoPrediction {
         /// The file.
         path: PathBuf,
@@ -163,7 +157,6 @@ pub enum Error {
         tasks: PathBuf,
     },
     /// A task that cannot be carried out.
-    #[error("{}:{line}: task {task_id}: {reason}", path.display())]
     Task {
         /// The task file.
         path: PathBuf,
@@ -172,20 +165,18 @@ pub enum Error {
         /// The task's id as the file gives it.
         task_id: String,
         /// The problem.
-        reason: String,
+        reason: Message,
     },
     /// An artifact that is damaged or is not the one needed.
-    #[error("{}: {reason}", path.display())]
     Artifact {
         /// The artifact.
         path: PathBuf,
         /// The problem.
         reason: String,
         /// How to resolve it.
-        hint: String,
+        hint: Message,
     },
     /// A file that labels cannot be made from.
-    #[error("{}: {reason}", path.display())]
     Labelling {
         /// The file.
         path: PathBuf,
@@ -195,7 +186,6 @@ pub enum Error {
         needed: LabelInput,
     },
     /// A file of measured times, none of which is of a part of requests.
-    #[error("{}: has no {}", path.display(), part.field())]
     NoTime {
         /// The file.
         path: PathBuf,
@@ -203,19 +193,17 @@ pub enum Error {
         part: RequestPart,
     },
     /// A server that did not answer as needed.
-    #[error("{url}: {reason}")]
     Endpoint {
         /// The request's URL; keys in it are masked.
         url: String,
         /// The problem, or the message received instead.
         reason: String,
         /// How to resolve it.
-        hint: String,
+        hint: Message,
         /// HTTP status of the response; `None` if there was no response.
         status: Option<u16>,
     },
     /// A token whose number in the vocabulary the model's server does not give.
-    #[error("{url}: {reason}")]
     UnknownToken {
         /// The request's URL; keys in it are masked.
         url: String,
@@ -223,29 +211,26 @@ pub enum Error {
         reason: String,
     },
     /// A server's answer that reports a failure, of the server or of the model, instead of a result.
-    #[error("{url}: {reason}")]
     FailedAnswer {
         /// The request's URL; keys in it are masked.
         url: String,
         /// The problem, in the server's words if it has any.
         reason: String,
         /// How to resolve it.
-        hint: String,
+        hint: Message,
     },
     /// Vectors computed by the user that cannot be used.
-    #[error("{}{place}: {reason}", path.display())]
     Vectors {
         /// Their file.
         path: PathBuf,
         /// `:3` for line 3, ` row 7` for row 7, or empty.
         place: String,
         /// The problem.
-        reason: String,
+        reason: Message,
         /// How to resolve it.
-        hint: String,
+        hint: Message,
     },
     /// A tokenizer that cannot be used.
-    #[error("{}: {reason}", path.display())]
     Tokenizer {
         /// Its file.
         path: PathBuf,
@@ -253,7 +238,6 @@ pub enum Error {
         reason: String,
     },
     /// A prompt style that cannot be used.
-    #[error("{}:{line}: {reason}", path.display())]
     Style {
         /// Its file.
         path: PathBuf,
@@ -262,40 +246,35 @@ pub enum Error {
         /// The problem.
         reason: String,
         /// How to resolve it.
-        hint: Option<String>,
+        hint: Option<Message>,
     },
     /// A prompt whose parts do not fit its budget.
-    #[error("{reason}")]
     Room {
         /// The number of tokens of each part.
         reason: String,
     },
     /// Tests that cannot be run.
-    #[error("{reason}")]
     Execution {
         /// Why not.
         reason: String,
         /// How to resolve it.
-        hint: String,
+        hint: Message,
     },
     /// A parameter outside its range.
-    #[error("{name}: {reason}")]
     Parameter {
         /// Name of the parameter.
         name: &'static str,
         /// The problem with its value.
-        reason: String,
+        reason: Message,
     },
     /// A name that is not in a closed set.
-    #[error(transparent)]
-    Unknown(#[from] UnknownName),
+    Unknown(UnknownName),
     /// Two sets of scores that cannot be compared.
-    #[error("{reason}")]
     Comparison {
         /// Why not.
         reason: String,
         /// How to resolve it.
-        hint: String,
+        hint: Message,
     },
 }
 
@@ -341,7 +320,7 @@ impl Error {
     }
 
     /// An artifact that cannot be used.
-    pub fn artifact(path: &Path, reason: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub fn artifact(path: &Path, reason: impl Into<String>, hint: impl Into<Message>) -> Self {
         Self::Artifact { path: path.to_owned(), reason: reason.into(), hint: hint.into() }
     }
 
@@ -357,7 +336,12 @@ impl Error {
     }
 
     /// Vectors that cannot be used, at a place of their file.
-    pub fn vectors(path: &Path, place: &str, reason: impl Into<String>, hint: &str) -> Self {
+    pub fn vectors(
+        path: &Path,
+        place: &str,
+        reason: impl Into<Message>,
+        hint: impl Into<Message>,
+    ) -> Self {
         Self::Vectors {
             path: path.to_owned(),
             place: place.into(),
@@ -367,12 +351,12 @@ impl Error {
     }
 
     /// Tests that cannot be run.
-    pub fn execution(reason: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub fn execution(reason: impl Into<String>, hint: impl Into<Message>) -> Self {
         Self::Execution { reason: reason.into(), hint: hint.into() }
     }
 
     /// A parameter outside its range.
-    pub fn parameter(name: &'static str, reason: impl Into<String>) -> Self {
+    pub fn parameter(name: &'static str, reason: impl Into<Message>) -> Self {
         Self::Parameter { name, reason: reason.into() }
     }
 
@@ -386,7 +370,7 @@ impl Error {
     }
 
     /// A record that cannot be used, at a 1-based line of its file.
-    pub fn record(path: &Path, line: usize, reason: impl Into<String>) -> Self {
+    pub fn record(path: &Path, line: usize, reason: impl Into<Message>) -> Self {
         Self::Record { path: path.to_owned(), line, reason: reason.into() }
     }
 
@@ -398,12 +382,59 @@ impl Error {
         }
     }
 
-    /// How to resolve the error, if that is known; printed as `hint:` below it.
-    pub fn hint(&self) -> Option<String> {
+    /// Says what is wrong, and where. `Display` prints its words.
+    pub fn message(&self) -> Message {
         match self {
-            Self::Io { access, reason, .. } => {
-                io_hint(reason.kind(), *access == Access::Write).map(Into::into)
+            Self::Io { path, action, reason, .. } => at(path, format!("cannot {action}: {reason}")),
+            Self::SourceFile { path, reason } => at(path, format!("left out: {reason}")),
+            Self::Repository { path, reason } => at(path, reason),
+            Self::Form { path, reason, .. }
+            | Self::Artifact { path, reason, .. }
+            | Self::Labelling { path, reason, .. }
+            | Self::Tokenizer { path, reason } => at(path, reason),
+            Self::Record { path, line, reason } => at_line(path, *line, reason),
+            Self::Style { path, line, reason, .. } => at_line(path, *line, reason),
+            Self::Further { path, count } => {
+                at(path, format!("{count} more problems, which are counted alone"))
             }
+            Self::OtherTasks { path, line, task_id, tasks, difference, count } => at_line(
+                path,
+                *line,
+                format!(
+                    "made for another task than {task_id:?} of {}: {difference}{}",
+                    tasks.display(),
+                    others(*count)
+                ),
+            ),
+            Self::NoPrediction { path, tasks } => at(
+                path,
+                format!(
+                    "holds no prediction of any task of {}, so there is nothing to score",
+                    tasks.display()
+                ),
+            ),
+            Self::Task { path, line, task_id, reason } => {
+                at_line(path, *line, message![format!("task {task_id}: "), reason])
+            }
+            Self::NoTime { path, part } => at(path, format!("has no {}", part.field())),
+            Self::Endpoint { url, reason, .. }
+            | Self::UnknownToken { url, reason }
+            | Self::FailedAnswer { url, reason, .. } => format!("{url}: {reason}").into(),
+            Self::Vectors { path, place, reason, .. } => {
+                message![format!("{}{place}: ", path.display()), reason]
+            }
+            Self::Room { reason }
+            | Self::Execution { reason, .. }
+            | Self::Comparison { reason, .. } => reason.into(),
+            Self::Parameter { name, reason } => message![format!("{name}: "), reason],
+            Self::Unknown(name) => name.to_string().into(),
+        }
+    }
+
+    /// Says how to resolve the error, if that is known; printed as `hint:` below it.
+    pub fn hint(&self) -> Option<Message> {
+        match self {
+            Self::Io { access, reason, .. } => io_hint(reason.kind(), *access == Access::Write),
             Self::Artifact { hint, .. }
             | Self::Form { hint, .. }
             | Self::Endpoint { hint, .. }
@@ -412,28 +443,63 @@ impl Error {
             | Self::Vectors { hint, .. }
             | Self::Comparison { hint, .. } => Some(hint.clone()),
             Self::Labelling { needed, .. } => Some(needed.hint().into()),
-            Self::NoTime { part, .. } => Some(format!("take the latencies of {}", part.modes())),
+            Self::NoTime { part, .. } => {
+                Some(format!("take the latencies of {}", part.modes()).into())
+            }
             Self::Style { hint, .. } => hint.clone(),
-            Self::OtherTasks { .. } => {
-                Some("give the tasks file that it was made for; if its tasks are these, leave targets and prompts out of its records".into())
+            Self::OtherTasks { .. } => Some(message![
+                "give the ",
+                UserChoice::TasksFile,
+                " that it was made for; if its tasks are these, leave targets and prompts out of its records"
+            ]),
+            Self::NoPrediction { .. } => {
+                Some(message!["give the ", UserChoice::TasksFile, " that they were made for"])
             }
-            Self::NoPrediction { .. } => Some("give the tasks file that they were made for".into()),
-            Self::Unknown(name) => name.hint(),
-            Self::UnknownToken { .. } => {
-                Some("give its token number, which is in the model's tokenizer.json".into())
-            }
+            Self::Unknown(name) => name.hint().map(Into::into),
+            Self::UnknownToken { .. } => Some(message![
+                "give its ",
+                UserChoice::TokenNumber,
+                ", which is in the model's tokenizer.json"
+            ]),
             Self::Tokenizer { .. } => Some(tokenize::model::HINT.into()),
-            Self::Room { .. } => {
-                Some("give the prompt more tokens, or its right and cross-file context fewer".into())
-            }
+            Self::Room { .. } => Some(
+                "give the prompt more tokens, or its right and cross-file context fewer".into(),
+            ),
             Self::SourceFile { .. } => {
                 Some("repair or remove it and run this again; all other files are used".into())
             }
             Self::Record { .. } => {
                 Some("correct the line or remove it; the other lines are read".into())
             }
-            _ => None,
+            Self::Repository { .. }
+            | Self::Further { .. }
+            | Self::Task { .. }
+            | Self::Parameter { .. } => None,
         }
+    }
+}
+
+/// A sentence about a file or a folder.
+fn at(path: &Path, reason: impl Into<Message>) -> Message {
+    message![format!("{}: ", path.display()), reason]
+}
+
+/// A sentence about a line of a file.
+fn at_line(path: &Path, line: usize, reason: impl Into<Message>) -> Message {
+    message![format!("{}:{line}: ", path.display()), reason]
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.message().fmt(f)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<UnknownName> for Error {
+    fn from(name: UnknownName) -> Self {
+        Self::Unknown(name)
     }
 }
 
@@ -447,22 +513,26 @@ impl From<TokenizerError> for Error {
 }
 
 /// Hint for a system error while reading or writing.
-fn io_hint(kind: std::io::ErrorKind, writing: bool) -> Option<&'static str> {
+fn io_hint(kind: std::io::ErrorKind, writing: bool) -> Option<Message> {
     use std::io::ErrorKind as Kind;
+    let elsewhere =
+        || message!["choose another ", UserChoice::CacheFolder, " or ", UserChoice::OutputPath];
     Some(match kind {
         Kind::StorageFull | Kind::QuotaExceeded | Kind::FileTooLarge => {
-            "free some space, or choose another cache folder or output path; no partial file was kept"
+            message!["free some space, or ", elsewhere(), "; no partial file was kept"]
         }
         Kind::NotADirectory | Kind::AlreadyExists if writing => {
-            "a file is in the place of a folder; choose another cache folder or output path"
+            message!["a file is in the place of a folder; ", elsewhere()]
         }
         Kind::PermissionDenied | Kind::ReadOnlyFilesystem | Kind::NotFound if writing => {
-            "choose a writable cache folder or output path"
+            message!["choose a writable ", UserChoice::CacheFolder, " or ", UserChoice::OutputPath]
         }
-        Kind::PermissionDenied => "make it readable, or name another",
-        Kind::NotFound => "check the path; relative ones start at the current folder",
-        Kind::IsADirectory if !writing => "name a file in it",
-        Kind::NotADirectory if !writing => "check the path: a file is in the place of a folder",
+        Kind::PermissionDenied => "make it readable, or name another".into(),
+        Kind::NotFound => "check the path; relative ones start at the current folder".into(),
+        Kind::IsADirectory if !writing => "name a file in it".into(),
+        Kind::NotADirectory if !writing => {
+            "check the path: a file is in the place of a folder".into()
+        }
         _ => return None,
     })
 }

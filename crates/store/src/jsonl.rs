@@ -4,6 +4,8 @@ use std::borrow::Cow;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 use serde_json::{Map, Value};
 
 use super::expansion::{Expanding, Metered};
@@ -90,7 +92,7 @@ const COMPRESSIONS: [(&[u8], &str); 3] =
 
 /// The error for a file that begins as other forms do.
 fn other_form(path: &Path, start: &[u8]) -> Option<Error> {
-    let form = |reason: String, hint: String| Error::Form { path: path.to_owned(), reason, hint };
+    let form = |reason: String, hint: Message| Error::Form { path: path.to_owned(), reason, hint };
     if let Some((_, name)) = COMPRESSIONS.iter().find(|(begin, _)| start.starts_with(begin)) {
         let reason = format!("compressed with {name}; known compressions: gzip, zstd");
         let file = path.display();
@@ -99,11 +101,11 @@ fn other_form(path: &Path, start: &[u8]) -> Option<Error> {
             true => format!("decompress it on the way: `{name} -dc | …`"),
             false => format!("convert it: `{name} -dc {file} | gzip > {}.gz`", plain.display()),
         };
-        return Some(form(reason, hint));
+        return Some(form(reason, hint.into()));
     }
     if start.starts_with(PARQUET) {
-        let hint = "write it as JSON lines, or read it with pandas or polars";
-        return Some(form("a Parquet table, not JSON lines".into(), hint.into()));
+        let hint = message![UserChoice::WriteAsJsonLines, ", or read it with pandas or polars"];
+        return Some(form("a Parquet table, not JSON lines".into(), hint));
     }
     None
 }
@@ -295,7 +297,7 @@ pub fn parse(path: &Path, line: usize, bytes: &[u8]) -> Result<Object> {
             format!("a JSON object is expected, not {}", kind(&other)),
         )),
         Err(_) if line == 1 && is_tar(bytes) => {
-            let reason = "this is a tar archive; convert it to folders";
+            let reason = message!["this is a tar archive; ", UserChoice::ConvertToFolders];
             Err(Error::record(path, line, reason))
         }
         // serde_json counts lines within the text it is given; only its column is meaningful here.
@@ -374,7 +376,7 @@ impl<'a> Fields<'a> {
     }
 
     /// Returns an error that names this record.
-    pub fn error(&self, reason: impl Into<String>) -> Error {
+    pub fn error(&self, reason: impl Into<Message>) -> Error {
         Error::record(self.path, self.line, reason)
     }
 

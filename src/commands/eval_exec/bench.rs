@@ -10,6 +10,8 @@ use repoformer_execute::{Commands, Copies, Setup, Status, Template, Values};
 use repoformer_pipeline::Experiment;
 use repoformer_store::files;
 use repoformer_store::manifest::{self, Manifest};
+use repoformer_text::message;
+use repoformer_text::message::Message;
 use serde_json::{Map, Value, json};
 
 use super::messages::Named;
@@ -56,12 +58,12 @@ impl Bench {
         let open = &guard.enclosure.open;
         if isolation == Isolation::Required && !open.is_empty() {
             return fail(
-                format!("runs cannot be isolated here: {}", open.join("; ")),
+                message!["runs cannot be isolated here: ", Message::join(open.clone(), "; ")],
                 "--isolation auto runs them with what this system allows",
             );
         }
         for part in open {
-            output::warning(format!("exec: {part}"));
+            output::warning(message!["exec: ", part]);
         }
         for part in &guard.enclosure.notes {
             output::note(format!("exec: {part}"));

@@ -5,6 +5,8 @@ use std::path::Path;
 use repoformer_core::task::TaskSet;
 use repoformer_evaluate::score::Missing;
 use repoformer_execute::{Execution, Status, Summaries, TaskResult};
+use repoformer_text::message;
+use repoformer_text::message::Message;
 
 use crate::output;
 
@@ -16,8 +18,8 @@ const EXCLUDED_SHOWN: usize = 20;
 const TASKS_NAMED: usize = 8;
 
 /// Lists tasks below a warning, grouped by reason.
-pub(super) fn list_tasks(tasks: &TaskSet, of: Vec<(usize, &str, &str)>) {
-    let mut reasons: Vec<(&str, Vec<String>)> = Vec::new();
+pub(super) fn list_tasks(tasks: &TaskSet, of: Vec<(usize, &str, &Message)>) {
+    let mut reasons: Vec<(&Message, Vec<String>)> = Vec::new();
     for (line, id, reason) in of {
         let name = format!("{id} (line {line})");
         match reasons.iter_mut().find(|(known, _)| *known == reason) {
@@ -32,9 +34,9 @@ pub(super) fn list_tasks(tasks: &TaskSet, of: Vec<(usize, &str, &str)>) {
             names.truncate(TASKS_NAMED);
             names.push(format!("… and {more} more (-v)"));
         }
-        format!("  {path}: {reason}: {}", names.join(", "))
+        message![format!("  {path}: "), reason, format!(": {}", names.join(", "))]
     });
-    output::list(lines.collect(), EXCLUDED_SHOWN);
+    output::list(&lines.collect::<Vec<_>>(), EXCLUDED_SHOWN);
 }
 
 /// Reports excluded tasks, and repositories whose tests cannot be run.
@@ -52,7 +54,11 @@ pub(super) fn report_execution(
             output => format!("\n{output}"),
         };
         let reason = &broken.reason;
-        output::failed(format!("{repository}: its tests cannot be run: {reason}{output}"));
+        output::failed(message![
+            format!("{repository}: its tests cannot be run: "),
+            reason,
+            output
+        ]);
     }
     let excluded: Vec<_> = execution.tasks.iter().filter(|task| task.excluded.is_some()).collect();
     if !excluded.is_empty() {
@@ -65,7 +71,7 @@ pub(super) fn report_execution(
         ));
         let of = excluded
             .iter()
-            .filter_map(|task| Some((task.line, &*task.task_id, &*task.excluded.as_ref()?.reason)));
+            .filter_map(|task| Some((task.line, &*task.task_id, &task.excluded.as_ref()?.reason)));
         list_tasks(tasks, of.collect());
         let is_failing = |of: &&TaskResult| {
             let status = of.excluded.as_ref().and_then(|excluded| excluded.status);

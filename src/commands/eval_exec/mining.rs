@@ -5,6 +5,8 @@ use repoformer_core::task::TaskSet;
 use repoformer_execute::mine::{Mining, mine};
 use repoformer_execute::{Commands, Copies, Subject, Template, Values};
 use repoformer_pipeline::Experiment;
+use repoformer_text::message;
+use repoformer_text::message::Message;
 
 use super::bench::Bench;
 use super::messages::list_tasks;
@@ -19,13 +21,13 @@ pub(super) fn mine_tests(
     tasks: &TaskSet,
     bench: &Bench,
     commands: &Commands,
-    subjects: &[Result<Subject, String>],
+    subjects: &[Result<Subject, Message>],
     copies: &Copies<'_>,
 ) -> Result<()> {
     let exec = &args.exec;
     let names = experiment.repositories.iter();
     let templates = names.map(|name| commands.template(&experiment.repos_dir.join(name)));
-    let templates: Vec<Template> = templates.collect::<Result<_, _>>().map_err(Error::msg)?;
+    let templates: Vec<Template> = templates.collect::<Result<_, _>>().map_err(Error::new)?;
     if let Some(fixed) = templates.iter().find(|template| !template.names("tests")) {
         return fail(
             format!("--test-cmd runs the same tests for every task: `{fixed}`"),
@@ -51,11 +53,11 @@ pub(super) fn mine_tests(
     let mined = mine(tasks, subjects, &mining, &bench.settings, copies)?;
     for (place, reason) in &mined.broken {
         let name = &experiment.repositories[*place];
-        output::failed(format!("{name}: its tests cannot be listed: {reason}"));
+        output::failed(message![format!("{name}: its tests cannot be listed: "), reason]);
     }
     let found: Vec<_> = mined.tasks.iter().filter(|mined| !mined.tests.is_empty()).collect();
     let lost: Vec<_> = (mined.tasks.iter())
-        .filter_map(|mined| Some((mined.line, &*mined.task_id, mined.reason.as_deref()?)))
+        .filter_map(|mined| Some((mined.line, &*mined.task_id, mined.reason.as_ref()?)))
         .collect();
     if !lost.is_empty() {
         let (count, all) = (lost.len(), mined.tasks.len());

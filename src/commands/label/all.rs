@@ -16,7 +16,7 @@ use super::judge::{self, LabelJudgeArgs, check_threshold};
 use super::sample::{
     DrawingFlags, LabelSampleArgs, draw_instances, forget_journal, instances_digest,
 };
-use super::verbalize::{Making, SequenceFlags, verbalize_labels, with_flags};
+use super::verbalize::{Making, SequenceFlags, verbalize_labels, with_hint};
 use crate::commands::checkout;
 use crate::commands::complete::complete_modes;
 use crate::commands::experiments::{check_completable, completion_of, without_repositories};
@@ -142,7 +142,7 @@ pub(crate) fn run(args: &LabelAllArgs) -> Result<()> {
         draw(args, &settings, files)?;
     }
     let instances: Vec<&Path> = kinds.iter().map(|files| &*files.instances).collect();
-    check_splits(&instances, sequences.held_out).map_err(with_flags)?;
+    check_splits(&instances, sequences.held_out).map_err(with_hint)?;
     for files in &kinds {
         label_kind(args, &files.settings(&settings), files, completion.clone())?;
     }

@@ -205,7 +205,7 @@ pub(super) fn run_with(args: &LabelJudgeArgs, settings: &Settings) -> Result<()>
         place.into_iter().for_each(|place| positions.add(place));
         output.line(record)
     });
-    let judged = judged.map_err(|error| with_flags(error, args))?;
+    let judged = judged.map_err(|error| with_hint(error, args))?;
     // A shard may have no instance.
     let is_empty = judged.problems.is_empty() && judged.lacking.is_empty() && shard.is_some();
     if judged.gains.is_empty() && !is_empty {
@@ -402,16 +402,16 @@ fn lengths(judged: &JudgeSummary) -> Vec<LengthRow> {
 }
 
 /// Adds the flags and commands that resolve an error.
-fn with_flags(error: Error, args: &LabelJudgeArgs) -> anyhow::Error {
+fn with_hint(error: Error, args: &LabelJudgeArgs) -> anyhow::Error {
     let hint = match &error {
         Error::Artifact { path, .. } if Some(path) == args.probabilities.as_ref() => {
-            "`complete --probability-of '<cc>' --after '<eof>'` writes them".to_owned()
+            "`complete --probability-of '<cc>' --after '<eof>'` writes them".into()
         }
         Error::Parameter { name: "augmented", .. } => {
-            "name different files with --base and --rag".to_owned()
+            "name different files with --base and --rag".into()
         }
         Error::Labelling { needed: LabelInput::Likelihoods, .. } => {
-            "`complete --likelihood --mode MODE -o FILE` writes them".to_owned()
+            "`complete --likelihood --mode MODE -o FILE` writes them".into()
         }
         Error::Labelling { needed, .. } => {
             let flags = match needed {
@@ -423,7 +423,7 @@ fn with_flags(error: Error, args: &LabelJudgeArgs) -> anyhow::Error {
                 LabelInput::Model if args.model.is_none() => " (--model NAME)",
                 LabelInput::Model | LabelInput::Likelihoods => "",
             };
-            format!("{}{flags}", error.hint().unwrap_or_default())
+            error.hint().unwrap_or_default().then(flags)
         }
         _ => return error.into(),
     };

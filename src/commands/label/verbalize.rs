@@ -127,7 +127,7 @@ pub(super) fn verbalize_labels(
     for output in outputs(folder) {
         check_output(Some(&output), labels)?;
     }
-    let verbalized = verbalize(labels, encoder, settings, folder).map_err(with_flags)?;
+    let verbalized = verbalize(labels, encoder, settings, folder).map_err(with_hint)?;
     if let Some(shard) = settings.shard {
         write_parts(&verbalized, settings, shard, labels, folder)?;
     }
@@ -204,7 +204,7 @@ fn write_parts(
 }
 
 /// Adds the flags that resolve an error.
-pub(super) fn with_flags(error: Error) -> anyhow::Error {
+pub(super) fn with_hint(error: Error) -> anyhow::Error {
     match &error {
         Error::Parameter { name: "validation", .. } => {
             hinted(error, "label more, or hold none out with --validation 0 --test 0")

@@ -120,7 +120,7 @@ pub(crate) fn read_model(path: &Path) -> Result<PolicyModel> {
     }
     PolicyModel::read(path).map_err(|error| match &error {
         Error::Artifact { hint, .. } => {
-            let hint = format!("{hint}: `repoformer policy train --labels FILE -o FILE`");
+            let hint = hint.clone().then(": `repoformer policy train --labels FILE -o FILE`");
             hinted(error, hint)
         }
         _ => error.into(),

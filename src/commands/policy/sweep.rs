@@ -419,7 +419,7 @@ fn clocks(args: &PolicySweepArgs, settings: &Settings) -> Result<(Vec<String>, V
                     RequestPart::Retrieval => "give --retrieval-ms instead of this file",
                     RequestPart::Generation | RequestPart::BaseGeneration => "add --generation-ms",
                 };
-                hinted(error, format!("{hint}, or {way}"))
+                hinted(error, hint.then(format!(", or {way}")))
             }
             _ => error.into(),
         })?;

@@ -251,9 +251,9 @@ impl Decider {
     }
 
     fn by_score(&self, score: Option<f64>) -> Result<Decision, Error> {
-        let score = score.filter(|score| !score.is_nan()).ok_or_else(|| Error::Parameter {
-            name: "policy",
-            reason: format!("{}: the model's server told no probability", self.policy),
+        let score = score.filter(|score| !score.is_nan()).ok_or_else(|| {
+            let reason = format!("{}: the model's server told no probability", self.policy);
+            Error::parameter("policy", reason)
         })?;
         Ok(Decision { retrieves: score > self.threshold, score: Some(score) })
     }

@@ -221,6 +221,6 @@ fn read(live: &LiveRepository, Places { folder, lists, .. }: &Places, changes: &
                 ));
             }
         }
-        Err(error) => warning(error.to_string()),
+        Err(error) => warning(error.message()),
     }
 }

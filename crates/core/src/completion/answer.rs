@@ -2,6 +2,8 @@
 
 use std::ops::Range;
 
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -173,17 +175,25 @@ pub enum AnswerError {
 
 impl AnswerError {
     /// Hint for the user.
-    pub fn hint(&self) -> &'static str {
+    pub fn hint(&self) -> Message {
         match self {
-            Self::Form(_) => "is this an OpenAI-compatible server? The chat API needs messages",
+            Self::Form(_) => message![
+                "is this an OpenAI-compatible server? The ",
+                UserChoice::ChatApi,
+                " needs messages"
+            ],
             Self::NoChoice | Self::Reported(_) | Self::FailedChoice { .. } => {
-                "see the server's log, or its provider's status"
+                "see the server's log, or its provider's status".into()
             }
             Self::NoText { field: TEXT, .. } => {
-                "the server must have OpenAI's /v1/completions, which chat models lack"
+                "the server must have OpenAI's /v1/completions, which chat models lack".into()
             }
-            Self::NoText { .. } => "a model that thinks may have used up its tokens: allow it more",
-            Self::Unfinished { .. } => "see the server's log, and its documentation of this reason",
+            Self::NoText { .. } => {
+                "a model that thinks may have used up its tokens: allow it more".into()
+            }
+            Self::Unfinished { .. } => {
+                "see the server's log, and its documentation of this reason".into()
+            }
         }
     }
 }

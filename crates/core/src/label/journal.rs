@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use repoformer_store::append_log::{AppendLog, LogKind, Place};
 use repoformer_store::error::{Error, Result};
+use repoformer_text::message::UserChoice;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -17,7 +18,8 @@ use crate::task::sample::UnparsedFile;
 const LOG: LogKind = LogKind {
     begin: "{\"key\":",
     line: "a record of the instances drawn from a repository",
-    file: "output path (this file is beside the output)",
+    file: UserChoice::OutputPath,
+    remark: " (this file is beside the output)",
     writer: "drawing",
 };
 

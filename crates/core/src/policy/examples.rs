@@ -409,7 +409,8 @@ fn as_shares(
         let reason = format!(
             "field '{name}' must be between 0 and {most}, as in the rest of the file, not {value}"
         );
-        let problem = Error::Task { path: path.to_owned(), line, task_id: id, reason };
+        let (path_of, reason) = (path.to_owned(), reason.into());
+        let problem = Error::Task { path: path_of, line, task_id: id, reason };
         keep(&mut problems, path, problem);
         false
     });

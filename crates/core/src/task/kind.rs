@@ -3,6 +3,8 @@
 //! File names are ignored: the kind of a file is that of its records.
 
 use repoformer_store::jsonl::Object;
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 use serde_json::Value;
 
 use crate::task::Format;
@@ -283,31 +285,55 @@ impl RecordKind {
     }
 
     /// Suggests how to use a file of this kind that was given as a task file.
-    pub fn usage(self) -> &'static str {
+    pub fn usage(self) -> Message {
         match self {
-            Self::Task(_) => "use it as the tasks file",
+            Self::Task(_) => message!["use it as the ", UserChoice::TasksFile],
             Self::Window | Self::QueryWindow | Self::Retrieval => {
-                "the window and search stages make their own from a folder of repositories and the tasks file"
+                message![
+                    "the ",
+                    UserChoice::WindowAndSearchStages,
+                    " make their own from a ",
+                    UserChoice::RepositoriesFolder,
+                    " and the ",
+                    UserChoice::TasksFile
+                ]
             }
-            Self::Prompt => "use it as the prompts file",
+            Self::Prompt => message!["use it as the ", UserChoice::PromptsFile],
             Self::RepoCoderPrediction | Self::CrossCodeEvalPrediction | Self::LmEvalSample => {
-                "use it as the predictions file, with the tasks it was made for"
+                message![
+                    "use it as the ",
+                    UserChoice::PredictionsFile,
+                    ", with the tasks it was made for"
+                ]
             }
-            Self::Pair => "use it as the pairs file",
-            Self::Score => "it is the result of an evaluation",
+            Self::Pair => message!["use it as the ", UserChoice::PairsFile],
+            Self::Score => message!["it is the ", UserChoice::ResultOfEvaluation],
             Self::Package | Self::RawRepository => {
-                "convert it to folders for use as a folder of repositories"
+                message![
+                    UserChoice::ConvertToFolders,
+                    " for use as a ",
+                    UserChoice::RepositoriesFolder
+                ]
             }
-            Self::Label => "use it as the tasks file, or score it as labels",
-            Self::BatchRequest => "send it to a batch endpoint",
-            Self::BatchResponse => "convert it to predictions",
-            Self::BeirDocument | Self::BeirQuery => "it is for retrieval tools that read BEIR",
-            Self::Latency => "use it as the latency file of a policy's sweep",
-            Self::Sequence => "train a model with it",
+            Self::Label => message![
+                "use it as the ",
+                UserChoice::TasksFile,
+                ", or ",
+                UserChoice::ScoreAsLabels
+            ],
+            Self::BatchRequest => "send it to a batch endpoint".into(),
+            Self::BatchResponse => UserChoice::ConvertToPredictions.into(),
+            Self::BeirDocument | Self::BeirQuery => {
+                "it is for retrieval tools that read BEIR".into()
+            }
+            Self::Latency => "use it as the latency file of a policy's sweep".into(),
+            Self::Sequence => "train a model with it".into(),
             Self::DevEval | Self::RepoExec => {
-                "convert it to tasks, with the folder of its repositories"
+                "convert it to tasks, with the folder of its repositories".into()
             }
-            Self::DevEvalCompletion => "convert it to predictions, with its tasks",
+            Self::DevEvalCompletion => {
+                message![UserChoice::ConvertToPredictions, ", with its tasks"]
+            }
         }
     }
 

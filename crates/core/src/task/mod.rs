@@ -40,6 +40,7 @@ use repoformer_store::error::Error;
 use repoformer_store::jsonl::Object;
 use repoformer_text::language::Language;
 use repoformer_text::lines::{is_space, line_ends, unfinished_line};
+use repoformer_text::message::Message;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
@@ -222,7 +223,7 @@ impl TaskSet {
     }
 
     /// The error for one of its tasks.
-    pub fn error(&self, task: &Task, reason: impl Into<String>) -> Error {
+    pub fn error(&self, task: &Task, reason: impl Into<Message>) -> Error {
         Error::Task {
             path: self.path.clone(),
             line: task.line,

@@ -7,6 +7,8 @@ use repoformer_store::jsonl::{self, At, Fields, Object};
 use repoformer_store::manifest::is_part;
 use repoformer_text::language::Language;
 use repoformer_text::lines::{line_ends, strip};
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
 use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
@@ -33,7 +35,7 @@ impl TaskSet {
             return Err(problems.into_iter().next().unwrap_or_else(|| Error::Artifact {
                 path: path.to_owned(),
                 reason: "the file holds no task".into(),
-                hint: "name a task file, or draw tasks from repositories".into(),
+                hint: message!["name a task file, or ", UserChoice::DrawTasks],
             }));
         }
         let mut seen: FxHashSet<&str> = FxHashSet::default();
@@ -69,11 +71,9 @@ impl Task {
                 check_place(&record.fields("metadata.", record.metadata()?))?;
                 with_target(path, at, record.repoformer("filename")?)
             }
-            Some(kind) => Err(record.top().error(format!(
-                "this is {}, not a task; {}",
-                kind.record(),
-                kind.usage()
-            ))),
+            Some(kind) => Err(record
+                .top()
+                .error(message![format!("this is {}, not a task; ", kind.record()), kind.usage()])),
             None if record.object.contains_key("prompt") => Err(record
                 .metadata()
                 .err()

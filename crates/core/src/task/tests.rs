@@ -289,10 +289,13 @@ fn repoeval_becomes_repoformer_as_its_converter_has_it() {
     assert_eq!(back.left_out, ["right_context"], "the others say no more");
     let body = Task { ground_truth: "        return 1\n".into(), ..filled };
     assert_eq!(body.to_format(Format::Repoformer).unwrap().record["groundtruth"], "return 1");
-    assert!(line.to_format(Format::ReccEval).unwrap_err().contains("only read"));
+    assert!(line.to_format(Format::ReccEval).unwrap_err().to_string().contains("only read"));
     let bare = json!({"prompt": "", "groundtruth": "x", "metadata": {"task_id": "a"}});
     let error = task(bare).unwrap().to_format(Format::Repoformer).unwrap_err();
-    assert_eq!(error, "'metadata.filepath' is missing: crosscodelongeval names no file");
+    assert_eq!(
+        error.to_string(),
+        "'metadata.filepath' is missing: crosscodelongeval names no file"
+    );
 
     // 51 newlines: the rest of the line and 50 lines.
     let mut first = Task::new("r/1".into(), "r/a.py", 0, 0, "a = 1", "");

@@ -2,6 +2,8 @@
 
 use repoformer_store::jsonl::Object;
 use repoformer_text::lines::{Lines, indent, line_ends, line_starts, unfinished_line};
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 use serde_json::{Value, json};
 
 use super::read::{read_cross_file, write_cross_file};
@@ -96,9 +98,9 @@ impl Task {
     ///
     /// # Errors
     /// The format is only read, or information is missing; in words, with the fields.
-    pub fn to_format(&self, format: Format) -> Result<Written, String> {
+    pub fn to_format(&self, format: Format) -> Result<Written, Message> {
         if !format.is_written() {
-            return Err(format!("{format} is only read"));
+            return Err(format!("{format} is only read").into());
         }
         if format == self.format {
             return Ok(Written {
@@ -113,7 +115,8 @@ impl Task {
                 Format::Repoformer => "filepath",
                 _ => "file",
             };
-            return Err(format!("'metadata.{field}' is missing: {} names no file", self.format));
+            let format = self.format;
+            return Err(format!("'metadata.{field}' is missing: {format} names no file").into());
         }
         match format {
             Format::RepoEval => Ok(self.to_repo_eval()),
@@ -184,7 +187,7 @@ impl Task {
     }
 
     /// To a format whose holes begin behind the line's indent.
-    fn to_cut(&self, format: Format) -> Result<Written, String> {
+    fn to_cut(&self, format: Format) -> Result<Written, Message> {
         let mut cut = self.cut();
         if format == Format::Repoformer {
             if self.format == Format::RepoEval {
@@ -196,10 +199,11 @@ impl Task {
             cut.right_context = cut.right_context.or_else(|| cut.full_right_context.clone());
         }
         let Some(right_context) = &cut.right_context else {
-            return Err(format!(
-                "'right_context' is missing: {} has none; name the folder of repositories to take it from the file",
-                self.format
-            ));
+            return Err(message![
+                format!("'right_context' is missing: {} has none; name the ", self.format),
+                UserChoice::RepositoriesFolder,
+                " to take it from the file"
+            ]);
         };
         let mut record = Object::new();
         put(&mut record, "prompt", Some(&cut.prompt));

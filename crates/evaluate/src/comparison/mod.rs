@@ -240,7 +240,7 @@ fn no_task(a: &PerTask, b: &PerTask, joined: &join::JoinedTasks) -> Error {
         ),
         hint: match joined.moved {
             0 => SAME_TASKS.into(),
-            n => format!("{n} ids are in both, at different rows; {SAME_TASKS}"),
+            n => format!("{n} ids are in both, at different rows; {SAME_TASKS}").into(),
         },
     }
 }

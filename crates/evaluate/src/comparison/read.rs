@@ -283,7 +283,7 @@ fn choose(
                 Some(wanted) => format!("{file}: holds no scores of '{wanted}', but of {list}"),
                 None => format!("{file}: holds the scores of several predictions: {list}"),
             },
-            hint: format!("name one of them: {file}#{}", names[0]),
+            hint: format!("name one of them: {file}#{}", names[0]).into(),
         }
     })?;
     Ok(named.swap_remove(place))

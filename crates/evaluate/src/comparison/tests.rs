@@ -81,7 +81,9 @@ mod joining {
     fn the_same_ids_at_other_rows_are_other_tasks() {
         let (a, b) = ([es("x", 0, "r", 0.5), es("y", 1, "r", 0.5)], [es("x", 1, "r", 0.5)]);
         let error = compare(&a, &b).unwrap_err();
-        assert!(error.hint().unwrap().starts_with("1 ids are in both, at different rows"));
+        assert!(
+            error.hint().unwrap().to_string().starts_with("1 ids are in both, at different rows")
+        );
         let found = compare(&a, &[&b[..], &[es("y", 1, "r", 0.0)]].concat()).unwrap();
         assert_eq!((ids(&found), found.moved), (vec!["y"], 1));
     }
@@ -228,7 +230,7 @@ mod reading {
         fn refuses(&self, name: &str) -> (String, String) {
             let error = self.read(name).unwrap_err();
             let folder = format!("{}/", self.0.path().display());
-            let hint = error.hint().unwrap_or_default();
+            let hint = error.hint().unwrap_or_default().to_string();
             (error.to_string().replace(&folder, ""), hint.replace(&folder, ""))
         }
     }

@@ -19,6 +19,8 @@ use repoformer_store::artifact::write_file;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
 use repoformer_store::seal;
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 use serde::{Deserialize, Serialize};
 
 use self::folder::{copy_folder, digest, digest_with_modes, empty, remove};
@@ -75,7 +77,7 @@ pub struct Copy {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Broken {
     /// Explanation.
-    pub reason: String,
+    pub reason: Message,
     /// End of the output of its setup.
     pub output: String,
 }
@@ -123,7 +125,7 @@ impl<'a> Copies<'a> {
         let inside = repositories.iter().find(|name| work_dir.starts_with(repos_dir.join(name)));
         if work_dir == repos_dir || (inside.is_some() && !is_in_cache) {
             let reason = format!("{}: copies would be among the repositories", work_dir.display());
-            let hint = "choose a work folder outside the repositories";
+            let hint = message!["choose a ", UserChoice::WorkFolder, " outside the repositories"];
             return Err(Error::execution(reason, hint));
         }
         let lock = lock(&work_dir)?;
@@ -215,7 +217,7 @@ impl<'a> Copies<'a> {
 
     fn make(&self, repository: usize, slot: usize) -> Result<Copy, Broken> {
         let name = &self.repositories[repository].name;
-        let broken = |reason: String| Broken { reason, output: String::new() };
+        let broken = |reason: String| Broken { reason: reason.into(), output: String::new() };
         let of_source = self.digest(repository).map_err(broken)?;
         let place = self.work_dir.join(name).join(slot.to_string());
         let (folder, pristine) = (place.join(name), place.join("pristine"));
@@ -244,6 +246,9 @@ impl<'a> Copies<'a> {
         let snapshot = match taken_up {
             Some(snapshot) => snapshot,
             None => {
+                if !is_room(&place) {
+                    return Err(Broken { reason: taken(&place), output: String::new() });
+                }
                 make_room(&place).map_err(|e| at(&place, e))?;
                 files::create_dir_all(&folder).map_err(|e| at(&folder, e))?;
                 let from = self.repos_dir.join(name);
@@ -268,7 +273,8 @@ impl<'a> Copies<'a> {
                 let pristine = if self.is_shared() { None } else { Some(of(&pristine)?) };
                 let stamp = Stamp { snapshot, files, pristine, ..stamp };
                 let bytes = serde_json::to_vec(&stamp).unwrap_or_default();
-                write_file(&stamp_path, &bytes).map_err(|e| broken(e.to_string()))?;
+                write_file(&stamp_path, &bytes)
+                    .map_err(|e| Broken { reason: e.message(), output: String::new() })?;
                 stamp.snapshot
             }
         };
@@ -278,8 +284,10 @@ impl<'a> Copies<'a> {
     }
 
     fn set_up(&self, folder: &Path, scratch: &Path, command: String) -> Result<(), Broken> {
-        let broken =
-            |reason: String, output: &str| Broken { reason, output: tail(output, 2000).to_owned() };
+        let broken = |reason: Message, output: &str| Broken {
+            reason,
+            output: tail(output, 2000).to_owned(),
+        };
         let order = RunOrder {
             command,
             folder: folder.to_owned(),
@@ -295,17 +303,20 @@ impl<'a> Copies<'a> {
             scratch: scratch.to_owned(),
             ..RunOrder::default()
         };
-        let outcome = self.guard.run(order).map_err(|e| broken(e.to_string(), ""))?;
+        let outcome = self.guard.run(order).map_err(|e| broken(e.message(), ""))?;
+        let setup = message!["the ", UserChoice::SetupCommand];
         match (&outcome.refused, outcome.exit_code) {
             (None, Some(0)) => Ok(()),
-            (Some(reason), _) => Err(broken(format!("the setup command cannot run: {reason}"), "")),
+            (Some(reason), _) => Err(broken(setup.then(format!(" cannot run: {reason}")), "")),
             (None, code) => {
                 let reason = match code {
-                    Some(code) => format!("the setup command ended with exit code {code}"),
-                    None => format!(
-                        "the setup command did not end within the setup time limit of {} seconds, or was killed",
-                        self.setup.seconds
-                    ),
+                    Some(code) => setup.then(format!(" ended with exit code {code}")),
+                    None => message![
+                        setup,
+                        " did not end within the ",
+                        UserChoice::SetupTimeLimit,
+                        format!(" of {} seconds, or was killed", self.setup.seconds)
+                    ],
                 };
                 Err(broken(reason, &outcome.output))
             }
@@ -316,17 +327,28 @@ impl<'a> Copies<'a> {
 /// File that marks a folder in which copies are made and removed.
 const MARK: &str = "copy-of-repoformer";
 
-/// Makes an empty folder for a copy. Existing content is removed only if it is a copy.
-fn make_room(place: &Path) -> io::Result<()> {
-    let mark = place.join(MARK);
+/// Whether a copy can be made at a place: content other than a copy is not removed.
+fn is_room(place: &Path) -> bool {
     let is_empty = || files::read_dir(place).is_ok_and(|mut entries| entries.next().is_none());
-    if files::symlink_metadata(place).is_ok() && !mark.is_file() && !is_empty() {
-        let reason = "contains something other than a copy, which is not removed; choose another work folder";
-        return Err(io::Error::new(io::ErrorKind::AlreadyExists, reason));
-    }
+    files::symlink_metadata(place).is_err() || place.join(MARK).is_file() || is_empty()
+}
+
+/// Reason why there is no room for a copy.
+fn taken(place: &Path) -> Message {
+    message![
+        format!(
+            "{}: contains something other than a copy, which is not removed; choose another ",
+            place.display()
+        ),
+        UserChoice::WorkFolder
+    ]
+}
+
+/// Makes an empty folder for a copy where there [is room](is_room).
+fn make_room(place: &Path) -> io::Result<()> {
     remove(place)?;
     files::create_dir_all(place)?;
-    files::write(mark, "")
+    files::write(place.join(MARK), "")
 }
 
 /// Returns the absolute path of a file or folder that is there or may be made later; `None` for pipes and devices.
@@ -345,7 +367,12 @@ fn lock(work_dir: &Path) -> Result<files::File> {
     match file.try_lock() {
         Err(files::TryLockError::WouldBlock) => Err(Error::execution(
             format!("{}: another evaluation uses these copies", work_dir.display()),
-            "wait until it ends, or choose another work folder and another results file",
+            message![
+                "wait until it ends, or choose another ",
+                UserChoice::WorkFolder,
+                " and another ",
+                UserChoice::ResultsFile
+            ],
         )),
         // Some file systems have no locks.
         _ => Ok(file),

@@ -14,6 +14,8 @@ use nix::sys::signal::{Signal, kill};
 use nix::unistd::Pid;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::program::program;
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 use serde::{Deserialize, Serialize};
 
 use super::group::{Bounds, Group};
@@ -33,7 +35,7 @@ pub enum Counter {
 }
 
 /// Isolation of commands, as far as the system allowed it when it was tried.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub struct Enclosure {
     /// Whether processes and the file system are isolated.
     pub enclosed: bool,
@@ -45,8 +47,8 @@ pub struct Enclosure {
     pub filtered: bool,
     /// Counter of memory, processes and processor time.
     pub counter: Counter,
-    /// Parts that are not isolated, and why, in words.
-    pub open: Vec<String>,
+    /// Parts that are not isolated, and why.
+    pub open: Vec<Message>,
     /// Other differences from the system outside, which do no harm.
     pub notes: Vec<String>,
 }
@@ -124,7 +126,7 @@ impl Guard {
                 Some(refusal) => refusals.push(refusal),
                 None if outcome.exit_code == Some(0) => {
                     guard.enclosure.open = guard.what_is_open(&refusals, enclosed, network);
-                    guard.enclosure.open.extend(outcome.open);
+                    guard.enclosure.open.extend(outcome.open.into_iter().map(Message::from));
                     guard.enclosure.notes = outcome.notes;
                     return Ok(guard);
                 }
@@ -133,28 +135,31 @@ impl Guard {
         }
         refusals.dedup();
         let reason = format!("no command can be run: {}", refusals.join("; "));
-        let hint = "this needs Linux with /proc and /bin/sh, and a writable cache folder";
+        let hint = message![
+            "this needs Linux with /proc and /bin/sh, and a writable ",
+            UserChoice::CacheFolder
+        ];
         Err(Error::execution(reason, hint))
     }
 
-    fn what_is_open(&self, refusals: &[String], asked: bool, network: bool) -> Vec<String> {
+    fn what_is_open(&self, refusals: &[String], asked: bool, network: bool) -> Vec<Message> {
         let why = match refusals.first() {
-            Some(refusal) => format!(" ({refusal})"),
-            None if !asked => " (isolation is off)".to_owned(),
-            None => String::new(),
+            Some(refusal) => format!(" ({refusal})").into(),
+            None if !asked => message![" (", UserChoice::IsolationOff, ")"],
+            None => Message::default(),
         };
         let mut open = Vec::new();
         if !self.enclosure.enclosed {
-            open.push(format!("tests can write wherever you can, and see your processes{why}"));
+            open.push(message!["tests can write wherever you can, and see your processes", &why]);
         }
         if !self.enclosure.enclosed && !self.group.exists() {
-            open.push(format!("tests can start processes until the program ends them{why}"));
+            open.push(message!["tests can start processes until the program ends them", &why]);
         }
         if !self.enclosure.filtered {
-            open.push(format!("tests can make any system call{why}"));
+            open.push(message!["tests can make any system call", &why]);
         }
         if !self.enclosure.network_off && !network {
-            open.push(format!("tests can use the network{why}"));
+            open.push(message!["tests can use the network", &why]);
         }
         open
     }

@@ -23,6 +23,8 @@ use serde::{Deserialize, Serialize};
 
 use self::status::{Counts, by_code, verdict};
 pub use self::status::{Status, Verdict};
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 use repoformer_text::named;
 
 use super::guard::{Ended, RunOutcome};
@@ -62,6 +64,42 @@ impl Runner {
     }
 }
 
+/// Limit that a run reached, as the reason of its result names it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum ReachedLimit {
+    Time,
+    ProcessorTime,
+    Memory,
+    Disk,
+    Processes,
+    /// A write failed for lack of space, which the run itself went on from.
+    FullDisk,
+}
+
+named! {
+    ReachedLimit, "limit":
+    Time = "limit of seconds",
+    ProcessorTime = "limit of processor time",
+    Memory = "limit of memory",
+    Disk = "limit of disk space",
+    Processes = "limit of processes",
+    FullDisk = "no space left to write: limit of disk space",
+}
+
+impl ReachedLimit {
+    /// Returns the reason with the limit as a choice.
+    pub(super) fn message(self) -> Message {
+        match self {
+            Self::Time => UserChoice::TimeLimit.into(),
+            Self::ProcessorTime => UserChoice::ProcessorTimeLimit.into(),
+            Self::Memory => UserChoice::MemoryLimit.into(),
+            Self::Disk => UserChoice::DiskLimit.into(),
+            Self::Processes => UserChoice::ProcessLimit.into(),
+            Self::FullDisk => message!["no space left to write: ", UserChoice::DiskLimit],
+        }
+    }
+}
+
 /// Verdict that is not the run's own doing and is not final.
 fn lost(status: Status, reason: &str) -> Verdict {
     Verdict { is_lasting: false, ..verdict(status, reason) }
@@ -74,11 +112,11 @@ pub fn judge(runner: Runner, outcome: &RunOutcome) -> Verdict {
     }
     match outcome.ended {
         Ended::Exited => by_end(runner, outcome),
-        Ended::Wall => verdict(Status::Timeout, "limit of seconds"),
-        Ended::Cpu => verdict(Status::Timeout, "limit of processor time"),
-        Ended::Memory => verdict(Status::OutOfMemory, "limit of memory"),
-        Ended::Disk => verdict(Status::Error, "limit of disk space"),
-        Ended::Processes => verdict(Status::Error, "limit of processes"),
+        Ended::Wall => verdict(Status::Timeout, ReachedLimit::Time.name()),
+        Ended::Cpu => verdict(Status::Timeout, ReachedLimit::ProcessorTime.name()),
+        Ended::Memory => verdict(Status::OutOfMemory, ReachedLimit::Memory.name()),
+        Ended::Disk => verdict(Status::Error, ReachedLimit::Disk.name()),
+        Ended::Processes => verdict(Status::Error, ReachedLimit::Processes.name()),
         Ended::Unseen => verdict(Status::Error, "its use of memory and time could not be read"),
         Ended::Abandoned | Ended::Lost => lost(Status::Error, "its guard was killed"),
     }
@@ -118,7 +156,7 @@ fn by_end(runner: Runner, outcome: &RunOutcome) -> Verdict {
         };
     }
     if outcome.disk_full {
-        return verdict(Status::Error, "no space left to write: limit of disk space");
+        return verdict(Status::Error, ReachedLimit::FullDisk.name());
     }
     found
 }

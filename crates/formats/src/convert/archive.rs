@@ -28,7 +28,8 @@ const LONGEST_HEADERS: u64 = 1 << 20;
 /// # Errors
 /// The archive cannot be read, or a folder cannot be written; then there are no new folders.
 pub(crate) fn to_folders(path: &Path, input: Box<dyn BufRead>, dir: &Path) -> Result<Conversion> {
-    let refused = |reason: String| Error::Repository { path: path.to_owned(), reason };
+    let refused =
+        |reason: String| Error::Repository { path: path.to_owned(), reason: reason.into() };
     let mut folders = Folders::create(dir)?;
     let mut conversion = Conversion::default();
     let (mut left_out, mut bytes) = (BTreeMap::new(), 0u64);
@@ -94,7 +95,7 @@ pub(crate) fn to_folders(path: &Path, input: Box<dyn BufRead>, dir: &Path) -> Re
     let left_out = left_out.into_iter().map(|(noun, count): (&str, usize)| counted(count, noun));
     let left_out = left_out.collect::<Vec<_>>().join(", ");
     if !left_out.is_empty() {
-        conversion.warnings.push(format!("{}: left out: {left_out}", path.display()));
+        conversion.warnings.push(format!("{}: left out: {left_out}", path.display()).into());
     }
     distribute(path, &mut folders, &mut conversion)?;
     finish(folders, path, dir, &mut conversion)?;
@@ -103,7 +104,8 @@ pub(crate) fn to_folders(path: &Path, input: Box<dyn BufRead>, dir: &Path) -> Re
 
 /// Makes one repository of what was unpacked, or one of each folder.
 fn distribute(path: &Path, folders: &mut Folders, conversion: &mut Conversion) -> Result<()> {
-    let refused = |reason: String| Error::Repository { path: path.to_owned(), reason };
+    let refused =
+        |reason: String| Error::Repository { path: path.to_owned(), reason: reason.into() };
     if !folders.unpacked().exists() && folders.left_out().next().is_some() {
         let reason = "has no file but those of version control, which are left out; make an archive of the other \
                       files, as with `git archive`";
@@ -141,7 +143,7 @@ fn distribute(path: &Path, folders: &mut Folders, conversion: &mut Conversion) -
     if rest > 0 && are_adopted {
         let (count, names) = (counted(rest, "file"), found.names.join(", "));
         let warning = format!("{shown}: left out: {count} outside of its repositories, {names}");
-        conversion.warnings.push(warning);
+        conversion.warnings.push(warning.into());
     }
     Ok(())
 }

@@ -13,9 +13,16 @@ use repoformer_store::jsonl::{self, At, Fields, Object};
 use repoformer_text::language::syntax::{Function, Syntax};
 use repoformer_text::language::{Grammar, Language};
 use repoformer_text::lines::{Lines, strip};
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 use rustc_hash::FxHashSet;
 
 use super::gold::Gold;
+
+/// Reason why a record without its repository is no task.
+pub(super) fn no_folder() -> Message {
+    message!["its text is in its repository; a ", UserChoice::RepositoriesFolder, " is needed"]
+}
 
 /// Makes a task of a record. Fields that a task has no place for are kept in its metadata.
 pub(super) fn task(
@@ -27,26 +34,22 @@ pub(super) fn task(
 ) -> Result<Task> {
     let Described { namespace, file, signature, mut body, dependencies } =
         Described::read(path, at.line, &object)?;
-    let refused = |reason: String| Error::Task {
+    let refused = |reason: Message| Error::Task {
         path: path.to_owned(),
         line: at.line,
         task_id: namespace.clone(),
         reason,
     };
     let Some(files) = files else {
-        return Err(refused(
-            "its text is in its repository; a folder of repositories is needed".into(),
-        ));
+        return Err(refused(no_folder()));
     };
     let mut place = Task::new(namespace.clone(), &file, 0, body.start, "", "");
-    let text = files.text(&mut place).map_err(&refused)?;
+    let text = files.text(&mut place).map_err(|reason| refused(reason.into()))?;
     let lines = Lines::new(text);
     let ends = text.matches('\n').count();
     if lines.count() != ends + usize::from(!text.is_empty() && !text.ends_with('\n')) {
-        return Err(refused(format!(
-            "{}: has line ends other than newlines, which the record does not count",
-            place.path
-        )));
+        let reason = "has line ends other than newlines, which the record does not count";
+        return Err(refused(format!("{}: {reason}", place.path).into()));
     }
     // The line behind a file's last newline is counted in some records.
     if body.end == lines.count() + 1 {
@@ -55,7 +58,7 @@ pub(super) fn task(
     let name = namespace.rsplit('.').next().unwrap_or(&namespace);
     check(&lines, &place.path, name, &signature, &body).map_err(|what| {
         let version = "is this the version that the record was made from?";
-        refused(format!("{}: {what}; {version}", place.path))
+        refused(format!("{}: {what}; {version}", place.path).into())
     })?;
     let target = lines.range(body.start, body.end);
     let prompt = lines.range(0, body.start);

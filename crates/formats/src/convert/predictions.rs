@@ -8,6 +8,8 @@ use repoformer_evaluate::lm_eval;
 use repoformer_evaluate::predictions::{TaskIndex, TaskMatch, samples, warning};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl::{Fields, Object};
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 use serde_json::Value;
 
 use super::batch::{Answers, choices, metadata, pred};
@@ -54,12 +56,12 @@ pub fn predictions(
         };
         let record = match (RecordKind::of(&object), to) {
             (Some(RecordKind::BatchResponse), _) => {
-                let tasks = tasks.ok_or_else(|| Error::record(path, line, NO_TASKS))?;
+                let tasks = tasks.ok_or_else(|| Error::record(path, line, no_tasks()))?;
                 let answers = answers.get_or_insert_with(|| Answers::new(tasks));
                 return answers.take(path, line, &object).map(|()| None);
             }
             (Some(RecordKind::DevEvalCompletion), RecordKind::CrossCodeEvalPrediction) => {
-                let tasks = tasks.ok_or_else(|| Error::record(path, line, NO_INDENT))?;
+                let tasks = tasks.ok_or_else(|| Error::record(path, line, no_indent()))?;
                 of_dev_eval(path, line, object, tasks)?
             }
             (Some(RecordKind::RepoCoderPrediction), RecordKind::CrossCodeEvalPrediction) => {
@@ -80,20 +82,25 @@ pub fn predictions(
         Ok(Some(record))
     })?;
     if let Some(index) = index {
-        conversion.warnings.extend(warning(path, &index.finish(path)?));
+        conversion.warnings.extend(warning(path, &index.finish(path)?).map(Into::into));
     }
     if let Some(answers) = answers {
-        conversion.warnings.extend(answers.numbered().warning(path.display(), None));
+        let numbered = answers.numbered().warning(path.display(), None);
+        conversion.warnings.extend(numbered.map(Into::into));
         answers.emit(to, &mut conversion, emit)?;
     }
     Ok(conversion)
 }
 
-const NO_TASKS: &str =
-    "batch responses do not contain their tasks; the tasks file of the requests is needed";
+fn no_tasks() -> Message {
+    let reason = "batch responses do not contain their tasks; the ";
+    message![reason, UserChoice::TasksFile, " of the requests is needed"]
+}
 
-const NO_INDENT: &str =
-    "completions of DevEval are placed at their tasks' indents; the tasks file is needed";
+fn no_indent() -> Message {
+    let reason = "completions of DevEval are placed at their tasks' indents; the ";
+    message![reason, UserChoice::TasksFile, " is needed"]
+}
 
 /// A completion of DevEval or EvoCodeBench, placed as `pass_k.py` places it.
 fn of_dev_eval(path: &Path, line: usize, mut object: Object, tasks: &TaskSet) -> Result<Value> {
@@ -169,7 +176,11 @@ fn to_repo_coder(
         && object.get("metadata").is_some_and(has_task_id);
     let task = task.filter(|_| !knows_task);
     if !knows_task && task.is_none() {
-        let reason = "its prompt and metadata are not in the record; the tasks file is needed";
+        let reason = message![
+            "its prompt and metadata are not in the record; the ",
+            UserChoice::TasksFile,
+            " is needed"
+        ];
         return Err(Error::record(path, line, reason));
     }
     let kept = object.shift_remove("choices");

@@ -14,9 +14,11 @@ use repoformer_store::jsonl::{At, Fields, Object};
 use repoformer_text::language::syntax::{Binding, Function, Import, Syntax};
 use repoformer_text::language::{Grammar, Language};
 use repoformer_text::lines::Lines;
+use repoformer_text::message::Message;
 use serde_json::json;
 use tree_sitter::Node;
 
+use super::deveval::no_folder;
 use super::gold::Gold;
 
 /// Makes a task of a record. Its module and project are kept in the metadata.
@@ -37,15 +39,14 @@ pub(super) fn task(
     let of_benchmark = project.split_once('/').map_or(project, |(_, rest)| rest);
     let (repository, root) = of_benchmark.split_once('/').unwrap_or((of_benchmark, ""));
     let id = format!("{repository}/{number}");
-    let refused = |reason: String| Error::Task {
+    let refused = |reason: Message| Error::Task {
         path: path.to_owned(),
         line: at.line,
         task_id: id.clone(),
         reason,
     };
     let Some(files) = files else {
-        let reason = "its text is in its repository; a folder of repositories is needed";
-        return Err(refused(reason.into()));
+        return Err(refused(no_folder()));
     };
     let stem = format!("{of_benchmark}/{}", module.replace('.', "/"));
     let [file, package] = [format!("{stem}.py"), format!("{stem}/__init__.py")];
@@ -58,13 +59,13 @@ pub(super) fn task(
     let is_package = of_file.is_err();
     let (place, text) = of_file.or_else(|reason| {
         let none = |other: String| format!("{reason}; {other}; is this folder the project's?");
-        read(files, &package).map_err(|other| refused(none(other)))
+        read(files, &package).map_err(|other| refused(none(other).into()))
     })?;
     let lines = Lines::new(&text);
     let syntax = Syntax::of_lines(&lines, Grammar::of(Language::Python, &place.path))
-        .ok_or_else(|| refused(format!("{}: it cannot be parsed", place.path)))?;
+        .ok_or_else(|| refused(format!("{}: it cannot be parsed", place.path).into()))?;
     let body = body(&lines, &syntax, name, function)
-        .map_err(|what| refused(format!("{}: {what}", place.path)))?;
+        .map_err(|what| refused(format!("{}: {what}", place.path).into()))?;
     let target = lines.range(body.start, body.end);
     let prompt = format!("{}\n", lines.range(0, body.start));
     let mut task = Task::new(id.clone(), &place.path, 0, body.start, target, &prompt);

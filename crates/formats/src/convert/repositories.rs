@@ -12,6 +12,8 @@ use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::{self, At, Object, Reader};
 use repoformer_store::progress::Work;
 use repoformer_text::language::Language;
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
@@ -137,10 +139,14 @@ pub fn from_folders(
                 .map(|(other, files)| format!("{files} of {}", other.title()))
                 .collect();
             let others = match counts.is_empty() {
-                true => String::new(),
-                false => format!(", but {}; choose the language", counts.join(", ")),
+                true => Message::default(),
+                false => message![
+                    format!(", but {}; choose the ", counts.join(", ")),
+                    UserChoice::Language
+                ],
             };
-            let reason = format!("holds no {} file that can be read{others}", language.title());
+            let none = format!("holds no {} file that can be read", language.title());
+            let reason = message![none, others];
             conversion.problems.push(Error::Repository { path: repos_dir.join(name), reason });
         } else if to == RecordKind::Package {
             let record = |content| Package::record_of(name, content, &Object::new());
@@ -205,7 +211,7 @@ pub fn records(path: &Path, to: RecordKind, emit: &mut Emit<'_>) -> Result<Conve
         emit(&raw.to_record())?;
         conversion.records += 1;
     }
-    conversion.warnings = dropped(left_out, "record", to.name()).collect();
+    conversion.warnings = dropped(left_out, "record", to.name()).map(Into::into).collect();
     Ok(conversion)
 }
 

@@ -10,6 +10,7 @@ use repoformer_core::task::Format;
 use repoformer_core::task::kind::RecordKind;
 use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::{self, At, Object, Reader};
+use repoformer_text::message::Message;
 use repoformer_text::parse_by_name;
 use serde_json::Value;
 
@@ -67,7 +68,7 @@ pub struct Conversion {
     /// Records that could not be converted, each with its line and reason.
     pub problems: Vec<Error>,
     /// Warnings of things that were dropped or are missing.
-    pub warnings: Vec<String>,
+    pub warnings: Vec<Message>,
     /// Notes on what was decided.
     pub notes: Vec<String>,
 }
@@ -80,7 +81,7 @@ pub(super) fn finish(
     conversion: &mut Conversion,
 ) -> Result<()> {
     let warnings = folders.left_out().map(|left_out| format!("{}: {left_out}", of.display()));
-    conversion.warnings.extend(warnings);
+    conversion.warnings.extend(warnings.map(Message::from));
     if conversion.records == 0 {
         return Ok(());
     }

@@ -6,6 +6,8 @@ use std::path::Path;
 use repoformer_core::task::kind::RecordKind;
 use repoformer_core::task::{Format, Task, TaskFiles};
 use repoformer_store::error::{Error, Result};
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 
 use super::gold::Gold;
 use super::stream::{Conversion, Emit, dropped, each};
@@ -52,7 +54,7 @@ pub fn tasks(
             path: path.to_owned(),
             line: at.line,
             task_id: task.id.clone(),
-            reason: not_filled.unwrap_or(reason),
+            reason: not_filled.map_or(reason, Message::from),
         })?;
         for (counts, names) in [(&mut left_out, written.left_out), (&mut lacking, written.lacking)]
         {
@@ -67,11 +69,13 @@ pub fn tasks(
     let left_out = dropped(left_out, "task", to.name());
     let lacking = lacking.into_iter().map(|(name, count)| {
         let of = tasks(count);
-        format!(
-            "'{name}' of {of} is unknown and not written; a folder of repositories would supply it"
-        )
+        message![
+            format!("'{name}' of {of} is unknown and not written; a "),
+            UserChoice::RepositoriesFolder,
+            " would supply it"
+        ]
     });
-    conversion.warnings = left_out.chain(lacking).collect();
+    conversion.warnings = left_out.map(Message::from).chain(lacking).collect();
     conversion.notes.extend(gold.note());
     Ok(conversion)
 }

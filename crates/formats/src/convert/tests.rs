@@ -6,6 +6,7 @@ use repoformer_core::task::{Format, Task, TaskSet};
 use repoformer_models::batch::Sampling;
 use repoformer_store::error::{Error, Result};
 use repoformer_text::language::Language;
+use repoformer_text::message::Message;
 use serde_json::{Value, json};
 
 use super::*;
@@ -17,6 +18,11 @@ fn file(records: &[Value]) -> (tempfile::TempDir, PathBuf) {
     let text: String = records.iter().map(|record| format!("{record}\n")).collect();
     std::fs::write(&path, text).unwrap();
     (dir, path)
+}
+
+/// The words of warnings.
+fn words(warnings: &[Message]) -> Vec<String> {
+    warnings.iter().map(ToString::to_string).collect()
 }
 
 /// Records that a conversion gives, and its outcome.
@@ -235,7 +241,7 @@ fn what_packages_say_of_their_repository_comes_back() {
         collected(|emit| records(&path, to, emit))
     };
     let (raw, outcome) = convert(&packages, RecordKind::RawRepository);
-    assert_eq!(outcome.warnings, [""; 0]);
+    assert_eq!(words(&outcome.warnings), [""; 0]);
     assert_eq!(raw[1]["repo_name"], "o/r");
     assert_eq!(convert(&raw, RecordKind::Package).0, packages);
     let mut more = [packages[0].clone()];
@@ -243,12 +249,12 @@ fn what_packages_say_of_their_repository_comes_back() {
     more[0]["content"] = json!([{"content": "x"}, {"content": "y"}]);
     let (_, outcome) = convert(&more, RecordKind::RawRepository);
     let of = |name, to| format!("'{name}' of 1 record is dropped: {to} has no such field");
-    assert_eq!(outcome.warnings, [of("content[1]", "raw"), of("mine", "raw")]);
+    assert_eq!(words(&outcome.warnings), [of("content[1]", "raw"), of("mine", "raw")]);
     let mut more = [raw[0].clone()];
     (more[0]["stars_count"], more[0]["files"][0]["metadata"]["mine"]) = (3.into(), 4.into());
     let (_, outcome) = convert(&more, RecordKind::Package);
     let names = ["files[].metadata.mine", "stars_count"];
-    assert_eq!(outcome.warnings, names.map(|name| of(name, "packages")));
+    assert_eq!(words(&outcome.warnings), names.map(|name| of(name, "packages")));
 }
 
 #[test]
@@ -299,7 +305,10 @@ fn what_a_format_has_no_place_for_is_told_of() {
         "crossfile_context": {"text": "# x", "list": [{"retrieved_chunk": "x", "filename": "y"}]},
     });
     let (_dir, path) = file(&[record]);
-    let warnings = |to| tasks(&path, to, None, &mut |_| Ok(())).unwrap().warnings;
+    let warnings = |to| {
+        let found = tasks(&path, to, None, &mut |_| Ok(())).unwrap();
+        words(&found.warnings)
+    };
     assert_eq!(
         warnings(Format::RepoEval),
         [
@@ -328,7 +337,7 @@ fn what_a_format_has_no_place_for_is_told_of() {
     let (_dir, path) = file(&[record]);
     let warnings = tasks(&path, Format::CrossCodeEval, None, &mut |_| Ok(())).unwrap().warnings;
     let wanted = "'metadata.repository' of 1 task is dropped: crosscodeeval has no such field";
-    assert_eq!(warnings, [wanted]);
+    assert_eq!(words(&warnings), [wanted]);
 }
 
 /// Where an answer of the caller ends the work, nothing more is read.

@@ -92,7 +92,7 @@ fn expand(input: &Path) -> Result<Vec<(PathBuf, bool)>> {
     let bad = |reason: String, hint: &str| Error::Form {
         path: input.to_owned(),
         reason,
-        hint: hint.to_owned(),
+        hint: hint.into(),
     };
     let paths = glob::glob(&text).map_err(|e| {
         bad(format!("not a pattern of paths: {e}"), "*, ?, [ab] and ** stand for parts of names")

@@ -11,6 +11,8 @@ use repoformer_store::files;
 use repoformer_store::manifest::digest_of;
 use repoformer_store::progress::Work;
 use repoformer_text::language::Language;
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -182,7 +184,10 @@ impl Grouping {
 
 /// Checks that finished output is of this plan, and whole.
 fn check_done(output: &Path, plan: &Plan, done: &Plan, record: &Record) -> Result<()> {
-    let hint = "remove its shards and group.json to make them again, or choose another output path";
+    let hint = message![
+        "remove its shards and group.json to make them again, or choose another ",
+        UserChoice::OutputPath
+    ];
     if let Some(difference) = plan.difference(done) {
         let reason = format!("holds repositories {difference}");
         return Err(Error::artifact(output, reason, hint));

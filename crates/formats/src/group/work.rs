@@ -6,6 +6,8 @@ use repoformer_store::artifact::{create_folder, write_file};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files::{self, File, TryLockError};
 use repoformer_store::seal::{Seal, check, seal};
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
@@ -64,7 +66,7 @@ impl WorkFolder {
             .map_err(|e| Error::writing(&lock, "create this file", e))?;
         if matches!(file.try_lock(), Err(TryLockError::WouldBlock)) {
             let reason = format!("{}: another process groups into this folder", output.display());
-            let hint = "wait until it ends, or choose another output path";
+            let hint = message!["wait until it ends, or choose another ", UserChoice::OutputPath];
             return Err(Error::execution(reason, hint));
         }
         Ok(Self { path, output: output.to_owned(), _lock: file })
@@ -96,7 +98,10 @@ impl WorkFolder {
         match earlier.map(|earlier| plan.difference(earlier)) {
             Some(Some(difference)) => {
                 let reason = format!("holds unfinished work {difference}");
-                let hint = "repeat that command to go on, remove the folder to begin anew, or choose another output path";
+                let hint = message![
+                    "repeat that command to go on, remove the folder to begin anew, or choose another ",
+                    UserChoice::OutputPath
+                ];
                 return Err(Error::artifact(&self.path, reason, hint));
             }
             // Its times may be newer.
@@ -114,7 +119,7 @@ impl WorkFolder {
             let name = entry.file_name().to_string_lossy().into_owned();
             if name.starts_with("shard-") || name == DROPPED || name == RECORD {
                 let reason = "is there already, and not of this work";
-                let hint = "remove it, or choose another output path";
+                let hint = message!["remove it, or choose another ", UserChoice::OutputPath];
                 return Err(Error::artifact(&entry.path(), reason, hint));
             }
         }

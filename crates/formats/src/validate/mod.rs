@@ -23,6 +23,8 @@ use repoformer_store::error::{Error, KEPT, Result};
 use repoformer_store::jsonl::{self, At, Object, Reader};
 use repoformer_store::manifest::is_part;
 use repoformer_store::schema;
+use repoformer_text::message;
+use repoformer_text::message::Message;
 use rustc_hash::FxHashMap;
 use serde_json::{Value, json};
 
@@ -54,7 +56,7 @@ pub struct Finding {
     /// How much it matters.
     pub severity: Severity,
     /// Description, with the field.
-    pub reason: String,
+    pub reason: Message,
 }
 
 /// Result of validating a file.
@@ -94,11 +96,11 @@ impl Validation {
     }
 
     /// Formats a finding as a message: `file:line: task id: reason`.
-    pub fn message(&self, finding: &Finding) -> String {
+    pub fn message(&self, finding: &Finding) -> Message {
         let (path, line) = (self.path.display(), finding.line);
         match &finding.task_id {
-            Some(id) => format!("{path}:{line}: task {id}: {}", finding.reason),
-            None => format!("{path}:{line}: {}", finding.reason),
+            Some(id) => message![format!("{path}:{line}: task {id}: "), &finding.reason],
+            None => message![format!("{path}:{line}: "), &finding.reason],
         }
     }
 
@@ -214,7 +216,7 @@ impl Validator<'_> {
         line: usize,
         task_id: Option<String>,
         severity: Severity,
-        reason: impl Into<String>,
+        reason: impl Into<Message>,
     ) {
         self.counts[severity as usize] += 1;
         if self.counts[severity as usize] <= KEPT {
@@ -277,9 +279,9 @@ fn task_id(object: &Object) -> Option<String> {
 }
 
 /// Returns an error's reason, without its place, which a finding contains anyway.
-fn reason(error: Error) -> String {
+fn reason(error: Error) -> Message {
     match error {
         Error::Record { reason, .. } | Error::Task { reason, .. } => reason,
-        other => other.to_string(),
+        other => other.message(),
     }
 }

@@ -73,7 +73,7 @@ fn every_problem_of_a_task_file_has_its_line() {
     );
     assert_eq!(report.kind(), "repoeval+crosscodeeval-predictions");
     assert_eq!(
-        report.message(&report.findings[10]),
+        report.message(&report.findings[10]).to_string(),
         "x.jsonl:6: task o--r/1: field 'metadata.fpath_tuple' leads out of the repository: \"..\""
     );
     let json = report.to_record();

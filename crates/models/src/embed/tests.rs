@@ -112,8 +112,14 @@ fn what_was_computed_before_a_failure_is_kept_and_the_rest_alone_asked_for() {
         let text = error.to_string();
         assert!(text.contains(&format!("the server answers {status}")), "{text}");
         assert!(text.contains("; 4 of 7 missing vectors were computed and are kept in "), "{text}");
-        assert!(error.hint().unwrap().contains(hint), "{error}");
-        assert!(error.hint().unwrap().ends_with("run this again: only the others are requested"));
+        assert!(error.hint().unwrap().to_string().contains(hint), "{error}");
+        assert!(
+            error
+                .hint()
+                .unwrap()
+                .to_string()
+                .ends_with("run this again: only the others are requested")
+        );
         let before = setting.asked().len();
         let report = setting.embed(&texts).unwrap();
         assert_eq!(report, EmbeddingCounts { texts: 7, known: 4, computed: 3 });

@@ -33,7 +33,7 @@ impl Address {
         let wrong = |reason: String, hint: String| Error::Endpoint {
             url: masked(given),
             reason,
-            hint,
+            hint: hint.into(),
             status: None,
         };
         let example = || "write it as http://localhost:8080/v1 or https://host/v1".to_owned();
@@ -193,7 +193,11 @@ mod tests {
         ] {
             let error = Address::parse(url).unwrap_err();
             assert!(error.to_string().contains(reason), "{error}");
-            assert!(error.hint().unwrap().contains(hint), "{error}: {:?}", error.hint());
+            assert!(
+                error.hint().unwrap().to_string().contains(hint),
+                "{error}: {:?}",
+                error.hint()
+            );
             assert!(!format!("{error}{:?}{error:?}", error.hint()).contains("sk-123"));
         }
     }

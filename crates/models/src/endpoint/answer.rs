@@ -5,6 +5,8 @@ use std::time::Duration;
 
 use repoformer_core::completion::{SHOWN, error_in, excerpt, message_in};
 use repoformer_store::json;
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 use serde_json::Value;
 use ureq::http::response::Parts;
 use ureq::http::{HeaderMap, StatusCode};
@@ -236,19 +238,19 @@ fn refused(
     // llama.cpp's server answers 500 to a text longer than its batch, which retrying does not shorten.
     let too_long = message.contains("too large to process");
     let variable = context.key_variable;
-    let hint = match status.as_u16() {
+    let hint: Message = match status.as_u16() {
 _ if too_long => {
             "send shorter texts, or start the server with a larger batch; llama.cpp calls it 'ubatch-size' for vectors"
                 .into()
         }
         401 | 403 if context.key.is_some_and(|key| key.header().is_some()) => {
-            format!("check the key in the environment variable {variable}")
+            format!("check the key in the environment variable {variable}").into()
         }
-        401 | 403 => format!("set the environment variable {variable} to the server's key"),
+        401 | 403 => format!("set the environment variable {variable} to the server's key").into(),
 404 | 405 => "check the URL and the name of the model; GET /v1/models lists the server's".into(),
         413 => "send less at a time, or shorter texts".into(),
         400 | 422 if message.contains("context") || message.contains("long") => {
-            "send less at a time, or shorter texts; for prompts, lower the prompt budget or the number of new tokens".into()
+            shorter()
         }
         400 | 422 => "the server rejects such a request: its message says why".into(),
         429 => "the server accepts fewer requests: send fewer at the same time".into(),
@@ -261,6 +263,16 @@ _ if too_long => {
         _ => asked_wait(headers).map_or(Again::Later, Again::After),
     };
     Failure { status: Some(status.as_u16()), ..Failure::new(again, reason, hint) }
+}
+
+/// How to make a prompt fit.
+pub(crate) fn shorter() -> Message {
+    message![
+        "send less at a time, or shorter texts; for prompts, lower the ",
+        UserChoice::PromptBudget,
+        " or the ",
+        UserChoice::NewTokens
+    ]
 }
 
 /// The error message in a response, wherever servers put it, or else the beginning of the response.

@@ -8,6 +8,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use repoformer_store::error::{Error, Result};
+use repoformer_text::message::Message;
 use serde_json::Value;
 use ureq::tls::{RootCerts, TlsConfig};
 use ureq::unversioned::resolver::DefaultResolver;
@@ -273,7 +274,7 @@ impl Endpoint {
     }
 
     /// Error for an answer of this server that is not as needed.
-    pub fn error(&self, path: &str, reason: impl Into<String>, hint: impl Into<String>) -> Error {
+    pub fn error(&self, path: &str, reason: impl Into<String>, hint: impl Into<Message>) -> Error {
         let status = Some(200);
         self.failed(path, Failure { status, ..Failure::new(Again::Never, reason, hint) })
     }
@@ -284,14 +285,13 @@ impl Endpoint {
     }
 
     /// Error for an answer that reports a failure.
-    pub(crate) fn failed_answer(&self, path: &str, reason: &str, hint: &str) -> Error {
-        let (reason, hint) = (self.message(reason.to_owned()), hint.to_owned());
-        Error::FailedAnswer { url: self.url(path), reason, hint }
+    pub(crate) fn failed_answer(&self, path: &str, reason: String, hint: Message) -> Error {
+        Error::FailedAnswer { url: self.url(path), reason: self.message(reason), hint }
     }
 
     fn failed(&self, path: &str, failure: Failure) -> Error {
         if failure.is_reported {
-            return self.failed_answer(path, &failure.reason, &failure.hint);
+            return self.failed_answer(path, failure.reason, failure.hint);
         }
         Error::Endpoint {
             url: self.url(path),

@@ -54,7 +54,7 @@ impl Key {
         let wrong = |reason: String| Error::Endpoint {
             url: masked(url),
             reason,
-            hint: format!("set {name} to the server's key, and nothing else"),
+            hint: format!("set {name} to the server's key, and nothing else").into(),
             status: None,
         };
         let not = |what: &str| wrong(format!("the environment variable {name} {what}"));

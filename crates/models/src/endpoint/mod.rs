@@ -20,6 +20,7 @@ mod retry;
 pub(crate) mod test_server;
 
 pub(crate) use address::MASK;
+pub(crate) use answer::shorter;
 pub use client::Endpoint;
 pub use event::Event;
 pub use key::{KeyMask, holds_key, mask_keys};

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use repoformer_text::message::Message;
 use ureq::http::{HeaderMap, StatusCode};
 
 /// Failure of a request.
@@ -10,7 +11,7 @@ pub(super) struct Failure {
     /// Cause, in words.
     pub(super) reason: String,
     /// How to resolve it.
-    pub(super) hint: String,
+    pub(super) hint: Message,
     pub(super) again: Again,
     /// Whether there was no response at all.
     pub(super) is_silence: bool,
@@ -21,7 +22,7 @@ pub(super) struct Failure {
 }
 
 impl Failure {
-    pub(super) fn new(again: Again, reason: impl Into<String>, hint: impl Into<String>) -> Self {
+    pub(super) fn new(again: Again, reason: impl Into<String>, hint: impl Into<Message>) -> Self {
         let (reason, hint) = (reason.into(), hint.into());
         Self { reason, hint, again, is_silence: false, status: None, is_reported: false }
     }

@@ -64,7 +64,7 @@ fn a_server_that_asks_for_a_wait_gets_it_unless_it_is_too_long() {
     let error = endpoint.post_json("/v1/x", &json!({})).unwrap_err();
     assert!(start.elapsed() >= Duration::from_millis(60));
     assert_ends(&error, "429 Too Many Requests: come tomorrow; sent 2 times");
-    assert!(error.hint().unwrap().contains("fewer"), "{error}");
+    assert!(error.hint().unwrap().to_string().contains("fewer"), "{error}");
     let url = server.url();
     let notice = format!(
         "{url}/v1/x: the server answers 429 Too Many Requests: slow down; retrying in 0.1 s (as the server asks)"
@@ -88,7 +88,7 @@ fn a_refusal_is_not_asked_again() {
         let server = Server::start(move |_, _| refusal(status, "", message));
         let error = failure(&server);
         assert_ends(&error, &format!("the server answers {status}: {message}"));
-        assert!(error.hint().unwrap().contains(hint), "{error}");
+        assert!(error.hint().unwrap().to_string().contains(hint), "{error}");
         assert_eq!(server.requests().len(), 1);
     }
 }
@@ -135,7 +135,7 @@ fn a_slow_server_is_left_and_asked_again() {
         Endpoint::new(&server.url(), ConnectionSettings { retries: 1, ..settings }).unwrap();
     let error = endpoint.post_json("/v1/x", &json!({})).unwrap_err();
     assert_ends(&error, "no complete answer within 100ms; sent 2 times");
-    assert!(error.hint().unwrap().contains("wait longer"));
+    assert!(error.hint().unwrap().to_string().contains("wait longer"));
 }
 
 #[test]
@@ -182,7 +182,7 @@ fn a_key_comes_from_the_environment_and_is_shown_nowhere() {
         let shown = format!("{endpoint:?} {error} {error:?}");
         assert!(!shown.contains(secret) && shown.contains("Bearer ***"), "{shown}");
         let hint = format!("check the key in the environment variable {variable}");
-        assert_eq!(error.hint(), Some(hint));
+        assert_eq!(error.hint(), Some(hint.into()));
     }
     let of = |named, value: Result<&str, VarError>| {
         let lookup = |_: &str| value.clone().map(String::from);
@@ -266,5 +266,5 @@ fn whoever_answers_a_greeting_is_there() {
     }
     let gone = Server::start(|_, _| Vec::new()).url();
     let error = Endpoint::new(&gone, quick()).unwrap().greet().unwrap_err();
-    assert!(error.hint().unwrap().contains("is the server running"), "{error}");
+    assert!(error.hint().unwrap().to_string().contains("is the server running"), "{error}");
 }

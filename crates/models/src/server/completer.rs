@@ -73,7 +73,7 @@ pub(super) fn answer_error(endpoint: &Endpoint, api: Api, error: &AnswerError) -
     let (reason, hint) = (error.to_string(), error.hint());
     match error {
         AnswerError::Form(_) => endpoint.error(api.path(), reason, hint),
-        _ => endpoint.failed_answer(api.path(), &reason, hint),
+        _ => endpoint.failed_answer(api.path(), reason, hint),
     }
 }
 

@@ -5,13 +5,15 @@ use std::path::Path;
 use repoformer_core::completion::{Sample, is_complete};
 use repoformer_store::append_log::{AppendLog, LogKind, Place};
 use repoformer_store::error::Result;
+use repoformer_text::message::{Message, UserChoice};
 use rustc_hash::{FxHashMap, FxHashSet};
 use serde::{Deserialize, Serialize};
 
 const LOG: LogKind = LogKind {
     begin: "{\"key\":",
     line: "an answer of a model server",
-    file: "journal",
+    file: UserChoice::Journal,
+    remark: "",
     writer: "run",
 };
 
@@ -23,9 +25,13 @@ pub struct Entry {
     /// Completions; empty if the request failed.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub samples: Vec<Sample>,
-    /// Reason of the failure.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub error: Option<String>,
+    /// Reason of the failure, of which the file has the words.
+    #[serde(
+        default,
+        skip_serializing_if = "Option::is_none",
+        deserialize_with = "words::deserialize"
+    )]
+    pub error: Option<Message>,
     /// Seconds from the request to the last of its samples, if they were measured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seconds: Option<f64>,
@@ -39,8 +45,8 @@ pub struct Entry {
 
 impl Entry {
     /// A failed request.
-    pub fn failed(key: &str, reason: String) -> Self {
-        let (key, error) = (key.to_owned(), Some(reason));
+    pub fn failed(key: &str, reason: impl Into<Message>) -> Self {
+        let (key, error) = (key.to_owned(), Some(reason.into()));
         Self { key, samples: Vec::new(), error, seconds: None, at_once: None, is_checked: true }
     }
 
@@ -64,6 +70,44 @@ impl Entry {
     fn is_doubtful(&self) -> bool {
         let is_bare = |sample: &Sample| sample.text.is_empty() && sample.finish_reason.is_none();
         !self.is_checked && self.samples.iter().any(is_bare)
+    }
+}
+
+/// Reasons of failures as a journal has them: in words, whose end may be a hint that names choices.
+mod words {
+    use repoformer_core::completion::AnswerError;
+    use repoformer_text::message;
+    use repoformer_text::message::Message;
+    use serde::{Deserialize, Deserializer};
+
+    use crate::endpoint::shorter;
+    use crate::server::next::check_number;
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Message>, D::Error> {
+        let words = Option::<String>::deserialize(deserializer)?;
+        Ok(words.map(|words| read(&words)))
+    }
+
+    fn read(words: &str) -> Message {
+        let hints = [shorter(), AnswerError::Form("").hint(), check_number()];
+        let behind = |hint: Message| Some(message![words.strip_suffix(&hint.to_string())?, hint]);
+        hints.into_iter().find_map(behind).unwrap_or_else(|| words.into())
+    }
+
+    #[cfg(test)]
+    mod tests {
+        use super::*;
+
+        #[test]
+        fn the_hint_of_a_recorded_reason_is_read_with_its_choices() {
+            for hint in [shorter(), AnswerError::Form("no").hint(), check_number()] {
+                let reason = message!["the prompt budget; ", hint];
+                assert_eq!(read(&reason.to_string()), reason);
+            }
+            assert_eq!(read("lower the prompt budget"), "lower the prompt budget".into());
+        }
     }
 }
 

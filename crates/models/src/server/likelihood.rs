@@ -19,6 +19,7 @@ use repoformer_core::completion::{
 };
 use repoformer_store::artifact::digest_parts;
 use repoformer_store::error::{Error, Result};
+use repoformer_text::message::Message;
 use serde_json::{Value, json};
 
 use super::completer::answer_error;
@@ -72,19 +73,19 @@ pub enum Unread {
 
 impl Unread {
     /// Reason and way out.
-    pub fn said(&self) -> (Cow<'static, str>, &'static str) {
+    pub fn said(&self) -> (Cow<'static, str>, Message) {
         match self {
             Self::Failed(error) => (error.to_string().into(), error.hint()),
             Self::Form(why) => {
-                ((*why).into(), "ask a server whose answers have log-probabilities of prompts")
+                ((*why).into(), "ask a server whose answers have log-probabilities of prompts".into())
             }
             Self::NothingBefore => (
                 "no token of the prompt stands before the text, so its first one has no probability".into(),
-                "complete prompts that are not empty",
+                "complete prompts that are not empty".into(),
             ),
             Self::NoToken => (
                 "no token of the model holds the text, so it has no probability".into(),
-                "the tokenizer drops it: leave this task out",
+                "the tokenizer drops it: leave this task out".into(),
             ),
         }
     }

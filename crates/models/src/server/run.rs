@@ -5,6 +5,8 @@ use std::sync::{Mutex, PoisonError};
 use repoformer_core::completion::Answer;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::progress::Work;
+use repoformer_text::message;
+use repoformer_text::message::Message;
 use rustc_hash::FxHashMap;
 
 use super::{Entry, Journal};
@@ -15,7 +17,7 @@ const HOPELESS: usize = 5;
 const ALL_REFUSED: usize = 25;
 
 /// Reasons of unanswered requests by key, if the journal does not contain them.
-pub type Failures = FxHashMap<String, String>;
+pub type Failures = FxHashMap<String, Message>;
 
 /// Cause of a failure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -190,8 +192,10 @@ impl State<'_> {
     /// Handles a failure.
     fn failed(&mut self, key: &str, error: Error) -> Result<()> {
         let fault = Fault::of(&error);
-        let hint = error.hint().map_or_else(String::new, |hint| format!("; {hint}"));
-        let why = reason(&error) + &hint;
+        let mut why = Message::from(reason(&error));
+        if let Some(hint) = error.hint() {
+            why = message![why, "; ", hint];
+        }
         self.failed += 1;
         let is_of_request = matches!(fault, Fault::Request | Fault::Form | Fault::Answer);
         // Once the server completes others, such a failure is the prompt's.
@@ -233,7 +237,7 @@ impl State<'_> {
         Ok(())
     }
 
-    fn keep(&mut self, key: &str, why: String) -> Result<()> {
+    fn keep(&mut self, key: &str, why: Message) -> Result<()> {
         self.journal.append(&Entry::failed(key, why))
     }
 }

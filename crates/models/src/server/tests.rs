@@ -112,8 +112,9 @@ fn what_fails_is_kept_as_such_and_loses_nothing_else() {
     let mut prompts = vec!["a", "long", "b", "odd", "c", "none", "d", "empty"];
     let outcome = ask(&server, &asking, &prompts, &path).unwrap();
     assert_eq!(found(&outcome), ["fine", "-", "fine", "-", "fine", "-", "fine", "-"]);
-    let errors: Vec<&str> =
-        outcome.entries.iter().filter_map(|entry| entry.error.as_deref()).collect();
+    let errors: Vec<String> = (outcome.entries.iter())
+        .filter_map(|entry| Some(entry.error.as_ref()?.to_string()))
+        .collect();
     assert!(errors[0].contains("exceeds the available context size"), "{errors:?}");
     assert!(errors[1].contains("choices[0] has no 'text'"), "{errors:?}");
     assert!(errors[2].contains("no 'choices'") && errors[3].contains("are empty"), "{errors:?}");
@@ -533,7 +534,7 @@ fn an_overload_within_a_stream_is_waited_for() {
     let (_dir, path) = place();
     let asking = CompletionRequest::new("m", 7);
     let outcome = ask(&server, &asking, &["a", "busy"], &path).unwrap();
-    let error = outcome.entries[1].error.as_deref().unwrap_or_default();
+    let error = outcome.entries[1].error.clone().unwrap_or_default().to_string();
     assert!(error.contains("503 Service Unavailable: busy"), "{error}");
     assert_eq!(ask(&server, &asking, &["a", "busy"], &path).unwrap().asked, 1);
     // Others do not pass.

@@ -114,15 +114,15 @@ impl LiveRepository {
         let [name] = &experiment.repositories[..] else {
             let names = experiment.repositories.join(", ");
             let reason = format!("one repository is served at a time, and here are: {names}");
-            return Err(Error::Parameter { name: "repo", reason });
+            return Err(Error::parameter("repo", reason));
         };
         let name = name.clone();
         if let Some(reason) = Snapshot::refusal(&experiment.retrieval.search) {
-            return Err(Error::Parameter { name: "ranker", reason });
+            return Err(Error::parameter("ranker", reason));
         }
         if matches!(experiment.prompts.layout, PromptLayout::Attach) {
-            let reason = "'attach' writes tasks, not prompts that a model could complete".into();
-            return Err(Error::Parameter { name: "prompt-style", reason });
+            let reason = "'attach' writes tasks, not prompts that a model could complete";
+            return Err(Error::parameter("prompt-style", reason));
         }
         // What the cache has is mostly current: it is indexed beside the check whether it is.
         let check = || {
@@ -193,7 +193,7 @@ impl LiveRepository {
         let Cursor { path, text, offset, first_line } = *cursor;
         let (Some(left), Some(right)) = (text.get(..offset), text.get(offset..)) else {
             let reason = format!("offset {offset} is not in the text, or within a character");
-            return Err(Error::Parameter { name: "cursor", reason });
+            return Err(Error::parameter("cursor", reason));
         };
         let line_no = line_ends(left);
         let first_line = first_line.min(line_no);

@@ -85,8 +85,8 @@ impl LiveRepository {
         let tasks = TaskSet::new(PathBuf::from("cursor"), vec![task]);
         let Made { mut queries, skipped } = Queries::of_tasks(settings, &tasks, &own);
         let (Some(query), Some(task)) = (queries.queries.pop(), tasks.into_tasks().pop()) else {
-            let reason = skipped.into_iter().next().map_or_else(String::new, |e| e.to_string());
-            return Err(Error::Parameter { name: "cursor", reason });
+            let reason = skipped.first().map(Error::message).unwrap_or_default();
+            return Err(Error::parameter("cursor", reason));
         };
         let found = self.find(snapshot, &query, &mut scratch.search);
         Ok(LiveRetrieval { task, query, found, took: [updated, begin.elapsed()] })

@@ -24,6 +24,8 @@ use repoformer_models::server::{Completer, Entry, Failures, IsEnough, Journal, r
 use repoformer_store::artifact::Header;
 use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::progress::Work;
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 
 use super::completion::{Asked, Completion, EmitLine, Predictions, Server};
 use super::engine::Flaw;
@@ -175,7 +177,7 @@ impl Server {
             };
             let key = self.key(&record, Some(&journal));
             if let Some(reason) = self.entry(&journal, &failures, &key)?.error {
-                failed.push(record.failed(&prompts.path, &reason));
+                failed.push(record.failed(&prompts.path, reason));
             }
             Ok(())
         })?;
@@ -226,11 +228,12 @@ impl Server {
             self.answered(Q::VERB, path, journal, &askable.keys, &mut prepare, &ask)?;
         let doubtful = askable.keys.iter().filter(|key| journal.is_doubtful(key)).count();
         if doubtful > 0 {
-            predictions.warnings.push(format!(
-                "{}: {doubtful} answers that an earlier version kept are empty, and do not say why they ended, so whether the server failed is \
-                 not known; name another journal to ask for them again",
-                self.journal.display()
-            ));
+            predictions.warnings.push(message![
+                format!("{}: {doubtful} answers that an earlier version kept are empty, and ", self.journal.display()),
+                "do not say why they ended, so whether the server failed is not known; name another ",
+                UserChoice::Journal,
+                " to ask for them again"
+            ]);
         }
         let mut keys = askable.keys.iter();
         self.for_each_record(prompts, completion, &mut |record| {
@@ -313,19 +316,19 @@ impl Server {
 
     /// The journal's entry for a request; the reason of a failure ends with what to do.
     fn entry(&self, journal: &Journal, failures: &Failures, key: &str) -> Result<Entry> {
-        let failed = |reason: String| Entry::failed(key, reason);
+        let failed = |reason: Message| Entry::failed(key, reason);
         if let Some(reason) = failures.get(key) {
-            return Ok(failed(format!("{reason}; the same command asks again")));
+            return Ok(failed(message![reason, "; the same command asks again"]));
         }
         let way_out = match self.asked {
-            Some(_) => "a retry of failed requests asks again",
-            None => "a new batch holds what has no answer",
+            Some(_) => message!["a ", UserChoice::RetryOfFailedRequests, " asks again"],
+            None => message!["a ", UserChoice::NewBatch, " holds what has no answer"],
         };
         let mut entry = match journal.get(key)? {
             Some(entry) => entry,
             None => failed("it has no answer yet".into()),
         };
-        entry.error = entry.error.map(|reason| format!("{reason}; {way_out}"));
+        entry.error = entry.error.map(|reason| message![reason, "; ", way_out]);
         Ok(entry)
     }
 }

@@ -8,13 +8,16 @@ use repoformer_models::server::{Entry, Journal, NextToken, Prober};
 use repoformer_store::artifact::{Header, Identity, LineTotals};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::literal;
+use repoformer_text::message;
+use repoformer_text::message::StageRun;
+use repoformer_text::message::UserChoice;
 use serde_json::json;
 
 use super::super::completion::{Asked, Completion, EmitLine, Predictions, Server};
 use super::super::engine::{Artifact, Cost, Engine, Flaw, Lines, Times};
 use super::super::experiment::Experiment;
 use super::super::prompt::require_prompts;
-use super::super::stage::{StageReport, Step};
+use super::super::stage::StageReport;
 use super::Question;
 use super::latency::{self, Latency};
 use super::record::{PromptText, Record};
@@ -81,7 +84,7 @@ pub fn probabilities(
     let Some(server) = &completion.server else {
         return Err(Error::Parameter {
             name: "probability-of",
-            reason: "needs a completion server".into(),
+            reason: message!["needs a ", UserChoice::CompletionServer],
         });
     };
     let token = question.token(server, &completion.model)?;
@@ -186,8 +189,8 @@ impl Artifact for ModeProbabilities<'_> {
         experiment.paths().probabilities(self.mode, &self.completion.model)
     }
 
-    fn made_by(&self, _: &Experiment) -> Step {
-        Step::Stage("complete")
+    fn made_by(&self, _: &Experiment) -> StageRun {
+        StageRun::Any("complete")
     }
 
     fn identity(&self, engine: &mut Engine<'_>) -> Result<Identity> {

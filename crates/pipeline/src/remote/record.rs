@@ -14,6 +14,7 @@ use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl::{self, Fields, Object};
 use repoformer_text::language::Language;
 use repoformer_text::lines::strip;
+use repoformer_text::message::Message;
 use serde_json::json;
 
 use super::super::completion::{
@@ -232,12 +233,12 @@ impl Record {
         self.object.get("metadata")?.get(name)?.as_u64()
     }
 
-    pub(super) fn failed(&self, path: &Path, reason: &str) -> Error {
+    pub(super) fn failed(&self, path: &Path, reason: impl Into<Message>) -> Error {
         Error::Task {
             path: path.to_owned(),
             line: self.line,
             task_id: self.task_id.clone(),
-            reason: reason.to_owned(),
+            reason: reason.into(),
         }
     }
 

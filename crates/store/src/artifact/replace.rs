@@ -332,6 +332,6 @@ mod tests {
         fs::write(&file, b"").unwrap();
         let error = write_file(&file.join("sub/x.bin"), b"x").unwrap_err();
         assert!(error.to_string().contains("cannot create this folder"), "{error}");
-        assert!(error.hint().unwrap().contains("cache folder"));
+        assert!(error.hint().unwrap().to_string().contains("cache folder"));
     }
 }

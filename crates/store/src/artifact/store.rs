@@ -7,6 +7,9 @@
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
+
 use super::columns::{Column, Columns, IS_UNCHECKED};
 use super::header::{Difference, FORMAT, Header, Identity, LineTotals, hex};
 use super::payload::Payload;
@@ -176,7 +179,11 @@ pub fn open(path: &Path) -> Result<(Header, Columns)> {
         return Err(Error::artifact(
             path,
             "damaged, or not an artifact of repoformer: its first line differs",
-            "choose a file that a stage wrote below the cache folder, or run that stage again",
+            message![
+                "choose a file that a stage wrote below the ",
+                UserChoice::CacheFolder,
+                ", or run that stage again"
+            ],
         ));
     }
     let mut json = Vec::new();
@@ -211,7 +218,10 @@ fn parse_header(path: &Path, json: &[u8]) -> Result<Header> {
             value["format"],
             env!("CARGO_PKG_VERSION"),
         );
-        let hint = "run the command that writes it again, or use another cache folder";
+        let hint = message![
+            "run the command that writes it again, or use another ",
+            UserChoice::CacheFolder
+        ];
         return Err(Error::artifact(path, reason, hint));
     }
     if seal::check(json) == Seal::Broken {
@@ -479,7 +489,7 @@ mod tests {
         let error = read::<Content>(&path).unwrap_err();
         let reason = "written by repoformer 9.0.0 in format 7; this is repoformer";
         assert!(error.to_string().contains(reason), "{error}");
-        assert!(error.hint().unwrap().contains("cache folder"));
+        assert!(error.hint().unwrap().to_string().contains("cache folder"));
         assert!(matches!(state(&path, &identity), State::Damaged(_)));
     }
 

@@ -25,6 +25,7 @@ use std::path::Path;
 use repoformer_store::artifact::write_file;
 use repoformer_store::error::{Error, Result, keep};
 use repoformer_store::jsonl::{self, Reader};
+use repoformer_text::message;
 use repoformer_text::tokenize::model::Encoder;
 
 use self::row::Row;
@@ -199,9 +200,11 @@ fn plan(labels: &[&Path], settings: &VerbalizeSettings) -> Result<Plan> {
         (Error::Parameter { name, reason }, [first, rest @ ..]) => Error::Parameter {
             name,
             reason: match rest.len() {
-                0 => format!("{reason} (a record cannot be used: {first})"),
+                0 => message![reason, " (a record cannot be used: ", first.message(), ")"],
                 more => {
-                    format!("{reason} ({} records cannot be used, the first: {first})", more + 1)
+                    let more = more + 1;
+                    let more = format!(" ({more} records cannot be used, the first: ");
+                    message![reason, more, first.message(), ")"]
                 }
             },
         },
@@ -275,7 +278,7 @@ fn make(
                 path: path.to_owned(),
                 line: record.line,
                 task_id: label.id,
-                reason: error.to_string(),
+                reason: error.message(),
             });
         }
     };

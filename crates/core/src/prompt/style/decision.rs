@@ -64,7 +64,7 @@ impl DecisionFrame {
             |cross_file| Presence { right: true, cross_file, repository: false, path: false };
         let wrong = |reason: &str| Error::Parameter {
             name: "prompt-style",
-            reason: format!("{} {reason}", style.name()),
+            reason: format!("{} {reason}", style.name()).into(),
         };
         let (alone, retrieved) =
             (style.template.pieces(with(false)), style.template.pieces(with(true)));

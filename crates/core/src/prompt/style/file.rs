@@ -168,7 +168,7 @@ impl Source<'_> {
             path: self.path.to_owned(),
             line: before.iter().filter(|&&byte| byte == b'\n').count() + 1,
             reason,
-            hint,
+            hint: hint.map(Into::into),
         }
     }
 

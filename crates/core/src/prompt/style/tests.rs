@@ -206,7 +206,7 @@ fn a_faulty_style_names_its_line() {
     ] {
         let error = file::read(text, Path::new("own.toml"), "own").unwrap_err();
         assert!(error.to_string().starts_with(&format!("own.toml:{message}")), "{error}");
-        let found = error.hint().unwrap_or_default();
+        let found = error.hint().unwrap_or_default().to_string();
         assert!(found.contains(hint), "{error}: {found}");
     }
 }
@@ -222,7 +222,7 @@ fn a_style_is_named_or_a_file() {
     let filled = own.fill(&parts(&context), &LARGE, &Tokenizer::words()).unwrap();
     assert_eq!(filled.text, "{L1\nL2 = }");
     let unknown = "star-coder".parse::<Style>().unwrap_err();
-    assert_eq!(unknown.hint().as_deref(), Some("did you mean 'starcoder'?"));
+    assert_eq!(unknown.hint(), Some("did you mean 'starcoder'?".into()));
     std::fs::write(&path, b"\xff").unwrap();
     assert!(Style::open(&path).unwrap_err().to_string().contains("mine.toml: cannot read"));
 }

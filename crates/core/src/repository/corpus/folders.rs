@@ -5,6 +5,8 @@ use std::path::Path;
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files;
 use repoformer_text::language::Language;
+use repoformer_text::message;
+use repoformer_text::message::UserChoice;
 use walkdir::WalkDir;
 
 use super::part::{is_cache, is_hidden, leads_out};
@@ -34,8 +36,8 @@ impl RepositoryFolders {
             if holds_source { &mut found.names } else { &mut found.without_source }.push(name);
         }
         if found.names.is_empty() {
-            let reason = "holds no folder with a source file; a folder of repositories holds one folder for each";
-            return Err(Error::Repository { path: repos_dir.to_owned(), reason: reason.into() });
+            let reason = "holds no folder with a source file";
+            return Err(not_repositories(repos_dir, reason));
         }
         Ok(found)
     }
@@ -56,11 +58,17 @@ pub fn folder_names(repos_dir: &Path) -> Result<Vec<String>> {
         }
     }
     if names.is_empty() {
-        let reason = "holds no folder; a folder of repositories holds one folder for each".into();
-        return Err(Error::Repository { path: repos_dir.to_owned(), reason });
+        return Err(not_repositories(repos_dir, "holds no folder"));
     }
     names.sort_unstable();
     Ok(names)
+}
+
+/// The error for a folder without repositories.
+fn not_repositories(path: &Path, reason: &str) -> Error {
+    let reason =
+        message![reason, "; a ", UserChoice::RepositoriesFolder, " holds one folder for each"];
+    Error::Repository { path: path.to_owned(), reason }
 }
 
 /// Whether a folder of this name is a by-product of Python.

@@ -146,7 +146,7 @@ fn check_name(repos_dir: &Path, name: &str) -> Result<()> {
         return Ok(());
     }
     let reason = format!("'{name}' is not the name of a folder directly below it");
-    Err(Error::Repository { path: repos_dir.to_owned(), reason })
+    Err(Error::Repository { path: repos_dir.to_owned(), reason: reason.into() })
 }
 
 #[cfg(test)]

@@ -25,7 +25,7 @@ impl Cut {
         for (name, value) in self.sizes() {
             if value == 0 || value > LARGEST {
                 let reason = format!("must lie between 1 and {LARGEST}, not {value}");
-                return Err(Error::Parameter { name, reason });
+                return Err(Error::parameter(name, reason));
             }
         }
         Ok(())

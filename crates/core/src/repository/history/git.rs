@@ -91,7 +91,7 @@ impl Git {
     }
 
     fn refused(&self, reason: String) -> Error {
-        Error::Repository { path: self.dir.clone(), reason }
+        Error::Repository { path: self.dir.clone(), reason: reason.into() }
     }
 
     fn not_run(&self, error: &std::io::Error) -> Error {

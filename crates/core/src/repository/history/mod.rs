@@ -71,7 +71,8 @@ impl History {
     /// # Errors
     /// There is no repository, its name cannot name a folder, or `git` cannot be run.
     pub fn open(dir: &Path) -> Result<Self> {
-        let refused = |reason: String| Error::Repository { path: dir.to_owned(), reason };
+        let refused =
+            |reason: String| Error::Repository { path: dir.to_owned(), reason: reason.into() };
         let git = Git::new(dir);
         let whole = dir.canonicalize().map_err(|e| Error::reading(dir, "open this folder", e))?;
         let is_inside = git.text(&["rev-parse", "--is-inside-git-dir"])?.trim_end() == "true";

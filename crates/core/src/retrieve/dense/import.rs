@@ -6,6 +6,8 @@ use std::path::{Path, PathBuf};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::jsonl::{self, Object, kind};
 use repoformer_store::literal::literal;
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 
@@ -19,7 +21,14 @@ const SAME: f64 = 0.01;
 /// Number of texts named in a message.
 const NAMED: usize = 3;
 
-const WRITE_THEM: &str = "compute a vector for every line of the current file of texts, all with one model, and import it with that file";
+/// How to make vectors of every text.
+fn write_them() -> Message {
+    message![
+        "compute a vector for every line of the ",
+        UserChoice::FileOfTexts,
+        ", all with one model, and import it with that file"
+    ]
+}
 
 /// Vectors by the digest of their text, all of one size.
 #[derive(Debug, Clone, PartialEq)]
@@ -48,7 +57,7 @@ impl Vectors {
                 None if text.is_empty() => matrix.push_zeros(),
                 None => {
                     let reason = format!("has no vector for the text {}", shown(text));
-                    return Err(Error::vectors(&self.path, "", reason, WRITE_THEM));
+                    return Err(Error::vectors(&self.path, "", reason, write_them()));
                 }
             }
         }
@@ -102,7 +111,11 @@ struct Import<'a> {
 }
 
 /// Description of a problem, and a hint.
-type Wrong = (String, &'static str);
+type Wrong = (Message, Message);
+
+fn wrong(reason: impl Into<Message>, hint: impl Into<Message>) -> Wrong {
+    (reason.into(), hint.into())
+}
 
 impl<'a> Import<'a> {
     fn new(path: &'a Path, texts: &'a [Text]) -> Self {
@@ -157,7 +170,9 @@ impl<'a> Import<'a> {
             }
             let kept = match jsonl::parse(self.path, line, &bytes) {
                 Ok(object) => self.record(&object, line),
-                Err(Error::Record { reason, .. }) => Err((reason, "NaN is not JSON; see the line")),
+                Err(Error::Record { reason, .. }) => {
+                    Err(wrong(reason, "NaN is not JSON; see the line"))
+                }
                 Err(other) => return Err(other),
             };
             kept.map_err(|(reason, hint)| {
@@ -171,10 +186,10 @@ impl<'a> Import<'a> {
         let digest = self.digest_of(object)?;
         let field = ["embedding", "vector"].into_iter().find(|name| object.contains_key(*name));
         let Some(field) = field else {
-            return Err(("field 'embedding' or 'vector' is missing".into(), WRITE_THEM));
+            return Err(wrong("field 'embedding' or 'vector' is missing", write_them()));
         };
         let vector = numbers(&object[field])
-            .map_err(|reason| (format!("field '{field}': {reason}"), WRITE_THEM))?;
+            .map_err(|reason| wrong(format!("field '{field}': {reason}"), write_them()))?;
         self.put(digest, &vector, line, "line")
     }
 
@@ -184,21 +199,21 @@ impl<'a> Import<'a> {
             Some(Value::String(text)) => Ok(Some(text.as_str())),
             Some(other) => {
                 let reason = format!("field '{name}' must be a string, not {}", kind(other));
-                Err((reason, "see the line"))
+                Err(wrong(reason, "see the line"))
             }
             None => Ok(None),
         };
         let text = string("text")?.map(digest);
         if let Some(hex) = string("digest")? {
-            let wrong = |_| {
-                (
-                    "field 'digest' is not a BLAKE3 digest in hex".into(),
+            let no_digest = |_| {
+                wrong(
+                    "field 'digest' is not a BLAKE3 digest in hex",
                     "copy it from the file of texts",
                 )
             };
-            let found = Digest::from_hex(hex).map_err(wrong)?;
+            let found = Digest::from_hex(hex).map_err(no_digest)?;
             if text.is_some_and(|text| text != found) {
-                return Err(("field 'digest' does not match field 'text'".into(), "see the line"));
+                return Err(wrong("field 'digest' does not match field 'text'", "see the line"));
             }
             return Ok(found);
         }
@@ -206,8 +221,8 @@ impl<'a> Import<'a> {
             return Ok(text);
         }
         let Some(id) = ["_id", "id"].into_iter().find_map(|name| object.get(name)) else {
-            let reason = "one of the fields 'digest', 'text', '_id' and 'id' is needed".into();
-            return Err((reason, "copy one of them from the file of texts"));
+            let reason = "one of the fields 'digest', 'text', '_id' and 'id' is needed";
+            return Err(wrong(reason, "copy one of them from the file of texts"));
         };
         let id = match id {
             Value::String(id) => id.clone(),
@@ -216,11 +231,15 @@ impl<'a> Import<'a> {
         match self.by_id.get(id.as_str()) {
             Some(Some(number)) => Ok(self.digests[*number]),
             Some(None) => {
-                Err((format!("the id {id:?} names several texts"), "name them by 'digest'"))
+                Err(wrong(format!("the id {id:?} names several texts"), "name them by 'digest'"))
             }
-            None => Err((
+            None => Err(wrong(
                 format!("no text has the id {id:?}"),
-                "the vectors must belong to the current file of texts; name them by 'digest' to keep the unchanged ones",
+                message![
+                    "the vectors must belong to the ",
+                    UserChoice::FileOfTexts,
+                    "; name them by 'digest' to keep the unchanged ones"
+                ],
             )),
         }
     }
@@ -237,7 +256,7 @@ impl<'a> Import<'a> {
         if vector.len() != matrix.dim() {
             let (size, first) = (vector.len(), matrix.dim());
             let reason = format!("the vector has {size} numbers, those before it have {first}");
-            return Err((reason, WRITE_THEM));
+            return Err(wrong(reason, write_them()));
         }
         let Some(number) = self.by_digest.get(&digest) else {
             return Ok(());
@@ -253,9 +272,9 @@ impl<'a> Import<'a> {
                 self.places[*row],
                 shown(&self.texts[*number].text)
             );
-            return Err((reason, "a text has one vector; are these from two models?"));
+            return Err(wrong(reason, "a text has one vector; are these from two models?"));
         }
-        matrix.push(vector).map_err(|e| (e.to_string(), WRITE_THEM))?;
+        matrix.push(vector).map_err(|e| wrong(e.to_string(), write_them()))?;
         self.rows.insert(digest, self.places.len());
         self.places.push(place);
         Ok(())
@@ -278,7 +297,7 @@ impl<'a> Import<'a> {
                 missing.len(),
                 self.texts.len()
             );
-            return Err(Error::vectors(self.path, "", reason, WRITE_THEM));
+            return Err(Error::vectors(self.path, "", reason, write_them()));
         }
         Ok(Vectors {
             path: self.path.to_owned(),

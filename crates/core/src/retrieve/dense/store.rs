@@ -10,6 +10,8 @@ use std::path::{Path, PathBuf};
 use repoformer_store::artifact::{create_folder, folder_of};
 use repoformer_store::error::{Error, Result};
 use repoformer_store::files::{self, File, TryLockError};
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -158,7 +160,7 @@ impl VectorStore {
             Ok(()) => Ok(()),
             Err(TryLockError::WouldBlock) => Err(self.error(
                 "another process is writing these vectors",
-                "wait until it is done, or use another cache folder",
+                message!["wait until it is done, or use another ", UserChoice::CacheFolder],
             )),
             // Some network file systems have no locks.
             Err(TryLockError::Error(error)) if error.kind() == ErrorKind::Unsupported => Ok(()),
@@ -189,7 +191,13 @@ impl VectorStore {
         }
         // The version is read first: a later format may have other fields.
         let value: serde_json::Value = serde_json::from_slice(&json).unwrap_or_default();
-        let again = "remove it, or use another cache folder; its vectors are then computed again";
+        let again = || {
+            message![
+                "remove it, or use another ",
+                UserChoice::CacheFolder,
+                "; its vectors are then computed again"
+            ]
+        };
         if value["format"].as_u64().is_some_and(|format| format != u64::from(FORMAT)) {
             let reason = format!(
                 "written by repoformer {} in format {}; this is repoformer {} with format {FORMAT}",
@@ -197,10 +205,10 @@ impl VectorStore {
                 value["format"],
                 env!("CARGO_PKG_VERSION")
             );
-            return Err(self.error(reason, again));
+            return Err(self.error(reason, again()));
         }
         let header: Header = serde_json::from_value(value)
-            .map_err(|e| self.error(format!("damaged: its header: {e}"), again))?;
+            .map_err(|e| self.error(format!("damaged: its header: {e}"), again()))?;
         if header.model != self.model {
             let reason =
                 format!("contains vectors of model '{}', not of '{}'", header.model, self.model);
@@ -208,7 +216,7 @@ impl VectorStore {
         }
         if !(1..=LARGEST_DIM).contains(&header.dim) {
             return Err(
-                self.error(format!("damaged: its vectors have {} numbers", header.dim), again)
+                self.error(format!("damaged: its vectors have {} numbers", header.dim), again())
             );
         }
         let begin = (MAGIC.len() + json.len()) as u64;
@@ -286,7 +294,7 @@ impl VectorStore {
         self.file.set_len(length).map_err(|e| Error::writing(&self.path, "repair these vectors", e))
     }
 
-    fn error(&self, reason: impl Into<String>, hint: &str) -> Error {
+    fn error(&self, reason: impl Into<String>, hint: impl Into<Message>) -> Error {
         Error::artifact(&self.path, reason, hint)
     }
 
@@ -403,8 +411,13 @@ impl VectorStore {
         match missing {
             0 => Ok(matrix),
             n => Err(self.error(
-format!("contains no vector for {n} of the texts; the first is {first}"),
-"have them computed: vectorize the texts with a dense vectorizer and an embedding server",
+                format!("contains no vector for {n} of the texts; the first is {first}"),
+                message![
+                    "have them computed: vectorize the texts with a ",
+                    UserChoice::DenseVectorizer,
+                    " and an ",
+                    UserChoice::EmbeddingServer
+                ],
             )),
         }
     }

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use repoformer_store::append_log::{AppendLog, LogKind};
 use repoformer_store::error::Result;
+use repoformer_text::message::UserChoice;
 use rustc_hash::FxHashMap;
 use serde::{Deserialize, Serialize};
 
@@ -12,7 +13,8 @@ use super::text::Digest;
 const LOG: LogKind = LogKind {
     begin: "{\"digest\":",
     line: "a time of a vector",
-    file: "cache folder",
+    file: UserChoice::CacheFolder,
+    remark: "",
     writer: "run",
 };
 

@@ -84,17 +84,21 @@ pub fn lm_eval(path: &Path, settings: &LmEvalSettings<'_>) -> Result<LmEvalTask>
             Err(problem) => keep(&mut conversion.problems, path, problem),
         }
     }
-    conversion.warnings.extend(warning(path, &documents.index.finish(path)?));
+    let numbered = warning(path, &documents.index.finish(path)?);
+    conversion.warnings.extend(numbered.map(Into::into));
     let found: Vec<&Value> =
         documents.of_task.iter().flatten().map(|(_, document)| document).collect();
     conversion.records = found.len();
     let missing = documents.of_task.len() - found.len();
     if missing > 0 && !found.is_empty() {
         let tasks = settings.tasks.path.display();
-        conversion.warnings.push(format!(
-            "{missing} tasks of {tasks} have no prompt; means are over the other {}",
-            found.len()
-        ));
+        conversion.warnings.push(
+            format!(
+                "{missing} tasks of {tasks} have no prompt; means are over the other {}",
+                found.len()
+            )
+            .into(),
+        );
     }
     let name = match settings.name {
         Some(name) => checked_name(name)?,
@@ -232,7 +236,7 @@ impl<'a> Documents<'a> {
             path: self.path.to_owned(),
             line,
             task_id: task.id.clone(),
-            reason: reason.to_owned(),
+            reason: reason.into(),
         };
         if prompt.is_empty() {
             return Err(problem("its prompt is empty, which lm-evaluation-harness cannot send"));

@@ -77,7 +77,7 @@ fn documents_are_in_the_order_of_the_tasks() {
     assert_eq!((&found[0], &found[1]["task_id"], found.len()), (&first, &json!("c"), 2));
     assert_eq!(task.conversion.records, 2);
     let missing = "1 tasks of folder/my tasks.jsonl.gz have no prompt; means are over the other 2";
-    assert_eq!(task.conversion.warnings, [missing]);
+    assert_eq!(task.conversion.warnings, [missing.into()]);
 }
 
 /// A server is asked as by `complete`: the stop texts that were asked for, then those of the style.

@@ -76,13 +76,15 @@ impl Problem {
     }
 
     fn of(path: &Path, error: Error) -> Self {
-        let hint = error.hint();
+        let hint = error.hint().map(|hint| hint.to_string());
         match error {
-            Error::Record { path, line, reason } => Self { path, line: Some(line), reason, hint },
+            Error::Record { path, line, reason } => {
+                Self { path, line: Some(line), reason: reason.to_string(), hint }
+            }
             Error::Form { path, reason, .. } | Error::Artifact { path, reason, .. } => {
                 Self { path, line: None, reason, hint }
             }
-            Error::Repository { path, reason } => Self { path, line: None, reason, hint: None },
+            Error::Repository { path, reason } => Self::new(&path, reason.to_string()),
             Error::SourceFile { path, reason } => Self::new(&path, format!("left out: {reason}")),
             Error::Io { path, action, reason, .. } => {
                 Self::new(&path, format!("cannot {action}: {reason}"))
@@ -94,8 +96,10 @@ impl Problem {
     pub(super) fn into_error(self) -> Error {
         match (self.line, self.hint) {
             (Some(line), _) => Error::record(&self.path, line, self.reason),
-            (None, Some(hint)) => Error::Form { path: self.path, reason: self.reason, hint },
-            (None, None) => Error::Repository { path: self.path, reason: self.reason },
+            (None, Some(hint)) => {
+                Error::Form { path: self.path, reason: self.reason, hint: hint.into() }
+            }
+            (None, None) => Error::Repository { path: self.path, reason: self.reason.into() },
         }
     }
 }

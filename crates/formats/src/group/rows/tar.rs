@@ -27,7 +27,8 @@ impl Rows<'_> {
                 for error in conversion.problems {
                     self.tally.problem(Problem::of(self.input, error));
                 }
-                let remarks = conversion.notes.into_iter().chain(conversion.warnings);
+                let remarks = conversion.warnings.iter().map(ToString::to_string);
+                let remarks = conversion.notes.into_iter().chain(remarks);
                 remarks.for_each(|remark| self.tally.note(remark));
                 self.unpacked(folder)?;
             }

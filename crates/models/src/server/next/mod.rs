@@ -20,6 +20,8 @@ use repoformer_core::completion::{
 };
 use repoformer_store::artifact::digest_parts;
 use repoformer_store::error::{Error, Result};
+use repoformer_text::message;
+use repoformer_text::message::{Message, UserChoice};
 use serde_json::{Value, json};
 
 use super::completer::answer_error;
@@ -77,7 +79,10 @@ impl NextToken {
                 let count = ids.len();
                 let why =
                     format!("{text:?} is {count} tokens of this model ({ids:?}); one is needed");
-                let hint = "choose one token, such as a special token, or give its token number";
+                let hint = message![
+                    "choose one token, such as a special token, or give its ",
+                    UserChoice::TokenNumber
+                ];
                 Err(endpoint.error(path, why, hint))
             }
             None => {
@@ -155,6 +160,11 @@ impl fmt::Display for Way {
             Self::PromptLogprobs => "prompt_logprobs",
         })
     }
+}
+
+/// What to do if no method returns a probability.
+pub(super) fn check_number() -> Message {
+    message!["llama.cpp's server and vLLM do; check the ", UserChoice::TokenNumber]
 }
 
 /// Requests the probability of a token after prompts.
@@ -257,8 +267,7 @@ impl<'a> Prober<'a> {
             "the server does not return the probability of token {} ({:?}): {why}",
             self.token.id, self.token.text
         );
-        let hint = "llama.cpp's server and vLLM do; check the token number";
-        self.endpoint.error(COMPLETIONS, reason, hint)
+        self.endpoint.error(COMPLETIONS, reason, check_number())
     }
 
     /// Returns a log-probability that is not that of a forced token.

@@ -153,7 +153,9 @@ fn a_token_is_found_by_its_text() {
         assert_eq!(request.line, "POST /tokenize");
         assert_eq!(request.body["content"], "<cc>");
         assert_eq!(request.body["parse_special"], true);
-        found.map(|token| token.id).map_err(|error| (error.to_string(), error.hint().unwrap()))
+        found
+            .map(|token| token.id)
+            .map_err(|error| (error.to_string(), error.hint().unwrap().to_string()))
     };
     // llama.cpp without and with pieces, vLLM, TGI.
     for answer in [

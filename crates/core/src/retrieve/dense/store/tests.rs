@@ -29,7 +29,7 @@ fn fill(store: &mut VectorStore, texts: &[&str]) {
 
 fn refused(path: &Path, model: &str) -> (String, String) {
     let error = VectorStore::open(path, model).unwrap_err();
-    (error.to_string(), error.hint().unwrap())
+    (error.to_string(), error.hint().unwrap().to_string())
 }
 
 #[test]

@@ -1,0 +1,354 @@
+//! Sentences for the user that name what the user can choose or run.
+//!
+//! A library does not know how its user sets a cache folder: by a flag, a field or a key. It names the [`UserChoice`], and the front
+//! end writes beside its words how to make it.
+//!
+//! ```
+//! use repoformer_text::message;
+//! use repoformer_text::message::{UserChoice, MessagePart};
+//!
+//! let hint = message!["choose another ", UserChoice::CacheFolder];
+//! assert_eq!(hint.to_string(), "choose another cache folder");
+//! let with_key = hint.parts().iter().map(|part| match part {
+//!     MessagePart::Choice(UserChoice::CacheFolder) => "cache folder (cache_dir=...)".to_owned(),
+//!     part => part.to_string(),
+//! });
+//! assert_eq!(with_key.collect::<String>(), "choose another cache folder (cache_dir=...)");
+//! ```
+
+use std::fmt;
+
+use serde::{Serialize, Serializer};
+
+use crate::named;
+
+/// Something that the user can choose or do: a setting, a file, or a command.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum UserChoice {
+    /// Language of the source files.
+    Language,
+    /// Repositories that take part.
+    Repositories,
+    /// Server that completes prompts.
+    CompletionServer,
+    /// Number of lines that a completion has.
+    LinesToWrite,
+    /// Whether failed requests are sent again.
+    RetryOfFailedRequests,
+    /// Writing the requests that have no answer to a file.
+    NewBatch,
+    /// Printing every problem.
+    VerboseRun,
+    /// Evaluation by unit tests, with the results of each task.
+    UnitTestResults,
+    /// Folder of artifacts.
+    CacheFolder,
+    /// Path of the output.
+    OutputPath,
+    /// Folder that holds a folder for each repository.
+    RepositoriesFolder,
+    /// File of tasks.
+    TasksFile,
+    /// File of predictions.
+    PredictionsFile,
+    /// File of prompts to complete.
+    PromptsFile,
+    /// File of pairs of a target and a prediction.
+    PairsFile,
+    /// Evaluation of predictions.
+    ResultOfEvaluation,
+    /// The stages that cut repositories and search them.
+    WindowAndSearchStages,
+    /// Drawing new tasks.
+    DrawTasks,
+    /// Judging labels.
+    ScoreAsLabels,
+    /// Writing a table as JSON lines.
+    WriteAsJsonLines,
+    /// Converting repositories to folders.
+    ConvertToFolders,
+    /// Converting answers or completions to predictions.
+    ConvertToPredictions,
+    /// File of the texts that vectors are computed for.
+    FileOfTexts,
+    /// Vectorizer that asks a model for vectors.
+    DenseVectorizer,
+    /// Server that computes vectors.
+    EmbeddingServer,
+    /// Greatest number of tokens of a prompt.
+    PromptBudget,
+    /// Greatest number of tokens of a completion.
+    NewTokens,
+    /// Number of the token whose probability is asked for.
+    TokenNumber,
+    /// API of chat models.
+    ChatApi,
+    /// Journal of a server's answers.
+    Journal,
+    /// File of the results of unit tests.
+    ResultsFile,
+    /// Folder of the copies that tests run in.
+    WorkFolder,
+    /// Command that runs tests.
+    TestCommand,
+    /// Command that lists tests.
+    ListCommand,
+    /// Command that prepares a repository for its tests.
+    SetupCommand,
+    /// Seconds that the setup may take.
+    SetupTimeLimit,
+    /// Seconds that tests may take.
+    TimeLimit,
+    /// Seconds of processor time that tests may take.
+    ProcessorTimeLimit,
+    /// Memory that tests may use.
+    MemoryLimit,
+    /// Disk space that tests may use.
+    DiskLimit,
+    /// Number of processes that tests may have.
+    ProcessLimit,
+    /// Running tests without isolation.
+    IsolationOff,
+}
+
+named! {
+    UserChoice, "choice":
+    Language = "language",
+    Repositories = "repositories",
+    CompletionServer = "completion server",
+    LinesToWrite = "number of lines to write",
+    RetryOfFailedRequests = "retry of failed requests",
+    NewBatch = "new batch",
+    VerboseRun = "verbose run",
+    UnitTestResults = "unit-test results of each task",
+    CacheFolder = "cache folder",
+    OutputPath = "output path",
+    RepositoriesFolder = "folder of repositories",
+    TasksFile = "tasks file",
+    PredictionsFile = "predictions file",
+    PromptsFile = "prompts file",
+    PairsFile = "pairs file",
+    ResultOfEvaluation = "result of an evaluation",
+    WindowAndSearchStages = "window and search stages",
+    DrawTasks = "draw tasks from repositories",
+    ScoreAsLabels = "score it as labels",
+    WriteAsJsonLines = "write it as JSON lines",
+    ConvertToFolders = "convert it to folders",
+    ConvertToPredictions = "convert it to predictions",
+    FileOfTexts = "current file of texts",
+    DenseVectorizer = "dense vectorizer",
+    EmbeddingServer = "embedding server",
+    PromptBudget = "prompt budget",
+    NewTokens = "number of new tokens",
+    TokenNumber = "token number",
+    ChatApi = "chat API",
+    Journal = "journal",
+    ResultsFile = "results file",
+    WorkFolder = "work folder",
+    TestCommand = "test command",
+    ListCommand = "list command",
+    SetupCommand = "setup command",
+    SetupTimeLimit = "setup time limit",
+    TimeLimit = "limit of seconds",
+    ProcessorTimeLimit = "limit of processor time",
+    MemoryLimit = "limit of memory",
+    DiskLimit = "limit of disk space",
+    ProcessLimit = "limit of processes",
+    IsolationOff = "isolation is off",
+}
+
+/// A run of a stage, which makes an artifact.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StageRun {
+    /// It makes the artifact whatever the mode.
+    Any(&'static str),
+    /// It makes the artifact in this mode.
+    InMode(&'static str, &'static str),
+    /// It makes the artifact with this prompt style.
+    WithStyle(&'static str, String),
+}
+
+impl fmt::Display for StageRun {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Any(stage) => write!(f, "the stage `{stage}`"),
+            Self::InMode(stage, mode) => write!(f, "the stage `{stage}` in mode {mode}"),
+            Self::WithStyle(stage, style) => {
+                write!(f, "the stage `{stage}` with prompt style {style}")
+            }
+        }
+    }
+}
+
+/// MessagePart of a [`Message`].
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum MessagePart {
+    /// Words that stay as they are, such as a path or a server's message.
+    Text(String),
+    /// Something that the user can choose or do.
+    Choice(UserChoice),
+    /// A stage that the user can run.
+    Stage(StageRun),
+}
+
+impl fmt::Display for MessagePart {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Text(text) => f.write_str(text),
+            Self::Choice(choice) => f.write_str(choice.name()),
+            Self::Stage(stage) => stage.fmt(f),
+        }
+    }
+}
+
+/// A sentence whose choices are known by type; it is shown, and written to files, in words alone.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct Message {
+    parts: Vec<MessagePart>,
+}
+
+impl Message {
+    /// Returns its parts; no two texts follow each other.
+    pub fn parts(&self) -> &[MessagePart] {
+        &self.parts
+    }
+
+    /// Adds text, a choice, a stage or another message.
+    pub fn push(&mut self, more: impl Into<Self>) {
+        for part in more.into().parts {
+            match (self.parts.last_mut(), part) {
+                (Some(MessagePart::Text(text)), MessagePart::Text(more)) => text.push_str(&more),
+                (_, part) => self.parts.push(part),
+            }
+        }
+    }
+
+    /// Joins messages, with this text between each two.
+    pub fn join(messages: impl IntoIterator<Item = Self>, between: &str) -> Self {
+        let mut whole = Self::default();
+        for (number, message) in messages.into_iter().enumerate() {
+            if number > 0 {
+                whole.push(between);
+            }
+            whole.push(message);
+        }
+        whole
+    }
+
+    /// Returns the message with more text behind it.
+    #[must_use]
+    pub fn then(mut self, more: impl Into<Self>) -> Self {
+        self.push(more);
+        self
+    }
+}
+
+impl fmt::Display for Message {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.parts.iter().try_for_each(|part| part.fmt(f))
+    }
+}
+
+impl std::error::Error for Message {}
+
+impl Serialize for Message {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl From<String> for Message {
+    fn from(text: String) -> Self {
+        let parts = if text.is_empty() { Vec::new() } else { vec![MessagePart::Text(text)] };
+        Self { parts }
+    }
+}
+
+impl From<&str> for Message {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl From<&String> for Message {
+    fn from(text: &String) -> Self {
+        text.clone().into()
+    }
+}
+
+impl From<UserChoice> for Message {
+    fn from(choice: UserChoice) -> Self {
+        Self { parts: vec![MessagePart::Choice(choice)] }
+    }
+}
+
+impl From<&StageRun> for Message {
+    fn from(stage: &StageRun) -> Self {
+        Self { parts: vec![MessagePart::Stage(stage.clone())] }
+    }
+}
+
+impl From<&Message> for Message {
+    fn from(message: &Message) -> Self {
+        message.clone()
+    }
+}
+
+/// Puts a [`Message`] together of texts, choices, stages and other messages.
+#[macro_export]
+macro_rules! message {
+    ($($part:expr),+ $(,)?) => {{
+        let mut message = $crate::message::Message::default();
+        $(message.push($part);)+
+        message
+    }};
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_the_words_of_its_parts() {
+        let stage = StageRun::InMode("search", "rg1");
+        let message = message!["run ", &stage, format!(" with {}", "a "), UserChoice::CacheFolder];
+        assert_eq!(message.to_string(), "run the stage `search` in mode rg1 with a cache folder");
+        let [
+            MessagePart::Text(_),
+            MessagePart::Stage(named),
+            MessagePart::Text(text),
+            MessagePart::Choice(choice),
+        ] = message.parts()
+        else {
+            panic!("{message:?}");
+        };
+        assert_eq!((named, &**text, *choice), (&stage, " with a ", UserChoice::CacheFolder));
+        let style = StageRun::WithStyle("prompt", "own.toml".into());
+        assert_eq!(style.to_string(), "the stage `prompt` with prompt style own.toml");
+        assert_eq!(StageRun::Any("window").to_string(), "the stage `window`");
+    }
+
+    #[test]
+    fn words_in_a_text_are_no_choice() {
+        let path = "/home/me/test command/cache folder";
+        assert_eq!(Message::from(path).parts(), [MessagePart::Text(path.into())]);
+        assert_ne!(Message::from("cache folder"), UserChoice::CacheFolder.into());
+    }
+
+    #[test]
+    fn texts_in_a_row_are_one_part() {
+        assert_eq!(message!["a", "b"], Message::from("ab"));
+        assert_eq!(message!["a", ""], Message::from("a"));
+        assert_eq!(
+            Message::from("a").then("b").then(UserChoice::Journal),
+            message!["ab", UserChoice::Journal]
+        );
+        assert_eq!(
+            Message::join([message!["a"], UserChoice::Journal.into()], "b"),
+            message!["ab", UserChoice::Journal]
+        );
+        assert_eq!(Message::join([], "b"), Message::default());
+        assert_eq!(Message::from(""), Message::default());
+        assert_eq!(message!["", UserChoice::Journal, ""], UserChoice::Journal.into());
+    }
+}

@@ -1,0 +1,115 @@
+//! How the user of the command line makes a choice that the library names: the one place that knows its flags and commands.
+
+use repoformer_text::message::{Message, MessagePart, StageRun, UserChoice};
+
+/// Flags or commands that make a choice.
+pub(crate) fn way(choice: UserChoice) -> &'static str {
+    match choice {
+        UserChoice::Language => "--language",
+        UserChoice::Repositories => "--repo",
+        UserChoice::CompletionServer => "--endpoint",
+        UserChoice::LinesToWrite => "--max-lines",
+        UserChoice::RetryOfFailedRequests => "--retry-failed",
+        UserChoice::NewBatch => "--write-batch",
+        UserChoice::VerboseRun => "--verbose",
+        UserChoice::UnitTestResults => "`eval --exec --per-task --format jsonl`",
+        UserChoice::CacheFolder => "--cache-dir",
+        UserChoice::OutputPath => "-o",
+        UserChoice::RepositoriesFolder => "--repos-dir",
+        UserChoice::TasksFile => "--tasks",
+        UserChoice::PredictionsFile => "--predictions",
+        UserChoice::PromptsFile => "`repoformer complete --prompts`",
+        UserChoice::PairsFile => "`repoformer eval --pairs`",
+        UserChoice::ResultOfEvaluation => "`repoformer eval`",
+        UserChoice::WindowAndSearchStages => "`repoformer window`, `search`",
+        UserChoice::DrawTasks => "`repoformer sample`",
+        UserChoice::ScoreAsLabels => "`repoformer label judge`",
+        UserChoice::WriteAsJsonLines => {
+            "`--format jsonl`; `repoformer inspect --format jsonl` prints its rows"
+        }
+        UserChoice::ConvertToFolders => "`repoformer convert --to repos -o DIR`",
+        UserChoice::ConvertToPredictions => {
+            "`repoformer convert --to repocoder-predictions --tasks FILE`"
+        }
+        UserChoice::FileOfTexts => "`vectorize --write-texts`, --vector-texts",
+        UserChoice::DenseVectorizer => "`vectorize --vectorizer dense`",
+        UserChoice::EmbeddingServer => "--endpoint URL --embedding-model NAME",
+        UserChoice::PromptBudget => "--max-prompt-tokens",
+        UserChoice::NewTokens => "--max-tokens",
+        UserChoice::TokenNumber => "--token-id",
+        UserChoice::ChatApi => "--api chat",
+        UserChoice::Journal => "--journal",
+        UserChoice::ResultsFile => "--exec-results",
+        UserChoice::WorkFolder => "--work-dir",
+        UserChoice::TestCommand => "--test-cmd",
+        UserChoice::ListCommand => "--list-tests-cmd",
+        UserChoice::SetupCommand => "--setup-cmd",
+        UserChoice::SetupTimeLimit => "--setup-timeout",
+        UserChoice::TimeLimit => "--timeout",
+        UserChoice::ProcessorTimeLimit => "--cpu-limit",
+        UserChoice::MemoryLimit => "--memory-limit",
+        UserChoice::DiskLimit => "--disk-limit",
+        UserChoice::ProcessLimit => "--process-limit",
+        UserChoice::IsolationOff => "--isolation off",
+    }
+}
+
+/// Command that runs a stage.
+fn command(run: &StageRun) -> String {
+    match run {
+        StageRun::Any(stage) => format!("`repoformer {stage}`"),
+        StageRun::InMode(stage, mode) => format!("`repoformer {stage} --mode {mode}`"),
+        StageRun::WithStyle(stage, style) => {
+            format!("`repoformer {stage} --prompt-style {style}`")
+        }
+    }
+}
+
+/// Writes a message for the user of the command line: stages as their commands, and behind the first mention of each choice its
+/// flags or commands.
+pub(crate) fn in_flags(message: &Message) -> String {
+    let mut named = Vec::new();
+    let write = |part: &MessagePart| match part {
+        MessagePart::Choice(choice) if !named.contains(choice) => {
+            named.push(*choice);
+            format!("{choice} ({})", way(*choice))
+        }
+        MessagePart::Stage(run) => command(run),
+        MessagePart::Choice(_) | MessagePart::Text(_) => part.to_string(),
+    };
+    message.parts().iter().map(write).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use repoformer_text::message;
+
+    use super::*;
+
+    #[test]
+    fn the_first_mention_of_a_choice_has_its_flag() {
+        let folder = UserChoice::CacheFolder;
+        let message = message!["/a cache folder/x: choose another ", folder, "; a ", folder];
+        assert_eq!(
+            in_flags(&message),
+            "/a cache folder/x: choose another cache folder (--cache-dir); a cache folder"
+        );
+    }
+
+    #[test]
+    fn a_stage_is_written_as_its_command() {
+        for (run, command) in [
+            (StageRun::Any("window"), "`repoformer window`"),
+            (StageRun::InMode("search", "rg1"), "`repoformer search --mode rg1`"),
+            (
+                StageRun::WithStyle("prompt", "starcoder".into()),
+                "`repoformer prompt --prompt-style starcoder`",
+            ),
+        ] {
+            assert_eq!(
+                in_flags(&message!["make it with ", &run]),
+                format!("make it with {command}")
+            );
+        }
+    }
+}

@@ -1,0 +1,255 @@
+//! Every error of the library as the user of the command line sees it.
+
+use std::io;
+use std::path::Path;
+
+use repoformer_store::error::{Error, LabelInput, RequestPart};
+use repoformer_text::message;
+use repoformer_text::message::{StageRun, UserChoice};
+use repoformer_text::tokenize::model::{TokenizerError, TokenizerFault};
+
+use crate::output::error_and_hint;
+
+/// Lists errors of each variant, with their sentences and hints; an empty hint stands for none. A variant that is left out
+/// is an error of the compiler.
+macro_rules! shown {
+    ($($variant:ident { $($error:expr => $sentence:literal, $hint:literal;)+ })+) => {
+        [$($((stringify!($variant), $error, $sentence, $hint),)+)+]
+            .map(|(variant, error, sentence, hint)| {
+                let name = match &error {
+                    $(Error::$variant { .. } => stringify!($variant),)+
+                };
+                assert_eq!(name, variant, "{error}");
+                (error, sentence, hint)
+            })
+    };
+}
+
+fn data() -> &'static Path {
+    Path::new("data.jsonl")
+}
+
+fn io_error(kind: io::ErrorKind) -> io::Error {
+    io::Error::new(kind, "the system's words")
+}
+
+fn read(kind: io::ErrorKind) -> Error {
+    Error::reading(data(), "open this file", io_error(kind))
+}
+
+fn write(kind: io::ErrorKind) -> Error {
+    Error::writing(data(), "write this file", io_error(kind))
+}
+
+/// Checks what is printed of an error.
+fn check(error: impl Into<anyhow::Error>, sentence: &str, hint: &str) {
+    let error = error.into();
+    let (text, way) = error_and_hint(&error);
+    assert_eq!((text.as_str(), way.as_deref().unwrap_or_default()), (sentence, hint));
+    // The words alone are the same but for the flags.
+    let words = format!("{error:#}");
+    let first = |text: &str| text.split(['(', '`']).next().unwrap_or_default().trim().to_owned();
+    assert!(words.starts_with(&first(sentence)), "{words}");
+}
+
+#[test]
+fn every_error_is_shown_with_the_flags_of_its_choices() {
+    use io::ErrorKind as Kind;
+    let shown = shown! {
+        Io {
+            read(Kind::NotFound) =>
+                "data.jsonl: cannot open this file: the system's words",
+                "check the path; relative ones start at the current folder";
+            read(Kind::PermissionDenied) =>
+                "data.jsonl: cannot open this file: the system's words",
+                "make it readable, or name another";
+            read(Kind::IsADirectory) =>
+                "data.jsonl: cannot open this file: the system's words",
+                "name a file in it";
+            read(Kind::NotADirectory) =>
+                "data.jsonl: cannot open this file: the system's words",
+                "check the path: a file is in the place of a folder";
+            read(Kind::TimedOut) => "data.jsonl: cannot open this file: the system's words", "";
+            write(Kind::StorageFull) =>
+                "data.jsonl: cannot write this file: the system's words",
+                "free some space, or choose another cache folder (--cache-dir) or output path (-o); no partial file was kept";
+            write(Kind::NotADirectory) =>
+                "data.jsonl: cannot write this file: the system's words",
+                "a file is in the place of a folder; choose another cache folder (--cache-dir) or output path (-o)";
+            write(Kind::ReadOnlyFilesystem) =>
+                "data.jsonl: cannot write this file: the system's words",
+                "choose a writable cache folder (--cache-dir) or output path (-o)";
+        }
+        SourceFile {
+            Error::SourceFile { path: "r/a.py".into(), reason: "not UTF-8".into() } =>
+                "r/a.py: left out: not UTF-8",
+                "repair or remove it and run this again; all other files are used";
+        }
+        Repository {
+            Error::Repository {
+                path: "repos/x".into(),
+                reason: message!["put it there, or choose other ", UserChoice::Repositories],
+            } => "repos/x: put it there, or choose other repositories (--repo)", "";
+        }
+        Form {
+            Error::Form {
+                path: "x.parquet".into(),
+                reason: "a Parquet table, not JSON lines".into(),
+                hint: message![UserChoice::WriteAsJsonLines, ", or read it with pandas"],
+            } =>
+                "x.parquet: a Parquet table, not JSON lines",
+                "write it as JSON lines (`--format jsonl`; `repoformer inspect --format jsonl` prints its rows), or read it with pandas";
+        }
+        Record {
+            Error::record(data(), 3, message!["use it as the ", UserChoice::TasksFile]) =>
+                "data.jsonl:3: use it as the tasks file (--tasks)",
+                "correct the line or remove it; the other lines are read";
+        }
+        Further {
+            Error::Further { path: data().into(), count: 7 } =>
+                "data.jsonl: 7 more problems, which are counted alone", "";
+        }
+        OtherTasks {
+            Error::OtherTasks {
+                path: data().into(),
+                line: 2,
+                task_id: "r/0".into(),
+                tasks: "tasks.jsonl".into(),
+                difference: "its target differs",
+                count: 3,
+            } =>
+                "data.jsonl:2: made for another task than \"r/0\" of tasks.jsonl: its target differs (and 2 more records)",
+                "give the tasks file (--tasks) that it was made for; if its tasks are these, leave targets and prompts out of its records";
+        }
+        NoPrediction {
+            Error::NoPrediction { path: data().into(), tasks: "tasks.jsonl".into() } =>
+                "data.jsonl: holds no prediction of any task of tasks.jsonl, so there is nothing to score",
+                "give the tasks file (--tasks) that they were made for";
+        }
+        Task {
+            Error::Task {
+                path: data().into(),
+                line: 4,
+                task_id: "r/1".into(),
+                reason: message!["a ", UserChoice::NewBatch, " holds what has no answer"],
+            } => "data.jsonl:4: task r/1: a new batch (--write-batch) holds what has no answer", "";
+        }
+        Artifact {
+            Error::artifact(data(), "stale", message!["make it with ", &StageRun::InMode("search", "rg1")]) =>
+                "data.jsonl: stale", "make it with `repoformer search --mode rg1`";
+            Error::damaged(data(), "its header is not JSON") =>
+                "data.jsonl: damaged: its header is not JSON",
+                "run the command that writes it again; it is rebuilt";
+        }
+        Labelling {
+            Error::labelling(data(), "has one sample", LabelInput::Samples) =>
+                "data.jsonl: has one sample",
+                "give one completion of each task here, and the samples, for their entropy, in a file of their own";
+            Error::labelling(data(), "has none", LabelInput::Likelihoods) =>
+                "data.jsonl: has none", "`complete` writes them as likelihoods";
+            Error::labelling(data(), "has none", LabelInput::TestResults) =>
+                "data.jsonl: has none", "run the tests of these predictions";
+            Error::labelling(data(), "has none", LabelInput::TestedName) =>
+                "data.jsonl: has none", "name them as its records do";
+            Error::labelling(data(), "is of model a", LabelInput::Model) =>
+                "data.jsonl: is of model a",
+                "a label compares completions of one model: make both with the same, or name the model if a file does not";
+        }
+        NoTime {
+            Error::NoTime { path: data().into(), part: RequestPart::Retrieval } =>
+                "data.jsonl: has no retrieval_ms", "take the latencies of a mode that retrieves";
+            Error::NoTime { path: data().into(), part: RequestPart::Generation } =>
+                "data.jsonl: has no generation_ms", "take the latencies of a mode that retrieves";
+            Error::NoTime { path: data().into(), part: RequestPart::BaseGeneration } =>
+                "data.jsonl: has no generation_ms", "take the latencies of mode none";
+        }
+        Endpoint {
+            Error::Endpoint {
+                url: "http://h/v1/completions".into(),
+                reason: "the server answers 400: raise the prompt budget".into(),
+                hint: message!["lower the ", UserChoice::PromptBudget, " or the ", UserChoice::NewTokens],
+                status: Some(400),
+            } =>
+                "http://h/v1/completions: the server answers 400: raise the prompt budget",
+                "lower the prompt budget (--max-prompt-tokens) or the number of new tokens (--max-tokens)";
+        }
+        UnknownToken {
+            Error::UnknownToken { url: "http://h/tokenize".into(), reason: "no such token".into() } =>
+                "http://h/tokenize: no such token",
+                "give its token number (--token-id), which is in the model's tokenizer.json";
+        }
+        FailedAnswer {
+            Error::FailedAnswer {
+                url: "http://h/v1/completions".into(),
+                reason: "the answer has no 'choices'".into(),
+                hint: message!["the ", UserChoice::ChatApi, " needs messages"],
+            } => "http://h/v1/completions: the answer has no 'choices'", "the chat API (--api chat) needs messages";
+        }
+        Vectors {
+            Error::vectors(data(), ":3", "no text has the id", message!["see the ", UserChoice::FileOfTexts]) =>
+                "data.jsonl:3: no text has the id",
+                "see the current file of texts (`vectorize --write-texts`, --vector-texts)";
+        }
+        Tokenizer {
+            Error::Tokenizer { path: "t.json".into(), reason: "it is not JSON".into() } =>
+                "t.json: it is not JSON",
+                "a tokenizer is p50k_base, words, or the path of a tokenizer.json as models on the Hugging Face hub carry it";
+        }
+        Style {
+            Error::Style { path: "s.toml".into(), line: 2, reason: "unknown key".into(), hint: Some("'stop'".into()) } =>
+                "s.toml:2: unknown key", "'stop'";
+            Error::Style { path: "s.toml".into(), line: 2, reason: "unknown key".into(), hint: None } =>
+                "s.toml:2: unknown key", "";
+        }
+        Room {
+            Error::Room { reason: "left 8, right 8, but only 12".into() } =>
+                "left 8, right 8, but only 12",
+                "give the prompt more tokens, or its right and cross-file context fewer";
+        }
+        Execution {
+            Error::execution("/w: in use", message!["choose another ", UserChoice::WorkFolder]) =>
+                "/w: in use", "choose another work folder (--work-dir)";
+        }
+        Parameter {
+            Error::parameter("tasks", message!["this stage needs the ", UserChoice::TasksFile]) =>
+                "tasks: this stage needs the tasks file (--tasks)", "";
+        }
+        Unknown {
+            Error::unknown("mode", "rg2", ["none", "rg1"]) =>
+                "unknown mode 'rg2'; known: none, rg1", "did you mean 'rg1'?";
+        }
+        Comparison {
+            Error::Comparison { reason: "a and b have no task in common".into(), hint: "score the same tasks".into() } =>
+                "a and b have no task in common", "score the same tasks";
+        }
+    };
+    for (error, sentence, hint) in shown {
+        check(error, sentence, hint);
+    }
+}
+
+#[test]
+fn causes_and_hints_of_the_program_keep_their_flags() {
+    let named = || message!["choose another ", UserChoice::CacheFolder];
+    let inner = || Error::parameter("cache", named());
+    check(
+        anyhow::Error::from(inner()).context("while looking at /a/cache folder"),
+        "while looking at /a/cache folder: cache: choose another cache folder (--cache-dir)",
+        "",
+    );
+    check(
+        crate::output::hinted(inner(), named().then(" with --cache-dir")),
+        "cache: choose another cache folder (--cache-dir)",
+        "choose another cache folder (--cache-dir) with --cache-dir",
+    );
+    check(
+        crate::output::fail::<()>(named(), "the work folder is yours").unwrap_err(),
+        "choose another cache folder (--cache-dir)",
+        "the work folder is yours",
+    );
+    check(
+        TokenizerError { path: "t".into(), fault: TokenizerFault::Unusable("no JSON".into()) },
+        "t: no JSON",
+        "a tokenizer is p50k_base, words, or the path of a tokenizer.json as models on the Hugging Face hub carry it",
+    );
+}
