@@ -21,6 +21,7 @@ mod cache;
 mod complete;
 mod completion;
 mod contexts;
+mod cursor;
 mod dense;
 mod embed;
 mod eval;
@@ -54,6 +55,7 @@ pub use complete::{
 };
 pub use completion::{Asked, Completion, EmitLine, IN_CONTEXT, Predictions, Server, Until};
 pub use contexts::RightContexts;
+pub use cursor::{cached_fragments, task_prompt};
 pub use dense::{DenseSource, Notice};
 pub use embed::dense_texts;
 pub use eval::{Evaluation, check_any, evaluate, scores};
@@ -62,12 +64,12 @@ pub use experiment::{Experiment, PromptLayout, PromptSettings, RetrievalSettings
 pub use layout::{Layout, file_name};
 pub use likelihood::likelihoods;
 pub use live::{
-    Changed, Cursor, CursorScratch, LivePrompt, LiveRepository, LiveRetrieval, Located, Place,
-    path_of_url,
+    Changed, Cursor, CursorScratch, LiveRepository, LiveRetrieval, Located, Place, path_of_url,
 };
 pub use merge::merge;
 pub use plan::{Plan, Planned, Verdict};
 pub use prompt::{PromptTotals, prompt, prompt_totals};
+pub use prompt_lines::TaskPrompt;
 pub use quality::retrieval_quality;
 pub use remote::{
     BatchOf, BatchRead, BatchWritten, Latency, PromptText, TokenQuestion, cached_probabilities,

@@ -14,7 +14,7 @@ use repoformer_core::task::Task;
 use repoformer_core::task::cross_file;
 use repoformer_models::endpoint::Endpoint;
 use repoformer_models::server::{NextToken, Prober};
-use repoformer_pipeline::{Experiment, LivePrompt, PromptLayout, PromptSettings, TokenQuestion};
+use repoformer_pipeline::{Experiment, PromptLayout, PromptSettings, TaskPrompt, TokenQuestion};
 use repoformer_store::error::Error;
 
 use crate::commands::chosen::Chosen;
@@ -165,7 +165,7 @@ impl Decider {
         &self,
         endpoint: &Endpoint,
         model: &str,
-        plain: &LivePrompt,
+        plain: &TaskPrompt,
     ) -> Result<Signals, Error> {
         let question = self.question.get().ok_or(Error::Parameter {
             name: "policy",
@@ -234,7 +234,7 @@ impl Decider {
     pub(super) fn after_retrieval(
         &self,
         task: &Task,
-        prompt: &LivePrompt,
+        prompt: &TaskPrompt,
         signals: Signals,
     ) -> Result<Decision, Error> {
         let fragments: Vec<_> = prompt.fragments.iter().map(Fragment::to_cross_file).collect();

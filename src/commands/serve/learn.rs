@@ -17,7 +17,7 @@ use repoformer_core::task::Task;
 use repoformer_core::task::cross_file::{self, CrossFile};
 use repoformer_evaluate::label::judge_one;
 use repoformer_models::endpoint::Endpoint;
-use repoformer_pipeline::LivePrompt;
+use repoformer_pipeline::TaskPrompt;
 use repoformer_store::error::Error;
 use repoformer_store::files;
 use repoformer_text::lines::line_ends;
@@ -61,7 +61,7 @@ pub(super) struct Retrieved {
 }
 
 impl Retrieved {
-    pub(super) fn of(prompt: &LivePrompt) -> Self {
+    pub(super) fn of(prompt: &TaskPrompt) -> Self {
         let fragments = prompt.fragments.iter().map(Fragment::to_cross_file).collect();
         Self { fragments, right: prompt.right.clone() }
     }

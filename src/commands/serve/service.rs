@@ -11,7 +11,7 @@ use repoformer_core::label::Signals;
 use repoformer_core::prompt::shown::Fragment;
 use repoformer_core::task::Task;
 use repoformer_models::endpoint::Endpoint;
-use repoformer_pipeline::{Cursor, CursorScratch, LivePrompt, LiveRepository, Located};
+use repoformer_pipeline::{Cursor, CursorScratch, LiveRepository, Located, TaskPrompt};
 use repoformer_store::error::Error;
 use serde_json::{Map, Value, json};
 
@@ -89,7 +89,7 @@ fn seconds_now() -> f64 {
 #[derive(Debug)]
 pub(super) struct Prepared {
     pub(super) number: u64,
-    pub(super) prompt: LivePrompt,
+    pub(super) prompt: TaskPrompt,
     pub(super) decision: Decision,
     /// White space at the end of the prompt that is not sent.
     withheld: usize,
@@ -265,7 +265,7 @@ impl Service {
     }
 
     /// Bytes of white space at the end of a prompt that are not sent.
-    fn withheld(&self, wanted: &Wanted, prompt: &LivePrompt) -> usize {
+    fn withheld(&self, wanted: &Wanted, prompt: &TaskPrompt) -> usize {
         let withheld = self.model.ending.split(&prompt.text).1;
         // A text that ends the completion may not be what it begins with.
         let stops = prompt.stop.iter().chain(&self.model.stop).chain(&wanted.stop);
@@ -301,7 +301,7 @@ impl Service {
     }
 
     /// The request for a prompt's completion.
-    fn request(&self, wanted: &Wanted, prompt: &LivePrompt, withheld: usize) -> Request {
+    fn request(&self, wanted: &Wanted, prompt: &TaskPrompt, withheld: usize) -> Request {
         let Model { max_tokens, usual_tokens, temperature, top_p, stop, .. } = &self.model;
         let name = self.name_of_model(wanted);
         let mut passed = Map::new();

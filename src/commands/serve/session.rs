@@ -3,7 +3,7 @@
 use std::sync::{Mutex, PoisonError};
 
 use repoformer_core::prompt::shown::Fragment;
-use repoformer_pipeline::{CursorScratch, LivePrompt, LiveRepository, LiveRetrieval};
+use repoformer_pipeline::{CursorScratch, LiveRepository, LiveRetrieval, TaskPrompt};
 use repoformer_store::error::Error;
 use repoformer_text::lines::line_ends;
 
@@ -68,10 +68,10 @@ impl Session {
     pub(super) fn prompt(
         &self,
         live: &LiveRepository,
-        (found, new): (LiveRetrieval, LivePrompt),
+        (found, new): (LiveRetrieval, TaskPrompt),
         text: &str,
         scratch: &mut CursorScratch,
-    ) -> Result<(LivePrompt, LiveRetrieval), Error> {
+    ) -> Result<(TaskPrompt, LiveRetrieval), Error> {
         if !self.is_on() {
             return Ok((new, found));
         }
@@ -110,7 +110,7 @@ impl Session {
         path: &str,
         first_line: usize,
         retrieves: bool,
-        shown: Option<(LiveRetrieval, &LivePrompt)>,
+        shown: Option<(LiveRetrieval, &TaskPrompt)>,
     ) {
         if !self.is_on() {
             return;

@@ -7,7 +7,6 @@ mod retrieval;
 
 pub use changes::Changed;
 pub use locate::{Located, Place, path_of_url};
-pub use prompts::LivePrompt;
 pub use retrieval::LiveRetrieval;
 
 use std::path::PathBuf;
@@ -23,10 +22,9 @@ use repoformer_core::task::Task;
 use repoformer_store::error::{Error, Result};
 use repoformer_text::lines::{line_ends, line_start};
 
+use crate::cursor::cached_fragments;
 use crate::experiment::{Experiment, PromptLayout};
-use crate::fragments::OpenFragments;
 use crate::stage::StageReport;
-use crate::vectorize::UnreadVectors;
 use crate::{vectorize_repositories, window_repositories};
 
 /// A repository that is being edited, indexed.
@@ -88,10 +86,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Indexes what the cache has of a repository, current or not; its files are not identified yet.
 fn load(experiment: &Experiment, name: &str) -> Result<Layer> {
-    let mut fragments = OpenFragments::open(experiment, name)?;
-    let mut vectors = UnreadVectors::open(experiment, name, &fragments.header.clone())?;
-    let fragments = fragments.read_all()?.clone();
-    let vectors = vectors.read(fragments.len())?;
+    let (fragments, vectors) = cached_fragments(experiment, name)?;
     let same = vec![0; fragments.files.len()];
     let layer = Layer::new(fragments, same, vectors);
     layer.prepare();
