@@ -8,7 +8,7 @@
 //!   [`complete`], [`evaluate`]: the stages in their order.
 //! - [`likelihoods`], [`probabilities`], [`latencies`]: what policies learn from. [`selective()`]: what they decide.
 //! - [`merge`]: the artifacts of shards as those of the whole. [`cache_files`]: what a cache holds, and its condition.
-//! - [`LiveRepository`]: prompts for a cursor in a repository that is edited.
+//! - [`task_prompt`], [`cached_fragments`]: what the prompt for a cursor in a repository that is edited takes from the stages.
 //!
 //! ```
 //! // Names of models and benchmarks become names of files.
@@ -30,7 +30,6 @@ mod experiment;
 mod fragments;
 mod layout;
 mod likelihood;
-mod live;
 mod merge;
 mod plan;
 mod prompt;
@@ -63,9 +62,6 @@ pub use exchange::{trec_run, write_beir};
 pub use experiment::{Experiment, PromptLayout, PromptSettings, RetrievalSettings};
 pub use layout::{Layout, file_name};
 pub use likelihood::likelihoods;
-pub use live::{
-    Changed, Cursor, CursorScratch, LiveRepository, LiveRetrieval, Located, Place, path_of_url,
-};
 pub use merge::merge;
 pub use plan::{Plan, Planned, Verdict};
 pub use prompt::{PromptTotals, prompt, prompt_totals};

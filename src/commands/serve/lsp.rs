@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use anyhow::{Context as _, Result};
 use repoformer_models::endpoint::Endpoint;
-use repoformer_pipeline::path_of_url;
+use repoformer_serve::path_of_url;
 use repoformer_store::json;
 use serde::Deserialize;
 use serde_json::{Value, json};

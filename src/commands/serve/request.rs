@@ -1,6 +1,6 @@
 //! Requests of editors, in the protocols that they speak.
 
-use repoformer_pipeline::Place;
+use repoformer_serve::Place;
 use serde_json::{Map, Value};
 
 /// Protocol of a request.

@@ -11,7 +11,8 @@ use repoformer_core::label::Signals;
 use repoformer_core::prompt::shown::Fragment;
 use repoformer_core::task::Task;
 use repoformer_models::endpoint::Endpoint;
-use repoformer_pipeline::{Cursor, CursorScratch, LiveRepository, Located, TaskPrompt};
+use repoformer_pipeline::TaskPrompt;
+use repoformer_serve::{Cursor, CursorScratch, LiveRepository, Located};
 use repoformer_store::error::Error;
 use serde_json::{Map, Value, json};
 

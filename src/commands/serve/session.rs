@@ -3,7 +3,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use repoformer_core::prompt::shown::Fragment;
-use repoformer_pipeline::{CursorScratch, LiveRepository, LiveRetrieval, TaskPrompt};
+use repoformer_pipeline::TaskPrompt;
+use repoformer_serve::{CursorScratch, LiveRepository, LiveRetrieval};
 use repoformer_store::error::Error;
 use repoformer_text::lines::line_ends;
 

@@ -9,7 +9,8 @@ use repoformer_core::completion::Api;
 use repoformer_core::repository::corpus::{Checkout, Walk, languages};
 use repoformer_core::retrieve::Mode;
 use repoformer_models::endpoint::{ConnectionSettings, Endpoint};
-use repoformer_pipeline::{Experiment, IN_CONTEXT, LiveRepository};
+use repoformer_pipeline::{Experiment, IN_CONTEXT};
+use repoformer_serve::LiveRepository;
 
 use super::decide::Decider;
 use super::learn::Learner;

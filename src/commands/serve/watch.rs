@@ -10,7 +10,7 @@ use anyhow::{Context as _, Result};
 use notify::event::ModifyKind;
 use notify::{Config, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use repoformer_core::repository::corpus::{self, GIT_EXCLUDE, GIT_IGNORE, Walk, lists_outside};
-use repoformer_pipeline::LiveRepository;
+use repoformer_serve::LiveRepository;
 use repoformer_store::files;
 
 use crate::output::{detail, problems, warning};

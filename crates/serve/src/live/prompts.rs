@@ -9,14 +9,12 @@ use repoformer_core::retrieve::rank::Words;
 use repoformer_core::retrieve::vector::TokenSet;
 use repoformer_core::retrieve::{Found, Mode, Query};
 use repoformer_core::task::Task;
+use repoformer_pipeline::{Layout, TaskPrompt, task_prompt};
 use repoformer_store::error::Result;
 use repoformer_text::lines::line_ends;
 use rustc_hash::FxHashSet;
 
 use super::{CursorScratch, LiveRepository, LiveRetrieval};
-use crate::cursor::task_prompt;
-use crate::layout::Layout;
-use crate::prompt_lines::TaskPrompt;
 
 impl LiveRepository {
     /// The prompt for a cursor without retrieval.

@@ -19,13 +19,12 @@ use repoformer_core::repository::parallel;
 use repoformer_core::retrieve::Query;
 use repoformer_core::retrieve::live::{Layer, LiveFound, LiveScratch, Snapshot};
 use repoformer_core::task::Task;
+use repoformer_pipeline::{
+    Experiment, PromptLayout, StageReport, cached_fragments, vectorize_repositories,
+    window_repositories,
+};
 use repoformer_store::error::{Error, Result};
 use repoformer_text::lines::{line_ends, line_start};
-
-use crate::cursor::cached_fragments;
-use crate::experiment::{Experiment, PromptLayout};
-use crate::stage::StageReport;
-use crate::{vectorize_repositories, window_repositories};
 
 /// A repository that is being edited, indexed.
 ///

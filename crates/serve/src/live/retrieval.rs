@@ -11,11 +11,11 @@ use repoformer_core::retrieve::query::Made;
 use repoformer_core::retrieve::visibility::{HoleGuard, Visibility};
 use repoformer_core::retrieve::{Mode, Queries, Query, QuerySettings};
 use repoformer_core::task::{Task, TaskSet};
+use repoformer_pipeline::Experiment;
 use repoformer_store::error::{Error, Result};
 use repoformer_text::lines::line_start;
 
 use super::{Cursor, CursorScratch, Edited, LastFound, LiveRepository, lock};
-use crate::experiment::Experiment;
 
 /// Fragments that were found for a cursor.
 #[derive(Debug)]
