@@ -326,7 +326,7 @@ mod tests {
             definition: None,
         };
         let found = Found { row: 0, sample: 0, seen: None, hits: (0..6).map(hit).collect() };
-        let mut cuts = 0;
+        let (mut cuts, mut fragments_shown) = (0, 0);
         for (style, cross_file) in [
             ("repoformer", 20),
             ("repoformer", 150),
@@ -361,10 +361,11 @@ mod tests {
                 assert_eq!(record["metadata"]["stop"], json!(made.stop), "{style}");
                 assert_eq!(read.fragments, made.fragments, "{style}");
                 assert_eq!(read.right.or(task.right_context.clone()).unwrap(), made.right);
-                assert_eq!(made.fragments.is_empty(), !is_searched, "{style} {cross_file}");
+                assert!(is_searched || made.fragments.is_empty(), "{style}");
+                fragments_shown += made.fragments.len();
                 cuts += usize::from(record["metadata"].get("shown_context").is_some());
             }
         }
-        assert!(cuts > 1, "no budget cut a fragment");
+        assert!(cuts > 1 && fragments_shown > 5, "{cuts} cut of {fragments_shown}");
     }
 }
