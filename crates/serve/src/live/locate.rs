@@ -199,7 +199,7 @@ impl LiveRepository {
 }
 
 /// The path that a URL of a file names; what is no such URL is a path.
-pub fn path_of_url(url: &str) -> Cow<'_, str> {
+pub(crate) fn path_of_url(url: &str) -> Cow<'_, str> {
     let Some(path) = url.strip_prefix("file://") else { return url.into() };
     // A machine's name may stand before the path.
     let path = path.find('/').map_or(path, |at| &path[at..]);

@@ -6,7 +6,8 @@ mod prompts;
 mod retrieval;
 
 pub use changes::Changed;
-pub use locate::{Located, Place, path_of_url};
+pub(crate) use locate::path_of_url;
+pub use locate::{Located, Place};
 pub use retrieval::LiveRetrieval;
 
 use std::path::PathBuf;

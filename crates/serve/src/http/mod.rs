@@ -1,12 +1,19 @@
 //! Routes, and the flow of a completion from the model to the editor.
 
+mod answer;
+mod body;
+mod connections;
+mod guard;
+mod page;
+
+pub use guard::{Guard, TOKEN_VARIABLE};
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, Uri};
@@ -19,17 +26,15 @@ use repoformer_store::error::Error;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use super::answer::{Answer, of_json, refusal, typed};
-use super::body::{Bodies, fields};
-use super::connections::{self, Bounds};
-use super::guard::{self, Guard};
-use super::learn::Asked;
-use super::page;
-use super::request::Wanted;
-use super::service::{Prepared, Record, Service};
-use super::start::runtime;
-use super::upstream::{Completing, End, Piece, ms_since};
-use crate::output::announce;
+use crate::error::{Result, ServeError};
+use crate::learn::Asked;
+use crate::request::Wanted;
+use crate::runtime::runtime;
+use crate::service::{Prepared, Record, Service};
+use crate::upstream::{Completing, End, Piece, ms_since};
+use answer::{Answer, of_json, refusal, typed};
+use body::{Bodies, fields};
+use connections::Bounds;
 
 /// Requests at a time.
 const AT_ONCE: usize = 32;
@@ -50,17 +55,22 @@ struct Shared {
     bodies: Bodies,
 }
 
-/// Serves until the program ends.
-pub(super) fn serve(service: Arc<Service>, guard: Guard) -> Result<()> {
+/// Serves over HTTP until the program ends.
+///
+/// # Errors
+/// The address cannot be listened on.
+pub fn serve(service: Arc<Service>, guard: Guard) -> Result<()> {
     runtime()?.block_on(async {
         let listener = tokio::net::TcpListener::bind(guard.listen).await;
-        let listener = listener.with_context(|| {
-            format!("cannot listen on {}; is another server there?", guard.listen)
-        })?;
+        let failed = ServeError::system(format!(
+            "cannot listen on {}; is another server there?",
+            guard.listen
+        ));
+        let listener = listener.map_err(failed)?;
         let listen = listener.local_addr().unwrap_or(guard.listen);
         let mut guard = guard;
         guard.listen = listen;
-        announce(&format!("listening on http://{listen}"));
+        service.messages.announce(&format!("listening on http://{listen}"));
         connections::serve(listener, router(service, guard), BOUNDS).await;
         Ok(())
     })

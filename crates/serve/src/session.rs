@@ -4,9 +4,10 @@ use std::sync::{Mutex, PoisonError};
 
 use repoformer_core::prompt::shown::Fragment;
 use repoformer_pipeline::TaskPrompt;
-use repoformer_serve::{CursorScratch, LiveRepository, LiveRetrieval};
 use repoformer_store::error::Error;
 use repoformer_text::lines::line_ends;
+
+use crate::live::{CursorScratch, LiveRepository, LiveRetrieval};
 
 /// Share of the left context's tokens that a new beginning leaves room for, so that it can stay while lines are added.
 const FILLED: f64 = 0.75;
@@ -29,14 +30,15 @@ struct Shown {
 
 /// The file that is being edited.
 #[derive(Debug)]
-pub(super) struct Session {
+pub struct Session {
     /// Gain in mean similarity that is worth reading new fragments; 0: the best fragments are always shown.
     stability: f64,
     kept: Mutex<Option<Kept>>,
 }
 
 impl Session {
-    pub(super) fn new(stability: f64) -> Self {
+    /// A session; with a `stability` of 0 each prompt is that of the stages.
+    pub fn new(stability: f64) -> Self {
         Self { stability, kept: Mutex::default() }
     }
 
@@ -45,7 +47,7 @@ impl Session {
     }
 
     /// First line of the left context: the last request's as long as what follows fits.
-    pub(super) fn first_line(
+    pub(crate) fn first_line(
         &self,
         live: &LiveRepository,
         path: &str,
@@ -66,7 +68,7 @@ impl Session {
     }
 
     /// The prompt with what was found, or with what the last prompt showed where that is as good, and still there.
-    pub(super) fn prompt(
+    pub(crate) fn prompt(
         &self,
         live: &LiveRepository,
         (found, new): (LiveRetrieval, TaskPrompt),
@@ -99,14 +101,14 @@ impl Session {
     }
 
     /// Whether to retrieve, where the score is so near the threshold that a change is not worth reading another prompt.
-    pub(super) fn decide(&self, path: &str, score: Option<f64>, threshold: f64) -> Option<bool> {
+    pub(crate) fn decide(&self, path: &str, score: Option<f64>, threshold: f64) -> Option<bool> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = kept.as_ref().filter(|kept| self.is_on() && kept.path == path)?;
         ((score? - threshold).abs() <= self.stability / 2.0).then_some(kept.retrieves)
     }
 
     /// Keeps a request's.
-    pub(super) fn keep(
+    pub(crate) fn keep(
         &self,
         path: &str,
         first_line: usize,

@@ -11,7 +11,7 @@ use tokio::sync::mpsc;
 
 /// A part of a completion.
 #[derive(Debug)]
-pub(super) enum Piece {
+pub(crate) enum Piece {
     /// Name of the model.
     Model(String),
     Text(String),
@@ -22,15 +22,15 @@ pub(super) enum Piece {
 
 /// Numbers and reason that a server gives at the end.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub(super) struct End {
+pub(crate) struct End {
     /// Finish reason, in the words of the model's server.
-    pub(super) reason: Option<String>,
+    pub(crate) reason: Option<String>,
     /// Stop text that ended the completion, if it stands in the server's text or the server names it.
-    pub(super) stop_text: Option<String>,
+    pub(crate) stop_text: Option<String>,
     /// Text that is not part of the completion because the model continued the line before it.
-    pub(super) dropped: Option<String>,
-    pub(super) usage: Value,
-    pub(super) timings: Value,
+    pub(crate) dropped: Option<String>,
+    pub(crate) usage: Value,
+    pub(crate) timings: Value,
 }
 
 impl End {
@@ -39,18 +39,18 @@ impl End {
     }
 
     /// Tokens of the prompt.
-    pub(super) fn prompt_tokens(&self) -> Option<u64> {
+    pub(crate) fn prompt_tokens(&self) -> Option<u64> {
         let timed = self.number("timings", "prompt_n").zip(self.cached_tokens());
         self.number("usage", "prompt_tokens").or(timed.map(|(new, cached)| new + cached))
     }
 
     /// Tokens of the prompt that the server had from earlier requests.
-    pub(super) fn cached_tokens(&self) -> Option<u64> {
+    pub(crate) fn cached_tokens(&self) -> Option<u64> {
         let details = &self.usage["prompt_tokens_details"]["cached_tokens"];
         self.number("timings", "cache_n").or(count(details))
     }
 
-    pub(super) fn written_tokens(&self) -> Option<u64> {
+    pub(crate) fn written_tokens(&self) -> Option<u64> {
         self.number("usage", "completion_tokens").or(self.number("timings", "predicted_n"))
     }
 }
@@ -62,14 +62,14 @@ fn count(number: &Value) -> Option<u64> {
 
 /// A request in flight: its pieces, and its end where it is dropped.
 #[derive(Debug)]
-pub(super) struct Completing {
-    pub(super) pieces: mpsc::Receiver<Piece>,
+pub(crate) struct Completing {
+    pub(crate) pieces: mpsc::Receiver<Piece>,
     connection: Endpoint,
 }
 
 impl Completing {
     /// The connection, which ends the request where it is closed.
-    pub(super) fn connection(&self) -> Endpoint {
+    pub(crate) fn connection(&self) -> Endpoint {
         self.connection.clone()
     }
 }
@@ -85,7 +85,7 @@ impl Drop for Completing {
 const WAITING: usize = 256;
 
 /// Asks for a completion. Always as a stream: a server notices at the next token that nobody listens.
-pub(super) fn complete(endpoint: &Endpoint, request: Request) -> Completing {
+pub(crate) fn complete(endpoint: &Endpoint, request: Request) -> Completing {
     let connection = endpoint.with_own_connections();
     let (sender, pieces) = mpsc::channel(WAITING);
     let asked = connection.clone();
@@ -98,7 +98,7 @@ fn follow(endpoint: &Endpoint, request: Request, sender: &mpsc::Sender<Piece>) {
 }
 
 /// Requests a completion and passes its pieces on until the receiver stops.
-pub(super) fn write(
+pub(crate) fn write(
     endpoint: &Endpoint,
     Request { body, mut cut }: Request,
     is_unwanted: &mut dyn FnMut(Piece) -> bool,
@@ -140,13 +140,13 @@ pub(super) fn write(
 
 /// A request to the model's server.
 #[derive(Debug, Clone)]
-pub(super) struct Request {
-    pub(super) body: Value,
-    pub(super) cut: CompletionCut,
+pub(crate) struct Request {
+    pub(crate) body: Value,
+    pub(crate) cut: CompletionCut,
 }
 
 /// A request for the completion of a prompt that ended with the white space `removed`.
-pub(super) fn request(
+pub(crate) fn request(
     model: &str,
     prompt: &str,
     removed: &str,
@@ -172,6 +172,6 @@ pub(super) fn request(
 }
 
 /// Milliseconds since a moment.
-pub(super) fn ms_since(begin: Instant) -> f64 {
+pub(crate) fn ms_since(begin: Instant) -> f64 {
     begin.elapsed().as_secs_f64() * 1e3
 }

@@ -8,25 +8,25 @@ use axum::response::Response;
 use repoformer_core::completion::Finish;
 use serde_json::{Map, Value, json};
 
-use super::request::{Protocol, Wanted};
-use super::upstream::End;
+use crate::request::{Protocol, Wanted};
+use crate::upstream::End;
 
 /// A completion, as far as it was written.
 #[derive(Debug, Clone)]
-pub(super) struct Answer {
-    pub(super) id: String,
-    pub(super) model: String,
+pub(crate) struct Answer {
+    pub(crate) id: String,
+    pub(crate) model: String,
     created: u64,
 }
 
 impl Answer {
-    pub(super) fn new(id: String, model: String) -> Self {
+    pub(crate) fn new(id: String, model: String) -> Self {
         let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         Self { id, model, created }
     }
 
     /// The whole answer.
-    pub(super) fn whole(&self, wanted: &Wanted, text: &str, end: &End) -> Value {
+    pub(crate) fn whole(&self, wanted: &Wanted, text: &str, end: &End) -> Value {
         match wanted.protocol {
             Protocol::OpenAi | Protocol::Document => {
                 let reason = end.reason.as_deref().unwrap_or("stop");
@@ -43,7 +43,7 @@ impl Answer {
     }
 
     /// A part of a streamed answer.
-    pub(super) fn part(&self, protocol: Protocol, text: &str) -> Value {
+    pub(crate) fn part(&self, protocol: Protocol, text: &str) -> Value {
         match protocol {
             Protocol::OpenAi | Protocol::Tabby | Protocol::Document => self.openai(text, None),
             Protocol::Infill => json!({"index": 0, "content": text, "tokens": [], "stop": false}),
@@ -51,7 +51,7 @@ impl Answer {
     }
 
     /// The last events of a streamed answer.
-    pub(super) fn last(&self, wanted: &Wanted, end: &End) -> Vec<String> {
+    pub(crate) fn last(&self, wanted: &Wanted, end: &End) -> Vec<String> {
         if wanted.protocol == Protocol::Infill {
             return vec![infill(self, wanted, "", end).to_string()];
         }
@@ -120,7 +120,7 @@ fn without_null(mut answer: Value, names: &[&str]) -> Value {
 }
 
 /// An error that editors show.
-pub(super) fn refusal(status: StatusCode, message: &str) -> Response {
+pub(crate) fn refusal(status: StatusCode, message: &str) -> Response {
     let kind = match status.as_u16() {
         401 => "authentication_error",
         403 => "permission_error",
@@ -138,12 +138,12 @@ pub(super) fn refusal(status: StatusCode, message: &str) -> Response {
 }
 
 /// A response of JSON.
-pub(super) fn of_json(value: &Value) -> Response {
+pub(crate) fn of_json(value: &Value) -> Response {
     typed(value.to_string(), "application/json")
 }
 
 /// A response of text of a type.
-pub(super) fn typed(text: impl Into<Body>, kind: &'static str) -> Response {
+pub(crate) fn typed(text: impl Into<Body>, kind: &'static str) -> Response {
     let mut response = Response::new(text.into());
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     response
