@@ -16,6 +16,7 @@ use repoformer_core::task::Task;
 use repoformer_core::task::cross_file::{self, CrossFile};
 use repoformer_evaluate::label::judge_one;
 use repoformer_models::endpoint::Endpoint;
+use repoformer_models::server::{StreamPart, StreamRequest, stream};
 use repoformer_pipeline::TaskPrompt;
 use repoformer_store::error::Error;
 use repoformer_store::files;
@@ -24,7 +25,6 @@ use serde_json::Value;
 
 use crate::error::{Result, ServeError};
 use crate::messages::Messages;
-use crate::upstream::{Piece, Request, write};
 
 /// Quiet after which the model is asked for what was not shown.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -50,7 +50,7 @@ pub(crate) struct Asked {
     pub(crate) signals: Signals,
     pub(crate) retrieved: bool,
     /// Request for the completion of the other prompt.
-    pub(crate) other: Request,
+    pub(crate) other: StreamRequest,
 }
 
 /// The fragments of a prompt, and its right context.
@@ -313,20 +313,18 @@ fn other_completion(state: &State, endpoint: &Endpoint, asked: &Asked) -> Result
         if lock(&state.last_request).elapsed() < PAUSE {
             continue;
         }
-        let (mut text, mut failed) = (String::new(), None);
-        write(&own, asked.other.clone(), &mut |piece| {
-            match piece {
-                Piece::Text(more) => text += &more,
-                Piece::Failed(error) => failed = Some(error),
-                Piece::Model(_) | Piece::End(_) => {}
+        let mut text = String::new();
+        let done = stream(&own, asked.other.clone(), &mut |part| {
+            if let StreamPart::Text(more) = part {
+                text += &more;
             }
             false
         });
         let was_closed = lock(&state.asking).take().is_none();
-        match failed {
-            None => return Ok(text),
-            Some(_) if was_closed => {}
-            Some(error) => return Err(error),
+        match done {
+            Ok(()) => return Ok(text),
+            Err(_) if was_closed => {}
+            Err(error) => return Err(error),
         }
     }
 }

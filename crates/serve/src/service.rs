@@ -6,14 +6,15 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use repoformer_core::completion::Ending;
+use repoformer_core::completion::{CompletionRequest, Ending};
 use repoformer_core::label::Signals;
 use repoformer_core::prompt::shown::Fragment;
 use repoformer_core::task::Task;
 use repoformer_models::endpoint::Endpoint;
+use repoformer_models::server::{StreamEnd, StreamRequest};
 use repoformer_pipeline::TaskPrompt;
 use repoformer_store::error::Error;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
 use crate::decide::{Decider, Decision};
 use crate::learn::{Asked, Learner, Retrieved};
@@ -22,7 +23,7 @@ use crate::messages::Messages;
 use crate::metrics::{IndexSize, Metrics};
 use crate::request::{Protocol, Wanted};
 use crate::session::Session;
-use crate::upstream::{self, Completing, End, Request, ms_since};
+use crate::upstream::{self, Completing, ms_since};
 
 /// Decisions that are kept for the page.
 const KEPT: usize = 100;
@@ -97,8 +98,6 @@ pub(crate) struct Prepared {
     pub(crate) number: u64,
     pub(crate) prompt: TaskPrompt,
     pub(crate) decision: Decision,
-    /// White space at the end of the prompt that is not sent.
-    withheld: usize,
     /// As the page and `/debug/last` show it.
     pub(crate) record: Record,
     /// Milliseconds of decision and retrieval.
@@ -242,7 +241,6 @@ impl Service {
             },
         });
         let record = Record { value, fragments: prompt.fragments.clone() };
-        let withheld = self.withheld(wanted, &prompt);
         let asked = is_learned
             .then(|| self.asked(wanted, (&cursor, task), (now, signals), decision, scratch))
             .and_then(|asked| {
@@ -251,7 +249,7 @@ impl Service {
                 asked.map_err(tell).ok()
             })
             .map(Box::new);
-        Ok(Prepared { number, withheld, prompt, decision, record, ms, asked })
+        Ok(Prepared { number, prompt, decision, record, ms, asked })
     }
 
     /// A request whose completion is shown, with that for the completion that is not.
@@ -268,20 +266,18 @@ impl Service {
             true => self.live.plain_prompt(&task, scratch)?,
             false => self.live.prompt(&self.live.retrieve(cursor, scratch)?, scratch)?,
         };
-        let withheld = self.withheld(wanted, &unused);
-        let other = self.request(wanted, &unused, withheld);
+        let other = self.request(wanted, &unused);
         let found = now.unwrap_or_else(|| Retrieved::of(&unused));
         let (text, offset) = (cursor.text.to_owned(), cursor.offset);
         Ok(Asked { task, text, offset, found, signals, retrieved, other })
     }
 
-    /// Bytes of white space at the end of a prompt that are not sent.
-    fn withheld(&self, wanted: &Wanted, prompt: &TaskPrompt) -> usize {
-        let withheld = self.model.ending.split(&prompt.text).1;
+    /// Treatment of white space at the end of a prompt, for a completion that ends at these texts.
+    fn ending(&self, prompt: &str, stops: &[String]) -> Ending {
+        let withheld = self.model.ending.split(prompt).1;
         // A text that ends the completion may not be what it begins with.
-        let stops = prompt.stop.iter().chain(&self.model.stop).chain(&wanted.stop);
-        let is_kept = stops.into_iter().any(|stop| withheld.contains(stop.as_str()));
-        if is_kept { 0 } else { withheld.len() }
+        let is_kept = stops.iter().any(|stop| withheld.contains(stop.as_str()));
+        if is_kept { Ending::AsIs } else { self.model.ending }
     }
 
     /// Keeps a completion that the editor has got, to learn from what is made of it.
@@ -307,30 +303,23 @@ impl Service {
 
     /// Asks the model's server.
     pub(crate) fn complete(&self, wanted: &Wanted, prepared: &Prepared) -> Completing {
-        let request = self.request(wanted, &prepared.prompt, prepared.withheld);
-        upstream::complete(&self.endpoint, request)
+        upstream::complete(&self.endpoint, self.request(wanted, &prepared.prompt))
     }
 
     /// The request for a prompt's completion.
-    fn request(&self, wanted: &Wanted, prompt: &TaskPrompt, withheld: usize) -> Request {
+    fn request(&self, wanted: &Wanted, prompt: &TaskPrompt) -> StreamRequest {
         let Model { max_tokens, usual_tokens, temperature, top_p, stop, .. } = &self.model;
-        let name = self.name_of_model(wanted);
-        let mut passed = Map::new();
-        passed.insert("temperature".into(), (*temperature).into());
-        if let Some(top_p) = top_p {
-            passed.insert("top_p".into(), (*top_p).into());
-        }
-        passed.extend(wanted.passed.clone());
-        // The editor's stop texts first: a server accepts only a few.
-        let mut stops = wanted.stop.clone();
-        for text in stop.iter().chain(&prompt.stop) {
-            if !stops.contains(text) {
-                stops.push(text.clone());
-            }
-        }
         let tokens = wanted.max_tokens.unwrap_or(*usual_tokens).min(*max_tokens).max(1);
-        let (sent, removed) = prompt.text.split_at(prompt.text.len() - withheld);
-        upstream::request(name, sent, removed, tokens, stops, passed)
+        let mut settings = CompletionRequest {
+            temperature: *temperature,
+            top_p: *top_p,
+            ..CompletionRequest::new(self.name_of_model(wanted), tokens as usize)
+        };
+        // The editor's stop texts first: a server accepts only a few.
+        let stops = wanted.stop.iter().chain(stop).chain(&prompt.stop);
+        settings.add_stops(stops.cloned().collect());
+        settings.ending = self.ending(&prompt.text, &settings.stop);
+        StreamRequest::new(&settings, &prompt.text, &wanted.passed)
     }
 
     /// Counts a request.
@@ -349,7 +338,7 @@ impl Service {
     }
 
     /// Keeps a decision for the page, with what came of it.
-    pub(crate) fn keep(&self, record: Record, outcome: &str, times: [f64; 2], end: &End) {
+    pub(crate) fn keep(&self, record: Record, outcome: &str, times: [f64; 2], end: &StreamEnd) {
         let [first, whole] = times;
         let Record { value: mut record, fragments } = record;
         record["ms"]["first_token"] = first.into();

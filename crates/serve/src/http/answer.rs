@@ -6,10 +6,10 @@ use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use repoformer_core::completion::Finish;
+use repoformer_models::server::StreamEnd;
 use serde_json::{Map, Value, json};
 
 use crate::request::{Protocol, Wanted};
-use crate::upstream::End;
 
 /// A completion, as far as it was written.
 #[derive(Debug, Clone)]
@@ -26,7 +26,7 @@ impl Answer {
     }
 
     /// The whole answer.
-    pub(crate) fn whole(&self, wanted: &Wanted, text: &str, end: &End) -> Value {
+    pub(crate) fn whole(&self, wanted: &Wanted, text: &str, end: &StreamEnd) -> Value {
         match wanted.protocol {
             Protocol::OpenAi | Protocol::Document => {
                 let reason = end.reason.as_deref().unwrap_or("stop");
@@ -51,7 +51,7 @@ impl Answer {
     }
 
     /// The last events of a streamed answer.
-    pub(crate) fn last(&self, wanted: &Wanted, end: &End) -> Vec<String> {
+    pub(crate) fn last(&self, wanted: &Wanted, end: &StreamEnd) -> Vec<String> {
         if wanted.protocol == Protocol::Infill {
             return vec![infill(self, wanted, "", end).to_string()];
         }
@@ -78,7 +78,7 @@ impl Answer {
 }
 
 /// llama.cpp's answer to `/infill`.
-fn infill(answer: &Answer, wanted: &Wanted, text: &str, end: &End) -> Value {
+fn infill(answer: &Answer, wanted: &Wanted, text: &str, end: &StreamEnd) -> Value {
     // A number that the model's server does not tell is left out, and no zero.
     let (prompt, written) = (end.prompt_tokens(), end.written_tokens());
     let held = prompt.zip(written).map(|(prompt, written)| prompt + written);
@@ -157,7 +157,7 @@ mod tests {
     fn fields_within_others_are_flat_where_the_editor_names_them() {
         let body = json!({"input_prefix": "a", "response_fields": ["content", "timings/prompt_n", "nothing"]});
         let wanted = Wanted::infill(&body).unwrap();
-        let end = End { timings: json!({"prompt_n": 3}), ..End::default() };
+        let end = StreamEnd { timings: json!({"prompt_n": 3}), ..StreamEnd::default() };
         let answer = Answer::new("1".into(), "m".into());
         let text = answer.whole(&wanted, "x", &end).to_string();
         assert_eq!(text, r#"{"content":"x","timings/prompt_n":3}"#);
@@ -168,10 +168,10 @@ mod tests {
         let body =
             json!({"prompt": "a", "stream": true, "stream_options": {"include_usage": true}});
         let wanted = Wanted::completion(&body).unwrap();
-        let end = End {
+        let end = StreamEnd {
             reason: Some("length".into()),
             usage: json!({"prompt_tokens": 2}),
-            ..End::default()
+            ..StreamEnd::default()
         };
         let last = Answer::new("1".into(), "m".into()).last(&wanted, &end);
         assert_eq!(last.len(), 3);

@@ -22,6 +22,7 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use repoformer_models::endpoint::Endpoint;
+use repoformer_models::server::{StreamEnd, StreamPart};
 use repoformer_store::error::Error;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
@@ -31,7 +32,7 @@ use crate::learn::Asked;
 use crate::request::Wanted;
 use crate::runtime::runtime;
 use crate::service::{Prepared, Record, Service};
-use crate::upstream::{Completing, End, Piece, ms_since};
+use crate::upstream::{Completing, ms_since};
 use answer::{Answer, of_json, refusal, typed};
 use body::{Bodies, fields};
 use connections::Bounds;
@@ -166,7 +167,7 @@ async fn answer(
     // An editor that warms the model's cache reads no answer.
     if wanted.max_tokens == Some(0) {
         let answer = Answer::new("warm".into(), wanted.model.clone());
-        let end = End::default();
+        let end = StreamEnd::default();
         if !wanted.stream {
             return of_json(&answer.whole(&wanted, "", &end));
         }
@@ -237,7 +238,7 @@ impl Drop for Waiting<'_> {
             }
         };
         count.fetch_add(1, Relaxed);
-        service.keep(record, kept, [f64::NAN, ms_since(self.begin)], &End::default());
+        service.keep(record, kept, [f64::NAN, ms_since(self.begin)], &StreamEnd::default());
     }
 }
 
@@ -260,7 +261,7 @@ struct Flow {
     begin: Instant,
     /// Milliseconds to the first text.
     first: Option<f64>,
-    end: Option<End>,
+    end: Option<StreamEnd>,
     outcome: &'static str,
     /// Text so far.
     text: String,
@@ -298,22 +299,22 @@ impl Flow {
     /// The next text; `None` at the end.
     async fn next(&mut self) -> Result<Option<String>, Error> {
         loop {
-            match self.completing.pieces.recv().await {
-                Some(Piece::Model(name)) if self.answer.model.is_empty() => {
+            match self.completing.parts.recv().await {
+                Some(Ok(StreamPart::Model(name))) if self.answer.model.is_empty() => {
                     self.answer.model = name
                 }
-                Some(Piece::Model(_)) => {}
-                Some(Piece::Text(text)) => {
+                Some(Ok(StreamPart::Model(_))) => {}
+                Some(Ok(StreamPart::Text(text))) => {
                     self.text.push_str(&text);
                     self.first.get_or_insert_with(|| ms_since(self.begin));
                     return Ok(Some(text));
                 }
-                Some(Piece::End(end)) => {
+                Some(Ok(StreamPart::End(end))) => {
                     self.outcome = "done";
                     self.end = Some(end);
                     return Ok(None);
                 }
-                Some(Piece::Failed(error)) => {
+                Some(Err(error)) => {
                     self.outcome = "failed";
                     self.record.say("error", &error.to_string());
                     return Err(error);

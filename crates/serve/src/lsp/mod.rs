@@ -8,6 +8,7 @@ use std::io::{BufRead, Read as _, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use repoformer_models::endpoint::Endpoint;
+use repoformer_models::server::StreamPart;
 use repoformer_store::json;
 use serde::Deserialize;
 use serde_json::{Value, json};
@@ -17,7 +18,6 @@ use crate::live::path_of_url;
 use crate::request::Wanted;
 use crate::runtime::runtime;
 use crate::service::Service;
-use crate::upstream::Piece;
 use crate::watch::Watcher;
 use document::{Document, Encoding};
 
@@ -335,18 +335,18 @@ fn answer(
     let mut text = String::new();
     let mut model = service.name_of_model(wanted).to_owned();
     loop {
-        match completing.pieces.blocking_recv() {
-            Some(Piece::Model(name)) if model.is_empty() => model = name,
-            Some(Piece::Model(_)) => {}
-            Some(Piece::Text(more)) => text += &more,
-            Some(Piece::End(end)) => {
+        match completing.parts.blocking_recv() {
+            Some(Ok(StreamPart::Model(name))) if model.is_empty() => model = name,
+            Some(Ok(StreamPart::Model(_))) => {}
+            Some(Ok(StreamPart::Text(more))) => text += &more,
+            Some(Ok(StreamPart::End(end))) => {
                 if let Some(dropped) = end.dropped {
                     let text = format!("dropped, since it continues the line before: {dropped}");
                     service.messages.detail(&text);
                 }
                 break;
             }
-            Some(Piece::Failed(error)) => return Err(error.to_string()),
+            Some(Err(error)) => return Err(error.to_string()),
             // It was cancelled.
             None => return Ok(String::new()),
         }
