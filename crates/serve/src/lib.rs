@@ -53,7 +53,7 @@ mod watch;
 pub use decide::{DECIDING, Decider, DecisionPolicy};
 pub use error::ServeError;
 pub use learn::Learner;
-pub use live::{Changed, Cursor, CursorScratch, LiveRepository, LiveRetrieval, Located, Place};
+pub use live::LiveRepository;
 pub use messages::Messages;
 pub use service::{Model, Service};
 pub use session::Session;

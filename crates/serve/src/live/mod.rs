@@ -5,10 +5,9 @@ mod locate;
 mod prompts;
 mod retrieval;
 
-pub use changes::Changed;
 pub(crate) use locate::path_of_url;
-pub use locate::{Located, Place};
-pub use retrieval::LiveRetrieval;
+pub(crate) use locate::{Located, Place};
+pub(crate) use retrieval::LiveRetrieval;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -61,22 +60,22 @@ struct LastFound {
 
 /// Buffers of one thread, used again from request to request.
 #[derive(Debug, Default)]
-pub struct CursorScratch {
+pub(crate) struct CursorScratch {
     search: LiveScratch,
     prompt: PromptScratch,
 }
 
 /// A cursor in a file, of which the text may be unsaved.
 #[derive(Debug, Clone, Copy)]
-pub struct Cursor<'a> {
+pub(crate) struct Cursor<'a> {
     /// `repository/folder/…/file.py`; the file need not be there.
-    pub path: &'a str,
+    pub(crate) path: &'a str,
     /// Its whole text.
-    pub text: &'a str,
+    pub(crate) text: &'a str,
     /// Bytes before the cursor.
-    pub offset: usize,
+    pub(crate) offset: usize,
     /// First line, 0-based, that the prompt shows of the file.
-    pub first_line: usize,
+    pub(crate) first_line: usize,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -158,12 +157,12 @@ impl LiveRepository {
     }
 
     /// Its folder.
-    pub fn folder(&self) -> PathBuf {
+    pub(crate) fn folder(&self) -> PathBuf {
         self.experiment.repos_dir.join(&self.name)
     }
 
     /// Its settings.
-    pub fn experiment(&self) -> &Experiment {
+    pub(crate) fn experiment(&self) -> &Experiment {
         &self.experiment
     }
 
@@ -182,7 +181,7 @@ impl LiveRepository {
     ///
     /// # Errors
     /// The cursor is not in the text.
-    pub fn task(&self, cursor: &Cursor<'_>) -> Result<Task> {
+    pub(crate) fn task(&self, cursor: &Cursor<'_>) -> Result<Task> {
         let Cursor { path, text, offset, first_line } = *cursor;
         let (Some(left), Some(right)) = (text.get(..offset), text.get(offset..)) else {
             let reason = format!("offset {offset} is not in the text, or within a character");

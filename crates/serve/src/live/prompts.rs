@@ -21,7 +21,11 @@ impl LiveRepository {
     ///
     /// # Errors
     /// The style cannot lay it out.
-    pub fn plain_prompt(&self, task: &Task, scratch: &mut CursorScratch) -> Result<TaskPrompt> {
+    pub(crate) fn plain_prompt(
+        &self,
+        task: &Task,
+        scratch: &mut CursorScratch,
+    ) -> Result<TaskPrompt> {
         let text = SourceFile { path: task.path.clone(), text: String::new(), same_as: 0 };
         let own = self.only(FragmentFile::new(text, self.experiment.layout.cut));
         self.prompt_of(task, Mode::Without, (&own, None), scratch)
@@ -38,7 +42,7 @@ impl LiveRepository {
     ///
     /// # Errors
     /// The style cannot lay it out.
-    pub fn prompt(
+    pub(crate) fn prompt(
         &self,
         retrieval: &LiveRetrieval,
         scratch: &mut CursorScratch,
@@ -50,7 +54,7 @@ impl LiveRepository {
     ///
     /// # Errors
     /// The style cannot lay it out.
-    pub fn prompt_with(
+    pub(crate) fn prompt_with(
         &self,
         retrieval: &LiveRetrieval,
         task: &Task,
@@ -62,7 +66,7 @@ impl LiveRepository {
     }
 
     /// Similarity of fragments to the text of a query, in terms of the vocabulary.
-    pub fn similarities(&self, query: &str, fragments: &[Fragment]) -> Vec<f64> {
+    pub(crate) fn similarities(&self, query: &str, fragments: &[Fragment]) -> Vec<f64> {
         let texts = std::iter::once(query).chain(fragments.iter().map(|one| &*one.text));
         let texts: Vec<&str> = texts.collect();
         let vocabulary = &self.experiment.retrieval.search.vocabulary;
@@ -77,7 +81,7 @@ impl LiveRepository {
 
     /// Tokens that a prompt mostly has for the left context: half of all at least, since the other parts seldom need all that they
     /// may have. Where they do, the prompt shows less of it.
-    pub fn left_room(&self) -> usize {
+    pub(crate) fn left_room(&self) -> usize {
         let Budget { total, left, right, cross_file } = self.experiment.prompts.budget;
         let right = right.filter(|_| self.experiment.takes_right_contexts());
         let others = right.unwrap_or(0) + cross_file.unwrap_or(0);
@@ -85,7 +89,7 @@ impl LiveRepository {
     }
 
     /// The first line from which the text up to a cursor has so many tokens, at most.
-    pub fn first_line_within(&self, text: &str, offset: usize, tokens: usize) -> usize {
+    pub(crate) fn first_line_within(&self, text: &str, offset: usize, tokens: usize) -> usize {
         let left = &text[..offset];
         let tokenizer = &self.experiment.prompts.tokenizer;
         let (mut line, mut room, mut end) = (line_ends(left), tokens, left.len());
