@@ -216,3 +216,97 @@ fn request<'a>(
 ) -> Request<'a> {
     Request { left: &task.prompt, right, path: &task.path, language: task.language(), fragments }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use repoformer_core::prompt::shown::Fragment;
+
+    use super::*;
+    use crate::tests::prompts;
+
+    fn decider(policy: Policy, threshold: f64) -> Decider {
+        let model = policy.learned().map(|_| PolicyModel::bundled().unwrap());
+        let name = format!("{policy}@{threshold}");
+        Decider::new(DecisionPolicy { policy, threshold, name, model }, &prompts()).unwrap()
+    }
+
+    fn task() -> Task {
+        Task::new("r/0".into(), "r/a.py", 0, 1, "", "total = price * count\n")
+    }
+
+    fn prompt(score: Option<f64>) -> TaskPrompt {
+        let fragment = |score| Fragment {
+            path: Arc::from("b.py"),
+            first_line: None,
+            score: Some(score),
+            text: Arc::from("total = price * count\n"),
+        };
+        let fragments = score.map(fragment).into_iter().collect();
+        let text = "total = price * count\n".into();
+        TaskPrompt { text, stop: Vec::new(), fragments, right: String::new() }
+    }
+
+    #[test]
+    fn policies_decide_before_or_after_retrieval() {
+        let before = |policy, threshold, signals| {
+            decider(policy, threshold).before_retrieval(&task(), "", signals)
+        };
+        let signals = |cc_probability, cc_likeliest| Signals {
+            cc_probability,
+            cc_likeliest,
+            ..Signals::default()
+        };
+        let none = Signals::default();
+        let decision = |retrieves, score| Some(Decision { retrieves, score });
+        assert_eq!(before(Policy::Never, 0.0, none).unwrap(), decision(false, None));
+        for later in [Policy::Always, Policy::TrialRetrieval, Policy::LearnedScored] {
+            assert_eq!(before(later, 0.5, none).unwrap(), None);
+        }
+        assert!(before(Policy::Random, -1.0, none).unwrap().unwrap().retrieves);
+        assert!(!before(Policy::Random, 1.0, none).unwrap().unwrap().retrieves);
+        let asked = |probability| before(Policy::SelfDecision, 0.3, signals(probability, None));
+        assert_eq!(asked(Some(0.4)).unwrap(), decision(true, Some(0.4)));
+        assert_eq!(asked(Some(0.3)).unwrap(), decision(false, Some(0.3)));
+        let greedy = |likeliest| before(Policy::SelfGreedy, 0.5, signals(Some(0.4), likeliest));
+        assert_eq!(greedy(Some(true)).unwrap(), decision(true, Some(1.0)));
+        assert_eq!(greedy(Some(false)).unwrap(), decision(false, Some(0.0)));
+        let error = asked(None).unwrap_err().to_string();
+        assert!(error.contains("the model's server told no probability"), "{error}");
+    }
+
+    #[test]
+    fn what_was_found_decides_where_the_policy_looks_at_it() {
+        let after = |policy, threshold, score| {
+            let decider = decider(policy, threshold);
+            decider.after_retrieval(&task(), &prompt(score), Signals::default()).unwrap()
+        };
+        let always = Decision { retrieves: true, score: None };
+        assert_eq!(after(Policy::Always, 0.0, None), always);
+        assert!(after(Policy::TrialRetrieval, 0.5, Some(0.6)).retrieves);
+        assert!(!after(Policy::TrialRetrieval, 0.5, Some(0.5)).retrieves);
+        assert_eq!(after(Policy::TrialRetrieval, 0.5, None).score, Some(f64::NEG_INFINITY));
+        let score = after(Policy::LearnedScored, 0.0, Some(0.9)).score.unwrap();
+        assert!(score > 0.0 && score < 1.0, "{score}");
+        assert!(after(Policy::LearnedScored, score - 1e-9, Some(0.9)).retrieves);
+        assert!(!after(Policy::LearnedScored, score, Some(0.9)).retrieves);
+    }
+
+    #[test]
+    fn a_policy_that_asks_the_model_needs_a_place_in_the_prompt() {
+        let asks = |layout| {
+            let prompts = PromptSettings { layout, ..prompts() };
+            let name = Policy::SelfDecision.to_string();
+            let policy =
+                DecisionPolicy { policy: Policy::SelfDecision, threshold: 0.2, name, model: None };
+            Decider::new(policy, &prompts)
+        };
+        let asked = asks(prompts().layout).unwrap();
+        assert!(asked.asks_model() && !decider(Policy::Learned, 0.2).asks_model());
+        let question = asked.question.unwrap();
+        assert_eq!((&*question.text, question.after.as_deref()), ("<cc>", Some("<eof>")));
+        let error = asks(PromptLayout::RepoCoder).unwrap_err();
+        assert!(matches!(error, ServeError::NoPlaceToDecide { .. }), "{error}");
+    }
+}

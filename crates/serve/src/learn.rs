@@ -396,7 +396,10 @@ impl Log {
 
 #[cfg(test)]
 mod tests {
+    use repoformer_core::completion::CompletionRequest;
+
     use super::*;
+    use crate::tests::{Heard, endpoint};
 
     #[test]
     fn what_was_written_is_what_stands_between_the_texts_around_the_cursor() {
@@ -422,5 +425,90 @@ mod tests {
         // The text around it is another.
         assert_eq!(of_text(around, "f(1)", ("c\nx = f(1)\nb\n", 0)), Seen::Nothing);
         assert_eq!(of_text(("aa", "aa"), "", ("aaa", 0)), Seen::Nothing);
+    }
+
+    /// Prompts of a file, and a learner whose model writes `other` for each.
+    fn learner(dir: &tempfile::TempDir, other: &'static str) -> (Learner, PathBuf, Endpoint) {
+        let path = dir.path().join("labels.jsonl");
+        let endpoint = endpoint(
+            move |_| serde_json::json!({"choices": [{"index": 0, "text": other, "finish_reason": "stop"}]}),
+        );
+        let kind = "chunks ranked by jaccard".to_owned();
+        let learner = Learner::open(&path, &endpoint, kind, Arc::<Heard>::default()).unwrap();
+        (learner, path, endpoint)
+    }
+
+    fn asked(text: &str, offset: usize) -> Asked {
+        let task = Task::new("cursor".into(), "shop/a.py", 0, 1, "", &text[..offset]);
+        let request = CompletionRequest::new("m", 16);
+        Asked {
+            task,
+            text: text.to_owned(),
+            offset,
+            found: Retrieved { fragments: Vec::new(), right: text[offset..].to_owned() },
+            signals: Signals::default(),
+            retrieved: false,
+            other: StreamRequest::new(&request, text, &serde_json::Map::new()),
+        }
+    }
+
+    #[test]
+    fn an_accepted_line_becomes_a_label_after_a_pause() {
+        let dir = tempfile::tempdir().unwrap();
+        let (learner, path, _endpoint) = learner(&dir, "g(2)");
+        let before = "a = 1\nb = ";
+        learner.keep(asked(before, before.len()), "f(1)".into(), "m".into());
+        assert!(learner.has("shop/a.py") && !learner.has("shop/b.py"));
+        let typing = format!("{before}f(");
+        learner.see("shop/a.py", (&typing, typing.len()), &(0..typing.len()));
+        assert!(learner.has("shop/a.py"), "the line is still typed");
+        let after = format!("{before}f(1)\n");
+        learner.see("shop/a.py", (&after, after.len()), &(0..after.len()));
+        assert!(!learner.has("shop/a.py"));
+        let begin = Instant::now();
+        let label = loop {
+            let text = String::from_utf8(files::read(&path).unwrap()).unwrap();
+            if text.ends_with('\n') {
+                break serde_json::from_str::<Value>(&text).unwrap();
+            }
+            assert!(begin.elapsed() < Duration::from_secs(30), "no label");
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        let metadata = &label["metadata"];
+        assert_eq!(label["groundtruth"], "f(1)\n");
+        assert_eq!(metadata["completions"], serde_json::json!(["f(1)", "g(2)"]));
+        assert_eq!((&metadata["accepted"], &metadata["retrieved"]), (&true.into(), &false.into()));
+        assert_eq!(label["fragments"], "chunks ranked by jaccard");
+        assert!(begin.elapsed() >= PAUSE / 2, "the model was asked while the user typed");
+    }
+
+    #[test]
+    fn text_that_no_request_held_is_no_truth() {
+        let shown = |text: &str, offset| Shown {
+            asked: asked(text, offset),
+            completion: "f(1)".into(),
+            model: String::new(),
+        };
+        let (before, after) = ("b = \nc = 2\n", "b = f(1)\nc = 2\n");
+        let seen = |held| written(&shown(before, 4), (after, after.len()), &held);
+        let truth = Seen::Written { truth: "f(1)".into(), accepted: true };
+        assert_eq!(seen(0..after.len()), truth);
+        assert_eq!(seen(0..6), Seen::Nothing, "the rest is as it was saved");
+        assert_eq!(seen(5..after.len()), Seen::Nothing);
+    }
+
+    #[test]
+    fn a_log_of_other_fragments_is_refused_and_half_a_line_stays_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("labels.jsonl");
+        std::fs::write(&path, "{\"fragments\": \"a\"}\n{\"fragments\": \"b\"}\n{\"fragm").unwrap();
+        let error = check_fragments(&path, "a").unwrap_err();
+        assert!(
+            error.to_string().ends_with(":2: this label is of b, and those here are a"),
+            "{error}"
+        );
+        Log::open(&path).unwrap().add(&serde_json::json!({"fragments": "a"})).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.ends_with("{\"fragm\n{\"fragments\":\"a\"}\n"), "{text}");
     }
 }

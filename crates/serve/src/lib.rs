@@ -47,6 +47,8 @@ mod request;
 mod runtime;
 mod service;
 mod session;
+#[cfg(test)]
+mod tests;
 mod upstream;
 mod watch;
 

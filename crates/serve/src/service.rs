@@ -423,3 +423,68 @@ fn finite(score: Option<f64>) -> Option<f64> {
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
+
+#[cfg(test)]
+mod tests {
+    use repoformer_core::policy::Policy;
+    use serde_json::json;
+
+    use super::*;
+    use crate::decide::DecisionPolicy;
+    use crate::tests::{Heard, Shop, endpoint, lines, model, prompts};
+
+    fn service(shop: &Shop, policy: Policy) -> Service {
+        let policy =
+            DecisionPolicy { policy, threshold: 0.0, name: policy.to_string(), model: None };
+        let decider = Decider::new(policy, &prompts()).unwrap();
+        let (live, endpoint) = (Arc::clone(&shop.live), endpoint(|_| json!({})));
+        let messages = Arc::<Heard>::default();
+        Service::new(live, decider, model(), endpoint, Session::new(0.0), None, messages)
+    }
+
+    fn wanted(text: &str) -> Wanted {
+        Wanted::completion(
+            &json!({"prompt": text, "filepath": "new.py", "stop": ["\n\n"], "top_k": 3}),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn the_policy_decides_what_a_prompt_shows_and_the_page_says_so() {
+        let shop = Shop::new(&[("store.py", &lines("row", 0..12))]);
+        for (policy, retrieves) in [(Policy::Always, true), (Policy::Never, false)] {
+            let service = service(&shop, policy);
+            let wanted = wanted(&lines("row", 0..3));
+            let prepared = service.prepare(&wanted, &service.endpoint).unwrap();
+            let shown = &prepared.prompt.fragments;
+            assert_eq!(!shown.is_empty(), retrieves);
+            assert_eq!(prepared.prompt.text.contains("# row_3 = load_table(3)"), retrieves);
+            let what = if retrieves { "retrieved" } else { "not retrieved" };
+            let start = format!("{what}; policy={policy}; fragments={}; ms=", shown.len());
+            let header = prepared.header(&service);
+            assert!(header.starts_with(&start), "{header}");
+            service.keep(prepared.record, "done", [1.0, 2.0], &StreamEnd::default());
+            let kept = service.decisions(0, 9).remove(0);
+            assert_eq!((&kept["file"], &kept["line"]), (&json!("shop/new.py"), &json!(4)));
+            assert_eq!((&kept["retrieved"], &kept["outcome"]), (&json!(retrieves), &json!("done")));
+            let fragments = kept["fragments"].as_array().unwrap();
+            assert_eq!(fragments.len(), shown.len());
+            assert!(fragments.iter().all(|one| one["first_line"].is_u64()), "{fragments:?}");
+            assert!(service.decisions(1, 9).is_empty(), "no later one");
+        }
+    }
+
+    #[test]
+    fn only_the_last_decisions_are_kept() {
+        let shop = Shop::new(&[("store.py", "x = 1\n")]);
+        let service = service(&shop, Policy::Never);
+        for _ in 0..KEPT + 3 {
+            let record = Record::unmade(&service, &wanted("x"));
+            service.keep(record, "failed", [f64::NAN, 1.0], &StreamEnd::default());
+        }
+        let kept = service.decisions(0, usize::MAX);
+        assert_eq!(kept.len(), KEPT);
+        assert_eq!(kept[0]["number"], KEPT + 3);
+        assert_eq!(service.decisions(KEPT as u64 + 1, usize::MAX).len(), 2);
+    }
+}

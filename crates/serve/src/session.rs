@@ -139,3 +139,81 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     }
     sum / f64::from(count.max(1))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{Shop, at_end, lines};
+
+    #[test]
+    fn a_score_near_the_threshold_changes_no_decision() {
+        let session = Session::new(0.2);
+        assert_eq!(session.decide("r/a.py", Some(0.5), 0.4), None, "nothing was decided yet");
+        session.keep("r/a.py", 0, true, None);
+        for (path, score, decided) in [
+            ("r/a.py", Some(0.31), Some(true)),
+            ("r/a.py", Some(0.49), Some(true)),
+            ("r/a.py", Some(0.6), None),
+            ("r/a.py", None, None),
+            ("r/b.py", Some(0.4), None),
+        ] {
+            assert_eq!(session.decide(path, score, 0.4), decided, "{path} {score:?}");
+        }
+        let off = Session::new(0.0);
+        off.keep("r/a.py", 0, true, None);
+        assert_eq!(off.decide("r/a.py", Some(0.4), 0.4), None);
+    }
+
+    #[test]
+    fn the_left_context_keeps_its_first_line_while_it_fits() {
+        let shop = Shop::new(&[("a.py", "x = 1\n")]);
+        let text = lines("row", 0..200);
+        let at = |count: usize| lines("row", 0..count).len();
+        let session = Session::new(0.1);
+        let first = session.first_line(&shop.live, "shop/b.py", (&text, at(100)), 3);
+        let room = shop.live.left_room();
+        assert_eq!(
+            shop.live.first_line_within(&text, at(100), (0.75 * room as f64) as usize),
+            first
+        );
+        assert!(first > 3, "{first}");
+        session.keep("shop/b.py", first, false, None);
+        let next = |count| session.first_line(&shop.live, "shop/b.py", (&text, at(count)), 3);
+        assert_eq!((next(101), next(102)), (first, first));
+        assert!(next(200) > first, "it no longer fits");
+        assert!(next(2) <= 3, "the cursor is before it");
+        assert_eq!(Session::new(0.0).first_line(&shop.live, "b.py", (&text, at(100)), 3), 3);
+    }
+
+    #[test]
+    fn fragments_stay_until_others_are_much_better_or_they_are_gone() {
+        let (first, other) = (lines("alpha", 0..8), lines("beta", 10..18));
+        let shop = Shop::new(&[("first.py", &first), ("other.py", &other)]);
+        let mut scratch = CursorScratch::default();
+        let mut shown = |session: &Session, text: &str| {
+            let found = shop.live.retrieve(&at_end("shop/new.py", text), &mut scratch).unwrap();
+            let new = shop.live.prompt(&found, &mut scratch).unwrap();
+            let (prompt, kept) =
+                session.prompt(&shop.live, (found, new.clone()), text, &mut scratch).unwrap();
+            session.keep("shop/new.py", 0, true, Some((kept, &prompt)));
+            (prompt.fragments, new.fragments)
+        };
+        let (near_first, near_other) = (lines("alpha", 0..4), lines("beta", 10..14));
+        for (stability, stays) in [(0.0, false), (0.01, false), (1.0, true)] {
+            let session = Session::new(stability);
+            let (before, best) = shown(&session, &near_first);
+            assert_eq!(before, best);
+            let (after, best) = shown(&session, &near_other);
+            assert_eq!(after == before, stays, "{stability}");
+            assert_eq!(after == best, !stays, "{stability}");
+        }
+        let session = Session::new(1.0);
+        let (before, _) = shown(&session, &near_first);
+        assert_eq!(&*before[0].path, "first.py");
+        shop.write("first.py", "gone = True\n");
+        shop.live.refresh_below(&["first.py".into()]).unwrap();
+        let (after, best) = shown(&session, &near_first);
+        assert_eq!(after, best);
+        assert_ne!(after, before);
+    }
+}

@@ -489,4 +489,56 @@ mod tests {
             assert!(read(&mut wrong.as_bytes()).is_err(), "{wrong}");
         }
     }
+
+    /// Keeps what is written.
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            lock(&self.0).extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The end of a session of these messages, and the answers.
+    fn session(messages: &[Value]) -> (Result<SessionEnd>, Vec<Value>) {
+        let input: String = messages.iter().map(|message| framed(&message.to_string())).collect();
+        let written = Written::default();
+        let refuse = |folder: Option<&str>| {
+            let path = folder.unwrap_or("none").into();
+            Err(ServeError::OtherFragments { path, line: 1, found: "a".into(), here: "b".into() })
+        };
+        let end = run(&mut input.as_bytes(), written.clone(), refuse);
+        let written = lock(&written.0).clone();
+        let mut answers = Vec::new();
+        let mut output = &written[..];
+        while let Some(body) = read(&mut output).unwrap() {
+            answers.push(serde_json::from_slice(&body).unwrap());
+        }
+        (end, answers)
+    }
+
+    fn framed(text: &str) -> String {
+        format!("Content-Length: {}\r\n\r\n{text}", text.len())
+    }
+
+    #[test]
+    fn a_session_ends_before_it_begins() {
+        assert_eq!(session(&[]).0.unwrap(), SessionEnd::Closed);
+        let early = json!({"id": 1, "method": "shutdown"});
+        let (end, answers) = session(&[early, json!({"method": "exit"})]);
+        assert_eq!(end.unwrap(), SessionEnd::ExitBeforeShutdown);
+        assert_eq!(answers[0]["error"]["code"], NOT_INITIALIZED);
+        let folder =
+            json!({"workspaceFolders": [{"uri": "file:///a%20b"}], "rootUri": "file:///c"});
+        let (end, answers) = session(&[json!({"id": 7, "method": "initialize", "params": folder})]);
+        let reason = "/a b:1: this label is of a, and those here are b";
+        assert_eq!(end.unwrap_err().to_string(), reason);
+        assert_eq!(answers[0]["error"], json!({"code": FAILED, "message": reason}));
+    }
 }
