@@ -211,10 +211,10 @@ fn run(command: Command) -> Result<()> {
         Command::Completions(args) => commands::completions::run(&args),
         Command::Manual(args) => commands::manual::run(&args, Cli::command()),
         #[cfg(feature = "serve")]
-        Command::Lsp(args) => commands::serve::lsp::run(&args),
+        Command::Lsp(args) => commands::serve::lsp(&args),
         Command::Replay(args) => commands::replay::run(&args),
         #[cfg(feature = "serve")]
-        Command::Serve(args) => commands::serve::run(&args),
+        Command::Serve(args) => commands::serve::serve(&args),
         #[cfg(not(feature = "serve"))]
         Command::Lsp(_) | Command::Serve(_) => commands::serve_args::left_out(),
         #[cfg(target_os = "linux")]

@@ -220,7 +220,7 @@ impl Experiment {
     }
 
     /// Lines that make a query in a mode.
-    pub(super) fn form(&self, mode: Mode) -> QueryForm {
+    pub fn form(&self, mode: Mode) -> QueryForm {
         self.retrieval.form.of_mode(mode)
     }
 
@@ -263,7 +263,7 @@ impl Experiment {
     }
 
     /// Whether right contexts of tasks that carry none are taken from their files.
-    pub(super) fn takes_right_contexts(&self) -> bool {
+    pub fn takes_right_contexts(&self) -> bool {
         let shows = !matches!(self.prompts.layout, PromptLayout::RepoCoder);
         shows || self.retrieval.form.uses_right_context()
     }

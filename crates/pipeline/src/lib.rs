@@ -8,7 +8,7 @@
 //!   [`complete`], [`evaluate`]: the stages in their order.
 //! - [`likelihoods`], [`probabilities`], [`latencies`]: what policies learn from. [`selective()`]: what they decide.
 //! - [`merge`]: the artifacts of shards as those of the whole. [`cache_files`]: what a cache holds, and its condition.
-//! - [`LiveRepository`]: prompts for a cursor in a repository that is edited.
+//! - [`task_prompt`], [`cached_fragments`]: what the prompt for a cursor in a repository that is edited takes from the stages.
 //!
 //! ```
 //! // Names of models and benchmarks become names of files.
@@ -22,6 +22,7 @@ mod complete;
 mod completed;
 mod completion;
 mod contexts;
+mod cursor;
 mod dense;
 mod embed;
 mod embedded;
@@ -32,7 +33,6 @@ mod experiment;
 mod fragments;
 mod layout;
 mod likelihood;
-mod live;
 mod merge;
 mod plan;
 mod prompt;
@@ -59,6 +59,7 @@ pub use completed::{
 };
 pub use completion::{Asked, Completion, EmitLine, IN_CONTEXT, Predictions, Server, Until};
 pub use contexts::RightContexts;
+pub use cursor::{cached_fragments, task_prompt};
 pub use dense::{DenseSource, Notice};
 pub use embed::dense_texts;
 pub use eval::{Evaluation, check_any, evaluate, scores};
@@ -66,13 +67,10 @@ pub use exchange::{trec_run, write_beir};
 pub use experiment::{Experiment, PromptLayout, PromptSettings, RetrievalSettings};
 pub use layout::{Layout, Paths, file_name};
 pub use likelihood::likelihoods;
-pub use live::{
-    Changed, Cursor, CursorScratch, LivePrompt, LiveRepository, LiveRetrieval, Located, Place,
-    path_of_url,
-};
 pub use merge::merge;
 pub use plan::{Plan, Planned, Verdict};
 pub use prompt::{PromptTotals, prompt, prompt_totals};
+pub use prompt_lines::TaskPrompt;
 pub use quality::retrieval_quality;
 pub use remote::{
     BatchOf, BatchRead, BatchWritten, Latency, PromptText, TokenQuestion, cached_probabilities,

@@ -2,11 +2,12 @@
 
 use std::sync::OnceLock;
 
+use repoformer_core::prompt::shown;
 use repoformer_core::prompt::style::{Filled, Parts, Style};
 use repoformer_core::prompt::{Builder, Scratch};
 use repoformer_core::repository::fragment::path_in_repository;
 use repoformer_core::retrieve::{Found, FragmentText, Mode, Query};
-use repoformer_core::task::cross_file::CrossFile;
+use repoformer_core::task::cross_file::{CrossFile, Fragment};
 use repoformer_core::task::{Task, TaskSet};
 use repoformer_store::error::Result;
 use repoformer_store::jsonl::Object;
@@ -24,6 +25,19 @@ pub(super) struct Line {
     pub(super) tokens: u64,
     /// Whether it holds retrieved text.
     pub(super) has_cross_file: bool,
+}
+
+/// Prompt of a task, with what it shows.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TaskPrompt {
+    /// Its text.
+    pub text: String,
+    /// Texts that end a completion.
+    pub stop: Vec<String>,
+    /// The fragments that it shows, best first.
+    pub fragments: Vec<shown::Fragment>,
+    /// The right context that it was made with; empty if there is none.
+    pub right: String,
 }
 
 /// Makes the lines of one repository's tasks in one mode.
@@ -89,6 +103,45 @@ impl Maker<'_> {
         Ok(Line { json: literal::line(&task.to_record()), tokens: 0, has_cross_file })
     }
 
+    /// The prompt of a task and what it shows, as they would be read from its line.
+    pub(super) fn task_prompt(
+        &self,
+        task: &Task,
+        found: Option<(&Found, &Query)>,
+        scratch: &mut Scratch,
+    ) -> Result<TaskPrompt> {
+        let (found, query) = found.unzip();
+        if let Some(builder) = &self.builder {
+            let prompt = builder.build_with(task, found, &OnceLock::new(), scratch);
+            return Ok(TaskPrompt {
+                stop: Vec::new(),
+                fragments: builder.shown(task, &prompt),
+                right: task.right_context.clone().unwrap_or_default(),
+                text: prompt.text,
+            });
+        }
+        let cross_file = self.cross_file(task, found, query);
+        let PromptLayout::Style(style) = &self.prompts.layout else {
+            return Ok(TaskPrompt {
+                text: task.prompt.clone(),
+                stop: Vec::new(),
+                fragments: cross_file.fragments.into_iter().map(shown_fragment).collect(),
+                right: task.right_context.clone().unwrap_or_default(),
+            });
+        };
+        let (filled, right) = self.fill(task, style, &cross_file)?;
+        let mut shown = self.shown(&cross_file, &filled).to_vec();
+        if let (Some(last), Some(cut)) = (shown.last_mut(), self.cut(&filled)) {
+            last.text = cut.to_owned();
+        }
+        Ok(TaskPrompt {
+            fragments: shown.into_iter().map(shown_fragment).collect(),
+            right: right.to_owned(),
+            text: filled.text,
+            stop: filled.stop,
+        })
+    }
+
     fn prompt(
         &self,
         task: &Task,
@@ -96,6 +149,28 @@ impl Maker<'_> {
         cross_file: &CrossFile,
         query: Option<&Query>,
     ) -> Result<Line> {
+        let (filled, right) = self.fill(task, style, cross_file)?;
+        let mut record = self.record(task, &filled, cross_file, query);
+        let metadata = &mut record["metadata"];
+        metadata["prompt_style_digest"] = style.file_digest().into();
+        // Whole, where the task carries another than the prompt was made with, or none.
+        if right != task.right_context.as_deref().unwrap_or_default() {
+            metadata["right_context"] = right.into();
+        }
+        Ok(Line {
+            json: literal::line(&record),
+            tokens: filled.tokens as u64,
+            has_cross_file: filled.cross_file_tokens > 0,
+        })
+    }
+
+    /// A task's contexts in a style, and the right context that was put there; empty if the style shows none.
+    fn fill<'t>(
+        &'t self,
+        task: &'t Task,
+        style: &Style,
+        cross_file: &CrossFile,
+    ) -> Result<(Filled, &'t str)> {
         let right = right_context(task, &self.contexts);
         let parts = Parts {
             repository: &task.repository,
@@ -108,19 +183,22 @@ impl Maker<'_> {
         let filled = style
             .fill(&parts, &self.prompts.budget, &self.prompts.tokenizer)
             .map_err(|reason| self.tasks.error(task, reason.to_string()))?;
-        let mut record = self.record(task, &filled, cross_file, query);
-        let metadata = &mut record["metadata"];
-        metadata["prompt_style_digest"] = style.file_digest().into();
-        // Whole, where the task carries another than the prompt was made with, or none.
-        let right = right.filter(|_| style.shows_right()).unwrap_or_default();
-        if right != task.right_context.as_deref().unwrap_or_default() {
-            metadata["right_context"] = right.into();
-        }
-        Ok(Line {
-            json: literal::line(&record),
-            tokens: filled.tokens as u64,
-            has_cross_file: filled.cross_file_tokens > 0,
-        })
+        Ok((filled, right.filter(|_| style.shows_right()).unwrap_or_default()))
+    }
+
+    /// The fragments that a filled style shows.
+    fn shown<'c>(&self, cross_file: &'c CrossFile, filled: &Filled) -> &'c [Fragment] {
+        // Of a text that the task carries, no one says which part each fragment is.
+        let most = match self.mode {
+            Mode::Given => usize::MAX,
+            _ => filled.fragments,
+        };
+        &cross_file.fragments[..cross_file.fragments.len().min(most)]
+    }
+
+    /// The text that is shown of the last fragment, if the budget cut it.
+    fn cut<'f>(&self, filled: &'f Filled) -> Option<&'f str> {
+        filled.cut.as_deref().filter(|_| self.mode != Mode::Given)
     }
 
     /// The task's record with the prompt in its place, what it is made of, and without the contexts that it holds.
@@ -158,15 +236,9 @@ impl Maker<'_> {
             metadata.extend(cut.map(|(name, value)| (name.to_owned(), value.into())));
         }
         if !cross_file.fragments.is_empty() {
-            // Of a text that the task carries, no one says which part each fragment is.
-            let most = match self.mode {
-                Mode::Given => usize::MAX,
-                _ => filled.fragments,
-            };
-            let shown = cross_file.fragments.iter().take(most);
-            let fragment = |f: &repoformer_core::task::cross_file::Fragment| json!({ "retrieved_chunk": f.text, "filename": f.path, "score": f.score });
-            let list: Vec<Value> = shown.map(fragment).collect();
-            if let Some(cut) = filled.cut.as_ref().filter(|_| self.mode != Mode::Given) {
+            let fragment = |f: &Fragment| json!({ "retrieved_chunk": f.text, "filename": f.path, "score": f.score });
+            let list: Vec<Value> = self.shown(cross_file, filled).iter().map(fragment).collect();
+            if let Some(cut) = self.cut(filled) {
                 let mut shown = vec![Value::Null; list.len().saturating_sub(1)];
                 shown.push(json!({ "retrieved_chunk": cut }));
                 metadata.insert("shown_context".into(), shown.into());
@@ -186,5 +258,114 @@ impl Maker<'_> {
         metadata.insert("stop".into(), json!(filled.stop));
         record.insert("metadata".into(), metadata.into());
         Value::Object(record)
+    }
+}
+
+/// A fragment as the prompt's record would have it.
+fn shown_fragment(Fragment { path, text, score }: Fragment) -> shown::Fragment {
+    let score = score.filter(|score| score.is_finite());
+    shown::Fragment { path: path.into(), first_line: None, score, text: text.into() }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use repoformer_core::prompt::style::Budget;
+    use repoformer_core::repository::corpus::{Repository, SourceFile};
+    use repoformer_core::repository::fragment::{ChunkShape, Cut, RepoFragments};
+    use repoformer_core::retrieve::{
+        Align, FragmentTextSettings, Hit, HoleGuard, Queries, QueryForm, QuerySettings, Score,
+        Visibility,
+    };
+    use repoformer_store::jsonl;
+    use repoformer_text::tokenize::model::Tokenizer;
+    use rustc_hash::FxHashSet;
+
+    use super::*;
+
+    fn fragments() -> RepoFragments {
+        let text = |name: &str| (0..9).map(|n| format!("{name}_{n} = {n}\n")).collect::<String>();
+        let file = |(same_as, name): (u32, &str)| SourceFile {
+            path: format!("r/{name}.py"),
+            text: text(name),
+            same_as,
+        };
+        let files = (0..).zip(["alpha", "beta", "own"]).map(file).collect();
+        let repository = Repository { name: "r".into(), files };
+        let cut = Cut::Chunks(ChunkShape { size: 3, stride: 3 });
+        RepoFragments::cut(repository, Language::Python, cut)
+    }
+
+    fn settings(style: &str, cross_file: usize) -> PromptSettings {
+        PromptSettings {
+            align: Align::None,
+            most: 4,
+            full_paths: false,
+            layout: PromptLayout::Style(Style::bundled(style).unwrap().clone()),
+            budget: Budget { total: 200, left: None, right: Some(9), cross_file: Some(cross_file) },
+            tokenizer: Tokenizer::p50k_base(),
+        }
+    }
+
+    #[test]
+    fn a_task_prompt_has_what_its_line_says() {
+        let fragments = fragments();
+        let right = Some("own_4 = 4\n".to_owned());
+        let task = Task::new("r/0".into(), "r/own.py", 0, 3, "own_3 = 3", "own_0 = 0\nown_1 = 1\n");
+        let task = Task { right_context: right, ..task };
+        let tasks = TaskSet::new(PathBuf::from("tasks"), vec![task.clone()]);
+        let query =
+            QuerySettings { mode: Mode::LeftContext, form: QueryForm::LastLines, length: 3 };
+        let queries = Queries::of_tasks(query, &tasks, &fragments).queries.queries;
+        let score = |fragment: u32| Score::Jaccard { overlap: 1, union: 2 + fragment };
+        let hit = |fragment| Hit {
+            fragment,
+            text_of: fragment,
+            score: score(fragment),
+            definition: None,
+        };
+        let found = Found { row: 0, sample: 0, seen: None, hits: (0..6).map(hit).collect() };
+        let (mut cuts, mut fragments_shown) = (0, 0);
+        for (style, cross_file) in [
+            ("repoformer", 20),
+            ("repoformer", 150),
+            ("repoformer-released", 40),
+            ("starcoder2", 90),
+            ("plain", 61),
+        ] {
+            let prompts = settings(style, cross_file);
+            let shown = FragmentTextSettings {
+                align: Align::None,
+                most: prompts.most,
+                full_paths: false,
+                visibility: Visibility::Guarded(HoleGuard::Strict),
+            };
+            for is_searched in [true, false] {
+                let maker = Maker {
+                    prompts: &prompts,
+                    tasks: &tasks,
+                    language: Language::Python,
+                    mode: if is_searched { Mode::LeftContext } else { Mode::Without },
+                    contexts: FxHashMap::default(),
+                    texts: is_searched.then(|| FragmentText::new(&fragments, shown, |_| true)),
+                    builder: None,
+                };
+                let found = is_searched.then_some((&found, &queries[0]));
+                let scratch = &mut Scratch::default();
+                let line = maker.line(&task, found, &OnceLock::new(), scratch).unwrap();
+                let record = jsonl::parse(&tasks.path, 1, &line.json).unwrap();
+                let (_, read) = shown::shown_in(&record, &mut FxHashSet::default()).unwrap();
+                let made = maker.task_prompt(&task, found, scratch).unwrap();
+                assert_eq!(record["prompt"], made.text.as_str(), "{style}");
+                assert_eq!(record["metadata"]["stop"], json!(made.stop), "{style}");
+                assert_eq!(read.fragments, made.fragments, "{style}");
+                assert_eq!(read.right.or(task.right_context.clone()).unwrap(), made.right);
+                assert!(is_searched || made.fragments.is_empty(), "{style}");
+                fragments_shown += made.fragments.len();
+                cuts += usize::from(record["metadata"].get("shown_context").is_some());
+            }
+        }
+        assert!(cuts > 1 && fragments_shown > 5, "{cuts} cut of {fragments_shown}");
     }
 }

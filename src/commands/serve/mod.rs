@@ -1,35 +1,79 @@
 //! `serve` and `lsp`: completions for editors, with selective retrieval.
 
-mod answer;
-mod body;
-mod connections;
-mod decide;
-mod document;
-mod guard;
-mod http;
-mod learn;
-pub(crate) mod lsp;
-mod metrics;
-mod page;
-mod request;
-mod service;
-mod session;
+mod policy;
 mod start;
-mod upstream;
-mod watch;
 
+use std::io;
 use std::sync::Arc;
 
 use anyhow::Result;
+use repoformer_serve::http::{self, Guard, TOKEN_VARIABLE};
+use repoformer_serve::lsp::{self, SessionEnd};
+use repoformer_serve::{Messages, ServeError};
+use repoformer_store::error::Error;
 
-use super::serve_args::ServeArgs;
-use guard::Guard;
+use super::serve_args::{LspArgs, ServeArgs};
+use crate::output;
 use start::open;
 
-pub(crate) fn run(args: &ServeArgs) -> Result<()> {
-    let guard = Guard::new(args.listen)?;
+pub(crate) fn serve(args: &ServeArgs) -> Result<()> {
+    let guard = Guard::new(args.listen, std::env::var(TOKEN_VARIABLE).ok()).map_err(explain)?;
     let (service, watcher) = open(&args.flags, args.flags.settings_in(None, "serve")?)?;
-    http::serve(Arc::new(service), guard)?;
+    http::serve(Arc::new(service), guard).map_err(explain)?;
     drop(watcher);
     Ok(())
+}
+
+pub(crate) fn lsp(args: &LspArgs) -> Result<()> {
+    let open = |folder: Option<&str>| open(&args.flags, args.flags.settings_in(folder, "lsp")?);
+    match lsp::run(&mut io::stdin().lock(), io::stdout(), open)? {
+        SessionEnd::Closed => Ok(()),
+        // As the protocol wants it.
+        SessionEnd::ExitBeforeShutdown => std::process::exit(1),
+    }
+}
+
+/// A failure in the words of the program, with its flags.
+fn explain(error: ServeError) -> anyhow::Error {
+    match error {
+        ServeError::Store(error) => error.into(),
+        ServeError::OpenToAll { listen } => output::hinted(
+            anyhow::anyhow!(
+                "--listen {listen}: other machines can reach this address, and {TOKEN_VARIABLE} is not set"
+            ),
+            format!(
+                "set {TOKEN_VARIABLE} to a secret that clients send as their API key, or listen on 127.0.0.1"
+            ),
+        ),
+        ServeError::NoPlaceToDecide { .. } => output::hinted(
+            error,
+            "choose the model's style with --prompt-style, such as repoformer",
+        ),
+        ServeError::OtherFragments { .. } => output::hinted(
+            error,
+            "name another file with --learn, or choose its fragments with --unit",
+        ),
+        error => error.into(),
+    }
+}
+
+/// Shows messages of the servers as the program's own.
+struct Screen;
+
+impl Messages for Screen {
+    fn announce(&self, text: &str) {
+        output::announce(text);
+    }
+
+    fn warning(&self, text: &str) {
+        output::warning(text);
+    }
+
+    fn detail(&self, text: &str) {
+        output::detail(text);
+    }
+
+    fn problems(&self, problems: &[Error]) {
+        output::problems(problems);
+    }
 }

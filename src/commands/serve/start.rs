@@ -4,18 +4,18 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
+use anyhow::Result;
 use repoformer_core::completion::Api;
 use repoformer_core::repository::corpus::{Checkout, Walk, languages};
 use repoformer_core::retrieve::Mode;
 use repoformer_models::endpoint::{ConnectionSettings, Endpoint};
-use repoformer_pipeline::{Experiment, IN_CONTEXT, LiveRepository};
+use repoformer_pipeline::{Experiment, IN_CONTEXT};
+use repoformer_serve::{
+    Decider, Learner, LiveRepository, Messages, Model, Service, Session, Watch, Watcher,
+};
 
-use super::decide::Decider;
-use super::learn::Learner;
-use super::service::{Model, Service};
-use super::session::Session;
-use super::watch::{Watch, Watcher};
+use super::policy::{check_fragments, chosen_policy};
+use super::{Screen, explain};
 use crate::commands::experiments::single;
 use crate::commands::serve_args::ServiceFlags;
 use crate::commands::server::check_model;
@@ -74,7 +74,7 @@ pub(super) fn open(flags: &ServiceFlags, settings: Settings) -> Result<(Service,
     let (model, endpoint) = model(&settings)?;
     // The embedded model completes nothing here, so the server's model is another one.
     let settings = settings.with(|values| values.model.replace(model.name.clone()));
-    let decider = Decider::new(&settings)?;
+    let policy = chosen_policy(&settings)?;
     let experiment = single(&of_language(settings)?)?;
     if let names @ [_, _, ..] = &experiment.repositories[..] {
         return fail(
@@ -82,20 +82,22 @@ pub(super) fn open(flags: &ServiceFlags, settings: Settings) -> Result<(Service,
             "choose one with --repo NAME",
         );
     }
-    decider.check_fragments(&experiment)?;
-    decider.check_layout(&experiment.prompts)?;
+    check_fragments(&policy, &experiment)?;
+    let decider = Decider::new(policy, &experiment.prompts).map_err(explain)?;
+    let messages: Arc<dyn Messages> = Arc::new(Screen);
     let begun = Instant::now();
     // Changes while the repository is opened are read afterwards.
     let watch = |experiment: &Experiment| match (&experiment.repositories[..], flags.no_watch) {
         ([name], false) => {
-            Watch::begin(&experiment.repos_dir.join(name), experiment.walk).map(Some)
+            let folder = experiment.repos_dir.join(name);
+            Watch::begin(&folder, experiment.walk, Arc::clone(&messages)).map(Some)
         }
         _ => Ok(None),
     };
     let fragments = experiment.fragments_name();
     let remarks = &mut |report| output::remarks(&report);
     let (live, watch) = LiveRepository::open(experiment, watch, remarks)?;
-    let (live, watch) = (Arc::new(live), watch?);
+    let (live, watch) = (Arc::new(live), watch.map_err(explain)?);
     announce(&format!(
         "{}: {} fragments of {} files, ready in {:.2} s",
         live.name(),
@@ -103,19 +105,15 @@ pub(super) fn open(flags: &ServiceFlags, settings: Settings) -> Result<(Service,
         group(live.snapshot().files().count()),
         begun.elapsed().as_secs_f64()
     ));
-    let watcher = watch.map(|watch| watch.follow(Arc::clone(&live))).transpose()?;
+    let watcher = watch.map(|watch| watch.follow(Arc::clone(&live))).transpose();
+    let watcher = watcher.map_err(explain)?;
     greet(&endpoint, &model);
     let session = Session::new(flags.stability);
-    let learner = flags.learn.as_ref().map(|path| Learner::open(path, &endpoint, fragments));
-    let learner = learner.transpose()?;
-    Ok((Service::new(live, decider, model, endpoint, session, learner), watcher))
-}
-
-/// Threads that requests run on.
-pub(super) fn runtime() -> Result<tokio::runtime::Runtime> {
-    let mut builder = tokio::runtime::Builder::new_multi_thread();
-    let runtime = builder.worker_threads(2).enable_all().build();
-    runtime.context("cannot start the server's threads")
+    let learner = flags.learn.as_ref();
+    let learner =
+        learner.map(|path| Learner::open(path, &endpoint, fragments, Arc::clone(&messages)));
+    let learner = learner.transpose().map_err(explain)?;
+    Ok((Service::new(live, decider, model, endpoint, session, learner, messages), watcher))
 }
 
 /// The settings with the language of most files, where none was chosen.

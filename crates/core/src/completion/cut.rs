@@ -139,18 +139,13 @@ impl CompletionCut {
     /// Creates a cut at these stop texts, for a prompt that was sent without the white space `removed` at its end.
     pub fn new(stops: impl IntoIterator<Item = String>, removed: &str) -> Self {
         let stops = stops.into_iter().filter(|stop| !stop.is_empty());
-        let (held_back, sent) = stops.partition(|stop| is_held_back(stop, removed));
+        let (held_back, sent): (Vec<_>, Vec<_>) =
+            stops.partition(|stop| is_held_back(stop, removed));
         Self {
-            in_text: StopTexts::new(sent),
+            in_text: StopTexts::new(&sent),
             withheld: Withheld::new(removed),
-            in_completion: StopTexts::new(held_back),
+            in_completion: StopTexts::new(&held_back),
         }
-    }
-
-    /// The stop texts for the request: as many as servers accept.
-    pub fn stops_to_send(&self) -> &[String] {
-        let texts = &self.in_text.texts;
-        &texts[..texts.len().min(MOST_STOPS)]
     }
 
     /// Takes a piece of the server's text, and returns the next piece of the completion: without text that may turn out to begin
@@ -185,7 +180,6 @@ impl CompletionCut {
 /// Finds stop texts in a text that comes in pieces.
 #[derive(Debug, Clone, Default)]
 struct StopTexts {
-    texts: Vec<String>,
     machine: Machine,
     /// The machine's state.
     at: usize,
@@ -197,8 +191,8 @@ struct StopTexts {
 }
 
 impl StopTexts {
-    fn new(texts: Vec<String>) -> Self {
-        Self { machine: Machine::new(texts.iter().map(String::as_str)), texts, ..Self::default() }
+    fn new(texts: &[String]) -> Self {
+        Self { machine: Machine::new(texts.iter().map(String::as_str)), ..Self::default() }
     }
 
     fn pass(&mut self, piece: &str) -> String {
@@ -286,7 +280,6 @@ mod tests {
     fn a_stream_ends_at_every_stop_text() {
         let all = ["<a>", "<b>", "<c>", "<d>", "<end>", "é="].map(String::from);
         let cut = CompletionCut::new(all, "");
-        assert_eq!(cut.stops_to_send(), ["<a>", "<b>", "<c>", "<d>"]);
         let written = |pieces: &[&str]| {
             let mut cut = cut.clone();
             (in_pieces(&mut cut, pieces), cut.stop_text().map(str::to_owned))

@@ -5,10 +5,10 @@ use std::ops::Range;
 use repoformer_store::artifact::digest_parts;
 use repoformer_text::named;
 use rustc_hash::FxHashSet;
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 
-use super::Ending;
 use super::cut::{self, MOST_STOPS, is_held_back};
+use super::{CompletionCut, Ending};
 
 /// A server's API for completions.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
@@ -88,20 +88,50 @@ impl CompletionRequest {
         self.body_with(prompt, first, number, MOST_STOPS)
     }
 
+    /// Returns the body of a request for one completion that is passed on as it is written: without log-probabilities, and with
+    /// numbers of tokens at its end. `fields` take the place of those of the settings. Without a name, the server chooses its
+    /// only model.
+    pub fn stream_body(&self, prompt: &str, fields: &Map<String, Value>) -> Value {
+        let mut body = self.sampling_body(prompt, 0, MOST_STOPS, false);
+        body["stream"] = true.into();
+        body["stream_options"] = json!({"include_usage": true});
+        if let Some(body) = body.as_object_mut() {
+            if self.model.is_empty() {
+                body.shift_remove("model");
+            }
+            body.extend(fields.clone());
+        }
+        body
+    }
+
     fn body_with(&self, prompt: &str, first: usize, number: usize, stops: usize) -> Value {
+        let mut body = self.sampling_body(prompt, first, stops, true);
+        // Servers that support one sample only reject the field.
+        if number > 1 {
+            body["n"] = number.into();
+        }
+        body
+    }
+
+    /// The fields that all requests for completions share.
+    fn sampling_body(&self, prompt: &str, first: usize, stops: usize, logprobs: bool) -> Value {
         let (sent, removed) = self.ending.split(prompt);
         let mut body = json!({"model": self.model});
         match self.api {
             Api::Completions => {
                 body["prompt"] = sent.into();
-                body["logprobs"] = 1.into();
+                if logprobs {
+                    body["logprobs"] = 1.into();
+                }
             }
             Api::Chat => {
                 let instruction = self.instruction.as_deref().unwrap_or(INSTRUCTION);
                 body["messages"] = json!([
                 {"role": "system", "content": instruction}, {"role": "user", "content": sent},
                                 ]);
-                body["logprobs"] = true.into();
+                if logprobs {
+                    body["logprobs"] = true.into();
+                }
             }
         }
         body["max_tokens"] = self.max_tokens.into();
@@ -116,10 +146,6 @@ impl CompletionRequest {
         let stop: Vec<&String> = stop.take(stops).collect();
         if !stop.is_empty() {
             body["stop"] = json!(stop);
-        }
-        // Servers that support one sample only reject the field.
-        if number > 1 {
-            body["n"] = number.into();
         }
         body
     }
@@ -175,6 +201,12 @@ impl CompletionRequest {
         &written[self.span(prompt, written)]
     }
 
+    /// Returns the cut of a completion that comes in pieces, at `/v1/completions`: where [`span`](Self::span) cuts it as a whole.
+    pub fn cut(&self, prompt: &str) -> CompletionCut {
+        let (_, removed) = self.ending.split(prompt);
+        CompletionCut::new(self.stop.iter().cloned(), removed)
+    }
+
     /// Range of the completion in the server's text.
     pub fn span(&self, prompt: &str, written: &str) -> Range<usize> {
         let (_, removed) = self.ending.split(prompt);
@@ -182,5 +214,48 @@ impl CompletionRequest {
             Api::Completions => self.ending.restore(removed, text),
             Api::Chat => self.ending.restore_answer(removed, text),
         })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_stream_has_the_settings_but_for_the_fields_of_the_editor() {
+        let settings = CompletionRequest {
+            temperature: 0.5,
+            top_p: Some(0.9),
+            ending: Ending::BeforeWhitespace,
+            stop: ["a", "b", "\n", "c", "d", "e"].map(str::to_owned).to_vec(),
+            ..CompletionRequest::new("m", 7)
+        };
+        let fields = json!({"temperature": 0.1, "top_k": 3});
+        let body = settings.stream_body("x =\n", fields.as_object().unwrap());
+        // A stop text that may begin in withheld white space is not sent, nor are more than four.
+        let wanted = json!({
+            "model": "m", "prompt": "x =", "max_tokens": 7, "temperature": 0.1, "top_p": 0.9,
+            "stop": ["a", "b", "c", "d"], "stream": true,
+            "stream_options": {"include_usage": true}, "top_k": 3,
+        });
+        assert_eq!(body, wanted);
+        let unnamed = CompletionRequest::new("", 7).stream_body("x", &Map::new());
+        assert!(unnamed.get("model").is_none() && unnamed.get("stop").is_none(), "{unnamed}");
+    }
+
+    #[test]
+    fn pieces_are_cut_where_the_whole_is() {
+        for (ending, prompt, written) in [
+            (Ending::BeforeWhitespace, "def f():\n    ", "\n    return 1\nprint"),
+            (Ending::BeforeWhitespace, "x =\n", "\ny = 1\n\nz"),
+            (Ending::AsIs, "def f():\n", "    pass<end>more"),
+        ] {
+            let stop = ["\n\n", "<end>", "\nprint"].map(str::to_owned).to_vec();
+            let settings = CompletionRequest { ending, stop, ..CompletionRequest::new("m", 7) };
+            let mut cut = settings.cut(prompt);
+            let pieces = written.chars().map(|one| cut.pass(&one.to_string()));
+            let text = pieces.collect::<String>() + &cut.finish();
+            assert_eq!(text, settings.completion(prompt, written), "{prompt:?} {written:?}");
+        }
     }
 }

@@ -48,6 +48,11 @@ pub struct Block {
 }
 
 impl Block {
+    /// True if its lines are those of a place.
+    pub(super) fn has_lines_of(&self, place: Place) -> bool {
+        (self.start, self.end) == (place.start, place.end)
+    }
+
     /// Block of a fragment. A fragment that is shown as it is loses one blank line at its end, as in the reference.
     pub fn of(hit: &Hit, texts: &FragmentText<'_>, hole: &Hole<'_>) -> Self {
         let piece = texts.piece(hit, hole);

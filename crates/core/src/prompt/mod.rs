@@ -19,7 +19,7 @@ use std::sync::{Arc, OnceLock};
 use record::{Record, Retrieved};
 use repoformer_text::tokenize::P50k;
 
-use crate::repository::fragment::RepoFragments;
+use crate::repository::fragment::{RepoFragments, path_in_repository};
 use crate::retrieve::{
     Found, FragmentText, FragmentTextSettings, Hit, Hole, Mode, Query, QueryForm,
 };
@@ -204,6 +204,23 @@ impl<'a> Builder<'a> {
         record.write(task, retrieved, &prompt.text, prompt.tokens, &mut line);
         line.push(b'\n');
         line
+    }
+
+    /// The fragments that a prompt shows, best first, as [`shown::shown_in`] reads them from its line.
+    pub fn shown(&self, task: &Task, prompt: &Prompt) -> Vec<shown::Fragment> {
+        let (hole, fragments) = (self.hole(task), self.fragments);
+        let shown = |(hit, block): (&Hit, &Block)| {
+            let place = hole.first_named_place(hit.fragment);
+            let text = match block.has_lines_of(place) {
+                true => fragments.text(hit.fragment as usize),
+                false => block.text(fragments),
+            };
+            let path = path_in_repository(&fragments.files[place.file as usize].path);
+            let score = Some(hit.score.value()).filter(|score| score.is_finite());
+            let first_line = Some(block.start as usize);
+            shown::Fragment { path: path.into(), first_line, score, text: text.into() }
+        };
+        prompt.chosen.iter().zip(&prompt.blocks).map(shown).collect()
     }
 }
 

@@ -140,10 +140,8 @@ impl Record<'_> {
     /// The lines that stand in the prompt, where any are others than were found: in the order of the fragments, `null`
     /// for one that is shown as it is.
     fn shown(&self, chosen: &[Hit], blocks: &[Block], hole: &Hole<'_>, out: &mut Vec<u8>) {
-        let is_itself = |(hit, block): (&Hit, &Block)| {
-            let place = hole.first_named_place(hit.fragment);
-            (block.start, block.end) == (place.start, place.end)
-        };
+        let is_itself =
+            |(hit, block): (&Hit, &Block)| block.has_lines_of(hole.first_named_place(hit.fragment));
         if chosen.iter().zip(blocks).all(is_itself) {
             return;
         }

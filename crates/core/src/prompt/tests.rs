@@ -1,7 +1,8 @@
 use proptest::prelude::*;
-use repoformer_store::jsonl::Object;
+use repoformer_store::jsonl::{self, Object};
 use repoformer_text::language::Language;
 use repoformer_text::tokenize::model::Tokenizer;
+use rustc_hash::FxHashSet;
 use serde_json::{Value, json};
 
 use super::*;
@@ -315,7 +316,12 @@ proptest! {
                 prop_assert_eq!(&again, &built);
                 let query = queries.queries.first();
                 let line = String::from_utf8(builder.line(task, query, &built)).unwrap();
-                prop_assert_eq!(line, plain_line(&windows, guard, &queries, task, query, &built));
+                prop_assert_eq!(&line, &plain_line(&windows, guard, &queries, task, query, &built));
+                let record = jsonl::parse(&tasks.path, 1, line.as_bytes()).unwrap();
+                let read = query.and_then(|_| shown::shown_in(&record, &mut FxHashSet::default()));
+                if let Some((_, read)) = read {
+                    prop_assert_eq!(read.fragments, builder.shown(task, &built));
+                }
             }
             let alone = builder.build_with(task, None, &own_tokens, &mut scratch);
             prop_assert_eq!(alone.tokens, p50k.count(&task.prompt));

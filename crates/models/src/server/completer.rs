@@ -30,7 +30,7 @@ pub fn read_whole(endpoint: &Endpoint, api: Api, body: &Value) -> Result<(Vec<Sa
 ///
 /// # Errors
 /// The request fails, or its answer is a failure or ends before its completions do.
-pub fn read_stream(
+pub(super) fn read_stream(
     endpoint: &Endpoint,
     api: Api,
     body: &Value,

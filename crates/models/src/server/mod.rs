@@ -2,7 +2,8 @@
 //!
 //! What is asked and answered is in [`repoformer_core::completion`].
 //!
-//! - [`read_whole`], [`read_stream`]: an answer as a whole, or in events as far as it is needed.
+//! - [`read_whole`]: an answer as a whole.
+//! - [`stream`]: one completion, passed on as it is written, up to the first stop text.
 //! - [`Completer`]: the completions of one prompt, in as many requests as the server needs.
 //! - [`Prober`]: the probability of one given next token.
 //! - [`TextProber`]: the probability of a given text.
@@ -16,14 +17,16 @@ mod likelihood;
 mod next;
 mod partial;
 mod run;
+mod stream;
 mod template;
 #[cfg(test)]
 mod tests;
 
-pub use completer::{Completer, read_stream, read_whole};
+pub use completer::{Completer, read_whole};
 pub use journal::{Entry, Journal};
 pub use likelihood::{TextProber, echo_body, read_echo};
 pub use next::{NextToken, Prober};
-pub use partial::{IsEnough, PartialAnswer};
+pub use partial::IsEnough;
 pub use run::{Failures, Sending, run, unanswered};
+pub use stream::{StreamEnd, StreamPart, StreamRequest, stream};
 pub use template::changing_template;

@@ -17,16 +17,16 @@ pub type IsEnough<'e> = dyn Fn(&str, usize) -> bool + 'e;
 
 /// An answer as far as a server has written it.
 #[derive(Debug, Default)]
-pub struct PartialAnswer {
+pub(super) struct PartialAnswer {
     api: Api,
     /// Completions by index; a server may send several samples in any order.
     found: BTreeMap<u64, PartialSample>,
     /// Name of the model.
-    pub model: Option<String>,
+    pub(super) model: Option<String>,
     /// Numbers of tokens.
-    pub usage: Option<Value>,
+    pub(super) usage: Option<Value>,
     /// llama.cpp's times.
-    pub timings: Option<Value>,
+    pub(super) timings: Option<Value>,
 }
 
 /// A completion as far as a server has written it.
@@ -61,17 +61,17 @@ impl PartialAnswer {
     }
 
     /// The first completion's text.
-    pub fn text(&self) -> &str {
+    pub(super) fn text(&self) -> &str {
         self.first().map_or("", |partial| &partial.sample.text)
     }
 
     /// Finish reason of the first completion.
-    pub fn finish_reason(&self) -> Option<&str> {
+    pub(super) fn finish_reason(&self) -> Option<&str> {
         self.first().and_then(|partial| partial.sample.finish_reason.as_deref())
     }
 
     /// The stop text that ended the first completion, if the server streams and names it.
-    pub fn stop_text(&self) -> Option<&str> {
+    pub(super) fn stop_text(&self) -> Option<&str> {
         self.first().and_then(|partial| partial.stop_text.as_deref())
     }
 

@@ -5,10 +5,9 @@ mod locate;
 mod prompts;
 mod retrieval;
 
-pub use changes::Changed;
-pub use locate::{Located, Place, path_of_url};
-pub use prompts::LivePrompt;
-pub use retrieval::LiveRetrieval;
+pub(crate) use locate::path_of_url;
+pub(crate) use locate::{Located, Place};
+pub(crate) use retrieval::LiveRetrieval;
 
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -20,15 +19,12 @@ use repoformer_core::repository::parallel;
 use repoformer_core::retrieve::Query;
 use repoformer_core::retrieve::live::{Layer, LiveFound, LiveScratch, Snapshot};
 use repoformer_core::task::Task;
+use repoformer_pipeline::{
+    Experiment, PromptLayout, StageReport, cached_fragments, vectorize_repositories,
+    window_repositories,
+};
 use repoformer_store::error::{Error, Result};
 use repoformer_text::lines::{line_ends, line_start};
-
-use crate::engine::Engine;
-use crate::experiment::{Experiment, PromptLayout};
-use crate::fragments::OpenFragments;
-use crate::stage::StageReport;
-use crate::vectorize::UnreadVectors;
-use crate::{vectorize_repositories, window_repositories};
 
 /// A repository that is being edited, indexed.
 ///
@@ -64,22 +60,22 @@ struct LastFound {
 
 /// Buffers of one thread, used again from request to request.
 #[derive(Debug, Default)]
-pub struct CursorScratch {
+pub(crate) struct CursorScratch {
     search: LiveScratch,
     prompt: PromptScratch,
 }
 
 /// A cursor in a file, of which the text may be unsaved.
 #[derive(Debug, Clone, Copy)]
-pub struct Cursor<'a> {
+pub(crate) struct Cursor<'a> {
     /// `repository/folder/…/file.py`; the file need not be there.
-    pub path: &'a str,
+    pub(crate) path: &'a str,
     /// Its whole text.
-    pub text: &'a str,
+    pub(crate) text: &'a str,
     /// Bytes before the cursor.
-    pub offset: usize,
+    pub(crate) offset: usize,
     /// First line, 0-based, that the prompt shows of the file.
-    pub first_line: usize,
+    pub(crate) first_line: usize,
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
@@ -89,11 +85,7 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 
 /// Indexes what the cache has of a repository, current or not; its files are not identified yet.
 fn load(experiment: &Experiment, name: &str) -> Result<Layer> {
-    let mut engine = Engine::new(experiment);
-    let mut fragments = OpenFragments::open(&mut engine, name)?;
-    let mut vectors = UnreadVectors::open(&mut engine, name)?;
-    let fragments = fragments.read_all()?.clone();
-    let vectors = vectors.read(fragments.len())?;
+    let (fragments, vectors) = cached_fragments(experiment, name)?;
     let same = vec![0; fragments.files.len()];
     let layer = Layer::new(fragments, same, vectors);
     layer.prepare();
@@ -165,12 +157,12 @@ impl LiveRepository {
     }
 
     /// Its folder.
-    pub fn folder(&self) -> PathBuf {
+    pub(crate) fn folder(&self) -> PathBuf {
         self.experiment.repos_dir.join(&self.name)
     }
 
     /// Its settings.
-    pub fn experiment(&self) -> &Experiment {
+    pub(crate) fn experiment(&self) -> &Experiment {
         &self.experiment
     }
 
@@ -189,7 +181,7 @@ impl LiveRepository {
     ///
     /// # Errors
     /// The cursor is not in the text.
-    pub fn task(&self, cursor: &Cursor<'_>) -> Result<Task> {
+    pub(crate) fn task(&self, cursor: &Cursor<'_>) -> Result<Task> {
         let Cursor { path, text, offset, first_line } = *cursor;
         let (Some(left), Some(right)) = (text.get(..offset), text.get(offset..)) else {
             let reason = format!("offset {offset} is not in the text, or within a character");

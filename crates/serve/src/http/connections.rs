@@ -25,18 +25,18 @@ const AGAIN: Duration = Duration::from_millis(100);
 
 /// Bounds of connections.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Bounds {
+pub(crate) struct Bounds {
     /// Connections at a time. For another, the one ends that has been without a whole request for longest; where each has one, the other
     /// waits, without an answer, until one is answered.
-    pub(super) at_once: usize,
+    pub(crate) at_once: usize,
     /// Time for the head of a request, from the connection's start or the last answer on.
-    pub(super) head: Duration,
+    pub(crate) head: Duration,
     /// Time in which a client takes something more of an answer.
-    pub(super) answer: Duration,
+    pub(crate) answer: Duration,
 }
 
 /// Answers every connection by the routes, without end.
-pub(super) async fn serve(listener: TcpListener, routes: Router, bounds: Bounds) {
+pub(crate) async fn serve(listener: TcpListener, routes: Router, bounds: Bounds) {
     let (room, waiting) = (Arc::new(Semaphore::new(bounds.at_once)), Arc::<Waiting>::default());
     let mut http = http1::Builder::new();
     http.timer(TokioTimer::new()).header_read_timeout(bounds.head);
@@ -233,8 +233,8 @@ mod tests {
     use axum::routing::get;
     use tokio::runtime::Runtime;
 
-    use super::super::start::runtime;
     use super::*;
+    use crate::runtime::runtime;
 
     const REQUEST: &str = "GET / HTTP/1.1\r\nHost: x\r\n\r\n";
 

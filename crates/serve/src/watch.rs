@@ -6,14 +6,14 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError};
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
 use notify::event::ModifyKind;
 use notify::{Config, Event, EventKind, RecommendedWatcher, RecursiveMode, Watcher as _};
 use repoformer_core::repository::corpus::{self, GIT_EXCLUDE, GIT_IGNORE, Walk, lists_outside};
-use repoformer_pipeline::LiveRepository;
 use repoformer_store::files;
 
-use crate::output::{detail, problems, warning};
+use crate::error::{Result, ServeError};
+use crate::live::LiveRepository;
+use crate::messages::Messages;
 
 /// Quiet after which changes are read: editors write a file in several steps.
 const QUIET: Duration = Duration::from_millis(10);
@@ -22,17 +22,21 @@ const LONGEST: Duration = Duration::from_millis(100);
 /// Time after which the repository's folder is looked at, whether something happened in it or not.
 const AGAIN: Duration = Duration::from_secs(1);
 
-/// Watcher of files, which ends where this is dropped.
-pub(super) type Watcher = Arc<Mutex<RecommendedWatcher>>;
+/// A watch that is followed, until this is dropped.
+#[derive(Debug)]
+pub struct Watcher(#[expect(dead_code, reason = "held, not read")] Arc<Mutex<RecommendedWatcher>>);
 
 /// Watch over a repository, whose events wait until they are followed.
-pub(super) struct Watch {
+#[derive(Debug)]
+pub struct Watch {
     watcher: RecommendedWatcher,
     events: Receiver<notify::Result<Event>>,
     places: Places,
+    messages: Arc<dyn Messages>,
 }
 
 /// Folders and lists that are watched.
+#[derive(Debug)]
 struct Places {
     /// The repository's folder as it was given, which may be a link.
     given: PathBuf,
@@ -46,12 +50,15 @@ struct Places {
 
 impl Watch {
     /// Begins to watch a folder, and the lists of what is ignored in it.
-    pub(super) fn begin(folder: &Path, walk: Walk) -> Result<Self> {
+    ///
+    /// # Errors
+    /// The folder cannot be watched.
+    pub fn begin(folder: &Path, walk: Walk, messages: Arc<dyn Messages>) -> Result<Self> {
         let (sender, events) = mpsc::channel();
         let given = folder.to_owned();
         // Events name files from the folder on as it is given here.
         let folder = files::canonicalize(folder)
-            .with_context(|| format!("{}: cannot be opened", folder.display()))?;
+            .map_err(ServeError::system(format!("{}: cannot be opened", folder.display())))?;
         let identity = Some(corpus::identity(&folder));
         // Links may lead anywhere; a file that has several names is read again by all of them.
         let config = Config::default().with_follow_symlinks(false);
@@ -61,31 +68,36 @@ impl Watch {
             // Nobody follows any more where it cannot be sent.
             let _ = (!is_access).then(|| sender.send(event));
         };
-        let mut watcher = RecommendedWatcher::new(pass, config).context("cannot watch files")?;
-        watcher
-            .watch(&folder, RecursiveMode::Recursive)
-            .with_context(|| format!("{}: cannot be watched for changes", folder.display()))?;
+        let mut watcher = RecommendedWatcher::new(pass, config)
+            .map_err(ServeError::system("cannot watch files"))?;
+        let failed =
+            ServeError::system(format!("{}: cannot be watched for changes", folder.display()));
+        watcher.watch(&folder, RecursiveMode::Recursive).map_err(failed)?;
         let lists = if walk == Walk::Git { lists_outside(&folder) } else { Vec::new() };
         let folders: BTreeSet<&Path> = lists.iter().filter_map(|list| list.parent()).collect();
         for of_lists in folders {
             if let Err(error) = watcher.watch(of_lists, RecursiveMode::NonRecursive) {
                 let what = "lists of ignored files there are not watched for changes";
-                detail(format!("{}: {what}: {error}", of_lists.display()));
+                messages.detail(&format!("{}: {what}: {error}", of_lists.display()));
             }
         }
-        Ok(Self { watcher, events, places: Places { given, folder, identity, lists } })
+        let places = Places { given, folder, identity, lists };
+        Ok(Self { watcher, events, places, messages })
     }
 
     /// Reads what changed, until the watcher is dropped.
-    pub(super) fn follow(self, live: Arc<LiveRepository>) -> Result<Watcher> {
-        let Self { watcher, events, mut places } = self;
+    ///
+    /// # Errors
+    /// No thread can be started.
+    pub fn follow(self, live: Arc<LiveRepository>) -> Result<Watcher> {
+        let Self { watcher, events, mut places, messages } = self;
         let watcher = Arc::new(Mutex::new(watcher));
         let weak = Arc::downgrade(&watcher);
         std::thread::Builder::new()
             .name("watch".into())
-            .spawn(move || follow(&live, &weak, &mut places, &events))
-            .context("cannot start a thread")?;
-        Ok(watcher)
+            .spawn(move || follow(&live, &weak, &mut places, &events, &*messages))
+            .map_err(ServeError::system("cannot start a thread"))?;
+        Ok(Watcher(watcher))
     }
 }
 
@@ -118,10 +130,15 @@ impl Changes {
 
 impl Places {
     /// Watches the repository's folder again where another one has taken its place; returns whether all of it is to be read.
-    fn follow(&mut self, is_moved: bool, watcher: &Mutex<RecommendedWatcher>) -> bool {
+    fn follow(
+        &mut self,
+        is_moved: bool,
+        watcher: &Mutex<RecommendedWatcher>,
+        messages: &dyn Messages,
+    ) -> bool {
         let Ok(folder) = files::canonicalize(&self.given) else {
             if self.identity.take().is_some() {
-                warning(format!("{}: is gone; it is waited for", self.given.display()));
+                messages.warning(&format!("{}: is gone; it is waited for", self.given.display()));
             }
             return false;
         };
@@ -142,7 +159,8 @@ impl Places {
                 self.identity = None;
                 if was_watched {
                     let folder = folder.display();
-                    warning(format!("{folder}: cannot be watched for changes: {error}"));
+                    let text = format!("{folder}: cannot be watched for changes: {error}");
+                    messages.warning(&text);
                 }
                 was_watched
             }
@@ -155,6 +173,7 @@ fn follow(
     watcher: &Weak<Mutex<RecommendedWatcher>>,
     places: &mut Places,
     events: &Receiver<notify::Result<Event>>,
+    messages: &dyn Messages,
 ) {
     loop {
         let mut changes = Changes::default();
@@ -172,10 +191,10 @@ fn follow(
             }
         }
         let Some(watcher) = watcher.upgrade() else { return };
-        changes.all |= places.follow(changes.is_moved, &watcher);
+        changes.all |= places.follow(changes.is_moved, &watcher, messages);
         drop(watcher);
         if places.folder.exists() {
-            read(live, places, &changes);
+            read(live, places, &changes, messages);
         }
     }
 }
@@ -194,7 +213,8 @@ fn files_of(path: String, walk: Walk) -> Option<String> {
     (walk == Walk::Rglob || !is_hidden).then_some(path)
 }
 
-fn read(live: &LiveRepository, Places { folder, lists, .. }: &Places, changes: &Changes) {
+fn read(live: &LiveRepository, places: &Places, changes: &Changes, messages: &dyn Messages) {
+    let Places { folder, lists, .. } = places;
     let all = changes.all || lists.iter().any(|list| changes.paths.contains(list));
     let below = |path: &PathBuf| {
         let below = path.strip_prefix(folder).ok()?.to_str()?.replace('\\', "/");
@@ -212,15 +232,15 @@ fn read(live: &LiveRepository, Places { folder, lists, .. }: &Places, changes: &
     };
     match changed {
         Ok(changed) => {
-            problems(&changed.problems);
+            messages.problems(&changed.problems);
             if !changed.read.is_empty() || !changed.removed.is_empty() {
-                detail(format!(
+                messages.detail(&format!(
                     "read {} changed files, {} are gone",
                     changed.read.len(),
                     changed.removed.len()
                 ));
             }
         }
-        Err(error) => warning(error.message()),
+        Err(error) => messages.warning(&error.to_string()),
     }
 }

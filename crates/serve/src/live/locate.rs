@@ -26,38 +26,38 @@ const TRIES: usize = 20;
 
 /// A cursor in a file of a repository.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Located {
+pub(crate) struct Located {
     /// `repository/folder/…/file.py`; of a new file without a name, a name that no file has.
-    pub path: String,
+    pub(crate) path: String,
     /// The file's whole text: of what the request does not hold, as it was saved.
-    pub text: String,
+    pub(crate) text: String,
     /// Bytes before the cursor.
-    pub offset: usize,
+    pub(crate) offset: usize,
     /// First line, 0-based, that the request holds.
-    pub first_line: usize,
+    pub(crate) first_line: usize,
     /// Bytes of the text that the request holds.
-    pub held: Range<usize>,
+    pub(crate) held: Range<usize>,
     /// Whether the request named the file, or it was found by its lines.
-    pub is_known: bool,
+    pub(crate) is_known: bool,
 }
 
 /// A request's file and cursor, as far as it tells them.
 #[derive(Debug, Clone, Copy)]
-pub struct Place<'a> {
+pub(crate) struct Place<'a> {
     /// Text before the cursor.
-    pub prefix: &'a str,
+    pub(crate) prefix: &'a str,
     /// Text behind it.
-    pub suffix: &'a str,
+    pub(crate) suffix: &'a str,
     /// Name of the file, where the editor sends it.
-    pub name: Option<&'a str>,
+    pub(crate) name: Option<&'a str>,
     /// Whether the two texts are the whole file, with its name.
-    pub is_whole: bool,
+    pub(crate) is_whole: bool,
 }
 
 impl LiveRepository {
     /// Finds the file of a request, by the name that it gives or by its lines, and its place in the file. `recent` are paths of
     /// files that were edited last.
-    pub fn locate(&self, place: &Place<'_>, recent: &[String]) -> Located {
+    pub(crate) fn locate(&self, place: &Place<'_>, recent: &[String]) -> Located {
         // Lines end here as in the index.
         let [prefix, suffix] =
             [place.prefix, place.suffix].map(|text| universal_newlines(text.to_owned()));
@@ -129,7 +129,7 @@ impl LiveRepository {
 
     /// First and last line, 0-based, of each fragment in its file as it is saved; `None` where it stands there no more, or more than
     /// once.
-    pub fn lines_of(&self, fragments: &[Fragment]) -> Vec<Option<[usize; 2]>> {
+    pub(crate) fn lines_of(&self, fragments: &[Fragment]) -> Vec<Option<[usize; 2]>> {
         let Ok(listing) = self.listing() else { return vec![None; fragments.len()] };
         let read = |path: &str| Some(listing.read_saved(path).ok()??.0.text);
         let mut saved: FxHashMap<&str, Option<String>> = FxHashMap::default();
@@ -199,7 +199,7 @@ impl LiveRepository {
 }
 
 /// The path that a URL of a file names; what is no such URL is a path.
-pub fn path_of_url(url: &str) -> Cow<'_, str> {
+pub(crate) fn path_of_url(url: &str) -> Cow<'_, str> {
     let Some(path) = url.strip_prefix("file://") else { return url.into() };
     // A machine's name may stand before the path.
     let path = path.find('/').map_or(path, |at| &path[at..]);

@@ -16,7 +16,7 @@ use serde::de::{
 use serde_json::{Map, Number, Value};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
-use super::request::is_read;
+use crate::request::is_read;
 
 /// Bytes of a body, at most.
 const LARGEST: usize = 8 << 20;
@@ -30,7 +30,7 @@ type Refused = (StatusCode, String);
 
 /// Reads bodies.
 #[derive(Debug, Clone)]
-pub(super) struct Bodies {
+pub(crate) struct Bodies {
     /// Bytes that are left for bodies.
     room: Arc<Semaphore>,
     /// Time for the next part of a body, and for all of it.
@@ -39,12 +39,12 @@ pub(super) struct Bodies {
 }
 
 impl Bodies {
-    pub(super) fn new(part: Duration, whole: Duration) -> Self {
+    pub(crate) fn new(part: Duration, whole: Duration) -> Self {
         Self { room: Arc::new(Semaphore::new(ALL)), part, whole }
     }
 
     /// Reads a body, and takes room for it, or says why it is refused.
-    pub(super) async fn read(
+    pub(crate) async fn read(
         &self,
         body: Body,
     ) -> Result<(Vec<u8>, Option<OwnedSemaphorePermit>), Refused> {
@@ -100,7 +100,7 @@ impl Bodies {
 }
 
 /// Reads the fields of a request from its body, and skips all others; or says why it cannot.
-pub(super) fn fields(body: &[u8]) -> Result<Value, String> {
+pub(crate) fn fields(body: &[u8]) -> Result<Value, String> {
     let body = json::without_byte_order_mark(body);
     let text = std::str::from_utf8(body).map_err(|error| {
         let at = error.valid_up_to();
@@ -201,8 +201,8 @@ impl<'de> Visitor<'de> for Reader<'_> {
 mod tests {
     use std::task::{Context, Poll};
 
-    use super::super::start::runtime;
     use super::*;
+    use crate::runtime::runtime;
 
     /// A body of one byte after another, without end.
     struct Dripped(tokio::time::Interval);

@@ -2,7 +2,6 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-use anyhow::Result;
 use axum::extract::{Request, State};
 use axum::http::{HeaderMap, StatusCode, Uri};
 use axum::middleware::Next;
@@ -10,35 +9,28 @@ use axum::response::{IntoResponse, Response};
 use std::sync::Arc;
 
 use super::answer::refusal;
-use crate::output::fail;
+use crate::error::{Result, ServeError};
 
-/// Variable that holds the token of clients.
-const TOKEN_VARIABLE: &str = "REPOFORMER_SERVE_TOKEN";
+/// Environment variable that holds the token of clients.
+pub const TOKEN_VARIABLE: &str = "REPOFORMER_SERVE_TOKEN";
 
 /// Conditions of access.
 #[derive(Debug, Clone)]
-pub(super) struct Guard {
-    pub(super) listen: SocketAddr,
+pub struct Guard {
+    pub(crate) listen: SocketAddr,
     token: Option<String>,
 }
 
 impl Guard {
-    /// Guard of an address.
+    /// Guard of an address, with the token of clients; an empty one is none.
     ///
     /// # Errors
     /// Other machines could reach it without a token.
-    pub(super) fn new(listen: SocketAddr) -> Result<Self> {
-        let token = std::env::var(TOKEN_VARIABLE).ok().filter(|token| !token.trim().is_empty());
+    pub fn new(listen: SocketAddr, token: Option<String>) -> Result<Self> {
+        let token = token.filter(|token| !token.trim().is_empty());
         let token = token.map(|token| token.trim().to_owned());
         if token.is_none() && !listen.ip().is_loopback() {
-            return fail(
-                format!(
-                    "--listen {listen}: other machines can reach this address, and {TOKEN_VARIABLE} is not set"
-                ),
-                format!(
-                    "set {TOKEN_VARIABLE} to a secret that clients send as their API key, or listen on 127.0.0.1"
-                ),
-            );
+            return Err(ServeError::OpenToAll { listen });
         }
         Ok(Self { listen, token })
     }
@@ -111,7 +103,7 @@ fn same(one: &[u8], other: &[u8]) -> bool {
 }
 
 /// Refuses requests that the guard does not let through.
-pub(super) async fn check(
+pub(crate) async fn check(
     State(guard): State<Arc<Guard>>,
     request: Request,
     next: Next,

@@ -1,11 +1,12 @@
 //! Requests of editors, in the protocols that they speak.
 
-use repoformer_pipeline::Place;
 use serde_json::{Map, Value};
+
+use crate::live::Place;
 
 /// Protocol of a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Protocol {
+pub(crate) enum Protocol {
     /// OpenAI's `/v1/completions`.
     OpenAi,
     /// llama.cpp's `/infill`.
@@ -17,7 +18,7 @@ pub(super) enum Protocol {
 }
 
 impl Protocol {
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::OpenAi => "openai",
             Self::Infill => "infill",
@@ -29,26 +30,26 @@ impl Protocol {
 
 /// A request for a completion.
 #[derive(Debug, Clone, PartialEq)]
-pub(super) struct Wanted {
-    pub(super) protocol: Protocol,
+pub(crate) struct Wanted {
+    pub(crate) protocol: Protocol,
     /// Text before the cursor.
-    pub(super) prefix: String,
+    pub(crate) prefix: String,
     /// Text behind it.
-    pub(super) suffix: String,
+    pub(crate) suffix: String,
     /// Name of the file, where the editor sends it.
-    pub(super) file: Option<String>,
-    pub(super) stream: bool,
-    pub(super) max_tokens: Option<u64>,
+    pub(crate) file: Option<String>,
+    pub(crate) stream: bool,
+    pub(crate) max_tokens: Option<u64>,
     /// Texts that end the completion.
-    pub(super) stop: Vec<String>,
+    pub(crate) stop: Vec<String>,
     /// Fields that the model's server gets as they are.
-    pub(super) passed: Map<String, Value>,
+    pub(crate) passed: Map<String, Value>,
     /// Fields of the answer that the editor reads, where it says so.
-    pub(super) response_fields: Vec<String>,
-    pub(super) model: String,
-    pub(super) include_usage: bool,
+    pub(crate) response_fields: Vec<String>,
+    pub(crate) model: String,
+    pub(crate) include_usage: bool,
     /// Whether the text is what the file would have if an entry of the editor's list was taken.
-    pub(super) is_supposed: bool,
+    pub(crate) is_supposed: bool,
 }
 
 /// Fields of requests that the model's server gets as they are.
@@ -70,7 +71,7 @@ const LONGEST_STOPS: usize = 1 << 16;
 const FILE_NAMES: [&str; 5] = ["filepath", "filename", "file", "path", "file_path"];
 
 /// Whether a field of a request is read; any other is skipped.
-pub(super) fn is_read(name: &str) -> bool {
+pub(crate) fn is_read(name: &str) -> bool {
     READ.contains(&name) || PASSED.contains(&name) || FILE_NAMES.contains(&name)
 }
 
@@ -79,7 +80,7 @@ impl Wanted {
     ///
     /// # Errors
     /// Says in words what is wrong with it.
-    pub(super) fn completion(body: &Value) -> Result<Self, String> {
+    pub(crate) fn completion(body: &Value) -> Result<Self, String> {
         let body = object(body)?;
         match body.get("segments") {
             Some(segments) => Self::tabby(body, segments),
@@ -123,7 +124,7 @@ impl Wanted {
     ///
     /// # Errors
     /// Says in words what is wrong with it.
-    pub(super) fn infill(body: &Value) -> Result<Self, String> {
+    pub(crate) fn infill(body: &Value) -> Result<Self, String> {
         let body = object(body)?;
         if !body.contains_key("input_prefix") {
             return Err("'input_prefix' is missing: the text before the cursor".into());
@@ -154,7 +155,7 @@ impl Wanted {
     }
 
     /// A cursor in an open document.
-    pub(super) fn of_document(prefix: &str, suffix: &str, file: String) -> Self {
+    pub(crate) fn of_document(prefix: &str, suffix: &str, file: String) -> Self {
         Self {
             protocol: Protocol::Document,
             prefix: prefix.to_owned(),
@@ -172,7 +173,7 @@ impl Wanted {
     }
 
     /// The request's file and cursor, as far as it tells them.
-    pub(super) fn place(&self) -> Place<'_> {
+    pub(crate) fn place(&self) -> Place<'_> {
         Place {
             prefix: &self.prefix,
             suffix: &self.suffix,

@@ -12,13 +12,13 @@ use super::{LiveRepository, lock};
 
 /// Files that were read anew after a change.
 #[derive(Debug, Default)]
-pub struct Changed {
+pub(crate) struct Changed {
     /// Paths of the files whose text changed, or that are new.
-    pub read: Vec<String>,
+    pub(crate) read: Vec<String>,
     /// Paths of those that are gone.
-    pub removed: Vec<String>,
+    pub(crate) removed: Vec<String>,
     /// Files that cannot be read, and are gone from the index.
-    pub problems: Vec<Error>,
+    pub(crate) problems: Vec<Error>,
 }
 
 /// Whether a path is that of a folder, or lies in it; all do in that of the empty name.
@@ -32,7 +32,7 @@ impl LiveRepository {
     ///
     /// # Errors
     /// The repository's folder cannot be opened.
-    pub fn refresh(&self, paths: &[String]) -> Result<Changed> {
+    pub(crate) fn refresh(&self, paths: &[String]) -> Result<Changed> {
         let _one_at_a_time = lock(&self.changing);
         let before = self.snapshot();
         let mut paths: FxHashSet<&str> = paths.iter().map(String::as_str).collect();
@@ -87,7 +87,7 @@ impl LiveRepository {
     ///
     /// # Errors
     /// The repository's folder cannot be opened or listed.
-    pub fn refresh_below(&self, names: &[String]) -> Result<Changed> {
+    pub(crate) fn refresh_below(&self, names: &[String]) -> Result<Changed> {
         let mut names: Vec<&str> = names.iter().map(String::as_str).collect();
         names.sort_unstable();
         // What lies in a folder of the list comes with it.

@@ -11,7 +11,7 @@ const BOUNDS: [f64; 16] = [
 
 /// A histogram of times.
 #[derive(Debug, Default)]
-pub(super) struct Histogram {
+pub(crate) struct Histogram {
     buckets: [AtomicU64; BOUNDS.len()],
     count: AtomicU64,
     /// Sum in microseconds.
@@ -19,7 +19,7 @@ pub(super) struct Histogram {
 }
 
 impl Histogram {
-    pub(super) fn add_ms(&self, ms: f64) {
+    pub(crate) fn add_ms(&self, ms: f64) {
         let seconds = ms / 1e3;
         for (bucket, bound) in self.buckets.iter().zip(BOUNDS) {
             if seconds <= bound {
@@ -47,31 +47,31 @@ impl Histogram {
 
 /// Counts of a server.
 #[derive(Debug, Default)]
-pub(super) struct Metrics {
+pub(crate) struct Metrics {
     /// Requests by protocol: OpenAI's, llama.cpp's, Tabby's, the language server's.
-    pub(super) requests: [AtomicU64; 4],
-    pub(super) retrieved: AtomicU64,
-    pub(super) cancelled: AtomicU64,
-    pub(super) failed: AtomicU64,
-    pub(super) refused: AtomicU64,
-    pub(super) prompt_tokens: AtomicU64,
-    pub(super) cached_tokens: AtomicU64,
-    pub(super) written_tokens: AtomicU64,
+    pub(crate) requests: [AtomicU64; 4],
+    pub(crate) retrieved: AtomicU64,
+    pub(crate) cancelled: AtomicU64,
+    pub(crate) failed: AtomicU64,
+    pub(crate) refused: AtomicU64,
+    pub(crate) prompt_tokens: AtomicU64,
+    pub(crate) cached_tokens: AtomicU64,
+    pub(crate) written_tokens: AtomicU64,
     /// Decision and retrieval.
-    pub(super) preparing: Histogram,
-    pub(super) first_token: Histogram,
-    pub(super) whole: Histogram,
+    pub(crate) preparing: Histogram,
+    pub(crate) first_token: Histogram,
+    pub(crate) whole: Histogram,
 }
 
 /// Size of the index.
-pub(super) struct IndexSize {
-    pub(super) fragments: usize,
-    pub(super) layers: usize,
-    pub(super) bytes: usize,
+pub(crate) struct IndexSize {
+    pub(crate) fragments: usize,
+    pub(crate) layers: usize,
+    pub(crate) bytes: usize,
 }
 
 impl Metrics {
-    pub(super) fn text(&self, index: &IndexSize) -> String {
+    pub(crate) fn text(&self, index: &IndexSize) -> String {
         let mut out = String::new();
         let name = "repoformer_requests_total";
         let _ = writeln!(out, "# HELP {name} Requests by protocol.\n# TYPE {name} counter");

@@ -6,22 +6,24 @@ use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use repoformer_core::completion::Ending;
+use repoformer_core::completion::{CompletionRequest, Ending};
 use repoformer_core::label::Signals;
 use repoformer_core::prompt::shown::Fragment;
 use repoformer_core::task::Task;
 use repoformer_models::endpoint::Endpoint;
-use repoformer_pipeline::{Cursor, CursorScratch, LivePrompt, LiveRepository, Located};
+use repoformer_models::server::{StreamEnd, StreamRequest};
+use repoformer_pipeline::TaskPrompt;
 use repoformer_store::error::Error;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 
-use super::decide::{Decider, Decision};
-use super::learn::{Asked, Learner, Retrieved};
-use super::metrics::{IndexSize, Metrics};
-use super::request::{Protocol, Wanted};
-use super::session::Session;
-use super::upstream::{self, Completing, End, Request, ms_since};
-use crate::output::detail;
+use crate::decide::{Decider, Decision};
+use crate::learn::{Asked, Learner, Retrieved};
+use crate::live::{Cursor, CursorScratch, LiveRepository, Located};
+use crate::messages::Messages;
+use crate::metrics::{IndexSize, Metrics};
+use crate::request::{Protocol, Wanted};
+use crate::session::Session;
+use crate::upstream::{self, Completing, ms_since};
 
 /// Decisions that are kept for the page.
 const KEPT: usize = 100;
@@ -29,36 +31,41 @@ const KEPT: usize = 100;
 const RECENT: usize = 8;
 /// The model that completes.
 #[derive(Debug)]
-pub(super) struct Model {
+pub struct Model {
     /// Its name; empty: the server has one.
-    pub(super) name: String,
-    /// Tokens of a completion at most, and where the editor does not say how many.
-    pub(super) max_tokens: u64,
-    pub(super) usual_tokens: u64,
-    pub(super) temperature: f64,
-    pub(super) top_p: Option<f64>,
-    pub(super) stop: Vec<String>,
+    pub name: String,
+    /// Largest number of tokens in a completion.
+    pub max_tokens: u64,
+    /// Number of tokens if the editor names none.
+    pub usual_tokens: u64,
+    /// 0: the most probable token at each step.
+    pub temperature: f64,
+    /// Share of probability from which tokens are drawn; the server's default if `None`.
+    pub top_p: Option<f64>,
+    /// Texts that end a completion.
+    pub stop: Vec<String>,
     /// Treatment of white space at the end of a prompt.
-    pub(super) ending: Ending,
+    pub ending: Ending,
 }
 
-/// All that requests share.
-pub(super) struct Service {
-    pub(super) live: Arc<LiveRepository>,
+/// Completions for the files of one repository: all that requests share.
+pub struct Service {
+    pub(crate) live: Arc<LiveRepository>,
     decider: Decider,
-    pub(super) model: Model,
-    pub(super) endpoint: Endpoint,
-    pub(super) metrics: Metrics,
+    pub(crate) model: Model,
+    pub(crate) endpoint: Endpoint,
+    pub(crate) metrics: Metrics,
     decisions: Mutex<VecDeque<Record>>,
     recent: Mutex<Vec<String>>,
     session: Session,
     learner: Option<Learner>,
     numbers: AtomicU64,
+    pub(crate) messages: Arc<dyn Messages>,
 }
 
 /// A decision as the page and `/debug/last` show it.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Record {
+pub(crate) struct Record {
     value: Value,
     /// The fragments that the prompt showed, until their lines are looked for.
     fragments: Vec<Fragment>,
@@ -66,17 +73,17 @@ pub(super) struct Record {
 
 impl Record {
     /// A decision that was not made: its request failed before, or was given up.
-    pub(super) fn unmade(service: &Service, wanted: &Wanted) -> Self {
+    pub(crate) fn unmade(service: &Service, wanted: &Wanted) -> Self {
         let value = json!({
             "number": service.number(), "time": seconds_now(), "protocol": wanted.protocol.name(), "file": wanted.file,
-            "line": null, "policy": service.decider.name, "score": null, "threshold": service.decider.threshold,
+            "line": null, "policy": service.decider.name(), "score": null, "threshold": service.decider.threshold(),
             "retrieved": null, "fragments": [], "ms": {},
         });
         Self { value, fragments: Vec::new() }
     }
 
     /// Says something more.
-    pub(super) fn say(&mut self, name: &str, text: &str) {
+    pub(crate) fn say(&mut self, name: &str, text: &str) {
         self.value[name] = text.into();
     }
 }
@@ -87,28 +94,28 @@ fn seconds_now() -> f64 {
 
 /// A prompt for a request, and why it is as it is.
 #[derive(Debug)]
-pub(super) struct Prepared {
-    pub(super) number: u64,
-    pub(super) prompt: LivePrompt,
-    pub(super) decision: Decision,
-    /// White space at the end of the prompt that is not sent.
-    withheld: usize,
+pub(crate) struct Prepared {
+    pub(crate) number: u64,
+    pub(crate) prompt: TaskPrompt,
+    pub(crate) decision: Decision,
     /// As the page and `/debug/last` show it.
-    pub(super) record: Record,
+    pub(crate) record: Record,
     /// Milliseconds of decision and retrieval.
-    pub(super) ms: f64,
+    pub(crate) ms: f64,
     /// The request, where a label is to be made of it.
-    pub(super) asked: Option<Box<Asked>>,
+    pub(crate) asked: Option<Box<Asked>>,
 }
 
 impl Service {
-    pub(super) fn new(
+    /// A service of a repository, its policy, and the model that completes.
+    pub fn new(
         live: Arc<LiveRepository>,
         decider: Decider,
         model: Model,
         endpoint: Endpoint,
         session: Session,
         learner: Option<Learner>,
+        messages: Arc<dyn Messages>,
     ) -> Self {
         Self {
             live,
@@ -121,12 +128,13 @@ impl Service {
             session,
             learner,
             numbers: AtomicU64::new(1),
+            messages,
         }
     }
 
     /// Makes the prompt for a request. It computes, and waits for nothing but a model that decides, by way of `endpoint`; once that
     /// is closed, it goes no further.
-    pub(super) fn prepare(&self, wanted: &Wanted, endpoint: &Endpoint) -> Result<Prepared, Error> {
+    pub(crate) fn prepare(&self, wanted: &Wanted, endpoint: &Endpoint) -> Result<Prepared, Error> {
         thread_local! {
             static SCRATCH: RefCell<CursorScratch> = RefCell::default();
         }
@@ -168,7 +176,7 @@ impl Service {
         };
         let mut decision = self.decider.before_retrieval(&task, &right, signals)?;
         let stay = |mut decision: Decision| {
-            if let Some(same) = session.decide(path, decision.score, self.decider.threshold) {
+            if let Some(same) = session.decide(path, decision.score, self.decider.threshold()) {
                 decision.retrieves = same;
             }
             decision
@@ -225,22 +233,23 @@ impl Service {
         let value = json!({
             "number": number, "time": seconds_now(), "protocol": wanted.protocol.name(),
             "file": if *is_known { Value::from(path.as_str()) } else { Value::Null },
-            "line": task.line_no + 1, "policy": self.decider.name, "score": finite(decision.score),
-            "threshold": self.decider.threshold, "retrieved": decision.retrieves, "fragments": shown,
+            "line": task.line_no + 1, "policy": self.decider.name(), "score": finite(decision.score),
+            "threshold": self.decider.threshold(), "retrieved": decision.retrieves, "fragments": shown,
             "ms": {
                 "locate": locating + beginning, "index": steps[0], "search": steps[1], "decide": deciding,
                 "prompt": laying,
             },
         });
         let record = Record { value, fragments: prompt.fragments.clone() };
-        let withheld = self.withheld(wanted, &prompt);
         let asked = is_learned
             .then(|| self.asked(wanted, (&cursor, task), (now, signals), decision, scratch))
             .and_then(|asked| {
-                asked.map_err(|error| detail(format!("{path}: no label of a line: {error}"))).ok()
+                let tell =
+                    |error| self.messages.detail(&format!("{path}: no label of a line: {error}"));
+                asked.map_err(tell).ok()
             })
             .map(Box::new);
-        Ok(Prepared { number, withheld, prompt, decision, record, ms, asked })
+        Ok(Prepared { number, prompt, decision, record, ms, asked })
     }
 
     /// A request whose completion is shown, with that for the completion that is not.
@@ -257,31 +266,29 @@ impl Service {
             true => self.live.plain_prompt(&task, scratch)?,
             false => self.live.prompt(&self.live.retrieve(cursor, scratch)?, scratch)?,
         };
-        let withheld = self.withheld(wanted, &unused);
-        let other = self.request(wanted, &unused, withheld);
+        let other = self.request(wanted, &unused);
         let found = now.unwrap_or_else(|| Retrieved::of(&unused));
         let (text, offset) = (cursor.text.to_owned(), cursor.offset);
         Ok(Asked { task, text, offset, found, signals, retrieved, other })
     }
 
-    /// Bytes of white space at the end of a prompt that are not sent.
-    fn withheld(&self, wanted: &Wanted, prompt: &LivePrompt) -> usize {
-        let withheld = self.model.ending.split(&prompt.text).1;
+    /// Treatment of white space at the end of a prompt, for a completion that ends at these texts.
+    fn ending(&self, prompt: &str, stops: &[String]) -> Ending {
+        let withheld = self.model.ending.split(prompt).1;
         // A text that ends the completion may not be what it begins with.
-        let stops = prompt.stop.iter().chain(&self.model.stop).chain(&wanted.stop);
-        let is_kept = stops.into_iter().any(|stop| withheld.contains(stop.as_str()));
-        if is_kept { 0 } else { withheld.len() }
+        let is_kept = stops.iter().any(|stop| withheld.contains(stop.as_str()));
+        if is_kept { Ending::AsIs } else { self.model.ending }
     }
 
     /// Keeps a completion that the editor has got, to learn from what is made of it.
-    pub(super) fn shown(&self, asked: Option<Box<Asked>>, completion: String, model: String) {
+    pub(crate) fn shown(&self, asked: Option<Box<Asked>>, completion: String, model: String) {
         if let (Some(learner), Some(asked)) = (&self.learner, asked) {
             learner.keep(*asked, completion, model);
         }
     }
 
     /// Name of the model that completes, as its server knows it; empty where neither side says one.
-    pub(super) fn name_of_model<'w>(&'w self, wanted: &'w Wanted) -> &'w str {
+    pub(crate) fn name_of_model<'w>(&'w self, wanted: &'w Wanted) -> &'w str {
         if self.model.name.is_empty() { &wanted.model } else { &self.model.name }
     }
 
@@ -295,40 +302,33 @@ impl Service {
     }
 
     /// Asks the model's server.
-    pub(super) fn complete(&self, wanted: &Wanted, prepared: &Prepared) -> Completing {
-        let request = self.request(wanted, &prepared.prompt, prepared.withheld);
-        upstream::complete(&self.endpoint, request)
+    pub(crate) fn complete(&self, wanted: &Wanted, prepared: &Prepared) -> Completing {
+        upstream::complete(&self.endpoint, self.request(wanted, &prepared.prompt))
     }
 
     /// The request for a prompt's completion.
-    fn request(&self, wanted: &Wanted, prompt: &LivePrompt, withheld: usize) -> Request {
+    fn request(&self, wanted: &Wanted, prompt: &TaskPrompt) -> StreamRequest {
         let Model { max_tokens, usual_tokens, temperature, top_p, stop, .. } = &self.model;
-        let name = self.name_of_model(wanted);
-        let mut passed = Map::new();
-        passed.insert("temperature".into(), (*temperature).into());
-        if let Some(top_p) = top_p {
-            passed.insert("top_p".into(), (*top_p).into());
-        }
-        passed.extend(wanted.passed.clone());
-        // The editor's stop texts first: a server accepts only a few.
-        let mut stops = wanted.stop.clone();
-        for text in stop.iter().chain(&prompt.stop) {
-            if !stops.contains(text) {
-                stops.push(text.clone());
-            }
-        }
         let tokens = wanted.max_tokens.unwrap_or(*usual_tokens).min(*max_tokens).max(1);
-        let (sent, removed) = prompt.text.split_at(prompt.text.len() - withheld);
-        upstream::request(name, sent, removed, tokens, stops, passed)
+        let mut settings = CompletionRequest {
+            temperature: *temperature,
+            top_p: *top_p,
+            ..CompletionRequest::new(self.name_of_model(wanted), tokens as usize)
+        };
+        // The editor's stop texts first: a server accepts only a few.
+        let stops = wanted.stop.iter().chain(stop).chain(&prompt.stop);
+        settings.add_stops(stops.cloned().collect());
+        settings.ending = self.ending(&prompt.text, &settings.stop);
+        StreamRequest::new(&settings, &prompt.text, &wanted.passed)
     }
 
     /// Counts a request.
-    pub(super) fn count(&self, protocol: Protocol) {
+    pub(crate) fn count(&self, protocol: Protocol) {
         self.metrics.requests[protocol as usize].fetch_add(1, Relaxed);
     }
 
     /// Counts a prompt, and the time that it took.
-    pub(super) fn count_prepared(&self, prepared: &Prepared) {
+    pub(crate) fn count_prepared(&self, prepared: &Prepared) {
         self.metrics.preparing.add_ms(prepared.ms);
         self.metrics.retrieved.fetch_add(u64::from(prepared.decision.retrieves), Relaxed);
     }
@@ -338,7 +338,7 @@ impl Service {
     }
 
     /// Keeps a decision for the page, with what came of it.
-    pub(super) fn keep(&self, record: Record, outcome: &str, times: [f64; 2], end: &End) {
+    pub(crate) fn keep(&self, record: Record, outcome: &str, times: [f64; 2], end: &StreamEnd) {
         let [first, whole] = times;
         let Record { value: mut record, fragments } = record;
         record["ms"]["first_token"] = first.into();
@@ -361,7 +361,7 @@ impl Service {
 
     /// The last decisions, of numbers above one and so many at most, the latest first. It reads the files whose fragments were
     /// shown, for their lines.
-    pub(super) fn decisions(&self, after: u64, most: usize) -> Vec<Value> {
+    pub(crate) fn decisions(&self, after: u64, most: usize) -> Vec<Value> {
         let is_wanted = |kept: &&Record| kept.value["number"].as_u64() > Some(after);
         let kept = lock(&self.decisions);
         let mut decisions: Vec<Record> =
@@ -394,7 +394,7 @@ impl Service {
         decisions.into_iter().map(|record| record.value).collect()
     }
 
-    pub(super) fn index_size(&self) -> IndexSize {
+    pub(crate) fn index_size(&self) -> IndexSize {
         let snapshot = self.live.snapshot();
         let (layers, bytes) = snapshot.size();
         IndexSize { fragments: snapshot.fragments(), layers, bytes }
@@ -403,13 +403,13 @@ impl Service {
 
 impl Prepared {
     /// The decision in a header: `retrieved; policy=learned@0.2; score=0.31; fragments=4; ms=0.52`.
-    pub(super) fn header(&self, policy: &Service) -> String {
+    pub(crate) fn header(&self, policy: &Service) -> String {
         let what = if self.decision.retrieves { "retrieved" } else { "not retrieved" };
         let score = self.decision.score.filter(|score| score.is_finite());
         let score = score.map_or(String::new(), |score| format!("; score={score:.3}"));
         format!(
             "{what}; policy={}{score}; fragments={}; ms={:.2}",
-            policy.decider.name,
+            policy.decider.name(),
             self.prompt.fragments.len(),
             self.ms
         )
@@ -422,4 +422,69 @@ fn finite(score: Option<f64>) -> Option<f64> {
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+#[cfg(test)]
+mod tests {
+    use repoformer_core::policy::Policy;
+    use serde_json::json;
+
+    use super::*;
+    use crate::decide::DecisionPolicy;
+    use crate::tests::{Heard, Shop, endpoint, lines, model, prompts};
+
+    fn service(shop: &Shop, policy: Policy) -> Service {
+        let policy =
+            DecisionPolicy { policy, threshold: 0.0, name: policy.to_string(), model: None };
+        let decider = Decider::new(policy, &prompts()).unwrap();
+        let (live, endpoint) = (Arc::clone(&shop.live), endpoint(|_| json!({})));
+        let messages = Arc::<Heard>::default();
+        Service::new(live, decider, model(), endpoint, Session::new(0.0), None, messages)
+    }
+
+    fn wanted(text: &str) -> Wanted {
+        Wanted::completion(
+            &json!({"prompt": text, "filepath": "new.py", "stop": ["\n\n"], "top_k": 3}),
+        )
+        .unwrap()
+    }
+
+    #[test]
+    fn the_policy_decides_what_a_prompt_shows_and_the_page_says_so() {
+        let shop = Shop::new(&[("store.py", &lines("row", 0..12))]);
+        for (policy, retrieves) in [(Policy::Always, true), (Policy::Never, false)] {
+            let service = service(&shop, policy);
+            let wanted = wanted(&lines("row", 0..3));
+            let prepared = service.prepare(&wanted, &service.endpoint).unwrap();
+            let shown = &prepared.prompt.fragments;
+            assert_eq!(!shown.is_empty(), retrieves);
+            assert_eq!(prepared.prompt.text.contains("# row_3 = load_table(3)"), retrieves);
+            let what = if retrieves { "retrieved" } else { "not retrieved" };
+            let start = format!("{what}; policy={policy}; fragments={}; ms=", shown.len());
+            let header = prepared.header(&service);
+            assert!(header.starts_with(&start), "{header}");
+            service.keep(prepared.record, "done", [1.0, 2.0], &StreamEnd::default());
+            let kept = service.decisions(0, 9).remove(0);
+            assert_eq!((&kept["file"], &kept["line"]), (&json!("shop/new.py"), &json!(4)));
+            assert_eq!((&kept["retrieved"], &kept["outcome"]), (&json!(retrieves), &json!("done")));
+            let fragments = kept["fragments"].as_array().unwrap();
+            assert_eq!(fragments.len(), shown.len());
+            assert!(fragments.iter().all(|one| one["first_line"].is_u64()), "{fragments:?}");
+            assert!(service.decisions(1, 9).is_empty(), "no later one");
+        }
+    }
+
+    #[test]
+    fn only_the_last_decisions_are_kept() {
+        let shop = Shop::new(&[("store.py", "x = 1\n")]);
+        let service = service(&shop, Policy::Never);
+        for _ in 0..KEPT + 3 {
+            let record = Record::unmade(&service, &wanted("x"));
+            service.keep(record, "failed", [f64::NAN, 1.0], &StreamEnd::default());
+        }
+        let kept = service.decisions(0, usize::MAX);
+        assert_eq!(kept.len(), KEPT);
+        assert_eq!(kept[0]["number"], KEPT + 3);
+        assert_eq!(service.decisions(KEPT as u64 + 1, usize::MAX).len(), 2);
+    }
 }

@@ -6,27 +6,27 @@ use axum::body::Body;
 use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use repoformer_core::completion::Finish;
+use repoformer_models::server::StreamEnd;
 use serde_json::{Map, Value, json};
 
-use super::request::{Protocol, Wanted};
-use super::upstream::End;
+use crate::request::{Protocol, Wanted};
 
 /// A completion, as far as it was written.
 #[derive(Debug, Clone)]
-pub(super) struct Answer {
-    pub(super) id: String,
-    pub(super) model: String,
+pub(crate) struct Answer {
+    pub(crate) id: String,
+    pub(crate) model: String,
     created: u64,
 }
 
 impl Answer {
-    pub(super) fn new(id: String, model: String) -> Self {
+    pub(crate) fn new(id: String, model: String) -> Self {
         let created = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs();
         Self { id, model, created }
     }
 
     /// The whole answer.
-    pub(super) fn whole(&self, wanted: &Wanted, text: &str, end: &End) -> Value {
+    pub(crate) fn whole(&self, wanted: &Wanted, text: &str, end: &StreamEnd) -> Value {
         match wanted.protocol {
             Protocol::OpenAi | Protocol::Document => {
                 let reason = end.reason.as_deref().unwrap_or("stop");
@@ -43,7 +43,7 @@ impl Answer {
     }
 
     /// A part of a streamed answer.
-    pub(super) fn part(&self, protocol: Protocol, text: &str) -> Value {
+    pub(crate) fn part(&self, protocol: Protocol, text: &str) -> Value {
         match protocol {
             Protocol::OpenAi | Protocol::Tabby | Protocol::Document => self.openai(text, None),
             Protocol::Infill => json!({"index": 0, "content": text, "tokens": [], "stop": false}),
@@ -51,7 +51,7 @@ impl Answer {
     }
 
     /// The last events of a streamed answer.
-    pub(super) fn last(&self, wanted: &Wanted, end: &End) -> Vec<String> {
+    pub(crate) fn last(&self, wanted: &Wanted, end: &StreamEnd) -> Vec<String> {
         if wanted.protocol == Protocol::Infill {
             return vec![infill(self, wanted, "", end).to_string()];
         }
@@ -78,7 +78,7 @@ impl Answer {
 }
 
 /// llama.cpp's answer to `/infill`.
-fn infill(answer: &Answer, wanted: &Wanted, text: &str, end: &End) -> Value {
+fn infill(answer: &Answer, wanted: &Wanted, text: &str, end: &StreamEnd) -> Value {
     // A number that the model's server does not tell is left out, and no zero.
     let (prompt, written) = (end.prompt_tokens(), end.written_tokens());
     let held = prompt.zip(written).map(|(prompt, written)| prompt + written);
@@ -120,7 +120,7 @@ fn without_null(mut answer: Value, names: &[&str]) -> Value {
 }
 
 /// An error that editors show.
-pub(super) fn refusal(status: StatusCode, message: &str) -> Response {
+pub(crate) fn refusal(status: StatusCode, message: &str) -> Response {
     let kind = match status.as_u16() {
         401 => "authentication_error",
         403 => "permission_error",
@@ -138,12 +138,12 @@ pub(super) fn refusal(status: StatusCode, message: &str) -> Response {
 }
 
 /// A response of JSON.
-pub(super) fn of_json(value: &Value) -> Response {
+pub(crate) fn of_json(value: &Value) -> Response {
     typed(value.to_string(), "application/json")
 }
 
 /// A response of text of a type.
-pub(super) fn typed(text: impl Into<Body>, kind: &'static str) -> Response {
+pub(crate) fn typed(text: impl Into<Body>, kind: &'static str) -> Response {
     let mut response = Response::new(text.into());
     response.headers_mut().insert(header::CONTENT_TYPE, HeaderValue::from_static(kind));
     response
@@ -157,7 +157,7 @@ mod tests {
     fn fields_within_others_are_flat_where_the_editor_names_them() {
         let body = json!({"input_prefix": "a", "response_fields": ["content", "timings/prompt_n", "nothing"]});
         let wanted = Wanted::infill(&body).unwrap();
-        let end = End { timings: json!({"prompt_n": 3}), ..End::default() };
+        let end = StreamEnd { timings: json!({"prompt_n": 3}), ..StreamEnd::default() };
         let answer = Answer::new("1".into(), "m".into());
         let text = answer.whole(&wanted, "x", &end).to_string();
         assert_eq!(text, r#"{"content":"x","timings/prompt_n":3}"#);
@@ -168,10 +168,10 @@ mod tests {
         let body =
             json!({"prompt": "a", "stream": true, "stream_options": {"include_usage": true}});
         let wanted = Wanted::completion(&body).unwrap();
-        let end = End {
+        let end = StreamEnd {
             reason: Some("length".into()),
             usage: json!({"prompt_tokens": 2}),
-            ..End::default()
+            ..StreamEnd::default()
         };
         let last = Answer::new("1".into(), "m".into()).last(&wanted, &end);
         assert_eq!(last.len(), 3);

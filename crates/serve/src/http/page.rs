@@ -11,7 +11,7 @@ const PAGE: &str = include_str!("page.html");
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-pub(super) async fn page() -> Response {
+pub(crate) async fn page() -> Response {
     let mut response = typed(PAGE, "text/html; charset=utf-8");
     let name = HeaderName::from_static("content-security-policy");
     response.headers_mut().insert(name, HeaderValue::from_static(POLICY));

@@ -1,54 +1,31 @@
 //! The prompt for a cursor, as stage `prompt` makes it.
 
-use std::path::PathBuf;
-use std::sync::OnceLock;
-
-use repoformer_core::prompt::shown::{Fragment, shown_in};
+use repoformer_core::prompt::shown::Fragment;
 use repoformer_core::prompt::style::Budget;
-use repoformer_core::prompt::{Builder, BuilderSettings};
 use repoformer_core::repository::corpus::SourceFile;
 use repoformer_core::repository::fragment::{FragmentFile, RepoFragments};
 use repoformer_core::retrieve::live::LiveFound;
 use repoformer_core::retrieve::rank::Words;
 use repoformer_core::retrieve::vector::TokenSet;
-use repoformer_core::retrieve::{Found, FragmentText, Mode, Query};
-use repoformer_core::task::{Task, TaskSet};
+use repoformer_core::retrieve::{Found, Mode, Query};
+use repoformer_core::task::Task;
+use repoformer_pipeline::{Layout, TaskPrompt, task_prompt};
 use repoformer_store::error::Result;
-use repoformer_store::jsonl;
 use repoformer_text::lines::line_ends;
-use repoformer_text::tokenize::P50k;
-use rustc_hash::{FxHashMap, FxHashSet};
-use serde_json::Value;
+use rustc_hash::FxHashSet;
 
 use super::{CursorScratch, LiveRepository, LiveRetrieval};
-use crate::experiment::PromptLayout;
-use crate::layout::Layout;
-use crate::prompt_lines::Maker;
-
-/// Counts tokens of blocks.
-static P50K: P50k = P50k;
-
-/// A prompt that is ready to be sent.
-#[derive(Debug, Clone, PartialEq)]
-pub struct LivePrompt {
-    /// Its text.
-    pub text: String,
-    /// Texts that end a completion.
-    pub stop: Vec<String>,
-    /// The fragments that it shows, best first.
-    pub fragments: Vec<Fragment>,
-    /// The right context that it was made with.
-    pub right: String,
-    /// Its record, as stage `prompt` writes it.
-    pub record: Value,
-}
 
 impl LiveRepository {
     /// The prompt for a cursor without retrieval.
     ///
     /// # Errors
     /// The style cannot lay it out.
-    pub fn plain_prompt(&self, task: &Task, scratch: &mut CursorScratch) -> Result<LivePrompt> {
+    pub(crate) fn plain_prompt(
+        &self,
+        task: &Task,
+        scratch: &mut CursorScratch,
+    ) -> Result<TaskPrompt> {
         let text = SourceFile { path: task.path.clone(), text: String::new(), same_as: 0 };
         let own = self.only(FragmentFile::new(text, self.experiment.layout.cut));
         self.prompt_of(task, Mode::Without, (&own, None), scratch)
@@ -65,11 +42,11 @@ impl LiveRepository {
     ///
     /// # Errors
     /// The style cannot lay it out.
-    pub fn prompt(
+    pub(crate) fn prompt(
         &self,
         retrieval: &LiveRetrieval,
         scratch: &mut CursorScratch,
-    ) -> Result<LivePrompt> {
+    ) -> Result<TaskPrompt> {
         self.prompt_with(retrieval, &retrieval.task, scratch)
     }
 
@@ -77,19 +54,19 @@ impl LiveRepository {
     ///
     /// # Errors
     /// The style cannot lay it out.
-    pub fn prompt_with(
+    pub(crate) fn prompt_with(
         &self,
         retrieval: &LiveRetrieval,
         task: &Task,
         scratch: &mut CursorScratch,
-    ) -> Result<LivePrompt> {
+    ) -> Result<TaskPrompt> {
         let LiveRetrieval { query, found, .. } = retrieval;
         let LiveFound { excerpt, found } = &**found;
         self.prompt_of(task, Mode::LeftContext, (excerpt, Some((found, query))), scratch)
     }
 
     /// Similarity of fragments to the text of a query, in terms of the vocabulary.
-    pub fn similarities(&self, query: &str, fragments: &[Fragment]) -> Vec<f64> {
+    pub(crate) fn similarities(&self, query: &str, fragments: &[Fragment]) -> Vec<f64> {
         let texts = std::iter::once(query).chain(fragments.iter().map(|one| &*one.text));
         let texts: Vec<&str> = texts.collect();
         let vocabulary = &self.experiment.retrieval.search.vocabulary;
@@ -104,7 +81,7 @@ impl LiveRepository {
 
     /// Tokens that a prompt mostly has for the left context: half of all at least, since the other parts seldom need all that they
     /// may have. Where they do, the prompt shows less of it.
-    pub fn left_room(&self) -> usize {
+    pub(crate) fn left_room(&self) -> usize {
         let Budget { total, left, right, cross_file } = self.experiment.prompts.budget;
         let right = right.filter(|_| self.experiment.takes_right_contexts());
         let others = right.unwrap_or(0) + cross_file.unwrap_or(0);
@@ -112,7 +89,7 @@ impl LiveRepository {
     }
 
     /// The first line from which the text up to a cursor has so many tokens, at most.
-    pub fn first_line_within(&self, text: &str, offset: usize, tokens: usize) -> usize {
+    pub(crate) fn first_line_within(&self, text: &str, offset: usize, tokens: usize) -> usize {
         let left = &text[..offset];
         let tokenizer = &self.experiment.prompts.tokenizer;
         let (mut line, mut room, mut end) = (line_ends(left), tokens, left.len());
@@ -135,49 +112,7 @@ impl LiveRepository {
         mode: Mode,
         (fragments, found): (&RepoFragments, Option<(&Found, &Query)>),
         scratch: &mut CursorScratch,
-    ) -> Result<LivePrompt> {
-        let experiment = &self.experiment;
-        let prompts = &experiment.prompts;
-        let builder = match prompts.layout {
-            PromptLayout::RepoCoder => {
-                let settings = BuilderSettings {
-                    mode,
-                    form: experiment.form(mode),
-                    shown: experiment.shown(mode),
-                    budget: prompts.repocoder_budget(),
-                };
-                Some(Builder::new(fragments, &P50K, settings))
-            }
-            _ => None,
-        };
-        let shown = || {
-            let settings = experiment.shown(mode);
-            FragmentText::new(fragments, settings, |text| experiment.fits(text))
-        };
-        let tasks = TaskSet::new(PathBuf::from("cursor"), Vec::new());
-        let maker = Maker {
-            prompts,
-            tasks: &tasks,
-            language: experiment.layout.language,
-            mode,
-            contexts: FxHashMap::default(),
-            texts: found.map(|_| shown()),
-            builder,
-        };
-        let line = maker.line(task, found, &OnceLock::new(), &mut scratch.prompt)?;
-        let record = jsonl::parse(&tasks.path, 1, &line.json)?;
-        let shown = shown_in(&record, &mut FxHashSet::default());
-        let record = Value::Object(record);
-        let stop = record["metadata"]["stop"].as_array().into_iter().flatten();
-        let stop = stop.filter_map(|stop| stop.as_str().map(str::to_owned)).collect();
-        let shown = shown.map(|(_, shown)| shown).unwrap_or_default();
-        let right = shown.right.or_else(|| task.right_context.clone());
-        Ok(LivePrompt {
-            text: record["prompt"].as_str().unwrap_or_default().to_owned(),
-            stop,
-            fragments: shown.fragments,
-            right: right.unwrap_or_default(),
-            record,
-        })
+    ) -> Result<TaskPrompt> {
+        task_prompt(&self.experiment, mode, task, fragments, found, &mut scratch.prompt)
     }
 }

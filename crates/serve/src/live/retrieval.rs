@@ -11,34 +11,34 @@ use repoformer_core::retrieve::query::Made;
 use repoformer_core::retrieve::visibility::{HoleGuard, Visibility};
 use repoformer_core::retrieve::{Mode, Queries, Query, QuerySettings};
 use repoformer_core::task::{Task, TaskSet};
+use repoformer_pipeline::Experiment;
 use repoformer_store::error::{Error, Result};
 use repoformer_text::lines::line_start;
 
 use super::{Cursor, CursorScratch, Edited, LastFound, LiveRepository, lock};
-use crate::experiment::Experiment;
 
 /// Fragments that were found for a cursor.
 #[derive(Debug)]
-pub struct LiveRetrieval {
+pub(crate) struct LiveRetrieval {
     /// The hole at the cursor, as a task.
-    pub task: Task,
+    pub(crate) task: Task,
     /// The query.
-    pub query: Query,
+    pub(crate) query: Query,
     pub(super) found: Arc<LiveFound>,
     /// Time for bringing the index up to date with the unsaved text, and for the search.
-    pub took: [Duration; 2],
+    pub(crate) took: [Duration; 2],
 }
 
 impl LiveRetrieval {
     /// Whether all that was found may be shown from another cursor of the same file: nothing of it is in the lines that its prompt
     /// shows.
-    pub fn is_visible_from(&self, task: &Task) -> bool {
+    pub(crate) fn is_visible_from(&self, task: &Task) -> bool {
         task.path == self.query.path && task.context_start >= self.query.context_start as usize
     }
 
     /// Whether all that was found is still as it was: other files as they are saved, and the lines of its own file somewhere in
     /// its text.
-    pub fn is_current(&self, snapshot: &Snapshot, own_text: &str) -> bool {
+    pub(crate) fn is_current(&self, snapshot: &Snapshot, own_text: &str) -> bool {
         let LiveFound { excerpt, found } = &*self.found;
         let is_same = |file: &FragmentFile| {
             file.path == self.query.path
@@ -58,7 +58,7 @@ impl LiveRepository {
     ///
     /// # Errors
     /// The cursor is not in the text, or nothing can be searched for.
-    pub fn retrieve(
+    pub(crate) fn retrieve(
         &self,
         cursor: &Cursor<'_>,
         scratch: &mut CursorScratch,

@@ -4,13 +4,13 @@ use serde_json::Value;
 
 /// Units that the characters of a line are counted in.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Encoding {
+pub(crate) enum Encoding {
     Utf8,
     Utf16,
 }
 
 impl Encoding {
-    pub(super) fn name(self) -> &'static str {
+    pub(crate) fn name(self) -> &'static str {
         match self {
             Self::Utf8 => "utf-8",
             Self::Utf16 => "utf-16",
@@ -159,7 +159,7 @@ impl Text {
 
 /// An open document.
 #[derive(Debug)]
-pub(super) struct Document {
+pub(crate) struct Document {
     text: Text,
     version: Option<i64>,
     /// Why the text is no longer known to be the editor's.
@@ -171,7 +171,7 @@ impl Document {
     ///
     /// # Errors
     /// It has no text.
-    pub(super) fn open(item: &Value) -> Result<Self, String> {
+    pub(crate) fn open(item: &Value) -> Result<Self, String> {
         let text = item["text"].as_str().ok_or("textDocument.text is not a text")?;
         Ok(Self { text: Text::new(text), version: version(item)?, lost: None })
     }
@@ -180,7 +180,7 @@ impl Document {
     ///
     /// # Errors
     /// It is of an older version.
-    pub(super) fn open_again(&mut self, other: Self) -> Result<(), String> {
+    pub(crate) fn open_again(&mut self, other: Self) -> Result<(), String> {
         let opened = check_order(other.version, self.version);
         match &opened {
             Ok(()) => *self = other,
@@ -193,12 +193,12 @@ impl Document {
     }
 
     /// The text, or why it is not known.
-    pub(super) fn text(&self) -> Result<String, &str> {
+    pub(crate) fn text(&self) -> Result<String, &str> {
         self.lost.as_deref().map_or_else(|| Ok(self.text.whole()), Err)
     }
 
     /// Bytes before a position; a character behind the end of its line is its end, a line behind the last the end of the text.
-    pub(super) fn offset_of(&self, position: &Value, encoding: Encoding) -> Option<usize> {
+    pub(crate) fn offset_of(&self, position: &Value, encoding: Encoding) -> Option<usize> {
         Some(self.text.place(position, encoding)?.offset)
     }
 
@@ -206,7 +206,7 @@ impl Document {
     ///
     /// # Errors
     /// One of the changes is wrong.
-    pub(super) fn change(&mut self, params: &Value, encoding: Encoding) -> Result<(), String> {
+    pub(crate) fn change(&mut self, params: &Value, encoding: Encoding) -> Result<(), String> {
         let changed = self.try_change(params, encoding);
         if let Err(reason) = &changed {
             self.lost = Some(reason.clone());

@@ -10,21 +10,21 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use anyhow::{Context as _, Result};
 use repoformer_core::label::Signals;
 use repoformer_core::prompt::shown::Fragment;
 use repoformer_core::task::Task;
 use repoformer_core::task::cross_file::{self, CrossFile};
 use repoformer_evaluate::label::judge_one;
 use repoformer_models::endpoint::Endpoint;
-use repoformer_pipeline::LivePrompt;
+use repoformer_models::server::{StreamPart, StreamRequest, stream};
+use repoformer_pipeline::TaskPrompt;
 use repoformer_store::error::Error;
 use repoformer_store::files;
 use repoformer_text::lines::line_ends;
 use serde_json::Value;
 
-use super::upstream::{Piece, Request, write};
-use crate::output::{fail, warning};
+use crate::error::{Result, ServeError};
+use crate::messages::Messages;
 
 /// Quiet after which the model is asked for what was not shown.
 const PAUSE: Duration = Duration::from_secs(1);
@@ -38,30 +38,30 @@ const FILES: usize = 16;
 
 /// A request whose completion may be shown.
 #[derive(Debug)]
-pub(super) struct Asked {
+pub(crate) struct Asked {
     /// The hole at the cursor.
-    pub(super) task: Task,
+    pub(crate) task: Task,
     /// The file's whole text, and the bytes of it before the cursor.
-    pub(super) text: String,
-    pub(super) offset: usize,
+    pub(crate) text: String,
+    pub(crate) offset: usize,
     /// Fragments that are retrieved for it, shown or not.
-    pub(super) found: Retrieved,
+    pub(crate) found: Retrieved,
     /// Signals of the model, where it was asked.
-    pub(super) signals: Signals,
-    pub(super) retrieved: bool,
+    pub(crate) signals: Signals,
+    pub(crate) retrieved: bool,
     /// Request for the completion of the other prompt.
-    pub(super) other: Request,
+    pub(crate) other: StreamRequest,
 }
 
 /// The fragments of a prompt, and its right context.
 #[derive(Debug)]
-pub(super) struct Retrieved {
+pub(crate) struct Retrieved {
     fragments: Vec<cross_file::Fragment>,
     right: String,
 }
 
 impl Retrieved {
-    pub(super) fn of(prompt: &LivePrompt) -> Self {
+    pub(crate) fn of(prompt: &TaskPrompt) -> Self {
         let fragments = prompt.fragments.iter().map(Fragment::to_cross_file).collect();
         Self { fragments, right: prompt.right.clone() }
     }
@@ -85,7 +85,7 @@ struct Written {
 
 /// Log of labels.
 #[derive(Debug)]
-pub(super) struct Learner {
+pub struct Learner {
     /// By file, the last shown last.
     shown: Mutex<VecDeque<Shown>>,
     written: Sender<Written>,
@@ -101,6 +101,13 @@ struct State {
     /// Connection of a completion that nobody waits for.
     asking: Mutex<Option<Endpoint>>,
     waiting: AtomicUsize,
+    messages: Arc<dyn Messages>,
+}
+
+impl State {
+    fn warn(&self, text: &str) {
+        self.messages.warning(text);
+    }
 }
 
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
@@ -108,8 +115,16 @@ fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
 }
 
 impl Learner {
-    /// Opens a log, to which lines are added.
-    pub(super) fn open(path: &Path, endpoint: &Endpoint, fragments: String) -> Result<Self> {
+    /// Opens a log of labels, to which others are added: `fragments` is the kind of the fragments here.
+    ///
+    /// # Errors
+    /// The log cannot be opened, or has labels of other fragments.
+    pub fn open(
+        path: &Path,
+        endpoint: &Endpoint,
+        fragments: String,
+        messages: Arc<dyn Messages>,
+    ) -> Result<Self> {
         let log = Log::open(path)?;
         check_fragments(path, &fragments)?;
         let (written, jobs) = mpsc::channel();
@@ -118,18 +133,19 @@ impl Learner {
             last_request: Mutex::new(Instant::now()),
             asking: Mutex::default(),
             waiting: 0.into(),
+            messages,
         });
         let (shared, endpoint) = (Arc::clone(&state), endpoint.clone());
         std::thread::Builder::new()
             .name("labels".into())
             .spawn(move || write_labels(&shared, &endpoint, log, &jobs))
-            .context("cannot start a thread")?;
+            .map_err(ServeError::system("cannot start a thread"))?;
         Ok(Self { shown: Mutex::default(), written, state })
     }
 
     /// Sees a file's text with its cursor: what was written where a completion was shown. `held` are the bytes of it that are sure to
     /// be as they are now.
-    pub(super) fn see(&self, path: &str, (text, offset): (&str, usize), held: &Range<usize>) {
+    pub(crate) fn see(&self, path: &str, (text, offset): (&str, usize), held: &Range<usize>) {
         *lock(&self.state.last_request) = Instant::now();
         if let Some(asking) = lock(&self.state.asking).take() {
             asking.close();
@@ -145,20 +161,22 @@ impl Learner {
             let waiting = &self.state.waiting;
             if waiting.fetch_add(1, Relaxed) >= WAITING {
                 waiting.fetch_sub(1, Relaxed);
-                warning(format!("{path}: no label of a line, since {WAITING} wait for the model"));
+                self.state.warn(&format!(
+                    "{path}: no label of a line, since {WAITING} wait for the model"
+                ));
             } else if self.written.send(Written { shown, truth, accepted }).is_err() {
-                warning(format!("{path}: no label of a line, since the log was closed"));
+                self.state.warn(&format!("{path}: no label of a line, since the log was closed"));
             }
         }
     }
 
     /// Whether a completion was shown in a file at the line that is written there.
-    pub(super) fn has(&self, path: &str) -> bool {
+    pub(crate) fn has(&self, path: &str) -> bool {
         is_kept(&lock(&self.shown), path)
     }
 
     /// Keeps a completion that was shown, unless an earlier one at its line is kept.
-    pub(super) fn keep(&self, asked: Asked, completion: String, model: String) {
+    pub(crate) fn keep(&self, asked: Asked, completion: String, model: String) {
         *lock(&self.state.last_request) = Instant::now();
         let mut all = lock(&self.shown);
         if is_kept(&all, &asked.task.path) {
@@ -177,20 +195,19 @@ fn check_fragments(path: &Path, here: &str) -> Result<()> {
     struct OfFragments {
         fragments: String,
     }
-    let text = files::read(path).with_context(|| format!("{}: cannot be read", path.display()))?;
+    let failed = ServeError::system(format!("{}: cannot be read", path.display()));
+    let text = files::read(path).map_err(failed)?;
     for (number, line) in (1..).zip(text.split(|byte| *byte == b'\n')) {
         // A line that was cut off is reported where labels are read.
         if let Ok(there) = serde_json::from_slice::<OfFragments>(line)
             && there.fragments != here
         {
-            return fail(
-                format!(
-                    "{}:{number}: this label is of {}, and those here are {here}",
-                    path.display(),
-                    there.fragments
-                ),
-                "name another file with --learn, or choose its fragments with --unit",
-            );
+            return Err(ServeError::OtherFragments {
+                path: path.to_owned(),
+                line: number,
+                found: there.fragments,
+                here: here.to_owned(),
+            });
         }
     }
     Ok(())
@@ -259,10 +276,10 @@ fn write_labels(state: &State, endpoint: &Endpoint, mut log: Log, jobs: &Receive
         let path = written.shown.asked.task.path.clone();
         let done = patient_completion(state, endpoint, &written.shown.asked)
             .and_then(|other| label(written, other, &state.fragments))
-            .map_err(anyhow::Error::from)
+            .map_err(ServeError::from)
             .and_then(|label| log.add(&label));
         if let Err(error) = done {
-            warning(format!("{path}: no label of a line: {error:#}"));
+            state.warn(&format!("{path}: no label of a line: {}", error.with_causes()));
         }
         state.waiting.fetch_sub(1, Relaxed);
     }
@@ -296,20 +313,18 @@ fn other_completion(state: &State, endpoint: &Endpoint, asked: &Asked) -> Result
         if lock(&state.last_request).elapsed() < PAUSE {
             continue;
         }
-        let (mut text, mut failed) = (String::new(), None);
-        write(&own, asked.other.clone(), &mut |piece| {
-            match piece {
-                Piece::Text(more) => text += &more,
-                Piece::Failed(error) => failed = Some(error),
-                Piece::Model(_) | Piece::End(_) => {}
+        let mut text = String::new();
+        let done = stream(&own, asked.other.clone(), &mut |part| {
+            if let StreamPart::Text(more) = part {
+                text += &more;
             }
             false
         });
         let was_closed = lock(&state.asking).take().is_none();
-        match failed {
-            None => return Ok(text),
-            Some(_) if was_closed => {}
-            Some(error) => return Err(error),
+        match done {
+            Ok(()) => return Ok(text),
+            Err(_) if was_closed => {}
+            Err(error) => return Err(error),
         }
     }
 }
@@ -366,7 +381,8 @@ impl Log {
             }
             Ok(file)
         };
-        let file = open().with_context(|| format!("{}: cannot be opened", path.display()))?;
+        let failed = ServeError::system(format!("{}: cannot be opened", path.display()));
+        let file = open().map_err(failed)?;
         Ok(Self { path: path.to_owned(), file, is_cut: false })
     }
 
@@ -374,13 +390,16 @@ impl Log {
         let line = format!("{}{record}\n", if self.is_cut { "\n" } else { "" });
         let written = self.file.write_all(line.as_bytes());
         self.is_cut = written.is_err();
-        written.with_context(|| format!("{}: cannot be written", self.path.display()))
+        written.map_err(ServeError::system(format!("{}: cannot be written", self.path.display())))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use repoformer_core::completion::CompletionRequest;
+
     use super::*;
+    use crate::tests::{Heard, endpoint};
 
     #[test]
     fn what_was_written_is_what_stands_between_the_texts_around_the_cursor() {
@@ -406,5 +425,90 @@ mod tests {
         // The text around it is another.
         assert_eq!(of_text(around, "f(1)", ("c\nx = f(1)\nb\n", 0)), Seen::Nothing);
         assert_eq!(of_text(("aa", "aa"), "", ("aaa", 0)), Seen::Nothing);
+    }
+
+    /// Prompts of a file, and a learner whose model writes `other` for each.
+    fn learner(dir: &tempfile::TempDir, other: &'static str) -> (Learner, PathBuf, Endpoint) {
+        let path = dir.path().join("labels.jsonl");
+        let endpoint = endpoint(
+            move |_| serde_json::json!({"choices": [{"index": 0, "text": other, "finish_reason": "stop"}]}),
+        );
+        let kind = "chunks ranked by jaccard".to_owned();
+        let learner = Learner::open(&path, &endpoint, kind, Arc::<Heard>::default()).unwrap();
+        (learner, path, endpoint)
+    }
+
+    fn asked(text: &str, offset: usize) -> Asked {
+        let task = Task::new("cursor".into(), "shop/a.py", 0, 1, "", &text[..offset]);
+        let request = CompletionRequest::new("m", 16);
+        Asked {
+            task,
+            text: text.to_owned(),
+            offset,
+            found: Retrieved { fragments: Vec::new(), right: text[offset..].to_owned() },
+            signals: Signals::default(),
+            retrieved: false,
+            other: StreamRequest::new(&request, text, &serde_json::Map::new()),
+        }
+    }
+
+    #[test]
+    fn an_accepted_line_becomes_a_label_after_a_pause() {
+        let dir = tempfile::tempdir().unwrap();
+        let (learner, path, _endpoint) = learner(&dir, "g(2)");
+        let before = "a = 1\nb = ";
+        learner.keep(asked(before, before.len()), "f(1)".into(), "m".into());
+        assert!(learner.has("shop/a.py") && !learner.has("shop/b.py"));
+        let typing = format!("{before}f(");
+        learner.see("shop/a.py", (&typing, typing.len()), &(0..typing.len()));
+        assert!(learner.has("shop/a.py"), "the line is still typed");
+        let after = format!("{before}f(1)\n");
+        learner.see("shop/a.py", (&after, after.len()), &(0..after.len()));
+        assert!(!learner.has("shop/a.py"));
+        let begin = Instant::now();
+        let label = loop {
+            let text = String::from_utf8(files::read(&path).unwrap()).unwrap();
+            if text.ends_with('\n') {
+                break serde_json::from_str::<Value>(&text).unwrap();
+            }
+            assert!(begin.elapsed() < Duration::from_secs(30), "no label");
+            std::thread::sleep(Duration::from_millis(20));
+        };
+        let metadata = &label["metadata"];
+        assert_eq!(label["groundtruth"], "f(1)\n");
+        assert_eq!(metadata["completions"], serde_json::json!(["f(1)", "g(2)"]));
+        assert_eq!((&metadata["accepted"], &metadata["retrieved"]), (&true.into(), &false.into()));
+        assert_eq!(label["fragments"], "chunks ranked by jaccard");
+        assert!(begin.elapsed() >= PAUSE / 2, "the model was asked while the user typed");
+    }
+
+    #[test]
+    fn text_that_no_request_held_is_no_truth() {
+        let shown = |text: &str, offset| Shown {
+            asked: asked(text, offset),
+            completion: "f(1)".into(),
+            model: String::new(),
+        };
+        let (before, after) = ("b = \nc = 2\n", "b = f(1)\nc = 2\n");
+        let seen = |held| written(&shown(before, 4), (after, after.len()), &held);
+        let truth = Seen::Written { truth: "f(1)".into(), accepted: true };
+        assert_eq!(seen(0..after.len()), truth);
+        assert_eq!(seen(0..6), Seen::Nothing, "the rest is as it was saved");
+        assert_eq!(seen(5..after.len()), Seen::Nothing);
+    }
+
+    #[test]
+    fn a_log_of_other_fragments_is_refused_and_half_a_line_stays_one() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("labels.jsonl");
+        std::fs::write(&path, "{\"fragments\": \"a\"}\n{\"fragments\": \"b\"}\n{\"fragm").unwrap();
+        let error = check_fragments(&path, "a").unwrap_err();
+        assert!(
+            error.to_string().ends_with(":2: this label is of b, and those here are a"),
+            "{error}"
+        );
+        Log::open(&path).unwrap().add(&serde_json::json!({"fragments": "a"})).unwrap();
+        let text = std::fs::read_to_string(&path).unwrap();
+        assert!(text.ends_with("{\"fragm\n{\"fragments\":\"a\"}\n"), "{text}");
     }
 }

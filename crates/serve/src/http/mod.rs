@@ -1,12 +1,19 @@
 //! Routes, and the flow of a completion from the model to the editor.
 
+mod answer;
+mod body;
+mod connections;
+mod guard;
+mod page;
+
+pub use guard::{Guard, TOKEN_VARIABLE};
+
 use std::pin::Pin;
 use std::sync::Arc;
 use std::sync::atomic::Ordering::Relaxed;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context as _, Result};
 use axum::body::{Body, Bytes};
 use axum::extract::{DefaultBodyLimit, Request, State};
 use axum::http::{HeaderName, HeaderValue, StatusCode, Uri};
@@ -15,21 +22,20 @@ use axum::response::Response;
 use axum::routing::{get, post};
 use axum::{Extension, Router};
 use repoformer_models::endpoint::Endpoint;
+use repoformer_models::server::{StreamEnd, StreamPart};
 use repoformer_store::error::Error;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
-use super::answer::{Answer, of_json, refusal, typed};
-use super::body::{Bodies, fields};
-use super::connections::{self, Bounds};
-use super::guard::{self, Guard};
-use super::learn::Asked;
-use super::page;
-use super::request::Wanted;
-use super::service::{Prepared, Record, Service};
-use super::start::runtime;
-use super::upstream::{Completing, End, Piece, ms_since};
-use crate::output::announce;
+use crate::error::{Result, ServeError};
+use crate::learn::Asked;
+use crate::request::Wanted;
+use crate::runtime::runtime;
+use crate::service::{Prepared, Record, Service};
+use crate::upstream::{Completing, ms_since};
+use answer::{Answer, of_json, refusal, typed};
+use body::{Bodies, fields};
+use connections::Bounds;
 
 /// Requests at a time.
 const AT_ONCE: usize = 32;
@@ -50,17 +56,22 @@ struct Shared {
     bodies: Bodies,
 }
 
-/// Serves until the program ends.
-pub(super) fn serve(service: Arc<Service>, guard: Guard) -> Result<()> {
+/// Serves over HTTP until the program ends.
+///
+/// # Errors
+/// The address cannot be listened on.
+pub fn serve(service: Arc<Service>, guard: Guard) -> Result<()> {
     runtime()?.block_on(async {
         let listener = tokio::net::TcpListener::bind(guard.listen).await;
-        let listener = listener.with_context(|| {
-            format!("cannot listen on {}; is another server there?", guard.listen)
-        })?;
+        let failed = ServeError::system(format!(
+            "cannot listen on {}; is another server there?",
+            guard.listen
+        ));
+        let listener = listener.map_err(failed)?;
         let listen = listener.local_addr().unwrap_or(guard.listen);
         let mut guard = guard;
         guard.listen = listen;
-        announce(&format!("listening on http://{listen}"));
+        service.messages.announce(&format!("listening on http://{listen}"));
         connections::serve(listener, router(service, guard), BOUNDS).await;
         Ok(())
     })
@@ -156,7 +167,7 @@ async fn answer(
     // An editor that warms the model's cache reads no answer.
     if wanted.max_tokens == Some(0) {
         let answer = Answer::new("warm".into(), wanted.model.clone());
-        let end = End::default();
+        let end = StreamEnd::default();
         if !wanted.stream {
             return of_json(&answer.whole(&wanted, "", &end));
         }
@@ -227,7 +238,7 @@ impl Drop for Waiting<'_> {
             }
         };
         count.fetch_add(1, Relaxed);
-        service.keep(record, kept, [f64::NAN, ms_since(self.begin)], &End::default());
+        service.keep(record, kept, [f64::NAN, ms_since(self.begin)], &StreamEnd::default());
     }
 }
 
@@ -250,7 +261,7 @@ struct Flow {
     begin: Instant,
     /// Milliseconds to the first text.
     first: Option<f64>,
-    end: Option<End>,
+    end: Option<StreamEnd>,
     outcome: &'static str,
     /// Text so far.
     text: String,
@@ -288,22 +299,22 @@ impl Flow {
     /// The next text; `None` at the end.
     async fn next(&mut self) -> Result<Option<String>, Error> {
         loop {
-            match self.completing.pieces.recv().await {
-                Some(Piece::Model(name)) if self.answer.model.is_empty() => {
+            match self.completing.parts.recv().await {
+                Some(Ok(StreamPart::Model(name))) if self.answer.model.is_empty() => {
                     self.answer.model = name
                 }
-                Some(Piece::Model(_)) => {}
-                Some(Piece::Text(text)) => {
+                Some(Ok(StreamPart::Model(_))) => {}
+                Some(Ok(StreamPart::Text(text))) => {
                     self.text.push_str(&text);
                     self.first.get_or_insert_with(|| ms_since(self.begin));
                     return Ok(Some(text));
                 }
-                Some(Piece::End(end)) => {
+                Some(Ok(StreamPart::End(end))) => {
                     self.outcome = "done";
                     self.end = Some(end);
                     return Ok(None);
                 }
-                Some(Piece::Failed(error)) => {
+                Some(Err(error)) => {
                     self.outcome = "failed";
                     self.record.say("error", &error.to_string());
                     return Err(error);

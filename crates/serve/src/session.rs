@@ -3,9 +3,11 @@
 use std::sync::{Mutex, PoisonError};
 
 use repoformer_core::prompt::shown::Fragment;
-use repoformer_pipeline::{CursorScratch, LivePrompt, LiveRepository, LiveRetrieval};
+use repoformer_pipeline::TaskPrompt;
 use repoformer_store::error::Error;
 use repoformer_text::lines::line_ends;
+
+use crate::live::{CursorScratch, LiveRepository, LiveRetrieval};
 
 /// Share of the left context's tokens that a new beginning leaves room for, so that it can stay while lines are added.
 const FILLED: f64 = 0.75;
@@ -28,14 +30,15 @@ struct Shown {
 
 /// The file that is being edited.
 #[derive(Debug)]
-pub(super) struct Session {
+pub struct Session {
     /// Gain in mean similarity that is worth reading new fragments; 0: the best fragments are always shown.
     stability: f64,
     kept: Mutex<Option<Kept>>,
 }
 
 impl Session {
-    pub(super) fn new(stability: f64) -> Self {
+    /// A session; with a `stability` of 0 each prompt is that of the stages.
+    pub fn new(stability: f64) -> Self {
         Self { stability, kept: Mutex::default() }
     }
 
@@ -44,7 +47,7 @@ impl Session {
     }
 
     /// First line of the left context: the last request's as long as what follows fits.
-    pub(super) fn first_line(
+    pub(crate) fn first_line(
         &self,
         live: &LiveRepository,
         path: &str,
@@ -65,13 +68,13 @@ impl Session {
     }
 
     /// The prompt with what was found, or with what the last prompt showed where that is as good, and still there.
-    pub(super) fn prompt(
+    pub(crate) fn prompt(
         &self,
         live: &LiveRepository,
-        (found, new): (LiveRetrieval, LivePrompt),
+        (found, new): (LiveRetrieval, TaskPrompt),
         text: &str,
         scratch: &mut CursorScratch,
-    ) -> Result<(LivePrompt, LiveRetrieval), Error> {
+    ) -> Result<(TaskPrompt, LiveRetrieval), Error> {
         if !self.is_on() {
             return Ok((new, found));
         }
@@ -98,19 +101,19 @@ impl Session {
     }
 
     /// Whether to retrieve, where the score is so near the threshold that a change is not worth reading another prompt.
-    pub(super) fn decide(&self, path: &str, score: Option<f64>, threshold: f64) -> Option<bool> {
+    pub(crate) fn decide(&self, path: &str, score: Option<f64>, threshold: f64) -> Option<bool> {
         let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
         let kept = kept.as_ref().filter(|kept| self.is_on() && kept.path == path)?;
         ((score? - threshold).abs() <= self.stability / 2.0).then_some(kept.retrieves)
     }
 
     /// Keeps a request's.
-    pub(super) fn keep(
+    pub(crate) fn keep(
         &self,
         path: &str,
         first_line: usize,
         retrieves: bool,
-        shown: Option<(LiveRetrieval, &LivePrompt)>,
+        shown: Option<(LiveRetrieval, &TaskPrompt)>,
     ) {
         if !self.is_on() {
             return;
@@ -135,4 +138,82 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
         count += 1;
     }
     sum / f64::from(count.max(1))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::{Shop, at_end, lines};
+
+    #[test]
+    fn a_score_near_the_threshold_changes_no_decision() {
+        let session = Session::new(0.2);
+        assert_eq!(session.decide("r/a.py", Some(0.5), 0.4), None, "nothing was decided yet");
+        session.keep("r/a.py", 0, true, None);
+        for (path, score, decided) in [
+            ("r/a.py", Some(0.31), Some(true)),
+            ("r/a.py", Some(0.49), Some(true)),
+            ("r/a.py", Some(0.6), None),
+            ("r/a.py", None, None),
+            ("r/b.py", Some(0.4), None),
+        ] {
+            assert_eq!(session.decide(path, score, 0.4), decided, "{path} {score:?}");
+        }
+        let off = Session::new(0.0);
+        off.keep("r/a.py", 0, true, None);
+        assert_eq!(off.decide("r/a.py", Some(0.4), 0.4), None);
+    }
+
+    #[test]
+    fn the_left_context_keeps_its_first_line_while_it_fits() {
+        let shop = Shop::new(&[("a.py", "x = 1\n")]);
+        let text = lines("row", 0..200);
+        let at = |count: usize| lines("row", 0..count).len();
+        let session = Session::new(0.1);
+        let first = session.first_line(&shop.live, "shop/b.py", (&text, at(100)), 3);
+        let room = shop.live.left_room();
+        assert_eq!(
+            shop.live.first_line_within(&text, at(100), (0.75 * room as f64) as usize),
+            first
+        );
+        assert!(first > 3, "{first}");
+        session.keep("shop/b.py", first, false, None);
+        let next = |count| session.first_line(&shop.live, "shop/b.py", (&text, at(count)), 3);
+        assert_eq!((next(101), next(102)), (first, first));
+        assert!(next(200) > first, "it no longer fits");
+        assert!(next(2) <= 3, "the cursor is before it");
+        assert_eq!(Session::new(0.0).first_line(&shop.live, "b.py", (&text, at(100)), 3), 3);
+    }
+
+    #[test]
+    fn fragments_stay_until_others_are_much_better_or_they_are_gone() {
+        let (first, other) = (lines("alpha", 0..8), lines("beta", 10..18));
+        let shop = Shop::new(&[("first.py", &first), ("other.py", &other)]);
+        let mut scratch = CursorScratch::default();
+        let mut shown = |session: &Session, text: &str| {
+            let found = shop.live.retrieve(&at_end("shop/new.py", text), &mut scratch).unwrap();
+            let new = shop.live.prompt(&found, &mut scratch).unwrap();
+            let (prompt, kept) =
+                session.prompt(&shop.live, (found, new.clone()), text, &mut scratch).unwrap();
+            session.keep("shop/new.py", 0, true, Some((kept, &prompt)));
+            (prompt.fragments, new.fragments)
+        };
+        let (near_first, near_other) = (lines("alpha", 0..4), lines("beta", 10..14));
+        for (stability, stays) in [(0.0, false), (0.01, false), (1.0, true)] {
+            let session = Session::new(stability);
+            let (before, best) = shown(&session, &near_first);
+            assert_eq!(before, best);
+            let (after, best) = shown(&session, &near_other);
+            assert_eq!(after == before, stays, "{stability}");
+            assert_eq!(after == best, !stays, "{stability}");
+        }
+        let session = Session::new(1.0);
+        let (before, _) = shown(&session, &near_first);
+        assert_eq!(&*before[0].path, "first.py");
+        shop.write("first.py", "gone = True\n");
+        shop.live.refresh_below(&["first.py".into()]).unwrap();
+        let (after, best) = shown(&session, &near_first);
+        assert_eq!(after, best);
+        assert_ne!(after, before);
+    }
 }

@@ -1,23 +1,25 @@
-//! `lsp`: the same completions as a language server, for editors that speak to one over its standard streams.
+//! The same completions as a language server, for editors that speak to one over its standard streams.
+
+mod document;
 
 use std::collections::HashMap;
-use std::io::{self, BufRead, Read, Write};
+use std::fmt::Display;
+use std::io::{BufRead, Read as _, Write};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use anyhow::{Context as _, Result};
 use repoformer_models::endpoint::Endpoint;
-use repoformer_pipeline::path_of_url;
+use repoformer_models::server::StreamPart;
 use repoformer_store::json;
 use serde::Deserialize;
 use serde_json::{Value, json};
 
-use super::document::{Document, Encoding};
-use super::request::Wanted;
-use super::service::Service;
-use super::start::{open, runtime};
-use super::upstream::Piece;
-use crate::commands::serve_args::LspArgs;
-use crate::output::detail;
+use crate::error::{Result, ServeError};
+use crate::live::path_of_url;
+use crate::request::Wanted;
+use crate::runtime::runtime;
+use crate::service::Service;
+use crate::watch::Watcher;
+use document::{Document, Encoding};
 
 /// Bytes of a message, at most.
 const LARGEST: usize = 64 << 20;
@@ -35,13 +37,31 @@ const NOT_INITIALIZED: i64 = -32002;
 const CANCELLED: i64 = -32800;
 const FAILED: i64 = -32803;
 
-pub(crate) fn run(args: &LspArgs) -> Result<()> {
-    let (mut input, output) = (io::stdin().lock(), Arc::new(Output::default()));
-    let Some(first) = initialize(&mut input, &output)? else { return Ok(()) };
-    let opened = args.flags.settings_in(first.root.as_deref(), "lsp").and_then(|settings| {
-        let (service, watcher) = open(&args.flags, settings)?;
-        Ok((service, watcher, runtime()?))
-    });
+/// End of a session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum SessionEnd {
+    /// The editor shut the server down, or closed the input.
+    Closed,
+    /// The editor told the server to exit before it was shut down, for which the protocol has exit code 1.
+    ExitBeforeShutdown,
+}
+
+/// Speaks the protocol with an editor, until it ends the session. `open` opens the folder that the editor names.
+///
+/// # Errors
+/// The folder cannot be opened, or a message cannot be read.
+pub fn run<E: Display + From<ServeError>>(
+    input: &mut impl BufRead,
+    output: impl Write + Send + 'static,
+    open: impl FnOnce(Option<&str>) -> Result<(Service, Option<Watcher>), E>,
+) -> Result<SessionEnd, E> {
+    let output = Arc::new(Output(Mutex::new(Box::new(output))));
+    let first = match initialize(input, &output)? {
+        Opening::Initialize(first) => first,
+        Opening::End(end) => return Ok(end),
+    };
+    let opened = open(first.root.as_deref())
+        .and_then(|(service, watcher)| Ok((service, watcher, runtime()?)));
     let (service, watcher, runtime) = match opened {
         Ok(opened) => opened,
         Err(error) => {
@@ -60,7 +80,7 @@ pub(crate) fn run(args: &LspArgs) -> Result<()> {
         runtime,
     };
     let mut has_exited = false;
-    while let Some(message) = next(&mut input, &server.output)? {
+    while let Some(message) = next(input, &server.output)? {
         if message["method"] == "exit" {
             has_exited = true;
             break;
@@ -72,11 +92,14 @@ pub(crate) fn run(args: &LspArgs) -> Result<()> {
     lock(&server.asked).iter_mut().for_each(Asked::end);
     let Server { is_shut_down, runtime, .. } = server;
     runtime.shutdown_background();
-    // As the protocol wants it.
-    if has_exited && !is_shut_down {
-        std::process::exit(1);
-    }
-    Ok(())
+    let is_early = has_exited && !is_shut_down;
+    Ok(if is_early { SessionEnd::ExitBeforeShutdown } else { SessionEnd::Closed })
+}
+
+/// What a session begins with.
+enum Opening {
+    Initialize(Initialize),
+    End(SessionEnd),
 }
 
 /// The first request.
@@ -88,7 +111,7 @@ struct Initialize {
 }
 
 /// Waits for the first request, and refuses what comes before it.
-fn initialize(input: &mut impl BufRead, output: &Output) -> Result<Option<Initialize>> {
+fn initialize(input: &mut impl BufRead, output: &Output) -> Result<Opening> {
     while let Some(message) = next(input, output)? {
         let params = &message["params"];
         if message["method"] == "initialize" && !message["id"].is_null() {
@@ -97,21 +120,20 @@ fn initialize(input: &mut impl BufRead, output: &Output) -> Result<Option<Initia
             let root = root.or_else(|| params["rootPath"].as_str());
             let known = params["capabilities"]["general"]["positionEncodings"].as_array();
             let is_utf8 = known.is_some_and(|known| known.iter().any(|name| name == "utf-8"));
-            return Ok(Some(Initialize {
+            return Ok(Opening::Initialize(Initialize {
                 id: message["id"].clone(),
                 root: root.map(|root| path_of_url(root).into_owned()),
                 encoding: if is_utf8 { Encoding::Utf8 } else { Encoding::Utf16 },
             }));
         }
         if message["method"] == "exit" {
-            // It was not shut down.
-            std::process::exit(1);
+            return Ok(Opening::End(SessionEnd::ExitBeforeShutdown));
         }
         if is_request(&message, output) {
             output.fail(&message["id"], NOT_INITIALIZED, "the server is not initialized");
         }
     }
-    Ok(None)
+    Ok(Opening::End(SessionEnd::Closed))
 }
 
 /// Whether a message wants an answer. One that has no form of the protocol's is refused.
@@ -313,17 +335,18 @@ fn answer(
     let mut text = String::new();
     let mut model = service.name_of_model(wanted).to_owned();
     loop {
-        match completing.pieces.blocking_recv() {
-            Some(Piece::Model(name)) if model.is_empty() => model = name,
-            Some(Piece::Model(_)) => {}
-            Some(Piece::Text(more)) => text += &more,
-            Some(Piece::End(end)) => {
+        match completing.parts.blocking_recv() {
+            Some(Ok(StreamPart::Model(name))) if model.is_empty() => model = name,
+            Some(Ok(StreamPart::Model(_))) => {}
+            Some(Ok(StreamPart::Text(more))) => text += &more,
+            Some(Ok(StreamPart::End(end))) => {
                 if let Some(dropped) = end.dropped {
-                    detail(format!("dropped, since it continues the line before: {dropped}"));
+                    let text = format!("dropped, since it continues the line before: {dropped}");
+                    service.messages.detail(&text);
                 }
                 break;
             }
-            Some(Piece::Failed(error)) => return Err(error.to_string()),
+            Some(Err(error)) => return Err(error.to_string()),
             // It was cancelled.
             None => return Ok(String::new()),
         }
@@ -332,9 +355,8 @@ fn answer(
     Ok(text)
 }
 
-/// Standard output, a message at a time.
-#[derive(Default)]
-struct Output(Mutex<()>);
+/// The editor's end, a message at a time.
+struct Output(Mutex<Box<dyn Write + Send>>);
 
 impl Output {
     fn answer(&self, id: &Value, result: &Value) {
@@ -353,9 +375,8 @@ impl Output {
     }
 
     fn write(&self, message: &Value) {
-        let _one_at_a_time = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let text = message.to_string();
-        let mut output = io::stdout().lock();
+        let mut output = lock(&self.0);
         // An editor that is gone reads nothing.
         let _ = write!(output, "Content-Length: {}\r\n\r\n{text}", text.len());
         let _ = output.flush();
@@ -423,7 +444,10 @@ fn read(input: &mut impl BufRead) -> Result<Option<Vec<u8>>> {
     let mut length = None;
     loop {
         let mut line = String::new();
-        let read = input.take(1 << 16).read_line(&mut line).context("cannot read a message")?;
+        let read = input
+            .take(1 << 16)
+            .read_line(&mut line)
+            .map_err(ServeError::system("cannot read a message"))?;
         if read == 0 {
             return Ok(None);
         }
@@ -437,11 +461,9 @@ fn read(input: &mut impl BufRead) -> Result<Option<Vec<u8>>> {
             length = value.trim().parse().ok();
         }
     }
-    let length: usize = length
-        .filter(|length| *length <= LARGEST)
-        .context("a message without its length, or too long")?;
+    let length: usize = length.filter(|length| *length <= LARGEST).ok_or(ServeError::Unbounded)?;
     let mut body = vec![0; length];
-    input.read_exact(&mut body).context("a message that is cut off")?;
+    input.read_exact(&mut body).map_err(ServeError::system("a message that is cut off"))?;
     Ok(Some(body))
 }
 
@@ -466,5 +488,57 @@ mod tests {
         {
             assert!(read(&mut wrong.as_bytes()).is_err(), "{wrong}");
         }
+    }
+
+    /// Keeps what is written.
+    #[derive(Clone, Default)]
+    struct Written(Arc<Mutex<Vec<u8>>>);
+
+    impl Write for Written {
+        fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+            lock(&self.0).extend_from_slice(bytes);
+            Ok(bytes.len())
+        }
+
+        fn flush(&mut self) -> std::io::Result<()> {
+            Ok(())
+        }
+    }
+
+    /// The end of a session of these messages, and the answers.
+    fn session(messages: &[Value]) -> (Result<SessionEnd>, Vec<Value>) {
+        let input: String = messages.iter().map(|message| framed(&message.to_string())).collect();
+        let written = Written::default();
+        let refuse = |folder: Option<&str>| {
+            let path = folder.unwrap_or("none").into();
+            Err(ServeError::OtherFragments { path, line: 1, found: "a".into(), here: "b".into() })
+        };
+        let end = run(&mut input.as_bytes(), written.clone(), refuse);
+        let written = lock(&written.0).clone();
+        let mut answers = Vec::new();
+        let mut output = &written[..];
+        while let Some(body) = read(&mut output).unwrap() {
+            answers.push(serde_json::from_slice(&body).unwrap());
+        }
+        (end, answers)
+    }
+
+    fn framed(text: &str) -> String {
+        format!("Content-Length: {}\r\n\r\n{text}", text.len())
+    }
+
+    #[test]
+    fn a_session_ends_before_it_begins() {
+        assert_eq!(session(&[]).0.unwrap(), SessionEnd::Closed);
+        let early = json!({"id": 1, "method": "shutdown"});
+        let (end, answers) = session(&[early, json!({"method": "exit"})]);
+        assert_eq!(end.unwrap(), SessionEnd::ExitBeforeShutdown);
+        assert_eq!(answers[0]["error"]["code"], NOT_INITIALIZED);
+        let folder =
+            json!({"workspaceFolders": [{"uri": "file:///a%20b"}], "rootUri": "file:///c"});
+        let (end, answers) = session(&[json!({"id": 7, "method": "initialize", "params": folder})]);
+        let reason = "/a b:1: this label is of a, and those here are b";
+        assert_eq!(end.unwrap_err().to_string(), reason);
+        assert_eq!(answers[0]["error"], json!({"code": FAILED, "message": reason}));
     }
 }

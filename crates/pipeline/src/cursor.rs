@@ -1,0 +1,76 @@
+//! What a repository that is being edited takes from the stages: their artifacts, and the prompt of one task.
+
+use std::path::PathBuf;
+
+use repoformer_core::prompt::{Builder, BuilderSettings, Scratch};
+use repoformer_core::repository::fragment::RepoFragments;
+use repoformer_core::retrieve::{Found, FragmentText, Mode, Query, Vectors};
+use repoformer_core::task::{Task, TaskSet};
+use repoformer_store::error::Result;
+use repoformer_text::tokenize::P50k;
+use rustc_hash::FxHashMap;
+
+use super::engine::Engine;
+use super::experiment::{Experiment, PromptLayout};
+use super::fragments::OpenFragments;
+use super::prompt_lines::{Maker, TaskPrompt};
+use super::vectorize::UnreadVectors;
+
+/// Counts tokens of blocks.
+static P50K: P50k = P50k;
+
+/// A repository's fragments and their vectors as the cache has them, whether or not they are current.
+///
+/// # Errors
+/// The cache has none, or they are damaged or were made with other settings.
+pub fn cached_fragments(
+    experiment: &Experiment,
+    repository: &str,
+) -> Result<(RepoFragments, Vectors)> {
+    let mut engine = Engine::new(experiment);
+    let mut fragments = OpenFragments::open(&mut engine, repository)?;
+    let mut vectors = UnreadVectors::open(&mut engine, repository)?;
+    let fragments = fragments.read_all()?.clone();
+    let vectors = vectors.read(fragments.len())?;
+    Ok((fragments, vectors))
+}
+
+/// The prompt of one task as stage `prompt` would make it, with what was found for it in these fragments.
+///
+/// # Errors
+/// The style cannot lay it out.
+pub fn task_prompt(
+    experiment: &Experiment,
+    mode: Mode,
+    task: &Task,
+    fragments: &RepoFragments,
+    found: Option<(&Found, &Query)>,
+    scratch: &mut Scratch,
+) -> Result<TaskPrompt> {
+    let prompts = &experiment.prompts;
+    let builder = match prompts.layout {
+        PromptLayout::RepoCoder => {
+            let settings = BuilderSettings {
+                mode,
+                form: experiment.form(mode),
+                shown: experiment.shown(mode),
+                budget: prompts.repocoder_budget(),
+            };
+            Some(Builder::new(fragments, &P50K, settings))
+        }
+        _ => None,
+    };
+    let texts =
+        || FragmentText::new(fragments, experiment.shown(mode), |text| experiment.fits(text));
+    let tasks = TaskSet::new(PathBuf::from("cursor"), Vec::new());
+    let maker = Maker {
+        prompts,
+        tasks: &tasks,
+        language: experiment.layout.language,
+        mode,
+        contexts: FxHashMap::default(),
+        texts: found.map(|_| texts()),
+        builder,
+    };
+    maker.task_prompt(task, found, scratch)
+}

@@ -1,0 +1,62 @@
+//! Completions for editors, with selective retrieval from the repository as it is edited.
+//!
+//! Follow one keystroke. An editor sends the text around its cursor, over HTTP ([`http`]) or as a language server's client ([`lsp`]).
+//! A [`LiveRepository`] finds the file and makes the prompt for the cursor, as the stages would make it of the files as they are now;
+//! a [`Watch`] tells it of changes. A [`Decider`] says whether the prompt shows what was retrieved, and a [`Session`] keeps prompts
+//! stable from request to request. The model's server writes the completion, which a [`Service`] passes on. A [`Learner`] makes
+//! labels of what the user writes where completions were shown.
+//!
+//! The crate prints nothing: whoever starts a server receives its [`Messages`].
+//!
+//! ```no_run
+//! use std::sync::Arc;
+//!
+//! use repoformer_models::endpoint::Endpoint;
+//! use repoformer_pipeline::Experiment;
+//! use repoformer_serve::http::{Guard, serve};
+//! use repoformer_serve::{
+//!     Decider, DecisionPolicy, LiveRepository, Messages, Model, ServeError, Service, Session,
+//! };
+//!
+//! fn run(
+//!     experiment: Experiment,
+//!     policy: DecisionPolicy,
+//!     (model, endpoint): (Model, Endpoint),
+//!     messages: Arc<dyn Messages>,
+//! ) -> Result<(), ServeError> {
+//!     let decider = Decider::new(policy, &experiment.prompts)?;
+//!     let (live, ()) = LiveRepository::open(experiment, |_| (), &mut |_| {})?;
+//!     let session = Session::new(0.0);
+//!     let live = Arc::new(live);
+//!     let service = Service::new(live, decider, model, endpoint, session, None, messages);
+//!     serve(Arc::new(service), Guard::new(([127, 0, 0, 1], 8012).into(), None)?)
+//! }
+//! ```
+
+#![forbid(unsafe_code)]
+
+mod decide;
+mod error;
+pub mod http;
+mod learn;
+mod live;
+pub mod lsp;
+mod messages;
+mod metrics;
+mod request;
+mod runtime;
+mod service;
+mod session;
+#[cfg(test)]
+mod tests;
+mod upstream;
+mod watch;
+
+pub use decide::{DECIDING, Decider, DecisionPolicy};
+pub use error::ServeError;
+pub use learn::Learner;
+pub use live::LiveRepository;
+pub use messages::Messages;
+pub use service::{Model, Service};
+pub use session::Session;
+pub use watch::{Watch, Watcher};

@@ -1,0 +1,186 @@
+//! A repository, a model's server and messages for unit tests.
+
+use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+use std::net::TcpListener;
+use std::sync::{Arc, Mutex};
+
+use repoformer_core::completion::Ending;
+use repoformer_core::prompt::style::{Budget, Style};
+use repoformer_core::repository::corpus::Walk;
+use repoformer_core::repository::fragment::{ChunkShape, Cut};
+use repoformer_core::retrieve::rank::{Ranker, Vocabulary};
+use repoformer_core::retrieve::{Align, HoleGuard, QueryForm, SearchSettings, Visibility};
+use repoformer_evaluate::score::Scoring;
+use repoformer_models::endpoint::{ConnectionSettings, Endpoint};
+use repoformer_pipeline::{
+    Experiment, Layout, Notice, PromptLayout, PromptSettings, RetrievalSettings,
+};
+use repoformer_store::error::Error;
+use repoformer_text::language::Language;
+use repoformer_text::tokenize::model::Tokenizer;
+use tempfile::TempDir;
+
+use crate::live::{Cursor, LiveRepository};
+use crate::messages::Messages;
+use crate::service::Model;
+
+/// A repository `shop` in a folder of its own.
+pub(crate) struct Shop {
+    pub(crate) dir: TempDir,
+    pub(crate) live: Arc<LiveRepository>,
+}
+
+/// A style that shows everything, and one that asks the model.
+pub(crate) fn prompts() -> PromptSettings {
+    PromptSettings {
+        align: Align::None,
+        most: 3,
+        full_paths: false,
+        layout: PromptLayout::Style(Style::bundled("repoformer").unwrap().clone()),
+        budget: Budget { total: 400, left: None, right: Some(40), cross_file: Some(200) },
+        tokenizer: Tokenizer::p50k_base(),
+    }
+}
+
+impl Shop {
+    pub(crate) fn new(files: &[(&str, &str)]) -> Self {
+        let dir = tempfile::tempdir().unwrap();
+        for (name, text) in files {
+            write(&dir, name, text);
+        }
+        let cut = Cut::Chunks(ChunkShape { size: 4, stride: 2 });
+        let search = SearchSettings {
+            ranker: Ranker::Jaccard,
+            vocabulary: Vocabulary::Tokens(Tokenizer::p50k_base()),
+            visibility: Visibility::Guarded(HoleGuard::Strict),
+            top_k: 5,
+        };
+        let layout = Layout {
+            cache: dir.path().join("cache"),
+            benchmark: "shop".into(),
+            language: Language::Python,
+            cut,
+            form: QueryForm::LastLines,
+            query_lines: 4,
+            ranker: search.ranker.to_string(),
+            vectors: search.vectors_name(),
+            align: Align::None.to_string(),
+            style: "repoformer".into(),
+            top_k: search.top_k,
+            iteration: 1,
+            shard: None,
+        };
+        let retrieval = RetrievalSettings {
+            form: QueryForm::LastLines,
+            query_lines: 4,
+            search,
+            dense: None,
+            notice: Notice::default(),
+        };
+        let experiment = Experiment {
+            name: "shop".into(),
+            repos_dir: dir.path().join("repos"),
+            repositories: vec!["shop".into()],
+            tasks: None,
+            of_all_shards: None,
+            layout,
+            walk: Walk::Glob,
+            retrieval,
+            prompts: prompts(),
+            scoring: Scoring::of(&[], &[]),
+            plan: None,
+        };
+        let (live, ()) = LiveRepository::open(experiment, |_| (), &mut |_| {}).unwrap();
+        Self { dir, live: Arc::new(live) }
+    }
+
+    pub(crate) fn write(&self, name: &str, text: &str) {
+        write(&self.dir, name, text);
+    }
+}
+
+fn write(dir: &TempDir, name: &str, text: &str) {
+    let path = dir.path().join("repos/shop").join(name);
+    std::fs::create_dir_all(path.parent().unwrap()).unwrap();
+    std::fs::write(path, text).unwrap();
+}
+
+/// The cursor at the end of a file's text.
+pub(crate) fn at_end<'a>(path: &'a str, text: &'a str) -> Cursor<'a> {
+    Cursor { path, text, offset: text.len(), first_line: 0 }
+}
+
+/// Lines that look alike in files of different names.
+pub(crate) fn lines(name: &str, numbers: std::ops::Range<usize>) -> String {
+    numbers.map(|n| format!("{name}_{n} = load_table({n})\n")).collect()
+}
+
+/// A server that answers each request by `answer`, from the JSON of its body.
+pub(crate) fn endpoint(
+    answer: impl Fn(&serde_json::Value) -> serde_json::Value + Send + 'static,
+) -> Endpoint {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    std::thread::spawn(move || {
+        for stream in listener.incoming() {
+            let mut stream = stream.unwrap();
+            let mut reader = BufReader::new(stream.try_clone().unwrap());
+            let (mut line, mut length) = (String::new(), 0);
+            while reader.read_line(&mut line).unwrap_or(0) > 2 {
+                if let Some((name, value)) = line.split_once(':')
+                    && name.eq_ignore_ascii_case("content-length")
+                {
+                    length = value.trim().parse().unwrap();
+                }
+                line.clear();
+            }
+            let mut body = vec![0; length];
+            reader.read_exact(&mut body).unwrap();
+            let body = answer(&serde_json::from_slice(&body).unwrap_or_default()).to_string();
+            let head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nConnection: close";
+            let _ = write!(stream, "{head}\r\nContent-Length: {}\r\n\r\n{body}", body.len());
+        }
+    });
+    Endpoint::new(&url, ConnectionSettings { retries: 0, ..ConnectionSettings::default() }).unwrap()
+}
+
+/// Keeps messages.
+#[derive(Default)]
+pub(crate) struct Heard(pub(crate) Mutex<Vec<String>>);
+
+impl Heard {
+    fn add(&self, text: &str) {
+        self.0.lock().unwrap().push(text.to_owned());
+    }
+}
+
+impl Messages for Heard {
+    fn announce(&self, text: &str) {
+        self.add(text);
+    }
+
+    fn warning(&self, text: &str) {
+        self.add(text);
+    }
+
+    fn detail(&self, text: &str) {
+        self.add(text);
+    }
+
+    fn problems(&self, problems: &[Error]) {
+        problems.iter().for_each(|problem| self.add(&problem.to_string()));
+    }
+}
+
+/// A model with nothing chosen.
+pub(crate) fn model() -> Model {
+    Model {
+        name: "m".into(),
+        max_tokens: 64,
+        usual_tokens: 16,
+        temperature: 0.0,
+        top_p: None,
+        stop: Vec::new(),
+        ending: Ending::BeforeWhitespace,
+    }
+}

@@ -1,0 +1,53 @@
+//! The model's server, asked for one completion, which ends where the editor no longer wants it.
+
+use std::time::Instant;
+
+use repoformer_models::endpoint::Endpoint;
+use repoformer_models::server::{StreamPart, StreamRequest, stream};
+use repoformer_store::error::Error;
+use tokio::sync::mpsc;
+
+/// A request in flight, which ends where this is dropped.
+#[derive(Debug)]
+pub(crate) struct Completing {
+    /// Its parts, or why there are no more.
+    pub(crate) parts: mpsc::Receiver<Result<StreamPart, Error>>,
+    connection: Endpoint,
+}
+
+impl Completing {
+    /// The connection, which ends the request where it is closed.
+    pub(crate) fn connection(&self) -> Endpoint {
+        self.connection.clone()
+    }
+}
+
+impl Drop for Completing {
+    fn drop(&mut self) {
+        // A server stops when nobody listens.
+        self.connection.close();
+    }
+}
+
+/// Parts that wait for the editor, at most.
+const WAITING: usize = 256;
+
+/// Asks for a completion. Always as a stream: a server notices at the next token that nobody listens.
+pub(crate) fn complete(endpoint: &Endpoint, request: StreamRequest) -> Completing {
+    let connection = endpoint.with_own_connections();
+    let (sender, parts) = mpsc::channel(WAITING);
+    let asked = connection.clone();
+    tokio::task::spawn_blocking(move || {
+        let is_gone = &mut |part| sender.blocking_send(Ok(part)).is_err();
+        if let Err(error) = stream(&asked, request, is_gone) {
+            // The receiver may be gone.
+            let _ = sender.blocking_send(Err(error));
+        }
+    });
+    Completing { parts, connection }
+}
+
+/// Milliseconds since a moment.
+pub(crate) fn ms_since(begin: Instant) -> f64 {
+    begin.elapsed().as_secs_f64() * 1e3
+}

@@ -1,0 +1,83 @@
+//! The policy that decides for each request.
+
+use std::path::PathBuf;
+
+use anyhow::Result;
+use repoformer_core::policy::model::{LearnedPolicy, PolicyModel};
+use repoformer_core::policy::{Policy, Threshold};
+use repoformer_pipeline::Experiment;
+use repoformer_serve::{DECIDING, DecisionPolicy};
+
+use crate::commands::chosen::Chosen;
+use crate::commands::policy::scored::{other_fragments, read_model};
+use crate::output::fail;
+use crate::settings::{PolicyName, Settings};
+
+/// The policy of the settings, with its threshold and its trained model.
+pub(super) fn chosen_policy(settings: &Settings) -> Result<DecisionPolicy> {
+    // Those of a profile are for comparisons.
+    let always = PolicyName { policy: Policy::Always, threshold: None };
+    let chosen = match settings.policy.own().map_or(&[][..], Vec::as_slice) {
+        [] => Chosen::new(&always, false)?,
+        [one] => Chosen::new(one, false)?,
+        _ => return fail("serve decides by one policy", "give --policy once"),
+    };
+    let Chosen { policy, threshold, name } = chosen;
+    let Threshold::Above(threshold) = threshold else {
+        return fail(
+            format!("policy '{name}': a share of requests that are still to come is not known"),
+            format!("give a number, as in {policy}@0.3; `policy sweep` helps to choose one"),
+        );
+    };
+    if !DECIDING.contains(&policy) {
+        let names = DECIDING.map(Policy::name).join(", ");
+        return fail(
+            format!("policy '{policy}' does not decide before a completion"),
+            format!("choose one of {names}"),
+        );
+    }
+    let files = settings.policy_model.own().map_or(&[][..], Vec::as_slice);
+    let model = trained_model(policy, files)?;
+    Ok(DecisionPolicy { policy, threshold, name, model })
+}
+
+/// The trained model of a policy, from these files.
+fn trained_model(policy: Policy, files: &[PathBuf]) -> Result<Option<PolicyModel>> {
+    match (policy.learned(), files) {
+        (None, []) => Ok(None),
+        (None, _) => fail(
+            format!("--policy-model is not used by policy {policy}"),
+            "leave it out, or choose policy learned, learned-scored or self-scored",
+        ),
+        (Some(kind), [file]) => {
+            let model = read_model(file)?;
+            if model.policy != kind {
+                return fail(
+                    format!("{}: this is a policy {}, not {kind}", file.display(), model.policy),
+                    format!("choose --policy {}, or another file", model.policy),
+                );
+            }
+            Ok(Some(model))
+        }
+        (Some(LearnedPolicy::LearnedScored), []) => Ok(Some(PolicyModel::bundled()?)),
+        (Some(_), [_, _, ..]) => {
+            fail("serve decides by one trained policy", "give --policy-model once")
+        }
+        (Some(kind), []) => fail(
+            format!("policy {kind} needs its trained model"),
+            "name it with --policy-model FILE; `policy train` makes one",
+        ),
+    }
+}
+
+/// Checks that a policy which looks at fragments learned from such as are found here.
+pub(super) fn check_fragments(policy: &DecisionPolicy, experiment: &Experiment) -> Result<()> {
+    let here = experiment.fragments_name();
+    match policy.model.as_ref().and_then(|model| other_fragments(model, &here)) {
+        None => Ok(()),
+        Some(difference) => fail(
+            difference,
+            "choose its fragments with --unit and --ranker, or name a policy that was trained on these with --policy-model",
+        ),
+    }
+}
