@@ -8,6 +8,7 @@ use repoformer_text::message;
 use repoformer_text::message::{StageRun, UserChoice};
 use repoformer_text::tokenize::model::{TokenizerError, TokenizerFault};
 
+use crate::choices::in_flags;
 use crate::output::error_and_hint;
 
 /// Lists errors of each variant, with their sentences and hints; an empty hint stands for none. A variant that is left out
@@ -252,4 +253,30 @@ fn causes_and_hints_of_the_program_keep_their_flags() {
         "t: no JSON",
         "a tokenizer is p50k_base, words, or the path of a tokenizer.json as models on the Hugging Face hub carry it",
     );
+}
+
+/// Choices in errors that no command brings about: it checks or makes first what they ask for.
+const UNSEEN: [UserChoice; 4] = [
+    UserChoice::VerboseRun,
+    UserChoice::ScoreAsLabels,
+    UserChoice::DenseVectorizer,
+    UserChoice::EmbeddingServer,
+];
+
+/// Returns the transcripts in a folder and all below it, as one text.
+fn transcripts(folder: &Path) -> String {
+    let entries = std::fs::read_dir(folder).unwrap().map(|entry| entry.unwrap().path());
+    let text = |path: std::path::PathBuf| match path.is_dir() {
+        true => transcripts(&path),
+        false => std::fs::read_to_string(&path).unwrap_or_default(),
+    };
+    entries.map(text).collect()
+}
+
+#[test]
+fn every_choice_is_in_a_transcript() {
+    let shown = transcripts(&Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/cmd"));
+    let is_unseen = |choice: &UserChoice| !shown.contains(&in_flags(&(*choice).into()));
+    let unseen: Vec<UserChoice> = UserChoice::ALL.into_iter().filter(is_unseen).collect();
+    assert_eq!(unseen, UNSEEN, "no transcript shows these");
 }

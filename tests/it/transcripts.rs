@@ -245,35 +245,6 @@ fn a_wrong_transcript_fails_and_is_corrected() {
     // Wildcards in what is right stay.
     assert_eq!(play(&SOUND.replace("! d", "! e")), SOUND);
 }
-
-/// Phrases of errors that no command brings about: it checks or makes first what they ask for.
-const UNSEEN: [&str; 4] = [
-    "verbose run (--verbose)",
-    "score it as labels (`repoformer label judge`)",
-    "dense vectorizer (`vectorize --vectorizer dense`)",
-    "embedding server (--endpoint URL --embedding-model NAME)",
-];
-
-/// The binary adds flags to the library's messages by a list of phrases. Each must be added to a
-/// real message.
-#[test]
-fn every_phrase_that_gets_a_flag_is_shown() {
-    let project = Path::new(env!("CARGO_MANIFEST_DIR"));
-    let source = std::fs::read_to_string(project.join("src/output.rs")).unwrap();
-    let (_, list) = source.split_once("const FLAGS").unwrap();
-    let list = list.split_once("= [").unwrap().1.split_once("];").unwrap().0;
-    let pairs = list.lines().filter_map(|line| {
-        let line = line.trim().strip_prefix("(\"")?.strip_suffix("\"),")?;
-        line.split_once("\", \"")
-    });
-    let phrases: Vec<String> = pairs.map(|(phrase, flag)| format!("{phrase} ({flag})")).collect();
-    assert!(phrases.len() > 30, "{}", phrases.len());
-    let files = transcripts(&project.join("tests/cmd"), "");
-    let shown: String = files.iter().map(|path| std::fs::read_to_string(path).unwrap()).collect();
-    let unseen: Vec<&String> = phrases.iter().filter(|phrase| !shown.contains(*phrase)).collect();
-    assert_eq!(unseen, UNSEEN, "no transcript shows these");
-}
-
 #[test]
 #[should_panic(expected = "no transcript")]
 fn a_folder_without_transcripts_fails() {
