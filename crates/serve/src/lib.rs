@@ -36,6 +36,7 @@
 #![forbid(unsafe_code)]
 
 mod decide;
+mod decisions;
 mod error;
 pub mod http;
 mod learn;

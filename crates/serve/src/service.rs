@@ -1,22 +1,20 @@
 //! From a request to a prompt: which file, what is retrieved, and whether the prompt shows it.
 
 use std::cell::RefCell;
-use std::collections::VecDeque;
 use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::Instant;
 
 use repoformer_core::completion::{CompletionRequest, Ending};
 use repoformer_core::label::Signals;
-use repoformer_core::prompt::shown::Fragment;
 use repoformer_core::task::Task;
 use repoformer_models::endpoint::Endpoint;
 use repoformer_models::server::{StreamEnd, StreamRequest};
 use repoformer_pipeline::TaskPrompt;
 use repoformer_store::error::Error;
-use serde_json::{Value, json};
 
 use crate::decide::{Decider, Decision};
+use crate::decisions::{DecisionRecord, Decisions, PromptTimes, TokenCounts};
 use crate::learn::{Asked, Learner, Retrieved};
 use crate::live::{Cursor, CursorScratch, LiveRepository, Located};
 use crate::messages::Messages;
@@ -25,8 +23,6 @@ use crate::request::{Protocol, Wanted};
 use crate::session::Session;
 use crate::upstream::{self, Completing, ms_since};
 
-/// Decisions that are kept for the page.
-const KEPT: usize = 100;
 /// Files that were edited last.
 const RECENT: usize = 8;
 /// The model that completes.
@@ -55,41 +51,12 @@ pub struct Service {
     pub(crate) model: Model,
     pub(crate) endpoint: Endpoint,
     pub(crate) metrics: Metrics,
-    decisions: Mutex<VecDeque<Record>>,
+    decisions: Decisions,
     recent: Mutex<Vec<String>>,
     session: Session,
     learner: Option<Learner>,
     numbers: AtomicU64,
     pub(crate) messages: Arc<dyn Messages>,
-}
-
-/// A decision as the page and `/debug/last` show it.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct Record {
-    value: Value,
-    /// The fragments that the prompt showed, until their lines are looked for.
-    fragments: Vec<Fragment>,
-}
-
-impl Record {
-    /// A decision that was not made: its request failed before, or was given up.
-    pub(crate) fn unmade(service: &Service, wanted: &Wanted) -> Self {
-        let value = json!({
-            "number": service.number(), "time": seconds_now(), "protocol": wanted.protocol.name(), "file": wanted.file,
-            "line": null, "policy": service.decider.name(), "score": null, "threshold": service.decider.threshold(),
-            "retrieved": null, "fragments": [], "ms": {},
-        });
-        Self { value, fragments: Vec::new() }
-    }
-
-    /// Says something more.
-    pub(crate) fn say(&mut self, name: &str, text: &str) {
-        self.value[name] = text.into();
-    }
-}
-
-fn seconds_now() -> f64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64()
 }
 
 /// A prompt for a request, and why it is as it is.
@@ -99,7 +66,7 @@ pub(crate) struct Prepared {
     pub(crate) prompt: TaskPrompt,
     pub(crate) decision: Decision,
     /// As the page and `/debug/last` show it.
-    pub(crate) record: Record,
+    pub(crate) record: DecisionRecord,
     /// Milliseconds of decision and retrieval.
     pub(crate) ms: f64,
     /// The request, where a label is to be made of it.
@@ -123,7 +90,7 @@ impl Service {
             model,
             endpoint,
             metrics: Metrics::default(),
-            decisions: Mutex::default(),
+            decisions: Decisions::default(),
             recent: Mutex::default(),
             session,
             learner,
@@ -224,23 +191,22 @@ impl Service {
         };
         laying += ms_since(begin);
         let decision = decision.unwrap_or(Decision { retrieves: false, score: None });
-        let number = self.number();
         let ms = steps[0] + steps[1] + deciding;
-        let shown = prompt.fragments.iter().map(|fragment| {
-            json!({"path": &*fragment.path, "first_line": null, "last_line": null, "score": fragment.score})
+        let mut record = DecisionRecord {
+            file: is_known.then(|| path.clone()),
+            line: Some(task.line_no + 1),
+            score: decision.score.filter(|score| score.is_finite()),
+            retrieved: Some(decision.retrieves),
+            ..self.record(wanted)
+        };
+        record.show(&prompt.fragments);
+        record.ms.prompt = Some(PromptTimes {
+            locate: locating + beginning,
+            index: steps[0],
+            search: steps[1],
+            decide: deciding,
+            prompt: laying,
         });
-        let shown: Vec<Value> = shown.collect();
-        let value = json!({
-            "number": number, "time": seconds_now(), "protocol": wanted.protocol.name(),
-            "file": if *is_known { Value::from(path.as_str()) } else { Value::Null },
-            "line": task.line_no + 1, "policy": self.decider.name(), "score": finite(decision.score),
-            "threshold": self.decider.threshold(), "retrieved": decision.retrieves, "fragments": shown,
-            "ms": {
-                "locate": locating + beginning, "index": steps[0], "search": steps[1], "decide": deciding,
-                "prompt": laying,
-            },
-        });
-        let record = Record { value, fragments: prompt.fragments.clone() };
         let asked = is_learned
             .then(|| self.asked(wanted, (&cursor, task), (now, signals), decision, scratch))
             .and_then(|asked| {
@@ -249,7 +215,7 @@ impl Service {
                 asked.map_err(tell).ok()
             })
             .map(Box::new);
-        Ok(Prepared { number, prompt, decision, record, ms, asked })
+        Ok(Prepared { number: record.number, prompt, decision, record, ms, asked })
     }
 
     /// A request whose completion is shown, with that for the completion that is not.
@@ -333,65 +299,46 @@ impl Service {
         self.metrics.retrieved.fetch_add(u64::from(prepared.decision.retrieves), Relaxed);
     }
 
-    fn number(&self) -> u64 {
-        self.numbers.fetch_add(1, Relaxed)
+    /// The record of a request, with its number.
+    fn record(&self, wanted: &Wanted) -> DecisionRecord {
+        let number = self.numbers.fetch_add(1, Relaxed);
+        DecisionRecord {
+            policy: self.decider.name().to_owned(),
+            threshold: self.decider.threshold(),
+            ..DecisionRecord::new(number, wanted.protocol.name())
+        }
+    }
+
+    /// The record of a request for which no decision was made: it failed before, or was given up.
+    pub(crate) fn record_unmade(&self, wanted: &Wanted) -> DecisionRecord {
+        DecisionRecord { file: wanted.file.clone(), ..self.record(wanted) }
     }
 
     /// Keeps a decision for the page, with what came of it.
-    pub(crate) fn keep(&self, record: Record, outcome: &str, times: [f64; 2], end: &StreamEnd) {
-        let [first, whole] = times;
-        let Record { value: mut record, fragments } = record;
-        record["ms"]["first_token"] = first.into();
-        record["ms"]["whole"] = whole.into();
-        record["outcome"] = outcome.into();
-        record["tokens"] = json!({
-            "prompt": end.prompt_tokens(), "cached": end.cached_tokens(), "written": end.written_tokens(),
-        });
+    pub(crate) fn keep(
+        &self,
+        mut record: DecisionRecord,
+        outcome: &'static str,
+        (first, whole): (Option<f64>, f64),
+        end: &StreamEnd,
+    ) {
+        (record.ms.first_token, record.ms.whole) = (first, whole);
+        record.outcome = outcome;
+        record.tokens = TokenCounts::new(end);
         for (count, tokens) in [
-            (&self.metrics.prompt_tokens, end.prompt_tokens()),
-            (&self.metrics.cached_tokens, end.cached_tokens()),
-            (&self.metrics.written_tokens, end.written_tokens()),
+            (&self.metrics.prompt_tokens, record.tokens.prompt),
+            (&self.metrics.cached_tokens, record.tokens.cached),
+            (&self.metrics.written_tokens, record.tokens.written),
         ] {
             count.fetch_add(tokens.unwrap_or_default(), Relaxed);
         }
-        let mut decisions = lock(&self.decisions);
-        decisions.push_front(Record { value: record, fragments });
-        decisions.truncate(KEPT);
+        self.decisions.keep(record);
     }
 
     /// The last decisions, of numbers above one and so many at most, the latest first. It reads the files whose fragments were
     /// shown, for their lines.
-    pub(crate) fn decisions(&self, after: u64, most: usize) -> Vec<Value> {
-        let is_wanted = |kept: &&Record| kept.value["number"].as_u64() > Some(after);
-        let kept = lock(&self.decisions);
-        let mut decisions: Vec<Record> =
-            kept.iter().filter(is_wanted).take(most).cloned().collect();
-        drop(kept);
-        let mut is_new = false;
-        for Record { value, fragments } in &mut decisions {
-            let fragments = std::mem::take(fragments);
-            if fragments.is_empty() {
-                continue;
-            }
-            is_new = true;
-            for (at, lines) in self.live.lines_of(&fragments).into_iter().enumerate() {
-                let [first, last] =
-                    lines.map_or([None; 2], |lines| lines.map(|line| Some(line + 1)));
-                value["fragments"][at]["first_line"] = first.into();
-                value["fragments"][at]["last_line"] = last.into();
-            }
-        }
-        if is_new {
-            // The files are not read again.
-            for kept in lock(&self.decisions).iter_mut() {
-                let number = &kept.value["number"];
-                if let Some(found) = decisions.iter().find(|found| found.value["number"] == *number)
-                {
-                    *kept = found.clone();
-                }
-            }
-        }
-        decisions.into_iter().map(|record| record.value).collect()
+    pub(crate) fn decisions(&self, after: u64, most: usize) -> Vec<DecisionRecord> {
+        self.decisions.after(after, most, &self.live)
     }
 
     pub(crate) fn index_size(&self) -> IndexSize {
@@ -416,10 +363,6 @@ impl Prepared {
     }
 }
 
-fn finite(score: Option<f64>) -> Option<f64> {
-    score.filter(|score| score.is_finite())
-}
-
 fn lock<T>(mutex: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
@@ -431,6 +374,7 @@ mod tests {
 
     use super::*;
     use crate::decide::DecisionPolicy;
+    use crate::decisions::KEPT;
     use crate::tests::{Heard, Shop, endpoint, lines, model, prompts};
 
     fn service(shop: &Shop, policy: Policy) -> Service {
@@ -463,8 +407,8 @@ mod tests {
             let start = format!("{what}; policy={policy}; fragments={}; ms=", shown.len());
             let header = prepared.header(&service);
             assert!(header.starts_with(&start), "{header}");
-            service.keep(prepared.record, "done", [1.0, 2.0], &StreamEnd::default());
-            let kept = service.decisions(0, 9).remove(0);
+            service.keep(prepared.record, "done", (None, 2.0), &StreamEnd::default());
+            let kept = serde_json::to_value(service.decisions(0, 9).remove(0)).unwrap();
             assert_eq!((&kept["file"], &kept["line"]), (&json!("shop/new.py"), &json!(4)));
             assert_eq!((&kept["retrieved"], &kept["outcome"]), (&json!(retrieves), &json!("done")));
             let fragments = kept["fragments"].as_array().unwrap();
@@ -479,12 +423,12 @@ mod tests {
         let shop = Shop::new(&[("store.py", "x = 1\n")]);
         let service = service(&shop, Policy::Never);
         for _ in 0..KEPT + 3 {
-            let record = Record::unmade(&service, &wanted("x"));
-            service.keep(record, "failed", [f64::NAN, 1.0], &StreamEnd::default());
+            let record = service.record_unmade(&wanted("x"));
+            service.keep(record, "failed", (None, 1.0), &StreamEnd::default());
         }
         let kept = service.decisions(0, usize::MAX);
         assert_eq!(kept.len(), KEPT);
-        assert_eq!(kept[0]["number"], KEPT + 3);
+        assert_eq!(kept[0].number, KEPT as u64 + 3);
         assert_eq!(service.decisions(KEPT as u64 + 1, usize::MAX).len(), 2);
     }
 }

@@ -7,6 +7,7 @@ use axum::http::{HeaderName, HeaderValue, StatusCode, header};
 use axum::response::Response;
 use repoformer_core::completion::Finish;
 use repoformer_models::server::StreamEnd;
+use serde::Serialize;
 use serde_json::{Map, Value, json};
 
 use crate::request::{Protocol, Wanted};
@@ -138,8 +139,8 @@ pub(crate) fn refusal(status: StatusCode, message: &str) -> Response {
 }
 
 /// A response of JSON.
-pub(crate) fn of_json(value: &Value) -> Response {
-    typed(value.to_string(), "application/json")
+pub(crate) fn of_json(value: &impl Serialize) -> Response {
+    typed(serde_json::to_vec(value).unwrap_or_default(), "application/json")
 }
 
 /// A response of text of a type.

@@ -27,11 +27,12 @@ use repoformer_store::error::Error;
 use serde_json::{Value, json};
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 
+use crate::decisions::DecisionRecord;
 use crate::error::{Result, ServeError};
 use crate::learn::Asked;
 use crate::request::Wanted;
 use crate::runtime::runtime;
-use crate::service::{Prepared, Record, Service};
+use crate::service::{Prepared, Service};
 use crate::upstream::{Completing, ms_since};
 use answer::{Answer, of_json, refusal, typed};
 use body::{Bodies, fields};
@@ -229,16 +230,16 @@ impl Drop for Waiting<'_> {
     fn drop(&mut self) {
         let Some(outcome) = self.outcome.take() else { return };
         let service = &self.shared.service;
-        let mut record = Record::unmade(service, self.wanted);
+        let mut record = service.record_unmade(self.wanted);
         let (kept, count) = match &*outcome {
             "cancelled" => ("cancelled", &service.metrics.cancelled),
             error => {
-                record.say("error", error);
+                record.error = Some(error.to_owned());
                 ("failed", &service.metrics.failed)
             }
         };
         count.fetch_add(1, Relaxed);
-        service.keep(record, kept, [f64::NAN, ms_since(self.begin)], &StreamEnd::default());
+        service.keep(record, kept, (None, ms_since(self.begin)), &StreamEnd::default());
     }
 }
 
@@ -256,7 +257,7 @@ struct Flow {
     service: Arc<Service>,
     wanted: Arc<Wanted>,
     completing: Completing,
-    record: Record,
+    record: DecisionRecord,
     answer: Answer,
     begin: Instant,
     /// Milliseconds to the first text.
@@ -316,7 +317,7 @@ impl Flow {
                 }
                 Some(Err(error)) => {
                     self.outcome = "failed";
-                    self.record.say("error", &error.to_string());
+                    self.record.error = Some(error.to_string());
                     return Err(error);
                 }
                 None => return Ok(None),
@@ -406,11 +407,9 @@ impl Drop for Flow {
             self.service.shown(self.asked.take(), std::mem::take(text), std::mem::take(model));
         }
         let end = self.end.take().unwrap_or_default();
-        if let Some(dropped) = &end.dropped {
-            self.record.say("dropped", dropped);
-        }
-        let first = self.first.unwrap_or(f64::NAN);
-        self.service.keep(std::mem::take(&mut self.record), self.outcome, [first, whole], &end);
+        let mut record = std::mem::take(&mut self.record);
+        record.dropped.clone_from(&end.dropped);
+        self.service.keep(record, self.outcome, (self.first, whole), &end);
     }
 }
 
@@ -499,12 +498,12 @@ async fn decisions(State(shared): State<Shared>, uri: Uri) -> Response {
         Some(query) => query.strip_prefix("after=").and_then(|number| number.parse().ok()),
     };
     match after {
-        Some(after) => of_json(&Value::Array(decided(shared, after, usize::MAX).await)),
+        Some(after) => of_json(&decided(shared, after, usize::MAX).await),
         None => refusal(StatusCode::BAD_REQUEST, "unknown query; known: after=NUMBER"),
     }
 }
 
-async fn decided(shared: Shared, after: u64, most: usize) -> Vec<Value> {
+async fn decided(shared: Shared, after: u64, most: usize) -> Vec<DecisionRecord> {
     // It reads files.
     let found = tokio::task::spawn_blocking(move || shared.service.decisions(after, most)).await;
     found.unwrap_or_default()

@@ -1,0 +1,164 @@
+//! The last decisions, as the page and `/debug/last` show them.
+
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use repoformer_core::prompt::shown::Fragment;
+use repoformer_models::server::StreamEnd;
+use serde::Serialize;
+
+use crate::live::LiveRepository;
+
+/// Number of decisions that are kept.
+pub(crate) const KEPT: usize = 100;
+
+/// A decision and what came of it. A request that failed or was given up before has the first fields alone.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct DecisionRecord {
+    pub(crate) number: u64,
+    /// Seconds since 1970.
+    pub(crate) time: f64,
+    pub(crate) protocol: &'static str,
+    /// Path of the file, if it is known.
+    pub(crate) file: Option<String>,
+    /// Line of the cursor, from 1.
+    pub(crate) line: Option<usize>,
+    /// The policy with its threshold.
+    pub(crate) policy: String,
+    pub(crate) score: Option<f64>,
+    pub(crate) threshold: f64,
+    pub(crate) retrieved: Option<bool>,
+    pub(crate) fragments: Vec<FragmentRecord>,
+    pub(crate) ms: Times,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) error: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) dropped: Option<String>,
+    pub(crate) outcome: &'static str,
+    pub(crate) tokens: TokenCounts,
+    /// The fragments that the prompt showed, until their lines are looked for.
+    #[serde(skip)]
+    pub(crate) shown: Vec<Fragment>,
+}
+
+/// A fragment that a prompt showed.
+#[derive(Debug, Clone, Serialize)]
+pub(crate) struct FragmentRecord {
+    path: String,
+    /// Its lines as the file is saved, from 1.
+    first_line: Option<usize>,
+    last_line: Option<usize>,
+    score: Option<f64>,
+}
+
+/// Milliseconds of a request.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct Times {
+    /// Times of a prompt.
+    #[serde(flatten)]
+    pub(crate) prompt: Option<PromptTimes>,
+    /// From the request to the first text.
+    pub(crate) first_token: Option<f64>,
+    /// From the request to its end.
+    pub(crate) whole: f64,
+}
+
+/// Milliseconds of a prompt's steps.
+#[derive(Debug, Clone, Copy, Default, Serialize)]
+pub(crate) struct PromptTimes {
+    pub(crate) locate: f64,
+    pub(crate) index: f64,
+    pub(crate) search: f64,
+    pub(crate) decide: f64,
+    pub(crate) prompt: f64,
+}
+
+/// Numbers of tokens, if the model's server says them.
+#[derive(Debug, Clone, Default, Serialize)]
+pub(crate) struct TokenCounts {
+    pub(crate) prompt: Option<u64>,
+    pub(crate) cached: Option<u64>,
+    pub(crate) written: Option<u64>,
+}
+
+impl TokenCounts {
+    pub(crate) fn new(end: &StreamEnd) -> Self {
+        Self {
+            prompt: end.prompt_tokens(),
+            cached: end.cached_tokens(),
+            written: end.written_tokens(),
+        }
+    }
+}
+
+impl DecisionRecord {
+    /// Record of a request that begins now.
+    pub(crate) fn new(number: u64, protocol: &'static str) -> Self {
+        let time = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { number, protocol, time: time.as_secs_f64(), ..Self::default() }
+    }
+
+    /// Sets the fragments that the prompt shows.
+    pub(crate) fn show(&mut self, fragments: &[Fragment]) {
+        let record = |fragment: &Fragment| FragmentRecord {
+            path: fragment.path.to_string(),
+            first_line: None,
+            last_line: None,
+            score: fragment.score,
+        };
+        self.fragments = fragments.iter().map(record).collect();
+        self.shown = fragments.to_vec();
+    }
+
+    /// Looks for the fragments' lines in the files as they are saved; returns whether it had to.
+    fn find_lines(&mut self, live: &LiveRepository) -> bool {
+        let shown = std::mem::take(&mut self.shown);
+        for (fragment, lines) in self.fragments.iter_mut().zip(live.lines_of(&shown)) {
+            let [first, last] = lines.map_or([None; 2], |lines| lines.map(|line| Some(line + 1)));
+            (fragment.first_line, fragment.last_line) = (first, last);
+        }
+        !shown.is_empty()
+    }
+}
+
+/// The last decisions, the latest first.
+#[derive(Debug, Default)]
+pub(crate) struct Decisions(Mutex<VecDeque<DecisionRecord>>);
+
+impl Decisions {
+    fn lock(&self) -> MutexGuard<'_, VecDeque<DecisionRecord>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    pub(crate) fn keep(&self, record: DecisionRecord) {
+        let mut kept = self.lock();
+        kept.push_front(record);
+        kept.truncate(KEPT);
+    }
+
+    /// Decisions of numbers above `number`, `most` at most. Reads the files whose fragments were shown, for their lines.
+    pub(crate) fn after(
+        &self,
+        number: u64,
+        most: usize,
+        live: &LiveRepository,
+    ) -> Vec<DecisionRecord> {
+        let is_wanted = |record: &&DecisionRecord| record.number > number;
+        let mut found: Vec<DecisionRecord> =
+            self.lock().iter().filter(is_wanted).take(most).cloned().collect();
+        let mut is_new = false;
+        for record in &mut found {
+            is_new |= record.find_lines(live);
+        }
+        if is_new {
+            // The files are not read again.
+            for kept in self.lock().iter_mut() {
+                if let Some(found) = found.iter().find(|found| found.number == kept.number) {
+                    kept.clone_from(found);
+                }
+            }
+        }
+        found
+    }
+}
