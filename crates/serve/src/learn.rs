@@ -106,7 +106,7 @@ struct State {
 
 impl State {
     fn warn(&self, text: &str) {
-        self.messages.warning(text);
+        self.messages.warning(text.into());
     }
 }
 

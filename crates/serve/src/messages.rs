@@ -3,13 +3,14 @@
 use std::fmt;
 
 use repoformer_store::error::Error;
+use repoformer_text::message::Message;
 
 /// Receives messages to the person who started a server; this crate prints nothing.
 pub trait Messages: Send + Sync {
     /// Shows a line that nobody turns off, such as the server's address.
     fn announce(&self, text: &str);
     /// Shows a warning.
-    fn warning(&self, text: &str);
+    fn warning(&self, warning: Message);
     /// Shows a line for those who ask for details.
     fn detail(&self, text: &str);
     /// Shows files that cannot be read.

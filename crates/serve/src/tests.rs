@@ -17,6 +17,7 @@ use repoformer_pipeline::{
 };
 use repoformer_store::error::Error;
 use repoformer_text::language::Language;
+use repoformer_text::message::Message;
 use repoformer_text::tokenize::model::Tokenizer;
 use tempfile::TempDir;
 
@@ -60,13 +61,6 @@ impl Shop {
             benchmark: "shop".into(),
             language: Language::Python,
             cut,
-            form: QueryForm::LastLines,
-            query_lines: 4,
-            ranker: search.ranker.to_string(),
-            vectors: search.vectors_name(),
-            align: Align::None.to_string(),
-            style: "repoformer".into(),
-            top_k: search.top_k,
             iteration: 1,
             shard: None,
         };
@@ -159,8 +153,8 @@ impl Messages for Heard {
         self.add(text);
     }
 
-    fn warning(&self, text: &str) {
-        self.add(text);
+    fn warning(&self, warning: Message) {
+        self.add(&warning.to_string());
     }
 
     fn detail(&self, text: &str) {

@@ -138,7 +138,8 @@ impl Places {
     ) -> bool {
         let Ok(folder) = files::canonicalize(&self.given) else {
             if self.identity.take().is_some() {
-                messages.warning(&format!("{}: is gone; it is waited for", self.given.display()));
+                messages
+                    .warning(format!("{}: is gone; it is waited for", self.given.display()).into());
             }
             return false;
         };
@@ -160,7 +161,7 @@ impl Places {
                 if was_watched {
                     let folder = folder.display();
                     let text = format!("{folder}: cannot be watched for changes: {error}");
-                    messages.warning(&text);
+                    messages.warning(text.into());
                 }
                 was_watched
             }
@@ -241,6 +242,6 @@ fn read(live: &LiveRepository, places: &Places, changes: &Changes, messages: &dy
                 ));
             }
         }
-        Err(error) => messages.warning(&error.to_string()),
+        Err(error) => messages.warning(error.message()),
     }
 }

@@ -11,6 +11,7 @@ use repoformer_serve::http::{self, Guard, TOKEN_VARIABLE};
 use repoformer_serve::lsp::{self, SessionEnd};
 use repoformer_serve::{Messages, ServeError};
 use repoformer_store::error::Error;
+use repoformer_text::message::Message;
 
 use super::serve_args::{LspArgs, ServeArgs};
 use crate::output;
@@ -65,8 +66,8 @@ impl Messages for Screen {
         output::announce(text);
     }
 
-    fn warning(&self, text: &str) {
-        output::warning(text);
+    fn warning(&self, warning: Message) {
+        output::warning(warning);
     }
 
     fn detail(&self, text: &str) {
