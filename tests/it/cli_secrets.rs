@@ -122,7 +122,7 @@ fn each(key: &str, form: impl Fn(u8) -> String) -> String {
 }
 
 /// How single characters are written.
-const NOTATIONS: [fn(u8) -> String; 24] = [
+const NOTATIONS: [fn(u8) -> String; 32] = [
     |byte| format!("%{byte:02x}"),
     |byte| format!("%u{byte:04x}"),
     |byte| format!("\\u{byte:04x}"),
@@ -147,6 +147,14 @@ const NOTATIONS: [fn(u8) -> String; 24] = [
     |byte| format!("UInt8({byte}), "),
     |byte| format!("{byte:#o} "),
     |byte| format!("{byte:08b} "),
+    |byte| format!("b'{}', ", char::from(byte)),
+    |byte| format!("<i>{}</i>", char::from(byte)),
+    |byte| format!("{}\\u0000", char::from(byte)),
+    |byte| format!("%26%23{byte}%3B"),
+    |byte| format!("&#92;u{byte:04x}"),
+    |byte| format!("=25{byte:02X}"),
+    |byte| format!("0x{byte:02x}_u8, "),
+    |byte| format!("0b{:04b}_{:04b}, ", byte >> 4, byte & 15),
 ];
 
 /// Every twelve characters of a key: as it is, in a URL, escaped, in hexadecimal digits, and in base64 wherever in a text it begins.

@@ -192,7 +192,7 @@ impl Embedder {
         let (answer, took) = self.endpoint.post_json_timed(PATH, &body)?;
         let vectors = vectors(&answer, &input).map_err(|reason| self.wrong(reason))?;
         let bytes: Vec<u8> =
-            vectors.iter().flatten().flat_map(|number| number.to_le_bytes()).collect();
+            vectors.iter().flatten().flat_map(|number| number.abs().to_le_bytes()).collect();
         if self.endpoint.has_key_in(&bytes) {
             return Err(self.wrong(OF_KEY.into()));
         }

@@ -274,9 +274,14 @@ fn an_answer_far_longer_than_its_vectors_is_not_read() {
 #[test]
 fn a_vector_that_spells_the_key_is_refused() {
     let key = b"0123456789abcdef";
-    let numbers: Vec<f32> = key.iter().copied().map(f32::from).collect();
-    let narrow = key.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
-    for vector in [numbers, narrow] {
+    let numbers: Vec<f64> = key.iter().copied().map(f64::from).collect();
+    // Stored as the same ones, once they are rounded.
+    let near = numbers.iter().map(|number| number + 1e-9).collect();
+    let negative = numbers.iter().map(|number| -number).collect();
+    let words = key.as_chunks::<4>().0.iter().map(|bytes| f32::from_le_bytes(*bytes));
+    let narrow: Vec<f64> = words.map(f64::from).collect();
+    let negative_words = narrow.iter().map(|number| -number).collect();
+    for vector in [numbers, near, negative, narrow, negative_words] {
         let server =
             Server::start(move |_, _| ok(&json!({"data": [{"index": 0, "embedding": vector}]})));
         let url = format!("{}?api-key=0123456789abcdef", server.url());

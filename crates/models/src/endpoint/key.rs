@@ -1,7 +1,6 @@
 //! A server's key: read from the environment, sent to its server alone, and masked in all that comes back.
 
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 use std::env::VarError;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
@@ -11,16 +10,19 @@ use serde_json::Value;
 use ureq::http::HeaderValue;
 
 use super::address::{MASK, masked};
-use super::escapes::{Encoding, Reader};
+use super::readings::{BATCH, LONGEST_STEP, Layers, Reader, Reading, byte_of};
 use super::{DEFAULT_KEY_VARIABLE, POLICY_KEY_VARIABLE};
 
 /// Length of a part of a key that is masked as the whole is. Shorter keys are words, such as `EMPTY`, which completions may
 /// contain.
 const PART: usize = 12;
 
-/// Words in the names of a URL's parameters that hold no keys: their values are words that completions may contain. Any other may be
-/// one (`api-key`, `sig`, Azure's `code`).
-const WORDS_OF_NO_KEY: [&str; 5] = ["version", "model", "deployment", "region", "organization"];
+/// Bytes of a text in which a part's characters are at equal distances, at most.
+const LONGEST_RUN: usize = 3000;
+
+/// Names of a URL's parameters that hold no keys: their values are words that completions may contain. Any other may hold one
+/// (`api-key`, `sig`, Azure's `code`).
+const NAMES_OF_NO_KEY: [&str; 5] = ["api-version", "api_version", "version", "model", "deployment"];
 
 /// A server's key, from the environment or in the query of its URL.
 #[derive(Clone, Default)]
@@ -28,11 +30,15 @@ pub(super) struct Key {
     /// Empty where the URL alone holds keys.
     secret: String,
     header: Option<HeaderValue>,
-    /// Each part of every key: as it is, as a URL has it, in hexadecimal digits, in base64 and in base32, with and without the signs
+    /// Each part of every key, sorted: as it is, as a URL has it, in hexadecimal digits, in base64 and in base32, with and without the signs
     /// between letters and digits; none of a short one.
-    parts: BTreeSet<[u8; PART]>,
+    parts: Vec<[u8; PART]>,
     /// Which beginnings of a part there are, by their hashes.
     beginnings: Vec<u64>,
+    /// Which four characters there are in a part, by their hashes.
+    fours: Vec<u64>,
+    /// Which characters are before each in a part: a bit of each.
+    before: Vec<u128>,
     /// Whether a number may hold a part.
     has_numbers: bool,
 }
@@ -80,28 +86,33 @@ impl Key {
         let mut key = Self { secret: secret.into(), header: Some(header), ..Self::default() };
         key.add(secret);
         key.add_parts(&url_encoded(secret));
+        key.sort();
         Some(key)
     }
 
     /// A key with those that the query of a URL holds (`?api-key=…`): servers repeat them, too.
     pub(super) fn with_query(key: Option<Self>, query: &str) -> Option<Self> {
-        let pairs = query.trim_start_matches('?').split('&');
-        let secrets: Vec<&str> = pairs
-            .filter_map(|pair| pair.split_once('='))
-            .filter(|(name, value)| {
-                let name = name.to_ascii_lowercase();
-                value.len() >= PART && !WORDS_OF_NO_KEY.iter().any(|word| name.contains(word))
-            })
-            .map(|(_, value)| value)
-            .collect();
+        let pairs = query.trim_start_matches('?').split(['&', ';']);
+        let secret_of = |pair: &'_ str| match pair.split_once('=') {
+            Some((name, value)) if !value.is_empty() => {
+                let is_harmless = |known: &&str| name.eq_ignore_ascii_case(known);
+                (!NAMES_OF_NO_KEY.iter().any(is_harmless)).then(|| value.to_owned())
+            }
+            // A key may be all that there is.
+            Some((name, _)) => Some(name.to_owned()),
+            None => Some(pair.to_owned()),
+        };
+        let secrets: Vec<String> =
+            pairs.filter_map(secret_of).filter(|secret| secret.len() >= PART).collect();
         if secrets.is_empty() {
             return key;
         }
         let mut key = key.unwrap_or_default();
         for secret in secrets {
-            key.add(secret);
-            key.add(&url_decoded(secret));
+            key.add(&secret);
+            key.add(&url_decoded(&secret));
         }
+        key.sort();
         Some(key)
     }
 
@@ -121,21 +132,41 @@ impl Key {
         }
     }
 
+    fn sort(&mut self) {
+        self.parts.sort_unstable();
+        self.parts.dedup();
+    }
+
     fn add_parts(&mut self, form: &str) {
         let is_of_number = |byte: &u8| byte.is_ascii_digit() || b"+-.eE".contains(byte);
         let bare: String = form.chars().filter(char::is_ascii_alphanumeric).collect();
         self.beginnings.resize(1 << 10, 0);
+        self.fours.resize(1 << 10, 0);
+        self.before.resize(1 << 8, 0);
         for part in [form, &bare].into_iter().flat_map(|form| form.as_bytes().windows(PART)) {
             self.has_numbers |= part.iter().all(is_of_number);
             self.parts.extend(<[u8; PART]>::try_from(part));
             let (word, bit) = place(part);
             self.beginnings[word] |= bit;
+            for four in part.windows(4) {
+                let (word, bit) = place(four);
+                self.fours[word] |= bit;
+            }
+            for pair in part.windows(2) {
+                self.before[usize::from(pair[1])] |= 1 << (pair[0] & 127); // keys are ASCII
+            }
         }
+    }
+
+    /// Whether two characters follow each other in a part.
+    fn are_neighbours(&self, one: u8, next: u8) -> bool {
+        one.is_ascii() && self.before[usize::from(next)] >> one & 1 == 1
     }
 
     fn is_part(&self, text: &[u8]) -> bool {
         let (word, bit) = place(text);
-        self.beginnings[word] & bit != 0 && self.parts.contains(text)
+        self.beginnings[word] & bit != 0
+            && self.parts.binary_search_by(|part| part[..].cmp(text)).is_ok()
     }
 
     /// The header that carries it; none where the URL does.
@@ -217,10 +248,9 @@ impl Key {
             }
             match value {
                 Value::String(one) => text += one,
-                Value::Number(number) => match number.as_f64() {
-                    Some(whole) if whole.fract() == 0.0 && (0.0..128.0).contains(&whole) => {
-                        text += &(whole as u8).to_string();
-                    }
+                // Vectors are rounded.
+                Value::Number(number) => match number.as_f64().and_then(byte_of) {
+                    Some(byte) => text += &byte.to_string(),
                     _ if number.is_f64() => {
                         count -= 1;
                         text += NONE;
@@ -243,60 +273,121 @@ impl Key {
     /// Which bytes of a whole text belong to long parts of the key, or to the text `whole`: as they are, and as encodings write them.
     fn marks(&self, text: &[u8], whole: &str) -> Vec<bool> {
         let mut is_secret = vec![false; text.len()];
-        for encoding in Encoding::ALL.into_iter().filter(|encoding| encoding.may_be_in(text)) {
-            // Two numbers may be in any message.
-            let is_exact = matches!(encoding, Encoding::Plain | Encoding::Escapes);
-            let whole = if is_exact { whole } else { "" };
-            self.mark(&mut Reader::new(encoding), text, true, whole, &mut is_secret);
+        let mut layers = Layers::new();
+        let mut left = text.len();
+        for batch in text.chunks(BATCH) {
+            left -= batch.len();
+            layers.read(batch, left == 0, |reader| {
+                self.find(reader, whole, |from, to| is_secret[from..to].fill(true));
+            });
         }
         is_secret
     }
 
-    /// Marks what a reader finds in a text from where it was, and leaves it the characters that may begin a part.
-    fn mark(
-        &self,
-        reader: &mut Reader,
-        text: &[u8],
-        is_whole: bool,
-        whole: &str,
-        is_secret: &mut [bool],
-    ) {
-        let mut has_more = true;
-        while has_more {
-            has_more = reader.read(text, is_whole);
-            let mut fill = |from, to| {
-                let (from, to) = reader.range(from, to);
-                is_secret[from..to].fill(true);
-            };
-            if !whole.is_empty() {
-                for found in memchr::memmem::find_iter(&reader.bytes, whole.as_bytes()) {
-                    fill(found, found + whole.len());
-                }
+    /// Finds long parts of the key in what a reader has read, and leaves it the characters that may begin one.
+    fn find(&self, reader: &mut Reader, whole: &str, mut fill: impl FnMut(usize, usize)) {
+        // Two numbers may be in any message.
+        if reader.reading == Reading::Exact && !whole.is_empty() {
+            for found in memchr::memmem::find_iter(reader.bytes(), whole.as_bytes()) {
+                let (from, to) = reader.range(found, found + whole.len());
+                fill(from, to);
             }
-            if !self.parts.is_empty() {
-                for (at, part) in reader.bytes.windows(PART).enumerate() {
-                    if self.is_part(part) {
-                        fill(at + reader.shown(), at + PART);
-                    }
+        }
+        if self.parts.is_empty() {
+            reader.keep(whole.len());
+        } else if reader.reading == Reading::Even {
+            self.find_even(reader, fill);
+            reader.keep((PART - 1) * LONGEST_STEP);
+        } else {
+            for (at, part) in reader.bytes().windows(PART).enumerate() {
+                if self.is_part(part) {
+                    let (from, to) = reader.range(at + reader.shown(), at + PART);
+                    fill(from, to);
                 }
             }
             reader.keep(PART.max(whole.len()) - 1);
         }
     }
 
+    /// Finds parts whose characters are at equal distances, and the beginnings of others.
+    fn find_even(&self, reader: &mut Reader, mut fill: impl FnMut(usize, usize)) {
+        let shown = reader.shown();
+        let mut runs = std::mem::take(&mut reader.runs);
+        let bytes = reader.bytes();
+        for end in reader.seen..bytes.len() {
+            let before = self.before[usize::from(bytes[end])];
+            let longest = if before == 0 { 0 } else { LONGEST_STEP.min(end / shown) };
+            for step in 2..longest + 1 {
+                if before >> (bytes[end - step] & 127) & 1 == 0 || !self.is_run(bytes, end, step) {
+                    continue;
+                }
+                if let Some(first) = self.run_start(bytes, end, step, shown + 1) {
+                    runs.push((first + shown * step, end + step));
+                }
+                let Some(first) = end.checked_sub((PART - 1) * step) else { continue };
+                let part: [u8; PART] = std::array::from_fn(|at| bytes[first + at * step]);
+                let (from, to) = reader.range(first + shown * step, end + 1);
+                if to - from <= LONGEST_RUN && self.is_part(&part) {
+                    fill(from, to);
+                }
+            }
+        }
+        reader.runs = runs;
+    }
+
+    /// Whether the last characters of a run at equal distances may be those of a part.
+    fn is_run(&self, bytes: &[u8], end: usize, step: usize) -> bool {
+        let (word, bit) =
+            place(&[bytes[end - 3 * step], bytes[end - 2 * step], bytes[end - step], bytes[end]]);
+        self.fours[word] & bit != 0
+    }
+
+    /// First character of the longest run at equal distances that may become a part, of at least so many characters.
+    fn run_start(&self, bytes: &[u8], end: usize, step: usize, least: usize) -> Option<usize> {
+        let lengths = (least..PART).rev().filter(|length| (length - 1) * step <= end);
+        let mut firsts = lengths.map(|length| end - (length - 1) * step);
+        firsts.find(|first| {
+            let mut run = [0; PART];
+            let mut length = 0;
+            for at in (*first..end + 1).step_by(step) {
+                run[length] = bytes[at];
+                length += 1;
+            }
+            self.begins_part(&run[..length])
+        })
+    }
+
     /// Where the end of a text begins that may become a long part of the key, once more follows: there are so many characters, each of
     /// a bounded length.
     fn settled(&self, reader: &Reader) -> usize {
-        let (length, shown) = (reader.bytes.len(), reader.shown());
-        let mut places = 0..length.saturating_sub(shown);
-        let begins = places.find(|at| self.begins_part(&reader.bytes[*at..]));
-        reader.start(begins.map_or(length, |at| at + shown))
+        let (bytes, shown) = (reader.bytes(), reader.shown());
+        let unread = reader.start(bytes.len());
+        if self.parts.is_empty() {
+            return unread;
+        }
+        if reader.reading == Reading::Even {
+            let starts = reader.runs.iter().map(|(start, _)| reader.start(*start));
+            return starts.filter(|start| unread - start <= LONGEST_RUN).fold(unread, usize::min);
+        }
+        // Before the last two that are no neighbours, none begins.
+        let mut first = bytes.len().saturating_sub(1);
+        while first > 0 && self.are_neighbours(bytes[first - 1], bytes[first]) {
+            first -= 1;
+        }
+        let mut places = first..bytes.len().saturating_sub(shown);
+        let begins = places.find(|at| self.begins_part(&bytes[*at..]));
+        reader.start(begins.map_or(bytes.len(), |at| at + shown))
     }
 
     fn begins_part(&self, text: &[u8]) -> bool {
-        let mut least = [0; PART];
-        least[..text.len()].copy_from_slice(text);
-        self.parts.range(least..).next().is_some_and(|part| part.starts_with(text))
+        if text.len() >= 4 {
+            let (word, bit) = place(text);
+            if self.beginnings[word] & bit == 0 {
+                return false;
+            }
+        }
+        let at = self.parts.partition_point(|part| part[..] < *text);
+        self.parts.get(at).is_some_and(|part| part.starts_with(text))
     }
 }
 
@@ -323,51 +414,56 @@ pub fn holds_key(text: &str) -> bool {
 #[derive(Debug, Default)]
 pub struct KeyMask {
     key: Option<Arc<Key>>,
+    layers: Option<Layers>,
     /// End of the text so far, which waits.
     held: String,
+    /// Length of the text before it.
+    passed: usize,
     /// Which bytes of it are part of a key, whatever follows.
     is_secret: Vec<bool>,
-    readers: Vec<Reader>,
     /// Whether the text before it ends with a mask.
     is_behind_mask: bool,
 }
 
 impl KeyMask {
     pub(super) fn new(key: Option<Arc<Key>>) -> Self {
-        let readers = if key.is_some() { Encoding::ALL.map(Reader::new).into() } else { vec![] };
-        Self { key, readers, ..Self::default() }
+        let layers = key.is_some().then(Layers::new);
+        Self { key, layers, ..Self::default() }
     }
 
     /// Takes a piece of the text, and returns the next piece without the key.
     pub(crate) fn pass(&mut self, piece: &str) -> String {
-        self.held += piece;
-        self.release(false)
+        self.release(piece, false)
     }
 
     /// Returns the rest, once the text has ended.
     pub(crate) fn finish(&mut self) -> String {
-        self.release(true)
+        self.release("", true)
     }
 
-    fn release(&mut self, is_end: bool) -> String {
-        let Some(key) = &self.key else { return std::mem::take(&mut self.held) };
-        let text = self.held.as_bytes();
-        self.is_secret.resize(text.len(), false);
-        let mut end = text.len();
-        for reader in &mut self.readers {
-            key.mark(reader, text, is_end, "", &mut self.is_secret);
+    fn release(&mut self, piece: &str, is_end: bool) -> String {
+        self.held += piece;
+        let (Some(key), Some(layers)) = (&self.key, &mut self.layers) else {
+            return std::mem::take(&mut self.held);
+        };
+        let (passed, is_secret) = (self.passed, &mut self.is_secret);
+        is_secret.resize(self.held.len(), false);
+        let mut end = passed + self.held.len();
+        layers.read(piece.as_bytes(), is_end, |reader| {
+            key.find(reader, "", |from, to| is_secret[from - passed..to - passed].fill(true));
             if !is_end {
                 end = end.min(key.settled(reader));
             }
-        }
-        let end = self.held.floor_char_boundary(end);
+        });
+        let text = self.held.as_bytes();
+        let end = self.held.floor_char_boundary(end - passed);
         let is_secret = &self.is_secret[..end];
-        let passed = to_text(without(&text[..end], is_secret, self.is_behind_mask));
+        let shown = to_text(without(&text[..end], is_secret, self.is_behind_mask));
         self.is_behind_mask = is_secret.last().copied().unwrap_or(self.is_behind_mask);
-        self.readers.iter_mut().for_each(|reader| reader.forget(end));
         self.is_secret.drain(..end);
         self.held.drain(..end);
-        passed
+        self.passed += end;
+        shown
     }
 }
 

@@ -15,6 +15,7 @@ mod escapes;
 mod event;
 mod events;
 mod key;
+mod readings;
 mod retry;
 #[cfg(test)]
 pub(crate) mod test_server;

@@ -37,7 +37,18 @@ fn keys_in_urls_are_masked_in_both_forms() {
         let key = Key::with_query(None, &format!("?{name}=0123456789abcdef")).unwrap();
         assert_eq!(key.masked_text("is 0123456789abcdef"), "is ***");
     }
-    assert!(Key::with_query(None, "?key=short&api-version=2024-10-21-preview").is_none());
+    // A key may also be all that there is, or have a name that is like a harmless one.
+    let names =
+        ["deployment_token=", "model_key=", "Subversion-Key=", "region-key=", "organization="];
+    for name in ["", "a=1&", "a=1;", "=", "a=b="].into_iter().chain(names) {
+        let key = Key::with_query(None, &format!("?{name}0123456789abcdef")).unwrap();
+        assert_eq!(key.masked_text("is 0123456789abcdef"), "is ***", "{name}");
+    }
+    assert!(Key::with_query(None, "?0123456789abcdef=").is_some());
+    assert!(
+        Key::with_query(None, "?key=short&API-Version=2024-10-21-preview&model=a-long-name-1")
+            .is_none()
+    );
     // A key of the environment in a URL.
     let key = Key::with_query(Key::new("sk-live+0a1b/2c3d"), "").unwrap();
     assert_eq!(key.masked_text("?key=sk-live%2B0a1b%2F2c3d."), "?key=***.");
@@ -176,6 +187,90 @@ fn a_key_is_masked_in_any_notation() {
     }
 }
 
+/// Each with the same text between all characters, in several layers, or as other programs write numbers.
+#[test]
+fn a_key_is_masked_whatever_is_between_its_characters() {
+    let secret = "sk-live+0a1b/2c3d=4e5f&6a7b8c9d0e1f2a3b4c5d";
+    let key = Key::new(secret).unwrap();
+    let between = [
+        ("b'", "', "),
+        ("Some('", "'), "),
+        ("'", "' as u8, "),
+        ("ord('", "'),\n"),
+        ("L'", "', "),
+        ("r\"", "\" "),
+        ("s+='", "';"),
+        ("<i>", "</i>"),
+        ("<td class=\"x\">", "</td>\n"),
+        ("", "<br>"),
+        ("\\b{", "}"),
+        ("$", ","),
+        ("", "\\x00"),
+        ("", "\\u0000"),
+        ("", "\\0"),
+        ("", "&nbsp;"),
+        ("", "&#8203;"),
+        ("", "=20"),
+        ("", "=0A"),
+        ("", "%00"),
+        ("", "%20"),
+        ("", "\\u200b"),
+        ("", "\\n"),
+        ("", "\u{200b}\u{200b}\u{200b}\u{200b}\u{200b}"),
+        ("\u{1b}[31m", "\u{1b}[0m"),
+    ];
+    let characters = between.map(|(left, right)| {
+        let each = |c: char| format!("{left}{c}{right}");
+        secret.chars().map(each).collect::<String>()
+    });
+    let notations: [fn(u8) -> String; 24] = [
+        |byte| format!("b'\\x{byte:02x}', "),
+        |byte| format!("'\\u{byte:04x}',"),
+        |byte| format!("%26%23{byte}%3B"),
+        |byte| format!("%5Cu{byte:04x}"),
+        |byte| format!("%5Cx{byte:02x}"),
+        |byte| format!("&#92;u{byte:04x}"),
+        |byte| format!("&bsol;u{byte:04x}"),
+        |byte| format!("&#37;{byte:02x}"),
+        |byte| format!("\\u005cu{byte:04x}"),
+        |byte| format!("\\u0026#{byte};"),
+        |byte| format!("=25{byte:02X}"),
+        |byte| format!("%3D{byte:02X}"),
+        |byte| format!("=26#{byte};"),
+        |byte| format!("%255Cu{byte:04x}"),
+        |byte| format!("&H{byte:02X}, "),
+        |byte| format!("0x{byte:02x}_u8, "),
+        |byte| format!("{byte}_u8, "),
+        |byte| format!("{byte}uy; "),
+        |byte| format!("{byte}.toByte(), "),
+        |byte| format!("0b{:04b}_{:04b}, ", byte >> 4, byte & 15),
+        |byte| format!("{byte:e}, ", byte = f64::from(byte)),
+        |byte| format!("{}.{:02}e+01, ", byte / 10, byte % 10 * 10),
+        |byte| format!("{byte}. "),
+        |byte| format!("{byte}.0000, "),
+    ];
+    let numbers = notations.map(|form| secret.bytes().map(form).collect::<String>());
+    for form in characters.into_iter().chain(numbers) {
+        let masked = key.masked_text(&form);
+        // Four characters may stay at the beginning, and what is between two at the end.
+        let most = form.len() * 6 / secret.len() + 3;
+        assert!(masked.contains(MASK) && masked.len() <= most, "{form}: {masked}");
+        for size in [1, 3, 7] {
+            let mut mask = KeyMask::new(Some(Arc::new(key.clone())));
+            let mut shown = String::new();
+            for piece in form.chars().collect::<Vec<_>>().chunks(size) {
+                shown += &mask.pass(&piece.iter().collect::<String>());
+            }
+            assert_eq!(shown + &mask.finish(), masked, "{form}");
+        }
+    }
+    for other in
+        ["s1k2-3l4i5v6e", "s.k.-.l.i.v.e.+.0", "x = [115.5, 107.25, 45.1]", "&mut a && b %20 \\n"]
+    {
+        assert_eq!(key.masked_text(other), other);
+    }
+}
+
 #[test]
 fn lists_and_numbers_that_spell_a_key_are_masked() {
     let secret = "rk-Zq7VxP2mLw9TdKf4HsJy8NbRc3GaQe5U";
@@ -184,6 +279,9 @@ fn lists_and_numbers_that_spell_a_key_are_masked() {
     for mut list in [
         of(|byte| byte.into()),
         of(|byte| f64::from(byte).into()),
+        of(|byte| (f64::from(byte) + 1e-9).into()),
+        of(|byte| (-f64::from(byte)).into()),
+        of(|byte| (-i64::from(byte)).into()),
         of(|byte| byte.to_string().into()),
         of(|byte| format!("0x{byte:x}").into()),
         of(|byte| char::from(byte).to_string().into()),
@@ -218,11 +316,12 @@ fn a_key_in_pieces_is_masked() {
 #[test]
 fn what_waits_is_bounded() {
     let key = Arc::new(Key::new("rk-Zq7VxP2mLw9TdKf4HsJy8NbRc3GaQe5U").unwrap());
-    for piece in
-        ["&#0", "&#1", "72 ", "114,\n", "\\", "=\n", "&amp;", "r", "0", "\\n", " ", "u", "%25"]
-    {
+    for piece in [
+        "&#0", "&#1", "72 ", "114,\n", "\\", "=\n", "&amp;", "r", "0", "\\n", " ", "u", "%25",
+        "=3D", "&a", "1_", "1.", "1e+", "%26%2300", "<i>r</i>", "r..k..-..Z..q..7..V..",
+    ] {
         let mut mask = KeyMask::new(Some(Arc::clone(&key)));
-        for _ in 0..20_000 {
+        for _ in 0..5_000 {
             mask.pass(piece);
             assert!(mask.held.len() < 4000, "{piece:?}: {}", mask.held.len());
         }
