@@ -326,3 +326,19 @@ fn a_commit_of_endless_files_is_left_out_and_named() {
     assert_eq!(tasks.len(), 1);
     assert!(tasks[0].pointer("/metadata/commit/in_history").is_none());
 }
+
+/// Of a repository that somebody else wrote, what lies elsewhere on the disk is not read.
+#[cfg(unix)]
+#[test]
+fn a_link_to_another_history_is_named() {
+    let place = Place::empty();
+    make_history(&place);
+    place.write("alike/.git", format!("gitdir: {}\n", place.path("made/.git").display()));
+    let sample = [
+        "sample", "--kind", "line", "--from-commits", "alike", "--since", "2025-01-01", "--trees",
+        "trees", "-o", "t.jsonl",
+    ];
+    let ran = place.run(&sample).failed();
+    ran.says(&["alike: .git leads out of the repository, to ", "made/.git"]);
+    assert!(!place.path("t.jsonl").exists() && !place.path("trees").exists());
+}

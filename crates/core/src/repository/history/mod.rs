@@ -6,6 +6,7 @@
 mod bound;
 mod git;
 mod lines;
+mod links;
 
 pub use bound::{Bound, Bounded, OversizeCommit};
 pub use git::Hunk;
@@ -81,7 +82,7 @@ impl History {
     /// Opens a repository: a checkout, or a bare one. It is named like its folder, without `.git`.
     ///
     /// # Errors
-    /// There is no repository, its name cannot name a folder, or `git` cannot be run.
+    /// There is no repository, its history is stored elsewhere, its name cannot name a folder, or `git` cannot be run.
     pub fn open(dir: &Path) -> Result<Self> {
         let refused = |reason: String| Error::Repository { path: dir.to_owned(), reason };
         let git = Git::new(dir);
@@ -96,6 +97,7 @@ impl History {
                 root.display()
             )));
         }
+        links::check(dir, &whole, &git)?;
         // `.` and `..` name nothing; a checkout's own `.git` is named like the checkout.
         let is_named =
             |path: &&Path| folder_name(path).is_some_and(|name| !name.is_empty() && name != ".git");

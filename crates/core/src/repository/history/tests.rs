@@ -246,3 +246,80 @@ fn a_text_that_is_too_long_to_compare_is_left_out() {
         changes.iter().map(|change| history.edit(change).unwrap().is_some()).collect();
     assert_eq!(edits, [false, true]);
 }
+
+/// Of a stranger's repository, each of these would be read instead of its own history.
+#[cfg(unix)]
+#[test]
+fn a_history_elsewhere_is_named_and_not_read() {
+    use std::os::unix::fs::symlink;
+
+    let (guard, private) =
+        made(&[(OLD, &[("a.py", Some("a\n"))]), (NEW, &[("b.py", Some("b\n"))])]);
+    let git_dir = private.join(".git");
+    let head = run(&private, NEW, &["rev-parse", "HEAD"]);
+    let place = |name: &str| guard.path().join(name);
+    for name in ["file", "link"] {
+        fs::create_dir(place(name)).unwrap();
+    }
+    fs::write(place("file/.git"), format!("gitdir: {}\n", git_dir.display())).unwrap();
+    symlink(&git_dir, place("link/.git")).unwrap();
+    for name in ["common", "alternates", "quoted", "objects", "refs", "pack"] {
+        run(guard.path(), OLD, &["init", "-q", "--bare", name]);
+        fs::write(place(name).join("HEAD"), &head).unwrap();
+    }
+    fs::write(place("common/commondir"), git_dir.join("").to_str().unwrap()).unwrap();
+    let objects = git_dir.join("objects");
+    let list = |name: &str| place(name).join("objects/info/alternates");
+    fs::write(list("alternates"), format!("# x\n{}\n", objects.display())).unwrap();
+    fs::write(list("quoted"), format!("\"{}\"\n", objects.display())).unwrap();
+    fs::remove_dir_all(place("objects/objects")).unwrap();
+    symlink(&objects, place("objects/objects")).unwrap();
+    fs::remove_dir_all(place("refs/refs")).unwrap();
+    symlink(git_dir.join("refs"), place("refs/refs")).unwrap();
+    run(&private, NEW, &["gc", "-q"]);
+    fs::remove_dir_all(place("pack/objects/pack")).unwrap();
+    symlink(objects.join("pack"), place("pack/objects/pack")).unwrap();
+    for (name, way) in [
+        ("file", ".git"),
+        ("link", ".git"),
+        ("common", "commondir"),
+        ("alternates", "objects/info/alternates"),
+        ("quoted", "objects/info/alternates"),
+        ("objects", "objects"),
+        ("refs", "refs"),
+        ("pack", "objects/pack"),
+    ] {
+        let error = History::open(&place(name)).unwrap_err().to_string();
+        let wanted = format!("{way} leads out of the repository, to ");
+        assert!(error.contains(&wanted) && error.contains("shapes/.git"), "{name}: {error}");
+    }
+}
+
+#[test]
+fn worktrees_and_submodules_have_their_history_elsewhere() {
+    let (guard, dir) = made(&[(OLD, &[("a.py", Some("a\n"))]), (NEW, &[("b.py", Some("b\n"))])]);
+    run(&dir, NEW, &["worktree", "add", "-q", "../tree"]);
+    run(guard.path(), NEW, &["init", "-q", "outer"]);
+    let outer = guard.path().join("outer");
+    let allowed = ["-c", "protocol.file.allow=always"];
+    run(
+        &outer,
+        NEW,
+        &[&allowed[..], &["submodule", "--quiet", "add", "../shapes", "inner"]].concat(),
+    );
+    run(&outer, NEW, &["submodule", "--quiet", "absorbgitdirs"]);
+    for path in [guard.path().join("tree"), outer.join("inner"), dir.join(".git/worktrees/tree")] {
+        let history = History::open(&path).unwrap();
+        assert_eq!(history.commits("2024-01-01").unwrap().len(), 1, "{}", path.display());
+    }
+    // Alternates within the repository are its own.
+    fs::rename(dir.join(".git/objects"), dir.join(".git/others")).unwrap();
+    fs::create_dir_all(dir.join(".git/objects/info")).unwrap();
+    fs::write(dir.join(".git/objects/info/alternates"), "../others\n").unwrap();
+    assert_eq!(History::open(&dir).unwrap().commits("2024-01-01").unwrap().len(), 1);
+    // A folder that leads to a worktree of another one.
+    let other = guard.path().join("other");
+    fs::create_dir(&other).unwrap();
+    fs::copy(guard.path().join("tree/.git"), other.join(".git")).unwrap();
+    assert!(History::open(&other).unwrap_err().to_string().contains("leads out of the repository"));
+}
