@@ -201,6 +201,16 @@ def evaluated(folder, prediction, truth="x = 1", *flags):
     return run(folder, "eval", "--tasks", "tasks.jsonl", "--predictions", "predictions.jsonl", *flags)
 
 
+@case(400)
+def function_body_that_nearly_parses(n, folder):
+    return evaluated(folder, "a?b:" * (n // 4), "x = 1", "--postprocess", "function-body")
+
+
+@case(400)
+def statement_that_nearly_parses(n, folder):
+    return evaluated(folder, "(a?b:\n" * (n // 6), "x = 1", "--postprocess", "statement")
+
+
 ANSWERS = {
     "fences": "```\n",
     "blocks": "```python\nx = 1\n```\n",
