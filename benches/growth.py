@@ -70,6 +70,18 @@ def run(folder, *args, stdin=b"", fails=False):
     return instructions(folder)
 
 
+def memory(folder, *args):
+    """Most bytes of memory of a run."""
+    command = [str(part) for part in [PROGRAM, *args]]
+    quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+    process = subprocess.Popen(command, cwd=folder, env=environment(folder), **quiet)
+    _, status, usage = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode != 0:
+        raise SystemExit(f"{args}: status {process.returncode}")
+    return usage.ru_maxrss * 1024
+
+
 # Editors' requests.
 
 
@@ -199,6 +211,16 @@ def evaluated(folder, prediction, truth="x = 1", *flags):
     write(folder, "tasks.jsonl", json.dumps({"prompt": LINE, "metadata": metadata}) + "\n")
     write(folder, "predictions.jsonl", json.dumps({"task_id": "r/0", "pred": prediction}) + "\n")
     return run(folder, "eval", "--tasks", "tasks.jsonl", "--predictions", "predictions.jsonl", *flags)
+
+
+@case(400)
+def function_body_that_nearly_parses(n, folder):
+    return evaluated(folder, "a?b:" * (n // 4), "x = 1", "--postprocess", "function-body")
+
+
+@case(400)
+def statement_that_nearly_parses(n, folder):
+    return evaluated(folder, "(a?b:\n" * (n // 6), "x = 1", "--postprocess", "statement")
 
 
 ANSWERS = {
@@ -388,6 +410,21 @@ def corpus_of_equal_repositories(n, folder):
     rows = [{"repo_name": f"o/r{number}", "path": "a.py", "content": content + f"x = {number}\n", "stars_count": 0} for number in range(n)]
     write(folder, "in.jsonl", "".join(json.dumps(row) + "\n" for row in rows))
     return run(folder, "group", "in.jsonl", "--shards", "1", "--dedup", "near", "-o", "out")
+
+
+@case(4000)
+def memory_of_drawing_instances(n, folder):
+    """Fails by itself above 64 MiB and 32 bytes for each byte of the repository, since small sizes are lost in what the program has anyway."""
+    bytes_of_sources = 0
+    for number in range(5):
+        lines = (f"a{number}_{at} = f(b{at}, c{number * n + at})\n" for at in range(n // 5))
+        text = "import f0\n" + "".join(lines)
+        bytes_of_sources += len(text)
+        write(folder, f"repos/r/f{number}.py", text)
+    most = memory(folder, "label", "sample", "--repos-dir", "repos", "--no-filter", "-o", "o.jsonl")
+    if most > (64 << 20) + 32 * bytes_of_sources:
+        raise SystemExit(f"label sample: {most} bytes of memory for {bytes_of_sources} of sources")
+    return bytes_of_sources
 
 
 def measured(name, size):

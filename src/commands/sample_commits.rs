@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 use clap::Args;
-use repoformer_core::repository::corpus::SourceFile;
-use repoformer_core::repository::history::History;
+use repoformer_core::repository::corpus::{Repository, SourceFile};
+use repoformer_core::repository::history::{History, LineHistory, OversizeCommit};
 use repoformer_core::repository::record::{Folders, Written};
 use repoformer_core::task::Task;
 use repoformer_core::task::sample::{CommitTask, Exclusions, NameSource, Sampling, sample_commits};
@@ -53,6 +53,10 @@ impl CommitFlags {
 /// Targets that are at least so similar to some lines are near duplicates of them.
 const NEAR: f64 = 0.9;
 
+/// Most files that are written for the tasks of one repository, and most of their bytes: each task has a whole tree.
+const MOST_WRITTEN_FILES: usize = 2_000_000;
+const MOST_WRITTEN_BYTES: u64 = 20 << 30;
+
 pub(super) fn run(
     commits: &Commits<'_>,
     settings: &Settings,
@@ -80,7 +84,7 @@ pub(super) fn run(
     let mut folders = Folders::create(commits.trees)?;
     let (mut tasks, mut matched, mut counts) = (Vec::new(), Vec::new(), Counts::default());
     let mut unparsed = Vec::new();
-    for history in &histories {
+    for (history, path) in histories.iter().zip(commits.histories) {
         if history.is_shallow()? {
             output::note(format!(
                 "{}: a shallow clone; commits before its depth are not there (`git fetch --unshallow` gets them)",
@@ -88,8 +92,11 @@ pub(super) fn run(
             ));
         }
         let begin = tasks.len();
-        let mut dates = Vec::new();
+        let (mut dates, mut room) = (Vec::new(), Room::default());
         let found = |found: CommitTask| {
+            if !room.take(&found.repository) {
+                return Ok(());
+            }
             let skipped = write(&found, &mut folders)?;
             output::problems(&skipped.files);
             if skipped.has_target {
@@ -119,6 +126,7 @@ pub(super) fn run(
                 }
             })?;
         unparsed.extend(drawn.unparsed);
+        output::problems(&left_out(path, &drawn.oversize, &room));
         let written = tasks.len() - begin;
         if written < sampling.per_repository {
             output::note(format!(
@@ -131,8 +139,11 @@ pub(super) fn run(
                 commits.since,
             ));
         }
-        if written > 0 {
-            let lines = history.lines(sampling.language)?;
+        let lines = match written {
+            0 => None,
+            _ => lines_of(history, path, sampling.language)?,
+        };
+        if let Some(lines) = lines {
             for (task, (text, date, is_there)) in tasks[begin..].iter_mut().zip(&dates) {
                 let is_old = *is_there || lines.hold(text, date);
                 counts.in_history += usize::from(is_old);
@@ -172,6 +183,62 @@ pub(super) fn run(
     ));
     counts.tell(total);
     Ok(())
+}
+
+/// Room for what is written for the tasks of one repository.
+#[derive(Debug)]
+struct Room {
+    files: usize,
+    bytes: u64,
+    /// Number of tasks that were refused.
+    refused: usize,
+}
+
+impl Default for Room {
+    fn default() -> Self {
+        Self { files: MOST_WRITTEN_FILES, bytes: MOST_WRITTEN_BYTES, refused: 0 }
+    }
+}
+
+impl Room {
+    /// Whether there is room for a task's tree, which is then taken.
+    fn take(&mut self, tree: &Repository) -> bool {
+        let bytes = tree.files.iter().map(|file| file.text.len() as u64).sum();
+        let left = self.files.checked_sub(tree.files.len()).zip(self.bytes.checked_sub(bytes));
+        match left {
+            Some((files, bytes)) => (self.files, self.bytes) = (files, bytes),
+            None => self.refused += 1,
+        }
+        left.is_some()
+    }
+}
+
+fn problem(path: &Path, reason: &str) -> Error {
+    Error::Repository { path: path.to_owned(), reason: reason.into() }
+}
+
+/// Problems of the commits of a repository that are left out.
+fn left_out(path: &Path, oversize: &[OversizeCommit], room: &Room) -> Vec<Error> {
+    let of_commit = |commit: &OversizeCommit| problem(path, &format!("left out: {commit}"));
+    let mut problems: Vec<Error> = oversize.iter().map(of_commit).collect();
+    if room.refused > 0 {
+        let commits = counted(room.refused as u64, "commit");
+        let reason = format!(
+            "left out: {commits} whose trees would exceed 2,000,000 files or 20 GiB below --trees"
+        );
+        problems.push(problem(path, &reason));
+    }
+    problems
+}
+
+/// Lines of a history; `None` if it is too large to read, which is reported.
+fn lines_of(history: &History, path: &Path, language: Language) -> Result<Option<LineHistory>> {
+    let lines = history.lines(language)?;
+    if let Err(oversize) = &lines {
+        let reason = format!("its history is not read for `in_history`: {oversize}");
+        output::problems(&[problem(path, &reason)]);
+    }
+    Ok(lines.ok())
 }
 
 /// Files of a task's repository that could not be written.
@@ -244,5 +311,27 @@ impl Counts {
             "near duplicates of {total}: {} stand in the parent's tree, {} nearly (edit similarity {NEAR} or more), {} in an earlier version of some file",
             self.verbatim, self.near, self.in_history
         ));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn trees_are_written_while_there_is_room() {
+        let tree = |sizes: &[usize]| {
+            let file = |size: &usize| SourceFile {
+                path: String::new(),
+                text: "x".repeat(*size),
+                same_as: 0,
+            };
+            Repository { name: String::new(), files: sizes.iter().map(file).collect() }
+        };
+        let mut room = Room { files: 3, bytes: 10, refused: 0 };
+        let taken = [&[4, 5][..], &[1, 0], &[2], &[1]].map(|sizes| room.take(&tree(sizes)));
+        assert_eq!((taken, room.refused), ([true, false, false, true], 2));
+        let problems = left_out(Path::new("r"), &[], &room);
+        assert!(problems[0].to_string().contains("2 commits"), "{}", problems[0]);
     }
 }

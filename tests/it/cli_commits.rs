@@ -289,3 +289,56 @@ fn code_of_commits_that_cannot_be_parsed_is_named() {
     ];
     place.run(&sample).done().says(&["the Python grammar cannot parse", "of 1 file", "/a.py:6"]);
 }
+
+/// A tree of 10 trees, each of 10 trees, and so on: one text in a few KB stands for any number of files.
+#[cfg(unix)]
+#[test]
+fn a_commit_of_endless_files_is_left_out_and_named() {
+    let place = Place::empty();
+    let lines = |count: usize| -> String {
+        (0..count).map(|number| format!("value_{number} = compute({number}, other)\n")).collect()
+    };
+    place.write("made/a.py", lines(9));
+    git(&place, "", &["init", "-q"]);
+    let date = "2025-02-01T00:00:00Z";
+    git(&place, date, &["add", "-A"]);
+    git(&place, date, &["commit", "-q", "-m", "m"]);
+    place.write("made/a.py", lines(12));
+    git(&place, date, &["commit", "-q", "-a", "-m", "m"]);
+    let blob = git(&place, "", &["hash-object", "-w", "a.py"]);
+    let mut tree = format!("100644 blob {}\ta.py\n", blob.trim_end());
+    for _ in 0..40 {
+        place.write("listed", &tree);
+        let made = place.shell("git -C made mktree <listed").done().stdout;
+        let entry = |number: usize| format!("040000 tree {}\td{number}\n", made.trim_end());
+        tree = (0..10).map(entry).collect();
+    }
+    place.write("listed", &tree);
+    let made = place.shell("git -C made mktree <listed").done().stdout;
+    let commit = git(&place, date, &["commit-tree", made.trim_end(), "-p", "HEAD", "-m", "m"]);
+    git(&place, date, &["update-ref", "HEAD", commit.trim_end()]);
+    let sample = "sample --kind line --from-commits made --since 2025-01-01 --min-tokens 1 --trees trees -o t.jsonl";
+    let ran = place.shell(&format!("ulimit -v 2000000; REPOFORMER_THREADS=2 repoformer {sample}"));
+    let left_out = format!("made: left out: commit {}: it has more than", &commit[..12]);
+    let history = format!("its history is not read for `in_history`: commit {}", &commit[..12]);
+    ran.partly().says(&[&left_out, "1,000,000 files", &history]);
+    let tasks = parse_jsonl(&place.read("t.jsonl"));
+    assert_eq!(tasks.len(), 1);
+    assert!(tasks[0].pointer("/metadata/commit/in_history").is_none());
+}
+
+/// Of a repository that somebody else wrote, what lies elsewhere on the disk is not read.
+#[cfg(unix)]
+#[test]
+fn a_link_to_another_history_is_named() {
+    let place = Place::empty();
+    make_history(&place);
+    place.write("alike/.git", format!("gitdir: {}\n", place.path("made/.git").display()));
+    let sample = [
+        "sample", "--kind", "line", "--from-commits", "alike", "--since", "2025-01-01", "--trees",
+        "trees", "-o", "t.jsonl",
+    ];
+    let ran = place.run(&sample).failed();
+    ran.says(&["alike: .git leads out of the repository, to ", "made/.git"]);
+    assert!(!place.path("t.jsonl").exists() && !place.path("trees").exists());
+}

@@ -12,7 +12,7 @@ use repoformer_store::readings;
 use repoformer_text::language::Language;
 use serde::Deserialize;
 
-use super::draw::{Draw, Drawing, Instance, draw};
+use super::draw::{Draw, Drawing, draw};
 use super::filter::{Facts, Filter, Rejection};
 use super::journal::{self, Journal, RepositoryDraw};
 use super::written::RecordFormat;
@@ -92,12 +92,12 @@ pub fn collect(
             let read = read?;
             let (name, position) = (read.repository.name.clone(), read.position);
             let matched = collecting.drawing.exclusions.matched(&read.repository);
-            let outcome = collecting.draw(read.repository, read.said, journal.as_ref());
+            let (key, draw) = collecting.draw(read.repository, read.said, journal.as_ref());
             work.done(1);
-            Ok(Drawn { name, position, outcome, matched, skipped: read.skipped })
+            Ok(Drawn { name, position, key, draw, matched, skipped: read.skipped })
         });
         for drawn in drawn {
-            let Drawn { name, position, mut outcome, matched, skipped } = match drawn {
+            let Drawn { name, position, key, draw, matched, skipped } = match drawn {
                 Ok(drawn) => drawn,
                 Err(error) => {
                     hasher.update(error.to_string().as_bytes());
@@ -105,18 +105,19 @@ pub fn collect(
                     continue;
                 }
             };
-            hasher.update(outcome.key.as_bytes());
+            hasher.update(key.as_bytes());
             collected.problems.extend(skipped);
-            match &mut journal {
-                Some(journal) if journal.knows(&outcome.key) => {
-                    collected.known += 1;
-                    outcome = journal.get(&outcome.key)?;
-                }
-                Some(journal) => journal.append(&outcome)?,
-                None => {}
-            }
             Exclusions::also_matched(&mut collected.matched, &matched);
-            collected.add(name, &outcome, &mut |record| emit(position, record))?;
+            let emit = &mut |record: &str| emit(position, record);
+            let result = match (draw, &journal) {
+                (Some(draw), _) => collecting.write(key, draw, journal.as_mut(), emit)?,
+                (None, Some(journal)) => {
+                    collected.known += 1;
+                    journal.replay(&key, emit)?
+                }
+                (None, None) => continue, // without a journal, none is known
+            };
+            collected.add(name, result);
         }
         Ok(())
     })?;
@@ -242,7 +243,10 @@ pub fn fingerprint(collecting: &CollectSettings<'_>) -> Result<(String, Vec<Erro
 struct Drawn {
     name: String,
     position: u64,
-    outcome: RepositoryDraw,
+    /// Digest of all that it depends on.
+    key: String,
+    /// Its instances, or the reason why there are none; `None` if the journal has them.
+    draw: Option<Result<Draw, Rejection>>,
     /// Whether each pattern of excluded paths matches a file.
     matched: Vec<bool>,
     skipped: Vec<Error>,
@@ -351,29 +355,48 @@ impl CollectSettings<'_> {
         Ok(batch)
     }
 
-    /// Draws from a repository. Of one that the journal knows only the key is returned.
+    /// Draws from a repository, unless the journal knows it. Returns its key, too.
     fn draw(
         &self,
         repository: Repository,
         said: Option<Facts>,
         journal: Option<&Journal>,
-    ) -> RepositoryDraw {
+    ) -> (String, Option<Result<Draw, Rejection>>) {
         let key = self.key(&repository, said.as_ref());
-        let mut drawn = RepositoryDraw { key, ..RepositoryDraw::default() };
-        if journal.is_some_and(|journal| journal.knows(&drawn.key)) {
-            return drawn;
-        }
-        match self.instances(repository, said) {
-            Ok(Draw { instances, unparsed }) => {
-                drawn.unparsed = unparsed;
-                let record =
-                    |instance: Instance| instance.to_record(self.format, self.drawing.kind);
-                drawn.lines = instances.iter().map(|instance| instance.lines.len()).sum();
-                drawn.records = instances.into_iter().map(record).collect();
+        let is_known = journal.is_some_and(|journal| journal.knows(&key));
+        let draw = (!is_known).then(|| self.instances(repository, said));
+        (key, draw)
+    }
+
+    /// Passes the records of a repository's instances to the journal and `emit`, one after the other: together they can be many times
+    /// as long as the repository.
+    fn write(
+        &self,
+        key: String,
+        draw: Result<Draw, Rejection>,
+        mut journal: Option<&mut Journal>,
+        emit: &mut dyn FnMut(&str) -> Result<()>,
+    ) -> Result<RepositoryDraw> {
+        let mut result = RepositoryDraw { key, ..RepositoryDraw::default() };
+        match draw {
+            Ok(draw) => {
+                for instance in draw.instances() {
+                    let record = instance.to_record(self.format, self.drawing.kind);
+                    if let Some(journal) = &mut journal {
+                        journal.append_record(&result.key, &record)?;
+                    }
+                    emit(record.get())?;
+                    result.instances += 1;
+                    result.lines += instance.lines.len();
+                }
+                result.unparsed = draw.unparsed;
             }
-            Err(reason) => drawn.rejected = Some(reason),
+            Err(reason) => result.rejected = Some(reason),
         }
-        drawn
+        if let Some(journal) = journal {
+            journal.append_result(&result)?;
+        }
+        Ok(result)
     }
 
     fn instances(&self, repository: Repository, said: Option<Facts>) -> Result<Draw, Rejection> {
@@ -382,27 +405,21 @@ impl CollectSettings<'_> {
             None => self.filter.check(&repository, self.drawing.language)?,
         }
         match draw(repository, self.drawing) {
-            drawn if drawn.instances.is_empty() => Err(Rejection::NoInstance),
+            drawn if drawn.is_empty() => Err(Rejection::NoInstance),
             drawn => Ok(drawn),
         }
     }
 }
 
 impl CollectSummary {
-    fn add(
-        &mut self,
-        name: String,
-        outcome: &RepositoryDraw,
-        emit: &mut dyn FnMut(&str) -> Result<()>,
-    ) -> Result<()> {
-        if let Some(reason) = outcome.rejected {
+    fn add(&mut self, name: String, result: RepositoryDraw) {
+        if let Some(reason) = result.rejected {
             self.rejected.entry(reason).or_default().push(name);
-            return Ok(());
+            return;
         }
         self.repositories += 1;
-        self.unparsed.extend_from_slice(&outcome.unparsed);
-        self.instances += outcome.records.len();
-        self.lines += outcome.lines;
-        outcome.records.iter().try_for_each(|record| emit(record.get()))
+        self.unparsed.extend(result.unparsed);
+        self.instances += result.instances;
+        self.lines += result.lines;
     }
 }

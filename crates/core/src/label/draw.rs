@@ -139,12 +139,27 @@ pub struct Instance {
 }
 
 /// Instances of a repository.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug)]
 pub struct Draw {
-    /// The instances, in the order of the files.
-    pub instances: Vec<Instance>,
+    code: Code,
+    /// Their holes in the order of the files, and what was retrieved for each.
+    holes: Vec<(Hole, Vec<Hit>)>,
+    drawing: Drawing,
     /// Files with functions that could not be parsed; chunks need no grammar.
     pub unparsed: Vec<UnparsedFile>,
+}
+
+impl Draw {
+    /// Returns the instances in the order of the files. Each has the whole text of its file, so all of them take many times as much
+    /// memory as the repository.
+    pub fn instances(&self) -> impl Iterator<Item = Instance> {
+        self.holes.iter().map(|(hole, hits)| instance(&self.code, hole, hits, &self.drawing))
+    }
+
+    /// True if there are none.
+    pub fn is_empty(&self) -> bool {
+        self.holes.is_empty()
+    }
 }
 
 /// Lines of the chunks that are clustered, and so the most lines that a chunk's hole can have.
@@ -196,9 +211,8 @@ pub fn draw(repository: Repository, drawing: &Drawing) -> Draw {
     } else {
         vec![Vec::new(); holes.len()]
     };
-    let instances = holes.into_iter().zip(found);
-    let instances = instances.map(|(hole, hits)| instance(&code, hole, &hits, drawing)).collect();
-    Draw { instances, unparsed }
+    let holes = holes.into_iter().zip(found).collect();
+    Draw { code, holes, drawing: drawing.clone(), unparsed }
 }
 
 /// A run of a file's lines.
@@ -351,7 +365,7 @@ fn question(code: &Code, hole: &Hole, drawing: &Drawing) -> Question {
     Question { file: hole.file, words: code.set(parts.into_iter()) }
 }
 
-fn instance(code: &Code, hole: Hole, hits: &[Hit], drawing: &Drawing) -> Instance {
+fn instance(code: &Code, hole: &Hole, hits: &[Hit], drawing: &Drawing) -> Instance {
     let file = &code.files[hole.file];
     let fragment = |hit: &Hit| {
         let from = &code.files[hit.file];
@@ -372,7 +386,7 @@ fn instance(code: &Code, hole: Hole, hits: &[Hit], drawing: &Drawing) -> Instanc
     };
     Instance {
         path: file.path.clone(),
-        lines: hole.lines,
+        lines: hole.lines.clone(),
         left,
         target,
         right,
@@ -462,7 +476,7 @@ mod tests {
                 for ((hole, hits), row) in holes.into_iter().zip(found).zip(kept) {
                     assert!(!is_dropped(&code, &hole, &drawing), "{row:?}");
                     let Instance { left, target, right, cross_file, .. } =
-                        instance(&code, hole, &hits, &drawing);
+                        instance(&code, &hole, &hits, &drawing);
                     let texts = [left, target, right, cross_file.text].join("\0");
                     let digest = Sha256::digest(texts.as_bytes());
                     let digest: String = digest.iter().map(|byte| format!("{byte:02x}")).collect();

@@ -6,6 +6,7 @@ use repoformer_store::append_log::{AppendLog, LogKind, Place};
 use repoformer_store::error::{Error, Result};
 use repoformer_text::message::UserChoice;
 use rustc_hash::FxHashMap;
+use serde::de::IgnoredAny;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -26,7 +27,7 @@ const LOG: LogKind = LogKind {
 /// Revision, raised whenever the same repositories give other instances.
 const REVISION: u32 = 3;
 
-/// Result of drawing from a repository.
+/// Result of drawing from a repository. Its records stand in lines before it.
 #[derive(Debug, Default, Serialize, Deserialize)]
 pub(super) struct RepositoryDraw {
     /// Digest of all that it depends on.
@@ -34,15 +35,27 @@ pub(super) struct RepositoryDraw {
     /// Reason for its rejection.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) rejected: Option<Rejection>,
+    /// Number of instances.
+    pub(super) instances: usize,
     /// Number of lines of the targets of all its instances.
-    #[serde(default)]
     pub(super) lines: usize,
     /// Files that could not be parsed completely.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub(super) unparsed: Vec<UnparsedFile>,
-    /// Records of its instances.
-    #[serde(default)]
-    pub(super) records: Vec<Box<RawValue>>,
+}
+
+/// Record of an instance: a line for each, since they are many times as long as their repository.
+#[derive(Debug, Serialize, Deserialize)]
+struct DrawnRecord<R> {
+    key: String,
+    record: R,
+}
+
+/// Line of an older program, which is not used.
+#[derive(Deserialize)]
+struct OlderLine {
+    #[serde(rename = "key")]
+    _key: String,
 }
 
 /// Returns the digest of all that a repository's draw depends on: its files, the settings, and the facts in its record.
@@ -77,7 +90,14 @@ pub(super) fn key(
 pub(super) struct Journal {
     path: PathBuf,
     lines: AppendLog,
-    known: FxHashMap<String, Place>,
+    known: FxHashMap<String, KnownDraw>,
+}
+
+/// Lines of a repository.
+#[derive(Debug)]
+struct KnownDraw {
+    result: Place,
+    records: Vec<Place>,
 }
 
 impl Journal {
@@ -86,10 +106,22 @@ impl Journal {
     /// # Errors
     /// The file cannot be read or written, is not a journal, or another run writes to it.
     pub(super) fn open(path: &Path) -> Result<Self> {
-        let mut known = FxHashMap::default();
+        let (mut known, mut begun) = (FxHashMap::default(), FxHashMap::default());
         let lines = AppendLog::open(path, LOG, |line, place| {
-            let outcome = serde_json::from_slice::<RepositoryDraw>(line);
-            outcome.map(|outcome| known.insert(outcome.key, place)).is_ok()
+            if let Ok(record) = serde_json::from_slice::<DrawnRecord<IgnoredAny>>(line) {
+                begun.entry(record.key).or_insert_with(Vec::new).push(place);
+                return true;
+            }
+            let Ok(drawn) = serde_json::from_slice::<RepositoryDraw>(line) else {
+                return serde_json::from_slice::<OlderLine>(line).is_ok();
+            };
+            let mut records: Vec<Place> = begun.remove(&drawn.key).unwrap_or_default();
+            // Those before them are of a run that was interrupted within the repository.
+            if let Some(interrupted) = records.len().checked_sub(drawn.instances) {
+                records.drain(..interrupted);
+                known.insert(drawn.key, KnownDraw { result: place, records });
+            }
+            true
         })?;
         let path = path.to_owned();
         Ok(Self { path, lines, known })
@@ -99,23 +131,90 @@ impl Journal {
         self.known.contains_key(key)
     }
 
-    /// Returns the draw of a repository that is [known](Self::knows).
+    /// Returns the draw of a repository that is [known](Self::knows), after its records were passed to `emit`.
     ///
     /// # Errors
-    /// The file cannot be read, or was changed.
-    pub(super) fn get(&self, key: &str) -> Result<RepositoryDraw> {
+    /// The file cannot be read, or was changed; or `emit` fails.
+    pub(super) fn replay(
+        &self,
+        key: &str,
+        emit: &mut dyn FnMut(&str) -> Result<()>,
+    ) -> Result<RepositoryDraw> {
         let hint = "remove it and draw again";
         let changed = || Error::artifact(&self.path, "was changed while it was read", hint);
-        let place = self.known.get(key).ok_or_else(changed)?;
-        serde_json::from_slice(&self.lines.line(*place)?).map_err(|_| changed())
+        let known = self.known.get(key).ok_or_else(changed)?;
+        for place in &known.records {
+            let line = self.lines.line(*place)?;
+            let line: DrawnRecord<Box<RawValue>> =
+                serde_json::from_slice(&line).map_err(|_| changed())?;
+            emit(line.record.get())?;
+        }
+        serde_json::from_slice(&self.lines.line(known.result)?).map_err(|_| changed())
     }
 
-    /// Appends the draw of a repository, for a later run to find.
+    /// Appends a record of a repository.
     ///
     /// # Errors
     /// It cannot be written.
-    pub(super) fn append(&mut self, outcome: &RepositoryDraw) -> Result<()> {
-        let line = serde_json::to_vec(outcome).unwrap_or_default();
-        self.lines.append(line).map(|_| ())
+    pub(super) fn append_record(&mut self, key: &str, record: &RawValue) -> Result<()> {
+        self.append(&DrawnRecord { key: key.to_owned(), record })
+    }
+
+    /// Appends the draw of a repository, whose records were appended, for a later run to find.
+    ///
+    /// # Errors
+    /// It cannot be written.
+    pub(super) fn append_result(&mut self, result: &RepositoryDraw) -> Result<()> {
+        self.append(result)
+    }
+
+    fn append(&mut self, line: &impl Serialize) -> Result<()> {
+        self.lines.append(serde_json::to_vec(line).unwrap_or_default()).map(|_| ())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Write;
+
+    use serde_json::value::to_raw_value;
+
+    use super::*;
+
+    fn append(journal: &mut Journal, key: &str, records: &[u32], is_whole: bool) {
+        for record in records {
+            journal.append_record(key, &to_raw_value(record).unwrap()).unwrap();
+        }
+        let (key, instances) = (key.to_owned(), records.len());
+        if is_whole {
+            let result = RepositoryDraw { key, instances, ..RepositoryDraw::default() };
+            journal.append_result(&result).unwrap();
+        }
+    }
+
+    #[test]
+    fn draws_that_were_interrupted_are_not_known() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("o.jsonl.drawn");
+        let mut journal = Journal::open(&path).unwrap();
+        append(&mut journal, "interrupted", &[1, 2], false);
+        append(&mut journal, "again", &[1, 2], false);
+        append(&mut journal, "again", &[3, 4, 5], true);
+        append(&mut journal, "none", &[], true);
+        drop(journal);
+        let mut file = std::fs::OpenOptions::new().append(true).open(&path).unwrap();
+        file.write_all(b"{\"key\":\"older\",\"lines\":1,\"records\":[7]}\n").unwrap();
+        drop(file);
+        let journal = Journal::open(&path).unwrap();
+        let known = ["interrupted", "older", "again", "none"].map(|key| journal.knows(key));
+        assert_eq!(known, [false, false, true, true]);
+        let mut records = Vec::new();
+        let mut emit = |record: &str| {
+            records.push(record.to_owned());
+            Ok(())
+        };
+        assert_eq!(journal.replay("again", &mut emit).unwrap().instances, 3);
+        assert_eq!(journal.replay("none", &mut emit).unwrap().instances, 0);
+        assert_eq!(records, ["3", "4", "5"]);
     }
 }

@@ -33,6 +33,10 @@ fn repository(files: &[(&str, String)]) -> Repository {
     Repository { name: "r".into(), files: files.iter().enumerate().map(file).collect() }
 }
 
+fn instances(repository: Repository, drawing: &Drawing) -> Vec<Instance> {
+    draw(repository, drawing).instances().collect()
+}
+
 /// Path, first line and score of the chunks that the index finds for some lines of a file.
 fn by_index(
     repository: Repository,
@@ -111,9 +115,9 @@ fn instances_are_cut_out_of_their_files() {
     for (kind, least) in [(InstanceKind::Chunk, 30), (InstanceKind::Function, 10)] {
         let drawing = Drawing::paper(kind);
         let repository = sample_repository("parcelflow");
-        let instances = draw(repository.clone(), &drawing).instances;
-        assert!(instances.len() >= least, "{}", instances.len());
-        for instance in &instances {
+        let drawn = instances(repository.clone(), &drawing);
+        assert!(drawn.len() >= least, "{}", drawn.len());
+        for instance in &drawn {
             let whole = [&*instance.left, &instance.target, &instance.right].concat();
             let file = repository.files.iter().find(|file| file.path == instance.path).unwrap();
             assert_eq!(whole, file.text);
@@ -126,10 +130,10 @@ fn instances_are_cut_out_of_their_files() {
             let own = crate::repository::fragment::path_in_repository(&instance.path);
             assert!(instance.cross_file.fragments.iter().all(|fragment| fragment.path != own));
         }
-        let with_target = instances.iter().filter(|instance| instance.query_has_target).count();
-        assert!((1..instances.len()).contains(&with_target));
+        let with_target = drawn.iter().filter(|instance| instance.query_has_target).count();
+        assert!((1..drawn.len()).contains(&with_target));
         let half = Drawing { ratio: drawing.ratio / 2.0, ..drawing };
-        let ratio = draw(repository, &half).instances.len() as f64 / instances.len() as f64;
+        let ratio = instances(repository, &half).len() as f64 / drawn.len() as f64;
         assert!((0.4..0.6).contains(&ratio), "{ratio}");
     }
 }
@@ -144,7 +148,7 @@ fn fragments_have_ten_lines_for_each_of_the_target() {
         {
             let drawing = Drawing { ratio: 1.0, ..drawing };
             let mut longest = [0; 2];
-            for instance in draw(sample_repository("parcelflow"), &drawing).instances {
+            for instance in instances(sample_repository("parcelflow"), &drawing) {
                 let factor = if instance.query_has_target { of_a_line } else { 10 };
                 let most = factor * instance.lines.len();
                 for fragment in &instance.cross_file.fragments {
@@ -161,7 +165,7 @@ fn fragments_have_ten_lines_for_each_of_the_target() {
 
 #[test]
 fn limits_are_kept() {
-    let drawn = |drawing: &Drawing| draw(sample_repository("parcelflow"), drawing).instances;
+    let drawn = |drawing: &Drawing| instances(sample_repository("parcelflow"), drawing);
     let chunks = Drawing { ratio: 1.0, ..Drawing::paper(InstanceKind::Chunk) };
     let few = Drawing { max_candidates: Some(20), ..chunks.clone() };
     assert!(drawn(&chunks).len() > 20 && drawn(&few).len() <= 20);
@@ -181,7 +185,7 @@ fn limits_are_kept() {
 #[test]
 fn the_released_program_shows_no_blank_lines() {
     let repository = sample_repository("quillpad");
-    for instance in draw(repository, &Drawing::release(InstanceKind::Chunk)).instances {
+    for instance in instances(repository, &Drawing::release(InstanceKind::Chunk)) {
         let whole = [&*instance.left, &instance.target, &instance.right].concat();
         assert!(whole.lines().all(|line| !line.trim().is_empty()));
         assert!(instance.right.is_empty() || instance.right.starts_with('\n'));
@@ -193,7 +197,7 @@ fn odd_repositories_give_what_they_have() {
     let line = |n: usize| format!("value_{n} = compute({n}, other_{})\n", n % 7);
     let long: String = (0..100).map(line).collect();
     let drawing = Drawing::paper(InstanceKind::Chunk);
-    let drawn = |files: &[(&str, String)]| draw(repository(files), &drawing).instances;
+    let drawn = |files: &[(&str, String)]| instances(repository(files), &drawing);
     // Nothing, blank lines alone, one file, one line.
     assert!(drawn(&[]).is_empty());
     assert!(drawn(&[("a.py", "\n  \n".into())]).is_empty());
@@ -214,17 +218,18 @@ fn odd_repositories_give_what_they_have() {
     let is_short = |instance: &Instance| instance.cross_file.text.len() < 10_000;
     assert!(found.iter().all(is_short));
     let functions = Drawing::paper(InstanceKind::Function);
-    assert!(draw(repository(&[("a.py", long), broken, minified]), &functions).instances.is_empty());
+    assert!(instances(repository(&[("a.py", long), broken, minified]), &functions).is_empty());
     let function =
         "def f(a):\n    \"\"\"What it does.\"\"\"\n    b = a\n\n    c = b\n    return c\n"
             .to_owned();
-    let found =
-        draw(repository(&[("a.py", function.clone()), ("b.py", "b = 1\n".into())]), &functions)
-            .instances;
+    let found = instances(
+        repository(&[("a.py", function.clone()), ("b.py", "b = 1\n".into())]),
+        &functions,
+    );
     assert_eq!(found[0].target, "    b = a\n\n    c = b\n    return c");
     // Rows are not lines where other characters end lines as well.
     let odd = function.replace("What", "What\u{c}");
-    assert!(draw(repository(&[("a.py", odd)]), &functions).instances.is_empty());
+    assert!(instances(repository(&[("a.py", odd)]), &functions).is_empty());
 }
 
 #[test]
@@ -313,11 +318,11 @@ fn a_drawing_goes_on_where_it_was_broken_off() {
     let (_, whole) = run(&without, usize::MAX);
     assert!(whole.len() > 80, "{}", whole.len());
     assert!(!journal.exists());
-    // The last record of the last repository finds no room.
+    // The last record of the last repository finds no room: it is drawn again.
     assert!(run(&collecting, whole.len() - 1).0.is_err());
     let (collected, again) = run(&collecting, usize::MAX);
     let collected = collected.unwrap();
-    assert_eq!(collected.known, names.len());
+    assert_eq!(collected.known, names.len() - 1);
     assert_eq!(collected.instances, whole.len());
     assert!(again == whole);
     // What was cut off is drawn anew, and so is what was changed, or is drawn in another manner.
@@ -386,7 +391,7 @@ fn the_lines_of_a_function_are_counted_from_its_signature() {
             [(CountedLines::Function, as_function), (CountedLines::Body, as_body)]
         {
             let drawing = Drawing { counted, ..Drawing::paper(InstanceKind::Function) };
-            let drawn = draw(repository(&files), &drawing).instances;
+            let drawn = instances(repository(&files), &drawing);
             assert_eq!(drawn.len(), usize::from(wanted), "{counted}: {text}");
             // The docstring stays in the prompt.
             assert!(drawn.iter().all(|instance| !instance.target.contains("Doc.")), "{text}");

@@ -8,8 +8,8 @@ use super::Hole;
 use super::prefix::Prefixes;
 use super::uncut::{Cut, Uncut};
 
-/// Characters of a prediction that are looked at. Each may be where it is cut, so that the work is their square; a body of
-/// 30 lines has a third of them, and what comes behind a body is not taken anyway.
+/// Characters of a prediction that are looked at. Each may be where it is cut, within the bound of [`Prefixes`]; a body of 30 lines has
+/// a third of them, and what comes behind a body is not taken anyway.
 const MOST_CHARACTERS: usize = 4_000;
 
 /// Target and prediction as bodies.

@@ -1,9 +1,9 @@
 //! The program `git`, asked about one repository.
 
-use std::io::{BufRead, BufReader, Read, Write};
-use std::ops::Range;
+use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
+use std::ops::{ControlFlow, Range};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::thread::JoinHandle;
 
 use repoformer_store::error::{Error, Result};
@@ -49,6 +49,9 @@ const VARIABLES: [(&str, &str); 9] = [
     ("GIT_TERMINAL_PROMPT", "0"),
     ("GIT_PAGER", "cat"),
 ];
+
+/// Most bytes that are kept of a part of a program's output, such as a line.
+const MOST_PART: usize = 16 << 20;
 
 /// Most bytes of messages that are kept.
 const MOST_SAID: u64 = 1 << 16;
@@ -118,33 +121,42 @@ impl Git {
         self.bytes(arguments).map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
     }
 
-    /// Hands each line of a subcommand's output on, without its newline.
-    pub(super) fn for_each_line(
+    /// Hands each part of a subcommand's output on, without the byte that ends it and at most its first [`MOST_PART`] bytes, until
+    /// there is a break. Returns whether all were handed on.
+    pub(super) fn for_each_part(
         &self,
+        end: u8,
         arguments: &[&str],
-        mut each: impl FnMut(&[u8]),
-    ) -> Result<()> {
+        mut each: impl FnMut(&[u8]) -> ControlFlow<()>,
+    ) -> Result<bool> {
         let mut child = self.command(arguments).spawn().map_err(|e| self.not_run(&e))?;
         let said = said(&mut child);
         let cannot_read = |e| Error::reading(&self.dir, "read the history of this repository", e);
         if let Some(output) = child.stdout.take() {
-            let (mut output, mut line) = (BufReader::with_capacity(1 << 20, output), Vec::new());
-            while output.read_until(b'\n', &mut line).map_err(cannot_read)? > 0 {
-                each(line.strip_suffix(b"\n").unwrap_or(&line));
-                line.clear();
+            let (mut output, mut part) = (BufReader::with_capacity(1 << 20, output), Vec::new());
+            while read_part(&mut output, end, &mut part).map_err(cannot_read)? {
+                if each(&part).is_break() {
+                    stop(&mut child);
+                    return Ok(false);
+                }
             }
         }
         match child.wait().map_err(cannot_read)?.success() {
-            true => Ok(()),
+            true => Ok(true),
             false => Err(self.failed(arguments[0], &said.join().unwrap_or_default())),
         }
     }
 
-    /// Contents of files.
+    /// Contents of files. `accept` is called with the number of each and its size before it is read; what it refuses ends the
+    /// reading.
     ///
     /// # Errors
     /// The repository lacks one, or it is no file.
-    pub(super) fn contents(&self, ids: &[&str]) -> Result<Vec<Vec<u8>>> {
+    pub(super) fn contents<R>(
+        &self,
+        ids: &[&str],
+        mut accept: impl FnMut(usize, u64) -> std::result::Result<(), R>,
+    ) -> Result<std::result::Result<Vec<Vec<u8>>, R>> {
         let mut command = self.command(&["cat-file", "--batch"]);
         let mut child = command.stdin(Stdio::piped()).spawn().map_err(|e| self.not_run(&e))?;
         let said = said(&mut child);
@@ -156,26 +168,107 @@ impl Git {
             let _ = input.map(|mut input| input.write_all(asked.as_bytes()));
         });
         let cannot_read = |e| Error::reading(&self.dir, "read files of this repository", e);
-        let mut contents = Vec::with_capacity(ids.len());
+        let (mut contents, mut is_lacking) = (Vec::with_capacity(ids.len()), false);
+        let mut answered = 0;
         if let Some(output) = child.stdout.take() {
             let mut output = BufReader::with_capacity(1 << 16, output);
             // One answer for each, unless the program ends before.
-            while let Some(answer) = content(&mut output).map_err(cannot_read)? {
-                contents.push(answer);
+            while let Some(head) = Head::read(&mut output).map_err(cannot_read)? {
+                if let Head::Object { size, .. } = head
+                    && let Err(refused) = accept(answered, size)
+                {
+                    stop(&mut child);
+                    return Ok(Err(refused));
+                }
+                let content = head.content(&mut output).map_err(cannot_read)?;
+                is_lacking |= content.is_none();
+                contents.extend(content);
+                answered += 1;
             }
         }
         let _ = asking.join();
-        let is_done = child.wait().map_err(cannot_read)?.success() && contents.len() == ids.len();
+        let is_done = child.wait().map_err(cannot_read)?.success() && answered == ids.len();
         if !is_done {
             return Err(self.failed("cat-file", &said.join().unwrap_or_default()));
         }
-        contents.into_iter().collect::<Option<Vec<_>>>().ok_or_else(|| {
-            self.refused(
-                "lacks the content of files, as a partial clone does; fetch them with `git fetch --refetch --no-filter`, or clone it whole"
-                    .into(),
-            )
-        })
+        if is_lacking { Err(self.lacks()) } else { Ok(Ok(contents)) }
     }
+
+    fn lacks(&self) -> Error {
+        self.refused(
+            "lacks the content of files, as a partial clone does; fetch them with `git fetch --refetch --no-filter`, or clone it whole"
+                .into(),
+        )
+    }
+}
+
+/// Content of an object.
+pub(super) enum Object {
+    /// Its id and content.
+    Read(String, Vec<u8>),
+    /// Id of one that is longer than was asked for.
+    Long(String),
+}
+
+/// `git cat-file` that hands out one object after the other.
+#[derive(Debug)]
+pub(super) struct ObjectReader {
+    git: Git,
+    child: Child,
+    /// `None` once it is to end.
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+impl ObjectReader {
+    pub(super) fn start(git: &Git) -> Result<Self> {
+        let mut command = git.command(&["cat-file", "--batch"]);
+        command.stdin(Stdio::piped()).stderr(Stdio::null());
+        let mut child = command.spawn().map_err(|e| git.not_run(&e))?;
+        let (input, output) = (child.stdin.take(), child.stdout.take());
+        let output = output.ok_or_else(|| git.not_run(&ErrorKind::BrokenPipe.into()))?;
+        let output = BufReader::with_capacity(1 << 16, output);
+        Ok(Self { git: Git::new(&git.dir), child, input, output })
+    }
+
+    /// Reads a tree of at most so many bytes.
+    ///
+    /// # Errors
+    /// The repository lacks it, or it is no tree.
+    pub(super) fn read(&mut self, revision: &str, most: u64) -> Result<Object> {
+        let dir = &self.git.dir;
+        let cannot_read = |e| Error::reading(dir, "read folders of this repository", e);
+        let input =
+            self.input.as_mut().map(|input| input.write_all(format!("{revision}\n").as_bytes()));
+        input.transpose().map_err(cannot_read)?;
+        match Head::read(&mut self.output).map_err(cannot_read)? {
+            Some(Head::Object { id, kind, size }) if kind == "tree" => {
+                if size > most {
+                    let mut rest = (&mut self.output).take(size + 1);
+                    std::io::copy(&mut rest, &mut std::io::sink()).map_err(cannot_read)?;
+                    return Ok(Object::Long(id));
+                }
+                let content = exactly(&mut self.output, size).map_err(cannot_read)?;
+                Ok(Object::Read(id, content))
+            }
+            Some(_) => Err(self.git.lacks()),
+            None => Err(self.git.failed("cat-file", b"")),
+        }
+    }
+}
+
+impl Drop for ObjectReader {
+    fn drop(&mut self) {
+        drop(self.input.take());
+        stop(&mut self.child);
+    }
+}
+
+/// Ends a program whose other output is not wanted.
+fn stop(child: &mut Child) {
+    // It may have ended already.
+    let _ = child.kill();
+    let _ = child.wait();
 }
 
 /// Reads what a program says, beside its output; at most [`MOST_SAID`] bytes are kept.
@@ -192,20 +285,62 @@ fn said(child: &mut Child) -> JoinHandle<Vec<u8>> {
     })
 }
 
-/// Reads one answer of `git cat-file --batch`: `<id> <type> <size>`, the content and a newline, or `<id> missing`, which has no
-/// content. `None` at the end.
-fn content(output: &mut impl BufRead) -> std::io::Result<Option<Option<Vec<u8>>>> {
-    let mut head = String::new();
-    if output.read_line(&mut head)? == 0 {
-        return Ok(None);
+/// Reads up to a byte, which is left out; of more than [`MOST_PART`] bytes the first. False at the end.
+fn read_part(output: &mut impl BufRead, end: u8, part: &mut Vec<u8>) -> std::io::Result<bool> {
+    part.clear();
+    let mut is_begun = false;
+    loop {
+        let bytes = output.fill_buf()?;
+        if bytes.is_empty() {
+            return Ok(is_begun);
+        }
+        is_begun = true;
+        let found = memchr::memchr(end, bytes);
+        let length = found.unwrap_or(bytes.len());
+        part.extend_from_slice(&bytes[..length.min(MOST_PART - part.len())]);
+        output.consume(length + usize::from(found.is_some()));
+        if found.is_some() {
+            return Ok(true);
+        }
     }
-    let words: Vec<&str> = head.trim_end().split(' ').collect();
-    let [_, kind, size] = words[..] else { return Ok(Some(None)) };
-    let invalid = |_| std::io::Error::from(std::io::ErrorKind::InvalidData);
-    let mut bytes = vec![0; size.parse::<usize>().map_err(invalid)? + 1];
+}
+
+/// First line of an answer of `git cat-file --batch`.
+enum Head {
+    /// `<id> <type> <size>`; the content follows, and a newline.
+    Object { id: String, kind: String, size: u64 },
+    /// `<id> missing`.
+    Missing,
+}
+
+impl Head {
+    /// `None` at the end.
+    fn read(output: &mut impl BufRead) -> std::io::Result<Option<Self>> {
+        let mut head = String::new();
+        if output.read_line(&mut head)? == 0 {
+            return Ok(None);
+        }
+        let words: Vec<&str> = head.trim_end().split(' ').collect();
+        let [id, kind, size] = words[..] else { return Ok(Some(Self::Missing)) };
+        let size = size.parse().map_err(|_| ErrorKind::InvalidData)?;
+        Ok(Some(Self::Object { id: id.to_owned(), kind: kind.to_owned(), size }))
+    }
+
+    /// Reads the content of a file; `None` if it is missing or no file.
+    fn content(self, output: &mut impl Read) -> std::io::Result<Option<Vec<u8>>> {
+        let Self::Object { kind, size, .. } = self else { return Ok(None) };
+        let content = exactly(output, size)?;
+        Ok((kind == "blob").then_some(content))
+    }
+}
+
+/// Reads so many bytes, and the newline behind them.
+fn exactly(output: &mut impl Read, size: u64) -> std::io::Result<Vec<u8>> {
+    let size = usize::try_from(size).map_err(|_| ErrorKind::InvalidData)?;
+    let mut bytes = vec![0; size + 1];
     output.read_exact(&mut bytes)?;
     bytes.pop();
-    Ok(Some((kind == "blob").then_some(bytes)))
+    Ok(bytes)
 }
 
 /// Hunks of a diff without context.

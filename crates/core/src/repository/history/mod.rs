@@ -3,14 +3,21 @@
 //! The program `git` reads the repository, which may be a checkout or bare. Nothing in it is changed, no hook, filter or other
 //! program that it names is run, and nothing is fetched.
 
+mod bound;
 mod git;
 mod lines;
+mod links;
 
+pub use bound::{Bound, Bounded, OversizeCommit};
 pub use git::Hunk;
 pub use lines::LineHistory;
 
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::path::Path;
 
+use bound::{ByteCount, MOST_FILES, TreeSizes};
 use git::Git;
 use repoformer_store::error::{Error, Result};
 use repoformer_text::language::Language;
@@ -18,11 +25,17 @@ use repoformer_text::lines::universal_newlines;
 
 use super::corpus::{Repository, SourceFile, is_folder_name, path_names};
 
+/// Most bytes of a text of a changed file, and most of its lines: git compares two with many times as much memory.
+const MOST_TEXT_BYTES: u64 = 64 << 20;
+const MOST_TEXT_LINES: usize = 1_000_000;
+
 /// Git repository on disk.
 #[derive(Debug)]
 pub struct History {
     git: Git,
     name: String,
+    /// Sizes of trees that were checked: most of one commit's are those of another.
+    sizes: RefCell<TreeSizes>,
 }
 
 /// Commit with one parent.
@@ -69,7 +82,7 @@ impl History {
     /// Opens a repository: a checkout, or a bare one. It is named like its folder, without `.git`.
     ///
     /// # Errors
-    /// There is no repository, its name cannot name a folder, or `git` cannot be run.
+    /// There is no repository, its history is stored elsewhere, its name cannot name a folder, or `git` cannot be run.
     pub fn open(dir: &Path) -> Result<Self> {
         let refused =
             |reason: String| Error::Repository { path: dir.to_owned(), reason: reason.into() };
@@ -85,6 +98,7 @@ impl History {
                 root.display()
             )));
         }
+        links::check(dir, &whole, &git)?;
         // `.` and `..` name nothing; a checkout's own `.git` is named like the checkout.
         let is_named =
             |path: &&Path| folder_name(path).is_some_and(|name| !name.is_empty() && name != ".git");
@@ -94,7 +108,8 @@ impl History {
         if !is_folder_name(name) || name.starts_with('.') {
             return Err(refused("has no name that a folder can have; rename it".into()));
         }
-        Ok(Self { name: name.to_owned(), git })
+        let sizes = RefCell::new(TreeSizes::start(&git)?);
+        Ok(Self { name: name.to_owned(), git, sizes })
     }
 
     /// Name of the repository.
@@ -132,8 +147,20 @@ impl History {
         Ok(commits)
     }
 
+    /// Checks that a commit and its parent have no more files than are read.
+    ///
+    /// # Errors
+    /// One of them cannot be read.
+    pub fn check(&self, commit: &Commit) -> Result<Result<(), OversizeCommit>> {
+        let mut sizes = self.sizes.borrow_mut();
+        match sizes.check(&commit.parent)? {
+            Ok(()) => sizes.check(&commit.id),
+            oversize => Ok(oversize),
+        }
+    }
+
     /// Files of a language that a commit added or changed, in the order of their paths. Moved and copied files are left out,
-    /// and so are links and hidden files.
+    /// and so are links and hidden files. The commit must be [checked](Self::check) before.
     ///
     /// # Errors
     /// The commit cannot be read.
@@ -166,14 +193,17 @@ impl History {
         Ok(changes)
     }
 
-    /// Texts of a changed file, and its hunks; `None` if a text is not UTF-8, or has other line ends than `\n` and `\r\n`.
+    /// Texts of a changed file, and its hunks; `None` if a text is not UTF-8, has other line ends than `\n` and `\r\n`,
+    /// or is too long.
     ///
     /// # Errors
     /// The texts cannot be read.
     pub fn edit(&self, change: &Change) -> Result<Option<Edit>> {
         let ids: Vec<&str> =
             change.before.iter().chain([&change.after]).map(String::as_str).collect();
-        let texts: Option<Vec<String>> = self.git.contents(&ids)?.into_iter().map(text).collect();
+        let is_short = |_, bytes| if bytes > MOST_TEXT_BYTES { Err(()) } else { Ok(()) };
+        let Ok(contents) = self.git.contents(&ids, is_short)? else { return Ok(None) };
+        let texts: Option<Vec<String>> = contents.into_iter().map(text).collect();
         let Some(mut texts) = texts else { return Ok(None) };
         let after = texts.pop().unwrap_or_default();
         let hunks = match &change.before {
@@ -187,52 +217,84 @@ impl History {
     }
 
     /// Files of a language in a commit, as a repository named `name`. Links, hidden files, and files that are not UTF-8 are left
-    /// out.
+    /// out. The commit must be [checked](Self::check) before.
     ///
     /// # Errors
     /// The commit cannot be read.
-    pub fn files(&self, commit: &str, name: &str, language: Language) -> Result<Repository> {
-        let listed = self.git.bytes(&["ls-tree", "-r", "-z", commit, "--"])?;
+    pub fn files(
+        &self,
+        commit: &str,
+        name: &str,
+        language: Language,
+    ) -> Result<Bounded<Repository>> {
         let mut found: Vec<(String, String)> = Vec::new();
-        for entry in listed.split(|byte| *byte == 0) {
-            let entry = str::from_utf8(entry).ok();
-            let Some((head, path)) = entry.and_then(|entry| entry.split_once('\t')) else {
-                continue;
-            };
-            let words: Vec<&str> = head.split(' ').collect();
-            if let [mode, "blob", id] = words[..]
-                && is_file(mode)
-                && is_source(path, language)
-            {
+        let arguments = ["ls-tree", "-r", "-z", commit, "--"];
+        let is_whole = self.git.for_each_part(0, &arguments, |entry| {
+            if let Some((path, id)) = source_entry(entry, language) {
                 found.push((format!("{name}/{path}"), id.to_owned()));
             }
+            if found.len() > MOST_FILES {
+                ControlFlow::Break(())
+            } else {
+                ControlFlow::Continue(())
+            }
+        })?;
+        if !is_whole {
+            return Ok(Err(Bound::Files));
         }
-        found.sort_unstable();
-        let ids: Vec<&str> = found.iter().map(|(_, id)| id.as_str()).collect();
-        let contents = self.git.contents(&ids)?;
-        let mut files: Vec<SourceFile> = Vec::with_capacity(found.len());
-        for ((path, _), content) in found.into_iter().zip(contents) {
+        let mut paths: BTreeMap<String, Vec<String>> = BTreeMap::new();
+        for (path, id) in found {
+            paths.entry(id).or_default().push(path);
+        }
+        let ids: Vec<&str> = paths.keys().map(String::as_str).collect();
+        let numbers: Vec<u64> = paths.values().map(|paths| paths.len() as u64).collect();
+        let mut count = ByteCount::default();
+        let accept = |number: usize, bytes| count.add(bytes, numbers[number]);
+        let contents = match self.git.contents(&ids, accept)? {
+            Ok(contents) => contents,
+            Err(bound) => return Ok(Err(bound)),
+        };
+        let mut files: Vec<SourceFile> = Vec::new();
+        for (paths, content) in paths.into_values().zip(contents) {
             if let Ok(text) = String::from_utf8(content).map(universal_newlines) {
-                let same_as = files.len() as u32;
-                files.push(SourceFile { path, text, same_as });
+                let file = |path| SourceFile { path, text: text.clone(), same_as: 0 };
+                files.extend(paths.into_iter().map(file));
             }
         }
-        Ok(Repository { name: name.to_owned(), files })
+        files.sort_unstable_by(|one, other| one.path.cmp(&other.path));
+        for (number, file) in (0..).zip(&mut files) {
+            file.same_as = number;
+        }
+        Ok(Ok(Repository { name: name.to_owned(), files }))
     }
 
-    /// Lines that any commit before `HEAD` added to files of a language, each with the date of the first.
+    /// Lines that any commit before `HEAD` added to files of a language, each with the date of the first; or a commit that is too large
+    /// for the history to be read.
     ///
     /// # Errors
     /// The history cannot be read.
-    pub fn lines(&self, language: Language) -> Result<LineHistory> {
-        LineHistory::read(&self.git, language)
+    pub fn lines(&self, language: Language) -> Result<Result<LineHistory, OversizeCommit>> {
+        LineHistory::read(&self.git, &mut self.sizes.borrow_mut(), language)
     }
 }
 
-/// Text of a file, `\r\n` read as `\n`; `None` if it is not UTF-8, or has other line ends.
+/// Path and object of an entry that `git ls-tree` lists, if it is a source file: `<mode> blob <id>`, a tab and the path.
+fn source_entry(entry: &[u8], language: Language) -> Option<(&str, &str)> {
+    let (head, path) = str::from_utf8(entry).ok()?.split_once('\t')?;
+    let words: Vec<&str> = head.split(' ').collect();
+    match words[..] {
+        [mode, "blob", id] if is_file(mode) && is_source(path, language) => Some((path, id)),
+        _ => None,
+    }
+}
+
+/// Text of a file, `\r\n` read as `\n`; `None` if it is not UTF-8, has other line ends, or has too many lines.
 fn text(content: Vec<u8>) -> Option<String> {
     let text = String::from_utf8(content).ok()?;
     let ends = text.matches('\n').count();
+    if ends > MOST_TEXT_LINES {
+        return None;
+    }
     let text = universal_newlines(text);
     (text.matches('\n').count() == ends).then_some(text)
 }

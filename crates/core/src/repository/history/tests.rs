@@ -79,13 +79,13 @@ fn commits_since_a_day_and_what_they_changed() {
     let edit = history.edit(&changes[2]).unwrap().unwrap();
     assert_eq!((edit.before.as_str(), edit.after.as_str()), ("", "c\nd\n"));
     assert_eq!(edit.hunks, [hunk(0..0, 0..2)]);
-    let files = history.files(&commits[0].parent, "s", Language::Python).unwrap();
+    let files = history.files(&commits[0].parent, "s", Language::Python).unwrap().unwrap();
     let files: Vec<(&str, &str)> =
         files.files.iter().map(|file| (&*file.path, &*file.text)).collect();
     let old = ("s/old.py", "1\n2\n3\n4\n5\n6\n");
     assert_eq!(files, [("s/a.py", "x = 1\ny = 2\nz = 3\n"), ("s/b.py", "late\n"), old]);
     // Of lines: those that were there before, in any order and file, and none of the same moment.
-    let lines = history.lines(Language::Python).unwrap();
+    let lines = history.lines(Language::Python).unwrap().unwrap();
     assert!(lines.hold("  z = 3\n\n)\nlate", NEW) && !lines.hold("late\nnew = 0", NEW));
     assert!(lines.hold("new = 0", "2024-01-01T00:00:01Z") && !lines.hold(")", NEW));
 }
@@ -130,7 +130,7 @@ fn settings_of_a_repository_change_nothing_and_start_nothing() {
         let edit = history.edit(&changes[0]).unwrap().unwrap();
         assert_eq!(edit.hunks, [Hunk { removed: 1..1, added: 1..2 }]);
         assert_eq!(changes.len(), 1, "moved files are left out");
-        assert!(history.lines(Language::Python).unwrap().hold("b\ne", NEW));
+        assert!(history.lines(Language::Python).unwrap().unwrap().hold("b\ne", NEW));
     }
     assert!(!ran.exists());
 }
@@ -175,4 +175,151 @@ fn a_clone_that_lacks_contents_says_so() {
     let shallow = clone("shallow.git", "--depth=1");
     assert!(shallow.is_shallow().unwrap() && !partial.is_shallow().unwrap());
     assert!(shallow.commits("2024-01-01").unwrap().is_empty());
+}
+
+/// Adds a commit whose tree names one tree `width` times, that another, and so on; the last names one text.
+fn with_folded_tree(dir: &Path, width: usize, depth: usize, text: &str) {
+    let file = dir.join("folded");
+    fs::write(&file, text).unwrap();
+    let blob = run(dir, OLD, &["hash-object", "-w", "folded"]);
+    fs::remove_file(&file).unwrap();
+    let made = |entry: &dyn Fn(usize) -> String| {
+        let listed: String = (0..width).map(entry).collect();
+        fs::write(&file, listed).unwrap();
+        let mut command = Command::new("git");
+        command.arg("-C").arg(dir).arg("mktree").stdin(fs::File::open(&file).unwrap());
+        let output = command.output().unwrap();
+        assert!(output.status.success());
+        fs::remove_file(&file).unwrap();
+        String::from_utf8(output.stdout).unwrap().trim_end().to_owned()
+    };
+    let mut tree = made(&|number| format!("100644 blob {}\t{number}.py\n", blob.trim_end()));
+    for _ in 1..depth {
+        tree = made(&|number| format!("040000 tree {tree}\td{number}\n"));
+    }
+    let commit = run(dir, NEW, &["commit-tree", &tree, "-p", "HEAD", "-m", "folded"]);
+    run(dir, NEW, &["update-ref", "HEAD", commit.trim_end()]);
+}
+
+#[test]
+fn trees_that_name_one_another_have_bounds() {
+    let bound = |width, depth, text: &str| {
+        let (_guard, dir) = made(&[(OLD, &[("a.py", Some("a\n"))])]);
+        with_folded_tree(&dir, width, depth, text);
+        let history = History::open(&dir).unwrap();
+        let commit = history.commits("2024-01-01").unwrap().remove(0);
+        match history.check(&commit).unwrap() {
+            Err(oversize) => {
+                let lines = history.lines(Language::Python).unwrap();
+                assert_eq!(lines.err().as_ref(), Some(&oversize));
+                Err(oversize.bound)
+            }
+            Ok(()) => history.files(&commit.id, "s", Language::Python).unwrap(),
+        }
+        .map(|repository| repository.files)
+    };
+    assert_eq!(bound(10, 40, "x\n"), Err(Bound::Entries));
+    assert_eq!(bound(200_001, 1, "x\n"), Err(Bound::Files));
+    assert_eq!(bound(10, 4, &"x = 1\n".repeat(5_000)), Err(Bound::CopiedBytes));
+    let files = bound(10, 2, "x\n").unwrap();
+    assert_eq!((files.len(), &*files[11].path, &*files[11].text), (100, "s/d1/1.py", "x\n"));
+    assert!(files.iter().enumerate().all(|(number, file)| file.same_as as usize == number));
+}
+
+#[test]
+fn bytes_of_files_and_paths_have_bounds() {
+    let mut count = ByteCount::default();
+    assert_eq!(count.add(1 << 29, 1), Ok(()));
+    assert_eq!(count.add((1 << 29) + 1, 1), Err(Bound::Bytes));
+    assert_eq!(ByteCount::default().add(u64::MAX, u64::MAX), Err(Bound::CopiedBytes));
+}
+
+#[test]
+fn a_text_that_is_too_long_to_compare_is_left_out() {
+    let long = "\n".repeat(MOST_TEXT_LINES + 1);
+    let files: Files<'_> = &[("a.py", Some(&long)), ("b.py", Some("b\n"))];
+    let (_guard, dir) = made(&[(OLD, &[("c.py", Some("c\n"))]), (NEW, files)]);
+    let history = History::open(&dir).unwrap();
+    let commit = history.commits("2024-01-01").unwrap().remove(0);
+    let changes = history.changes(&commit, Language::Python).unwrap();
+    let edits: Vec<bool> =
+        changes.iter().map(|change| history.edit(change).unwrap().is_some()).collect();
+    assert_eq!(edits, [false, true]);
+}
+
+/// Of a stranger's repository, each of these would be read instead of its own history.
+#[cfg(unix)]
+#[test]
+fn a_history_elsewhere_is_named_and_not_read() {
+    use std::os::unix::fs::symlink;
+
+    let (guard, private) =
+        made(&[(OLD, &[("a.py", Some("a\n"))]), (NEW, &[("b.py", Some("b\n"))])]);
+    let git_dir = private.join(".git");
+    let head = run(&private, NEW, &["rev-parse", "HEAD"]);
+    let place = |name: &str| guard.path().join(name);
+    for name in ["file", "link"] {
+        fs::create_dir(place(name)).unwrap();
+    }
+    fs::write(place("file/.git"), format!("gitdir: {}\n", git_dir.display())).unwrap();
+    symlink(&git_dir, place("link/.git")).unwrap();
+    for name in ["common", "alternates", "quoted", "objects", "refs", "pack"] {
+        run(guard.path(), OLD, &["init", "-q", "--bare", name]);
+        fs::write(place(name).join("HEAD"), &head).unwrap();
+    }
+    fs::write(place("common/commondir"), git_dir.join("").to_str().unwrap()).unwrap();
+    let objects = git_dir.join("objects");
+    let list = |name: &str| place(name).join("objects/info/alternates");
+    fs::write(list("alternates"), format!("# x\n{}\n", objects.display())).unwrap();
+    fs::write(list("quoted"), format!("\"{}\"\n", objects.display())).unwrap();
+    fs::remove_dir_all(place("objects/objects")).unwrap();
+    symlink(&objects, place("objects/objects")).unwrap();
+    fs::remove_dir_all(place("refs/refs")).unwrap();
+    symlink(git_dir.join("refs"), place("refs/refs")).unwrap();
+    run(&private, NEW, &["gc", "-q"]);
+    fs::remove_dir_all(place("pack/objects/pack")).unwrap();
+    symlink(objects.join("pack"), place("pack/objects/pack")).unwrap();
+    for (name, way) in [
+        ("file", ".git"),
+        ("link", ".git"),
+        ("common", "commondir"),
+        ("alternates", "objects/info/alternates"),
+        ("quoted", "objects/info/alternates"),
+        ("objects", "objects"),
+        ("refs", "refs"),
+        ("pack", "objects/pack"),
+    ] {
+        let error = History::open(&place(name)).unwrap_err().to_string();
+        let wanted = format!("{way} leads out of the repository, to ");
+        assert!(error.contains(&wanted) && error.contains("shapes/.git"), "{name}: {error}");
+    }
+}
+
+#[test]
+fn worktrees_and_submodules_have_their_history_elsewhere() {
+    let (guard, dir) = made(&[(OLD, &[("a.py", Some("a\n"))]), (NEW, &[("b.py", Some("b\n"))])]);
+    run(&dir, NEW, &["worktree", "add", "-q", "../tree"]);
+    run(guard.path(), NEW, &["init", "-q", "outer"]);
+    let outer = guard.path().join("outer");
+    let allowed = ["-c", "protocol.file.allow=always"];
+    run(
+        &outer,
+        NEW,
+        &[&allowed[..], &["submodule", "--quiet", "add", "../shapes", "inner"]].concat(),
+    );
+    run(&outer, NEW, &["submodule", "--quiet", "absorbgitdirs"]);
+    for path in [guard.path().join("tree"), outer.join("inner"), dir.join(".git/worktrees/tree")] {
+        let history = History::open(&path).unwrap();
+        assert_eq!(history.commits("2024-01-01").unwrap().len(), 1, "{}", path.display());
+    }
+    // Alternates within the repository are its own.
+    fs::rename(dir.join(".git/objects"), dir.join(".git/others")).unwrap();
+    fs::create_dir_all(dir.join(".git/objects/info")).unwrap();
+    fs::write(dir.join(".git/objects/info/alternates"), "../others\n").unwrap();
+    assert_eq!(History::open(&dir).unwrap().commits("2024-01-01").unwrap().len(), 1);
+    // A folder that leads to a worktree of another one.
+    let other = guard.path().join("other");
+    fs::create_dir(&other).unwrap();
+    fs::copy(guard.path().join("tree/.git"), other.join(".git")).unwrap();
+    assert!(History::open(&other).unwrap_err().to_string().contains("leads out of the repository"));
 }

@@ -19,7 +19,7 @@ use super::source::{self, UnparsedFile};
 use super::{Candidates, candidates, set_definitions};
 use crate::repository::corpus::{Repository, SourceFile};
 use crate::repository::definitions::KnownNames;
-use crate::repository::history::{Change, Commit, Edit, History};
+use crate::repository::history::{Change, Commit, Edit, History, OversizeCommit};
 use crate::task::Task;
 
 /// Digits of a commit's id in the name of its repository.
@@ -62,6 +62,8 @@ pub struct Drawn {
     pub tasks: usize,
     /// Files that could not be parsed, or not whole, of those that a commit added or changed.
     pub unparsed: Vec<UnparsedFile>,
+    /// Commits that are too large to be drawn from.
+    pub oversize: Vec<OversizeCommit>,
 }
 
 /// Draws at most one task from each commit since a day (`2024-01-31`), until there are enough; hands each on.
@@ -83,8 +85,9 @@ pub fn sample_commits(
     let draw = Draw::new(sampling, count_tokens);
     let work = Work::of(format!("commits of {}", history.name()), "tasks", sampling.per_repository);
     let known = KnownNames::default();
-    let unparsed = Vec::new();
-    let mut drawing = Drawing { history, sampling, count_tokens, stream, draw, known, unparsed };
+    let (unparsed, oversize) = (Vec::new(), Vec::new());
+    let mut drawing =
+        Drawing { history, sampling, count_tokens, stream, draw, known, unparsed, oversize };
     let mut drawn = Drawn { commits: commits.len(), ..Drawn::default() };
     for at in 0..commits.len() {
         if drawn.tasks == sampling.per_repository {
@@ -98,7 +101,7 @@ pub fn sample_commits(
             found(task)?;
         }
     }
-    drawn.unparsed = drawing.unparsed;
+    (drawn.unparsed, drawn.oversize) = (drawing.unparsed, drawing.oversize);
     Ok(drawn)
 }
 
@@ -111,6 +114,7 @@ struct Drawing<'a> {
     /// Most files of one parent are those of another.
     known: KnownNames,
     unparsed: Vec<UnparsedFile>,
+    oversize: Vec<OversizeCommit>,
 }
 
 impl Drawing<'_> {
@@ -119,6 +123,10 @@ impl Drawing<'_> {
         let Sampling { language, exclusions, .. } = self.sampling;
         let digits = commit.id.get(..DIGITS).unwrap_or(&commit.id);
         let name = format!("{}-{digits}", self.history.name());
+        if let Err(oversize) = self.history.check(commit)? {
+            self.oversize.push(oversize);
+            return Ok(None);
+        }
         let mut changes = self.history.changes(commit, *language)?;
         changes.retain(|change| !exclusions.hold(&format!("{name}/{}", change.path)));
         let mut parent: Option<Repository> = None;
@@ -131,9 +139,11 @@ impl Drawing<'_> {
                 continue;
             }
             let path = format!("{name}/{}", change.path);
-            let read_parent = || self.history.files(&commit.parent, &name, *language);
             if self.sampling.kind == Kind::Api && parent.is_none() {
-                parent = Some(read_parent()?);
+                parent = self.parent(commit, &name)?;
+                if parent.is_none() {
+                    return Ok(None);
+                }
             }
             // What a call calls may be in any file; all else is in its own.
             let alone = || Repository { name: name.clone(), files: Vec::new() };
@@ -141,7 +151,10 @@ impl Drawing<'_> {
             let Some(place) = self.place(&after, &path, &edit, number) else { continue };
             let parent = match parent {
                 Some(parent) => parent,
-                None => read_parent()?,
+                None => match self.parent(commit, &name)? {
+                    Some(parent) => parent,
+                    None => return Ok(None),
+                },
             };
             // What was a folder is a file now, or the other way round.
             if change.is_new() && lies_across(&parent, &path) {
@@ -150,6 +163,18 @@ impl Drawing<'_> {
             return Ok(Some(self.task(commit, change, edit, place, parent)));
         }
         Ok(None)
+    }
+
+    /// Files of a commit's parent; `None` if they are too large, which is noted.
+    fn parent(&mut self, commit: &Commit, name: &str) -> Result<Option<Repository>> {
+        let files = self.history.files(&commit.parent, name, self.sampling.language)?;
+        Ok(match files {
+            Ok(files) => Some(files),
+            Err(bound) => {
+                self.oversize.push(OversizeCommit { id: commit.parent.clone(), bound });
+                None
+            }
+        })
     }
 
     /// Draws a hole from a changed file of a repository.

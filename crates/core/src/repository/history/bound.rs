@@ -1,0 +1,219 @@
+//! Bounds of what is read of a commit: trees of a few KB that name one another can stand for any number of files.
+
+use std::fmt;
+
+use repoformer_store::error::Result;
+use rustc_hash::FxHashMap;
+
+use super::git::{Git, Object, ObjectReader};
+
+/// Most files of a tree, of any language.
+const MOST_ENTRIES: u64 = 1_000_000;
+/// Most bytes of their paths together.
+const MOST_PATH_BYTES: u64 = 256 << 20;
+/// Most files of a language in a commit.
+pub(super) const MOST_FILES: usize = 200_000;
+/// Most bytes of these files together.
+const MOST_BYTES: u64 = 1 << 30;
+/// Most bytes of those that repeat another file of the commit: all of them can stand for one object.
+const MOST_COPIED_BYTES: u64 = 128 << 20;
+
+/// Bound that a commit exceeds, so that it is left out.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Bound {
+    /// Number of files of its tree.
+    Entries,
+    /// Bytes of their paths.
+    PathBytes,
+    /// Number of files of the language.
+    Files,
+    /// Bytes of these files.
+    Bytes,
+    /// Bytes of files that repeat others.
+    CopiedBytes,
+    /// Bytes of the changes of a whole history, up to this commit.
+    Changes,
+}
+
+impl fmt::Display for Bound {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Entries => "it has more than 1,000,000 files",
+            Self::PathBytes => "the paths of its files have more than 256 MiB",
+            Self::Files => "it has more than 200,000 source files",
+            Self::Bytes => "its source files have more than 1 GiB",
+            Self::CopiedBytes => "its source files have more than 128 MiB of copies",
+            Self::Changes => "the changes since it have more than 1 GiB, and 1 MiB for each commit",
+        })
+    }
+}
+
+/// Commit that is left out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OversizeCommit {
+    /// Object id, in hexadecimal.
+    pub id: String,
+    /// Bound that it exceeds.
+    pub bound: Bound,
+}
+
+impl fmt::Display for OversizeCommit {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "commit {}: {}", self.id.get(..12).unwrap_or(&self.id), self.bound)
+    }
+}
+
+/// What a read returns, or the bound that it exceeds.
+pub type Bounded<T> = std::result::Result<T, Bound>;
+
+/// Bytes of source files so far.
+#[derive(Debug, Default)]
+pub(super) struct ByteCount {
+    bytes: u64,
+    copied: u64,
+}
+
+impl ByteCount {
+    /// Adds a text that several files hold.
+    pub(super) fn add(&mut self, bytes: u64, files: u64) -> Bounded<()> {
+        let copied = bytes.saturating_mul(files.saturating_sub(1));
+        self.copied = self.copied.saturating_add(copied);
+        self.bytes = self.bytes.saturating_add(bytes).saturating_add(copied);
+        match () {
+            () if self.copied > MOST_COPIED_BYTES => Err(Bound::CopiedBytes),
+            () if self.bytes > MOST_BYTES => Err(Bound::Bytes),
+            () => Ok(()),
+        }
+    }
+}
+
+/// Files below a tree.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct TreeSize {
+    files: u64,
+    path_bytes: u64,
+}
+
+impl TreeSize {
+    /// More than any bound.
+    const ENDLESS: Self = Self { files: u64::MAX, path_bytes: u64::MAX };
+
+    fn add_file(&mut self, name: &[u8]) {
+        self.files = self.files.saturating_add(1);
+        self.path_bytes = self.path_bytes.saturating_add(name.len() as u64 + 1);
+    }
+
+    fn add_folder(&mut self, name_bytes: u64, folder: Self) {
+        let names = folder.files.saturating_mul(name_bytes + 1);
+        self.files = self.files.saturating_add(folder.files);
+        self.path_bytes = self.path_bytes.saturating_add(folder.path_bytes).saturating_add(names);
+    }
+
+    fn check(self) -> Bounded<()> {
+        match () {
+            () if self.files > MOST_ENTRIES => Err(Bound::Entries),
+            () if self.path_bytes > MOST_PATH_BYTES => Err(Bound::PathBytes),
+            () => Ok(()),
+        }
+    }
+}
+
+/// Id of an object, in hexadecimal.
+type Id = String;
+
+/// Tree whose folders are being counted.
+#[derive(Debug)]
+struct OpenTree {
+    id: Id,
+    size: TreeSize,
+    /// Folders that are not counted yet, with the lengths of their names.
+    folders: Vec<(u64, Id)>,
+}
+
+/// Sizes of trees: each tree is read once, whatever number of times others name it.
+#[derive(Debug)]
+pub(super) struct TreeSizes {
+    reader: ObjectReader,
+    known: FxHashMap<Id, TreeSize>,
+}
+
+impl TreeSizes {
+    pub(super) fn start(git: &Git) -> Result<Self> {
+        Ok(Self { reader: ObjectReader::start(git)?, known: FxHashMap::default() })
+    }
+
+    /// Checks the tree of a commit.
+    ///
+    /// # Errors
+    /// It cannot be read.
+    pub(super) fn check(&mut self, commit: &str) -> Result<Result<(), OversizeCommit>> {
+        let bounded = self.size(commit)?.check();
+        Ok(bounded.map_err(|bound| OversizeCommit { id: commit.to_owned(), bound }))
+    }
+
+    fn size(&mut self, commit: &str) -> Result<TreeSize> {
+        let mut open = Vec::new();
+        let mut size = self.open(&format!("{commit}^{{tree}}"), &mut open)?;
+        while let Some(tree) = open.last_mut() {
+            if let Some((name_bytes, id)) = tree.folders.pop() {
+                match self.known.get(&id) {
+                    Some(size) => tree.size.add_folder(name_bytes, *size),
+                    None => {
+                        // Added when it comes up again, counted.
+                        tree.folders.push((name_bytes, id.clone()));
+                        self.open(&id, &mut open)?;
+                    }
+                }
+            } else if let Some(tree) = open.pop() {
+                size = tree.size;
+                self.known.insert(tree.id, tree.size);
+            }
+        }
+        Ok(size)
+    }
+
+    /// Reads a tree, and opens it unless its size is known.
+    fn open(&mut self, revision: &str, open: &mut Vec<OpenTree>) -> Result<TreeSize> {
+        let (id, tree) = match self.reader.read(revision, MOST_PATH_BYTES)? {
+            Object::Long(id) => {
+                self.known.insert(id, TreeSize::ENDLESS);
+                return Ok(TreeSize::ENDLESS);
+            }
+            Object::Read(id, content) => (id, content),
+        };
+        if let Some(size) = self.known.get(&id) {
+            return Ok(*size);
+        }
+        let (mut size, mut folders) = (TreeSize::default(), Vec::new());
+        for entry in entries(&tree, id.len() / 2) {
+            match entry.mode {
+                b"40000" | b"040000" => {
+                    let child = entry.id.iter().map(|byte| format!("{byte:02x}")).collect();
+                    folders.push((entry.name.len() as u64, child));
+                }
+                _ => size.add_file(entry.name),
+            }
+        }
+        open.push(OpenTree { id, size, folders });
+        Ok(size)
+    }
+}
+
+/// Entry of a tree.
+struct Entry<'t> {
+    mode: &'t [u8],
+    name: &'t [u8],
+    id: &'t [u8],
+}
+
+/// Entries of a tree's content: each is `<mode> <name>`, a zero byte, and the bytes of an id.
+fn entries(mut tree: &[u8], id_bytes: usize) -> impl Iterator<Item = Entry<'_>> {
+    std::iter::from_fn(move || {
+        let blank = memchr::memchr(b' ', tree)?;
+        let end = memchr::memchr(0, tree)?;
+        let (mode, name) = (tree.get(..blank)?, tree.get(blank + 1..end)?);
+        let id = tree.get(end + 1..end + 1 + id_bytes)?;
+        tree = &tree[end + 1 + id_bytes..];
+        Some(Entry { mode, name, id })
+    })
+}
